@@ -207,7 +207,7 @@ impl World {
                 self.describe(|world| {
                     format!("{} arrives at the {}", world.known.describe(&known.bytes), world.agents[to].name)
                 });
-                self.hand(to, known.from, &known.bytes)?;
+                self.deliver_datagram(to, known.from, &known.bytes)?;
             }
             AttackStep::Misdirect(datagram, from, to) => {
                 let bytes = self.known.datagrams[datagram].bytes.clone();
@@ -243,7 +243,7 @@ impl World {
             let (text, to) = (world.known.describe(bytes), world.agents[to].name);
             format!("the attacker {does}, from {from} to the {to}: {text}")
         });
-        self.hand(to, from, bytes)
+        self.deliver_datagram(to, from, bytes)
     }
 }
 

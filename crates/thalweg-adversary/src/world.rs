@@ -206,7 +206,12 @@ impl World {
     }
 
     /// Delivers a datagram to an agent, with the given source address.
-    pub fn hand(&mut self, agent: usize, from: SocketAddr, datagram: &[u8]) -> Result<(), String> {
+    pub fn deliver_datagram(
+        &mut self,
+        agent: usize,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<(), String> {
         let now = self.now;
         let receiver = &mut self.agents[agent];
         receiver.traffic.entry(from).or_default().0 += datagram.len() as u64;
@@ -325,7 +330,7 @@ impl World {
             _ => {}
         }
         if is_kept {
-            self.known.see(datagram.clone());
+            self.known.learn(datagram.clone());
         }
         self.describe(|world| {
             format!("    {} -> {}", world.agents[datagram.by].name, world.known.describe(&datagram.bytes))
@@ -417,7 +422,7 @@ impl World {
                             world.agents[agent].name
                         )
                     });
-                    self.hand(agent, from, &bytes)?;
+                    self.deliver_datagram(agent, from, &bytes)?;
                 }
             }
             self.sent.clear();
@@ -466,7 +471,7 @@ impl World {
                 question.resize(usize::from(SAFE_DATAGRAM) / 30, 0xa5);
                 let before = self.agents[agent].resets.len();
                 let log = self.log.take();
-                let result = self.hand(agent, ATTACKER.into(), &question);
+                let result = self.deliver_datagram(agent, ATTACKER.into(), &question);
                 self.log = log;
                 result?;
                 if self.agents[agent].resets.len() > before {

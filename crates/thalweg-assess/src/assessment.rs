@@ -133,7 +133,7 @@ impl Assessment<'_> {
             sweep.budget = Budget::Runs(replications);
             if self.choice.quick {
                 let claims: Vec<&Claim> = claims_of(&sections, name).collect();
-                thin(&mut sweep, schemes.len(), self.pack.quick.points, &claims);
+                keep_evenly_spread(&mut sweep, schemes.len(), self.pack.quick.points, &claims);
             }
             sweeps.push(sweep);
         }
@@ -425,7 +425,7 @@ impl Assessment<'_> {
     ) -> (Vec<PointResults>, Vec<Tests>) {
         let Ok(margin) = self.margins.find(&claim.margin) else { return Default::default() };
         let band = margin.band;
-        let places = || self.pack.references.iter().map(|reference| place(schemes, reference));
+        let places = || self.pack.references.iter().map(|reference| scheme_index(schemes, reference));
         let mut tests: Vec<Tests> = places()
             .map(|reference| {
                 let test = |point: &&Measured| match band.is_relative() {
@@ -492,7 +492,7 @@ fn estimate(values: &[Option<f64>]) -> Option<Estimate> {
 }
 
 /// Returns the index of a reference among the executed schemes: 0 if it is the scheme under test.
-fn place(schemes: &[&str], reference: &str) -> usize {
+fn scheme_index(schemes: &[&str], reference: &str) -> usize {
     schemes.iter().position(|scheme| *scheme == reference).unwrap_or(0)
 }
 
@@ -522,7 +522,7 @@ pub(crate) fn values_of(sweep: &Sweep<'_>, point: usize) -> BTreeMap<String, Str
 }
 
 /// Keeps this many points, evenly spread, each with all schemes. For a claim left without points it keeps the first.
-fn thin(sweep: &mut Sweep<'_>, schemes: usize, max: usize, claims: &[&Claim]) {
+fn keep_evenly_spread(sweep: &mut Sweep<'_>, schemes: usize, max: usize, claims: &[&Claim]) {
     let all = sweep.plan.points.len() / schemes.max(1);
     if all <= max {
         return;

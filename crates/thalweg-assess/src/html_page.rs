@@ -165,7 +165,7 @@ fn map(html: &mut String, claim: &ClaimResults) {
     };
     let cell = |row: &str, column: &str| {
         let here = claim.points.iter().filter(|point| has(point, across, column) && has(point, down, row));
-        let worst = here.filter_map(|point| claim.badness(point)).max_by(f64::total_cmp)?;
+        let worst = here.filter_map(|point| claim.severity(point)).max_by(f64::total_cmp)?;
         let value = if claim.less_is_better { worst } else { -worst };
         let text = match claim.is_relative {
             true => format!("{:+.0} %", 100.0 * value),

@@ -354,12 +354,12 @@ impl Keys {
 
     /// Finds a key by name, also within key tables.
     pub fn find(&self, name: &str) -> Option<&'static Key> {
-        self.place(name).map(|(_, key)| key)
+        self.position_of(name).map(|(_, key)| key)
     }
 
     /// Finds a key by name, with its position in [`Keys::flat`]. Writing a scenario looks up every key of every scheme,
     /// hence the explicit loops.
-    pub(crate) fn place(&self, name: &str) -> Option<(usize, &'static Key)> {
+    pub(crate) fn position_of(&self, name: &str) -> Option<(usize, &'static Key)> {
         let mut place = 0;
         for keys in core::iter::once(&self.own).chain(self.shared) {
             for key in *keys {

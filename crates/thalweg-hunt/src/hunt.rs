@@ -211,7 +211,7 @@ impl Hunt<'_> {
             made.refused += u64::from(matches!(score, Err(NoScore::Refused(_))));
         };
         let show = || tick(done.load(Ordering::Relaxed));
-        batch::spread(candidates.len(), self.threads, &self.stop, work, each, show);
+        batch::run_parallel(candidates.len(), self.threads, &self.stop, work, each, show);
         (made.scores.len() == candidates.len()).then_some(made)
     }
 
@@ -225,7 +225,7 @@ impl Hunt<'_> {
         let mut scores: Vec<Score> = Vec::new();
         // Finish confirming what the search found, even after an interruption.
         let go_on = AtomicBool::new(false);
-        batch::spread(
+        batch::run_parallel(
             candidates.len() * seeds,
             self.threads,
             &go_on,

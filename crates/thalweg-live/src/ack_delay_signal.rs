@@ -66,7 +66,7 @@ impl Acks {
         }
         let [from, to] = ends(header);
         let Some(held) = self.held.get_mut(&[to, from]) else { return Some(packet) };
-        if !Segment::parse(&packet.2, header).is_some_and(|segment| segment.is_bare()) {
+        if !Segment::parse(&packet.2, header).is_some_and(|segment| segment.is_pure_ack()) {
             return Some(packet);
         }
         if held.waiting.len() >= MAX_DELAYED_ACKS {

@@ -25,7 +25,7 @@ use thalweg_sim::{RunResult, SpecError, Status};
 
 /// Snapshot of a link direction during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LinkDirectionState {
     /// Name, as in results.
     pub name: String,
     /// Time of the snapshot.
@@ -233,14 +233,14 @@ impl Emulator {
     }
 
     /// Returns the link directions that have carried or queue packets at this time.
-    pub(crate) fn lines(&self, at: Time) -> Vec<Line> {
+    pub(crate) fn lines(&self, at: Time) -> Vec<LinkDirectionState> {
         let links = self.plan.spec.links.iter().zip((0..).step_by(2));
         let both = links.flat_map(|(link, number)| [(link, number), (link, number + 1)]);
         both.filter_map(|(link, number)| {
             let now = self.live.line(number).filter(|now| now.bytes > 0 || now.waiting > 0)?;
             let ends = if number.is_multiple_of(2) { [link.a, link.b] } else { [link.b, link.a] };
             let [from, to] = ends.map(|node| &self.plan.spec.nodes[node.0 as usize].name);
-            Some(Line { name: format!("{}: {from} -> {to}", link.name), at, now })
+            Some(LinkDirectionState { name: format!("{}: {from} -> {to}", link.name), at, now })
         })
         .collect()
     }

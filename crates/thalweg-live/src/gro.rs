@@ -68,7 +68,7 @@ impl Shape {
 }
 
 /// Returns true if the packet's checksum is valid; the system checks none of a merged buffer.
-fn is_right(shape: &Shape, packet: &[u8]) -> bool {
+fn has_valid_checksum(shape: &Shape, packet: &[u8]) -> bool {
     let Header { source, target, protocol, at, .. } = shape.header;
     let around = pseudo(source, target, protocol, packet.len() - at);
     checksum(&[&around.to_be_bytes(), &packet[at..]]) == 0
@@ -108,9 +108,13 @@ impl Run {
         let goes_on = shape.kind == GsoKind::Datagrams || shape.sequence == self.next;
         let fits =
             self.bytes + data <= LARGEST && self.packets.len() < MAX_RUN_PACKETS && at.since(*began) <= SPAN;
-        let goes_on = goes_on && fits && self.is_open && data <= self.size && is_alike(shape, first, &packet);
-        let is_first_right = || self.packets.len() > 1 || is_right(&self.shape, first);
-        if !(goes_on && is_first_right() && is_right(shape, &packet)) {
+        let goes_on = goes_on
+            && fits
+            && self.is_open
+            && data <= self.size
+            && has_matching_headers(shape, first, &packet);
+        let is_first_right = || self.packets.len() > 1 || has_valid_checksum(&self.shape, first);
+        if !(goes_on && is_first_right() && has_valid_checksum(shape, &packet)) {
             return Some(packet);
         }
         self.is_open = data == self.size
@@ -149,7 +153,7 @@ impl Run {
 }
 
 /// Returns true if a packet's headers match the first packet's, except for position-dependent fields.
-fn is_alike(shape: &Shape, first: &[u8], packet: &[u8]) -> bool {
+fn has_matching_headers(shape: &Shape, first: &[u8], packet: &[u8]) -> bool {
     let at = shape.header.at;
     if first.len() < shape.head || packet.len() < shape.head {
         return false;

@@ -173,7 +173,7 @@ pub(crate) mod tests {
     }
 
     /// A valid checksum makes the receiver's sum all ones (RFC 1071).
-    pub fn is_right(packet: &[u8]) -> bool {
+    pub fn has_valid_checksum(packet: &[u8]) -> bool {
         let header = Header::parse(packet).unwrap();
         let sum = pseudo(header.source, header.target, header.protocol, packet.len() - header.at);
         let of_v4 = header.source.is_ipv6() || checksum(&[&packet[..header.at]]) == 0;
@@ -195,7 +195,7 @@ pub(crate) mod tests {
                 [1000, 1000, 1000, 500]
             );
             for (number, piece) in pieces.iter().enumerate() {
-                assert!(is_right(piece), "{kind:?} {number}");
+                assert!(has_valid_checksum(piece), "{kind:?} {number}");
                 let transport = &piece[header.at..];
                 match kind {
                     GsoKind::Datagrams => {
@@ -231,7 +231,7 @@ pub(crate) mod tests {
             let mut found = Vec::new();
             let offload = Offload { checksum: Some([at, checksum_at(kind) as u16]), run: None };
             cut(offload, &packet, |packet| found.push(packet));
-            assert!(found.len() == 1 && is_right(&found[0]), "{kind:?}");
+            assert!(found.len() == 1 && has_valid_checksum(&found[0]), "{kind:?}");
             cut(Offload::default(), &packet, |same| assert_eq!(same, packet));
         }
     }

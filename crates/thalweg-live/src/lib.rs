@@ -39,7 +39,7 @@ mod tun_queue;
 
 pub use capture::Capture;
 pub use connected_components::{Groups, Joined};
-pub use emulator::{Counts, Delivery, Emulator, Line};
+pub use emulator::{Counts, Delivery, Emulator, LinkDirectionState};
 pub use event_loop::{Device, Driven, FileCapture, NetworkObservers, drive};
 pub use fidelity::{Fidelity, Lateness, Verdict};
 pub use snapshots::{View, Watch};

@@ -2,7 +2,7 @@
 
 use crate::address_rewriting::{End, quoted, readdress, requote};
 use crate::icmp::is_host;
-use crate::nat::{Nat, Place};
+use crate::nat::{Nat, TransportAddress};
 use crate::network_plan::Plan;
 use crate::packet::{Header, UDP};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ pub(crate) struct Middle {
     /// NATs by link, each with its node.
     translators: HashMap<usize, (usize, Nat)>,
     /// Time of the first UDP packet between two ports over a link, in either direction.
-    began: HashMap<(usize, [Place; 2]), Time>,
+    began: HashMap<(usize, [TransportAddress; 2]), Time>,
     /// True if any link has a firewall.
     has_firewalls: bool,
 }

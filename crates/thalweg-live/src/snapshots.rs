@@ -1,6 +1,6 @@
 //! Snapshots of a running network for observers.
 
-use crate::emulator::{Emulator, Line};
+use crate::emulator::{Emulator, LinkDirectionState};
 use crate::fidelity::Fidelity;
 use std::sync::{Mutex, PoisonError};
 use thalweg_proto::units::{Duration, Time};
@@ -14,7 +14,7 @@ pub struct View {
     /// Time of the snapshot.
     pub at: Time,
     /// Link directions that carried traffic, in scenario order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<LinkDirectionState>,
     /// 99th percentile of the lateness that this host added to packets.
     pub late: Duration,
 }

@@ -161,7 +161,7 @@ impl Field {
         let default = if key.default.is_empty() { None } else { key.kind.read(key.default).ok() };
         // The default as written in the catalog: `1514 B`, not `1.514 kB`.
         let text = |value: catalog::Value| {
-            if value.is_bare() { key.default.to_owned() } else { format!("\"{}\"", key.default) }
+            if value.is_unquoted() { key.default.to_owned() } else { format!("\"{}\"", key.default) }
         };
         Self {
             key: key.short_name(),

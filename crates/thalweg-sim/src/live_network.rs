@@ -15,7 +15,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::Time;
 
-pub use crate::components::external_hosts::{Arrival, LinkStatus, Message, SCHEME};
+pub use crate::components::real_hosts::{Arrival, LinkStatus, Message, SCHEME};
 
 /// A network for real packets.
 #[derive(Debug)]

@@ -42,12 +42,12 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
 
     /// Handles `events` events or slightly more.
     pub fn advance(&mut self, events: u64) -> Status {
-        self.go_on(self.end + TICK, events);
+        self.run_until(self.end + TICK, events);
         if self.is_finished() { Status::Finished } else { Status::Running }
     }
 
     /// Handles the events before `end`, or about `enough` of them.
-    fn go_on(&mut self, end: Time, enough: u64) {
+    fn run_until(&mut self, end: Time, enough: u64) {
         let threads = Threads::new(&self.cut, end, enough);
         match &mut self.merge {
             Some(merge) => threads.record(&mut self.parts, merge),
@@ -87,7 +87,7 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
             // Lagging partitions catch up with the first: all events up to that time have then happened, as on one
             // thread.
             let now = self.now();
-            self.go_on(now + TICK, u64::MAX);
+            self.run_until(now + TICK, u64::MAX);
         }
         (join(self.rest, self.parts).finish().0, self.merge.map(Merge::finish))
     }

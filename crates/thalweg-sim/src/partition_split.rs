@@ -138,7 +138,7 @@ pub(crate) fn split<T: Tracing + Clone>(
             tracing: whole.tracing.clone(),
         });
     }
-    deal(&mut whole, &owners, &mut parts);
+    distribute_events(&mut whole, &owners, &mut parts);
     (
         UnpartitionedState { whole, owners, port_states: of_port_states, hosts: of_hosts, gates: of_gates },
         parts,
@@ -177,7 +177,7 @@ fn put<X>(table: Vec<X>, owners: &[u16], mut tables: Vec<Vec<X>>) -> Vec<Vec<X>>
 }
 
 /// Reassembles a table; empty tables may be missing.
-fn gather<X: Send>(mut tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
+fn merge_tables<X: Send>(mut tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
     let base = (0..tables.len()).max_by_key(|&part| tables[part].len()).unwrap_or(0);
     let Some(mut whole) = tables.get_mut(base).map(core::mem::take) else { return Vec::new() };
     for (place, (entry, &owner)) in whole.iter_mut().zip(owners).enumerate() {
@@ -271,22 +271,23 @@ fn each<T: Tracing, X: Default>(
 pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<EventLoop<T>>) -> EventLoop<T> {
     let UnpartitionedState { mut whole, owners, port_states, hosts, gates } = rest;
     let network = &mut whole.network;
-    network.port_states = gather(each(&mut parts, |part| &mut part.network.port_states), &port_states);
-    network.transmitters = gather(each(&mut parts, |part| &mut part.network.transmitters), &owners.links);
-    whole.hosts = gather(each(&mut parts, |part| &mut part.hosts), &hosts);
-    *whole.gates.nodes_mut() = gather(each(&mut parts, |part| part.gates.nodes_mut()), &gates);
+    network.port_states = merge_tables(each(&mut parts, |part| &mut part.network.port_states), &port_states);
+    network.transmitters =
+        merge_tables(each(&mut parts, |part| &mut part.network.transmitters), &owners.links);
+    whole.hosts = merge_tables(each(&mut parts, |part| &mut part.hosts), &hosts);
+    *whole.gates.nodes_mut() = merge_tables(each(&mut parts, |part| part.gates.nodes_mut()), &gates);
     let mut sinks = Vec::new();
     for flow in owners.split_flows() {
         let sink = &mut parts[usize::from(owners.sinks[flow])].traffic.flows[flow];
         let placeholder = sink.placeholder();
         sinks.push((flow, core::mem::replace(sink, placeholder)));
     }
-    whole.traffic.flows = gather(each(&mut parts, |part| &mut part.traffic.flows), &owners.sources);
+    whole.traffic.flows = merge_tables(each(&mut parts, |part| &mut part.traffic.flows), &owners.sources);
     sinks.into_iter().for_each(|(flow, sink)| whole.traffic.flows[flow].add_sink(sink));
     connections(&mut whole, &owners, &mut parts);
     let of_recorders = whole.measured.series.owners(&owners.sources, &owners.sinks, &owners.links);
     *whole.measured.series.recorders_mut() =
-        gather(each(&mut parts, |part| part.measured.series.recorders_mut()), &of_recorders);
+        merge_tables(each(&mut parts, |part| part.measured.series.recorders_mut()), &of_recorders);
     whole
         .measured
         .series
@@ -341,8 +342,8 @@ fn connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mu
     let mut opened: Vec<_> = parts.iter_mut().map(|part| part.connections.split_off(fixed)).collect();
     let sinks: Vec<u16> = owners.ends.iter().skip(1).step_by(2).copied().collect();
     let (list, endpoints) = whole.connections.tables_mut();
-    *list = gather(each(parts, |part| part.connections.tables_mut().0), &sinks);
-    *endpoints = gather(each(parts, |part| part.connections.tables_mut().1), &owners.ends);
+    *list = merge_tables(each(parts, |part| part.connections.tables_mut().0), &sinks);
+    *endpoints = merge_tables(each(parts, |part| part.connections.tables_mut().1), &owners.ends);
     whole.connections.ids = whole.connections.ids.fresh();
     for (opener, &flow) in owners.opening.flows().iter().enumerate() {
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow as usize]));

@@ -125,11 +125,11 @@ struct OpenedConnections {
 impl OpenedConnections {
     /// Opens the connection of this number.
     fn open(&mut self, number: u32, flow: u32, reply: bool) {
-        if let (None, Some((opener, _))) = (self.ids.place(number), self.ids.flow(number)) {
+        if let (None, Some((opener, _))) = (self.ids.position(number), self.ids.flow(number)) {
             let place = self.ids.fixed().max(self.flows.len() as u32);
             self.ids.add(opener, place);
         }
-        let place = self.place(number) as usize;
+        let place = self.position(number) as usize;
         if self.flows.len() <= place {
             self.flows.resize(place + 1, UNOPENED);
         }
@@ -137,8 +137,8 @@ impl OpenedConnections {
     }
 
     /// Returns the position of the connection of this number.
-    fn place(&self, number: u32) -> u32 {
-        self.ids.place(number).unwrap_or(number)
+    fn position(&self, number: u32) -> u32 {
+        self.ids.position(number).unwrap_or(number)
     }
 
     fn flow(&self, place: u32) -> (u32, bool) {

@@ -186,7 +186,7 @@ impl FlowCounts {
     }
 
     /// Counts a lost data packet.
-    pub(crate) fn lose(&mut self) {
+    pub(crate) fn count_lost(&mut self) {
         self.lost_data += 1;
     }
 }

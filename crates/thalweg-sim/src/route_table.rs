@@ -41,7 +41,7 @@ impl RouteTable {
             let mut routes = Routes::without(spec, failed);
             starts.push(match spec.routing.paths {
                 Multipath::One => maker.paths(&mut routes, &wanted),
-                Multipath::Flow | Multipath::Packet => maker.webs(&mut routes, &wanted),
+                Multipath::Flow | Multipath::Packet => maker.add_all_paths(&mut routes, &wanted),
             });
         }
         let by_packet = spec.routing.paths == Multipath::Packet;
@@ -89,7 +89,7 @@ impl Maker {
     }
 
     /// Adds all shortest paths; paths to the same node share their common suffix.
-    fn webs(&mut self, routes: &mut Routes<'_>, wanted: &BTreeSet<Ends>) -> BTreeMap<Ends, u32> {
+    fn add_all_paths(&mut self, routes: &mut Routes<'_>, wanted: &BTreeSet<Ends>) -> BTreeMap<Ends, u32> {
         let by_sink: BTreeSet<(NodeId, bool, NodeId)> =
             wanted.iter().map(|&(from, to, exits)| (to, exits, from)).collect();
         let mut starts = BTreeMap::new();
@@ -102,14 +102,14 @@ impl Maker {
             if from != to && dag.leaving(from).is_empty() {
                 continue;
             }
-            self.place(routes, &dag, [from, to], exits, &mut placed.1);
+            self.write_next_hops(routes, &dag, [from, to], exits, &mut placed.1);
             starts.insert((from, to, exits), placed.1[&from]);
         }
         starts
     }
 
     /// Writes the next hops of a node and of all nodes after it.
-    fn place(
+    fn write_next_hops(
         &mut self,
         routes: &Routes<'_>,
         dag: &ShortestPathDag,
@@ -136,7 +136,7 @@ impl Maker {
                         continue;
                     }
                     // A short path without a choice is copied rather than jumped to.
-                    if let Some(rest) = behind.and_then(|at| self.straight(at)) {
+                    if let Some(rest) = behind.and_then(|at| self.short_tail(at)) {
                         self.routes.push(only);
                         self.routes.extend(rest);
                         break;
@@ -155,7 +155,7 @@ impl Maker {
     }
 
     /// Returns the rest of a route from a position, if it is short and has no choice.
-    fn straight(&self, at: u32) -> Option<Vec<u32>> {
+    fn short_tail(&self, at: u32) -> Option<Vec<u32>> {
         let rest = self.routes.get(at as usize..)?;
         let length = rest.iter().take(LONGEST_COPY).position(|&entry| entry == END)? + 1;
         let is_straight = rest[..length].iter().all(|&entry| !(FIRST_ECMP_GROUP..EXIT).contains(&entry));

@@ -19,7 +19,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{Misbehaviour, PauseConfig};
-use thalweg_queue::feedback::{Recipients, FeedbackSpec};
+use thalweg_queue::feedback::{FeedbackSpec, Recipients};
 use thalweg_queue::random_delay::VariationSpec;
 use thalweg_queue::{
     AckFilter, AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FcfsConfig, ImpairmentSpec,

@@ -107,13 +107,13 @@ impl Store {
         hash.finalize().to_hex()[..40].to_owned()
     }
 
-    fn place(&self, name: &str) -> PathBuf {
+    fn run_path(&self, name: &str) -> PathBuf {
         let (folder, file) = name.split_at(2);
         self.folder.join("points").join(folder).join(format!("{file}.json"))
     }
 
     fn bytes(&self, name: &str) -> Option<Vec<u8>> {
-        Reader::new(MAX_RESULTS).bytes(&self.place(name)).ok()
+        Reader::new(MAX_RESULTS).bytes(&self.run_path(name)).ok()
     }
 
     /// Returns the run with this name; none if it is missing, or truncated by a system crash.
@@ -133,7 +133,7 @@ impl Store {
     ///
     /// It cannot be written.
     pub fn put(&self, name: &str, run: &Run) -> Result<(), StoreError> {
-        self.write_at(&self.place(name), |out| serde_json::to_writer(out, run).map_err(io::Error::from))
+        self.write_at(&self.run_path(name), |out| serde_json::to_writer(out, run).map_err(io::Error::from))
     }
 
     /// Writes a file of the folder atomically.
@@ -169,7 +169,7 @@ impl Store {
     }
 
     /// Removes temporary files of killed processes: those not modified for an hour.
-    pub fn tidy(&self) {
+    pub fn remove_temporary_files(&self) {
         let is_old = |entry: &fs::DirEntry| {
             let modified = entry.metadata().and_then(|data| data.modified());
             modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age.as_secs() > 3600))
@@ -196,7 +196,7 @@ const LAYOUT: &str = "thalweg-sweep-run 1";
 mod tests {
     use super::*;
 
-    fn place(name: &str) -> PathBuf {
+    fn temporary_folder(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("thalweg-store-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         path
@@ -217,11 +217,11 @@ mod tests {
 
     #[test]
     fn partial_runs_are_ignored_and_unrelated_folders_are_kept() {
-        let folder = place("half");
+        let folder = temporary_folder("half");
         let store = Store::open(&folder, Purpose::SWEEP).unwrap();
         let name = Store::name("1", "x", 1);
         assert!(store.get(&name).is_none() && !store.is_complete_run(&name, 1));
-        store.write_at(&store.place(&name), |out| out.write_all(b"{\"seed\": 1")).unwrap();
+        store.write_at(&store.run_path(&name), |out| out.write_all(b"{\"seed\": 1")).unwrap();
         assert!(!store.is_complete_run(&name, 1) && store.get(&name).is_none());
         for (text, glance) in [
             ("{\"seed\": 1, \"complete\": true, \"flows\": []}", true),
@@ -229,7 +229,7 @@ mod tests {
             ("{\"seed\": 1, \"complete\": false}", false),
             ("{\"seed\": 1, \"complete\": true, \"flows\": [", false),
         ] {
-            store.write_at(&store.place(&name), |out| out.write_all(text.as_bytes())).unwrap();
+            store.write_at(&store.run_path(&name), |out| out.write_all(text.as_bytes())).unwrap();
             assert_eq!(store.is_complete_run(&name, 1), glance, "{text}");
         }
         assert!(Store::open(&folder, Purpose::SWEEP).is_ok(), "its own folder is used again");
@@ -238,7 +238,7 @@ mod tests {
         fs::write(&new, "x").unwrap();
         let before = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
         fs::File::options().append(true).open(&old).unwrap().set_modified(before).unwrap();
-        store.tidy();
+        store.remove_temporary_files();
         assert!(!old.exists() && new.exists());
         fs::remove_dir_all(&folder).unwrap();
         fs::create_dir_all(&folder).unwrap();

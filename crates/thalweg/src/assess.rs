@@ -316,7 +316,7 @@ fn check_documents(documents: &[Document], console: &Console) -> Done {
     for failed in documents.iter().flat_map(|document| &document.failed).take(MAX_REPORTED) {
         let values: Vec<String> =
             failed.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        console.complain(&format!(
+        console.report_problem(&format!(
             "{} with {} ({}) has no result: {}\nagain: {}",
             failed.sweep,
             failed.scheme,

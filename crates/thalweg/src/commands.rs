@@ -136,11 +136,11 @@ impl Arguments {
         grouped(Self::command())
             .try_get_matches_from(&arguments)
             .and_then(|matches| Self::from_arg_matches(&matches))
-            .map_err(|error| Self::with_hint(Self::with_habit(error, &arguments), &arguments))
+            .map_err(|error| Self::with_hint(Self::with_compatibility_hint(error, &arguments), &arguments))
     }
 
     /// Replaces suggestions by spelling with a hint for users of other programs, where there is one.
-    fn with_habit(error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    fn with_compatibility_hint(error: clap::Error, arguments: &[OsString]) -> clap::Error {
         let given = |kind| match error.get(kind) {
             Some(ContextValue::String(word)) => Some(word.as_str()),
             _ => None,

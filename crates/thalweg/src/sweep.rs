@@ -225,7 +225,7 @@ fn check_results(sweep: &Sweep<'_>, made: &[Made], document: &Document, console:
             0 => String::new(),
             others => format!("\nand {} in the same way", counted(others as u64, "other point")),
         };
-        console.complain(&format!(
+        console.report_problem(&format!(
             "point {} ({}) failed: {}\nagain: {}{alike}",
             failed.point,
             values.join(", "),

@@ -99,7 +99,7 @@ fn number(text: &str, fits: impl Fn(f64) -> bool, expected: &str) -> Result<f64,
 }
 
 /// Parses a quantity with its unit, other than zero.
-pub fn some<Q: FromStr<Err = UnitError> + Default + PartialEq>(text: &str) -> Result<Q, String> {
+pub fn nonzero<Q: FromStr<Err = UnitError> + Default + PartialEq>(text: &str) -> Result<Q, String> {
     match text.parse() {
         Ok(quantity) if quantity == Q::default() => Err("it must be above 0".to_owned()),
         Ok(quantity) => Ok(quantity),
@@ -154,7 +154,7 @@ pub fn seconds(text: &str) -> Result<Duration, UnitError> {
 }
 
 /// Parses an address with a port, or a port of all addresses.
-pub fn place(text: &str) -> Result<SocketAddr, String> {
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.trim_start_matches(':').parse::<u16>();
     let address = port.map(|port| SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port));
     address.or_else(|_| socket_address(text))
@@ -335,7 +335,7 @@ mod tests {
             let SocketAddr::V6(address) = socket_address(text).unwrap() else { panic!("{text}") };
             assert_eq!((address.scope_id(), address.port()), (1, 99), "{text}");
             assert_eq!(addresses(text).unwrap(), [SocketAddr::V6(address)]);
-            assert_eq!(place(text).unwrap(), SocketAddr::V6(address));
+            assert_eq!(listen_address(text).unwrap(), SocketAddr::V6(address));
         }
         assert_eq!(resolve("fe80::1%lo").unwrap(), resolve("[fe80::1%lo]:4747").unwrap());
         // Other addresses need no interface, but may have one.
@@ -368,9 +368,9 @@ mod tests {
     fn a_place_to_listen_is_a_port_or_an_address_with_one() {
         for (given, meant) in [("5356", "[::]:5356"), (":5356", "[::]:5356"), ("127.0.0.1:9", "127.0.0.1:9")]
         {
-            assert_eq!(place(given).unwrap(), meant.parse().unwrap(), "{given}");
+            assert_eq!(listen_address(given).unwrap(), meant.parse().unwrap(), "{given}");
         }
-        assert!(place("127.0.0.1").is_err() && place("65536").is_err());
+        assert!(listen_address("127.0.0.1").is_err() && listen_address("65536").is_err());
     }
 
     #[test]

@@ -170,7 +170,7 @@ impl Endpoint {
         };
         let Ok((confirm, secrets)) = initiator.confirm(&parameters) else {
             self.ids.remove(&source);
-            self.unname(probe_id, index);
+            self.unregister_id(probe_id, index);
             self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::NameTooLong)));
             return self.remove(index);
         };
@@ -194,8 +194,8 @@ impl Endpoint {
         self.timing += usize::from(session.agreed().scheme.measures_spacing());
         entry.state = State::Open(Box::new(session));
         self.update_accounted_memory(index);
-        self.unname(probe_id, index);
-        self.name(server.id, index);
+        self.unregister_id(probe_id, index);
+        self.register_id(server.id, index);
         self.events.push_back((handle, EndpointEvent::Connected { peer }));
         self.make_ready(index);
     }

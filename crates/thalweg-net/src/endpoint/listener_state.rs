@@ -334,7 +334,7 @@ impl ListenerState {
     }
 
     /// Removes a peer that was authorised or has closed.
-    pub(super) fn let_go(&self, from: SocketAddr, who: (usize, Handle)) {
+    pub(super) fn remove_peer(&self, from: SocketAddr, who: (usize, Handle)) {
         self.state().unauthenticated.remove(from, who);
     }
 
@@ -360,14 +360,14 @@ impl ListenerState {
     }
 
     /// Registers the remote id of a connection of this shard.
-    pub(super) fn name(&self, remote: ConnectionId, shard: usize) {
+    pub(super) fn register_id(&self, remote: ConnectionId, shard: usize) {
         if self.shards > 1 {
             self.state().remotes.insert(remote, shard);
         }
     }
 
     /// Removes the remote id of a closed connection.
-    pub(super) fn unname(&self, remote: ConnectionId, shard: usize) {
+    pub(super) fn unregister_id(&self, remote: ConnectionId, shard: usize) {
         if self.shards > 1 {
             let mut state = self.state();
             if state.remotes.get(&remote) == Some(&shard) {

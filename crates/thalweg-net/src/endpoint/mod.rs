@@ -255,7 +255,7 @@ impl Endpoint {
         match state {
             Ok(state) => {
                 let handle = self.add(source, State::Connecting(Box::new(state)));
-                self.name(probe_id, handle.index);
+                self.register_id(probe_id, handle.index);
                 handle
             }
             Err(_) => {
@@ -276,7 +276,7 @@ impl Endpoint {
     }
 
     /// Schedules a changed connection for polling.
-    pub fn touch(&mut self, handle: Handle) {
+    pub fn schedule_poll(&mut self, handle: Handle) {
         if self.entry(handle).is_some() {
             self.make_ready(handle.index);
         }
@@ -292,7 +292,7 @@ impl Endpoint {
         let Some(Some(entry)) = self.entries.get_mut(handle.index) else { return };
         let State::Open(session) = &mut entry.state else { return };
         if let Some(host) = entry.unauthenticated.take() {
-            self.listener.let_go(host, (self.shard, handle));
+            self.listener.remove_peer(host, (self.shard, handle));
         }
         entry.promised += memory;
         session.authorise(memory);
@@ -618,16 +618,16 @@ impl Endpoint {
         match entry.state {
             State::Connecting(connecting) => {
                 self.ids.remove(&connecting.source);
-                self.unname(connecting.probe_id, index);
+                self.unregister_id(connecting.probe_id, index);
             }
             State::Gone => {}
             State::Open(session) => {
                 if let Some(host) = entry.unauthenticated {
                     let handle = Handle { index, generation: entry.generation };
-                    self.listener.let_go(host, (self.shard, handle));
+                    self.listener.remove_peer(host, (self.shard, handle));
                 }
                 self.ids.remove(&session.agreed().local);
-                self.unname(session.agreed().remote, index);
+                self.unregister_id(session.agreed().remote, index);
                 if session.agreed().side == Side::Server {
                     self.listener.leave(self.shard);
                 }

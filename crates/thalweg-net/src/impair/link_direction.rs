@@ -26,7 +26,7 @@ pub struct DelayedDatagram {
 
 /// Counters of one direction, in datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LineStats {
+pub struct LinkDirectionStats {
     /// Datagrams received.
     pub received: u64,
     /// Bytes received, without headers.
@@ -59,7 +59,7 @@ pub struct LineStats {
     pub longest_queue: u64,
 }
 
-impl LineStats {
+impl LinkDirectionStats {
     /// Returns the number of undelivered datagrams.
     pub const fn dropped(&self) -> u64 {
         self.lost + self.blacked_out + self.too_long + self.full + self.early + self.overflow
@@ -68,7 +68,7 @@ impl LineStats {
 
 /// One direction of a relay.
 #[derive(Debug)]
-pub struct Line {
+pub struct LinkDirection {
     spec: DirectionSpec,
     queue: Any,
     /// Queued datagrams, by their number in the queue.
@@ -99,13 +99,13 @@ pub struct Line {
     dropped: Vec<Dropped>,
     /// Arrival time of the first datagram of any direction; blackouts count from it.
     first: Option<Time>,
-    stats: LineStats,
+    stats: LinkDirectionStats,
 }
 
 /// Maximum payload held on the wire and in the queue, in bytes.
 const MAX_HELD_BYTES: usize = 512 << 20;
 
-impl Line {
+impl LinkDirection {
     /// Returns the first contract violation of an external discipline.
     pub fn violation(&self) -> Option<ContractViolation> {
         self.queue.violation()
@@ -147,7 +147,7 @@ impl Line {
             held_bytes: 0,
             dropped: Vec::new(),
             first: None,
-            stats: LineStats::default(),
+            stats: LinkDirectionStats::default(),
             spec: spec.clone(),
         }
     }
@@ -155,13 +155,13 @@ impl Line {
     /// Exempts the first `count` packets from random impairments, without consuming random numbers. Live connections
     /// begin with packets that simulated flows do not have.
     #[must_use]
-    pub const fn sparing(mut self, count: u64) -> Self {
+    pub const fn exempting_first(mut self, count: u64) -> Self {
         self.spared = count;
         self
     }
 
     /// Returns the counters.
-    pub const fn stats(&self) -> LineStats {
+    pub const fn stats(&self) -> LinkDirectionStats {
         self.stats
     }
 
@@ -371,11 +371,11 @@ mod tests {
     use proptest::prelude::*;
     use thalweg_proto::units::Duration;
 
-    fn line(options: &str) -> Line {
+    fn line(options: &str) -> LinkDirection {
         let mut spec = DirectionSpec::default();
         spec.set_all(options, &Registry::default()).unwrap();
         spec.check().unwrap();
-        Line::new(&spec, 1, 0)
+        LinkDirection::new(&spec, 1, 0)
     }
 
     fn datagram(number: u8, length: usize) -> DelayedDatagram {
@@ -387,7 +387,7 @@ mod tests {
     }
 
     /// Returns all remaining datagrams, with times in microseconds.
-    fn rest(line: &mut Line) -> Vec<(u64, u8)> {
+    fn rest(line: &mut LinkDirection) -> Vec<(u64, u8)> {
         let mut all = Vec::new();
         while let Some(next) = line.next() {
             while let Some(datagram) = line.poll(next) {
@@ -444,7 +444,7 @@ mod tests {
     fn a_policer_needs_no_rate() {
         let mut spec = DirectionSpec::default();
         spec.set("queue", "policer:rate=8Mbit/s,burst=2kB", &Registry::default()).unwrap();
-        let mut path = Line::new(&spec, 1, 0);
+        let mut path = LinkDirection::new(&spec, 1, 0);
         for number in 0..4 {
             path.arrive(at(0), datagram(number, 972));
         }
@@ -488,7 +488,7 @@ mod tests {
             delay_spread: ms(10),
             outage: ms(30),
         });
-        let mut path = Line::new(&spec, 1, 0);
+        let mut path = LinkDirection::new(&spec, 1, 0);
         let mut took = Vec::new();
         for period in 0..200 {
             let sent = at(period * 100_000 + 50_000 * u64::from(period > 0));
@@ -558,7 +558,7 @@ mod tests {
                 &Registry::default(),
             )
             .unwrap();
-            let mut path = Line::new(&spec, seed, 0);
+            let mut path = LinkDirection::new(&spec, seed, 0);
             for number in 0..200 {
                 path.arrive(at(u64::from(number) * 100), datagram(number, 10));
             }

@@ -25,7 +25,7 @@ pub use connection::{Connection, NetError, RecvStream, SendStream};
 pub use datagram::MAX_DATAGRAM;
 pub use lateness::Lateness;
 pub use partial_stream::Part;
-pub use reachability::{ClosedPortDetector, ConnectFailure, reach};
+pub use reachability::{ClosedPortDetector, ConnectFailure, connect_reachable};
 pub use socket::{Socket, SocketConfig};
 pub use udp::{Offload, UdpStats};
 pub use udp_capabilities::{Findings, examine};

@@ -19,7 +19,7 @@ const RETURN: u16 = (libc::BPF_RET | libc::BPF_A) as u16;
 ///
 /// # Errors
 /// Returns the system's error: such programs are unsupported or not permitted.
-pub fn steer(socket: impl AsFd, sockets: usize) -> io::Result<()> {
+pub fn attach_steering(socket: impl AsFd, sockets: usize) -> io::Result<()> {
     let [offset, sockets] =
         [SHARD_BYTE_OFFSET, sockets].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     let mut program = [(LOAD, offset), (REMAINDER, sockets), (RETURN, 0)]

@@ -49,7 +49,11 @@ pub enum ConnectFailure {
 ///
 /// # Errors
 /// Returns the reason for the failure.
-pub fn reach(socket: &Socket, connect: Connect, stop: &AtomicBool) -> Result<Connection, ConnectFailure> {
+pub fn connect_reachable(
+    socket: &Socket,
+    connect: Connect,
+    stop: &AtomicBool,
+) -> Result<Connection, ConnectFailure> {
     let (begun, remote) = (Instant::now(), connect.remote);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut connecting = pin!(socket.connect_async(connect));

@@ -110,7 +110,7 @@ impl Socket {
             }))
         };
         let shards = sockets.iter().map(share).collect::<io::Result<Vec<_>>>()?;
-        let place = endpoint.listen.is_some().then(|| place(shards[0].local));
+        let place = endpoint.listen.is_some().then(|| socket_identity(shards[0].local));
         let endpoint = EndpointConfig { place, ..endpoint };
         let mut entropy = SystemEntropy::new();
         let listener =
@@ -271,7 +271,7 @@ impl Socket {
 
 /// Returns bytes that distinguish a socket from all others with its identity: the host's id (`machine-id(5)`; hosts
 /// without one are distinguished by address only) and the bound address.
-fn place(local: SocketAddr) -> Vec<u8> {
+fn socket_identity(local: SocketAddr) -> Vec<u8> {
     let mut place = std::fs::read("/etc/machine-id").unwrap_or_default();
     place.extend_from_slice(local.to_string().as_bytes());
     place

@@ -344,7 +344,7 @@ impl Driver {
             session.close(now, code, &reason);
         }
         drop(state);
-        self.endpoint.touch(handle);
+        self.endpoint.schedule_poll(handle);
         self.touched = true;
     }
 
@@ -491,7 +491,7 @@ impl Driver {
             && let Some(session) = self.endpoint.session(handle)
         {
             session.consumed(now, consumed);
-            self.endpoint.touch(handle);
+            self.endpoint.schedule_poll(handle);
             self.touched = true;
         }
     }

@@ -29,7 +29,7 @@ impl Session {
                     _ => None,
                 });
             for (flow, pdu) in pdus.take(MAX_PDUS) {
-                self.hand(now, flow, (&packet, range.start, pdu), ecn);
+                self.deliver_pdu(now, flow, (&packet, range.start, pdu), ecn);
             }
         }
     }

@@ -503,7 +503,7 @@ impl Session {
                 Frame::Pdu { .. } if is_ordered => {}
                 Frame::Pdu { flow, range: pdu } => {
                     pdus += 1;
-                    if pdus <= MAX_PDUS && self.hand(now, flow, (packet, range.start, pdu), ecn) {
+                    if pdus <= MAX_PDUS && self.deliver_pdu(now, flow, (packet, range.start, pdu), ecn) {
                         self.path.on_answered();
                     }
                 }
@@ -553,7 +553,7 @@ impl Session {
 
     /// Passes a PDU to its flow; `pdu` is its range within the frames that begin at `start` of `packet`. Returns true
     /// for an answer to data of this end.
-    fn hand(
+    fn deliver_pdu(
         &mut self,
         now: Time,
         flow: FlowNumber,

@@ -70,7 +70,7 @@ impl Budget {
         if let Some(left) = &mut self.unauthenticated {
             *left += bytes * AMPLIFICATION;
         }
-        self.earn(bytes * BUDGET_PER_RECEIVED_BYTE);
+        self.add(bytes * BUDGET_PER_RECEIVED_BYTE);
     }
 
     /// Charges sent bytes; new application data is credited instead.
@@ -80,14 +80,14 @@ impl Budget {
             *left = left.saturating_sub(bytes);
         }
         if is_new {
-            self.earn(bytes);
+            self.add(bytes);
         } else {
             // Datagrams are short.
             self.left -= bytes as i64;
         }
     }
 
-    fn earn(&mut self, bytes: u64) {
+    fn add(&mut self, bytes: u64) {
         self.left = self.left.saturating_add_unsigned(bytes).min(MAX_BUDGET as i64);
     }
 

@@ -136,7 +136,7 @@ impl Roots {
                 parts.push((shown(), lost));
             }
             if let Some(fault) = fault {
-                report.miss(&shown(), fault);
+                report.add_missing(&shown(), fault);
             }
         }
         (report, parts)
@@ -371,7 +371,10 @@ impl SourceFile {
     /// # Errors
     /// The seek fails.
     pub fn go_to(&mut self, position: u64) -> Result<(), Fault> {
-        self.file.seek(SeekFrom::Start(position)).map(|_| ()).map_err(|error| Fault::from_source_error(&error))
+        self.file
+            .seek(SeekFrom::Start(position))
+            .map(|_| ())
+            .map_err(|error| Fault::from_source_error(&error))
     }
 
     /// Returns the [checksum](crate::transfer::tree_hash::checksum) of the whole file.
@@ -393,7 +396,11 @@ impl SourceFile {
     /// It has changed.
     pub fn check(&self) -> Result<(), Fault> {
         let metadata = self.file.metadata().map_err(|error| Fault::from_source_error(&error))?;
-        if metadata.is_file() && Stamp::from_metadata(&metadata) == self.stamp { Ok(()) } else { Err(self.changed()) }
+        if metadata.is_file() && Stamp::from_metadata(&metadata) == self.stamp {
+            Ok(())
+        } else {
+            Err(self.changed())
+        }
     }
 
     /// Returns the fault for a changed file: removed, or modified.

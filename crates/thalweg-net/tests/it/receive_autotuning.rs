@@ -2,7 +2,7 @@
 
 use crate::endpoint_pair::{Channel, Pair, client_config, pattern, server_config};
 use thalweg_catalog::Registry;
-use thalweg_net::impair::{DirectionSpec, Line};
+use thalweg_net::impair::{DirectionSpec, LinkDirection};
 use thalweg_net::session::SessionConfig;
 use thalweg_proto::units::{Duration, Time};
 
@@ -71,7 +71,7 @@ fn far(max_memory: u64) -> (f64, u64) {
     let mut pair = Pair::with(1, channel, client_config(), server);
     let mut spec = DirectionSpec::default();
     spec.set_all("rate=800Mbit/s,delay=150ms,buffer=30MB", &Registry::default()).unwrap();
-    pair.bottleneck = Some(Line::new(&spec, 1, 0));
+    pair.bottleneck = Some(LinkDirection::new(&spec, 1, 0));
     let begun = pair.now;
     pair.connect("cubic");
     pair.ends[0].write(&pattern(1, 100_000_000));

@@ -77,7 +77,7 @@ fn resident() -> usize {
 /// Checks that every kind of event occurred.
 fn check_all_events_occurred(counted: &[Counted]) {
     let sum = |of: fn(&Counted) -> u64| counted.iter().map(of).sum::<u64>();
-    let both = |of: fn(&thalweg_net::impair::LineStats) -> u64| {
+    let both = |of: fn(&thalweg_net::impair::LinkDirectionStats) -> u64| {
         counted.iter().map(|counted| of(&counted.relay.up) + of(&counted.relay.down)).sum::<u64>()
     };
     let all = [

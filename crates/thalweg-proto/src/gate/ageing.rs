@@ -38,7 +38,7 @@ impl Rank {
         self.waits_since.get_or_insert(now);
     }
 
-    pub(super) const fn go_on(&mut self, now: Time) {
+    pub(super) const fn resume(&mut self, now: Time) {
         self.waits_since = None;
         self.runs_since = now;
     }

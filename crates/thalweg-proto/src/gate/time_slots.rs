@@ -129,7 +129,7 @@ impl SlotGate {
         // Yang and Fu 2001, section 1.2: the priority at the start of the turn sets its length.
         let slots = self.config.slots[usize::from(rank.level()) - 1];
         if rank.is_waiting() {
-            rank.go_on(start);
+            rank.resume(start);
             self.events.push_back(GateEvent::Resume(flow));
         }
         let ends = start + self.config.slot * u64::from(slots);

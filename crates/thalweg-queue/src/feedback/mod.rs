@@ -29,7 +29,7 @@ pub use rations::Rations;
 pub use seif::Seif;
 pub use source_quench::SourceQuench;
 pub use spec::{
-    Recipients, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
+    DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients,
     SeifPolicy, SeifSpec,
 };
 

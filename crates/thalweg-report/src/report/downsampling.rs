@@ -2,7 +2,7 @@
 
 /// Returns at most `bound` points (at least 2): the smallest and largest value of each of equal spans of points, in
 /// order. All peaks and troughs remain, and the first and last points as well.
-pub(super) fn thin(times: &[f64], values: &[f64], bound: usize) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn downsample(times: &[f64], values: &[f64], bound: usize) -> (Vec<f64>, Vec<f64>) {
     let length = times.len().min(values.len());
     if length <= bound.max(2) {
         return (times[..length].to_vec(), values[..length].to_vec());
@@ -48,7 +48,7 @@ mod tests {
         #[test]
         fn peaks_ends_and_order_stay(values in prop::collection::vec(-1e9f64..1e9, 1..500), bound in 2usize..200) {
             let times: Vec<f64> = (0..values.len()).map(|index| index as f64).collect();
-            let (kept_times, kept) = thin(&times, &values, bound);
+            let (kept_times, kept) = downsample(&times, &values, bound);
             prop_assert!(kept.len() <= bound.max(4));
             prop_assert!(kept_times.windows(2).all(|pair| pair[0] < pair[1]));
             for (time, value) in kept_times.iter().zip(&kept) {
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn short_series_are_unchanged() {
-        assert_eq!(thin(&[1.0, 2.0], &[5.0, 6.0], 2), (vec![1.0, 2.0], vec![5.0, 6.0]));
-        assert_eq!(thin(&[], &[], 2), (vec![], vec![]));
+        assert_eq!(downsample(&[1.0, 2.0], &[5.0, 6.0], 2), (vec![1.0, 2.0], vec![5.0, 6.0]));
+        assert_eq!(downsample(&[], &[], 2), (vec![], vec![]));
     }
 }

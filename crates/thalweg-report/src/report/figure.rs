@@ -1,6 +1,6 @@
 //! Static picture of a document, for papers and slides.
 
-use super::downsampling::thin;
+use super::downsampling::downsample;
 use super::series::{AllSeries, One};
 use crate::output::svg::{Across, Bar, BarPanel, Figure, Line, LinePanel};
 use crate::output::{Datum, Scale, Style, cell_text, direction, heads_of, title_lines};
@@ -278,7 +278,7 @@ impl ViewSource<'_> {
     fn lines(&self, ones: &[&One], label: &str, colour: usize) -> Vec<Line> {
         let parts: Vec<(&[f64], &[f64])> = ones.iter().filter_map(|one| self.shown(one)).collect();
         let line = |(times, values): (&[f64], &[f64]), points, is_faint| {
-            let (times, values) = thin(times, values, points);
+            let (times, values) = downsample(times, values, points);
             Line { label: String::new(), colour, times, values, is_faint }
         };
         if let [one] = parts.as_slice() {

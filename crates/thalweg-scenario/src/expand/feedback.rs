@@ -1,6 +1,6 @@
 //! Router feedback as TOML.
 
-use super::super::keys::{RecipientsName, OverheadName, SeifRule, SeifRuleName};
+use super::super::keys::{OverheadName, RecipientsName, SeifRule, SeifRuleName};
 use super::super::quantity::Packets;
 use super::super::toml_writer::{Entries, text};
 use thalweg_proto::units::Bytes;

@@ -1,7 +1,7 @@
 //! Keys of one link direction.
 
 use super::super::keys::{
-    ChanceTable, Drawn, JitterTable, Line, LossTable, NO_REORDER, Reorder, ScheduleEntry,
+    ChanceTable, Drawn, JitterTable, LinkDirection, LossTable, NO_REORDER, Reorder, ScheduleEntry,
 };
 use super::super::table::Fields;
 use super::super::toml_writer::{Entries, text};
@@ -20,7 +20,7 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
         Some(trace) => entries.put("trace", capacity(trace).inline()),
         None => entries.quantity("rate", direction.rate),
     }
-    Line::write(direction, &mut entries);
+    LinkDirection::write(direction, &mut entries);
     put_jitter(direction.jitter, direction.variation.as_deref(), &mut entries);
     let mut queue = queue(&direction.queue, registry);
     queue.put("feedback", feedback::value(direction.feedback.as_ref()));
@@ -28,7 +28,7 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
     impairment(&direction.impairment, &mut entries);
     let changes = schedule(&direction.schedule, direction.capacity.is_some());
     entries.put("schedule", format!("[{}]", changes.join(", ")));
-    entries.in_order(Line::position)
+    entries.in_order(LinkDirection::position)
 }
 
 fn put_jitter(span: Duration, variation: Option<&VariationSpec>, entries: &mut Entries) {

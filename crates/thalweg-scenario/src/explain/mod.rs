@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::Misbehaviour;
-use thalweg_queue::feedback::{Recipients, FeedbackSpec, PolicySpec, SeifPolicy};
+use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, Recipients, SeifPolicy};
 use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{AckFilter, EcnTreatment, Limit, LossSpec, TokenBucketSpec};
 use thalweg_sim::spec::{

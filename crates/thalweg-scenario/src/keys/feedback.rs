@@ -10,7 +10,7 @@ use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_queue::feedback::{Recipients, OverheadControl};
+use thalweg_queue::feedback::{OverheadControl, Recipients};
 
 words! {
     /// The sources that a router notifies.

@@ -9,7 +9,7 @@ use super::super::table::{Decode, table, wrong_type};
 use super::super::toml_writer::text;
 use super::ProcessingTable;
 use super::host::HostKey;
-use super::link::Line;
+use super::link::LinkDirection;
 use super::read_rate::Reading;
 use super::scheme::{SchemeRef, words};
 use super::traffic_pattern::{Nodes, PatternName};
@@ -179,7 +179,7 @@ table! {
         source: Side = "source";
         /// Overrides at the sink host.
         sink: Side = "sink";
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }
 
@@ -188,9 +188,9 @@ table! {
     /// host, into the sink host.
     Side "access side" {
         /// Overrides for the direction of the acknowledgements.
-        reverse: Line = "reverse";
+        reverse: LinkDirection = "reverse";
         /// The host's processing time for each packet sent or received.
         processing: ProcessingTable = "processing";
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }

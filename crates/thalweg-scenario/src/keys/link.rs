@@ -19,7 +19,7 @@ use thalweg_sim::spec::{DirectionSpec, Framing, LinkSpec, NatKind};
 
 table! {
     /// A link direction: a transmitter with its queue, and a wire.
-    Line "link direction" for DirectionSpec {
+    LinkDirection "link direction" for DirectionSpec {
         /// The transmitter's rate.
         rate: Rate = "rate";
         /// The transmission opportunities over time, in place of `rate`: a mahimahi trace file beside the scenario
@@ -70,7 +70,7 @@ table! {
     }
 }
 
-impl Line {
+impl LinkDirection {
     /// Inherits from `other` the keys that are not set here. Rate and trace exclude each other: either one here blocks
     /// both of `other`.
     pub fn complete(&mut self, other: &Self) {
@@ -149,7 +149,7 @@ table! {
         weight: u32 = "weight" or "1" => weight;
         /// Overrides for the direction from the second node to the first.
         reverse: Reverse = "reverse";
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }
 
@@ -159,7 +159,7 @@ table! {
         /// The cost of this direction in weighted routing; by default that of the other direction. A different cost can
         /// make routes asymmetric: packets and their acknowledgements take different paths.
         weight: u32 = "weight" => reverse_weight;
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }
 

@@ -17,7 +17,8 @@ mod traffic_pattern;
 mod workload;
 
 pub use feedback::{
-    RecipientsName, FeedbackChoice, FeedbackTable, Messages, OverheadName, SeifFeedback, SeifRule, SeifRuleName,
+    FeedbackChoice, FeedbackTable, Messages, OverheadName, RecipientsName, SeifFeedback, SeifRule,
+    SeifRuleName,
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{
@@ -25,7 +26,7 @@ pub use gate::{
 };
 pub use host::{HostKey, host_table, hosts};
 pub use jitter::{Drawn, Jitter, JitterTable};
-pub use link::{FramingName, Line, Link, LinkEnds, Reverse, ScheduleEntry};
+pub use link::{FramingName, Link, LinkDirection, LinkEnds, Reverse, ScheduleEntry};
 pub use loss::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
 pub use queue::{Capacity, Queue};
@@ -98,7 +99,7 @@ table! {
     /// Defaults for all tables of a kind.
     Defaults "defaults" {
         /// Defaults for every link.
-        link: Line = "link";
+        link: LinkDirection = "link";
         /// Defaults for every group of flows.
         flow: FlowDefaults = "flow";
         /// Defaults for every scheme, including built-in ones.

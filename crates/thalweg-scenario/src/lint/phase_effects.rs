@@ -35,7 +35,7 @@ pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
         if !drops_tail
             || flows < 2
             || !fills(checked, hop, &groups)
-            || is_stirred(checked, hop)
+            || has_random_arrivals(checked, hop)
             || late >= time
         {
             continue;
@@ -81,7 +81,7 @@ fn fills(checked: &Checked<'_>, hop: DirectionId, groups: &[usize]) -> bool {
 }
 
 /// Returns true if arrival times at a direction are random, or if the scenario explicitly disables randomness.
-fn is_stirred(checked: &Checked<'_>, hop: DirectionId) -> bool {
+fn has_random_arrivals(checked: &Checked<'_>, hop: DirectionId) -> bool {
     let spec = checked.spec;
     let crossing = checked.paths.groups.iter().enumerate().filter_map(|(number, path)| {
         let path = path.as_ref()?;

@@ -25,7 +25,7 @@ fn kilometres([latitude_a, longitude_a]: [f64; 2], [latitude_b, longitude_b]: [f
 
 /// Returns the midpoint of several positions: their mean in space, projected onto the surface. For antipodal positions,
 /// which have no midpoint, the first; `None` without positions.
-pub(super) fn midst(places: impl Iterator<Item = [f64; 2]>) -> Option<[f64; 2]> {
+pub(super) fn centroid(places: impl Iterator<Item = [f64; 2]>) -> Option<[f64; 2]> {
     let (mut sum, mut first) = ([0.0; 3], None);
     for place in places {
         first.get_or_insert(place);
@@ -59,12 +59,12 @@ mod tests {
     #[test]
     fn midpoints_are_equidistant() {
         let near = |found: [f64; 2], expected: [f64; 2]| kilometres(found, expected) < 1e-6;
-        assert!(near(midst([[0.0, 10.0], [0.0, 20.0]].into_iter()).unwrap(), [0.0, 15.0]));
-        assert!(near(midst([[0.0, 170.0], [0.0, -170.0]].into_iter()).unwrap(), [0.0, 180.0]));
+        assert!(near(centroid([[0.0, 10.0], [0.0, 20.0]].into_iter()).unwrap(), [0.0, 15.0]));
+        assert!(near(centroid([[0.0, 170.0], [0.0, -170.0]].into_iter()).unwrap(), [0.0, 180.0]));
         let [a, b] = [[52.52, 13.405], [48.8566, 2.3522]];
-        let middle = midst([a, b].into_iter()).unwrap();
+        let middle = centroid([a, b].into_iter()).unwrap();
         assert!((kilometres(a, middle) - kilometres(b, middle)).abs() < 1e-6);
-        assert!(near(midst([[0.0, 0.0], [0.0, 180.0]].into_iter()).unwrap(), [0.0, 0.0]));
-        assert_eq!(midst(std::iter::empty()), None);
+        assert!(near(centroid([[0.0, 0.0], [0.0, 180.0]].into_iter()).unwrap(), [0.0, 0.0]));
+        assert_eq!(centroid(std::iter::empty()), None);
     }
 }

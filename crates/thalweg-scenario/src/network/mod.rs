@@ -18,7 +18,7 @@ mod waxman;
 mod xml;
 
 use super::diagnostic::Report;
-use super::keys::{Line, Link, LinkEnds, NetworkTable};
+use super::keys::{Link, LinkDirection, LinkEnds, NetworkTable};
 use super::quantity::Name;
 use super::source_text::Span;
 use super::table::At;
@@ -56,7 +56,7 @@ impl Edge {
 #[derive(Clone, Debug, Default)]
 struct Drawing {
     edges: Vec<Edge>,
-    tiers: Vec<Line>,
+    tiers: Vec<LinkDirection>,
 }
 
 /// The context of a network's table.
@@ -67,7 +67,7 @@ pub struct Given<'a> {
     /// The source of the topology file, if it was read.
     pub file: Option<u32>,
     /// The link parameters of `[defaults.link]`.
-    pub defaults: Option<&'a Line>,
+    pub defaults: Option<&'a LinkDirection>,
 }
 
 /// The links of a network.
@@ -120,10 +120,10 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
     let at = |value: Name, span: Span| At { value, span };
     let links = drawing.edges.into_iter().map(|edge| {
         let span = edge.span.unwrap_or(span);
-        let mut line = Line {
+        let mut line = LinkDirection {
             delay: edge.delay.map(|value| At { value, span }),
             rate: edge.rate.map(|value| At { value, span }),
-            ..Line::default()
+            ..LinkDirection::default()
         };
         line.complete(&drawing.tiers[edge.tier]);
         let ends = edge.ends.map(|name| at(Name(name), span)).to_vec();
@@ -139,7 +139,7 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
 }
 
 /// Merges a tier's explicit link parameters with the common ones.
-fn tier(own: Option<&At<Line>>, all: &Line) -> Line {
+fn tier(own: Option<&At<LinkDirection>>, all: &LinkDirection) -> LinkDirection {
     let mut line = own.map(|at| at.value.clone()).unwrap_or_default();
     line.complete(all);
     line

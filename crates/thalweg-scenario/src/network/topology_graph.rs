@@ -1,6 +1,6 @@
 //! Topologies as read from files, before conversion to links: nodes with ids and labels, and edges between them.
 
-use super::coordinates::{delay_between, midst};
+use super::coordinates::{centroid, delay_between};
 use super::{Edge, is_too_large};
 use crate::diagnostic::Report;
 use crate::quantity::{MAX_NAME_LENGTH, name_fault};
@@ -175,7 +175,7 @@ impl Map {
             next.dedup();
             let found: Vec<_> = next
                 .iter()
-                .map(|&node| midst(neighbours[node].iter().filter_map(|&other| at[other])))
+                .map(|&node| centroid(neighbours[node].iter().filter_map(|&other| at[other])))
                 .collect();
             for (&node, found) in next.iter().zip(found) {
                 at[node] = found;

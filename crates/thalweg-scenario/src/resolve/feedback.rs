@@ -12,7 +12,7 @@ use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
-    Recipients, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
+    DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients,
     SeifPolicy, SeifSpec,
 };
 use thalweg_sim::shortest_paths::{DirectionId, Routes};

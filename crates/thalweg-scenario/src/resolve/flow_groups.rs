@@ -2,8 +2,8 @@
 
 use super::super::key_bindings::FieldOf;
 use super::super::keys::{
-    Access, Document, Flow, FlowDefaults, Line, Load, Poisson, Side, SizeChoice, SizeTable, TableSize,
-    TraceWorkload, Workload, WorkloadTable,
+    Access, Document, Flow, FlowDefaults, LinkDirection, Load, Poisson, Side, SizeChoice, SizeTable,
+    TableSize, TraceWorkload, Workload, WorkloadTable,
 };
 use super::super::quantity::Name;
 use super::super::source_text::Span;
@@ -241,7 +241,8 @@ impl Resolver<'_> {
             let which = if side.is_some() { which } else { "" };
             let what = format!("the {which}access of `{name}`");
             let errors = self.report.errors();
-            let mut reverse: Line = table.reverse.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+            let mut reverse: LinkDirection =
+                table.reverse.as_ref().map(|at| at.value.clone()).unwrap_or_default();
             reverse.complete(&table.line);
             reverse.leave_lists(table.reverse.as_ref().map(|at| &at.value));
             let forward = self.line(

@@ -1,7 +1,7 @@
 //! Resolution of link directions: rates, delays, schedules, and queues whose capacity depends on the routes.
 
 use super::super::diagnostic::Report;
-use super::super::keys::{Capacity, Document, Line, Link, Queue, ScheduleEntry};
+use super::super::keys::{Capacity, Document, Link, LinkDirection, Queue, ScheduleEntry};
 use super::super::named_paths::PathDescription;
 use super::super::parsed_tree::parse;
 use super::super::path_properties::{Paths, nominal_rate};
@@ -123,8 +123,9 @@ impl Resolver<'_> {
             forward.complete(line);
         }
         let mut backward = link.reverse.as_ref().map(|at| at.value.line.clone()).unwrap_or_default();
-        let scheduled_rate =
-            |line: &Line| line.schedule.iter().flat_map(|at| &at.value).any(|entry| entry.rate.is_some());
+        let scheduled_rate = |line: &LinkDirection| {
+            line.schedule.iter().flat_map(|at| &at.value).any(|entry| entry.rate.is_some())
+        };
         if backward.rate.is_some() && backward.schedule.is_none() && scheduled_rate(&forward) {
             let span = backward.rate.as_ref().map_or(link.span, |rate| rate.span);
             self.report
@@ -136,7 +137,7 @@ impl Resolver<'_> {
         backward.complete(&path.reverse.map(|at| at.value.line).unwrap_or_default());
         backward.complete(&forward);
         backward.leave_lists(link.reverse.as_ref().map(|at| &at.value.line));
-        let spans = |line: &Line| {
+        let spans = |line: &LinkDirection| {
             let rate = line.rate.as_ref().map(|at| at.span).or_else(|| line.trace.as_ref().map(|at| at.span));
             (
                 rate.unwrap_or(link.span),
@@ -147,7 +148,7 @@ impl Resolver<'_> {
         };
         let ((rate, queue, loss, schedule), (rate2, queue2, loss2, schedule2)) =
             (spans(&forward), spans(&backward));
-        let both = |of: fn(&Line) -> Option<Span>| {
+        let both = |of: fn(&LinkDirection) -> Option<Span>| {
             [&forward, &backward].map(|line| of(line).filter(|span| !super::is_default(*span)))
         };
         let cost = [
@@ -189,7 +190,7 @@ impl Resolver<'_> {
     /// Resolves one link direction; `what` names it in messages.
     pub(super) fn line(
         &mut self,
-        line: &Line,
+        line: &LinkDirection,
         what: &str,
         span: Span,
         default_queue: &str,
@@ -197,7 +198,7 @@ impl Resolver<'_> {
         pending: &mut Pending,
     ) -> DirectionSpec {
         let mut line = line.clone();
-        line.inherit(Line::defaults());
+        line.inherit(LinkDirection::defaults());
         let capacity = line.trace.as_ref().and_then(|trace| self.capacity_trace(trace));
         if let (Some(rate), Some(_)) = (&line.rate, &line.trace) {
             let message = format!("{what} has a rate and a trace");
@@ -285,7 +286,7 @@ impl Resolver<'_> {
     }
 
     /// Reports invalid shapers, sleep states, aggregations and periodic variations, each at its key.
-    fn medium(&mut self, line: &Line, spec: &DirectionSpec) {
+    fn medium(&mut self, line: &LinkDirection, spec: &DirectionSpec) {
         let start_delay = |part: StartDelaySpec| part.check().err();
         let (shaper, sleep) = (spec.start_delay.shaper, Arc::clone(&spec.start_delay.sleep));
         let faults = [

@@ -110,7 +110,7 @@ impl ConnectionIds {
     }
 
     /// Returns the position of the connection with this id.
-    pub fn place(&self, number: u32) -> Option<u32> {
+    pub fn position(&self, number: u32) -> Option<u32> {
         self.end(number * 2).map(|end| end / 2)
     }
 
@@ -189,7 +189,7 @@ mod tests {
                 let number = numbers.of_end(place * 2) / 2;
                 assert_eq!(numbers.of_end(place * 2 + 1), number * 2 + 1);
                 assert_eq!(
-                    (numbers.place(number), numbers.end(number * 2 + 1)),
+                    (numbers.position(number), numbers.end(number * 2 + 1)),
                     (Some(place), Some(place * 2 + 1))
                 );
                 let (opener, flow) = numbers.flow(number).unwrap();
@@ -201,7 +201,7 @@ mod tests {
                 list
             };
             assert_eq!(sorted(found), sorted(expected.to_vec()));
-            assert_eq!(numbers.place(12), None, "the fourth connection of the first");
+            assert_eq!(numbers.position(12), None, "the fourth connection of the first");
             for fixed in 0..3 {
                 assert_eq!(
                     (numbers.of_end(fixed), numbers.end(fixed), numbers.flow(fixed)),

@@ -211,7 +211,7 @@ impl Connections {
         // One byte each: the memory of a run peaks here.
         let mut has_packets = vec![false; self.list.len()];
         for number in in_flight {
-            let place = self.ids.place(number).unwrap_or(u32::MAX);
+            let place = self.ids.position(number).unwrap_or(u32::MAX);
             if let Some(has) = has_packets.get_mut(place as usize) {
                 *has = true;
             }

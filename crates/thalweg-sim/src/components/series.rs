@@ -102,10 +102,10 @@ impl SeriesRecorders {
 
     /// Returns true for a flow with a record of every change.
     pub fn has_changes_of(&self, flow: u32) -> bool {
-        self.measure.every_event && self.place(flow).is_some()
+        self.measure.every_event && self.position(flow).is_some()
     }
 
-    fn place(&self, flow: u32) -> Option<usize> {
+    fn position(&self, flow: u32) -> Option<usize> {
         self.flows.binary_search_by_key(&flow, |watched| watched.flow).ok()
     }
 
@@ -147,7 +147,7 @@ impl SeriesRecorders {
 
     /// Records a changed state of a flow's sender.
     pub fn record_flow(&mut self, flow: u32, now: Time, flows: &[Flow], endpoints: &[Endpoint]) {
-        if let Some(place) = self.place(flow) {
+        if let Some(place) = self.position(flow) {
             self.offer_flow(place, now, &flows[flow as usize], endpoints);
         }
     }
@@ -170,7 +170,7 @@ impl SeriesRecorders {
         if self.measure.every_event
             && let Some(state) = end.congestion_state()
         {
-            watched.visits.see(now, &state, known_by_all(flow, window, &stats).into_iter());
+            watched.visits.record(now, &state, known_by_all(flow, window, &stats).into_iter());
         }
         let recorders = &mut self.recorders[watched.recorders..watched.recorders + FLOW_SERIES.len()];
         recorders[0].offer(now, window);

@@ -7,7 +7,6 @@
 mod boundary;
 mod connection_opening;
 mod endpoint_thread;
-mod external_packets;
 mod feedback;
 mod flow;
 mod gate;
@@ -15,6 +14,7 @@ mod host;
 mod measurement_results;
 mod network;
 mod reading_application;
+mod real_packets;
 mod sampling;
 mod transfer;
 
@@ -23,13 +23,13 @@ use crate::components::boundary::Boundary;
 use crate::components::connections::Connections;
 use crate::components::endpoint::{self, Command};
 use crate::components::event_prefetch::Lookahead;
-use crate::components::external_hosts::Outside;
 use crate::components::flow::Role;
 use crate::components::gate::{Gates, NO_GATE};
 use crate::components::host::Host;
 use crate::components::measurements::Measurements;
 use crate::components::network::Network;
 use crate::components::packet::{EndpointId, Flags, NONE, Packet};
+use crate::components::real_hosts::Outside;
 use crate::components::run_end::Ending;
 use crate::components::totals::PacketOutcome;
 use crate::components::traffic::Traffic;
@@ -84,7 +84,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles up to `max_events` events.
     pub fn advance(&mut self, max_events: u64) -> Status {
         let stop_at = self.measured.tally.events().saturating_add(max_events);
-        self.go_on(max_events);
+        self.run_events(max_events);
         if self.measured.tally.events() < stop_at {
             // The queue is empty.
             self.ending.end();
@@ -94,7 +94,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Handles up to `max_events` queued events. With a single call site, the whole hot path is inlined here.
     #[inline(never)]
-    pub(crate) fn go_on(&mut self, max_events: u64) {
+    pub(crate) fn run_events(&mut self, max_events: u64) {
         let stop_at = self.measured.tally.events().saturating_add(max_events);
         // A partition may have links of many flows but no endpoints.
         let is_large = self.connections.endpoints().len() >= MANY_ENDPOINTS
@@ -397,7 +397,7 @@ impl<T: Tracing> EventLoop<T> {
         let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
         let is_data = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
         if self.measured.tally.is_counting() && is_data && self.network.packets.has_payload(cargo) {
-            self.flow_counts(connection).lose();
+            self.flow_counts(connection).count_lost();
         }
     }
 
@@ -413,7 +413,7 @@ impl<T: Tracing> EventLoop<T> {
         let (connection, flow, reply) = if T::BUFFERS {
             (header.connection, u32::MAX, false)
         } else {
-            let place = self.connections.ids.place(header.connection).unwrap_or(header.connection);
+            let place = self.connections.ids.position(header.connection).unwrap_or(header.connection);
             let flow = self.connections.endpoint(place * 2).flow;
             (place, flow, self.connections[place].role == Role::Reply)
         };

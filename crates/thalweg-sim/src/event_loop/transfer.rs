@@ -17,7 +17,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Records the end of a flow's transfer over one connection.
     pub(crate) fn complete(&mut self, flow: u32, size: u64, began: Time, ended: Time) {
         let transfer = self.completed(flow, size, began, ended);
-        self.book(transfer);
+        self.record_transfer(transfer);
     }
 
     /// Records the end of one of a flow's many transfers, as known to its sender.
@@ -55,13 +55,13 @@ impl<T: Tracing> EventLoop<T> {
         let Exchange { began, request, response } = exchange;
         let ideal = self.ideal(flow, request, response);
         let size = Bytes::new(request + response);
-        self.book(Transfer { flow, size, start: began, end: Some(self.now), ideal });
+        self.record_transfer(Transfer { flow, size, start: began, end: Some(self.now), ideal });
     }
 
     /// Records the arrival of a flow's block; the last one of the round schedules the next round of the group.
     pub(crate) fn end_block(&mut self, flow: u32, size: u64, began: Time) {
         let transfer = self.completed(flow, size, began, self.now);
-        self.book(transfer);
+        self.record_transfer(transfer);
         let (now, counting) = (self.now, self.measured.tally.is_counting());
         let group = self.traffic.group_of_mut(flow);
         let Some(round) = group.rounds.arrive(began, now, group.flows) else { return };
@@ -76,7 +76,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    fn book(&mut self, transfer: Transfer) {
+    fn record_transfer(&mut self, transfer: Transfer) {
         let Some(end) = transfer.end.filter(|_| self.measured.tally.is_counting()) else { return };
         self.traffic.record_completion(&transfer, end.since(transfer.start));
         self.list(transfer);

@@ -32,7 +32,7 @@ struct Lane {
     last: u64,
     /// Packet of the first entry, or any other number.
     packet: u32,
-    behind: Line,
+    behind: Fifo,
 }
 
 /// An entry and its annotation: the lane for a first entry, the packet for others.
@@ -45,7 +45,7 @@ struct Item {
 
 impl Lanes {
     pub fn new() -> Self {
-        const UNUSED: Lane = Lane { distance: FREE, last: u64::MAX, packet: 0, behind: Line::EMPTY };
+        const UNUSED: Lane = Lane { distance: FREE, last: u64::MAX, packet: 0, behind: Fifo::EMPTY };
         Self { lanes: Box::new([UNUSED; LANES]), firsts: [Item::default(); MAX_LANES], begin: 0, end: 0 }
     }
 
@@ -155,23 +155,23 @@ impl Item {
 
 /// A ring buffer of sorted entries, with a power of two of slots.
 #[derive(Clone, Debug)]
-struct Line {
+struct Fifo {
     entries: Vec<Item>,
     begin: u32,
     count: u32,
 }
 
-impl Line {
+impl Fifo {
     const EMPTY: Self = Self { entries: Vec::new(), begin: 0, count: 0 };
 
     #[inline(always)]
-    fn place(&self, number: u32) -> usize {
+    fn index(&self, number: u32) -> usize {
         (self.begin.wrapping_add(number)) as usize & (self.entries.len().wrapping_sub(1))
     }
 
     #[inline(always)]
     fn at(&self, number: u32) -> Option<Item> {
-        if number < self.count { self.entries.get(self.place(number)).copied() } else { None }
+        if number < self.count { self.entries.get(self.index(number)).copied() } else { None }
     }
 
     #[inline(always)]
@@ -179,7 +179,7 @@ impl Line {
         if self.count as usize == self.entries.len() {
             self.grow();
         }
-        let place = self.place(self.count);
+        let place = self.index(self.count);
         self.entries[place] = entry;
         self.count += 1;
     }
@@ -187,7 +187,7 @@ impl Line {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        let begin = self.place(0);
+        let begin = self.index(0);
         if self.count > 0 {
             self.entries.rotate_left(begin);
         }
@@ -198,7 +198,7 @@ impl Line {
     #[inline(always)]
     fn pop(&mut self) -> Option<Item> {
         self.count = self.count.checked_sub(1)?;
-        let entry = self.entries[self.place(0)];
+        let entry = self.entries[self.index(0)];
         self.begin = self.begin.wrapping_add(1);
         Some(entry)
     }

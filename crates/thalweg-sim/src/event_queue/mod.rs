@@ -202,7 +202,7 @@ impl Wheel {
         if entry.time < self.levels.base || self.list_len() < REACH && entry.time < self.levels.earliest() {
             self.insert(entry);
         } else {
-            self.levels.place(entry);
+            self.levels.insert(entry);
         }
     }
 
@@ -315,7 +315,7 @@ impl Wheel {
             end -= self.list().iter().rev().take_while(|entry| entry.time == last.time).count();
         }
         for index in end..self.near.len() {
-            self.levels.place(self.near[index]);
+            self.levels.insert(self.near[index]);
         }
         self.near.truncate(end);
     }
@@ -488,7 +488,7 @@ impl Entry {
         let entry = list[place];
         while let Some(&last) = list[..place].last()
             && last.time == entry.time
-            && entry.wins(last, tie_mask)
+            && entry.precedes(last, tie_mask)
         {
             list[place] = last;
             place -= 1;
@@ -499,12 +499,12 @@ impl Entry {
     /// Returns true if it precedes another.
     #[inline(always)]
     fn is_before(self, other: Self, tie_mask: u64) -> bool {
-        self.time < other.time || self.time == other.time && self.wins(other, tie_mask)
+        self.time < other.time || self.time == other.time && self.precedes(other, tie_mask)
     }
 
     /// Returns true if it precedes another of the same time.
     #[inline]
-    fn wins(self, other: Self, tie_mask: u64) -> bool {
+    fn precedes(self, other: Self, tie_mask: u64) -> bool {
         self.order(tie_mask) <= other.order(tie_mask)
     }
 }

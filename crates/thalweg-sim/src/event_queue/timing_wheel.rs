@@ -95,7 +95,7 @@ impl Levels {
 
     /// Adds an entry, which must not be before the wheel's time.
     #[inline(always)]
-    pub fn place(&mut self, entry: Entry) {
+    pub fn insert(&mut self, entry: Entry) {
         let differing = (entry.time ^ self.base) | 1;
         let level = (63 - differing.leading_zeros()) / BITS;
         let slot = (entry.time >> (level * BITS)) as usize % SLOTS;
@@ -160,7 +160,7 @@ impl Levels {
                 list.extend_from_slice(&entries[..len as usize]);
             } else {
                 for index in 0..len as usize {
-                    self.place(self.chunks[number as usize].entries[index]);
+                    self.insert(self.chunks[number as usize].entries[index]);
                 }
             }
             self.chunks[number as usize].next = core::mem::replace(&mut self.spare, number);

@@ -5,7 +5,7 @@ use thalweg_catalog::DISCIPLINES;
 use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
-use thalweg_queue::feedback::{Recipients, FeedbackSpec, PolicySpec, QuenchSpec};
+use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, QuenchSpec, Recipients};
 use thalweg_queue::{DisciplineSpec, FairQueueingConfig, Limit};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;

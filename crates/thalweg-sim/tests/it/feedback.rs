@@ -5,7 +5,7 @@ use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::feedback::{
-    Recipients, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+    DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients, SeifPolicy, SeifSpec,
 };
 use thalweg_queue::{DisciplineSpec, Limit, RandomDropConfig};
 use thalweg_sim::spec::*;

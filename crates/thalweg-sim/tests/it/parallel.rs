@@ -7,7 +7,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
-    Recipients, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifSpec,
+    DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients, SeifSpec,
 };
 use thalweg_sim::partition::{Bound, default_threads, estimate_speedup};
 use thalweg_sim::spec::*;

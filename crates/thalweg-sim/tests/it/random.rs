@@ -16,7 +16,7 @@ use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ControllerConfig, Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use thalweg_proto::{adaptive_ack, media, sstp};
 use thalweg_queue::feedback::{
-    Recipients, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
+    DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients,
     SeifPolicy, SeifSpec,
 };
 use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};

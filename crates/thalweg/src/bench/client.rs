@@ -46,7 +46,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
     let stop = interruptible_by(console)?;
     let mut connections = Vec::new();
     for _ in 0..arguments.parallel.get() {
-        let connection = reach(&socket, connect.clone(), &stop);
+        let connection = connect_reachable(&socket, connect.clone(), &stop);
         connections.push(connection.map_err(|error| connect_error(peer.name, &error))?);
     }
     if peer.key.is_none()

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_live::gateway::{SocketClient, open, receive_fd};
-use thalweg_live::host::{Host, HostError, end_with_parent, make, serve, prepare_namespace};
+use thalweg_live::host::{Host, HostError, end_with_parent, make, prepare_namespace, serve};
 use thalweg_live::{Capture, Device, Groups, Joined};
 
 /// Default head start of the commands of `--run`.
@@ -234,7 +234,7 @@ impl Commands<'_> {
     fn report_failures(&self, main: usize, console: &Console) {
         for other in &self.running[..main] {
             if let Some(status) = other.ended.filter(|status| !status.success()) {
-                console.complain(&format!("`{}` failed: {status}", other.what));
+                console.report_problem(&format!("`{}` failed: {status}", other.what));
             }
         }
     }

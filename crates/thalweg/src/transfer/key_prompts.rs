@@ -8,12 +8,12 @@ use thalweg_net::keyring::KnownPeers;
 const MAX_SHOWN: usize = 5;
 
 /// Reports the invalid lines of a file of known peers.
-pub fn complain_of(peers: &mut KnownPeers, console: &Console) {
+pub fn report_invalid_lines(peers: &mut KnownPeers, console: &Console) {
     let faults = peers.take_faults();
-    faults.iter().take(MAX_SHOWN).for_each(|fault| console.complain(fault));
+    faults.iter().take(MAX_SHOWN).for_each(|fault| console.report_problem(fault));
     let more = faults.len().saturating_sub(MAX_SHOWN);
     if more > 0 {
-        console.complain(&format!("{}: {more} more lines are wrong", peers.path().display()));
+        console.report_problem(&format!("{}: {more} more lines are wrong", peers.path().display()));
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Restricts writes of this thread and its future threads to these existing folders. Returns false if the kernel does
 /// not support it: before Linux 6.2, or with Landlock disabled.
-pub fn confine(folders: &[&Path]) -> bool {
+pub fn restrict_writes(folders: &[&Path]) -> bool {
     // ABI version 3 is the first with truncation. Without moves between folders (since version 2) hard links could not
     // be created.
     let writing = AccessFs::from_write(ABI::V3);
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn nothing_is_written_elsewhere() {
-        let top = std::env::temp_dir().join(format!("thalweg-confine-{}", std::process::id()));
+        let top = std::env::temp_dir().join(format!("thalweg-restrict_writes-{}", std::process::id()));
         let (inside, outside) = (top.join("inside"), top.join("outside"));
         fs::create_dir_all(inside.join("sub")).unwrap();
         fs::create_dir_all(&outside).unwrap();
@@ -42,7 +42,7 @@ mod tests {
         let play = {
             let (inside, outside) = (inside.clone(), outside.clone());
             move || {
-                if !confine(&[&inside]) {
+                if !restrict_writes(&[&inside]) {
                     eprintln!("skipped: this kernel has no Landlock");
                     return;
                 }

@@ -308,7 +308,7 @@ impl<'a> Server<'a> {
         let (target, quota) = match target {
             Ok(target) => target,
             Err(error) => {
-                self.console.complain(&format!("{}: {error}", folder.display()));
+                self.console.report_problem(&format!("{}: {error}", folder.display()));
                 sender.connection.close(ENDED, "the receiver cannot store anything");
                 self.listener.end(&key, false, || has_stored_data(&folder));
                 return;
@@ -344,7 +344,7 @@ impl<'a> Server<'a> {
                 self.console.print(&summary.line())?;
             }
             for line in self.failures.lines(Instant::now(), &peer, &summary.failure_lines()) {
-                self.console.complain(&line);
+                self.console.report_problem(&line);
             }
             let why = why.map_or_else(String::new, |why| format!("; then {why}"));
             self.console.inform(&format!("{peer}: {}{why}", summary.sentence()));

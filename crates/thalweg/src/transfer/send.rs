@@ -2,7 +2,7 @@
 
 use super::arguments::{SendArguments, Trusted};
 use super::early_failure::Stopped;
-use super::key_prompts::{complain_of, confirm, may_prompt};
+use super::key_prompts::{confirm, may_prompt, report_invalid_lines};
 use super::metrics::Metrics;
 use super::pairing;
 use super::progress_display::{Meter, MeterInputs};
@@ -85,7 +85,7 @@ fn run(
     }
     let keys = Keyring::for_user()?;
     let mut receivers = keys.receivers()?;
-    complain_of(&mut receivers, console);
+    report_invalid_lines(&mut receivers, console);
     let mut sender = Sender {
         identity: keys.identity()?,
         receivers,
@@ -157,10 +157,10 @@ fn refuse_loss(roots: &Roots, console: &Console) -> Done {
         return Ok(());
     }
     for failure in audit.failures.iter().chain(&audit.passed).take(summary::SHOWN) {
-        console.complain(&format!("{}: {}", failure.name, failure.fault));
+        console.report_problem(&format!("{}: {}", failure.name, failure.fault));
     }
     for (name, lost) in parts {
-        console.complain(&format!("{name}: {}", summary::lost(&lost).unwrap_or_default()));
+        console.report_problem(&format!("{name}: {}", summary::lost(&lost).unwrap_or_default()));
     }
     let omitted_entries = audit.failed + audit.omitted;
     let omitted_entries =
@@ -283,12 +283,12 @@ impl Sender<'_> {
             self.console.inform(&format!("Paired. From now on {} is known by the key {key}", self.name));
         }
         let (socket, connection) = self.reach(&addresses, &self.trust()?, SERVICE)?;
-        self.know(&connection)?;
+        self.store_key(&connection)?;
         Ok((socket, connection))
     }
 
     /// Connects to the first address that answers.
-    fn reach(
+    fn connect(
         &self,
         addresses: &[SocketAddr],
         trust: &Trust,
@@ -304,7 +304,7 @@ impl Sender<'_> {
             let (scheme, recorder) = (self.scheme.clone(), self.recorder.clone());
             let connect =
                 Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme, recorder };
-            match reach(&socket, connect, &self.stop) {
+            match connect_reachable(&socket, connect, &self.stop) {
                 Ok(connection) => return Ok((socket, connection)),
                 Err(ConnectFailure::Net(error)) => why = self.explain(&error),
                 Err(ConnectFailure::Refused) => {
@@ -346,7 +346,7 @@ impl Sender<'_> {
     }
 
     /// Stores the key of a new receiver, if the user wants it.
-    fn know(&mut self, connection: &Connection) -> Result<(), Stopped> {
+    fn store_key(&mut self, connection: &Connection) -> Result<(), Stopped> {
         let key = connection.peer();
         let known = self.receivers.key_of(&self.name);
         if self.arguments.trust.contains(&Trusted::Key(key)) {

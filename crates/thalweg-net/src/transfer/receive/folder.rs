@@ -119,7 +119,12 @@ impl Folder {
     ///
     /// # Errors
     /// The name is invalid, or the receiver rejects it here.
-    pub fn place(self: &Arc<Self>, name: &[u8], alike: bool, to: &Destination) -> Result<EntryTarget, Fault> {
+    pub fn entry_target(
+        self: &Arc<Self>,
+        name: &[u8],
+        alike: bool,
+        to: &Destination,
+    ) -> Result<EntryTarget, Fault> {
         let checked = file_names::checked(name)?;
         if name.starts_with(b".") && self.above.is_none() && !to.hidden {
             return Err(FaultKind::Hidden.into());

@@ -96,7 +96,7 @@ impl Store {
                 self.abandon(id, fault);
                 Ok(())
             }
-            ToReceiver::Missing { depth, name, fault } => self.miss(depth, &name, fault),
+            ToReceiver::Missing { depth, name, fault } => self.record_missing(depth, &name, fault),
             ToReceiver::Hole { length } => match &mut self.current {
                 Some(current) => current.hole(length, &self.results),
                 None => protocol("it sends a hole outside of a file"),
@@ -198,7 +198,7 @@ impl Store {
     ) -> Result<(), Error> {
         let Some(to) = self.destination.clone() else { return Err(Error::Here(FaultKind::Single.into())) };
         let folder = folder.ok_or_else(|| FaultKind::Folder.into());
-        let place = folder.and_then(|folder| folder.place(&offer.name, offer.alike, &to));
+        let place = folder.and_then(|folder| folder.entry_target(&offer.name, offer.alike, &to));
         let made = match (place, &offer.kind) {
             (Err(fault), _) => Err(fault),
             (Ok(place), OfferKind::Link { modified, target }) => {
@@ -218,12 +218,12 @@ impl Store {
     }
 
     /// Records an entry that the sender does not offer.
-    fn miss(&self, depth: u64, name: &[u8], fault: Fault) -> Result<(), Error> {
+    fn record_missing(&self, depth: u64, name: &[u8], fault: Fault) -> Result<(), Error> {
         let Some(depth) = usize::try_from(depth).ok().filter(|depth| *depth < self.levels.len()) else {
             return protocol("it reports a missing entry outside of a folder");
         };
         let name = self.shown(depth, name);
-        self.results.note(|report| report.miss(&name, fault));
+        self.results.note(|report| report.add_missing(&name, fault));
         Ok(())
     }
 
@@ -249,7 +249,7 @@ impl Store {
                 format!("its path is longer than {MAX_PATH_BYTES} bytes"),
             ));
         }
-        let place = parent.place(&offer.name, offer.alike, destination)?;
+        let place = parent.entry_target(&offer.name, offer.alike, destination)?;
         let (folder, is_replaced) = place.make_folder(offer.mode, modified, destination)?;
         self.results.note(|report| {
             report.folders += 1;
@@ -268,7 +268,7 @@ impl Store {
         let (Some(folder), Some(to)) = (folder, &self.destination) else {
             return Err(FaultKind::Folder.into());
         };
-        let place = folder.place(&offer.name, offer.alike, to)?;
+        let place = folder.entry_target(&offer.name, offer.alike, to)?;
         let dir = place.folder.dir()?;
         let here = place.lookup(&dir)?;
         let there = part::length_of(&dir, &place.part)?;

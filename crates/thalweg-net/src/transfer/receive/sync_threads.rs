@@ -134,7 +134,7 @@ impl Finishers {
     /// Queues a file for finishing, or finishes it at once.
     pub fn finish(&self, finished: Finished, results: &Results) {
         match &self.queue {
-            Some(queue) if !finished.part.is_alike() => {
+            Some(queue) if !finished.part.has_case_conflict() => {
                 // The threads outlive the queue.
                 let _ = queue.send(finished);
             }

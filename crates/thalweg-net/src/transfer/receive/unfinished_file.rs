@@ -225,7 +225,7 @@ impl Part {
     }
 
     /// Returns true if two names in the folder differ only in case; other files must then not be finished concurrently.
-    pub fn is_alike(&self) -> bool {
+    pub fn has_case_conflict(&self) -> bool {
         self.place.alike
     }
 }

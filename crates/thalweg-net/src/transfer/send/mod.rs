@@ -220,7 +220,7 @@ impl<W: Write> Sending<'_, W> {
             None => return Ok(false),
             Some(WalkEntry::Missing(Missing { depth, name, fault })) => {
                 let shown = self.enter(depth, &name);
-                self.report.miss(&shown, fault.clone());
+                self.report.add_missing(&shown, fault.clone());
                 self.frame(&ToReceiver::Missing { depth, name, fault })?;
             }
             Some(WalkEntry::Item(item)) => {

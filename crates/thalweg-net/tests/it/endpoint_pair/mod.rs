@@ -8,7 +8,7 @@ use thalweg_net::endpoint::{
     Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle, Limits, Listen, Trust,
 };
 use thalweg_net::identity::{Entropy, Identity};
-use thalweg_net::impair::{DelayedDatagram, Line};
+use thalweg_net::impair::{DelayedDatagram, LinkDirection};
 use thalweg_net::session::{Closed, Next, SessionConfig, SessionEvent};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
@@ -106,8 +106,8 @@ pub struct Pair {
     /// Address of an on-path attacker that copies the client's packets and is faster.
     pub thief: Option<SocketAddr>,
     /// Line for the client's datagrams instead of the channel's delay, and one for the server's.
-    pub bottleneck: Option<Line>,
-    pub return_line: Option<Line>,
+    pub bottleneck: Option<LinkDirection>,
+    pub return_line: Option<LinkDirection>,
     /// Time of the test's next action; cleared once reached.
     pub wake: Time,
     seed: u64,
@@ -352,7 +352,7 @@ impl Pair {
     fn advance(&mut self) -> bool {
         let arrival = self.wire.first_key_value().map_or(Time::MAX, |(&(at, _), _)| at);
         let lines = [&self.bottleneck, &self.return_line];
-        let through = lines.into_iter().flatten().filter_map(Line::next).min().unwrap_or(Time::MAX);
+        let through = lines.into_iter().flatten().filter_map(LinkDirection::next).min().unwrap_or(Time::MAX);
         let next = arrival.min(through).min(self.ends[0].wake).min(self.ends[1].wake).min(self.wake);
         if next == Time::MAX {
             return false;

@@ -1,6 +1,6 @@
 //! Levels of detail: rows of a long list in tiles, and the same with neighbours merged.
 
-use super::super::downsampling::thin;
+use super::super::downsampling::downsample;
 use super::super::number_encoding::Numbers;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ impl Levels {
             if times.len() <= TILE {
                 return Self(levels);
             }
-            (times, values) = thin(&times, &values, (times.len() / (MERGED / 2)).max(TILE));
+            (times, values) = downsample(&times, &values, (times.len() / (MERGED / 2)).max(TILE));
         }
     }
 
