@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Text to which a rule applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Scope {
     /// Identifiers of Rust code.
     Names,
     /// Comments, documentation and documents, without quoted code.
@@ -24,7 +24,7 @@ pub struct Rule {
     /// others of the sentence; for text a literal.
     pub banned: &'static str,
     pub better: &'static str,
-    pub place: Place,
+    pub place: Scope,
 }
 
 /// An occurrence of a banned word.
@@ -42,91 +42,91 @@ impl fmt::Display for Finding {
     }
 }
 
-const fn rule(banned: &'static str, better: &'static str, place: Place) -> Rule {
+const fn rule(banned: &'static str, better: &'static str, place: Scope) -> Rule {
     Rule { banned, better, place }
 }
 
 /// All rules. A word belongs here if it has one meaning in this project and none in the field.
 pub const RULES: &[Rule] = &[
-    rule("MOST", "MAX", Place::Names),
-    rule("LEAST", "MIN", Place::Names),
-    rule("--most-", "--max-", Place::Text),
-    rule("--least-", "--min-", Place::Text),
-    rule("rhythm", "periodic variation", Place::Both),
-    rule("stranger", "unknown sender", Place::Both),
-    rule("strangers", "unknown senders", Place::Both),
-    rule("unproved", "unvalidated", Place::Both),
+    rule("MOST", "MAX", Scope::Names),
+    rule("LEAST", "MIN", Scope::Names),
+    rule("--most-", "--max-", Scope::Text),
+    rule("--least-", "--min-", Scope::Text),
+    rule("rhythm", "periodic variation", Scope::Both),
+    rule("stranger", "unknown sender", Scope::Both),
+    rule("strangers", "unknown senders", Scope::Both),
+    rule("unproved", "unvalidated", Scope::Both),
     // Machines.
-    rule("told", "notified, reported or configured", Place::Both),
-    rule("tell", "notify or report", Place::Names),
-    rule("tells", "notifies or reports", Place::Names),
-    rule("untold", "not notified", Place::Both),
-    rule("hear", "receive", Place::Both),
-    rule("hears", "receives", Place::Both),
-    rule("heard", "received", Place::Both),
-    rule("say", "report", Place::Names),
-    rule("speak", "support or use", Place::Both),
-    rule("speaks", "supports or uses", Place::Both),
-    rule("heed", "react to", Place::Both),
-    rule("heeds", "reacts to", Place::Both),
-    rule("beliefs", "estimates", Place::Names),
-    rule("happened", "event", Place::Names),
-    rule("doubt", "warning", Place::Names),
+    rule("told", "notified, reported or configured", Scope::Both),
+    rule("tell", "notify or report", Scope::Names),
+    rule("tells", "notifies or reports", Scope::Names),
+    rule("untold", "not notified", Scope::Both),
+    rule("hear", "receive", Scope::Both),
+    rule("hears", "receives", Scope::Both),
+    rule("heard", "received", Scope::Both),
+    rule("say", "report", Scope::Names),
+    rule("speak", "support or use", Scope::Both),
+    rule("speaks", "supports or uses", Scope::Both),
+    rule("heed", "react to", Scope::Both),
+    rule("heeds", "reacts to", Scope::Both),
+    rule("beliefs", "estimates", Scope::Names),
+    rule("happened", "event", Scope::Names),
+    rule("doubt", "warning", Scope::Names),
     // Listeners and connections.
-    rule("greet", "accept", Place::Both),
-    rule("greets", "accepts", Place::Both),
-    rule("knock", "probe id", Place::Both),
-    rule("knocks", "probe ids", Place::Both),
-    rule("lobby", "accept queue", Place::Both),
-    rule("door", "admission", Place::Both),
-    rule("doors", "admission", Place::Both),
-    rule("guest", "pending peer", Place::Both),
-    rule("guests", "pending peers", Place::Both),
-    rule("newcomer", "pending peer, or new flow", Place::Both),
-    rule("newcomers", "pending peers, or new flows", Place::Both),
-    rule("crowd", "transfer slots, or many flows", Place::Both),
-    rule("crowds", "transfer slots, or many flows", Place::Both),
-    rule("desk", "shared listener state", Place::Both),
-    rule("bell", "waker", Place::Both),
-    rule("bells", "wakers", Place::Both),
-    rule("rung", "notified", Place::Both),
-    rule("embryo", "half-open", Place::Both),
-    rule("wishes", "options", Place::Names),
-    rule("onlookers", "observers", Place::Both),
-    rule("crew", "worker pool", Place::Both),
+    rule("greet", "accept", Scope::Both),
+    rule("greets", "accepts", Scope::Both),
+    rule("knock", "probe id", Scope::Both),
+    rule("knocks", "probe ids", Scope::Both),
+    rule("lobby", "accept queue", Scope::Both),
+    rule("door", "admission", Scope::Both),
+    rule("doors", "admission", Scope::Both),
+    rule("guest", "pending peer", Scope::Both),
+    rule("guests", "pending peers", Scope::Both),
+    rule("newcomer", "pending peer, or new flow", Scope::Both),
+    rule("newcomers", "pending peers, or new flows", Scope::Both),
+    rule("crowd", "transfer slots, or many flows", Scope::Both),
+    rule("crowds", "transfer slots, or many flows", Scope::Both),
+    rule("desk", "shared listener state", Scope::Both),
+    rule("bell", "waker", Scope::Both),
+    rule("bells", "wakers", Scope::Both),
+    rule("rung", "notified", Scope::Both),
+    rule("embryo", "half-open", Scope::Both),
+    rule("wishes", "options", Scope::Names),
+    rule("onlookers", "observers", Scope::Both),
+    rule("crew", "worker pool", Scope::Both),
     // Senders and queues.
-    rule("departed", "dupack credit", Place::Names),
-    rule("surrender", "abort or give up", Place::Both),
-    rule("sealer", "encryptor", Place::Both),
-    rule("markable", "ECT", Place::Names),
-    rule("rival", "competing traffic, or candidate", Place::Names),
-    rule("dip", "drain", Place::Names),
-    rule("onset", "service-start delay", Place::Names),
-    rule("stamped", "timestamped", Place::Names),
-    rule("station", "port or queue", Place::Names),
-    rule("stations", "ports or queues", Place::Names),
-    rule("forks", "ECMP groups", Place::Names),
-    rule("fate", "impairment outcome", Place::Names),
-    rule("parcel", "delayed datagram, or batch codec", Place::Both),
-    rule("nap", "wake-up coalescing", Place::Names),
-    rule("naps", "wake-up coalescing", Place::Names),
-    rule("news", "event, or outcome", Place::Names),
+    rule("departed", "dupack credit", Scope::Names),
+    rule("surrender", "abort or give up", Scope::Both),
+    rule("sealer", "encryptor", Scope::Both),
+    rule("markable", "ECT", Scope::Names),
+    rule("rival", "competing traffic, or candidate", Scope::Names),
+    rule("dip", "drain", Scope::Names),
+    rule("onset", "service-start delay", Scope::Names),
+    rule("stamped", "timestamped", Scope::Names),
+    rule("station", "port or queue", Scope::Names),
+    rule("stations", "ports or queues", Scope::Names),
+    rule("forks", "ECMP groups", Scope::Names),
+    rule("fate", "impairment outcome", Scope::Names),
+    rule("parcel", "delayed datagram, or batch codec", Scope::Both),
+    rule("nap", "wake-up coalescing", Scope::Names),
+    rule("naps", "wake-up coalescing", Scope::Names),
+    rule("news", "event, or outcome", Scope::Names),
     // Experiments.
-    rule("genes", "candidate", Place::Both),
-    rule("outlook", "speed-up estimate", Place::Both),
-    rule("contest", "comparison", Place::Names),
-    rule("foreign", "external", Place::Names),
+    rule("genes", "candidate", Scope::Both),
+    rule("outlook", "speed-up estimate", Scope::Both),
+    rule("contest", "comparison", Scope::Names),
+    rule("foreign", "external", Scope::Names),
     // Sentences.
-    rule("the reason for which", "why", Place::Prose),
-    rule("the time at which", "when, or the time of", Place::Prose),
-    rule("the times at which", "when, or the times of", Place::Prose),
-    rule("the moment at which", "when", Place::Prose),
-    rule("the way in which", "how", Place::Prose),
-    rule("so that .. which", "two sentences", Place::Prose),
-    rule("so that .. so that", "two sentences", Place::Prose),
-    rule("for nothing", "spuriously, or without need", Place::Prose),
-    rule("whoever", "the peer, flow or host that", Place::Prose),
-    rule("long ways", "long paths", Place::Prose),
+    rule("the reason for which", "why", Scope::Prose),
+    rule("the time at which", "when, or the time of", Scope::Prose),
+    rule("the times at which", "when, or the times of", Scope::Prose),
+    rule("the moment at which", "when", Scope::Prose),
+    rule("the way in which", "how", Scope::Prose),
+    rule("so that .. which", "two sentences", Scope::Prose),
+    rule("so that .. so that", "two sentences", Scope::Prose),
+    rule("for nothing", "spuriously, or without need", Scope::Prose),
+    rule("whoever", "the peer, flow or host that", Scope::Prose),
+    rule("long ways", "long paths", Scope::Prose),
 ];
 
 /// Returns the banned words in the names and comments of Rust source.
@@ -153,7 +153,7 @@ pub fn in_document(document: &str) -> Vec<Finding> {
 /// Returns the banned literals in a text.
 pub fn in_text(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
-    for rule in RULES.iter().filter(|rule| rule.place == Place::Text) {
+    for rule in RULES.iter().filter(|rule| rule.place == Scope::Text) {
         if !text.contains(rule.banned) {
             continue;
         }
@@ -169,7 +169,7 @@ pub fn in_text(text: &str) -> Vec<Finding> {
 
 fn in_names(code: &str) -> Vec<Finding> {
     let rules: Vec<&Rule> =
-        RULES.iter().filter(|rule| [Place::Names, Place::Both].contains(&rule.place)).collect();
+        RULES.iter().filter(|rule| [Scope::Names, Scope::Both].contains(&rule.place)).collect();
     let mut found = Vec::new();
     for (at, line) in code.lines().enumerate() {
         for name in line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty()) {
@@ -213,7 +213,7 @@ struct Word {
 fn in_prose<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Finding> {
     let words = prose_words(lines);
     let mut found = Vec::new();
-    for rule in RULES.iter().filter(|rule| [Place::Prose, Place::Both].contains(&rule.place)) {
+    for rule in RULES.iter().filter(|rule| [Scope::Prose, Scope::Both].contains(&rule.place)) {
         let phrase: Vec<&str> = rule.banned.split(' ').collect();
         for (at, word) in words.iter().enumerate() {
             if word.text == phrase[0] && begins(&words[at..], &phrase) {
@@ -346,14 +346,14 @@ fn each_rule_finds_its_word() {
         let phrase = rule.banned.replace("..", "the packets of a link");
         let name = format!("let last_{}_at = 1;\n", rule.banned);
         let is_found = |found: &[Finding]| found.iter().any(|one| one.line == 1 && one.better == rule.better);
-        let names = matches!(rule.place, Place::Names | Place::Both);
+        let names = matches!(rule.place, Scope::Names | Scope::Both);
         assert!(!names || is_found(&in_rust(&name)), "{rule:?}");
-        let prose = matches!(rule.place, Place::Prose | Place::Both);
+        let prose = matches!(rule.place, Scope::Prose | Scope::Both);
         for source in [format!("/// The sender {phrase}.\n"), format!("// {phrase}\n")] {
             assert!(!prose || is_found(&in_rust(&source)), "{rule:?}");
         }
         assert!(!prose || is_found(&in_document(&format!("The sender {phrase}.\n"))), "{rule:?}");
-        let text = rule.place == Place::Text;
+        let text = rule.place == Scope::Text;
         assert!(!text || is_found(&in_document(&format!("Give `{phrase}reps 3`.\n"))), "{rule:?}");
     }
 }

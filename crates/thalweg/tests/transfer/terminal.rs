@@ -1,7 +1,7 @@
 //! A process on a terminal: its display, and typed input.
 
 use crate::child_processes;
-use crate::processes::{Place, TOO_LONG, dress};
+use crate::processes::{TOO_LONG, TestFolder, dress};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
@@ -17,7 +17,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub fn begin(place: &Place, user: &str, command: &str, arguments: &[&str]) -> Self {
+    pub fn begin(place: &TestFolder, user: &str, command: &str, arguments: &[&str]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();

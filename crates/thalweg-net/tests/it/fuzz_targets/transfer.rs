@@ -11,9 +11,9 @@ use thalweg_net::transfer::{
 };
 
 /// Folder of one run, beside another one that must stay empty.
-struct Place(PathBuf);
+struct TestFolder(PathBuf);
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -23,7 +23,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -37,7 +37,7 @@ pub fn run(script: &[u8]) {
         0 => decode::<ToReceiver>(&input),
         1 => decode::<ToSender>(&input),
         2 => {
-            let place = Place::new();
+            let place = TestFolder::new();
             let to = place.0.join("to");
             let destination = Destination::new(&to, Claims::default(), "mallory").unwrap();
             let target = Target::Folder(destination);
@@ -52,7 +52,7 @@ pub fn run(script: &[u8]) {
             assert_eq!(beside, 1, "something is outside of the folder");
         }
         _ => {
-            let place = Place::new();
+            let place = TestFolder::new();
             let from = place.0.join("to");
             for (name, length) in [("a", 0), ("b", 10), ("c", 200_000)] {
                 fs::write(from.join(name), vec![7; length]).unwrap();

@@ -1,6 +1,6 @@
 //! Peers that send arbitrary messages.
 
-use crate::transfer::places::Place;
+use crate::transfer::places::TestFolder;
 use crate::transfer::{Break, pipes};
 use proptest::prelude::*;
 use std::io::{self, Cursor, Read, Write};
@@ -64,7 +64,7 @@ fn missing(depth: u64, name: &str) -> ToReceiver {
 }
 
 /// Returns the outcome of a receiver with this input.
-fn receives(to: &Place, bytes: Vec<u8>) -> TransferOutcome {
+fn receives(to: &TestFolder, bytes: Vec<u8>) -> TransferOutcome {
     let destination = Destination::new(to.path(), Claims::default(), "mallory").unwrap();
     let target = Target::Folder(destination);
     receive(
@@ -78,7 +78,7 @@ fn receives(to: &Place, bytes: Vec<u8>) -> TransferOutcome {
 
 #[track_caller]
 fn is_refused(frames: &[ToReceiver]) {
-    let to = Place::new("to");
+    let to = TestFolder::new("to");
     let mut all = vec![hello()];
     all.extend_from_slice(frames);
     let outcome = receives(&to, bytes(&all));
@@ -141,7 +141,7 @@ fn frames_out_of_order_end_the_transfer() {
 
 #[test]
 fn names_that_lead_elsewhere_are_each_refused() {
-    let to = Place::new("to");
+    let to = TestFolder::new("to");
     let above = to.path().parent().unwrap();
     let before = std::fs::read_dir(above).unwrap().count();
     let frames = [hello(), folder(0, ".."), file(1, "x", 0), file(0, "/", 0), file(0, "a/../../b", 0)];
@@ -156,7 +156,7 @@ fn names_that_lead_elsewhere_are_each_refused() {
 
 #[test]
 fn contents_that_do_not_have_their_hash_get_no_name() {
-    let to = Place::new("to");
+    let to = TestFolder::new("to");
     let frames = [
         hello(),
         file(0, "a", 10),
@@ -186,7 +186,7 @@ fn other_protocols_and_versions_are_reported() {
         ),
         (bytes(&[folder(0, "a")]), FaultKind::Protocol),
     ] {
-        let to = Place::new("to");
+        let to = TestFolder::new("to");
         let (mut peer, mut from_peer, to_peer, mut from_receiver) = pipes(Break::never());
         peer.write_all(&begin).unwrap();
         let target = Target::Folder(Destination::new(to.path(), Claims::default(), "?").unwrap());
@@ -212,7 +212,7 @@ fn other_protocols_and_versions_are_reported() {
 /// Nested folders with names of maximum length, and unsent entries in the innermost one.
 #[test]
 fn names_that_a_sender_makes_up_are_kept_within_bounds() {
-    let to = Place::new("to");
+    let to = TestFolder::new("to");
     let long = |byte: u8| vec![byte; 255];
     let mut frames = vec![hello()];
     let modified = Modified { seconds: 0, nanoseconds: 0 };
@@ -243,7 +243,7 @@ fn encoded(replies: &[ToSender]) -> Vec<u8> {
 
 /// Returns the outcome of a sender whose receiver sends these replies.
 fn sends_to(replies: &[ToSender], is_open: bool) -> TransferOutcome {
-    let from = Place::new("from");
+    let from = TestFolder::new("from");
     from.write("set/a", b"12345");
     let (mut to_receiver, mut from_sender, mut to_sender, from_receiver) = pipes(Break::never());
     let bytes = encoded(replies);
@@ -288,7 +288,7 @@ fn a_protocol_error_is_distinguished_from_a_lost_connection() {
 
 #[test]
 fn the_end_goes_with_the_last_contents() {
-    let from = Place::new("from");
+    let from = TestFolder::new("from");
     from.write("set/a", b"12345");
     let (mut to_receiver, mut from_sender, mut to_sender, from_receiver) = pipes(Break::never());
     let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
@@ -358,7 +358,7 @@ proptest! {
 
     #[test]
     fn no_order_of_frames_panics_hangs_or_stores(frames in prop::collection::vec(frame(), 0..25)) {
-        let to = Place::new("to");
+        let to = TestFolder::new("to");
         let mut all = vec![hello()];
         all.extend(frames);
         receives(&to, bytes(&all));
@@ -370,7 +370,7 @@ proptest! {
 
     #[test]
     fn no_bytes_panic_or_hang(noise in prop::collection::vec(any::<u8>(), 0..600), begins_with_hello in any::<bool>()) {
-        let to = Place::new("to");
+        let to = TestFolder::new("to");
         let mut all = if begins_with_hello { bytes(&[hello()]) } else { Vec::new() };
         all.extend(noise);
         let outcome = receives(&to, all);
@@ -381,7 +381,7 @@ proptest! {
 /// A sender that waits for an answer receives the refusal while it waits.
 #[test]
 fn a_waiting_sender_receives_the_refusal_at_once() {
-    let to = Place::new("to");
+    let to = TestFolder::new("to");
     let (mut sender, mut from_sender, to_sender, mut from_receiver) = pipes(Break::never());
     sender.write_all(&bytes(&[hello(), file(1, "a", 1)])).unwrap();
     let target = Target::Folder(Destination::new(to.path(), Claims::default(), "?").unwrap());

@@ -1,7 +1,7 @@
 //! Round trips of a transfer, counted over streams whose bytes arrive half a round trip after they are written.
 
 use crate::transfer::Transfer;
-use crate::transfer::temporary_folders::Place;
+use crate::transfer::temporary_folders::TestFolder;
 use std::collections::VecDeque;
 use std::fs::{self, File, FileTimes};
 use std::io::{self, Read, Write};
@@ -107,7 +107,7 @@ impl Drop for Near {
 }
 
 /// Returns the number of round trips needed to send `from` into `to`.
-fn round_trips(from: &Place, to: &Place) -> u64 {
+fn round_trips(from: &TestFolder, to: &TestFolder) -> u64 {
     let path = Arc::new(Path::default());
     let end = || Arc::clone(&path);
     let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
@@ -129,7 +129,7 @@ fn round_trips(from: &Place, to: &Place) -> u64 {
 
 #[test]
 fn ten_thousand_unchanged_files_take_few_round_trips() {
-    let (from, to) = (Place::new("far-from"), Place::new("far-to"));
+    let (from, to) = (TestFolder::new("far-from"), TestFolder::new("far-to"));
     let time = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000));
     for place in [&from, &to] {
         fs::create_dir(place.join("set")).unwrap();
@@ -144,7 +144,7 @@ fn ten_thousand_unchanged_files_take_few_round_trips() {
 
 #[test]
 fn long_paths_make_the_window_smaller() {
-    let (from, to) = (Place::new("far-deep-from"), Place::new("far-deep-to"));
+    let (from, to) = (TestFolder::new("far-deep-from"), TestFolder::new("far-deep-to"));
     let folder = (0..40).fold("set".to_owned(), |path, _| format!("{path}/{}", "d".repeat(60)));
     for number in 0..2000 {
         from.write(&format!("{folder}/{number:04}"), b"");

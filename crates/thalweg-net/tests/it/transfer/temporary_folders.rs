@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Temporary folder, empty at first and removed at the end.
-pub struct Place(PathBuf);
+pub struct TestFolder(PathBuf);
 
 /// File or folder: permissions, time in nanoseconds, contents.
 pub type Entry = (u32, i128, Option<Vec<u8>>);
 
-impl Place {
+impl TestFolder {
     pub fn new(name: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -74,7 +74,7 @@ fn read(top: &Path, folder: &Path, tree: &mut BTreeMap<PathBuf, Entry>) {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let _ = fs::remove_dir_all(&self.0);

@@ -10,7 +10,7 @@ pub fn errors(output: &Output) -> String {
 }
 
 /// Creates an empty folder with this name, for one test.
-pub fn place(name: &str) -> PathBuf {
+pub fn temporary_path(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
