@@ -62,6 +62,39 @@ fn no_file_names_a_local_path() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// A file that no `mod` line declares is not compiled: its tests never run.
+#[test]
+fn every_source_file_is_declared() {
+    let texts = texts();
+    let is_target = |name: &str| {
+        let path = name.split('/').collect::<Vec<_>>();
+        let [.., folder, file] = path[..] else { return true };
+        let is_program = matches!(folder, "tests" | "examples" | "bin" | "benches" | "fuzz_targets" | "kit");
+        is_program || matches!(file, "lib.rs" | "main.rs" | "build.rs")
+    };
+    let sources: Vec<_> = texts.iter().filter(|text| text.name.ends_with(".rs")).collect();
+    let mut declared = BTreeSet::new();
+    for text in &sources {
+        let folder = text.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        for line in text.content.lines().map(str::trim) {
+            if let Some(file) = line.strip_prefix("#[path = \"").and_then(|line| line.strip_suffix("\"]")) {
+                declared.insert(file.trim_start_matches("../").to_owned());
+            } else if let Some((_, module)) = line.strip_suffix(';').and_then(|line| line.rsplit_once("mod "))
+            {
+                declared.insert(format!("{folder}/{module}"));
+                declared.insert(format!("{}/{module}", text.name.trim_end_matches(".rs")));
+            }
+        }
+    }
+    let is_declared = |name: &str| {
+        let module = name.trim_end_matches(".rs").trim_end_matches("/mod");
+        declared.contains(module) || declared.iter().any(|file| file.ends_with(".rs") && name.ends_with(file))
+    };
+    let undeclared: Vec<_> =
+        sources.iter().map(|text| &text.name).filter(|name| !is_target(name) && !is_declared(name)).collect();
+    assert!(undeclared.is_empty(), "no `mod` line declares these files: {undeclared:?}");
+}
+
 /// Modules of one folder import each other in one direction (see `circles`).
 #[test]
 fn modules_do_not_import_each_other_in_circles() {

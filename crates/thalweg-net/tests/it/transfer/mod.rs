@@ -4,6 +4,7 @@ mod collisions;
 mod existing;
 mod faults;
 mod folders;
+mod hostile_peers;
 mod interruptions;
 mod links;
 mod local_users;

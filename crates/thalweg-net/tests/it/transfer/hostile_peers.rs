@@ -1,6 +1,6 @@
 //! Peers that send arbitrary messages.
 
-use crate::transfer::places::TestFolder;
+use crate::transfer::temporary_folders::TestFolder;
 use crate::transfer::{Break, pipes};
 use proptest::prelude::*;
 use std::io::{self, Cursor, Read, Write};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thalweg_net::transfer::Frame;
 use thalweg_net::transfer::messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
-use thalweg_net::transfer::tree::BLOCK;
+use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{
     Claims, Destination, Error, Fault, FaultKind, Options, Priority, Progress, Report, Roots, Source, Target,
     TransferOutcome, TransferScheduler, receive, send, unfinished_name,
