@@ -341,7 +341,7 @@ const ATTACKERS: u8 = 100;
 
 impl System for Pairing {
     type Step = PairingStep;
-    type Left = ();
+    type Remaining = ();
 
     fn digest(&self) -> u128 {
         let mut hash = Fnv::new();

@@ -3,7 +3,7 @@
 use crate::pairing::{Memo, Pairing};
 use crate::steps::AttackStep;
 use crate::system::System;
-use crate::world::{Left, World};
+use crate::world::{Remaining, World};
 use crate::{Bounds, Fault, PairingBounds};
 use thalweg_explore::{Counterexample, SearchOutcome, Visited};
 use thalweg_proto::units::Bytes;
@@ -38,7 +38,7 @@ fn visit<W: System>(
     memory: Bytes,
     show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> SearchOutcome {
-    let mut visited: Visited<(u128, W::Left), W::Step, ()> = Visited::default();
+    let mut visited: Visited<(u128, W::Remaining), W::Step, ()> = Visited::default();
     let (mut steps, mut completing_states) = (0, 0);
     let outcome =
         |visited: &Visited<_, _, _>, steps, completing_states, complete, counterexample| SearchOutcome {
@@ -128,17 +128,17 @@ fn trail<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_settling: bo
 
 impl System for World {
     type Step = AttackStep;
-    type Left = Left;
+    type Remaining = Remaining;
 
     fn digest(&self) -> u128 {
         self.digest()
     }
 
-    fn left(&self) -> Left {
+    fn left(&self) -> Remaining {
         self.left
     }
 
-    fn restore(&mut self, left: Left) {
+    fn restore(&mut self, left: Remaining) {
         self.left = left;
     }
 
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn states_with_the_same_digest_do_the_same() {
         let bounds = Bounds { forgeries: 1, restarts: 1, closes: 1, ..Bounds::default() };
-        let mut states: HashMap<(u128, Left), Vec<AttackStep>> = HashMap::new();
+        let mut states: HashMap<(u128, Remaining), Vec<AttackStep>> = HashMap::new();
         let mut line = vec![Vec::new()];
         let mut compared = 0;
         for depth in 0..5 {

@@ -1,7 +1,7 @@
 //! Steps of the attacker and of the other agents.
 
 use crate::knowledge::Knowledge;
-use crate::world::{ATTACKER, CLIENT, Left, OTHER, SERVER, World};
+use crate::world::{ATTACKER, CLIENT, OTHER, Remaining, SERVER, World};
 use std::net::SocketAddr;
 use thalweg_net::wire::{
     COOKIE, ConnectionId, Packet, write_confirm, write_cookie, write_hello, write_reset, write_response,
@@ -190,7 +190,7 @@ impl World {
     /// Describes the rule that the step violates.
     pub fn take(&mut self, step: AttackStep) -> Result<(), String> {
         self.sent.clear();
-        let Left { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.left;
+        let Remaining { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.left;
         match step {
             AttackStep::Connect | AttackStep::Deliver(..) => {}
             AttackStep::ConnectAttacker(_) => *intrusions -= 1,

@@ -7,12 +7,12 @@ pub trait System {
     /// A step of the system.
     type Step: Copy;
     /// Remaining budget of steps; steps without effect are not counted.
-    type Left: Copy + Eq + Hash;
+    type Remaining: Copy + Eq + Hash;
 
     /// Returns a hash of the state that determines the future, without [`System::left`].
     fn digest(&self) -> u128;
-    fn left(&self) -> Self::Left;
-    fn restore(&mut self, left: Self::Left);
+    fn left(&self) -> Self::Remaining;
+    fn restore(&mut self, left: Self::Remaining);
     fn steps(&self) -> Vec<Self::Step>;
     /// Takes a step. An error describes the rule that it violates.
     fn take(&mut self, step: Self::Step) -> Result<(), String>;

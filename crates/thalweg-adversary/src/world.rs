@@ -30,7 +30,7 @@ pub const ATTACKER: ([u8; 4], u16) = ([192, 0, 2, 66], 666);
 
 /// Remaining budget of each kind of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Left {
+pub struct Remaining {
     pub connections: u8,
     pub forgeries: u8,
     pub intrusions: u8,
@@ -53,7 +53,7 @@ pub struct World {
     pub agents: Vec<Agent>,
     pub known: Knowledge,
     pub attempts: Vec<Attempt>,
-    pub left: Left,
+    pub left: Remaining,
     /// Datagrams sent since this list was last emptied.
     pub sent: Vec<Known>,
     /// Trace, where requested.
@@ -86,7 +86,7 @@ impl World {
             Agent::new(now, "insider", false, attacker, config(3)),
             Agent::new(now, "pretender", false, there, server("pretender", Trust::Anyone, 3)),
         ];
-        let left = Left {
+        let left = Remaining {
             connections: bounds.connections,
             forgeries: bounds.forgeries,
             intrusions: bounds.intrusions,

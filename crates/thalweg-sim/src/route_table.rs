@@ -34,20 +34,21 @@ impl RouteTable {
                 group.ends().flat_map(move |[from, to]| [(from, to, exits), (to, from, exits)])
             })
             .collect();
-        let mut maker = Maker { routes: Vec::new(), ecmp_groups: Vec::new(), branches: Vec::new() };
+        let mut builder =
+            RouteTableBuilder { routes: Vec::new(), ecmp_groups: Vec::new(), branches: Vec::new() };
         let mut starts = Vec::new();
         let epochs = spec.routing.epochs();
         for (_, failed) in &epochs {
             let mut routes = Routes::without(spec, failed);
             starts.push(match spec.routing.paths {
-                Multipath::One => maker.paths(&mut routes, &wanted),
-                Multipath::Flow | Multipath::Packet => maker.add_all_paths(&mut routes, &wanted),
+                Multipath::One => builder.paths(&mut routes, &wanted),
+                Multipath::Flow | Multipath::Packet => builder.add_all_paths(&mut routes, &wanted),
             });
         }
         let by_packet = spec.routing.paths == Multipath::Packet;
         Self {
-            routes: maker.routes,
-            ecmp_groups: EcmpGroups::new(spec.seed, by_packet, maker.ecmp_groups, maker.branches),
+            routes: builder.routes,
+            ecmp_groups: EcmpGroups::new(spec.seed, by_packet, builder.ecmp_groups, builder.branches),
             changes: epochs.iter().skip(1).map(|(at, _)| *at).collect(),
             starts,
         }
@@ -69,13 +70,13 @@ impl RouteTable {
 const LONGEST_COPY: usize = 8;
 
 /// Builder of the route table.
-struct Maker {
+struct RouteTableBuilder {
     routes: Vec<u32>,
     ecmp_groups: Vec<(u32, u32)>,
     branches: Vec<Branch>,
 }
 
-impl Maker {
+impl RouteTableBuilder {
     /// Adds one path for each wanted route.
     fn paths(&mut self, routes: &mut Routes<'_>, wanted: &BTreeSet<Ends>) -> BTreeMap<Ends, u32> {
         let mut starts = BTreeMap::new();

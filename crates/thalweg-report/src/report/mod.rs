@@ -24,7 +24,7 @@ mod trace;
 pub use figure::{Plot, View, figure};
 pub use replay::{Recorder, Replay};
 pub use series::AllSeries;
-pub use side_by_side::{Beside, Fidelity, Part};
+pub use side_by_side::{Fidelity, Part, SideBySide};
 pub use trace::{Shown, trace_of_results, trace_page, trace_script};
 
 use crate::results::{Document, Tool};

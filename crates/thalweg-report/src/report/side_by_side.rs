@@ -43,14 +43,14 @@ impl Fidelity {
 
 /// Results side by side.
 #[derive(Clone, Debug)]
-pub struct Beside {
+pub struct SideBySide {
     document: Document,
     series: AllSeries,
     notes: Vec<String>,
     warnings: Vec<String>,
 }
 
-impl Beside {
+impl SideBySide {
     /// Joins results; `None` without any. The first ones are the reference of differences.
     pub fn join(parts: Vec<Part>) -> Option<Self> {
         let (mut notes, mut warnings) = (Vec::new(), Vec::new());
@@ -159,7 +159,7 @@ mod tests {
         let mut live = part("<live>", 60, true);
         live.fidelity =
             Fidelity::from_json(r#"{"valid": false, "why_not": ["late by 3 ms"], "more": 1}"#).ok();
-        let beside = Beside::join(vec![part("simulated", 75, false), live]).unwrap();
+        let beside = SideBySide::join(vec![part("simulated", 75, false), live]).unwrap();
         let page = beside.page(Some(&spec()));
         // 60 + 20 Mbit/s are 15.8 % less than 75 + 20.
         for expected in [
@@ -173,7 +173,7 @@ mod tests {
         }
         assert!(!page.contains("Sure: more than chance") && !page.contains("<live>"));
         assert!(beside.figure(&View::default()).contains(">simulated</text>"));
-        assert!(Beside::join(Vec::new()).is_none());
+        assert!(SideBySide::join(Vec::new()).is_none());
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
         other.document.seeds = vec![1, 2];
         other.document.duration_s *= 2.0;
         other.document.complete = false;
-        let page = Beside::join(vec![part("before", 75, false), other]).unwrap().page(None);
+        let page = SideBySide::join(vec![part("before", 75, false), other]).unwrap().page(None);
         for expected in ["their warm-up: before", "after 2 runs", "their duration", "after is partial"] {
             assert!(page.contains(expected), "no `{expected}`");
         }

@@ -2,7 +2,7 @@
 
 use super::segment_delays::SegmentRecords;
 use super::series::SeriesRecorders;
-use super::totals::Tally;
+use super::totals::RunTotals;
 use super::transfer::TransferList;
 use crate::spec::MeasureSpec;
 use thalweg_proto::units::Duration;
@@ -11,7 +11,7 @@ use thalweg_proto::units::Duration;
 #[derive(Debug)]
 pub(crate) struct Measurements {
     pub warmup: Duration,
-    pub tally: Tally,
+    pub tally: RunTotals,
     pub series: SeriesRecorders,
     pub segments: SegmentRecords,
     pub transfers: TransferList,
@@ -22,7 +22,7 @@ impl Measurements {
     pub fn new(warmup: Duration, spec: MeasureSpec) -> Self {
         Self {
             warmup,
-            tally: Tally::new(warmup.is_zero()),
+            tally: RunTotals::new(warmup.is_zero()),
             series: SeriesRecorders::new(spec),
             segments: SegmentRecords::default(),
             transfers: TransferList::default(),
@@ -33,7 +33,7 @@ impl Measurements {
     pub fn for_partition(&self, has_flows: bool) -> Self {
         Self {
             warmup: self.warmup,
-            tally: Tally::new(self.tally.is_counting()),
+            tally: RunTotals::new(self.tally.is_counting()),
             series: self.series.for_partition(has_flows),
             segments: SegmentRecords::default(),
             transfers: TransferList::default(),

@@ -15,7 +15,7 @@ pub(crate) enum PacketOutcome {
 
 /// Totals of a run, or of a partition.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RunTotals {
     /// True after the warm-up.
     counting: bool,
     events: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Tally {
     conservation: Conservation,
 }
 
-impl Tally {
+impl RunTotals {
     /// Creates the totals at the start; `counting` is true without a warm-up.
     pub fn new(counting: bool) -> Self {
         Self { counting, ..Self::default() }

@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use thalweg_live::network_plan::{PlanOptions, plan};
 use thalweg_report::output::{Align, REPORT, RunKey, Table, counted, quoted, rate, seconds};
-use thalweg_report::report::{AllSeries, Beside, Part};
+use thalweg_report::report::{AllSeries, Part, SideBySide};
 use thalweg_report::results::Scenario;
 use thalweg_scenario::Loaded;
 use thalweg_sim::spec::{GroupSpec, Spec};
@@ -110,7 +110,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
             parts.push(part(format!("{name} live"), &folder, console)?);
         }
     }
-    if let Some((report, beside)) = report.zip(Beside::join(parts)) {
+    if let Some((report, beside)) = report.zip(SideBySide::join(parts)) {
         report.write(beside.page(Some(loaded.spec())), None, console)?;
     }
     if arguments.options.json {

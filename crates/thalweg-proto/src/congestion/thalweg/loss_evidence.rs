@@ -42,13 +42,13 @@ const REDUCED: f64 = 0.85;
 
 /// Counts of packets, lost packets and loss events.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct LossCounts {
     pub sent: f64,
     pub lost: f64,
     pub events: f64,
 }
 
-impl Tally {
+impl LossCounts {
     /// Returns the share of packets lost.
     pub fn share(self) -> f64 {
         if self.sent > 0.0 { self.lost / self.sent } else { 0.0 }
@@ -89,12 +89,12 @@ impl Tally {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
     /// Packets sent while only the path lost packets.
-    known: Tally,
+    known: LossCounts,
     /// Packets sent since the last response to losses.
-    recent: Tally,
+    recent: LossCounts,
     trial: Option<Trial>,
     /// Packets of drains that have not yet been evaluated.
-    control: Tally,
+    control: LossCounts,
     /// Loss events per packet that are the path's without proof.
     tolerated: f64,
 }
@@ -104,9 +104,9 @@ pub(super) struct Evidence {
 struct Trial {
     /// Window before the response, in bytes.
     window: f64,
-    high: Tally,
+    high: LossCounts,
     /// Packets of the last round trip before the response, some of which are answered after it.
-    last: Tally,
+    last: LossCounts,
     /// Finished round trips.
     rounds: u32,
 }
@@ -134,7 +134,7 @@ impl Evidence {
 
     /// Returns true if the losses of a round trip of `round` packets exceed the path's and those tolerated; `tally` counts those known so
     /// far.
-    pub fn exceeded_by(&self, tally: Tally, round: f64) -> bool {
+    pub fn exceeded_by(&self, tally: LossCounts, round: f64) -> bool {
         let packets = tally.sent.max(round);
         let (expected, tolerated) = (self.known.rate() * packets, self.tolerated * packets);
         // Both counts vary: that of this round trip, and that of the known losses.
@@ -156,18 +156,18 @@ impl Evidence {
     }
 
     /// Returns true if more than that share of the packets of `tally` is lost.
-    pub fn exceeds_max_share(&self, tally: Tally) -> bool {
+    pub fn exceeds_max_share(&self, tally: LossCounts) -> bool {
         tally.share() > self.max_share()
     }
 
     /// Returns true if that is more than chance.
-    fn surely_exceeds_max_share(&self, tally: Tally) -> bool {
+    fn surely_exceeds_max_share(&self, tally: LossCounts) -> bool {
         let (expected, burst) = (self.max_share() * tally.sent, tally.lost / tally.events.max(1.0));
         tally.lost > expected + SHARE_DEVIATIONS * (expected * burst).sqrt()
     }
 
     /// Counts packets; `in_drain` marks those sent at a reduced rate for another reason than losses.
-    pub fn count(&mut self, tally: Tally, in_drain: bool) {
+    pub fn count(&mut self, tally: LossCounts, in_drain: bool) {
         self.recent.add_to_memory(tally, RECENT);
         if in_drain {
             self.control.add(tally);
@@ -198,13 +198,13 @@ impl Evidence {
 
     /// Begins a trial with the reduction of a window of `window` bytes; `last` counts the packets of the round trip
     /// answered so far. Nothing is proven by losses that no path has.
-    pub fn begin(&mut self, window: f64, last: Tally) {
+    pub fn begin(&mut self, window: f64, last: LossCounts) {
         let high = core::mem::take(&mut self.recent);
         self.trial = (!self.exceeds_max_share(high)).then_some(Trial { window, high, last, rounds: 0 });
     }
 
     /// Counts packets that were sent before the response, and answered after it.
-    pub fn count_earlier(&mut self, tally: Tally) {
+    pub fn count_earlier(&mut self, tally: LossCounts) {
         if let Some(trial) = &mut self.trial {
             trial.last.add(tally);
         }
@@ -244,7 +244,7 @@ impl Evidence {
         if is_enough && PERSISTS.contains(&ratio) && !self.exceeds_max_share(low) {
             self.known.add_to_memory(low, MEMORY);
             self.known.add_to_memory(trial.high, MEMORY);
-            (self.trial, self.recent) = (None, Tally::default());
+            (self.trial, self.recent) = (None, LossCounts::default());
             return Some(trial.window);
         }
         let expected = low.sent * high;
@@ -262,15 +262,15 @@ impl Evidence {
 mod tests {
     use super::*;
 
-    fn tally(sent: f64, events: f64) -> Tally {
-        Tally { sent, lost: events, events }
+    fn tally(sent: f64, events: f64) -> LossCounts {
+        LossCounts { sent, lost: events, events }
     }
 
     /// Returns the result of a trial with these packets before and after a reduction from 1000 to 700 bytes.
-    fn decide(high: Tally, low: Tally) -> (Option<f64>, Evidence) {
+    fn decide(high: LossCounts, low: LossCounts) -> (Option<f64>, Evidence) {
         let mut evidence = Evidence::default();
         evidence.count(high, false);
-        evidence.begin(1000.0, Tally::default());
+        evidence.begin(1000.0, LossCounts::default());
         assert_eq!([evidence.end_round(), evidence.end_round()], [false, true]);
         assert_eq!(evidence.decide(700.0), None);
         evidence.count(low, false);
@@ -289,7 +289,7 @@ mod tests {
         evidence.known = tally(1000.0, 200.0);
         assert!(evidence.exceeded_by(tally(2000.0, 400.0), 2000.0));
         assert!(!evidence.exceeded_by(tally(1000.0, 200.0), 2000.0));
-        let bursts = Tally { sent: 2000.0, lost: 400.0, events: 50.0 };
+        let bursts = LossCounts { sent: 2000.0, lost: 400.0, events: 50.0 };
         assert!(!evidence.exceeded_by(bursts, 2000.0));
     }
 
@@ -318,7 +318,7 @@ mod tests {
         // No path loses a third, and none is tried.
         let mut evidence = Evidence::default();
         evidence.count(tally(90.0, 30.0), false);
-        evidence.begin(1000.0, Tally::default());
+        evidence.begin(1000.0, LossCounts::default());
         assert!(!evidence.is_trial());
     }
 
@@ -341,7 +341,7 @@ mod tests {
     fn a_trial_ends_with_the_reduction() {
         let mut evidence = Evidence::default();
         evidence.count(tally(1000.0, 10.0), false);
-        evidence.begin(1000.0, Tally::default());
+        evidence.begin(1000.0, LossCounts::default());
         evidence.count(tally(1000.0, 10.0), false);
         assert_eq!((evidence.decide(860.0), evidence.is_trial(), evidence.rate()), (None, false, 0.0));
     }

@@ -44,7 +44,7 @@ use crate::window::MAX_WINDOW;
 use cubic::{Congestion, CubicWindow};
 use delay::Delay;
 use drain::Drain;
-use loss_evidence::{Evidence, Tally};
+use loss_evidence::{Evidence, LossCounts};
 use queue_target::Target;
 use router_feedback::RouterFeedback;
 use steady_state::Pace;
@@ -103,7 +103,7 @@ pub struct Thalweg {
     delay: Delay,
     evidence: Evidence,
     /// Packets of slow start while the rate grew.
-    started: Tally,
+    started: LossCounts,
     drain: Drain,
     yielding: Yielding,
     router_feedback: RouterFeedback,
@@ -135,7 +135,7 @@ enum Cause {
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     began: Time,
-    tally: Tally,
+    tally: LossCounts,
     delivered: f64,
     /// Maximum data in flight, and data in flight at the transmission of the first lost packet.
     in_flight: f64,
@@ -180,7 +180,7 @@ impl Thalweg {
             pace: Pace::default(),
             delay: Delay::new(config.base_window),
             evidence: Evidence::tolerating(config.tolerated()),
-            started: Tally::default(),
+            started: LossCounts::default(),
             drain: Drain::default(),
             yielding: Yielding::default(),
             router_feedback: RouterFeedback::default(),
@@ -304,7 +304,7 @@ impl Thalweg {
         }
         self.epoch = now;
         self.drain.has_lost = true;
-        self.round.tally = Tally::default();
+        self.round.tally = LossCounts::default();
         self.pace.slow_down();
         self.pace.ceiling = before;
     }
@@ -322,7 +322,7 @@ impl Thalweg {
         self.window = self.segment;
         self.cubic = None;
         self.drain = Drain::default();
-        self.round.tally = Tally::default();
+        self.round.tally = LossCounts::default();
         self.pace.slow_down();
     }
 
@@ -401,7 +401,7 @@ impl Controller for Thalweg {
         let rs = self.sampler.on_ack(sample, info.delivery);
         let acked = f64::from(sample.acked);
         self.acked_at = connection.now;
-        let arrived = Tally { sent: acked, ..Tally::default() };
+        let arrived = LossCounts { sent: acked, ..LossCounts::default() };
         if sample.sent_at >= self.epoch {
             self.round.tally.add(arrived);
             self.evidence.count(arrived, info.in_drain && self.is_provable);
@@ -437,7 +437,7 @@ impl Controller for Thalweg {
         }
         let events = if sample.sequence == self.lost_until { 0.0 } else { 1.0 };
         self.lost_until = sample.sequence + u64::from(sample.bytes);
-        let one = Tally { sent: 1.0, lost: 1.0, events };
+        let one = LossCounts { sent: 1.0, lost: 1.0, events };
         if sample.sent_at < self.epoch {
             self.evidence.count_earlier(one);
             return;

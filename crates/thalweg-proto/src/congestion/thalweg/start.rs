@@ -4,7 +4,7 @@
 //! quarter while the queueing delay is at the target, as in HyStart++'s conservative slow start (RFC 9406, section
 //! 4.2).
 
-use super::loss_evidence::Tally;
+use super::loss_evidence::LossCounts;
 use super::{Round, Thalweg, steady_state};
 use crate::congestion::AckSample;
 use crate::congestion::delivery_rate::RateSample;
@@ -72,7 +72,7 @@ impl Thalweg {
     }
 
     /// Returns true if these losses exceed those of the round trips in which the rate grew.
-    fn exceeds_start(&self, tally: Tally) -> bool {
+    fn exceeds_start(&self, tally: LossCounts) -> bool {
         tally.exceeds(self.started.rate() * tally.sent, CHANCE_EVENTS)
             || self.evidence.exceeds_max_share(tally) && tally.events > CHANCE_EVENTS
     }

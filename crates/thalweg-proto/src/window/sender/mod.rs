@@ -29,7 +29,7 @@ mod window_exemption;
 use application::Application;
 use counters::Counters;
 use dupacks::Dupacks;
-use f_rto::Turn;
+use f_rto::FRtoAction;
 use pacer::Pacer;
 use pause_and_marks::PauseAndMarks;
 use peer_window::{PeerWindow, WindowChange};
@@ -444,8 +444,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             && let Some(turn) = self.f_rto_turn()
         {
             match turn {
-                Turn::New => lost = None,
-                Turn::Wait => return wait(Limit::Network),
+                FRtoAction::New => lost = None,
+                FRtoAction::Wait => return wait(Limit::Network),
             }
         }
         let (action, length) = match lost {
