@@ -1,4 +1,4 @@
-//! Tests of claims.
+//! Decides the claims of an assessment by statistical tests over the seeds.
 //!
 //! A point is a scenario with the values of its factors, run with several seeds under the scheme under test and, with
 //! the same seeds, under a reference scheme. For each seed it has a distance to the edge of the accepted band

@@ -1,4 +1,4 @@
-//! File metadata.
+//! Reads and sets the metadata of files: permissions and modification times.
 
 use super::messages::{Lost, Modified};
 use std::fs::{File, FileTimes, Metadata, Permissions};

@@ -1,4 +1,4 @@
-//! Keys of one link direction.
+//! Writes one link direction as keys of a scenario file.
 
 use super::super::keys::{
     ChanceTable, Drawn, JitterTable, LinkDirection, LossTable, NO_REORDER, Reorder, ScheduleEntry,

@@ -138,7 +138,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Returns F-RTO's action in place of further retransmissions, if any.
     #[cold]
     #[inline(never)]
-    pub(super) fn f_rto_turn(&mut self) -> Option<FRtoAction> {
+    pub(super) fn f_rto_action(&mut self) -> Option<FRtoAction> {
         let f_rto = self.extensions.as_deref()?.f_rto.as_ref()?;
         let Some(PendingTimeout { step: Step::Probing { left, .. }, .. }) = f_rto.pending else {
             return None;

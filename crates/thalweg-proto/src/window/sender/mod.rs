@@ -441,7 +441,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             lost = None;
         }
         if lost.is_some()
-            && let Some(turn) = self.f_rto_turn()
+            && let Some(turn) = self.f_rto_action()
         {
             match turn {
                 FRtoAction::New => lost = None,
