@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_assess::{
-    AssessError, Assessment, Choice, Document, Files, Margins, Pack, Verdict, comparison, html_page, junit,
-    markdown, summary,
+    AssessError, Assessment, Choice, Document, Files, Margins, Pack, Verdict, comparison, junit, markdown,
+    page, summary,
 };
 use thalweg_catalog::{Key, Kind, Range, Registry, SchemeDescription, bind, key::key, schemes::window};
 use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossSample};

@@ -6,7 +6,7 @@
 //! - [`host`] creates the hosts: network namespaces with one TUN device each. No privileges are needed where
 //!   unprivileged user namespaces are enabled.
 //! - [`traffic`] carries the flows of a scenario between hosts, over the kernel's TCP or a scheme.
-//! - [`event_loop`] moves packets between the devices and the network by this host's clock and records the lateness:
+//! - [`drive`] moves packets between the devices and the network by this host's clock and records the lateness:
 //!   [`Fidelity`].
 
 mod ack_delay_signal;

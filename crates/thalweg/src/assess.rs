@@ -14,8 +14,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thalweg_assess::{
-    AssessError, Assessment, Choice, Document, Files, Margins, PACKS, Pack, Verdict, comparison, html_page,
-    junit, markdown, summary,
+    AssessError, Assessment, Choice, Document, Files, Margins, PACKS, Pack, Verdict, comparison, junit,
+    markdown, page, summary,
 };
 use thalweg_report::output::counted;
 use thalweg_scenario::{Diagnostic, Severity, nearest};

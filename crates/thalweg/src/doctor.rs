@@ -5,7 +5,7 @@ use crate::value_parsers::resolve;
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;
-use thalweg_net::live::{Findings, Lateness, udp_capabilities};
+use thalweg_net::live::{Findings, Lateness, examine};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_report::output::rate;
 use thalweg_scenario::host_table;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_hunt::{
     DEFAULT_COMPETING_SCHEME, DisturbanceKind, Finding, Goal, Hunt, HuntError, Kinds, LIST, SEEDS, Schemes,
-    Space, check_case, entry, regression_cases, score_of,
+    Space, cases, check_case, entry, score_of,
 };
 use thalweg_net::atomic_file;
 use thalweg_report::output::counted;

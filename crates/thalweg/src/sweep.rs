@@ -17,7 +17,7 @@ use thalweg_report::output::{REPORT, counted};
 use thalweg_report::results::Goal;
 use thalweg_scenario::{Loaded, SchemeOverride, SweepFile, group_named, read_sweep};
 use thalweg_sweep::{
-    Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, html_page,
+    Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, page,
 };
 
 /// `thalweg sweep`.

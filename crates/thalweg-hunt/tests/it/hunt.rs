@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_catalog::Registry;
 use thalweg_hunt::{
     DEFAULT_COMPETING_SCHEME, DisturbanceKind, Evaluator, Finding, GENERATION, Goal, Hunt, HuntError, Kinds,
-    MAX_LINES, Schemes, Space, check_case, regression_cases, scenario,
+    MAX_LINES, Schemes, Space, cases, check_case, scenario,
 };
 use thalweg_proto::random::Stream;
 use thalweg_scenario::load_text;

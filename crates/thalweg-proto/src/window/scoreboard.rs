@@ -177,7 +177,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     pub fn mark_lost(&mut self, start: u64) {
         let Some((index, _)) = self.find(start) else { return };
         if let Some(record) = self.record(index).filter(|record| record.state == SegmentState::InFlight) {
-            self.mark_lost(index, &record);
+            self.mark_record_lost(index, &record);
         }
     }
 
@@ -294,7 +294,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     }
 
     /// Declares a segment lost.
-    fn mark_lost(&mut self, index: usize, record: &Record<I>) {
+    fn mark_record_lost(&mut self, index: usize, record: &Record<I>) {
         self.leave(index, record, SegmentState::Lost);
         self.records[index].set_repair(Repair::Implicit);
     }
@@ -429,7 +429,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
             if record.state == SegmentState::InFlight && record.retransmissions == 0 {
                 found = found.or(Some(record.sent_at));
                 lost(&record);
-                self.mark_lost(index, &record);
+                self.mark_record_lost(index, &record);
             }
             index += 1;
         }
@@ -480,7 +480,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
                 lost(&record);
             }
             if !(keep_sacked && record.state == SegmentState::Sacked) {
-                self.mark_lost(index, &record);
+                self.mark_record_lost(index, &record);
             }
         }
         // RFC 2018, section 8: a receiver that reneged may have discarded any range.

@@ -18,7 +18,7 @@ use thalweg_net::advice::Advisor;
 use thalweg_net::endpoint::{Connect, ConnectError, Trust};
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::PublicKey;
-use thalweg_net::live::{Clock, ConnectFailure, Connection, NetError, reachability};
+use thalweg_net::live::{Clock, ConnectFailure, Connection, NetError, connect_reachable};
 use thalweg_net::session::{Closed, code};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::Limit;

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
-use thalweg_live::{Device, Driven, Emulator, FileCapture, NetworkObservers, Watch, event_loop};
+use thalweg_live::{Device, Driven, Emulator, FileCapture, NetworkObservers, Watch, drive};
 
 /// All forwarding threads.
 pub struct Threads {

@@ -25,7 +25,7 @@ use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
 use thalweg_net::flow::{Recorder, Scheme};
 use thalweg_net::identity::Identity;
 use thalweg_net::keyring::{Keyring, KnownPeers};
-use thalweg_net::live::{ConnectFailure, Connection, NetError, Socket, reachability};
+use thalweg_net::live::{ConnectFailure, Connection, NetError, Socket, connect_reachable};
 use thalweg_net::pairing::Code;
 use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
 use thalweg_net::transfer::{
@@ -271,7 +271,7 @@ impl Sender<'_> {
         let lost = |error: io::Error| Stopped::unreachable(format!("{}: {error}", self.name));
         let addresses = addresses(&self.name).map_err(lost)?;
         if let Some(code) = self.code.take() {
-            let (_socket, connection) = self.reach(&addresses, &Trust::Anyone, PAIRING)?;
+            let (_socket, connection) = self.connect_first(&addresses, &Trust::Anyone, PAIRING)?;
             let key = connection.peer();
             let paired = pairing::prove(&self.name, self.identity.public(), &code, connection);
             paired.map_err(|error| match error {
@@ -282,13 +282,13 @@ impl Sender<'_> {
             self.receivers.remember(&self.name, key)?;
             self.console.inform(&format!("Paired. From now on {} is known by the key {key}", self.name));
         }
-        let (socket, connection) = self.reach(&addresses, &self.trust()?, SERVICE)?;
+        let (socket, connection) = self.connect_first(&addresses, &self.trust()?, SERVICE)?;
         self.store_key(&connection)?;
         Ok((socket, connection))
     }
 
     /// Connects to the first address that answers.
-    fn connect(
+    fn connect_first(
         &self,
         addresses: &[SocketAddr],
         trust: &Trust,
