@@ -357,16 +357,17 @@ impl Assessment<'_> {
         }
         let by_reference: Vec<Tests> = (0..self.pack.references.len())
             .map(|reference| {
-                let subject = tests.iter().map(|tests| decide::joined(&tests[reference]));
-                decide::corrected(&subject.collect::<Vec<_>>())
+                let subject = tests.iter().map(|tests| claim_decisions::joined(&tests[reference]));
+                claim_decisions::corrected(&subject.collect::<Vec<_>>())
             })
             .collect();
-        let absolute = tests.iter().map(|tests| tests.last().and_then(|subject| decide::joined(subject)));
-        let absolute = decide::corrected(&absolute.collect::<Vec<_>>());
+        let absolute =
+            tests.iter().map(|tests| tests.last().and_then(|subject| claim_decisions::joined(subject)));
+        let absolute = claim_decisions::corrected(&absolute.collect::<Vec<_>>());
         let verdict = |test: Option<Test>, has_gaps: bool| match test {
             None => Verdict::NotEvaluated,
-            Some(test) if test.beyond < decide::LEVEL => Verdict::DoesNot,
-            Some(test) if test.within < decide::LEVEL && !has_gaps => Verdict::Holds,
+            Some(test) if test.beyond < claim_decisions::LEVEL => Verdict::DoesNot,
+            Some(test) if test.within < claim_decisions::LEVEL && !has_gaps => Verdict::Holds,
             Some(_) => Verdict::NotDecided,
         };
         let (mut numbers, mut points) = (0.., points.into_iter());
@@ -430,21 +431,21 @@ impl Assessment<'_> {
             .map(|reference| {
                 let test = |point: &&Measured| match band.is_relative() {
                     _ if point.inapplicable[number] => None,
-                    true => decide::test(&point.of[0][number], &point.of[reference][number], band),
-                    false => decide::test(&point.of[reference][number], &[], band),
+                    true => claim_decisions::test(&point.of[0][number], &point.of[reference][number], band),
+                    false => claim_decisions::test(&point.of[reference][number], &[], band),
                 };
                 measured.iter().map(test).collect()
             })
             .collect();
         if !band.is_relative() {
             let known = |point: &&Measured| !point.inapplicable[number];
-            let subject = |point: &&Measured| decide::test(&point.of[0][number], &[], band);
+            let subject = |point: &&Measured| claim_decisions::test(&point.of[0][number], &[], band);
             tests.push(
                 measured.iter().map(|point| Some(point).filter(|of| known(of)).and_then(subject)).collect(),
             );
         }
         let subject = if band.is_relative() { tests.first() } else { tests.last() };
-        let outcomes = decide::outcomes(subject.map_or(&[], Vec::as_slice));
+        let outcomes = claim_decisions::outcomes(subject.map_or(&[], Vec::as_slice));
         let point = |(point, outcome): (&&Measured, ClaimOutcome)| {
             let subject = &point.of[0][number];
             let mean = estimate(subject);

@@ -153,7 +153,7 @@ pub fn drive(
             let now = clock.now();
             if now >= seen {
                 watch.observe(now, &emulator, &fidelity);
-                seen = now + watch::EVERY;
+                seen = now + snapshots::EVERY;
             }
             next = Some(next.map_or(seen, |next| next.min(seen)));
         }

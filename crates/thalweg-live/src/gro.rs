@@ -293,7 +293,7 @@ fn write(port: &Port, at: Time, packet: &[u8], on_delivery: &mut impl FnMut(Deli
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gso::tests::{is_right as is_sealed, pieces, unsealed};
+    use crate::gso::tests::{has_valid_checksum as is_sealed, pieces, unsealed};
     use std::os::unix::net::UnixDatagram;
 
     /// Host that records all writes.

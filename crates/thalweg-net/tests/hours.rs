@@ -197,7 +197,7 @@ impl World {
                 if is_last {
                     session.finish(self.now);
                 }
-                endpoint.touch(handle);
+                endpoint.schedule_poll(handle);
                 if !is_last {
                     self.pause(host, act);
                 }
@@ -253,7 +253,7 @@ impl World {
             EndpointEvent::Session(SessionEvent::Delivered(data)) => {
                 self.tally.delivered += u64::from(data.len());
                 endpoint.session(handle).unwrap().consumed(now, u64::from(data.len()));
-                endpoint.touch(handle);
+                endpoint.schedule_poll(handle);
             }
             EndpointEvent::Session(SessionEvent::Finished) if host > 0 => {
                 endpoint.abandon(now, handle, code::DONE, "");

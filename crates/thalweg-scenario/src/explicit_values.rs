@@ -57,7 +57,7 @@ impl Given {
     }
 
     fn accept(&mut self, key: &'static Key, value: &Value, report: &mut Report) {
-        if let (Kind::Table(of), tree::ValueKind::Table(table)) = (key.kind, &value.kind) {
+        if let (Kind::Table(of), parsed_tree::ValueKind::Table(table)) = (key.kind, &value.kind) {
             self.spans.insert(key.name, value.span);
             if of.switch {
                 self.values.set_value(key.name, catalog::Value::Switch(true));
@@ -244,7 +244,7 @@ pub fn decode(kind: &Kind, value: &Value, report: &mut Report) -> Option<catalog
         Kind::Share => Of::Share(Share::decode(value, report)?.0),
         Kind::Probability => Of::Share(Probability::decode(value, report)?.0),
         Kind::Switch => Of::Switch(bool::decode(value, report)?),
-        Kind::Table(table) if table.switch && matches!(value.kind, tree::ValueKind::Boolean(_)) => {
+        Kind::Table(table) if table.switch && matches!(value.kind, parsed_tree::ValueKind::Boolean(_)) => {
             Of::Switch(bool::decode(value, report)?)
         }
         Kind::Table(_) => {
@@ -252,7 +252,7 @@ pub fn decode(kind: &Kind, value: &Value, report: &mut Report) -> Option<catalog
             return None;
         }
         Kind::Word(words) => {
-            let tree::ValueKind::String(text) = &value.kind else {
+            let parsed_tree::ValueKind::String(text) = &value.kind else {
                 wrong_kind(&expected(kind), value, report);
                 return None;
             };

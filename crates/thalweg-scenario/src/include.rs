@@ -140,7 +140,7 @@ impl Loader {
         open: &mut Vec<PathBuf>,
         report: &mut Report,
     ) -> Table {
-        let own = tree::parse(source, report);
+        let own = parsed_tree::parse(source, report);
         let mut base = Table::default();
         if let Some(Value { kind: ValueKind::Array(names), .. }) = own.get("include") {
             // Decoding reports elements that are not strings.

@@ -48,7 +48,7 @@ pub use path_properties::{GroupPath, Paths, packet_sizes};
 pub use reference::reference;
 pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
 pub use source_text::{Files, MAX_READ, Position, ReadError, Reader, Source, read_text};
-pub use speedup_estimate::threads;
+pub use speedup_estimate::describe_speedup;
 pub use sweep::{
     Drawn, List, Listed, MAX_REPS, Placed, Range, SamplingMethod, SweepFile, Values, Varied, read_sweep,
     read_sweep_text,

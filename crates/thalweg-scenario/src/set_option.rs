@@ -65,7 +65,7 @@ fn value(text: &str, source: u32, offset: usize) -> Value {
     let lead = offset + (text.len() - text.trim_start().len());
     let mut scratch = Report::default();
     let id = scratch.add_source(Source::new("", trimmed));
-    match tree::parse_value(id, &mut scratch) {
+    match parsed_tree::parse_value(id, &mut scratch) {
         Some(mut value) if !matches!(value.kind, ValueKind::Datetime) && scratch.errors() == 0 => {
             relocate(&mut value, source, lead);
             value

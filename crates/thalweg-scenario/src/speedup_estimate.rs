@@ -4,7 +4,7 @@ use thalweg_sim::partition::{Bound, SpeedupEstimate, estimate_speedup};
 use thalweg_sim::spec::Spec;
 
 /// Describes the estimated speed-up of a run of `spec` on some numbers of threads, and its limiting factor.
-pub fn threads<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]) -> String {
+pub fn describe_speedup<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]) -> String {
     let estimates: Vec<(usize, SpeedupEstimate)> =
         numbers.into_iter().zip(estimate_speedup(spec, numbers)).collect();
     let Some((_, last)) = estimates.last() else { return String::new() };
@@ -73,7 +73,7 @@ mod tests {
 
     fn described(text: &str) -> String {
         let loaded = load_text("threads.toml", text, Path::new(""), &[]).unwrap();
-        super::threads(loaded.spec(), [4, 16])
+        super::describe_speedup(loaded.spec(), [4, 16])
     }
 
     const LINK: &str =

@@ -229,7 +229,7 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
 }
 
 /// Distributes the initial events.
-fn deal<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
+fn distribute_events<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
     let mut place = 0;
     while let Some((time, key, _)) = whole.wheel.pop() {
         // Events at time zero are in the order of their insertion, across partitions.

@@ -204,7 +204,7 @@ fn deliver_record(tracer: &mut Traced, connections: &mut OpenedConnections, reco
     let BufferedRecord { order, what } = record;
     match what {
         What::Step { step, ecn, link, packet, size, pdu } => {
-            let connection = connections.place(packet.connection);
+            let connection = connections.position(packet.connection);
             let (flow, reply) = connections.flow(connection);
             tracer.record(
                 *order,
@@ -223,7 +223,7 @@ fn deliver_record(tracer: &mut Traced, connections: &mut OpenedConnections, reco
         }
         What::Opened { connection, flow, reply } => connections.open(*connection, *flow, *reply),
         What::Gate { connection, paused } => {
-            tracer.gate(*order, connections.place(*connection), *paused);
+            tracer.gate(*order, connections.position(*connection), *paused);
         }
         What::Warm => tracer.on_warmup_end(*order),
     }

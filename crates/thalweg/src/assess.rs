@@ -191,7 +191,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         keep(&store, "comparison.md", &comparison(&documents))?;
     }
     cluster.and_then(Cluster::end);
-    store.tidy();
+    store.remove_temporary_files();
     console.inform(&format!("Reports are in {}", arguments.out.display()));
     check_documents(&documents, console)
 }

@@ -109,8 +109,8 @@ impl Execution<'_> {
         let show = || bar.show(&progress, &status.borrow());
         if let Some(lines) = &self.lines {
             let schemes = self.schemes.iter().filter_map(|scheme| scheme.name.as_deref()).collect();
-            let interval = lines::interval(&self.schemes[0].spec);
-            lines.write(&lines::Parameters::new(&self.header, schemes, interval));
+            let interval = json_lines::interval(&self.schemes[0].spec);
+            lines.write(&json_lines::Parameters::new(&self.header, schemes, interval));
         }
         let outcome = if self.is_watched() {
             let failed = Mutex::new(None);

@@ -164,7 +164,7 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
             )));
         }
     }
-    store.tidy();
+    store.remove_temporary_files();
     Ok(())
 }
 

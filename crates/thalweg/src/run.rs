@@ -24,8 +24,8 @@ use thalweg_report::results::{
     Contention, DifferingDefault, Document, Header, MARGIN, MIN_RUNS, Scenario, differing_defaults_within,
 };
 use thalweg_scenario::{
-    Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, group_named, is_random,
-    speedup_estimate as threads_in_words,
+    Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, describe_speedup,
+    group_named, is_random,
 };
 use thalweg_sim::agent::AGENT;
 use thalweg_sim::partition::{default_threads, estimate_speedup};
@@ -352,7 +352,7 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
         if estimate_speedup(loaded.spec(), [threads])[0].parts == 1 {
             console.inform(&format!(
                 "note: --threads {threads} gains nothing here, and may take many times as long as one: {}",
-                threads_in_words(loaded.spec(), [threads])
+                describe_speedup(loaded.spec(), [threads])
             ));
         } else if threads > processors {
             console.inform(&format!("note: --threads {threads} takes longer than {processors} on this host, which has {processors} processors"));

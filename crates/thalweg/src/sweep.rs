@@ -119,7 +119,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     if arguments.shard.is_none() {
         keep("results.json", &document.to_json())?;
     }
-    store.tidy();
+    store.remove_temporary_files();
     console.inform(&format!("Results are in {}", folder.display()));
     match arguments.json {
         true => console.print(&document.to_json())?,

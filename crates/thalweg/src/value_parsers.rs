@@ -292,9 +292,9 @@ mod tests {
         fits(above_zero, &["0.4", "7"], &["0", "-1", "inf"]);
         fits(not_negative, &["0", "1"], &["-1", "nan"]);
         fits(at_least_one, &["1", "1e6"], &["0.9", "inf"]);
-        assert_eq!(some::<Bytes>("1 kB"), Ok(Bytes::new(1000)));
-        assert_eq!(some::<Bytes>("0 B"), Err("it must be above 0".to_owned()));
-        assert!(some::<Duration>("7").unwrap_err().contains("has no unit"));
+        assert_eq!(nonzero::<Bytes>("1 kB"), Ok(Bytes::new(1000)));
+        assert_eq!(nonzero::<Bytes>("0 B"), Err("it must be above 0".to_owned()));
+        assert!(nonzero::<Duration>("7").unwrap_err().contains("has no unit"));
     }
 
     #[test]

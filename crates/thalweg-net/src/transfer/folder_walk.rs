@@ -252,14 +252,14 @@ impl Walk {
         } else {
             return missing(FaultKind::Special.into());
         };
-        disk::add_lost(&mut self.lost, &child.path, &metadata);
+        file_metadata::add_lost(&mut self.lost, &child.path, &metadata);
         self.items += 1;
         WalkEntry::Item(Item {
             depth: depth as u64,
             name: child.name,
             alike: child.alike,
             path: child.path,
-            mode: disk::mode(&metadata),
+            mode: file_metadata::mode(&metadata),
             kind,
             stamp,
         })
@@ -322,7 +322,7 @@ impl SourceFile {
     pub fn open(item: &Item) -> Result<Self, Fault> {
         let file = File::open(&item.path).map_err(|error| Fault::from_source_error(&error))?;
         let metadata = file.metadata().map_err(|error| Fault::from_source_error(&error))?;
-        let is_sparse = tree::is_sparse(&metadata);
+        let is_sparse = tree_hash::is_sparse(&metadata);
         let opened = Self { file, path: item.path.clone(), stamp: item.stamp, is_sparse };
         opened.check()?;
         Ok(opened)
@@ -361,7 +361,7 @@ impl SourceFile {
         if !self.is_sparse {
             return None;
         }
-        let end = tree::end_of_hole(&self.file, position, self.stamp.size());
+        let end = tree_hash::end_of_hole(&self.file, position, self.stamp.size());
         self.go_to(position).ok()?;
         (end > position).then_some(end)
     }
@@ -382,7 +382,7 @@ impl SourceFile {
     /// # Errors
     /// It cannot be read, or changed since the walk.
     pub fn checksum(&self) -> Result<Digest, Fault> {
-        let digest = tree::checksum(&self.file, self.stamp.size());
+        let digest = tree_hash::checksum(&self.file, self.stamp.size());
         let digest = digest.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => self.changed(),
             _ => Fault::from_source_error(&error),

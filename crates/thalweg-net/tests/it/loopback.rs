@@ -97,7 +97,7 @@ impl Host {
                 session.finish(now);
             }
         }
-        self.endpoint.touch(handle);
+        self.endpoint.schedule_poll(handle);
     }
 }
 

@@ -96,7 +96,7 @@ impl World {
             let session = client.endpoint.session(client.handle).unwrap();
             session.write(self.now, Slice::new(vec![7; bytes]));
             client.written += bytes as u64;
-            client.endpoint.touch(client.handle);
+            client.endpoint.schedule_poll(client.handle);
         }
     }
 
@@ -161,7 +161,7 @@ impl World {
                         self.delivered += u64::from(data.as_bytes().len() as u32);
                         let session = self.shards[shard].session(handle).unwrap();
                         session.consumed(self.now, data.as_bytes().len() as u64);
-                        self.shards[shard].touch(handle);
+                        self.shards[shard].schedule_poll(handle);
                     }
                     EndpointEvent::Session(SessionEvent::Closed(_)) => self.closed += 1,
                     _ => {}

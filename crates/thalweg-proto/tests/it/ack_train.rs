@@ -31,7 +31,7 @@ fn ack(at: f64, cumulative: u64, end: u64, rtt: Option<f64>) -> AckSample {
         connection: ConnectionState { now, next_sequence: end, ..connection(0, 100) },
         cumulative,
         rtt: rtt.map(micros),
-        ..crate::samples::ack(0)
+        ..crate::ack_samples::ack(0)
     }
 }
 

@@ -75,7 +75,7 @@ fn comparison(html: &mut String, schemes: &[SchemeResults], margin: f64, content
         ),
     };
     let _ = writeln!(html, "<p class=\"note\">{note}</p>");
-    why::of_schemes(html, schemes);
+    reasons::of_schemes(html, schemes);
 }
 
 /// Returns the HTML section that shows results side by side, without a verdict: the values, their differences from the first, and
@@ -91,7 +91,7 @@ pub(super) fn side_by_side(document: &Document, notes: &[String], warnings: &[St
         scores(&mut html, schemes);
         html.push_str("<p class=\"note\">Bars of a column have one scale.</p>\n");
         differences(&mut html, schemes);
-        why::of_schemes(&mut html, schemes);
+        reasons::of_schemes(&mut html, schemes);
     }
     html.push_str("</section>\n");
     html
@@ -256,7 +256,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     });
     all.push(certainty_card(runs, goodput));
     cards(html, &all, true);
-    why::of_runs(html, runs);
+    reasons::of_runs(html, runs);
 }
 
 /// Returns the card of completion times; `None` where no transfer ended.

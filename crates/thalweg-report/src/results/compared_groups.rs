@@ -90,7 +90,7 @@ impl Document {
                 contention,
                 compared: Vec::new(),
             };
-            let document = Self::of_comparison(header, runs.collect());
+            let document = Self::from_comparison(header, runs.collect());
             Self { duration_s: self.duration_s, warmup_s: self.warmup_s, ..document }
         };
         Parts { compared: of(&is_compared, true), rest: of(&|name| !is_compared(name), false) }

@@ -210,7 +210,7 @@ fn a_fat_tree_of_a_thousand_hosts_is_read_and_explained() {
         explanation.contains("between 1024 pairs of nodes") && explanation.lines().count() < 100,
         "{explanation}"
     );
-    let expected = thalweg_scenario::threads(loaded.spec(), [16]);
+    let expected = thalweg_scenario::describe_speedup(loaded.spec(), [16]);
     // The measured speed-up on this many threads is 9.5.
     let gain = expected.trim_start_matches("a run is about ").split(' ').next().unwrap();
     assert!(gain.parse::<f64>().unwrap() > 9.0, "{expected}");

@@ -258,7 +258,7 @@ impl<T: Tracing> EventLoop<T> {
             flags.set(Flags::BACKWARD);
         }
         if flags.ecn().is_capable() && !may_be_capable(pdu) {
-            flags.set_ecn(flags.ecn().again());
+            flags.set_ecn(flags.ecn().for_retransmission());
         }
         if let Some(ecn) = ecn {
             flags.set_ecn(ecn);

@@ -121,7 +121,7 @@ fn jitter_changes_by_the_schedule() {
     };
     let varied = thalweg_queue::random_delay::VariationSpec {
         keeps_order: false,
-        ..thalweg_queue::delay::VariationSpec::new(thalweg_queue::random_delay::TimeSpec::Uniform {
+        ..thalweg_queue::random_delay::VariationSpec::new(thalweg_queue::random_delay::TimeSpec::Uniform {
             min: Duration::ZERO,
             max: Duration::from_millis(20),
         })

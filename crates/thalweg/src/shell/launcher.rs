@@ -89,7 +89,7 @@ fn linked(program: &Path, with_socket_server: bool) -> Result<(OwnedFd, PipeWrit
 pub fn serve() -> Done {
     // Ctrl-C is for the commands only.
     let _signals = Signals::new()?;
-    forward::serve_sockets(std::io::stdin().as_fd())
+    gateway::serve_sockets(std::io::stdin().as_fd())
         .map_err(|_| Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
 }
 

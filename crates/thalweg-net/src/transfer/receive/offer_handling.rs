@@ -271,7 +271,7 @@ impl Store {
         let place = folder.entry_target(&offer.name, offer.alike, to)?;
         let dir = place.folder.dir()?;
         let here = place.lookup(&dir)?;
-        let there = part::length_of(&dir, &place.part)?;
+        let there = unfinished_file::length_of(&dir, &place.part)?;
         let may_replace =
             |here: &Entry| to.existing.may_replace(&dir, &place, here, EntryKind::File, &to.tag);
         let allowed = here.as_ref().map_or(Ok(()), may_replace);
@@ -531,5 +531,5 @@ fn hash(dir: &Dir, name: &OsStr) -> Result<Digest, Fault> {
     let failed = |error: io::Error| Fault::from_io_error(&error);
     let file = open(dir, name)?;
     let size = file.metadata().map_err(failed)?.len();
-    tree::checksum(&file, size).map_err(failed)
+    tree_hash::checksum(&file, size).map_err(failed)
 }

@@ -135,7 +135,7 @@ impl Part {
                 // it.
                 file_metadata::set_mode(file, mode | 0o600)?;
                 modified.map_or(Ok(()), |modified| file_metadata::set_time(file, modified))?;
-                existing::mark(file, &self.tag)?;
+                existing_files::mark(file, &self.tag)?;
                 file.sync_all()
             };
             dress().map_err(|error| Fault::from_io_error(&error))?;

@@ -224,7 +224,7 @@ impl End {
             changed = true;
         }
         if changed {
-            self.endpoint.touch(handle);
+            self.endpoint.schedule_poll(handle);
         }
     }
 }

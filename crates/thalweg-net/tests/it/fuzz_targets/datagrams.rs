@@ -98,7 +98,7 @@ pub fn run(script: &[u8]) {
                     let data: Vec<u8> = (written..written + u64::from(step)).map(|at| at as u8).collect();
                     written += u64::from(step);
                     session.write(pair.now, Slice::new(data));
-                    pair.ends[0].touch(first);
+                    pair.ends[0].schedule_poll(first);
                 }
             }
         }
