@@ -267,7 +267,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns an open connection. Call [`touch`](Endpoint::touch) after changing it.
+    /// Returns an open connection. Call [`schedule_poll`](Endpoint::schedule_poll) after changing it.
     pub fn session(&mut self, handle: Handle) -> Option<&mut Session> {
         match &mut self.entry(handle)?.state {
             State::Open(session) => Some(session),

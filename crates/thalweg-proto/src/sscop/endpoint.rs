@@ -80,7 +80,7 @@ impl<P: Payload> Endpoint<P> {
         &self.sscop
     }
 
-    /// Adapts to a new path to the peer: see [`Sscop::renew`].
+    /// Adapts to a new path to the peer: see [`Sscop::on_path_change`].
     pub fn on_path_change(&mut self) {
         self.sscop.on_path_change();
     }

@@ -5,7 +5,7 @@ mod routing;
 use super::keys::FramingName;
 use super::lint::{about, bytes, memory, offered, rounded};
 use super::path_properties::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
-use super::speedup_estimate::threads;
+use super::speedup_estimate::describe_speedup;
 use super::{Loaded, is_random};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -51,7 +51,7 @@ pub fn explain(loaded: &Loaded) -> String {
     routing::explain(spec, &mut out);
     let memory = memory(spec, paths);
     let _ = writeln!(out, "\nMemory: about {} for the run.", about(Bytes::new(memory.total())));
-    let _ = writeln!(out, "Threads (`--threads`): {}.", threads(spec, [4, 16]));
+    let _ = writeln!(out, "Threads (`--threads`): {}.", describe_speedup(spec, [4, 16]));
     out
 }
 
