@@ -1,7 +1,7 @@
 //! Sets the crate's build fingerprint from its sources: saved runs are reused only within one build.
 
-#[path = "src/sources.rs"]
-mod sources;
+#[path = "src/source_hash.rs"]
+mod source_hash;
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ fn main() {
     for place in &places {
         println!("cargo::rerun-if-changed={}", place.display());
     }
-    match sources::fingerprint(&places) {
+    match source_hash::fingerprint(&places) {
         Ok(hash) => println!("cargo::rustc-env=THALWEG_SOURCES={hash}"),
         Err(error) => println!("cargo::error=cannot read the sources: {error}"),
     }

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../crates/thalweg-net/tests/it/octets/mod.rs"]
-mod octets;
+#[path = "../../crates/thalweg-net/tests/it/fuzz_targets/mod.rs"]
+mod fuzz_targets;
 
-libfuzzer_sys::fuzz_target!(|script: &[u8]| octets::datagrams::run(script));
+libfuzzer_sys::fuzz_target!(|script: &[u8]| fuzz_targets::datagrams::run(script));

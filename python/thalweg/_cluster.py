@@ -1,7 +1,7 @@
 """Sweeps executed by the workers of a Dask scheduler.
 
 `python -m thalweg._cluster ADDRESS` is the process that `thalweg sweep --cluster ADDRESS` starts. The lines that it reads and writes are
-described in `crates/thalweg-sweep/src/engine.rs`.
+described in `crates/thalweg-sweep/src/remote_client.rs`.
 """
 
 import importlib

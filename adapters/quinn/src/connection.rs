@@ -143,7 +143,7 @@ impl End {
     }
 
     /// Exchanges events between endpoint and connection, and takes those for the application.
-    fn settle(&mut self) {
+    fn process_events(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
         exchange_events!(self.endpoint, *handle, connection, poll_endpoint_events);
         while let Some(event) = connection.poll() {
@@ -239,7 +239,7 @@ impl Connection for End {
             Some(DatagramEvent::Response(transmit)) => self.respond(&transmit, buffer),
             None => {}
         }
-        self.settle();
+        self.process_events();
         self.lost = self.connection.as_mut().map_or(0, |(_, connection)| api::lost(connection));
     }
 
@@ -261,7 +261,7 @@ impl Connection for End {
         if let Some((_, connection)) = &mut self.connection {
             connection.handle_timeout(clock::instant(now));
         }
-        self.settle();
+        self.process_events();
     }
 
     fn write(&mut self, _now: Time, bytes: &'static [u8]) -> usize {

@@ -110,7 +110,7 @@ impl End {
     }
 
     /// Takes the events for the endpoint and for the application.
-    fn settle(&mut self) {
+    fn process_events(&mut self) {
         let Some((handle, association)) = &mut self.association else { return };
         exchange_events!(self.endpoint, *handle, association, poll_endpoint_event);
         while let Some(event) = association.poll() {
@@ -200,7 +200,7 @@ impl Connection for End {
             }
             Some(_) | None => {}
         }
-        self.settle();
+        self.process_events();
     }
 
     fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
@@ -232,7 +232,7 @@ impl Connection for End {
         if let Some((_, association)) = &mut self.association {
             association.handle_timeout(instant(now));
         }
-        self.settle();
+        self.process_events();
     }
 
     fn write(&mut self, _now: Time, bytes: &'static [u8]) -> usize {
@@ -263,7 +263,7 @@ impl Connection for End {
                 None => self.unread = None,
             }
         }
-        self.settle();
+        self.process_events();
     }
 
     fn close(&mut self, _now: Time) {

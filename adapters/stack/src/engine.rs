@@ -8,7 +8,7 @@ use crate::watch::{Watched, guard};
 use core::fmt;
 use core::marker::PhantomData;
 use std::collections::VecDeque;
-use thalweg_proto::end::{End as Endpoint, Notice};
+use thalweg_proto::endpoint::{End as Endpoint, Notice};
 use thalweg_proto::payload::Payload;
 use thalweg_proto::transport::{
     ComponentKind, ContractViolation, Event, Failure, Input, Limit, LimitClock, ReceiverCounts, SenderStats,

@@ -5,8 +5,8 @@ use crate::datagram::Datagram;
 use crate::engine::End;
 use core::fmt;
 use core::marker::PhantomData;
-use thalweg_catalog::describe::{Key, Keys, key};
 use thalweg_catalog::family::{Adjustment, EndNeeds, ReceiveWindow};
+use thalweg_catalog::key::{Key, Keys, key};
 use thalweg_catalog::{
     Bound, ConfigError, Environment, Family, Kind, Properties, Range, SchemeDescription, SchemeTraits, Values,
 };
@@ -182,6 +182,6 @@ pub const fn scheme<S: Stack>(about: &'static str) -> SchemeDescription {
                     .help("run a program with the stack in `thalweg shell`"),
             ],
         },
-        ..SchemeDescription::of_family::<Datagrams<S>>(about, keys, SchemeTraits::RELIABLE)
+        ..SchemeDescription::for_family::<Datagrams<S>>(about, keys, SchemeTraits::RELIABLE)
     }
 }

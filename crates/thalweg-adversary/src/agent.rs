@@ -169,7 +169,7 @@ impl Agent {
         let side = if agreed.side == Side::Client { "client" } else { "server" };
         let payload = [side.as_bytes(), &agreed.binding[..8]].concat();
         session.send_datagram(Slice::new(payload.as_slice()));
-        self.endpoint.touch(handle);
+        self.endpoint.schedule_poll(handle);
         self.exchanges.push(Exchange {
             handle,
             side: agreed.side,

@@ -41,7 +41,7 @@ impl Knowledge {
     }
 
     /// Adds a datagram; returns true if it is new.
-    pub fn see(&mut self, known: Known) -> bool {
+    pub fn learn(&mut self, known: Known) -> bool {
         if self.datagrams.contains(&known) {
             return false;
         }

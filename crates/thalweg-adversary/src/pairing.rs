@@ -121,7 +121,7 @@ const GUESS: &str = "8765-4321";
 
 impl Run {
     /// Advances the run with the received messages.
-    fn go(&mut self, memo: &Memo, code: &str) {
+    fn advance(&mut self, memo: &Memo, code: &str) {
         let Ends { client, binding, .. } = self.ends;
         let key = (self.is_server, self.seed, client, binding, self.received.clone(), code.to_owned());
         let mut memo = memo.borrow_mut();
@@ -230,14 +230,14 @@ impl Pairing {
                     Run { is_server: !run.is_server, received: run.output.clone(), ..run.clone() };
                 guess.seed = run.seed + ATTACKERS;
                 guess.is_cut = true;
-                guess.go(&self.memo, GUESS);
+                guess.advance(&self.memo, GUESS);
                 part(&guess.output, before)
             }
         }
     }
 
     /// Evaluates the results of runs.
-    fn settle(&mut self) -> Result<(), String> {
+    fn evaluate_results(&mut self) -> Result<(), String> {
         let by_attacker = self.receiver.as_ref().is_some_and(Run::is_by_attacker);
         if let Some(run) = self.receiver.clone()
             && let Some(result) = run.result
@@ -285,7 +285,7 @@ impl Pairing {
         let Some(run) = run else { return Ok(()) };
         let before = run.output.len();
         run.received.extend_from_slice(payload);
-        run.go(&self.memo, CODE);
+        run.advance(&self.memo, CODE);
         let (after, output) = (run.output.len(), run.output.clone());
         let by_attacker = run.is_by_attacker();
         if after > before {
@@ -299,7 +299,7 @@ impl Pairing {
                 *joined = output;
             }
         }
-        self.settle()
+        self.evaluate_results()
     }
 
     fn cut(&mut self, side: Side) -> Result<(), String> {
@@ -313,9 +313,9 @@ impl Pairing {
         .flatten()
         {
             run.is_cut = true;
-            run.go(&self.memo, CODE);
+            run.advance(&self.memo, CODE);
         }
-        self.settle()
+        self.evaluate_results()
     }
 
     fn carry(&mut self, to: Side) -> Result<(), String> {
@@ -341,7 +341,7 @@ const ATTACKERS: u8 = 100;
 
 impl System for Pairing {
     type Step = PairingStep;
-    type Left = ();
+    type Remaining = ();
 
     fn digest(&self) -> u128 {
         let mut hash = Fnv::new();
@@ -393,7 +393,7 @@ impl System for Pairing {
                 self.log_line(format!("the sender reaches the {whom}\n    sender -> its half"));
                 let (server, binding) = if is_joined { (2, 1) } else { (3, 2) };
                 let mut sender = self.begin(false, 1, server, binding, 1);
-                sender.go(&self.memo, CODE);
+                sender.advance(&self.memo, CODE);
                 self.sender = Some(sender);
                 if is_joined {
                     self.receiver = Some(self.begin(true, 1, 2, 1, 2));
@@ -432,7 +432,7 @@ impl System for Pairing {
 
     /// Runs to completion without the attacker: its connections end. The sender connects to the receiver, unless it has
     /// already, and is paired.
-    fn settle_without_attacker(&mut self) -> Result<(), String> {
+    fn run_without_attacker(&mut self) -> Result<(), String> {
         self.log_line("from here on the attacker does nothing, and its connection times out");
         for side in [Side::Receiver, Side::Sender] {
             if self.is_with_attacker(side) {

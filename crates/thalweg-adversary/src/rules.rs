@@ -223,7 +223,7 @@ mod tests {
         world.left.connections = 1;
         world.take(AttackStep::Restart).unwrap();
         world.take(AttackStep::Connect).unwrap();
-        assert_eq!(world.settle_without_attacker(), Ok(()));
+        assert_eq!(world.run_without_attacker(), Ok(()));
         let exchanges = &world.agents[SERVER].exchanges;
         assert!(exchanges.len() == 2 && exchanges[0].handle == exchanges[1].handle && exchanges[1].is_open());
     }
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn a_client_that_cannot_get_in_is_noticed() {
         let mut world = World::new(&Bounds::default(), Fault::None, false);
-        assert_eq!(world.settle_without_attacker(), Ok(()));
+        assert_eq!(world.run_without_attacker(), Ok(()));
         let mut world = World::new(&Bounds::default(), Fault::None, false);
         world.agents[SERVER].endpoint.stop_listening();
-        assert!(world.settle_without_attacker().unwrap_err().contains("gives up"));
+        assert!(world.run_without_attacker().unwrap_err().contains("gives up"));
     }
 }

@@ -3,7 +3,7 @@
 use crate::pairing::{Memo, Pairing};
 use crate::steps::AttackStep;
 use crate::system::System;
-use crate::world::{Left, World};
+use crate::world::{Remaining, World};
 use crate::{Bounds, Fault, PairingBounds};
 use thalweg_explore::{Counterexample, SearchOutcome, Visited};
 use thalweg_proto::units::Bytes;
@@ -38,7 +38,7 @@ fn visit<W: System>(
     memory: Bytes,
     show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> SearchOutcome {
-    let mut visited: Visited<(u128, W::Left), W::Step, ()> = Visited::default();
+    let mut visited: Visited<(u128, W::Remaining), W::Step, ()> = Visited::default();
     let (mut steps, mut completing_states) = (0, 0);
     let outcome =
         |visited: &Visited<_, _, _>, steps, completing_states, complete, counterexample| SearchOutcome {
@@ -91,7 +91,7 @@ fn visit<W: System>(
             if let Some(next) = visited.add((digest, world.left()), Some((number, step))) {
                 visited.push(next, ());
                 completing_states += 1;
-                if let Err(what) = world.settle_without_attacker() {
+                if let Err(what) = world.run_without_attacker() {
                     return outcome(&visited, steps, completing_states, true, wrong(what, true));
                 }
             }
@@ -115,7 +115,7 @@ fn trail<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_settling: bo
     let mut world = make(true);
     let mut result = path.iter().try_for_each(|&step| world.take(step));
     if is_settling && result.is_ok() {
-        result = world.settle_without_attacker();
+        result = world.run_without_attacker();
     }
     let mut lines: Vec<_> = world.lines().iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
     if result.is_ok() {
@@ -128,17 +128,17 @@ fn trail<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_settling: bo
 
 impl System for World {
     type Step = AttackStep;
-    type Left = Left;
+    type Remaining = Remaining;
 
     fn digest(&self) -> u128 {
         self.digest()
     }
 
-    fn left(&self) -> Left {
+    fn left(&self) -> Remaining {
         self.left
     }
 
-    fn restore(&mut self, left: Left) {
+    fn restore(&mut self, left: Remaining) {
         self.left = left;
     }
 
@@ -150,8 +150,8 @@ impl System for World {
         self.take(step)
     }
 
-    fn settle_without_attacker(&mut self) -> Result<(), String> {
-        self.settle_without_attacker()
+    fn run_without_attacker(&mut self) -> Result<(), String> {
+        self.run_without_attacker()
     }
 
     fn lines(self) -> Vec<String> {
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn states_with_the_same_digest_do_the_same() {
         let bounds = Bounds { forgeries: 1, restarts: 1, closes: 1, ..Bounds::default() };
-        let mut states: HashMap<(u128, Left), Vec<AttackStep>> = HashMap::new();
+        let mut states: HashMap<(u128, Remaining), Vec<AttackStep>> = HashMap::new();
         let mut line = vec![Vec::new()];
         let mut compared = 0;
         for depth in 0..5 {

@@ -1,7 +1,7 @@
 //! Steps of the attacker and of the other agents.
 
 use crate::knowledge::Knowledge;
-use crate::world::{ATTACKER, CLIENT, Left, OTHER, SERVER, World};
+use crate::world::{ATTACKER, CLIENT, OTHER, Remaining, SERVER, World};
 use std::net::SocketAddr;
 use thalweg_net::wire::{
     COOKIE, ConnectionId, Packet, write_confirm, write_cookie, write_hello, write_reset, write_response,
@@ -14,7 +14,7 @@ pub enum AttackStep {
     /// The client asks for one more connection.
     Connect,
     /// The attacker requests a connection under its own key, by a connection id of its choice.
-    Intrude(Option<usize>),
+    ConnectAttacker(Option<usize>),
     /// A datagram arrives at its destination, for the first time or again.
     Deliver(usize, usize),
     /// A datagram arrives at any agent, with this source address.
@@ -117,8 +117,8 @@ impl World {
             steps.push(AttackStep::Expire);
         }
         if self.left.intrusions > 0 {
-            steps.push(AttackStep::Intrude(None));
-            steps.extend((0..self.known.ids.len()).map(|id| AttackStep::Intrude(Some(id))));
+            steps.push(AttackStep::ConnectAttacker(None));
+            steps.extend((0..self.known.ids.len()).map(|id| AttackStep::ConnectAttacker(Some(id))));
         }
         if self.left.forgeries > 0 {
             self.forgeries(&mut steps);
@@ -190,10 +190,10 @@ impl World {
     /// Describes the rule that the step violates.
     pub fn take(&mut self, step: AttackStep) -> Result<(), String> {
         self.sent.clear();
-        let Left { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.left;
+        let Remaining { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.left;
         match step {
             AttackStep::Connect | AttackStep::Deliver(..) => {}
-            AttackStep::Intrude(_) => *intrusions -= 1,
+            AttackStep::ConnectAttacker(_) => *intrusions -= 1,
             AttackStep::Misdirect(..) | AttackStep::Forge(..) => *forgeries -= 1,
             AttackStep::Expire => *expiries -= 1,
             AttackStep::Restart => *restarts -= 1,
@@ -201,13 +201,13 @@ impl World {
         }
         match step {
             AttackStep::Connect => self.connect()?,
-            AttackStep::Intrude(id) => self.intrude(id.map(|id| self.known.ids[id]))?,
+            AttackStep::ConnectAttacker(id) => self.connect_attacker(id.map(|id| self.known.ids[id]))?,
             AttackStep::Deliver(datagram, to) => {
                 let known = self.known.datagrams[datagram].clone();
                 self.describe(|world| {
                     format!("{} arrives at the {}", world.known.describe(&known.bytes), world.agents[to].name)
                 });
-                self.hand(to, known.from, &known.bytes)?;
+                self.deliver_datagram(to, known.from, &known.bytes)?;
             }
             AttackStep::Misdirect(datagram, from, to) => {
                 let bytes = self.known.datagrams[datagram].bytes.clone();
@@ -243,7 +243,7 @@ impl World {
             let (text, to) = (world.known.describe(bytes), world.agents[to].name);
             format!("the attacker {does}, from {from} to the {to}: {text}")
         });
-        self.hand(to, from, bytes)
+        self.deliver_datagram(to, from, bytes)
     }
 }
 

@@ -7,17 +7,17 @@ pub trait System {
     /// A step of the system.
     type Step: Copy;
     /// Remaining budget of steps; steps without effect are not counted.
-    type Left: Copy + Eq + Hash;
+    type Remaining: Copy + Eq + Hash;
 
     /// Returns a hash of the state that determines the future, without [`System::left`].
     fn digest(&self) -> u128;
-    fn left(&self) -> Self::Left;
-    fn restore(&mut self, left: Self::Left);
+    fn left(&self) -> Self::Remaining;
+    fn restore(&mut self, left: Self::Remaining);
     fn steps(&self) -> Vec<Self::Step>;
     /// Takes a step. An error describes the rule that it violates.
     fn take(&mut self, step: Self::Step) -> Result<(), String>;
     /// Runs on without the attacker. An error describes a goal that the honest agents miss.
-    fn settle_without_attacker(&mut self) -> Result<(), String>;
+    fn run_without_attacker(&mut self) -> Result<(), String>;
     /// Returns the trace, where it was requested.
     fn lines(self) -> Vec<String>;
 }

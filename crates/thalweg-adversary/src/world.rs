@@ -30,7 +30,7 @@ pub const ATTACKER: ([u8; 4], u16) = ([192, 0, 2, 66], 666);
 
 /// Remaining budget of each kind of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Left {
+pub struct Remaining {
     pub connections: u8,
     pub forgeries: u8,
     pub intrusions: u8,
@@ -53,7 +53,7 @@ pub struct World {
     pub agents: Vec<Agent>,
     pub known: Knowledge,
     pub attempts: Vec<Attempt>,
-    pub left: Left,
+    pub left: Remaining,
     /// Datagrams sent since this list was last emptied.
     pub sent: Vec<Known>,
     /// Trace, where requested.
@@ -86,7 +86,7 @@ impl World {
             Agent::new(now, "insider", false, attacker, config(3)),
             Agent::new(now, "pretender", false, there, server("pretender", Trust::Anyone, 3)),
         ];
-        let left = Left {
+        let left = Remaining {
             connections: bounds.connections,
             forgeries: bounds.forgeries,
             intrusions: bounds.intrusions,
@@ -145,11 +145,11 @@ impl World {
         let request = self.request(Trust::only(key(2).public()));
         let handle = self.agents[CLIENT].connect(self.now, request, None);
         self.attempts.push(Attempt { handle, failed: None });
-        self.settle(CLIENT, None)
+        self.poll_agent(CLIENT, None)
     }
 
     /// Requests a connection by the attacker under its own key, optionally by another agent's id.
-    pub fn intrude(&mut self, id: Option<ConnectionId>) -> Result<(), String> {
+    pub fn connect_attacker(&mut self, id: Option<ConnectionId>) -> Result<(), String> {
         self.describe(|world| match id {
             Some(id) => {
                 format!("the attacker asks the server for a connection and calls it {}", world.known.name(id))
@@ -158,7 +158,7 @@ impl World {
         });
         let request = self.request(Trust::Anyone);
         self.agents[TRUSTED_ATTACKER].connect(self.now, request, id);
-        self.settle(TRUSTED_ATTACKER, None)
+        self.poll_agent(TRUSTED_ATTACKER, None)
     }
 
     fn request(&self, trust: Trust) -> Connect {
@@ -174,7 +174,7 @@ impl World {
     pub fn restart(&mut self) -> Result<(), String> {
         self.describe(|_| "the server restarts without state".to_owned());
         self.agents[SERVER].restart(self.now);
-        self.settle(SERVER, None)
+        self.poll_agent(SERVER, None)
     }
 
     /// Closes a connection by the client's application.
@@ -188,7 +188,7 @@ impl World {
             .filter(|exchange| exchange.handle == handle)
             .for_each(|exchange| exchange.is_left = true);
         client.endpoint.abandon(self.now, handle, code::DONE, "");
-        self.settle(CLIENT, None)
+        self.poll_agent(CLIENT, None)
     }
 
     /// Advances the clock to the earliest timer of an honest agent.
@@ -197,7 +197,7 @@ impl World {
         let (before, now) = (self.now, self.now.max(due));
         self.now = now;
         self.describe(|_| format!("{} pass", now.since(before)));
-        (0..self.agents.len()).try_for_each(|agent| self.settle(agent, None))
+        (0..self.agents.len()).try_for_each(|agent| self.poll_agent(agent, None))
     }
 
     pub fn due(&self) -> Option<Time> {
@@ -206,13 +206,18 @@ impl World {
     }
 
     /// Delivers a datagram to an agent, with the given source address.
-    pub fn hand(&mut self, agent: usize, from: SocketAddr, datagram: &[u8]) -> Result<(), String> {
+    pub fn deliver_datagram(
+        &mut self,
+        agent: usize,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<(), String> {
         let now = self.now;
         let receiver = &mut self.agents[agent];
         receiver.traffic.entry(from).or_default().0 += datagram.len() as u64;
         let Some(Packet::Hello { source, cookie, message }) = Packet::read(datagram) else {
             receiver.receive(now, from, datagram);
-            return self.settle(agent, Some((from, datagram)));
+            return self.poll_agent(agent, Some((from, datagram)));
         };
         let before = receiver.endpoint.stats().handshakes;
         receiver.receive(now, from, datagram);
@@ -249,11 +254,11 @@ impl World {
                 None
             };
             if let Some(wrong) = wrong {
-                let _ = self.settle(agent, Some((from, datagram)));
+                let _ = self.poll_agent(agent, Some((from, datagram)));
                 return Err(wrong.to_owned());
             }
         }
-        self.settle(agent, Some((from, datagram)))
+        self.poll_agent(agent, Some((from, datagram)))
     }
 
     /// Applies a cookie fault: a hello that is answered with a new cookie is handled as if it carried that cookie.
@@ -281,7 +286,7 @@ impl World {
     }
 
     /// Polls an agent after an input, and checks the rules; `incoming` is the datagram received, with its source address.
-    fn settle(&mut self, agent: usize, incoming: Option<(SocketAddr, &[u8])>) -> Result<(), String> {
+    fn poll_agent(&mut self, agent: usize, incoming: Option<(SocketAddr, &[u8])>) -> Result<(), String> {
         loop {
             let (sent, events) = self.agents[agent].poll(self.now, agent);
             if sent.is_empty() && events.is_empty() {
@@ -325,7 +330,7 @@ impl World {
             _ => {}
         }
         if is_kept {
-            self.known.see(datagram.clone());
+            self.known.learn(datagram.clone());
         }
         self.describe(|world| {
             format!("    {} -> {}", world.agents[datagram.by].name, world.known.describe(&datagram.bytes))
@@ -397,7 +402,7 @@ impl World {
 
     /// Stops the attacker: from here on everything arrives at its destination, at once. Each connection requested by
     /// the client is then established, or closed at both endpoints for a verified reason.
-    pub fn settle_without_attacker(&mut self) -> Result<(), String> {
+    pub fn run_without_attacker(&mut self) -> Result<(), String> {
         let until = self.now + MAX_SETTLING_TIME;
         self.sent.clear();
         self.describe(|_| "from here on the attacker does nothing".to_owned());
@@ -417,7 +422,7 @@ impl World {
                             world.agents[agent].name
                         )
                     });
-                    self.hand(agent, from, &bytes)?;
+                    self.deliver_datagram(agent, from, &bytes)?;
                 }
             }
             self.sent.clear();
@@ -466,7 +471,7 @@ impl World {
                 question.resize(usize::from(SAFE_DATAGRAM) / 30, 0xa5);
                 let before = self.agents[agent].resets.len();
                 let log = self.log.take();
-                let result = self.hand(agent, ATTACKER.into(), &question);
+                let result = self.deliver_datagram(agent, ATTACKER.into(), &question);
                 self.log = log;
                 result?;
                 if self.agents[agent].resets.len() > before {

@@ -1,14 +1,14 @@
 //! Executes the runs of an assessment and decides its claims.
 
-use crate::decide::{self, ClaimOutcome, Test};
+use crate::claim_decisions::{self, ClaimOutcome, Test};
 use crate::document::{
     ClaimResults, Document, ExperimentResults, FailedPoint, PointResults, ReferenceResults, SectionResults,
     Verdict,
 };
-use crate::files::Files;
 use crate::margins::{Band, Margins};
 use crate::measure::Measure;
 use crate::pack::{Claim, Pack, Section};
+use crate::pack_files::Files;
 use crate::transients::{Transient, transients};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -133,7 +133,7 @@ impl Assessment<'_> {
             sweep.budget = Budget::Runs(replications);
             if self.choice.quick {
                 let claims: Vec<&Claim> = claims_of(&sections, name).collect();
-                thin(&mut sweep, schemes.len(), self.pack.quick.points, &claims);
+                keep_evenly_spread(&mut sweep, schemes.len(), self.pack.quick.points, &claims);
             }
             sweeps.push(sweep);
         }
@@ -357,16 +357,17 @@ impl Assessment<'_> {
         }
         let by_reference: Vec<Tests> = (0..self.pack.references.len())
             .map(|reference| {
-                let subject = tests.iter().map(|tests| decide::joined(&tests[reference]));
-                decide::corrected(&subject.collect::<Vec<_>>())
+                let subject = tests.iter().map(|tests| claim_decisions::joined(&tests[reference]));
+                claim_decisions::corrected(&subject.collect::<Vec<_>>())
             })
             .collect();
-        let absolute = tests.iter().map(|tests| tests.last().and_then(|subject| decide::joined(subject)));
-        let absolute = decide::corrected(&absolute.collect::<Vec<_>>());
+        let absolute =
+            tests.iter().map(|tests| tests.last().and_then(|subject| claim_decisions::joined(subject)));
+        let absolute = claim_decisions::corrected(&absolute.collect::<Vec<_>>());
         let verdict = |test: Option<Test>, has_gaps: bool| match test {
             None => Verdict::NotEvaluated,
-            Some(test) if test.beyond < decide::LEVEL => Verdict::DoesNot,
-            Some(test) if test.within < decide::LEVEL && !has_gaps => Verdict::Holds,
+            Some(test) if test.beyond < claim_decisions::LEVEL => Verdict::DoesNot,
+            Some(test) if test.within < claim_decisions::LEVEL && !has_gaps => Verdict::Holds,
             Some(_) => Verdict::NotDecided,
         };
         let (mut numbers, mut points) = (0.., points.into_iter());
@@ -425,26 +426,26 @@ impl Assessment<'_> {
     ) -> (Vec<PointResults>, Vec<Tests>) {
         let Ok(margin) = self.margins.find(&claim.margin) else { return Default::default() };
         let band = margin.band;
-        let places = || self.pack.references.iter().map(|reference| place(schemes, reference));
+        let places = || self.pack.references.iter().map(|reference| scheme_index(schemes, reference));
         let mut tests: Vec<Tests> = places()
             .map(|reference| {
                 let test = |point: &&Measured| match band.is_relative() {
                     _ if point.inapplicable[number] => None,
-                    true => decide::test(&point.of[0][number], &point.of[reference][number], band),
-                    false => decide::test(&point.of[reference][number], &[], band),
+                    true => claim_decisions::test(&point.of[0][number], &point.of[reference][number], band),
+                    false => claim_decisions::test(&point.of[reference][number], &[], band),
                 };
                 measured.iter().map(test).collect()
             })
             .collect();
         if !band.is_relative() {
             let known = |point: &&Measured| !point.inapplicable[number];
-            let subject = |point: &&Measured| decide::test(&point.of[0][number], &[], band);
+            let subject = |point: &&Measured| claim_decisions::test(&point.of[0][number], &[], band);
             tests.push(
                 measured.iter().map(|point| Some(point).filter(|of| known(of)).and_then(subject)).collect(),
             );
         }
         let subject = if band.is_relative() { tests.first() } else { tests.last() };
-        let outcomes = decide::outcomes(subject.map_or(&[], Vec::as_slice));
+        let outcomes = claim_decisions::outcomes(subject.map_or(&[], Vec::as_slice));
         let point = |(point, outcome): (&&Measured, ClaimOutcome)| {
             let subject = &point.of[0][number];
             let mean = estimate(subject);
@@ -492,7 +493,7 @@ fn estimate(values: &[Option<f64>]) -> Option<Estimate> {
 }
 
 /// Returns the index of a reference among the executed schemes: 0 if it is the scheme under test.
-fn place(schemes: &[&str], reference: &str) -> usize {
+fn scheme_index(schemes: &[&str], reference: &str) -> usize {
     schemes.iter().position(|scheme| *scheme == reference).unwrap_or(0)
 }
 
@@ -522,7 +523,7 @@ pub(crate) fn values_of(sweep: &Sweep<'_>, point: usize) -> BTreeMap<String, Str
 }
 
 /// Keeps this many points, evenly spread, each with all schemes. For a claim left without points it keeps the first.
-fn thin(sweep: &mut Sweep<'_>, schemes: usize, max: usize, claims: &[&Claim]) {
+fn keep_evenly_spread(sweep: &mut Sweep<'_>, schemes: usize, max: usize, claims: &[&Claim]) {
     let all = sweep.plan.points.len() / schemes.max(1);
     if all <= max {
         return;

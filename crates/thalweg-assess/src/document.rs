@@ -1,6 +1,6 @@
 //! Results of an assessment.
 
-use crate::decide::ClaimOutcome;
+use crate::claim_decisions::ClaimOutcome;
 use crate::transients::Transient;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -230,13 +230,13 @@ impl ClaimResults {
         let has_failed = self.count(ClaimOutcome::DoesNot) > 0;
         let candidates =
             self.points.iter().filter(|point| !has_failed || point.outcome == ClaimOutcome::DoesNot);
-        let known = candidates.filter_map(|point| Some((self.badness(point)?, point)));
+        let known = candidates.filter_map(|point| Some((self.severity(point)?, point)));
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, point)| point)
     }
 
     /// Returns a severity that increases as a point gets worse: the distance from the reference as a share of the
     /// reference or, where a bound decides, the value itself.
-    pub fn badness(&self, point: &PointResults) -> Option<f64> {
+    pub fn severity(&self, point: &PointResults) -> Option<f64> {
         let sign = if self.less_is_better { 1.0 } else { -1.0 };
         if !self.is_relative {
             return Some(sign * point.mean?);

@@ -3,24 +3,24 @@
 //! - [`Pack`]: the plan of an assessment as data: sections, experiments (each an independent sweep), and claims.
 //! - [`Margins`]: the equivalence margins, in one file that users may edit.
 //! - [`Files`]: the source of pack, margins and scenarios: built in, or a folder.
-//! - [`decide`]: tests a claim point by point against the same runs with a standard scheme in place of the scheme under
+//! - [`claim_decisions`]: tests a claim point by point against the same runs with a standard scheme in place of the scheme under
 //!   test.
 //! - [`Assessment`]: executes the runs on all cores and saves them in a [`Store`](thalweg_sweep::Store).
 //! - [`Document`]: the results as JSON, a page, Markdown for a draft's appendix, and JUnit.
 
 mod assessment;
-mod curves;
-pub mod decide;
+pub mod claim_decisions;
+mod controller_states;
 mod document;
-mod files;
+mod html_page;
 mod junit;
+mod live_sample;
 mod margins;
 mod markdown;
 mod measure;
 mod pack;
-mod page;
-mod sample;
-mod states;
+mod pack_files;
+mod svg_curves;
 mod text;
 mod transients;
 
@@ -29,12 +29,12 @@ pub use document::{
     ClaimResults, Document, ExperimentResults, FailedPoint, PointResults, ReferenceResults, SectionResults,
     Verdict,
 };
-pub use files::{Files, PACKS};
+pub use html_page::page;
 pub use junit::junit;
+pub use live_sample::Sampled;
 pub use margins::{Band, Margin, Margins};
 pub use markdown::{comparison, markdown};
 pub use pack::{Claim, Experiment, Pack, Section};
-pub use page::page;
-pub use sample::Sampled;
+pub use pack_files::{Files, PACKS};
 pub use text::{claim_line, summary};
 pub use transients::Transient;

@@ -1,6 +1,6 @@
 //! Assessment as Markdown, for the appendix of an Internet-Draft, and a comparison of several.
 
-use crate::decide::ClaimOutcome;
+use crate::claim_decisions::ClaimOutcome;
 use crate::document::{Document, Verdict};
 use crate::text::{
     TESTS, claim_line, defaults_warning, distance, evidence, point_words, routers, seeds, statement, verdicts,

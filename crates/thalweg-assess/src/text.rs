@@ -1,9 +1,9 @@
 //! Assessment as text.
 
-use crate::decide::ClaimOutcome;
+use crate::claim_decisions::ClaimOutcome;
+use crate::controller_states;
 use crate::document::{ClaimResults, Document, PointResults, Verdict};
 use crate::measure::Measure;
-use crate::states;
 use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error, StrDeserializer};
@@ -18,7 +18,9 @@ fn measure(name: &str) -> Option<Measure> {
 /// Formats a value of a claim's measure with its unit.
 pub(crate) fn value(claim: &ClaimResults, of: f64) -> String {
     let known_measure = measure(&claim.measure).map(|measure| measure.format_value(of));
-    known_measure.or_else(|| states::format_value(&claim.measure, of)).unwrap_or_else(|| of.to_string())
+    known_measure
+        .or_else(|| controller_states::format_value(&claim.measure, of))
+        .unwrap_or_else(|| of.to_string())
 }
 
 /// Formats the values of a point, such as `rate 10 Mbit/s, delay 10 ms`: factors by the last parts of their names.

@@ -44,7 +44,7 @@ pub fn transients(
         let mut made = made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         made.extend(goodput_samples.map(|goodput_samples| (point, goodput_samples)));
     };
-    batch::spread(count, sweep.threads, &sweep.stop, work, each, || ());
+    batch::run_parallel(count, sweep.threads, &sweep.stop, work, each, || ());
     let made = made.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let transient = |first: usize| {
         let known = schemes.iter().enumerate().filter_map(|(number, scheme)| {

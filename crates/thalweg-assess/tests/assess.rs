@@ -8,7 +8,7 @@ use thalweg_assess::{
     AssessError, Assessment, Choice, Document, Files, Margins, Pack, Verdict, comparison, junit, markdown,
     page, summary,
 };
-use thalweg_catalog::{Key, Kind, Range, Registry, SchemeDescription, bind, describe::key, schemes::window};
+use thalweg_catalog::{Key, Kind, Range, Registry, SchemeDescription, bind, key::key, schemes::window};
 use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossSample};
 use thalweg_report::output::Style;
 use thalweg_sweep::{Program, Purpose, Store};
@@ -134,7 +134,7 @@ static STUBBORN: SchemeDescription =
 const PURPOSE: Purpose = Purpose { mark: "A test", about: "" };
 
 /// Returns an empty directory for this test, with the plan.
-fn place(name: &str) -> PathBuf {
+fn temporary_path(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
@@ -184,7 +184,7 @@ fn verdicts(document: &Document) -> Vec<Verdict> {
 
 #[test]
 fn greedy_schemes_harm_others_and_fair_ones_do_not() {
-    let folder = place("assess-harm");
+    let folder = temporary_path("assess-harm");
     let cubic = assess(&folder, "runs", "cubic", &Choice::default(), 2).unwrap();
     assert_eq!(verdicts(&cubic), [Verdict::Holds; 3], "{}", markdown(&cubic));
     // Two points with five seeds, with NewReno too: CUBIC is its own reference.
@@ -229,7 +229,7 @@ fn greedy_schemes_harm_others_and_fair_ones_do_not() {
 
 #[test]
 fn the_bytes_follow_from_the_plan_whatever_the_threads_and_interruptions() {
-    let folder = place("assess-bytes");
+    let folder = temporary_path("assess-bytes");
     let one = assess(&folder, "one", "newreno", &Choice::default(), 1).unwrap();
     let three = assess(&folder, "three", "newreno", &Choice::default(), 3).unwrap();
     assert_eq!(one.to_json(), three.to_json());
@@ -245,7 +245,7 @@ fn the_bytes_follow_from_the_plan_whatever_the_threads_and_interruptions() {
 
 #[test]
 fn a_panic_at_one_point_loses_no_other() {
-    let folder = place("assess-panic");
+    let folder = temporary_path("assess-panic");
     // 20 s of 2 Mbit/s carry at most 3300 packets; 20 s of 8 Mbit/s carry four times as many.
     let document = assess(&folder, "runs", "stubborn:limit=4000pkt", &Choice::default(), 2).unwrap();
     assert_eq!(document.failed.len(), 1, "{:?}", document.failed);
@@ -263,7 +263,7 @@ fn a_panic_at_one_point_loses_no_other() {
 
 #[test]
 fn router_assisted_schemes_without_router_support_are_flagged() {
-    let folder = place("assess-routers");
+    let folder = temporary_path("assess-routers");
     let choice = Choice { quick: true, ..Choice::default() };
     let document = assess(&folder, "runs", "dec-bit", &choice, 2).unwrap();
     assert_eq!(document.needs_routers.as_deref(), Some("dec-bit"));
@@ -277,7 +277,7 @@ fn router_assisted_schemes_without_router_support_are_flagged() {
 /// equal.
 #[test]
 fn differing_default_options_are_warned_of_before_verdicts() {
-    let folder = place("assess-unlike");
+    let folder = temporary_path("assess-unlike");
     let mut choice = Choice { quick: true, ..Choice::default() };
     let document = assess(&folder, "runs", "dec-bit", &choice, 2).unwrap();
     let options: Vec<&str> = document.unlike_defaults.iter().map(|of| of.option.as_str()).collect();
@@ -302,7 +302,7 @@ fn differing_default_options_are_warned_of_before_verdicts() {
 
 #[test]
 fn errors_are_reported_before_the_first_run() {
-    let folder = place("assess-mistakes");
+    let folder = temporary_path("assess-mistakes");
     let fault = |scheme: &str, only: &str| {
         let choice = Choice { only: vec![only.to_owned()], ..Choice::default() };
         match assess(&folder, "runs", scheme, &choice, 1).unwrap_err() {

@@ -3,7 +3,7 @@
 //! Such differences turn a comparison of two schemes into one of their transports too. [`default_differences`] finds
 //! differences caused by unset options, and the value that removes each; [`defaults_reference`] lists all such options.
 
-use crate::describe::{Environment, Key, Live};
+use crate::key::{Environment, Key, Live};
 use crate::scheme::SchemeDescription;
 use crate::schemes::{SCHEMES, presets, window};
 use crate::value::Value;
@@ -377,7 +377,7 @@ mod tests {
         let between = |text| {
             let [(description, simulated), (_, mut live)] =
                 [Environment::Simulated, Environment::Live].map(|place| read(text, place));
-            (description.settle)(&mut live, &PathHints::default());
+            (description.apply_path_hints)(&mut live, &PathHints::default());
             environment_differences(description, &simulated, &live)
         };
         let rack = ("rack", [false, true].map(|on| Some(Value::Switch(on))));

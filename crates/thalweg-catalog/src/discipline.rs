@@ -1,6 +1,6 @@
 //! Descriptions of queue disciplines.
 
-use crate::describe::{ConfigError, Environment, Keys};
+use crate::key::{ConfigError, Environment, Keys};
 use crate::values::{Bound, Values};
 use core::fmt;
 use thalweg_queue::{Configure, DisciplineSpec, Limit};

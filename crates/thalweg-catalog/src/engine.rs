@@ -6,7 +6,7 @@ use crate::families::families;
 use crate::family::Family;
 use crate::pdu::AnyPdu;
 use thalweg_proto::congestion::Any;
-use thalweg_proto::end::{End, Notice};
+use thalweg_proto::endpoint::{End, Notice};
 use thalweg_proto::handshake::{self, Carried, Listener, Opener};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::{DataUnit, Wire};
@@ -408,19 +408,19 @@ impl<P: Payload> AnyEngine<P> {
 
     /// Reports a PDU that cannot be sent: an engine of another crate fails with its next output. Returns false for
     /// built-in engines, which are trusted.
-    pub fn blame(&self, kind: ViolationKind) -> bool {
+    pub fn report_violation(&self, kind: ViolationKind) -> bool {
         if let Self::External(engine) = self {
-            engine.blame(kind);
+            engine.record_violation(kind);
         }
         matches!(self, Self::External(_))
     }
 
     /// Resets congestion and round-trip state after a path change. Recreates a built-in controller from `ends`.
-    pub fn renew(&mut self, now: Time, ends: &EndpointConfigs) {
+    pub fn on_path_change(&mut self, now: Time, ends: &EndpointConfigs) {
         match (self, ends) {
             (Self::WindowSender(engine), EndpointConfigs::Window(config)) => {
                 if let Ok(controller) = config.controller.shared() {
-                    engine.renew(now, controller);
+                    engine.on_path_change(now, controller);
                 }
             }
             (engine, _) => {

@@ -15,7 +15,7 @@ use core::fmt;
 use core::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use thalweg_proto::end::{End, EndCounters, Notice};
+use thalweg_proto::endpoint::{End, EndCounters, Notice};
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::pdu::{Captured, DataUnit, SegmentStep, Wire};
 use thalweg_proto::transport::{
@@ -467,7 +467,7 @@ impl<P: Payload> ExternalEnd<P> {
     }
 
     /// Records a PDU that cannot be sent; the next output reports the violation.
-    pub(crate) fn blame(&self, kind: ViolationKind) {
+    pub(crate) fn record_violation(&self, kind: ViolationKind) {
         self.violation.set(self.violation.get().or(Some(kind)));
     }
 

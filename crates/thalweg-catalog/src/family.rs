@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 use thalweg_proto::congestion::{FeedbackKind, SharedPath};
-use thalweg_proto::end::End;
+use thalweg_proto::endpoint::End;
 use thalweg_proto::payload::Payload;
 use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::{Event, Input};
@@ -143,7 +143,7 @@ pub trait Properties: Debug + Send + Sync {
     }
 
     /// Returns true if ends count segments: groups of packets that are accepted as a whole
-    /// ([`EndCounters::segments`](thalweg_proto::end::EndCounters::segments)).
+    /// ([`EndCounters::segments`](thalweg_proto::endpoint::EndCounters::segments)).
     fn has_segment_counts(&self) -> bool {
         false
     }
@@ -201,7 +201,7 @@ pub struct EndNeeds {
     pub order: bool,
     /// Processing of each packet on arrival: ends measure the spacing of arrivals.
     pub spacing: bool,
-    /// A stream of random numbers for senders ([`Notice::RandomStream`](thalweg_proto::end::Notice::RandomStream)).
+    /// A stream of random numbers for senders ([`Notice::RandomStream`](thalweg_proto::endpoint::Notice::RandomStream)).
     pub random: bool,
 }
 

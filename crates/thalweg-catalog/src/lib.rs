@@ -12,7 +12,6 @@
 //! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all schemes and disciplines, also of other crates.
 
 mod defaults;
-pub mod describe;
 mod discipline;
 pub mod disciplines;
 mod endpoint_configs;
@@ -20,33 +19,34 @@ mod engine;
 mod external;
 mod families;
 pub mod family;
-pub mod nearest;
+pub mod key;
+pub mod option_syntax;
 pub mod path_hints;
 mod pdu;
 mod reference;
 mod registry;
 mod scheme;
 pub mod schemes;
-pub mod text;
+pub mod spelling_suggestions;
 mod value;
 mod values;
 
 pub use defaults::{
     Compared, DefaultDifference, default_differences, defaults_reference, environment_differences,
 };
-pub use describe::{ConfigError, Environment, Key, Keys, Kind, Live, Preset, Table};
 pub use discipline::DisciplineDescription;
 pub use disciplines::DISCIPLINES;
 pub use endpoint_configs::EndpointConfigs;
 pub use engine::{AnyEngine, AnyOutput, Visit};
 pub use external::{Carries, ExternalEnd, ExternalFamily, ExternalPdu, Open};
 pub use family::{Family, Properties};
+pub use key::{ConfigError, Environment, Key, Keys, Kind, Live, Preset, Table};
+pub use option_syntax::TextError;
 pub use path_hints::PathHints;
 pub use pdu::{AnyPdu, Packed};
 pub use reference::live_reference;
 pub use registry::Registry;
 pub use scheme::{Collapse, MakeEnds, SchemeDescription, SchemeTraits, WriteEnds};
 pub use schemes::SCHEMES;
-pub use text::TextError;
 pub use value::{Range, Value};
 pub use values::{Bound, Field, Values};

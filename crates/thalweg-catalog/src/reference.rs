@@ -1,6 +1,6 @@
 //! The reference of the options of live schemes, generated from their descriptions.
 
-use crate::describe::{Environment, Key, Keys, Kind, Live};
+use crate::key::{Environment, Key, Keys, Kind, Live};
 use crate::schemes::SCHEMES;
 use crate::schemes::window::{self, WINDOW_KEYS};
 use crate::value::Range;

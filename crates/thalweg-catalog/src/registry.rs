@@ -1,12 +1,12 @@
 //! The registry of schemes and disciplines: built-in descriptions and those added by other crates.
 
-use crate::describe::{Environment, Keys, check_name};
 use crate::discipline::DisciplineDescription;
 use crate::disciplines::DISCIPLINES;
 use crate::endpoint_configs::EndpointConfigs;
+use crate::key::{Environment, Keys, check_name};
+use crate::option_syntax::{TextError, read_options, split_name};
 use crate::scheme::SchemeDescription;
 use crate::schemes::SCHEMES;
-use crate::text::{TextError, read_options, split_name};
 use crate::values::Values;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -190,7 +190,7 @@ fn faults(name: &str, keys: &Keys, build: impl FnOnce()) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::describe::{Key, Kind, key};
+    use crate::key::{Key, Kind, key};
     use crate::schemes::window;
     use crate::value::Range;
     use thalweg_proto::units::Duration;

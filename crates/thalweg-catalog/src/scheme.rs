@@ -1,8 +1,8 @@
 //! Descriptions of transport schemes.
 
-use crate::describe::{ConfigError, Environment, Keys};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::external::{ExternalFamily, Open};
+use crate::key::{ConfigError, Environment, Keys};
 use crate::path_hints::PathHints;
 use crate::value::Value;
 use crate::values::{Bound, Values};
@@ -99,7 +99,7 @@ pub struct SchemeDescription {
     /// Check for values that are probably unintended on a simulated path.
     pub warnings: fn(&Values, &PathHints) -> Vec<ConfigError>,
     /// Setter of the values that follow from a real path and on which both ends must agree.
-    pub settle: fn(&mut Values, &PathHints),
+    pub apply_path_hints: fn(&mut Values, &PathHints),
     /// Constructor of both endpoint configurations.
     pub ends: MakeEnds,
     /// Writer of the values of both endpoint configurations.
@@ -137,7 +137,7 @@ impl SchemeDescription {
 
     /// Describes the scheme of a family of another crate, whose configuration is bound to the keys. The scheme takes
     /// the name of the family. Beside the keys, both live ends must agree on the packet size.
-    pub const fn of_family<F>(about: &'static str, keys: Keys, traits: SchemeTraits) -> Self
+    pub const fn for_family<F>(about: &'static str, keys: Keys, traits: SchemeTraits) -> Self
     where
         F: Open + Bound,
     {
@@ -150,7 +150,7 @@ impl SchemeDescription {
             check: &|_| Vec::new(),
             scheme_check: |_| Vec::new(),
             warnings: |_, _| Vec::new(),
-            settle: set_external_segment::<F>,
+            apply_path_hints: set_external_segment::<F>,
             ends: &|values, path| {
                 let mut values = values.clone();
                 if values.environment() == Environment::Live {

@@ -46,13 +46,13 @@ impl Value {
     }
 
     /// Returns true if scenario files write the value without quotation marks.
-    pub const fn is_bare(&self) -> bool {
+    pub const fn is_unquoted(&self) -> bool {
         matches!(self, Self::Number(_) | Self::Count(_) | Self::Share(_) | Self::Switch(_))
     }
 
     /// Formats the value for scenario files.
     pub fn to_toml(&self) -> String {
-        if self.is_bare() { self.to_string() } else { format!("\"{self}\"") }
+        if self.is_unquoted() { self.to_string() } else { format!("\"{self}\"") }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Explicit values of keys, and configurations built from them.
 
-use crate::describe::{Environment, Key, Keys, Kind, PRESET};
+use crate::key::{Environment, Key, Keys, Kind, PRESET};
 use crate::value::Value;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
@@ -58,7 +58,7 @@ impl Values {
 
     /// Sets a value. Ignores an unknown key.
     pub fn set_value(&mut self, name: &str, value: Value) {
-        if let Some((position, key)) = self.keys.place(name) {
+        if let Some((position, key)) = self.keys.position_of(name) {
             self.put(position, key, value);
         }
     }
@@ -134,7 +134,7 @@ impl Values {
 
     /// Sets a key from a configuration value; leaves it unset if the value has no textual form.
     pub fn set_from<T: Field>(&mut self, name: &str, value: &T) {
-        if let Some((position, key)) = self.keys.place(name)
+        if let Some((position, key)) = self.keys.position_of(name)
             && let Some(value) = value.to_value(&key.kind)
         {
             self.put(position, key, value);

@@ -1,7 +1,7 @@
 //! A state: two endpoints, the packets in flight between them, and the remaining faults.
 
 use super::digest::Fnv;
-use super::end::End;
+use super::endpoint::End;
 use super::{Bounds, Scheme, Tag};
 use core::hash::{Hash, Hasher as _};
 use std::collections::VecDeque;

@@ -34,36 +34,36 @@
 //! hundred lines. That is less than an adapter, and no dependency.
 
 mod adaptive_ack;
-#[cfg(test)]
-mod alike;
 mod channel;
-mod controlled;
+mod counterexample;
 mod digest;
-mod end;
-mod endless;
+#[cfg(test)]
+mod digest_equivalence;
+mod endless_stream;
+mod endpoint;
 mod scheme;
 mod schemes;
 mod search;
 mod sscop;
 mod sstp;
-mod tag;
-mod trail;
-mod visited;
+mod tagged_payload;
+mod visited_states;
 mod window;
+mod window_with_controller;
 
 pub use adaptive_ack::AdaptiveAck;
-pub use controlled::Controlled;
 pub use digest::Fnv;
-pub use end::End;
-pub use endless::{Endless, search_endless};
+pub use endless_stream::{Endless, search_endless};
+pub use endpoint::End;
 pub use scheme::Scheme;
 pub use schemes::{SCHEMES, acknowledgement, bounds, explore, has_flow_control};
 pub use search::{Counterexample, SearchOutcome, search};
 pub use sscop::Sscop;
 pub use sstp::Sstp;
-pub use tag::Tag;
-pub use visited::Visited;
+pub use tagged_payload::Tag;
+pub use visited_states::Visited;
 pub use window::Window;
+pub use window_with_controller::Controlled;
 
 use thalweg_proto::units::Bytes;
 

@@ -1,6 +1,6 @@
 //! The protocols that can be explored.
 
-use super::controlled::CONTROLLED;
+use super::window_with_controller::CONTROLLED;
 use super::{AdaptiveAck, Bounds, Controlled, SearchOutcome, Sscop, Sstp, Window, search};
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
 use thalweg_proto::window::Recovery;

@@ -1,9 +1,9 @@
 //! The search through all states.
 
 use super::channel::{State, Step};
-use super::end::End;
-use super::trail::trail;
-use super::visited::Visited;
+use super::counterexample::trail;
+use super::endpoint::End;
+use super::visited_states::Visited;
 use super::{Bounds, Scheme};
 use std::collections::HashSet;
 
@@ -83,7 +83,7 @@ pub fn search<S: Scheme>(
 }
 
 /// Description of the violation; steps to the state; and the length of the fault-free continuation after it, if any.
-type Wrong = (String, Vec<Step>, Option<usize>);
+type ViolationPath = (String, Vec<Step>, Option<usize>);
 
 struct Search<'a, S: Scheme> {
     scheme: &'a S,
@@ -96,7 +96,7 @@ struct Search<'a, S: Scheme> {
 
 impl<S: Scheme> Search<'_, S> {
     /// Checks a state and queues it, unless it was visited before.
-    fn add(&mut self, state: State<S>, origin: Option<(u32, Step)>) -> Option<Wrong> {
+    fn add(&mut self, state: State<S>, origin: Option<(u32, Step)>) -> Option<ViolationPath> {
         let number = self.visited.add(state.digest(self.scheme, true), origin)?;
         if let Err((what, fault_free_steps)) = self.continuation(&state).and_then(|()| self.repair(&state)) {
             return Some((what, self.visited.path(number), Some(fault_free_steps)));
@@ -187,7 +187,7 @@ impl<S: Scheme> Search<'_, S> {
         visited * VISITED_BYTES + self.visited.waiting() * STATE_BYTES
     }
 
-    fn outcome(&self, complete: bool, wrong: Option<Wrong>) -> SearchOutcome {
+    fn outcome(&self, complete: bool, wrong: Option<ViolationPath>) -> SearchOutcome {
         SearchOutcome {
             states: self.visited.states(),
             steps: self.steps,

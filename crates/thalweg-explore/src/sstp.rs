@@ -90,7 +90,7 @@ impl Scheme for Sstp {
         (receiver, receiver_now): (&Self::Receiver, Time),
         into: &mut H,
     ) {
-        let origin = Origin::of(sender, receiver);
+        let origin = Origin::new(sender, receiver);
         sender.digest_from(sender_now, origin, into);
         receiver.digest_from(receiver_now, origin, into);
     }
@@ -103,6 +103,6 @@ impl Scheme for Sstp {
         receiver: &Self::Receiver,
         into: &mut H,
     ) {
-        Origin::of(sender, receiver).pdu(pdu.clone()).hash(into);
+        Origin::new(sender, receiver).pdu(pdu.clone()).hash(into);
     }
 }

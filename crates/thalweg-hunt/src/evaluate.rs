@@ -4,7 +4,7 @@ use crate::candidate::Candidate;
 use crate::goal::Goal;
 use crate::scenario::{Schemes, scenario};
 use crate::search::{FAULT_SCORE, MAX_SCORE, Score};
-use crate::space::Space;
+use crate::search_space::Space;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;

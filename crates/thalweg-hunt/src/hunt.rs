@@ -5,7 +5,7 @@ use crate::evaluate::{Evaluator, NoScore, joined, millionths};
 use crate::minimise::simpler;
 use crate::scenario::{MAX_LINES, Schemes};
 use crate::search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
-use crate::space::Space;
+use crate::search_space::Space;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -211,7 +211,7 @@ impl Hunt<'_> {
             made.refused += u64::from(matches!(score, Err(NoScore::Refused(_))));
         };
         let show = || tick(done.load(Ordering::Relaxed));
-        batch::spread(candidates.len(), self.threads, &self.stop, work, each, show);
+        batch::run_parallel(candidates.len(), self.threads, &self.stop, work, each, show);
         (made.scores.len() == candidates.len()).then_some(made)
     }
 
@@ -225,7 +225,7 @@ impl Hunt<'_> {
         let mut scores: Vec<Score> = Vec::new();
         // Finish confirming what the search found, even after an interruption.
         let go_on = AtomicBool::new(false);
-        batch::spread(
+        batch::run_parallel(
             candidates.len() * seeds,
             self.threads,
             &go_on,

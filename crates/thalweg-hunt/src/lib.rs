@@ -9,26 +9,26 @@
 //! - [`cases()`]: findings as regression tests.
 
 mod candidate;
-mod cases;
 mod evaluate;
 mod goal;
 mod hunt;
 mod minimise;
+mod regression_cases;
 mod scenario;
 mod search;
-mod space;
+mod search_space;
 
 pub use candidate::{Candidate, Change, Disturbance, DisturbanceKind, Kinds, Other, Pulses};
-pub use cases::{Case, CheckedCase, LIST, cases, check_case, entry, score_of};
 pub use evaluate::{Evaluator, NoScore};
 pub use goal::{GROUP_UNDER_TEST, Goal};
 #[doc(hidden)]
 pub use hunt::kept_scores;
 pub use hunt::{Finding, Hunt, HuntError, SEEDS};
 pub use minimise::simpler;
+pub use regression_cases::{Case, CheckedCase, LIST, cases, check_case, entry, score_of};
 pub use scenario::{MAX_LINES, Schemes, scenario};
 pub use search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
-pub use space::Space;
+pub use search_space::Space;
 
 /// Default scheme of competing flows.
 pub const DEFAULT_COMPETING_SCHEME: &str = "cubic";

@@ -1,7 +1,7 @@
 //! Minimisation of findings: removes unneeded disturbances and rounds values.
 
 use crate::candidate::Candidate;
-use crate::space::{Space, cut};
+use crate::search_space::{Space, cut};
 
 /// Returns the next simpler candidates: first each without one disturbance, then each with one rounder value. The
 /// caller replaces `candidate` by the first that still scores high enough, and repeats until there is none.
@@ -10,7 +10,7 @@ pub fn simpler(candidate: &Candidate, space: &Space) -> Vec<Candidate> {
     let mut with = |change: &dyn Fn(&mut Candidate)| {
         let mut changed = candidate.clone();
         change(&mut changed);
-        let changed = space.settle(changed);
+        let changed = space.nearest_candidate(changed);
         if changed != *candidate && !all.contains(&changed) {
             all.push(changed);
         }
@@ -117,7 +117,7 @@ mod tests {
             Pulses { start: 130, on: 77, off: 1300, percent: 140 },
             Pulses { start: 0, on: 20, off: 990, percent: 60 },
         ];
-        let mut candidate = space.settle(candidate);
+        let mut candidate = space.nearest_candidate(candidate);
         assert!(is_bad(&candidate) && candidate.disturbances() > 4);
         while let Some(next) = simpler(&candidate, &space).into_iter().find(is_bad) {
             candidate = next;

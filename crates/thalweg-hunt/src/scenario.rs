@@ -2,7 +2,7 @@
 
 use crate::candidate::{Candidate, Disturbance};
 use crate::goal::GROUP_UNDER_TEST;
-use crate::space::Space;
+use crate::search_space::Space;
 use core::fmt::Write as _;
 
 /// Schemes of a hunt.

@@ -5,7 +5,7 @@
 //! findings. It uses no clock and no I/O: the seed and the scores so far determine the next candidates.
 
 use crate::candidate::{Candidate, Kinds};
-use crate::space::Space;
+use crate::search_space::Space;
 use std::collections::BTreeMap;
 use thalweg_proto::random::Stream;
 

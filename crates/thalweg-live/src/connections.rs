@@ -48,7 +48,7 @@ impl Connections {
     ) -> &mut Open {
         let mut key = key;
         if !self.open.contains_key(&key) {
-            self.tidy(now, close);
+            self.close_expired(now, close);
             if self.open.len() >= MAX_CONNECTIONS {
                 // Overflow connections of a flow share one entry.
                 key = Key { protocol: 0, ports: [0; 2], ..key };
@@ -67,7 +67,7 @@ impl Connections {
     }
 
     /// Closes expired connections periodically.
-    fn tidy(&mut self, now: Time, mut close: impl FnMut(u32)) {
+    fn close_expired(&mut self, now: Time, mut close: impl FnMut(u32)) {
         if now.since(self.checked_at) < IDLE_TIMEOUT {
             return;
         }

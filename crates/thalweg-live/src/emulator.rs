@@ -3,13 +3,13 @@
 //! The path of an incoming packet is resolved at once: up to its target, or to the router where its MTU or hop limit
 //! ends it. The packet arrives there after the delay of the links, and that router notifies the source.
 
-use crate::acks::Acks;
+use crate::ack_delay_signal::Acks;
 use crate::connections::{Connections, Key};
 use crate::gates::{GateVerdict, Gates};
 use crate::icmp::{self, IcmpError};
 use crate::middlebox::{Inbound, Middle};
+use crate::network_plan::Plan;
 use crate::packet::{Header, cut, rewrite};
-use crate::plan::Plan;
 use crate::router_feedback::{Sources, head};
 use crate::tcp::{Segment, is_after};
 use std::collections::HashMap;
@@ -18,14 +18,14 @@ use thalweg_proto::Ecn;
 use thalweg_proto::gate::Marking;
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::live::{Arrival, LinkStatus, Live};
-use thalweg_sim::route::DirectionId;
+use thalweg_sim::live_network::{Arrival, LinkStatus, Live};
+use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::spec::{LinkSpec, NodeId};
 use thalweg_sim::{RunResult, SpecError, Status};
 
 /// Snapshot of a link direction during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LinkDirectionState {
     /// Name, as in results.
     pub name: String,
     /// Time of the snapshot.
@@ -233,14 +233,14 @@ impl Emulator {
     }
 
     /// Returns the link directions that have carried or queue packets at this time.
-    pub(crate) fn lines(&self, at: Time) -> Vec<Line> {
+    pub(crate) fn lines(&self, at: Time) -> Vec<LinkDirectionState> {
         let links = self.plan.spec.links.iter().zip((0..).step_by(2));
         let both = links.flat_map(|(link, number)| [(link, number), (link, number + 1)]);
         both.filter_map(|(link, number)| {
             let now = self.live.line(number).filter(|now| now.bytes > 0 || now.waiting > 0)?;
             let ends = if number.is_multiple_of(2) { [link.a, link.b] } else { [link.b, link.a] };
             let [from, to] = ends.map(|node| &self.plan.spec.nodes[node.0 as usize].name);
-            Some(Line { name: format!("{}: {from} -> {to}", link.name), at, now })
+            Some(LinkDirectionState { name: format!("{}: {from} -> {to}", link.name), at, now })
         })
         .collect()
     }

@@ -119,7 +119,7 @@ pub enum Verdict {
 impl Fidelity {
     /// Merges the records of several threads, each with a part of the network. Lateness is that of the thread with the
     /// worst lateness: the others' packets must not dilute it.
-    pub(crate) fn of_threads(threads: Vec<Self>) -> Self {
+    pub(crate) fn from_threads(threads: Vec<Self>) -> Self {
         let mut merged = Self::default();
         let mut latest = None;
         for thread in threads {

@@ -14,7 +14,7 @@ use std::collections::hash_map::Entry;
 use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::live::Live;
+use thalweg_sim::live_network::Live;
 use thalweg_sim::spec::NodeId;
 
 /// Idle time after which a flow with nothing in flight ends.

@@ -1,8 +1,8 @@
 //! ICMP messages of routers about undeliverable packets, and answers to packets addressed to a router (RFC 792, RFC
 //! 4443).
 
-use crate::compose::compose;
 use crate::packet::{Header, ICMP, ICMP6, UDP};
+use crate::router_packets::compose;
 use std::net::IpAddr;
 
 /// The reason why a packet is not forwarded.

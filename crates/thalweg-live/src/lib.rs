@@ -1,6 +1,6 @@
 //! Live emulation of a scenario: real packets of any program cross the links, queues and routes of the simulator.
 //!
-//! - [`plan`](plan::plan) maps a scenario to hosts with addresses and routers between them, or reports why it cannot.
+//! - [`network_plan`](network_plan::plan) maps a scenario to hosts with addresses and routers between them, or reports why it cannot.
 //! - [`Emulator`] is the network without sockets and clocks: packets enter and leave; routers answer as real routers
 //!   do.
 //! - [`host`] creates the hosts: network namespaces with one TUN device each. No privileges are needed where
@@ -9,38 +9,38 @@
 //! - [`drive`] moves packets between the devices and the network by this host's clock and records the lateness:
 //!   [`Fidelity`].
 
-mod acks;
+mod ack_delay_signal;
+mod address_rewriting;
 mod capture;
-mod compose;
+mod connected_components;
 mod connections;
-mod drive;
 mod emulator;
+mod event_loop;
 mod fidelity;
-pub mod forward;
+#[doc(hidden)]
+pub mod fuzz_entry_points;
 mod gates;
-mod groups;
+pub mod gateway;
+mod gro;
+mod gso;
 pub mod host;
 mod icmp;
 mod middlebox;
 mod nat;
+pub mod network_plan;
 mod packet;
-pub mod plan;
-mod port;
-mod readdress;
-#[doc(hidden)]
-pub mod readers;
 mod router_feedback;
-mod runs;
-mod segments;
+mod router_packets;
+mod snapshots;
 mod tcp;
 mod thread_priority;
 pub mod traffic;
-mod watch;
+mod tun_queue;
 
 pub use capture::Capture;
-pub use drive::{Device, Driven, FileCapture, NetworkObservers, drive};
-pub use emulator::{Counts, Delivery, Emulator, Line};
+pub use connected_components::{Groups, Joined};
+pub use emulator::{Counts, Delivery, Emulator, LinkDirectionState};
+pub use event_loop::{Device, Driven, FileCapture, NetworkObservers, drive};
 pub use fidelity::{Fidelity, Lateness, Verdict};
-pub use groups::{Groups, Joined};
-pub use port::Port;
-pub use watch::{View, Watch};
+pub use snapshots::{View, Watch};
+pub use tun_queue::Port;

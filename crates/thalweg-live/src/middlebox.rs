@@ -1,13 +1,13 @@
 //! Middleboxes on links: NATs and firewalls.
 
+use crate::address_rewriting::{End, quoted, readdress, requote};
 use crate::icmp::is_host;
-use crate::nat::{Nat, Place};
+use crate::nat::{Nat, TransportAddress};
+use crate::network_plan::Plan;
 use crate::packet::{Header, UDP};
-use crate::plan::Plan;
-use crate::readdress::{End, quoted, readdress, requote};
 use std::collections::HashMap;
 use thalweg_proto::units::Time;
-use thalweg_sim::route::DirectionId;
+use thalweg_sim::shortest_paths::DirectionId;
 
 /// Maximum number of port pairs tracked by firewalls.
 const MAX_PAIRS: usize = 1 << 16;
@@ -18,7 +18,7 @@ pub(crate) struct Middle {
     /// NATs by link, each with its node.
     translators: HashMap<usize, (usize, Nat)>,
     /// Time of the first UDP packet between two ports over a link, in either direction.
-    began: HashMap<(usize, [Place; 2]), Time>,
+    began: HashMap<(usize, [TransportAddress; 2]), Time>,
     /// True if any link has a firewall.
     has_firewalls: bool,
 }

@@ -15,7 +15,7 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::spec::NatKind;
 
 /// Address and port.
-pub(crate) type Place = (IpAddr, u16);
+pub(crate) type TransportAddress = (IpAddr, u16);
 
 /// First external port.
 const FIRST_PORT: u16 = 30_000;
@@ -27,12 +27,12 @@ const MAX_TARGETS: usize = 1024;
 const IDLE_TIMEOUT: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(7440)];
 
 /// Mapping key: protocol, internal address and port, and the target if the mapping depends on it.
-type Owner = (u8, Place, Option<Place>);
+type Owner = (u8, TransportAddress, Option<TransportAddress>);
 
 #[derive(Debug)]
 struct Mapping {
     port: u16,
-    targets: HashSet<Place>,
+    targets: HashSet<TransportAddress>,
     made: Time,
     last: Time,
 }
@@ -54,7 +54,13 @@ impl Nat {
     }
 
     /// Handles an outgoing packet and returns its external port; `None` if all are in use.
-    pub fn leave(&mut self, now: Time, protocol: u8, from: Place, to: Place) -> Option<u16> {
+    pub fn leave(
+        &mut self,
+        now: Time,
+        protocol: u8,
+        from: TransportAddress,
+        to: TransportAddress,
+    ) -> Option<u16> {
         let target = (self.kind == NatKind::Symmetric).then_some(to);
         let owner = (protocol, from, target);
         if self.mappings.get(&owner).is_some_and(|mapping| self.is_over(now, protocol, mapping)) {
@@ -75,7 +81,13 @@ impl Nat {
 
     /// Handles an incoming packet for an external port and returns the internal address and port; `None` if there is no
     /// mapping or the packet is filtered.
-    pub fn enter(&mut self, now: Time, protocol: u8, from: Place, port: u16) -> Option<Place> {
+    pub fn enter(
+        &mut self,
+        now: Time,
+        protocol: u8,
+        from: TransportAddress,
+        port: u16,
+    ) -> Option<TransportAddress> {
         let owner = *self.owners.get(&(protocol, from.0.is_ipv6(), port))?;
         let mapping = self.mappings.get(&owner)?;
         let (_, inside, _) = owner;
@@ -88,7 +100,7 @@ impl Nat {
     }
 
     /// Returns the internal address and port of a mapping without filtering, for ICMP messages from any router.
-    pub fn inside(&self, protocol: u8, is_v6: bool, port: u16) -> Option<Place> {
+    pub fn inside(&self, protocol: u8, is_v6: bool, port: u16) -> Option<TransportAddress> {
         self.owners.get(&(protocol, is_v6, port)).map(|(_, inside, _)| *inside)
     }
 
@@ -132,7 +144,7 @@ mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
-    fn place(host: u8, port: u16) -> Place {
+    fn place(host: u8, port: u16) -> TransportAddress {
         (Ipv4Addr::new(10, 0, 0, host).into(), port)
     }
 

@@ -3,12 +3,12 @@
 //! A sender of this project is recognised by its packets ([`Head`]). Feedback is sent from the target's address and
 //! port, to pass NATs and reach connected sockets.
 
-use crate::compose::datagram;
 use crate::packet::{Header, UDP};
+use crate::router_packets::datagram;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use thalweg_proto::router_feedback::{Head, RouterFeedback};
-use thalweg_sim::live::Message;
+use thalweg_sim::live_network::Message;
 
 /// Maximum number of registered senders.
 const MAX_SENDERS: usize = 4096;

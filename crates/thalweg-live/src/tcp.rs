@@ -68,7 +68,7 @@ impl Segment {
     }
 
     /// Returns true for a pure acknowledgement.
-    pub const fn is_bare(&self) -> bool {
+    pub const fn is_pure_ack(&self) -> bool {
         self.payload == 0 && self.flags & (SYN | FIN | RST) == 0 && self.acknowledged.is_some()
     }
 

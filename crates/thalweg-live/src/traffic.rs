@@ -2,7 +2,7 @@
 //! live network, each flow from its start to its end.
 
 use crate::host::{Host, Sockets};
-use crate::plan::{Plan, Rule};
+use crate::network_plan::{Plan, Rule};
 use core::fmt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;

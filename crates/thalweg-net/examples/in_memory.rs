@@ -84,7 +84,7 @@ impl End {
             }
         }
         if touched {
-            self.endpoint.touch(handle);
+            self.endpoint.schedule_poll(handle);
         }
     }
 

@@ -1,6 +1,6 @@
 //! A path between two TUN devices, for traffic that `thalweg impair` cannot relay, such as a kernel's TCP.
 //!
-//! Each direction is the same [`Line`] as there. Standard input and standard output are the two devices, opened
+//! Each direction is the same [`LinkDirection`] as there. Standard input and standard output are the two devices, opened
 //! non-blocking and without packet information: opening them needs privileges that this program does not need. The
 //! arguments are the options from the first device to the second, the options of the return direction, and the seed:
 //!
@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use std::error::Error;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use thalweg_net::flow::Registry;
-use thalweg_net::impair::{DelayedDatagram, DirectionSpec, Line};
+use thalweg_net::impair::{DelayedDatagram, DirectionSpec, LinkDirection};
 use thalweg_net::live::Clock;
 use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
@@ -37,15 +37,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     };
     let seed: u64 = seed.parse()?;
-    let line = |options: &str, number: usize| -> Result<Line, Box<dyn Error>> {
+    let line = |options: &str, number: usize| -> Result<LinkDirection, Box<dyn Error>> {
         let mut spec = DirectionSpec::default();
         spec.set_all(options, &Registry::default())?;
         spec.check()?;
         Ok(match twin {
-            None => Line::new(&spec, seed, number as u64),
-            Some((link, spared)) => {
-                Line::of_link(&spec, seed, number as u64, link).sparing(spared[number].parse()?)
-            }
+            None => LinkDirection::new(&spec, seed, number as u64),
+            Some((link, spared)) => LinkDirection::for_link(&spec, seed, number as u64, link)
+                .exempting_first(spared[number].parse()?),
         })
     };
     let mut lines = [line(there, 0)?, line(back, 1)?];
@@ -92,7 +91,11 @@ impl Late {
 }
 
 /// Relays until a device is removed; returns the number of packets that a device refused.
-fn relay(devices: [BorrowedFd<'_>; 2], lines: &mut [Line; 2], late: &mut Late) -> Result<u64, Errno> {
+fn relay(
+    devices: [BorrowedFd<'_>; 2],
+    lines: &mut [LinkDirection; 2],
+    late: &mut Late,
+) -> Result<u64, Errno> {
     let clock = Clock::new();
     let mut buffer = vec![0; 1 << 16];
     let mut unsent = 0;
@@ -109,7 +112,7 @@ fn relay(devices: [BorrowedFd<'_>; 2], lines: &mut [Line; 2], late: &mut Late) -
                 }
             }
         }
-        wait(devices, lines.iter().filter_map(Line::next).min(), clock.now())?;
+        wait(devices, lines.iter().filter_map(LinkDirection::next).min(), clock.now())?;
         for direction in 0..2 {
             for _ in 0..BATCH {
                 match rustix::io::read(devices[direction], &mut buffer) {

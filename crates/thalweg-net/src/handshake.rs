@@ -14,7 +14,7 @@
 //! version and the client's connection id. If an attacker modifies them, the handshake fails.
 
 use crate::identity::{Identity, PublicKey};
-use crate::keys::Secret;
+use crate::packet_protection::Secret;
 use crate::wire::{ConnectionId, TOKEN, VERSION};
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{BoxedCryptoResolver, CryptoResolver, DefaultResolver, FallbackResolver, RingResolver};
@@ -186,7 +186,7 @@ impl Responder {
     }
 
     /// Returns true after a forged confirm: the next message costs four more Diffie-Hellman operations.
-    pub fn is_spoilt(&self) -> bool {
+    pub fn has_read_forgery(&self) -> bool {
         self.state.is_none()
     }
 
@@ -505,7 +505,7 @@ mod tests {
         *second.last_mut().unwrap() ^= 1;
         for _ in 0..100 {
             assert!(responder.read(&[0; 100]).is_err());
-            assert!(responder.read(&second).is_err() && responder.is_spoilt());
+            assert!(responder.read(&second).is_err() && responder.has_read_forgery());
         }
         assert!(responder.read(&confirm).is_ok());
     }

@@ -1,15 +1,15 @@
 //! Memory that hostile peers make an endpoint retain, with any scheme and options, measured as allocations. The tests
 //! run in a separate process, one after the other, so nothing else is counted.
 
+mod allocation_counter;
 #[path = "it/attacks/attacker.rs"]
 mod attacker;
-mod counted;
-#[path = "it/pair/mod.rs"]
-mod pair;
+#[path = "it/endpoint_pair/mod.rs"]
+mod endpoint_pair;
 
+use allocation_counter::held;
 use attacker::{Hostile, accepted, server};
-use counted::held;
-use pair::{Channel, Pair, client_config, server_config};
+use endpoint_pair::{Channel, Pair, client_config, server_config};
 use std::sync::{Mutex, PoisonError};
 use thalweg_net::endpoint::{Arrival, Limits, Shared};
 use thalweg_net::wire::{HEADER, TAG};

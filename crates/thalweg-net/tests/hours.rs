@@ -1,12 +1,12 @@
 //! Hours of many connections in simulated time that open, idle, move bytes, migrate and close: memory use stays
 //! constant. The test has a separate process, so nothing else is counted.
 
-mod counted;
-#[path = "it/pair/mod.rs"]
-mod pair;
+mod allocation_counter;
+#[path = "it/endpoint_pair/mod.rs"]
+mod endpoint_pair;
 
-use counted::held;
-use pair::{SERVER, Seeded, client_config, connect, server_config};
+use allocation_counter::held;
+use endpoint_pair::{SERVER, Seeded, client_config, connect, server_config};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use thalweg_net::batch::Batch;
@@ -197,7 +197,7 @@ impl World {
                 if is_last {
                     session.finish(self.now);
                 }
-                endpoint.touch(handle);
+                endpoint.schedule_poll(handle);
                 if !is_last {
                     self.pause(host, act);
                 }
@@ -253,7 +253,7 @@ impl World {
             EndpointEvent::Session(SessionEvent::Delivered(data)) => {
                 self.tally.delivered += u64::from(data.len());
                 endpoint.session(handle).unwrap().consumed(now, u64::from(data.len()));
-                endpoint.touch(handle);
+                endpoint.schedule_poll(handle);
             }
             EndpointEvent::Session(SessionEvent::Finished) if host > 0 => {
                 endpoint.abandon(now, handle, code::DONE, "");

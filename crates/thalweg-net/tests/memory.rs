@@ -1,9 +1,9 @@
 //! Memory use of connections. The test has a separate process, so nothing else is measured.
 
-#[path = "it/pair/mod.rs"]
-mod pair;
+#[path = "it/endpoint_pair/mod.rs"]
+mod endpoint_pair;
 
-use pair::{Channel, Pair, client_config, identity, server_config};
+use endpoint_pair::{Channel, Pair, client_config, identity, server_config};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -1,9 +1,9 @@
 //! A long transfer over real sockets allocates nothing per packet and retains no packets. The test has a separate
 //! process, so nothing else is counted.
 
-mod counted;
+mod allocation_counter;
 
-use counted::{CALLS, HELD};
+use allocation_counter::{CALLS, HELD};
 use std::sync::atomic::Ordering;
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;

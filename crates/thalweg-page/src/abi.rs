@@ -7,8 +7,8 @@
 #![allow(unsafe_code)]
 
 use crate::input::Shown;
-use crate::laboratory::Laboratory;
-use crate::script::{Event, Made, SAMPLE_NUMBERS, Script, State};
+use crate::requests::Laboratory;
+use crate::script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
 use crate::traces::{Files, view};
 use core::cell::RefCell;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Scenarios of the page: a built-in one or a text, with changes.
 
-use crate::script::Scheme;
+use crate::script_controller::Scheme;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 use thalweg_catalog::Registry;

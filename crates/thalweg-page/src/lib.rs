@@ -13,17 +13,17 @@
 mod abi;
 mod controls;
 mod input;
-mod laboratory;
 pub mod lesson;
+mod packet_steps;
+mod requests;
 mod run;
-mod script;
-mod steps;
+mod script_controller;
 #[cfg(test)]
 mod tests;
 mod traces;
 
 pub use input::MAX_MEMORY;
-pub use laboratory::Laboratory;
+pub use requests::Laboratory;
 pub use run::Run;
-pub use script::{Event, Made, SAMPLE_NUMBERS, Script, State};
+pub use script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
 pub use traces::{Files, LIMITS, view};

@@ -1,7 +1,7 @@
 //! A run that the page advances in slices.
 
 use crate::input::{Input, Shown};
-use crate::steps::{PacketStep, Steps};
+use crate::packet_steps::{PacketStep, Steps};
 use serde::Serialize;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
@@ -193,7 +193,7 @@ impl Run {
         let (result, _) = self.simulation.finish();
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: self.seed }, &result);
-        let document = Document::of_runs(header, vec![thalweg_report::results::Run::from_result(&result)]);
+        let document = Document::from_runs(header, vec![thalweg_report::results::Run::from_result(&result)]);
         Finished { document, series, loaded: self.loaded }
     }
 

@@ -1,7 +1,7 @@
 //! The page's requests: runs as the command makes them, controllers, and requests that are wrong.
 
-use crate::laboratory::Laboratory;
-use crate::script::{Event, Made, SAMPLE_NUMBERS, Script, State};
+use crate::requests::Laboratory;
+use crate::script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

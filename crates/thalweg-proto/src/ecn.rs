@@ -42,7 +42,7 @@ impl Ecn {
     /// Returns the codepoint for a retransmission of data first sent with this one. ECT(0) becomes Not-ECT (RFC 3168,
     /// section 6.1.5). ECT(1) stays: retransmissions use the same queue as other packets (RFC 8311, section 4.3).
     #[inline]
-    pub const fn again(self) -> Self {
+    pub const fn for_retransmission(self) -> Self {
         match self {
             Self::Ect1 => Self::Ect1,
             _ => Self::NotEct,
@@ -73,7 +73,7 @@ mod tests {
     /// RFC 3168, section 6.1.5, and RFC 8311, section 4.3.
     #[test]
     fn only_ect1_is_kept_for_retransmissions() {
-        assert_eq!(Ecn::Ect1.again(), Ecn::Ect1);
-        assert_eq!([Ecn::NotEct, Ecn::Ect0, Ecn::Ce].map(Ecn::again), [Ecn::NotEct; 3]);
+        assert_eq!(Ecn::Ect1.for_retransmission(), Ecn::Ect1);
+        assert_eq!([Ecn::NotEct, Ecn::Ect0, Ecn::Ce].map(Ecn::for_retransmission), [Ecn::NotEct; 3]);
     }
 }

@@ -15,36 +15,36 @@
 //! - [`router_feedback`]: feedback datagrams from routers to traffic sources.
 //! - [`gate`]: priority-based admission of a node's flows to sending.
 //! - [`adaptive_ack`]: adaptive acknowledgement, driven by the receiver.
-//! - [`DataUnit`](pdu::DataUnit) and [`End`](end::End): family-independent interfaces of PDUs and endpoints.
+//! - [`DataUnit`](pdu::DataUnit) and [`End`](endpoint::End): family-independent interfaces of PDUs and endpoints.
 //! - [`Ecn`]: the ECN codepoints.
-//! - [`numbers`]: data numbering in logs.
+//! - [`data_numbering`]: data numbering in logs.
 //! - [`digest`]: state digests of engines, for state-space exploration.
-//! - [`frames`]: frame counters of live media.
+//! - [`frame_counters`]: frame counters of live media.
 //! - [`histogram`]: distributions of durations.
 //! - [`units`]: time, rate and size. [`random`]: named random-number streams.
 
 pub mod adaptive_ack;
 pub mod congestion;
+pub mod data_numbering;
 pub mod datagram;
 pub mod digest;
 mod ecn;
-pub mod end;
+pub mod endpoint;
 mod engine;
-pub mod frames;
+pub mod frame_counters;
 pub mod gate;
 pub mod handshake;
 pub mod histogram;
 mod lateness;
 pub mod media;
-pub mod numbers;
+mod one_way_delay;
 pub mod payload;
 pub mod pdu;
 pub mod random;
-pub mod resequence;
+pub mod resequencer;
 pub mod router_feedback;
 pub mod sscop;
 pub mod sstp;
-mod timestamp;
 pub mod transport;
 pub mod window;
 

@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::delivery::Stamp;
-use thalweg_proto::congestion::observe::{Observation, Observer};
+use thalweg_proto::congestion::delivery_rate::Stamp;
+use thalweg_proto::congestion::event_accumulator::{Observation, Observer};
 use thalweg_proto::congestion::scripted::Script;
 use thalweg_proto::congestion::{
     AckSample, CeResponse, ConnectionState, Controller as Contract, Decision, LossKind, LossSample,

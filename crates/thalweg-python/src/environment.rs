@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use thalweg::{Called, Prepared, Registry, agents, prepare};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::Decision;
-use thalweg_proto::congestion::observe::Observation;
+use thalweg_proto::congestion::event_accumulator::Observation;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_sim::agent::{AGENT, Episode, Step, Stop, set_codepoint};
 use thalweg_sim::spec::Spec;

@@ -26,7 +26,7 @@ use table::Table;
 use thalweg::{Called, Caller, Registry, Request, Simulated, simulate};
 use thalweg_report::output::{Cells, Pixels, QuantityHistory, Rows, pixels, value as value_in_words};
 use thalweg_report::results::{Metric, Of, Run};
-use thalweg_sweep::picture::HeatMap;
+use thalweg_sweep::svg_charts::HeatMap;
 
 /// Polling interval for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -1,7 +1,7 @@
 //! Wires that deliver packets in batches, like Wi-Fi and cable.
 
 use crate::SpecError;
-use crate::spec::above_zero;
+use crate::impairment_spec::above_zero;
 use thalweg_proto::units::{Duration, Time};
 
 /// Frame aggregation of a wire.

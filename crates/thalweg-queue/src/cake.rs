@@ -1,10 +1,10 @@
 //! CAKE.
 
-use crate::bucket::Buckets;
 use crate::cobalt::{Cobalt, CobaltParameters, MTU};
-use crate::lanes::Lanes;
+use crate::flow_hash::Buckets;
+use crate::flow_queues::Lanes;
+use crate::impairment_spec::above_zero;
 use crate::occupancy::Occupancy;
-use crate::spec::above_zero;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::Stream;

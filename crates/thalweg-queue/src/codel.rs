@@ -1,7 +1,7 @@
 //! CoDel.
 
-use crate::spec::above_zero;
-use crate::timestamped::TimestampedQueue;
+use crate::impairment_spec::above_zero;
+use crate::timestamped_fifo::TimestampedQueue;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::units::{Bytes, Duration, Time};
 

@@ -1,7 +1,7 @@
 //! DualPI2.
 
+use crate::impairment_spec::{above_zero, probability};
 use crate::occupancy::Occupancy;
-use crate::spec::{above_zero, probability};
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::Ecn;

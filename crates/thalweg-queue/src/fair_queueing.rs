@@ -1,9 +1,9 @@
 //! Fair Queueing.
 
-use crate::lanes::Lanes;
+use crate::bit_round_robin::{Round, Rounds, of_bytes};
+use crate::flow_queues::Lanes;
+use crate::impairment_spec::above_zero;
 use crate::occupancy::Occupancy;
-use crate::rounds::{Round, Rounds, of_bytes};
-use crate::spec::above_zero;
 use crate::weights::Weights;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeSet, VecDeque};

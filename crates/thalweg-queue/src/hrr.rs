@@ -1,8 +1,8 @@
 //! Hierarchical Round Robin.
 
-use crate::lanes::Lanes;
+use crate::flow_queues::Lanes;
+use crate::impairment_spec::above_zero;
 use crate::occupancy::Occupancy;
-use crate::spec::above_zero;
 use crate::weights::Weights;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -1,7 +1,7 @@
 //! Impairments of a wire besides delay.
 
+use crate::bernoulli_trials::Trials;
 use crate::loss::LossProcess;
-use crate::trials::Trials;
 use crate::{ImpairmentSpec, LossSpec};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Duration;
@@ -120,10 +120,10 @@ impl Impairment {
 
 impl Parts {
     fn outcome(&mut self, size: u32) -> ImpairmentOutcome {
-        let lost = self.loss.lose(size) | (size > self.largest);
-        let duplicated = self.duplicate.strikes();
-        let corrupted = self.corrupt.strikes();
-        let extra_delay = if self.reorder.strikes() {
+        let lost = self.loss.draw_loss(size) | (size > self.largest);
+        let duplicated = self.duplicate.occurs();
+        let corrupted = self.corrupt.occurs();
+        let extra_delay = if self.reorder.occurs() {
             self.reorder.stream.uniform_duration(self.hold)
         } else {
             Duration::ZERO
@@ -154,7 +154,7 @@ impl Part {
     }
 
     #[inline]
-    fn strikes(&mut self) -> bool {
+    fn occurs(&mut self) -> bool {
         match &mut self.chain {
             None => self.trials.succeeds(&mut self.stream),
             Some(Chain { correlation, last }) => {

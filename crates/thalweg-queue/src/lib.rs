@@ -12,25 +12,25 @@
 //!   [`ImpairmentSpec`].
 //! - [`CapacityTrace`]: a variable-rate link in mahimahi's format, replayed by a [`CapacityClock`]. [`StartDelay`]:
 //!   service-start delays of shapers and sleeping radios. [`PeriodicVariationSpec`]: periodic variation of rate and delay.
-//! - [`delay`]: random delays of a wire. [`Aggregation`]: delivery in batches. [`EcnTreatment`]: treatment of the ECN
+//! - [`random_delay`]: random delays of a wire. [`Aggregation`]: delivery in batches. [`EcnTreatment`]: treatment of the ECN
 //!   field.
 //!
 //! Every random draw comes from a caller-supplied [`Stream`](thalweg_proto::random::Stream). Every description has a
 //! `check` that reports its first error. Unchecked descriptions may behave oddly, but never cause a panic.
 
 #[macro_use]
-mod list;
+mod discipline_list;
 mod ack_filter;
 mod aggregation;
-mod any;
-mod bucket;
+mod any_discipline;
+mod bernoulli_trials;
+mod bit_round_robin;
 mod cake;
-mod capacity;
-mod clock;
+mod capacity_clock;
+mod capacity_trace;
 mod cobalt;
 mod codel;
 mod configure;
-pub mod delay;
 mod discipline;
 mod discipline_spec;
 mod drr;
@@ -40,10 +40,12 @@ mod external;
 mod fair_queueing;
 mod fcfs;
 pub mod feedback;
+mod flow_hash;
+mod flow_queues;
 mod fq_codel;
 mod hrr;
 mod impairment;
-mod lanes;
+mod impairment_spec;
 mod link_idle;
 mod loss;
 mod mahimahi;
@@ -53,19 +55,17 @@ mod periodic_variation;
 mod pie;
 mod policer;
 mod priority;
+pub mod random_delay;
 mod random_drop;
 mod red;
-mod rounds;
 mod sfq;
-mod spec;
 mod start_delay;
 mod step;
-mod synthesise;
+mod synthetic_trace;
 #[cfg(test)]
 mod testing;
-mod timestamped;
-mod tokens;
-mod trials;
+mod timestamped_fifo;
+mod token_bucket;
 mod virtual_clock;
 mod weights;
 
@@ -88,23 +88,23 @@ pub use virtual_clock::*;
 
 pub use ack_filter::AckFilter;
 pub use aggregation::{Aggregation, AggregationSpec};
-pub use any::Any;
-pub use capacity::{CapacityError, CapacityTrace};
-pub use clock::CapacityClock;
+pub use any_discipline::Any;
+pub use capacity_clock::CapacityClock;
+pub use capacity_trace::{CapacityError, CapacityTrace};
 pub use configure::{Configure, Streams, Traits};
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
 pub use discipline_spec::DisciplineSpec;
 pub use ecn_treatment::EcnTreatment;
 pub use external::{ContractViolation, ViolationKind};
 pub use impairment::{Impairment, ImpairmentOutcome};
+pub use impairment_spec::{ImpairmentSpec, LossSpec, ReorderSpec, SpecError};
 pub use link_idle::LinkIdle;
 pub use loss::LossProcess;
 pub use mahimahi::{TraceError, TraceWriteError};
 pub use overflow::Overflow;
 pub use periodic_variation::{PeriodicVariationSpec, VariationPeriod};
-pub use spec::{ImpairmentSpec, LossSpec, ReorderSpec, SpecError};
 pub use start_delay::{SleepSpec, StartDelay, StartDelaySpec};
-pub use synthesise::SynthesisError;
-pub use timestamped::TimestampedQueue;
-pub use tokens::TokenBucketSpec;
+pub use synthetic_trace::SynthesisError;
+pub use timestamped_fifo::TimestampedQueue;
+pub use token_bucket::TokenBucketSpec;
 pub use weights::Weights;

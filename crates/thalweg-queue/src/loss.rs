@@ -1,7 +1,7 @@
 //! Packet loss processes.
 
 use crate::LossSpec;
-use crate::trials::Trials;
+use crate::bernoulli_trials::Trials;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 
@@ -67,11 +67,11 @@ impl LossProcess {
 
     /// Returns true if the next packet, of `size` bytes, is lost.
     #[inline]
-    pub fn lose(&mut self, size: u32) -> bool {
+    pub fn draw_loss(&mut self, size: u32) -> bool {
         match &mut self.kind {
             Kind::None => false,
             Kind::Uniform(trials) => trials.succeeds(&mut self.stream),
-            Kind::Chain(chain) => chain.lose(&mut self.stream),
+            Kind::Chain(chain) => chain.draw_loss(&mut self.stream),
             Kind::Correlated { probability, correlation, last } => {
                 *last = self.stream.unit() * (1.0 - *correlation) + *last * *correlation;
                 *last < *probability
@@ -148,7 +148,7 @@ impl Chain {
     }
 
     #[inline]
-    fn lose(&mut self, stream: &mut Stream) -> bool {
+    fn draw_loss(&mut self, stream: &mut Stream) -> bool {
         let lost = self.losses.succeeds(stream);
         if self.stay > 0 {
             self.stay -= 1;
@@ -220,7 +220,7 @@ mod tests {
 
     fn lost(spec: &LossSpec, n: u64) -> Vec<u64> {
         let mut process = LossProcess::new(spec, Stream::new(1, "loss", 0));
-        (1..=n).filter(|_| process.lose(1500)).collect()
+        (1..=n).filter(|_| process.draw_loss(1500)).collect()
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         let pattern: Vec<u64> = (1..=100)
             .filter(|_| {
                 process.set(&spec);
-                process.lose(1500)
+                process.draw_loss(1500)
             })
             .collect();
         assert_eq!(pattern, lost(&spec, 100));
@@ -307,7 +307,7 @@ mod tests {
         let rate = 2e-5;
         for size in [40u32, 1500, 9000] {
             let mut process = LossProcess::new(&LossSpec::BitErrors { rate }, Stream::new(3, "loss", 0));
-            let found = (0..100_000).filter(|_| process.lose(size)).count() as f64 / 1e5;
+            let found = (0..100_000).filter(|_| process.draw_loss(size)).count() as f64 / 1e5;
             let expected = 1.0 - (1.0f64 - rate).powi(8 * size as i32);
             let deviation = (expected * (1.0 - expected) / 1e5).sqrt();
             assert!((found - expected).abs() < 5.0 * deviation, "{size}: {found} for {expected}");

@@ -1,6 +1,6 @@
 //! Drop rule for a full buffer shared by several flows.
 
-use crate::lanes::Lanes;
+use crate::flow_queues::Lanes;
 use crate::occupancy::Occupancy;
 use crate::{Entry, Limit};
 

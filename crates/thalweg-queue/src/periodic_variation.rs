@@ -1,7 +1,7 @@
 //! Periodic variation of paths, such as low-orbit satellite links.
 
 use crate::SpecError;
-use crate::spec::{above_zero, share};
+use crate::impairment_spec::{above_zero, share};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate};
 

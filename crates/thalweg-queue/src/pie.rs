@@ -1,7 +1,7 @@
 //! PIE.
 
-use crate::spec::{above_zero, probability};
-use crate::timestamped::TimestampedQueue;
+use crate::impairment_spec::{above_zero, probability};
+use crate::timestamped_fifo::TimestampedQueue;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};

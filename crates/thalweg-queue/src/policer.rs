@@ -1,6 +1,6 @@
 //! A token-bucket policer.
 
-use crate::tokens::TokenBucket;
+use crate::token_bucket::TokenBucket;
 use crate::{
     Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, SpecError, Streams, TokenBucketSpec,
     Traits,

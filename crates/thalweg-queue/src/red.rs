@@ -1,6 +1,6 @@
 //! Random Early Detection.
 
-use crate::spec::{above_zero, probability};
+use crate::impairment_spec::{above_zero, probability};
 use crate::{
     Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, LinkIdle, SpecError, Streams, Traits,
 };

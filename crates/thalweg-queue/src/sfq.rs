@@ -1,9 +1,9 @@
 //! Stochastic Fairness Queueing.
 
-use crate::bucket::Buckets;
-use crate::lanes::Lanes;
+use crate::flow_hash::Buckets;
+use crate::flow_queues::Lanes;
+use crate::impairment_spec::above_zero;
 use crate::occupancy::Occupancy;
-use crate::spec::above_zero;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Overflow, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;

@@ -1,6 +1,6 @@
 //! Service-start delay of a free transmitter: shapers and sleeping radios.
 
-use crate::tokens::TokenBucket;
+use crate::token_bucket::TokenBucket;
 use crate::{SpecError, TokenBucketSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Time};

@@ -1,7 +1,7 @@
 //! Virtual Clock.
 
+use crate::impairment_spec::above_zero;
 use crate::occupancy::Occupancy;
-use crate::spec::above_zero;
 use crate::weights::Weights;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

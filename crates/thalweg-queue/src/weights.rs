@@ -25,7 +25,7 @@ impl Weights {
     /// Returns the first one out of range as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
         for weight in self.0 {
-            crate::spec::above_zero("weight", f64::from(weight))?;
+            crate::impairment_spec::above_zero("weight", f64::from(weight))?;
             if weight > Self::MAX {
                 return Err(SpecError::TooMany { what: "weight", max: Self::MAX, found: weight });
             }

@@ -103,14 +103,14 @@ pub fn run<T: Tracer + Send>(
         Ok((result, run, tracer)) => each(number, result, run, tracer),
         Err(error) => failed = Some(Failed { job: number, error }),
     };
-    spread(jobs.len(), threads, &progress.stop, work, done, &mut tick);
+    run_parallel(jobs.len(), threads, &progress.stop, work, done, &mut tick);
     failed.map_or(Ok(()), Err)
 }
 
 /// Calls `work` for each index below `count`, on up to `threads` threads, until `stop` is set. Then started calls
 /// finish and no others start. `each` receives the results on the calling thread, in index order, as soon as all
 /// earlier ones are complete. `tick` is called on the calling thread several times a second.
-pub fn spread<R: Send>(
+pub fn run_parallel<R: Send>(
     count: usize,
     threads: usize,
     stop: &AtomicBool,
@@ -221,7 +221,7 @@ const TICK: WallTime = WallTime::from_millis(100);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::spec;
+    use crate::results::fixtures::spec;
     use thalweg_sim::spec::NodeId;
 
     fn jobs(seeds: core::ops::Range<u64>) -> Vec<Job> {

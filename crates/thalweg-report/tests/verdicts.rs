@@ -36,7 +36,7 @@ fn verdicts_of(schemes: Vec<(String, Vec<Run>)>) -> Vec<Verdict> {
         contention: None,
         compared: Vec::new(),
     };
-    let Body::Comparison { schemes, .. } = Document::of_comparison(header, schemes).body else { panic!() };
+    let Body::Comparison { schemes, .. } = Document::from_comparison(header, schemes).body else { panic!() };
     verdicts(&schemes, MARGIN, None)
 }
 

@@ -1,6 +1,6 @@
 //! Demands of traffic matrices.
 
-use super::source::Span;
+use super::source_text::Span;
 
 /// Maximum rate of a demand, in bit/s.
 pub const MAX_BITS: f64 = 1e15;

@@ -1,8 +1,8 @@
 //! Loads a scenario file with its includes, and merges them.
 
 use super::diagnostic::Report;
-use super::source::{Files, ReadError, Reader, Source, Span};
-use super::tree::{self, Table, Value, ValueKind};
+use super::parsed_tree::{self, Table, Value, ValueKind};
+use super::source_text::{Files, ReadError, Reader, Source, Span};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -140,7 +140,7 @@ impl Loader {
         open: &mut Vec<PathBuf>,
         report: &mut Report,
     ) -> Table {
-        let own = tree::parse(source, report);
+        let own = parsed_tree::parse(source, report);
         let mut base = Table::default();
         if let Some(Value { kind: ValueKind::Array(names), .. }) = own.get("include") {
             // Decoding reports elements that are not strings.

@@ -3,63 +3,63 @@
 //! [`load`] parses a file into a [`Scenario`], the input of the simulator, and reports all mistakes at once, each with
 //! its position ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
 
-mod bound;
 mod built_in;
-mod columns;
 mod demand;
 mod diagnostic;
 mod expand;
 mod explain;
-mod explicit;
+mod explicit_values;
 mod file_schema;
-mod groups;
+mod flow_groups;
 pub mod import;
 mod include;
+mod key_bindings;
 mod keys;
 mod lint;
-mod matrix;
+mod list_columns;
 mod named_paths;
 mod network;
 mod parquet;
-mod path;
+mod parsed_tree;
+mod path_properties;
 mod quantity;
 mod reference;
 mod resolve;
 mod schema;
 mod scheme_override;
-mod set;
-mod source;
+mod set_option;
+mod source_text;
+mod speedup_estimate;
 mod sweep;
 mod table;
-mod threads;
-mod tree;
+mod toml_writer;
+mod traffic_matrix;
 mod unknown_unit;
-mod writer;
 
 pub use built_in::{BUILT_IN, BuiltIn};
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
 pub use file_schema::{schema, schema_with};
-pub use groups::group_named;
+pub use flow_groups::group_named;
 pub use keys::{host_table, hosts};
 pub use lint::{Memory, is_random, memory};
 pub use named_paths::{PATHS, PathDescription, known_path};
-pub use path::{GroupPath, Paths, packet_sizes};
+pub use path_properties::{GroupPath, Paths, packet_sizes};
 pub use reference::reference;
 pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
-pub use source::{Files, MAX_READ, Position, ReadError, Reader, Source, read_text};
+pub use source_text::{Files, MAX_READ, Position, ReadError, Reader, Source, read_text};
+pub use speedup_estimate::describe_speedup;
 pub use sweep::{
     Drawn, List, Listed, MAX_REPS, Placed, Range, SamplingMethod, SweepFile, Values, Varied, read_sweep,
     read_sweep_text,
 };
-pub use threads::threads;
-pub use writer::text as toml_text;
+pub use toml_writer::text as toml_text;
 
 use diagnostic::Report;
 use include::Loader;
 use resolve::Origins;
 pub use resolve::SchemeInUse;
-use source::{Sources, Span};
+use source_text::{Sources, Span};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -337,8 +337,8 @@ pub fn load_built_in_with_override(
 pub fn check_host(name: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
     let mut report = Report::default();
     let source = report.add_source(Source::argument(name.to_owned(), text.to_owned()));
-    let host =
-        tree::parse_value(source, &mut report).and_then(|value| keys::HostKey::decode(&value, &mut report));
+    let host = parsed_tree::parse_value(source, &mut report)
+        .and_then(|value| keys::HostKey::decode(&value, &mut report));
     if report.errors() == 0 {
         let fault = match host {
             Some(host) => host.spec().fault().map(str::to_owned),
@@ -359,37 +359,44 @@ pub fn check_host(name: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
 pub fn toml_as_json(name: &str, text: &str) -> Result<serde_json::Value, String> {
     let mut report = Report::default();
     let source = report.add_source(Source::new(name, text));
-    let table = tree::parse(source, &mut report);
+    let table = parsed_tree::parse(source, &mut report);
     match report.take().first() {
         Some(error) => Err(error.render()),
-        None => Ok(tree::ValueKind::Table(table).into_json()),
+        None => Ok(parsed_tree::ValueKind::Table(table).into_json()),
     }
 }
 
 fn finish(
-    mut table: tree::Table,
+    mut table: parsed_tree::Table,
     sets: &[String],
     scheme_override: Option<SchemeOverride<'_>>,
     directory: &Path,
     mut report: Report,
     mut loader: Loader,
 ) -> Result<Loaded, Vec<Diagnostic>> {
-    set::apply(sets, 1, &mut table, directory, &mut loader, &mut report);
+    set_option::apply(sets, 1, &mut table, directory, &mut loader, &mut report);
     // Positions of overridden flows are those of resolved groups.
-    matrix::expand(&mut table, &mut loader, &mut report);
+    traffic_matrix::expand(&mut table, &mut loader, &mut report);
     let replaced = scheme_override.map(|scheme_override| {
         let former = scheme_override.former(&table);
-        set::apply(&scheme_override.sets(), sets.len() + 1, &mut table, directory, &mut loader, &mut report);
+        set_option::apply(
+            &scheme_override.sets(),
+            sets.len() + 1,
+            &mut table,
+            directory,
+            &mut loader,
+            &mut report,
+        );
         former
     });
     let replaced = replaced.map(|former| scheme_override::decode(former, &mut report)).unwrap_or_default();
     let whole = Span::whole(0);
     let links = table.get("link").map_or(0, |value| match &value.kind {
-        tree::ValueKind::Array(items) => items.len(),
+        parsed_tree::ValueKind::Array(items) => items.len(),
         _ => 1,
     });
     let links = links + usize::from(table.get("network").is_some());
-    let value = tree::Value { kind: tree::ValueKind::Table(table), span: whole };
+    let value = parsed_tree::Value { kind: parsed_tree::ValueKind::Table(table), span: whole };
     let Some(document) = keys::Document::decode(&value, &mut report) else {
         return Err(report.take());
     };

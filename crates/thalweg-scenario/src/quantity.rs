@@ -1,13 +1,13 @@
 //! Types of values: quantities with units, counts, names, and lists of them.
 
-use super::bound::{FieldOf, plain};
-pub use super::columns::MAX_LIST_LENGTH;
 use super::diagnostic::Report;
+use super::key_bindings::{FieldOf, plain};
+pub use super::list_columns::MAX_LIST_LENGTH;
+use super::parsed_tree::{Value, ValueKind};
 use super::schema::Definitions;
 use super::table::{At, Decode, PlainUnit, decode_entry, wrong_type};
-use super::tree::{Value, ValueKind};
+use super::toml_writer::text;
 use super::unknown_unit::{has_unknown_unit, unknown_unit};
-use super::writer::text;
 use serde_json::json;
 use std::str::FromStr;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Scheme overrides for a scenario's flows, and their effect on the flows' options.
 
 use super::diagnostic::Report;
-use super::explicit::Given;
+use super::explicit_values::Given;
 use super::keys::{Common, SchemeRef};
+use super::parsed_tree::{Table, Value, ValueKind};
 use super::table::{At, Decode as _};
-use super::tree::{Table, Value, ValueKind};
 use std::collections::BTreeMap;
 
 /// A scheme override for some flows. A scheme of the same base keeps the flow's options. Any scheme keeps the options

@@ -5,9 +5,9 @@
 //! [`choice!`](crate::table::choice) does the same for tagged unions of tables.
 
 use super::diagnostic::Report;
+use super::parsed_tree::{Key, Table, Value, ValueKind};
 use super::schema::{Definitions, Field, TableDoc, Takes, document};
-use super::source::Span;
-use super::tree::{Key, Table, Value, ValueKind};
+use super::source_text::Span;
 use std::ops::Deref;
 
 /// A decoded value with its source position.
@@ -55,7 +55,7 @@ pub trait Decode: Sized {
 
 impl Takes {
     /// Returns the values that `T` decodes.
-    pub const fn of<T: Decode>() -> Self {
+    pub const fn new<T: Decode>() -> Self {
         Self::Type {
             expected: T::expected,
             schema: T::schema,
@@ -67,8 +67,8 @@ impl Takes {
 
 impl Field {
     /// Creates a key without a default.
-    pub const fn of<T: Decode>(key: &'static str, about: &'static str, required: bool) -> Self {
-        Self { key, about, default: None, required, takes: Takes::of::<T>() }
+    pub const fn new<T: Decode>(key: &'static str, about: &'static str, required: bool) -> Self {
+        Self { key, about, default: None, required, takes: Takes::new::<T>() }
     }
 }
 
@@ -154,8 +154,8 @@ pub fn wrong_kind(expected: &str, value: &Value, report: &mut Report) {
 /// Decodes a default. A test checks all defaults.
 pub fn decode_default<T: Decode>(text: &str) -> Option<At<T>> {
     let mut report = Report::default();
-    let source = report.add_source(super::source::Source::new("default", text));
-    let value = super::tree::parse_value(source, &mut report)?;
+    let source = report.add_source(super::source_text::Source::new("default", text));
+    let value = super::parsed_tree::parse_value(source, &mut report)?;
     let decoded = T::decode(&value, &mut report);
     decoded.map(|value| At { value, span: Span::DEFAULT })
 }
@@ -173,7 +173,7 @@ pub fn as_table<'v, T: Decode>(value: &'v Value, report: &mut Report) -> Option<
 
 /// Declares a table: `field: Type = "key"`, then `or "TOML"` for a default or `(required)`; after the keys,
 /// `..part: Type` for shared groups of keys, which are separate structures in the code only. A table may be `for` a
-/// structure or a variant of a specification; `=> field` [binds](super::bound) a key to one of its fields.
+/// structure or a variant of a specification; `=> field` [binds](super::key_bindings) a key to one of its fields.
 macro_rules! table {
     (
         $(#[doc = $about:literal])+
@@ -215,7 +215,7 @@ macro_rules! table {
                     about: concat!($($doc, "\n"),+),
                     default: $crate::table::first(&[$($default)?]).map(str::to_owned),
                     required: !$crate::table::is_empty(&[$(stringify!($required))?]),
-                    takes: $crate::schema::Takes::of::<$Type>(),
+                    takes: $crate::schema::Takes::new::<$Type>(),
                 });)*
                 $(<$Part as $crate::table::Fields>::list(fields);)*
                 let _ = fields;
@@ -232,8 +232,8 @@ macro_rules! table {
 
             fn accept(
                 &mut self,
-                key: &$crate::tree::Key,
-                value: &$crate::tree::Value,
+                key: &$crate::parsed_tree::Key,
+                value: &$crate::parsed_tree::Value,
                 report: &mut $crate::diagnostic::Report,
             ) -> bool {
                 match key.name.as_str() {
@@ -278,7 +278,7 @@ macro_rules! table {
             }
 
             fn decode(
-                value: &$crate::tree::Value,
+                value: &$crate::parsed_tree::Value,
                 report: &mut $crate::diagnostic::Report,
             ) -> Option<Self> {
                 let table = $crate::table::as_table::<Self>(value, report)?;
@@ -313,7 +313,7 @@ macro_rules! bind {
             }
 
             /// Writes the bound fields under their keys.
-            pub fn write(spec: &$Spec, entries: &mut $crate::writer::Entries) {
+            pub fn write(spec: &$Spec, entries: &mut $crate::toml_writer::Entries) {
                 $($crate::table::bind!(@write (spec.$($place).*) entries $Type, $key, [$($place).*]);)*
             }
         }
@@ -339,14 +339,14 @@ macro_rules! bind {
                 let default = <Self as $crate::table::Fields>::defaults();
                 $(
                     let given = self.$field.as_deref().or(default.$field.as_deref());
-                    let $place = $crate::bound::FieldOf::<$Type>::from_key(given)?;
+                    let $place = $crate::key_bindings::FieldOf::<$Type>::from_key(given)?;
                 )*
                 let _ = default;
                 Some($($variant)+)
             }
 
             /// Writes the fields of this variant under their keys; returns false for another variant.
-            pub fn write(spec: &$Spec, entries: &mut $crate::writer::Entries) -> bool {
+            pub fn write(spec: &$Spec, entries: &mut $crate::toml_writer::Entries) -> bool {
                 let $($variant)+ = spec else { return false };
                 $($crate::table::bind!(@write (*$place) entries $Type, $key, [$place]);)*
                 true
@@ -358,13 +358,13 @@ macro_rules! bind {
     (@is_set ($this:expr) $field:ident [$($place:ident).+]) => { $this.$field.is_some() };
     (@fill ($this:expr) $spec:ident $field:ident $Type:ty []) => {};
     (@fill ($this:expr) $spec:ident $field:ident $Type:ty [$($place:ident).+]) => {
-        if let Some(value) = $crate::bound::FieldOf::<$Type>::from_key($this.$field.as_deref()) {
+        if let Some(value) = $crate::key_bindings::FieldOf::<$Type>::from_key($this.$field.as_deref()) {
             $spec.$($place).+ = value;
         }
     };
     (@write $at:tt $entries:ident $Type:ty, $key:literal, []) => {};
     (@write ($at:expr) $entries:ident $Type:ty, $key:literal, [$($place:ident).+]) => {
-        if let Some(text) = $crate::bound::FieldOf::<$Type>::toml(&$at) {
+        if let Some(text) = $crate::key_bindings::FieldOf::<$Type>::toml(&$at) {
             $entries.put($key, text);
         }
     };
@@ -384,15 +384,15 @@ macro_rules! bind_kinds {
             }
 
             /// Writes a variant under the keys of its kind; returns no entries if there is no such kind.
-            pub fn write(spec: &$Spec) -> $crate::writer::Entries {
+            pub fn write(spec: &$Spec) -> $crate::toml_writer::Entries {
                 $(
-                    let mut entries = $crate::writer::Entries::default();
-                    entries.put($tag, $crate::writer::text($value));
+                    let mut entries = $crate::toml_writer::Entries::default();
+                    entries.put($tag, $crate::toml_writer::text($value));
                     if <$Table>::write(spec, &mut entries) {
                         return entries;
                     }
                 )+
-                $crate::writer::Entries::default()
+                $crate::toml_writer::Entries::default()
             }
         }
     };
@@ -426,8 +426,8 @@ macro_rules! choice {
             /// Decodes a table of the kind `kind`; returns `None` also for an unknown kind.
             pub fn decode_kind(
                 kind: &str,
-                table: &$crate::tree::Table,
-                span: $crate::source::Span,
+                table: &$crate::parsed_tree::Table,
+                span: $crate::source_text::Span,
                 report: &mut $crate::diagnostic::Report,
             ) -> Option<Self> {
                 match kind {
@@ -444,7 +444,7 @@ macro_rules! choice {
             }
 
             fn decode(
-                value: &$crate::tree::Value,
+                value: &$crate::parsed_tree::Value,
                 report: &mut $crate::diagnostic::Report,
             ) -> Option<Self> {
                 let table = $crate::table::as_table::<Self>(value, report)?;

@@ -1,7 +1,7 @@
 //! Diagnostics of unknown units.
 
 use super::diagnostic::Report;
-use super::tree::{Value, ValueKind};
+use super::parsed_tree::{Value, ValueKind};
 use core::str::FromStr;
 use thalweg_proto::units::UnitError;
 
@@ -69,7 +69,7 @@ fn canonical_unit(unit: &str, known: &[&str]) -> Option<&'static str> {
 mod tests {
     use super::super::keys::Capacity;
     use super::super::quantity::Packets;
-    use super::super::source::Source;
+    use super::super::source_text::Source;
     use super::super::table::Decode;
     use super::*;
     use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -78,7 +78,7 @@ mod tests {
     fn diagnosed<T: Decode>(text: &str) -> (String, String) {
         let mut report = Report::default();
         let source = report.add_source(Source::new("test", format!("\"{text}\"")));
-        let value = super::super::tree::parse_value(source, &mut report).unwrap();
+        let value = super::super::parsed_tree::parse_value(source, &mut report).unwrap();
         assert!(T::decode(&value, &mut report).is_none(), "{text}");
         let found = report.take();
         assert_eq!((found.len(), found[0].code), (1, "scenario.unit"), "{text}");

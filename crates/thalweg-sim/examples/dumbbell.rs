@@ -15,7 +15,7 @@ fn main() {
     let direction = |mbits, delay, limit| DirectionSpec {
         rate: Rate::from_mbits_per_sec(mbits),
         queue: DisciplineSpec::fcfs(limit),
-        ..DirectionSpec::of_any_rate(Duration::from_millis(delay))
+        ..DirectionSpec::with_any_rate(Duration::from_millis(delay))
     };
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);

@@ -12,12 +12,12 @@ use crate::tracing::Untraced;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use thalweg_catalog::describe::key;
+use thalweg_catalog::key::key;
 use thalweg_catalog::schemes::window::{SACK, external_scheme, keys};
 use thalweg_catalog::{EndpointConfigs, Key, Kind, Range, SchemeDescription, Values};
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::delivery::Stamp;
-use thalweg_proto::congestion::observe::{Observation, Observer};
+use thalweg_proto::congestion::delivery_rate::Stamp;
+use thalweg_proto::congestion::event_accumulator::{Observation, Observer};
 use thalweg_proto::congestion::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossSample,
     LostSample, SentSample,
@@ -261,7 +261,7 @@ impl Episode {
         if agents.is_empty() {
             return Err(EpisodeError::NoAgent);
         }
-        let run = Box::new(crate::build::build(&spec, Untraced).map_err(EpisodeError::Spec)?);
+        let run = Box::new(crate::run_builder::build(&spec, Untraced).map_err(EpisodeError::Spec)?);
         Ok(Self { run, step, decision_due, agents, pending: Vec::new(), stopped_at: Time::ZERO })
     }
 

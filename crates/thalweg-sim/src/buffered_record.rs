@@ -1,8 +1,8 @@
 //! Buffered trace records of one partition, to be merged in order with those of the others.
 
 use crate::Pdu;
+use crate::event_queue::EventOrder;
 use crate::trace::{PacketId, Step};
-use crate::wheel::EventOrder;
 use thalweg_proto::Ecn;
 
 /// A buffered record.

@@ -1,6 +1,6 @@
 //! Events and the entities that they concern.
 
-use crate::wheel::ENTITY_BITS;
+use crate::event_queue::ENTITY_BITS;
 
 /// Kinds of events. The order is that of events at the same time: departures free space before arrivals, and
 /// measurement sees the final state.

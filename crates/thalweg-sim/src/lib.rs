@@ -6,44 +6,44 @@
 
 pub mod agent;
 mod buffered_record;
-mod build;
-mod change;
-mod check;
+mod change_schedule;
+mod components;
 mod error;
 mod event;
 mod event_loop;
+mod event_queue;
 mod failures;
 pub mod fairness;
-pub mod live;
-mod matching;
+mod feedback_paths;
+mod host_thread;
+pub mod live_network;
 mod measure;
-mod messages;
 mod middlebox;
-mod parallel;
+mod packet_matching;
+mod parallel_run;
 pub mod partition;
-mod parts;
+mod partition_split;
 mod prefetch;
-mod processing;
+mod processing_cost;
 mod recording;
 mod result;
-pub mod route;
+mod route_table;
 mod routing;
-mod schedule;
+mod run_builder;
+mod scheduled_change;
+pub mod shortest_paths;
 mod simulation;
-mod sizes;
+mod size_distribution;
 pub mod spec;
-mod split;
-mod table;
+mod spec_validation;
 pub mod theory;
-mod thread;
 pub mod trace;
 mod tracing;
 pub mod verify;
-mod wheel;
 
+pub use components::segment_delays::SegmentTimes;
 pub use error::SpecError;
 pub use event_loop::Status;
-pub use parts::segments::SegmentTimes;
 pub use result::{
     Conservation, Curves, FlowCounts, FlowResult, GroupResult, LinkResult, MediaResult, Quantity,
     QueueResult, Ratios, Round, RunResult, SHARES, SegmentDelay, Series, SizeClass, StateVariable,

@@ -5,12 +5,12 @@
 //! that all partitions have reached.
 
 use crate::buffered_record::{BufferedRecord, What};
-use crate::parts::connection_ids::ConnectionIds;
-use crate::parts::packet::copy;
+use crate::components::connection_ids::ConnectionIds;
+use crate::components::packet::copy;
+use crate::event_queue::EventOrder;
 use crate::spec::Ties;
 use crate::trace::{PacketId, Record, Step, Tracer};
 use crate::tracing::{Traced, Tracing};
-use crate::wheel::EventOrder;
 use core::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -125,11 +125,11 @@ struct OpenedConnections {
 impl OpenedConnections {
     /// Opens the connection of this number.
     fn open(&mut self, number: u32, flow: u32, reply: bool) {
-        if let (None, Some((opener, _))) = (self.ids.place(number), self.ids.flow(number)) {
+        if let (None, Some((opener, _))) = (self.ids.position(number), self.ids.flow(number)) {
             let place = self.ids.fixed().max(self.flows.len() as u32);
             self.ids.add(opener, place);
         }
-        let place = self.place(number) as usize;
+        let place = self.position(number) as usize;
         if self.flows.len() <= place {
             self.flows.resize(place + 1, UNOPENED);
         }
@@ -137,8 +137,8 @@ impl OpenedConnections {
     }
 
     /// Returns the position of the connection of this number.
-    fn place(&self, number: u32) -> u32 {
-        self.ids.place(number).unwrap_or(number)
+    fn position(&self, number: u32) -> u32 {
+        self.ids.position(number).unwrap_or(number)
     }
 
     fn flow(&self, place: u32) -> (u32, bool) {
@@ -204,7 +204,7 @@ fn deliver_record(tracer: &mut Traced, connections: &mut OpenedConnections, reco
     let BufferedRecord { order, what } = record;
     match what {
         What::Step { step, ecn, link, packet, size, pdu } => {
-            let connection = connections.place(packet.connection);
+            let connection = connections.position(packet.connection);
             let (flow, reply) = connections.flow(connection);
             tracer.record(
                 *order,
@@ -223,7 +223,7 @@ fn deliver_record(tracer: &mut Traced, connections: &mut OpenedConnections, reco
         }
         What::Opened { connection, flow, reply } => connections.open(*connection, *flow, *reply),
         What::Gate { connection, paused } => {
-            tracer.gate(*order, connections.place(*connection), *paused);
+            tracer.gate(*order, connections.position(*connection), *paused);
         }
         What::Warm => tracer.on_warmup_end(*order),
     }

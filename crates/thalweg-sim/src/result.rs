@@ -186,7 +186,7 @@ impl FlowCounts {
     }
 
     /// Counts a lost data packet.
-    pub(crate) fn lose(&mut self) {
+    pub(crate) fn count_lost(&mut self) {
         self.lost_data += 1;
     }
 }
@@ -237,7 +237,7 @@ pub struct FlowResult {
     /// One-way delay of data packets from transmission at the source to arrival. Empty for a flow of a group of more
     /// than 1000, whose delays are aggregated in [`GroupResult::delay`].
     pub delay: Summary,
-    /// Round-trip times measured by the flow's senders ([`End::take_rtt`](thalweg_proto::end::End::take_rtt)): each
+    /// Round-trip times measured by the flow's senders ([`End::take_rtt`](thalweg_proto::endpoint::End::take_rtt)): each
     /// sample before smoothing. Empty for a flow of a group of more than 1000, whose samples are aggregated in
     /// [`GroupResult::round_trips`].
     pub round_trips: Summary,

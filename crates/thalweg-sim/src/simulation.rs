@@ -3,7 +3,7 @@
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
 use crate::measure::Recorder;
-use crate::parallel::Parallel;
+use crate::parallel_run::Parallel;
 use crate::partition::cut;
 use crate::recording::Recording;
 use crate::result::{RunResult, Series};
@@ -157,7 +157,7 @@ impl Run {
         if tracer.0.is_enabled() {
             return Self::traced(spec, tracer, threads);
         }
-        let run = crate::build::build(spec, Untraced)?;
+        let run = crate::run_builder::build(spec, Untraced)?;
         Ok(match cut(spec, threads) {
             Some(cut) => Self::Parallel(Box::new(Parallel::new(spec, run, cut, None)), tracer),
             None => Self::Untraced(Box::new(run), tracer),
@@ -166,9 +166,9 @@ impl Run {
 
     fn traced(spec: &Spec, tracer: Traced, threads: usize) -> Result<Self, SpecError> {
         let Some(cut) = cut(spec, threads) else {
-            return Ok(Self::Traced(Box::new(crate::build::build(spec, tracer)?)));
+            return Ok(Self::Traced(Box::new(crate::run_builder::build(spec, tracer)?)));
         };
-        let mut run = crate::build::build(spec, Recording::default())?;
+        let mut run = crate::run_builder::build(spec, Recording::default())?;
         run.tracing = Recording::by(&tracer, run.network.transmitters.len());
         Ok(Self::Recorded(Box::new(Parallel::new(spec, run, cut, Some(tracer)))))
     }

@@ -3,13 +3,13 @@
 //! `thalweg-scenario` reads scenario files into these types; programs may also fill them in directly. They are plain
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
-pub use crate::change::{Change, JitterChange};
-pub use crate::matching::{Match, NoMatch, Protocol};
+pub use crate::host_thread::HostSpec;
 pub use crate::middlebox::{Middlebox, NatKind};
-pub use crate::processing::Processing;
+pub use crate::packet_matching::{Match, NoMatch, Protocol};
+pub use crate::processing_cost::Processing;
 pub use crate::routing::{FailureSpec, Metric, Multipath, RoutingSpec};
-pub use crate::sizes::SizeSpec;
-pub use crate::thread::HostSpec;
+pub use crate::scheduled_change::{Change, JitterChange};
+pub use crate::size_distribution::SizeSpec;
 
 use std::sync::Arc;
 use thalweg_catalog::family::Adjustment;
@@ -19,8 +19,8 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{Misbehaviour, PauseConfig};
-use thalweg_queue::delay::VariationSpec;
-use thalweg_queue::feedback::{Audience, FeedbackSpec};
+use thalweg_queue::feedback::{FeedbackSpec, Recipients};
+use thalweg_queue::random_delay::VariationSpec;
 use thalweg_queue::{
     AckFilter, AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FcfsConfig, ImpairmentSpec,
     Limit, PeriodicVariationSpec, StartDelaySpec,
@@ -447,7 +447,7 @@ impl TransportSpec {
 
     /// Returns true if the scheme's sources receive this router feedback.
     pub fn understands(&self, feedback: &FeedbackSpec) -> bool {
-        feedback.audience == Audience::All
+        feedback.recipients == Recipients::All
             || self.properties().router_feedback().kind == Some(feedback.policy.kind())
     }
 
@@ -621,7 +621,7 @@ impl DirectionSpec {
 
     /// Returns a link that carries any number of packets at once, each for this delay: a control channel or, with
     /// jitter, the processing of a host.
-    pub fn of_any_rate(delay: Duration) -> Self {
+    pub fn with_any_rate(delay: Duration) -> Self {
         Self {
             rate: Rate::MAX,
             delay,

@@ -1,8 +1,8 @@
 //! Packet tracing, a type parameter of the event loop: untraced runs pay nothing for it.
 
 use crate::buffered_record::BufferedRecord;
+use crate::event_queue::EventOrder;
 use crate::trace::{Record, Step, Tracer};
-use crate::wheel::EventOrder;
 use core::fmt;
 
 /// A tracing mode: pass events to a [`Tracer`], buffer them, or do nothing. `order` is the position of the event in a

@@ -2,7 +2,7 @@
 
 use crate::importance::{Classes, explained};
 use crate::plan::Plan;
-use crate::store::Store;
+use crate::run_store::Store;
 use crate::sweep::{Budget, Made, Sweep};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -9,26 +9,26 @@
 mod batch_codec;
 mod differing_defaults;
 mod document;
-mod engine;
+mod html_page;
 mod importance;
-mod page;
-pub mod picture;
 mod plan;
-mod program;
+mod program_identity;
+mod remote_client;
+mod remote_worker;
+mod run_store;
 mod simulate;
 #[cfg(test)]
-mod sources;
-mod store;
+mod source_hash;
+pub mod svg_charts;
 mod sweep;
-mod worker;
 
 pub use batch_codec::Task;
 pub use differing_defaults::{differing_defaults, join};
 pub use document::{Document, FactorResults, FailedPoint, Importance, PointResults};
-pub use engine::{Engine, Lost};
-pub use page::page;
+pub use html_page::page;
 pub use plan::{Factor, Level, Plan, PlanError, Point};
-pub use program::{Program, SOURCES, build_of_file};
-pub use store::{Purpose, Store, StoreError};
+pub use program_identity::{Program, SOURCES, build_of_file};
+pub use remote_client::{Engine, Lost};
+pub use remote_worker::run_batch;
+pub use run_store::{Purpose, Store, StoreError};
 pub use sweep::{Budget, Failure, Load, LoadError, Made, Status, Sweep, SweepError, Unfinished};
-pub use worker::run_batch;

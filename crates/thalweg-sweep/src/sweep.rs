@@ -2,11 +2,11 @@
 
 use crate::batch_codec::{Response, Task};
 use crate::differing_defaults::{differing_defaults, join};
-use crate::engine::{Engine, Lost};
 use crate::plan::{Plan, PlanError};
-use crate::program::Program;
+use crate::program_identity::Program;
+use crate::remote_client::{Engine, Lost};
+use crate::run_store::{Store, StoreError};
 use crate::simulate::{Simulated, simulate};
-use crate::store::{Store, StoreError};
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -396,7 +396,7 @@ impl<'a> Sweep<'a> {
                 }
                 None => {
                     let work = |number: usize| self.make(jobs[number], store);
-                    batch::spread(jobs.len(), self.threads, &self.stop, work, each, show);
+                    batch::run_parallel(jobs.len(), self.threads, &self.stop, work, each, show);
                 }
             }
             status = now.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -562,7 +562,7 @@ impl<'a> Sweep<'a> {
                         engine.enqueue(Task { number, scenario: prepared.expanded, seed: jobs[number].1 });
                     }
                 };
-                batch::spread(count, self.threads, &self.stop, unfinished, found, &mut show);
+                batch::run_parallel(count, self.threads, &self.stop, unfinished, found, &mut show);
                 next += count;
             }
             // Do not wait for runs in progress while jobs remain to be checked.
@@ -580,7 +580,7 @@ impl<'a> Sweep<'a> {
             // Save received runs even after a stop request.
             let go_on = AtomicBool::new(false);
             let taken = |_, (number, outcome)| drop(early.insert(number, outcome));
-            batch::spread(answers.len(), self.threads, &go_on, take, taken, || ());
+            batch::run_parallel(answers.len(), self.threads, &go_on, take, taken, || ());
             while let Some(outcome) = early.remove(&due) {
                 each(due, outcome);
                 due += 1;

@@ -5,7 +5,7 @@
 //! | qlog, drafts 00 to 02, 0.3, 0.4 and its JSON text sequences | QUIC stacks, and this project's `--qlog` and `--record` | [`qlog`] |
 //! | pcap and pcapng | tcpdump, Wireshark, and this project's `--pcap` | [`pcap`] |
 //! | repeated output of `ss -tin` | Linux | [`ss`] |
-//! | `tcp_probe` | bpftrace, Linux | [`probe`] |
+//! | `tcp_probe` | bpftrace, Linux | [`tcp_probe`] |
 //!
 //! [`read`] recognises the format, compressed or not, and returns a [`Trace`]: its connections, in both directions, with packets,
 //! acknowledgements and the sender's estimates. [`Summary`] has the figures of a direction, [`findings()`] what looks wrong in it.
@@ -16,21 +16,21 @@
 mod dates;
 pub mod findings;
 mod format;
+mod format_detection;
 mod input;
 mod model;
 pub mod pcap;
-pub mod probe;
 pub mod qlog;
 mod ranges;
-mod recognition;
 pub mod ss;
 mod summary;
+pub mod tcp_probe;
 
 pub use findings::{Finding, findings};
 pub use format::{EXPECTED, Format, Limits, ReadError};
+pub use format_detection::{read, read_with_keys};
 pub use model::{
     Ack, Connection, Counts, Direction, Limit, Metric, Packet, Point, Protocol, Sack, Timeout, Trace, View,
 };
 pub use pcap::KeyLog;
-pub use recognition::{read, read_with_keys};
 pub use summary::{RttSummary, Summary, quantile};

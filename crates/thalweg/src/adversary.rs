@@ -2,8 +2,8 @@
 
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::searches::{report, text, watched};
-use crate::values::bytes;
+use crate::search_progress::{report, text, watched};
+use crate::value_parsers::bytes;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
 //! Arguments of the commands that simulate: the scenario, the run and the output. Other commands define theirs beside
 //! their code.
 
-use crate::values::{Span, parts, plot, positive, replications, seconds, seed, share, span};
+use crate::value_parsers::{Span, parts, plot, positive, replications, seconds, seed, share, span};
 use clap::{Args, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;

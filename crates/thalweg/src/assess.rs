@@ -4,10 +4,10 @@ use crate::assess_live;
 use crate::cluster::{Cluster, unfinished};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::kernel::{control_of, is_kernel, reject_without_live};
+use crate::kernel_tcp::{control_of, is_kernel, reject_without_live};
 use crate::progress::counting_runs;
 use crate::run::{available_memory, typed};
-use crate::values::{positive, replications};
+use crate::value_parsers::{positive, replications};
 use crate::version::program;
 use clap::Args;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -191,7 +191,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         keep(&store, "comparison.md", &comparison(&documents))?;
     }
     cluster.and_then(Cluster::end);
-    store.tidy();
+    store.remove_temporary_files();
     console.inform(&format!("Reports are in {}", arguments.out.display()));
     check_documents(&documents, console)
 }
@@ -316,7 +316,7 @@ fn check_documents(documents: &[Document], console: &Console) -> Done {
     for failed in documents.iter().flat_map(|document| &document.failed).take(MAX_REPORTED) {
         let values: Vec<String> =
             failed.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        console.complain(&format!(
+        console.report_problem(&format!(
             "{} with {} ({}) has no result: {}\nagain: {}",
             failed.sweep,
             failed.scheme,

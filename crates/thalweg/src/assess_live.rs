@@ -2,7 +2,7 @@
 //! simulation.
 
 use crate::console::{Console, Error};
-use crate::input::Source;
+use crate::scenario_sources::Source;
 use crate::shell::compare::{Both, both};
 use serde_json::{Value, json};
 use std::path::Path;

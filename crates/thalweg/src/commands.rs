@@ -11,13 +11,13 @@ use crate::compatibility_hints;
 use crate::console::{Console, Done};
 use crate::doctor::{self, DoctorArguments};
 use crate::explore::{self, ExploreArguments};
-use crate::groups::grouped;
+use crate::help_groups::grouped;
 use crate::hunt::{self, HuntArguments};
 use crate::impair::{self, ImpairArguments};
 use crate::import::{self, Import};
 use crate::infer::{self, InferArguments};
 use crate::mahimahi::{self, MahimahiArguments};
-use crate::manual;
+use crate::man_pages;
 use crate::model::{self, ModelArguments};
 use crate::shell::gate::{self, GateArguments};
 use crate::shell::{self, ShellArguments};
@@ -25,7 +25,7 @@ use crate::sweep::{self, SweepArguments};
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::{build, version};
 use crate::view::{self, ViewArguments};
-use crate::{catalog, input, page, paper, report, rerun, run, transfer};
+use crate::{catalog, page, paper, report, rerun, run, scenario_sources, transfer};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -136,11 +136,11 @@ impl Arguments {
         grouped(Self::command())
             .try_get_matches_from(&arguments)
             .and_then(|matches| Self::from_arg_matches(&matches))
-            .map_err(|error| Self::with_hint(Self::with_habit(error, &arguments), &arguments))
+            .map_err(|error| Self::with_hint(Self::with_compatibility_hint(error, &arguments), &arguments))
     }
 
     /// Replaces suggestions by spelling with a hint for users of other programs, where there is one.
-    fn with_habit(error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    fn with_compatibility_hint(error: clap::Error, arguments: &[OsString]) -> clap::Error {
         let given = |kind| match error.get(kind) {
             Some(ContextValue::String(word)) => Some(word.as_str()),
             _ => None,
@@ -291,7 +291,7 @@ impl Command {
             Self::Infer(arguments) => infer::infer(&arguments, console),
             Self::Import(arguments) => import::import(&arguments, console),
             Self::Page(arguments) => page::page(&arguments, console),
-            Self::Validate(arguments) => input::validate(&arguments, console),
+            Self::Validate(arguments) => scenario_sources::validate(&arguments, console),
             Self::Explore(arguments) => explore::explore(&arguments, console),
             Self::Doctor(arguments) => doctor::doctor(&arguments, console),
             Self::Bench(arguments) => bench::bench(&arguments, console),
@@ -304,8 +304,8 @@ impl Command {
             Self::Recv(arguments) => transfer::recv(&arguments, console),
             Self::Serve(arguments) => transfer::serve(&arguments, console),
             Self::Key => transfer::key(console),
-            Self::Completions { shell } => manual::completions(shell, Arguments::command(), console),
-            Self::Man { folder } => manual::pages(&folder, Arguments::command(), console),
+            Self::Completions { shell } => man_pages::completions(shell, Arguments::command(), console),
+            Self::Man { folder } => man_pages::pages(&folder, Arguments::command(), console),
         }
     }
 }

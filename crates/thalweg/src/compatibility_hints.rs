@@ -1,6 +1,6 @@
 //! Hints for users of rsync, scp, croc and iperf3, and of earlier builds: the equivalents of their options and commands.
 
-use crate::values::is_pairing_code;
+use crate::value_parsers::is_pairing_code;
 
 /// Returns the hint for an option that `command` does not have.
 pub fn of_option(command: &str, option: &str) -> Option<&'static str> {

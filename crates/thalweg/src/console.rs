@@ -211,7 +211,7 @@ impl Console {
     }
 
     /// Reports a problem that does not end the command.
-    pub fn complain(&self, text: &str) {
+    pub fn report_problem(&self, text: &str) {
         self.put(&format!("error: {text}"));
     }
 

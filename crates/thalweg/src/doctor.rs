@@ -1,7 +1,7 @@
 //! `thalweg doctor`: UDP capabilities and performance of this host.
 
 use crate::console::{Console, Done, Error};
-use crate::values::resolve;
+use crate::value_parsers::resolve;
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;

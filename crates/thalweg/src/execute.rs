@@ -2,11 +2,11 @@
 
 use crate::capture::{Captures, FileCapture};
 use crate::console::{Console, Error};
-use crate::lines::{self, Lines, Meter};
+use crate::json_lines::{self, Lines, Meter};
 use crate::progress::Bar;
 use crate::qlogs::{FileQlog, Qlogs};
 use crate::replays::Replays;
-use crate::sequences::{FileSequence, Sequences};
+use crate::sequence_diagrams::{FileSequence, Sequences};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -109,8 +109,8 @@ impl Execution<'_> {
         let show = || bar.show(&progress, &status.borrow());
         if let Some(lines) = &self.lines {
             let schemes = self.schemes.iter().filter_map(|scheme| scheme.name.as_deref()).collect();
-            let interval = lines::interval(&self.schemes[0].spec);
-            lines.write(&lines::Parameters::new(&self.header, schemes, interval));
+            let interval = json_lines::interval(&self.schemes[0].spec);
+            lines.write(&json_lines::Parameters::new(&self.header, schemes, interval));
         }
         let outcome = if self.is_watched() {
             let failed = Mutex::new(None);
@@ -447,8 +447,8 @@ impl<'a> Gathered<'a> {
         let drifts: Vec<Drift> =
             named.flat_map(|(series, scheme)| series.drifts(scheme.name.as_deref(), header.margin)).collect();
         let mut document = match names {
-            Some(names) => Document::of_comparison(header, names.into_iter().zip(self.runs).collect()),
-            None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),
+            Some(names) => Document::from_comparison(header, names.into_iter().zip(self.runs).collect()),
+            None => Document::from_runs(header, self.runs.into_iter().flatten().collect()),
         };
         document.drifts = drifts;
         let document = document.until(self.execution.until.as_ref().map(|(goal, _)| goal.clone()));

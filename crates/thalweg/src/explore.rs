@@ -3,8 +3,8 @@
 use crate::adversary::{AdversaryArguments, adversary};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::searches::{report, text, watched};
-use crate::values::bytes;
+use crate::search_progress::{report, text, watched};
+use crate::value_parsers::bytes;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;

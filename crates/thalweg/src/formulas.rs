@@ -1,7 +1,7 @@
 //! `thalweg model` for closed formulas: TCP throughput under loss, queueing delay, bandwidth-delay product.
 
 use crate::console::{Console, Done, Error};
-use crate::values::{above_zero, at_least_one, chance, factor, load, not_negative, some};
+use crate::value_parsers::{above_zero, at_least_one, chance, factor, load, nonzero, not_negative};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -15,10 +15,10 @@ pub struct LossyPath {
     #[arg(long = "p", value_name = "P,..", value_delimiter = ',', default_value = "1e-4,1e-3,1e-2", value_parser = chance, allow_hyphen_values = true)]
     pub loss: Vec<f64>,
     /// Round-trip time, including queueing delay
-    #[arg(long, value_name = "TIME", default_value = "100 ms", value_parser = some::<Duration>)]
+    #[arg(long, value_name = "TIME", default_value = "100 ms", value_parser = nonzero::<Duration>)]
     pub rtt: Duration,
     /// Payload of a segment
-    #[arg(long, value_name = "SIZE", default_value = "1448 B", value_parser = some::<Bytes>)]
+    #[arg(long, value_name = "SIZE", default_value = "1448 B", value_parser = nonzero::<Bytes>)]
     pub segment: Bytes,
     /// Print one JSON document instead of a table
     #[arg(long)]
@@ -74,10 +74,10 @@ pub struct QueueArguments {
     #[arg(long = "load", value_name = "RHO,..", value_delimiter = ',', default_value = "0.5,0.8,0.9", value_parser = load, allow_hyphen_values = true)]
     pub loads: Vec<f64>,
     /// Link rate
-    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = some::<Rate>)]
+    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = nonzero::<Rate>)]
     pub rate: Rate,
     /// Mean packet size on the wire
-    #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = some::<Bytes>)]
+    #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = nonzero::<Bytes>)]
     pub packet: Bytes,
     /// Print one JSON document instead of a table
     #[arg(long)]
@@ -100,16 +100,16 @@ pub struct Mg1Arguments {
 #[derive(Debug, Args)]
 pub struct BufferArguments {
     /// Link rate
-    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = some::<Rate>)]
+    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = nonzero::<Rate>)]
     pub rate: Rate,
     /// Round-trip time without queueing delay
-    #[arg(long, value_name = "TIME", default_value = "50 ms", value_parser = some::<Duration>)]
+    #[arg(long, value_name = "TIME", default_value = "50 ms", value_parser = nonzero::<Duration>)]
     pub rtt: Duration,
     /// n: numbers of flows
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10,100,1000", value_parser = at_least_one, allow_hyphen_values = true)]
     pub flows: Vec<f64>,
     /// Packet size on the wire
-    #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = some::<Bytes>)]
+    #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = nonzero::<Bytes>)]
     pub packet: Bytes,
     /// Print one JSON document instead of a table
     #[arg(long)]

@@ -3,7 +3,7 @@
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::progress::{RESUME_HINT, counting_runs};
-use crate::values::positive;
+use crate::value_parsers::positive;
 use crate::version::program;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -164,7 +164,7 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
             )));
         }
     }
-    store.tidy();
+    store.remove_temporary_files();
     Ok(())
 }
 

@@ -2,16 +2,18 @@
 
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible;
-use crate::values::{place, resolve, seconds};
+use crate::value_parsers::{listen_address, resolve, seconds};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_net::impair::{DirectionError, DirectionSpec, LineStats, Relay, RelayConfig, RelayStats};
+use thalweg_net::impair::{
+    DirectionError, DirectionSpec, LinkDirectionStats, Relay, RelayConfig, RelayStats,
+};
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_scenario::{PATHS, known_path, nearest};
 use thalweg_sim::spec as sim;
@@ -20,7 +22,7 @@ use thalweg_sim::spec as sim;
 #[derive(Debug, Args)]
 pub struct ImpairArguments {
     /// Listening address and port for clients
-    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = place)]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = listen_address)]
     pub listen: SocketAddr,
     /// Server to relay to
     #[arg(long, value_name = "HOST[:PORT]")]
@@ -259,7 +261,7 @@ fn both(
 }
 
 /// Returns the counters of a direction by name, in the order of processing.
-fn counters(stats: &LineStats) -> [(&'static str, u64); 15] {
+fn counters(stats: &LinkDirectionStats) -> [(&'static str, u64); 15] {
     [
         ("received", stats.received),
         ("received_bytes", stats.received_bytes),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_catalog::{Environment, Registry};
 use thalweg_report::batch::{self, Job, Progress};
-use thalweg_report::infer::{Interval, Losses, Path, Recording, caution, scenario};
+use thalweg_report::infer::{Interval, Losses, Path, Recording, capture_limitation, scenario};
 use thalweg_report::output::{Align, Table, counted};
 use thalweg_scenario::{Loaded, check_host, load_text_with, load_with};
 use thalweg_sim::trace::NoTrace;
@@ -81,7 +81,7 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
         let count = counted(trace.connections.len() as u64, "connection");
         console.inform(&format!("note: of {count}, {} (--connection N)", from.name));
     }
-    from.notes.iter().map(String::as_str).chain(caution(from)).for_each(|note| {
+    from.notes.iter().map(String::as_str).chain(capture_limitation(from)).for_each(|note| {
         console.inform(&format!("note: {note}"));
     });
     recording.scheme = scheme_of(arguments.scheme.as_deref(), &recording, console);

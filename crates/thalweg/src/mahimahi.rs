@@ -1,7 +1,7 @@
 //! `thalweg mahimahi`: exports a link's capacity as a Mahimahi trace.
 
 use crate::console::{Console, Done, Error};
-use crate::input::Source;
+use crate::scenario_sources::Source;
 use clap::Args;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use crate::console::{Console, Done, Error};
 use crate::formulas::{
     self, BufferArguments, CubicArguments, MathisArguments, Mg1Arguments, PadhyeArguments, QueueArguments,
 };
-use crate::values::{positive, probability, some};
+use crate::value_parsers::{nonzero, positive, probability};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
@@ -82,13 +82,13 @@ pub struct Gong92Arguments {
     )]
     pub windows: Vec<Segments>,
     /// A: rate of the connection
-    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = some::<Rate>)]
+    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = nonzero::<Rate>)]
     pub rate: Rate,
     /// RTD: round-trip delay
     #[arg(long, value_name = "TIME", default_value = "30 ms")]
     pub rtd: Duration,
     /// l: packet size
-    #[arg(long, value_name = "SIZE", default_value = "1024 B", value_parser = some::<Bytes>)]
+    #[arg(long, value_name = "SIZE", default_value = "1024 B", value_parser = nonzero::<Bytes>)]
     pub packet: Bytes,
     /// s: packets per segment
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]

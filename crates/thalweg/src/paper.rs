@@ -161,7 +161,7 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
         contention: None,
         compared: Vec::new(),
     };
-    let document = Document::of_runs(header, results.iter().map(Run::from_result).collect());
+    let document = Document::from_runs(header, results.iter().map(Run::from_result).collect());
     Ok(folder.write_results(&document, &expand(&case.scenario))?)
 }
 

@@ -17,7 +17,7 @@ pub fn counting_runs<T, E>(
     of: &str,
     make: impl FnOnce(&mut dyn FnMut(Status)) -> Result<T, E>,
 ) -> Result<T, E> {
-    let bar = Bar::of(0, console);
+    let bar = Bar::with_total(0, console);
     let mut last = Status::default();
     let made = make(&mut |status| {
         last = status;
@@ -47,11 +47,11 @@ pub struct Bar<'a> {
 impl<'a> Bar<'a> {
     /// Creates a bar for `progress`.
     pub fn new(progress: &Progress, console: &'a Console) -> Self {
-        Self::of(progress.total_micros(), console)
+        Self::with_total(progress.total_micros(), console)
     }
 
     /// Creates a bar for `total` counted items.
-    pub fn of(total: u64, console: &'a Console) -> Self {
+    pub fn with_total(total: u64, console: &'a Console) -> Self {
         Self { bar: bar(total, target(console)), console, begun: Instant::now() }
     }
 

@@ -1,6 +1,6 @@
 //! `--replay`: selects the packets that a page animates.
 
-use crate::values::Span;
+use crate::value_parsers::Span;
 use core::ops::Range;
 use thalweg_proto::units::{Bytes, Time};
 use thalweg_report::report::Recorder;

@@ -6,7 +6,7 @@ use crate::version::version;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thalweg_report::output::{Folder, MAX_RESULTS, REPORT, Stored, png};
-use thalweg_report::report::{AllSeries, Beside, Fidelity, Part, View, figure, report as page};
+use thalweg_report::report::{AllSeries, Fidelity, Part, SideBySide, View, figure, report as page};
 use thalweg_scenario::Reader;
 use thalweg_sim::spec::Spec;
 use thalweg_studies::paper;
@@ -233,7 +233,7 @@ fn page_beside(
         parts.push(part(label, path, console)?);
     }
     let spec = if view.is_none() { stored_spec(&Stored::open(folder)?, console) } else { None };
-    let beside = Beside::join(parts).ok_or_else(|| Error::Failed("there are no results".to_owned()))?;
+    let beside = SideBySide::join(parts).ok_or_else(|| Error::Failed("there are no results".to_owned()))?;
     Ok(match view {
         Some(view) => beside.figure(view),
         None => beside.page(spec.as_ref()),

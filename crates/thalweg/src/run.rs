@@ -4,14 +4,14 @@ use crate::arguments::{CompareArguments, Options, RunArguments, Trace};
 use crate::capture::Captures;
 use crate::console::{Console, Done, Error};
 use crate::execute::{Execution, Scheme};
-use crate::input::Source;
 use crate::interrupt::interruptible_by;
-use crate::kernel::reject_without_live;
-use crate::lines::Lines;
+use crate::json_lines::Lines;
+use crate::kernel_tcp::reject_without_live;
 use crate::qlogs::Qlogs;
 use crate::replays::Replays;
 use crate::report::ReportTarget;
-use crate::sequences::Sequences;
+use crate::scenario_sources::Source;
+use crate::sequence_diagrams::Sequences;
 use crate::version::version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -24,8 +24,8 @@ use thalweg_report::results::{
     Contention, DifferingDefault, Document, Header, MARGIN, MIN_RUNS, Scenario, differing_defaults_within,
 };
 use thalweg_scenario::{
-    Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, group_named, is_random,
-    threads as threads_in_words,
+    Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, describe_speedup,
+    group_named, is_random,
 };
 use thalweg_sim::agent::AGENT;
 use thalweg_sim::partition::{default_threads, estimate_speedup};
@@ -352,7 +352,7 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
         if estimate_speedup(loaded.spec(), [threads])[0].parts == 1 {
             console.inform(&format!(
                 "note: --threads {threads} gains nothing here, and may take many times as long as one: {}",
-                threads_in_words(loaded.spec(), [threads])
+                describe_speedup(loaded.spec(), [threads])
             ));
         } else if threads > processors {
             console.inform(&format!("note: --threads {threads} takes longer than {processors} on this host, which has {processors} processors"));

@@ -2,12 +2,12 @@
 
 use crate::cluster::{Cluster, unfinished};
 use crate::console::{Console, Done, Error};
-use crate::input::Source;
 use crate::interrupt::interruptible_by;
 use crate::progress::counting_runs;
 use crate::report::ReportTarget;
 use crate::run::available_memory;
-use crate::values::positive;
+use crate::scenario_sources::Source;
+use crate::value_parsers::positive;
 use crate::version::program;
 use clap::Args;
 use std::num::NonZeroUsize;
@@ -119,7 +119,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     if arguments.shard.is_none() {
         keep("results.json", &document.to_json())?;
     }
-    store.tidy();
+    store.remove_temporary_files();
     console.inform(&format!("Results are in {}", folder.display()));
     match arguments.json {
         true => console.print(&document.to_json())?,
@@ -225,7 +225,7 @@ fn check_results(sweep: &Sweep<'_>, made: &[Made], document: &Document, console:
             0 => String::new(),
             others => format!("\nand {} in the same way", counted(others as u64, "other point")),
         };
-        console.complain(&format!(
+        console.report_problem(&format!(
             "point {} ({}) failed: {}\nagain: {}{alike}",
             failed.point,
             values.join(", "),

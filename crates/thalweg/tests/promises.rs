@@ -137,12 +137,12 @@ fn requirements_are_those_that_tests_hold() {
 /// data, or text escaped by `console::harmless` or `console::one_line`. All other output goes through `Console`.
 const WRITERS: [(&str, &str); 8] = [
     ("console.rs", "it is the console"),
-    ("lines.rs", "records are escaped where they are made"),
+    ("json_lines.rs", "records are escaped where they are made"),
     ("mahimahi.rs", "a trace of numbers"),
     ("progress.rs", "messages of bars are escaped"),
-    ("shell/outside.rs", "a code of the program's own"),
+    ("shell/launcher.rs", "a code of the program's own"),
     ("shell/view.rs", "names of links are escaped"),
-    ("transfer/meter.rs", "names of files are escaped"),
+    ("transfer/progress_display.rs", "names of files are escaped"),
     ("transfer/receive.rs", "the contents of a file, which its user asked for"),
 ];
 

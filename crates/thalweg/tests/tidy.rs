@@ -1,8 +1,8 @@
 //! Project rules that a compiler does not check: short files, no hidden clocks or randomness in the lower crates, no
 //! local paths, and a map that names every folder.
 
-mod circles;
-mod language;
+mod import_cycles;
+mod terminology;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,12 +62,45 @@ fn no_file_names_a_local_path() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// A file that no `mod` line declares is not compiled: its tests never run.
+#[test]
+fn every_source_file_is_declared() {
+    let texts = texts();
+    let is_target = |name: &str| {
+        let path = name.split('/').collect::<Vec<_>>();
+        let [.., folder, file] = path[..] else { return true };
+        let is_program = matches!(folder, "tests" | "examples" | "bin" | "benches" | "fuzz_targets" | "kit");
+        is_program || matches!(file, "lib.rs" | "main.rs" | "build.rs")
+    };
+    let sources: Vec<_> = texts.iter().filter(|text| text.name.ends_with(".rs")).collect();
+    let mut declared = BTreeSet::new();
+    for text in &sources {
+        let folder = text.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        for line in text.content.lines().map(str::trim) {
+            if let Some(file) = line.strip_prefix("#[path = \"").and_then(|line| line.strip_suffix("\"]")) {
+                declared.insert(file.trim_start_matches("../").to_owned());
+            } else if let Some((_, module)) = line.strip_suffix(';').and_then(|line| line.rsplit_once("mod "))
+            {
+                declared.insert(format!("{folder}/{module}"));
+                declared.insert(format!("{}/{module}", text.name.trim_end_matches(".rs")));
+            }
+        }
+    }
+    let is_declared = |name: &str| {
+        let module = name.trim_end_matches(".rs").trim_end_matches("/mod");
+        declared.contains(module) || declared.iter().any(|file| file.ends_with(".rs") && name.ends_with(file))
+    };
+    let undeclared: Vec<_> =
+        sources.iter().map(|text| &text.name).filter(|name| !is_target(name) && !is_declared(name)).collect();
+    assert!(undeclared.is_empty(), "no `mod` line declares these files: {undeclared:?}");
+}
+
 /// Modules of one folder import each other in one direction (see `circles`).
 #[test]
 fn modules_do_not_import_each_other_in_circles() {
     let texts = texts();
     let source = texts.iter().map(|text| (text.name.as_str(), text.content.as_str()));
-    let found = circles::circles(source.filter(|(name, _)| name.starts_with("crates/")));
+    let found = import_cycles::circles(source.filter(|(name, _)| name.starts_with("crates/")));
     assert!(found.is_empty(), "take what both need out of one of them, or into their parent: {found:#?}");
 }
 
@@ -199,19 +232,19 @@ fn documentation_stands_alone() {
     assert!(fragments.is_empty(), "say what it is, not which question it answers: {fragments:#?}");
 }
 
-/// Names, comments and documents use the terms of the field: [`language::RULES`] lists the words that have a better one.
+/// Names, comments and documents use the terms of the field: [`terminology::RULES`] lists the words that have a better one.
 #[test]
 fn words_are_those_of_the_field() {
     let is_listed = |text: &Text| {
-        ["/tests/tidy.rs", "/tests/language/mod.rs"].iter().any(|name| text.name.ends_with(name))
+        ["/tests/tidy.rs", "/tests/terminology/mod.rs"].iter().any(|name| text.name.ends_with(name))
             || REPORTED.iter().any(|page| text.name.starts_with(page))
     };
     let mut found = Vec::new();
     for text in texts().into_iter().filter(|text| !is_listed(text)) {
         let words = match text.name.rsplit_once('.') {
-            Some((_, "rs")) => language::in_rust(&text.content),
-            Some((_, "md" | "py")) => language::in_document(&text.content),
-            _ => language::in_text(&text.content),
+            Some((_, "rs")) => terminology::in_rust(&text.content),
+            Some((_, "md" | "py")) => terminology::in_document(&text.content),
+            _ => terminology::in_text(&text.content),
         };
         found.extend(words.into_iter().map(|word| format!("{}:{word}", text.name)));
     }

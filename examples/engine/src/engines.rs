@@ -3,7 +3,7 @@
 use crate::Config;
 use crate::pdu::Pdu;
 use std::collections::VecDeque;
-use thalweg_proto::end::{End, EndCounters};
+use thalweg_proto::endpoint::{End, EndCounters};
 use thalweg_proto::payload::{Payload, Queue as _};
 use thalweg_proto::transport::{Event, Input, Limit, LimitClock, ReceiverCounts, SenderStats};
 use thalweg_proto::units::Time;

@@ -10,7 +10,7 @@ use engines::{Receiver, Sender};
 use pdu::Pdu;
 use std::process::ExitCode;
 use thalweg::Registry;
-use thalweg_catalog::describe::{Key, Keys, key};
+use thalweg_catalog::key::{Key, Keys, key};
 use thalweg_catalog::schemes::SIZES;
 use thalweg_catalog::{Family, Kind, Properties, Range, SchemeDescription, SchemeTraits, bind};
 use thalweg_proto::payload::Payload;
@@ -73,7 +73,7 @@ const KEYS: &[Key] = &[key(
 .peer(Range::at_least(1e-3))];
 bind!(Config { segment: "segment", timeout: "timeout" });
 
-static STOP_AND_WAIT: SchemeDescription = SchemeDescription::of_family::<Config>(
+static STOP_AND_WAIT: SchemeDescription = SchemeDescription::for_family::<Config>(
     "Stop-and-wait: one packet at a time.",
     Keys {
         own: KEYS,

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 use std::collections::BTreeMap;
-use thalweg_proto::numbers::{merged, take_within};
+use thalweg_proto::data_numbering::{merged, take_within};
 use thalweg_proto::payload::Payload as _;
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::units::Time;

@@ -1,6 +1,6 @@
 //! CoDel.
 
-use crate::describe::key;
+use crate::key::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::CoDelConfig;
 

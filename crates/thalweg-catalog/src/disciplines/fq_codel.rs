@@ -2,7 +2,7 @@
 
 use super::codel::CODEL_KEYS;
 use super::weights::WEIGHT_KEYS;
-use crate::describe::key;
+use crate::key::key;
 use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
 use thalweg_queue::{CoDelConfig, FqCoDelConfig, Weights};
 

@@ -1,7 +1,7 @@
 //! Hierarchical Round Robin.
 
 use super::weights::WEIGHT_KEYS;
-use crate::describe::key;
+use crate::key::key;
 use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
 use thalweg_queue::{HrrConfig, Weights};
 

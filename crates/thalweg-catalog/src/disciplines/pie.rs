@@ -1,6 +1,6 @@
 //! PIE.
 
-use crate::describe::key;
+use crate::key::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::PieConfig;
 

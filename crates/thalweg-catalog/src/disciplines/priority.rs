@@ -1,6 +1,6 @@
 //! Strict priority.
 
-use crate::describe::key;
+use crate::key::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, bind};
 use thalweg_queue::PriorityConfig;
 

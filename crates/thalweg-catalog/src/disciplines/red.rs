@@ -1,6 +1,6 @@
 //! Random Early Detection.
 
-use crate::describe::key;
+use crate::key::key;
 use crate::{Bound, ConfigError, DisciplineDescription, Key, Keys, Kind, Range, Value, Values};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{RedConfig, RedUnit};

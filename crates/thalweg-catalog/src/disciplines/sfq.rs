@@ -1,6 +1,6 @@
 //! Stochastic Fairness Queueing.
 
-use crate::describe::key;
+use crate::key::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind, words};
 use thalweg_queue::{Overflow, SfqConfig};
 

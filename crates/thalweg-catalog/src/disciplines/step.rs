@@ -1,6 +1,6 @@
 //! Step marking.
 
-use crate::describe::key;
+use crate::key::key;
 use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Value, Values};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{StepConfig, Threshold};

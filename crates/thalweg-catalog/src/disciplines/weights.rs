@@ -1,6 +1,6 @@
 //! Weights of flows in fair queues.
 
-use crate::describe::key;
+use crate::key::key;
 use crate::{Bound, Key, Kind, Range, Values};
 use thalweg_queue::Weights;
 

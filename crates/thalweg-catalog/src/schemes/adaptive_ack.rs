@@ -1,9 +1,9 @@
 //! Adaptive acknowledgement.
 
 use super::{PEER_TIME, PEER_WINDOW, SIZES, ack};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
@@ -36,7 +36,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
-    settle,
+    apply_path_hints,
     ends: &ends,
     write: &write,
 };
@@ -75,7 +75,7 @@ const KEYS: &[Key] = &[
 ];
 
 /// Sizes the window for the data sent until a repair is reported: two round trips and report intervals.
-fn settle(values: &mut Values, path: &PathHints) {
+fn apply_path_hints(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, OVERHEAD);
     let normal: Duration = values.required("t-normal");
     let time = path.rtt.map(|rtt| (rtt + normal) * 2);

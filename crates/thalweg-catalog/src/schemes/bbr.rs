@@ -2,7 +2,7 @@
 
 use super::{INITIAL_WINDOW, presets};
 use super::{window, window_checks};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::{Collapse, SchemeDescription};
 use crate::{ConfigError, Key, Kind, Range, Value, Values, bind, words};
 use thalweg_proto::congestion::{BbrConfig, FilterAdvance, ProbeRttBasis};

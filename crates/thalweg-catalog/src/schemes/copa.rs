@@ -1,7 +1,7 @@
 //! Copa (Arun and Balakrishnan 2018).
 
 use super::{INITIAL_WINDOW, window};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::CopaConfig;

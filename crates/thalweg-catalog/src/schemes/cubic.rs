@@ -2,7 +2,7 @@
 
 use super::window::{self, ECN_BETA, SACK, SLOW_START_BETA, SLOW_START_EXIT};
 use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::CubicConfig;

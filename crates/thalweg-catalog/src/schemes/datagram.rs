@@ -1,9 +1,9 @@
 //! Unreliable datagrams.
 
 use super::{LOWER_LAYERS, SIZES};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{ConfiguredRates, Family, Properties};
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
@@ -33,7 +33,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
-    settle,
+    apply_path_hints,
     ends: &ends,
     write: &write,
 };
@@ -42,7 +42,7 @@ const KEYS: &[Key] = &[key("rate", Kind::Rate, "", "Maximum sending rate, header
     .from_path("the path's rate, if known")
     .peer(Range::POSITIVE)];
 
-fn settle(values: &mut Values, path: &PathHints) {
+fn apply_path_hints(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, 0);
     if let Some(rate) = path.rate {
         values.suggest("rate", Value::Rate(rate));

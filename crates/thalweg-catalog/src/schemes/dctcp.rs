@@ -2,7 +2,7 @@
 
 use super::window::{self, SACK};
 use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::DctcpConfig;

@@ -2,7 +2,7 @@
 
 use super::initial_window;
 use super::window::{self, GO_BACK_N};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::DecBitConfig;

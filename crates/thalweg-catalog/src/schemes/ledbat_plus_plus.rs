@@ -2,7 +2,7 @@
 
 use super::window;
 use super::{INITIAL_THRESHOLD, initial_window};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::LedbatPlusPlusConfig;

@@ -44,9 +44,9 @@ pub mod tri_s;
 pub mod vegas;
 pub mod window;
 mod window_checks;
-mod window_ends;
+mod window_endpoint_configs;
 
-use crate::describe::key;
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, Values};

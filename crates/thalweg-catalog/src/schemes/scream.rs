@@ -1,9 +1,9 @@
 //! SCReAMv2: rate-adaptive live video.
 
 use super::{SIZES, ack};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Values, words};
@@ -36,7 +36,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     check: &check,
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
-    settle,
+    apply_path_hints,
     ends: &ends,
     write: &write,
 };
@@ -111,7 +111,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
     vec![ConfigError::new("min-rate", message).help("an encoder needs min-rate <= max-rate")]
 }
 
-fn settle(values: &mut Values, path: &PathHints) {
+fn apply_path_hints(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, DATA_HEADER);
 }
 

@@ -2,7 +2,7 @@
 
 use super::window;
 use super::{NO_WINDOW, WINDOW_RANGE, initial_window};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::SchemeDescription;
 use crate::{Bound, Key, Kind, Range, Values, words};
 use thalweg_proto::congestion::{RouterSelection, SeifConfig, Signals};

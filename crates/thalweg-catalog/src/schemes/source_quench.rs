@@ -2,7 +2,7 @@
 
 use super::window;
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::{Collapse, SchemeDescription};
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::SourceQuenchConfig;

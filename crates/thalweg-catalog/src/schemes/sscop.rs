@@ -1,9 +1,9 @@
 //! SSCOP.
 
 use super::{PEER_TIME, SIZES};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Adjustment, EndNeeds, Family, OnPath, PathWarning, Properties, ReceiveWindow};
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, bind};
@@ -25,7 +25,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     check: &check,
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
-    settle: |values, path| settle(values, path, 1024.0),
+    apply_path_hints: |values, path| apply_path_hints(values, path, 1024.0),
     ends: &|values, path| Ok(ends(values, path, |_, _| None)),
     write: &|ends, values| write(ends, values, |rate, _| rate.is_none()),
 };
@@ -159,7 +159,7 @@ pub(super) fn check(values: &Values) -> Vec<ConfigError> {
 
 /// Sets several POLLs per round trip, to detect the loss of a burst's end early, and a window for the data sent until a
 /// repair is reported.
-pub(super) fn settle(values: &mut Values, path: &PathHints, unknown: f64) {
+pub(super) fn apply_path_hints(values: &mut Values, path: &PathHints, unknown: f64) {
     crate::scheme::set_live_segment(values, path, OVERHEAD);
     let (min, max) = (Duration::from_millis(20), Duration::from_millis(750));
     let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(min).min(max));
@@ -248,8 +248,8 @@ pub(super) fn write(
 }
 
 /// Limits the rate of the source to that of the path.
-pub(super) fn settle_rate(values: &mut Values, path: &PathHints) {
-    settle(values, path, f64::INFINITY);
+pub(super) fn apply_path_hints_to_rate(values: &mut Values, path: &PathHints) {
+    apply_path_hints(values, path, f64::INFINITY);
     if let Some(rate) = path.rate.filter(|rate| !rate.is_zero()) {
         if values.optional::<Rate>("start-rate").is_some_and(|start| start > rate) {
             values.suggest("start-rate", Value::Rate(rate));

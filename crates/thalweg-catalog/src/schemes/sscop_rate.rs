@@ -2,7 +2,7 @@
 
 use super::sscop::{self, SCHEME_DEFAULTS, SSCOP_KEYS, TRAITS};
 use super::{PEER_TIME, SIZES};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
@@ -23,8 +23,8 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     check: &check,
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
-    settle: |values, path| {
-        sscop::settle_rate(values, path);
+    apply_path_hints: |values, path| {
+        sscop::apply_path_hints_to_rate(values, path);
         values.suggest("jitter", Value::Time(JITTER));
     },
     ends: &|values, path| {
@@ -38,7 +38,7 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
     name: "sscop-rate-literal",
     about: ABOUT_LITERAL,
     traits: SchemeTraits { collapse: Collapse::ShortQueue, ..TRAITS },
-    settle: sscop::settle_rate,
+    apply_path_hints: sscop::apply_path_hints_to_rate,
     ends: &|values, path| {
         Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::literal()))))
     },

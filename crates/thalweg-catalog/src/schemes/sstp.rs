@@ -1,9 +1,9 @@
 //! Two-level flow control.
 
 use super::{LOWER_LAYERS, SIZES, ack};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Adjustment, ConfiguredRates, EndNeeds, Family, Properties};
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
@@ -39,7 +39,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     check: &check,
     scheme_check: |_| Vec::new(),
     warnings,
-    settle,
+    apply_path_hints,
     ends: &ends,
     write: &write,
 };
@@ -180,7 +180,7 @@ fn per_round_trip(rate: Rate, size: Bytes, packets: u16, round_trip: Duration, o
     acknowledgement / (packet * f64::from(packets))
 }
 
-fn settle(values: &mut Values, path: &PathHints) {
+fn apply_path_hints(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, OVERHEAD);
     let average: Option<Rate> = values.optional("average-rate");
     let rate = path.rate.unwrap_or(UNKNOWN_RATE).max(average.unwrap_or(Rate::ZERO));

@@ -1,7 +1,7 @@
 //! Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 
 use super::{initial_window, window};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::{Collapse, SchemeDescription};
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::ThalwegConfig;

@@ -2,7 +2,7 @@
 
 use super::window;
 use super::{INITIAL_THRESHOLD, initial_window, presets};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::SchemeDescription;
 use crate::{Bound, ConfigError, Key, Kind, Range, Values, bind, words};
 use thalweg_proto::congestion::{VegasConfig, VegasSlowStart};

@@ -1,10 +1,10 @@
 //! The keys and rules shared by all window schemes.
 
 use super::window_checks::{check, check_external, check_shared, delayed_ack, has_ssthresh, rack};
-use super::window_ends::{write, write_shared};
+use super::window_endpoint_configs::{write, write_shared};
 use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, presets};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{CheckValues, Collapse, MakeEnds, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Table, Value, Values, bind, words};
@@ -399,7 +399,7 @@ pub fn named_scheme<C: ConfigureController>(
         check: Box::leak(Box::new(check)),
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
-        settle,
+        apply_path_hints,
         ends: Box::leak(Box::new(ends)),
         write: Box::leak(Box::new(write)),
     }
@@ -433,7 +433,7 @@ where
         check,
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
-        settle,
+        apply_path_hints,
         ends,
         write: &write::<C>,
     }
@@ -441,7 +441,7 @@ where
 
 /// Sets a receive window of four times the data in flight: a loss can be repaired, and its repair found lost, before
 /// the window closes.
-fn settle(values: &mut Values, path: &PathHints) {
+fn apply_path_hints(values: &mut Values, path: &PathHints) {
     if values.optional("recovery") == Some(Recovery::Sack) {
         values.suggest("rack", Value::Switch(true));
     }

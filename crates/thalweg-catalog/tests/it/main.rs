@@ -1,5 +1,5 @@
 //! Integration tests of `thalweg-catalog`, in one program: it is linked once.
 
-mod external;
-mod named;
+mod external_controller;
 mod reference;
+mod runtime_names;

@@ -1,7 +1,7 @@
 //! Tests that the exploration finds no violation in SSCOP's data transfer, and one in each deliberately broken
 //! endpoint.
 
-use crate::bent::{Bend, Bent, straight};
+use crate::fault_injection::{Bend, Bent, straight};
 use core::hash::Hasher;
 use thalweg_explore::{Bounds, End, Scheme, SearchOutcome, Sscop, Tag, search};
 use thalweg_proto::sscop::{Config, Credit, Endpoint, Pdu, SequenceNumber};

@@ -1,7 +1,7 @@
 //! Tests that the exploration finds no violation in two-level flow control, with any treatment of segments without a
 //! buffer, and one in each deliberately broken endpoint.
 
-use crate::bent::{Bend, Bent, straight};
+use crate::fault_injection::{Bend, Bent, straight};
 use core::hash::{Hash, Hasher};
 use thalweg_explore::{Bounds, End, Scheme, SearchOutcome, Sstp, Tag, search};
 use thalweg_proto::sstp::{Acknowledgement, Evicted, Origin, Pdu, Receiver, Sender, SenderReason};
@@ -46,7 +46,7 @@ impl Scheme for Broken {
         receiver: &Self::Receiver,
         into: &mut H,
     ) {
-        Origin::of(&sender.inner, &receiver.inner).pdu(pdu.clone()).hash(into);
+        Origin::new(&sender.inner, &receiver.inner).pdu(pdu.clone()).hash(into);
     }
 }
 
@@ -282,6 +282,6 @@ impl Scheme for Lax {
         receiver: &Self::Receiver,
         into: &mut H,
     ) {
-        Origin::of(sender, receiver).pdu(pdu.clone()).hash(into);
+        Origin::new(sender, receiver).pdu(pdu.clone()).hash(into);
     }
 }

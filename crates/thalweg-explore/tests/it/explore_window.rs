@@ -1,7 +1,7 @@
 //! Tests that a slow application does not stall the window transport: a closed window opens again in spite of losses,
 //! as the sender probes; and that a sender without probes is detected.
 
-use crate::bent::{Bend, Bent, straight};
+use crate::fault_injection::{Bend, Bent, straight};
 use thalweg_explore::{Bounds, Scheme, SearchOutcome, Tag, Window, search};
 use thalweg_proto::congestion::Fixed;
 use thalweg_proto::window::{Pdu, Receiver, Recovery, Sender};

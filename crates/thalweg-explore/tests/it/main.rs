@@ -1,9 +1,9 @@
 //! Integration tests of `thalweg-explore`, in one program: it is linked once.
 
-mod bent;
 mod explore;
 mod explore_controllers;
 mod explore_endless;
 mod explore_sscop;
 mod explore_sstp;
 mod explore_window;
+mod fault_injection;

@@ -1,5 +1,5 @@
 //! Integration tests of `thalweg-hunt`, in one program: it is linked once.
 
-mod collapse;
+mod congestion_collapse;
 mod hunt;
-mod misbehaving;
+mod misbehaving_receivers;

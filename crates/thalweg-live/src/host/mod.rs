@@ -9,5 +9,5 @@ mod tun;
 
 pub use error::HostError;
 pub use names::serve;
-pub use namespace::{Host, Names, end_with_parent, enter, make, settle};
+pub use namespace::{Host, Names, end_with_parent, enter, make, prepare_namespace};
 pub use sockets::{Sockets, TcpInfo};

@@ -3,7 +3,7 @@
 
 use super::error::HostError;
 use super::namespace::Host;
-use crate::plan::Plan;
+use crate::network_plan::Plan;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -42,7 +42,7 @@ pub fn serve(plan: &Plan, hosts: &[Host]) -> Result<(), HostError> {
             rustix::io::Errno::from_io_error(&why).unwrap_or(rustix::io::Errno::IO),
         )
     };
-    let known = Known::of(plan);
+    let known = Known::from_plan(plan);
     let mut sockets = Vec::new();
     for host in hosts {
         host.enter()?;
@@ -61,7 +61,7 @@ impl Known {
         Self(named.into_iter().collect())
     }
 
-    fn of(plan: &Plan) -> Self {
+    fn from_plan(plan: &Plan) -> Self {
         let count = if plan.has_v6() { 2 } else { 1 };
         let named =
             plan.nodes.iter().map(|node| (node.name.to_ascii_lowercase(), node.addresses[..count].to_vec()));

@@ -3,8 +3,8 @@
 use super::error::HostError;
 use super::netlink::Netlink;
 use super::tun;
-use crate::plan::{Plan, inside};
-use crate::port::Port;
+use crate::network_plan::{Plan, inside};
+use crate::tun_queue::Port;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -127,7 +127,7 @@ pub fn end_with_parent(pipe: BorrowedFd<'_>) -> Result<(), HostError> {
 /// # Errors
 ///
 /// The system refuses.
-pub fn settle(plan: &Plan) -> Result<(), HostError> {
+pub fn prepare_namespace(plan: &Plan) -> Result<(), HostError> {
     let refused = |what: &str| {
         let what = what.to_owned();
         move |why| HostError::new(what, why)

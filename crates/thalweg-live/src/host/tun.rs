@@ -2,7 +2,7 @@
 //! the system.
 
 use super::error::HostError;
-use crate::port::Port;
+use crate::tun_queue::Port;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Setter, ioctl, opcode};

@@ -1,9 +1,9 @@
 //! Live networks without devices: packets enter and leave at given times.
 
-use crate::net::{chain, datagram, micros, planned, sum, to_address, until};
+use crate::test_network::{chain, datagram, micros, planned, sum, to_address, until};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thalweg_live::Emulator;
-use thalweg_live::plan::{PlanOptions, plan};
+use thalweg_live::network_plan::{PlanOptions, plan};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{
     DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, PriorityConfig, StepConfig, Threshold,
@@ -92,7 +92,7 @@ fn the_gateway_has_all_other_addresses() {
     let unknown_node = PlanOptions { outside: Some("elsewhere".to_owned()), ..PlanOptions::default() };
     let command = PlanOptions { hosts: vec!["node-3".to_owned()], ..plan_options };
     for wrong in [unknown_node, command] {
-        assert!(thalweg_live::plan::plan(&chain(4), &wrong).is_err());
+        assert!(thalweg_live::network_plan::plan(&chain(4), &wrong).is_err());
     }
 }
 

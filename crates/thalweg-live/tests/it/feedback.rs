@@ -1,8 +1,8 @@
 //! Router feedback on real packets: recipients, times and form.
 
-use crate::net::{chain, datagram, micros, sum, until};
+use crate::test_network::{chain, datagram, micros, sum, until};
 use std::net::IpAddr;
-use thalweg_live::plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::router_feedback::{Head, RouterFeedback};
 use thalweg_proto::units::Duration;

@@ -1,8 +1,8 @@
 //! Gates on real packets, at given times.
 
-use crate::net::{chain, micros, until};
+use crate::test_network::{chain, micros, until};
 use std::net::IpAddr;
-use thalweg_live::plan::{Plan, PlanOptions, Rule, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, Rule, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, Marking, SlotGateConfig};
 use thalweg_proto::units::{Duration, Time};

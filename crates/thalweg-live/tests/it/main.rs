@@ -1,8 +1,8 @@
 //! Integration tests of `thalweg-live`, in one program: it is linked once.
 
+mod connected_components;
 mod emulator;
 mod feedback;
 mod gates;
-mod groups;
-mod middle;
-mod net;
+mod middleboxes;
+mod test_network;

@@ -87,7 +87,7 @@ impl ApprovalQueue {
         if self.queue.iter().any(|other| other.key == key) {
             return connection.close(code::BUSY, "the same sender waits for approval already");
         }
-        let host = Host::of(connection.remote());
+        let host = Host::from_address(connection.remote());
         match self.queue.evict(host) {
             Ok(None) => {}
             Ok(Some(other)) => other.connection.close(code::BUSY, APPROVAL_QUEUE_FULL),

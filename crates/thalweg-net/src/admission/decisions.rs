@@ -216,14 +216,14 @@ impl<K: KnownSenders> Admission<K> {
         }
         if connection.service() == PAIRING {
             match &mut self.invitation {
-                Some(invitation) => invitation.meet(Instant::now(), connection),
+                Some(invitation) => invitation.begin_attempt(Instant::now(), connection),
                 None => connection.close(code::UNAUTHORIZED, CODE_INVALID),
             }
             return Ok(None);
         }
         // A paired peer reconnects at once, possibly before the end of the pairing connection is known.
         let begun = Instant::now();
-        while self.invitation.as_ref().is_some_and(|invitation| invitation.meets(&key))
+        while self.invitation.as_ref().is_some_and(|invitation| invitation.has_attempt_of(&key))
             && begun.elapsed() < PAIRING_TIMEOUT
         {
             std::thread::sleep(Duration::from_millis(2));

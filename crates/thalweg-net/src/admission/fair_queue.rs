@@ -123,7 +123,7 @@ mod tests {
     use std::net::SocketAddr;
 
     fn host(number: u8) -> Host {
-        Host::of(SocketAddr::from(([192, 0, 2, number], 1)))
+        Host::from_address(SocketAddr::from(([192, 0, 2, number], 1)))
     }
 
     fn enqueue(
@@ -191,7 +191,7 @@ mod tests {
     fn addresses_that_had_a_turn_are_remembered_up_to_a_number() {
         let mut queue = FairQueue::default();
         for number in 0..5000_u32 {
-            let host = Host::of(SocketAddr::from((number.to_be_bytes(), 1)));
+            let host = Host::from_address(SocketAddr::from((number.to_be_bytes(), 1)));
             queue.add(host, ());
             queue.show(0, Instant::now());
             queue.remove(0);

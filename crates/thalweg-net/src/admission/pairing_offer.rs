@@ -60,7 +60,7 @@ impl PairingOffer {
     }
 
     /// Starts an attempt of a peer to prove the code. There is one attempt at a time.
-    pub fn meet(&mut self, now: Instant, connection: Connection) {
+    pub fn begin_attempt(&mut self, now: Instant, connection: Connection) {
         if self.attempt.is_some() {
             connection.close(code::BUSY, "another sender is being paired");
             return;
@@ -83,7 +83,7 @@ impl PairingOffer {
     }
 
     /// Returns true during an attempt of this peer.
-    pub fn meets(&self, key: &PublicKey) -> bool {
+    pub fn has_attempt_of(&self, key: &PublicKey) -> bool {
         self.attempt.as_ref().is_some_and(|attempt| attempt.connection.peer() == *key)
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let begun = Instant::now();
         let mut invitation = PairingOffer::new(begun, Identity::from_secret([1; 32]).public());
         let last = begun + LIFE - Duration::from_secs(1);
-        invitation.meet(last, server.accept().unwrap());
+        invitation.begin_attempt(last, server.accept().unwrap());
         assert!(matches!(invitation.poll(begun + LIFE), PairingEvent::None), "the attempt may go on");
         // The attempt times out and is closed. After that the code is invalid.
         let late = last + TIMEOUT;

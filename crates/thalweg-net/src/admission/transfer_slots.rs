@@ -80,7 +80,7 @@ impl Pace {
     }
 
     /// Updates the rate with the bytes received by `now`.
-    fn see(&mut self, now: Instant, bytes: u64) {
+    fn update(&mut self, now: Instant, bytes: u64) {
         let (since, before) = self.mark;
         let span = now.saturating_duration_since(since);
         if span >= RATE_PERIOD {
@@ -115,7 +115,7 @@ impl TransferSlots {
     }
 
     /// Admits or queues an incoming sender. [Wanted](super::Admission::wants) senders have precedence over others.
-    pub fn meet(&mut self, now: Instant, sender: AdmittedSender, is_wanted: bool) {
+    pub fn admit_or_queue(&mut self, now: Instant, sender: AdmittedSender, is_wanted: bool) {
         let key = sender.key;
         self.poll(now);
         let mut of_one = self.transfers.iter().filter(|transfer| transfer.key == key);
@@ -224,7 +224,7 @@ impl TransferSlots {
                 return false;
             }
             let received = progress.received_chunks();
-            transfer.pace.see(now, progress.moved_or_kept().get());
+            transfer.pace.update(now, progress.moved_or_kept().get());
             // A throttled transfer cannot send anything.
             if received != transfer.received || progress.is_held() {
                 (transfer.received, transfer.since) = (received, now);
@@ -301,7 +301,7 @@ mod tests {
         let candidates = transfers.iter().map(|&(is_wanted, rate)| {
             let mut pace = Pace::new(begun, IDLE);
             for second in 1..=seconds {
-                pace.see(begun + Duration::from_secs(second.into()), rate * u64::from(second));
+                pace.update(begun + Duration::from_secs(second.into()), rate * u64::from(second));
             }
             let bytes = rate * u64::from(seconds);
             Candidate { is_wanted, rate: pace.rate(now, bytes), idle_since: pace.progress.0 }
@@ -349,7 +349,7 @@ mod tests {
         let begun = Instant::now();
         let mut pace = Pace::new(begun, IDLE);
         let later = begun + Duration::from_secs(100);
-        pace.see(later, 10);
+        pace.update(later, 10);
         pace.hold(later);
         assert_eq!((pace.progress.0, pace.mark.0), (later, later));
     }

@@ -11,9 +11,9 @@
 //! of their own and are charged to no address. They take nothing from handshakes with a cookie, and a spoofed address
 //! does not lock out its owner.
 
+use super::fair_slots::{Host, Shares};
 use super::interface::Limits;
-use super::shares::{Host, Shares};
-use crate::bucket::Bucket;
+use crate::token_bucket::Bucket;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};
@@ -66,7 +66,7 @@ impl<T: Copy + Ord> HalfOpen<T> {
     }
 
     /// Resets the rates after a clock restart; the handshakes stay.
-    pub fn renew(&mut self, now: Time, limits: &Limits) {
+    pub fn on_clock_restart(&mut self, now: Time, limits: &Limits) {
         let shares = core::mem::replace(&mut self.shares, Shares::new(0));
         *self = Self { shares, unvalidated: self.unvalidated, ..Self::new(now, limits) };
     }
@@ -105,7 +105,7 @@ impl<T: Copy + Ord> HalfOpen<T> {
 
     /// Takes one handshake from the budget for this address, if any is left.
     pub fn may_begin(&mut self, now: Time, address: SocketAddr) -> bool {
-        let (host, rate) = (Host::of(address), self.rate);
+        let (host, rate) = (Host::from_address(address), self.rate);
         let port = (host, address.port());
         if self.hosts.len() + self.ports.len() > MAX_REMEMBERED {
             self.hosts.retain(|_, bucket| !bucket.is_full(now));
@@ -206,7 +206,7 @@ mod tests {
         // A finished handshake frees a slot; a clock restart does not.
         open.remove(client(1, 1), false, 0);
         assert!(begin(&mut open, at(0)));
-        open.renew(at(0), &LIMITS);
+        open.on_clock_restart(at(0), &LIMITS);
         assert!(!begin(&mut open, at(0)));
     }
 

@@ -98,7 +98,7 @@ impl Listen {
 
     /// Replaces the available schemes by the contents of `registry`.
     #[must_use]
-    pub fn of_registry(self, registry: Arc<Registry>) -> Self {
+    pub fn with_registry(self, registry: Arc<Registry>) -> Self {
         Self { registry, ..self }
     }
 }

@@ -11,14 +11,14 @@
 //! Shards may restart their clocks at different times. The clock of the shared state continues through these restarts
 //! and wraps every [`ROUND`]; rates and spent cookies are then reset.
 
+use super::fair_slots::Shares;
 use super::half_open::{CONTENDED_TIMEOUT, HANDSHAKE_TIMEOUT, HalfOpen};
 use super::interface::{Handle, Limits};
-use super::shares::Shares;
-use crate::bucket::Bucket;
 use crate::cookie::{Cookies, UsedCookies};
 use crate::handshake::Responder;
 use crate::identity::Entropy;
 use crate::session::UNAUTHENTICATED_MEMORY;
+use crate::token_bucket::Bucket;
 use crate::wire::ConnectionId;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -167,7 +167,7 @@ impl ListenerState {
     fn at(&self, now: Time) -> (MutexGuard<'_, State>, Time) {
         let mut state = self.state();
         if state.latest.since(now) > Duration::from_secs(86_400) {
-            state.renew(now, &self.limits);
+            state.on_clock_restart(now, &self.limits);
         }
         state.latest = state.latest.max(now);
         let now = state.latest;
@@ -266,8 +266,8 @@ impl ListenerState {
         let (mut guard, now) = self.at(now);
         let state = &mut *guard;
         let opening = state.openings.get_mut(&local)?;
-        let is_spoilt = opening.begins.as_ref()?.responder.is_spoilt();
-        if is_spoilt && !state.half_open.may_begin(now, from) {
+        let has_read_forgery = opening.begins.as_ref()?.responder.has_read_forgery();
+        if has_read_forgery && !state.half_open.may_begin(now, from) {
             return None;
         }
         opening.begins.take().map(|begun| (opening.hello, begun))
@@ -334,7 +334,7 @@ impl ListenerState {
     }
 
     /// Removes a peer that was authorised or has closed.
-    pub(super) fn let_go(&self, from: SocketAddr, who: (usize, Handle)) {
+    pub(super) fn remove_peer(&self, from: SocketAddr, who: (usize, Handle)) {
         self.state().unauthenticated.remove(from, who);
     }
 
@@ -351,7 +351,7 @@ impl ListenerState {
     }
 
     /// Adjusts a connection's memory reservation.
-    pub(super) fn settle(&self, before: u64, after: u64) {
+    pub(super) fn adjust_memory_reservation(&self, before: u64, after: u64) {
         if after >= before {
             self.promised.fetch_add(after - before, Ordering::Relaxed);
         } else {
@@ -360,14 +360,14 @@ impl ListenerState {
     }
 
     /// Registers the remote id of a connection of this shard.
-    pub(super) fn name(&self, remote: ConnectionId, shard: usize) {
+    pub(super) fn register_id(&self, remote: ConnectionId, shard: usize) {
         if self.shards > 1 {
             self.state().remotes.insert(remote, shard);
         }
     }
 
     /// Removes the remote id of a closed connection.
-    pub(super) fn unname(&self, remote: ConnectionId, shard: usize) {
+    pub(super) fn unregister_id(&self, remote: ConnectionId, shard: usize) {
         if self.shards > 1 {
             let mut state = self.state();
             if state.remotes.get(&remote) == Some(&shard) {
@@ -393,9 +393,9 @@ impl ListenerState {
 
 impl State {
     /// Resets rates and spent cookies when the shared clock wraps.
-    fn renew(&mut self, now: Time, limits: &Limits) {
+    fn on_clock_restart(&mut self, now: Time, limits: &Limits) {
         self.latest = now;
-        self.half_open.renew(now, limits);
+        self.half_open.on_clock_restart(now, limits);
         self.used_cookies = UsedCookies::default();
         self.resets = Bucket::new(now, RESETS);
         self.by_age.clear();

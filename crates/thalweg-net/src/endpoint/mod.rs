@@ -5,22 +5,23 @@
 //! without a returned [cookie](crate::cookie). Their Diffie-Hellman operations are limited to
 //! [`Limits::handshakes_per_second`], shared fairly by address.
 
-mod accept;
+mod connection_establishment;
 mod digest;
+mod fair_slots;
 mod half_open;
 mod interface;
 mod listener_state;
 mod shard_messages;
-mod shares;
 
 use crate::batch::{Batch, Purpose};
 use crate::handshake::Initiator;
 use crate::identity::Entropy;
-use crate::keys::Refused;
+use crate::packet_protection::Refused;
 use crate::session::{Next, Session, Side, UNAUTHENTICATED_MEMORY};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
-use accept::Connecting;
+use connection_establishment::Connecting;
 use core::ops::Range;
+pub use fair_slots::Host;
 use half_open::HANDSHAKE_TIMEOUT;
 pub use interface::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
@@ -28,7 +29,6 @@ pub use interface::{
 };
 pub use listener_state::{ListenerState, MAX_SHARDS};
 pub use shard_messages::ShardMessage;
-pub use shares::Host;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -255,7 +255,7 @@ impl Endpoint {
         match state {
             Ok(state) => {
                 let handle = self.add(source, State::Connecting(Box::new(state)));
-                self.name(probe_id, handle.index);
+                self.register_id(probe_id, handle.index);
                 handle
             }
             Err(_) => {
@@ -267,7 +267,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns an open connection. Call [`touch`](Endpoint::touch) after changing it.
+    /// Returns an open connection. Call [`schedule_poll`](Endpoint::schedule_poll) after changing it.
     pub fn session(&mut self, handle: Handle) -> Option<&mut Session> {
         match &mut self.entry(handle)?.state {
             State::Open(session) => Some(session),
@@ -276,7 +276,7 @@ impl Endpoint {
     }
 
     /// Schedules a changed connection for polling.
-    pub fn touch(&mut self, handle: Handle) {
+    pub fn schedule_poll(&mut self, handle: Handle) {
         if self.entry(handle).is_some() {
             self.make_ready(handle.index);
         }
@@ -292,11 +292,11 @@ impl Endpoint {
         let Some(Some(entry)) = self.entries.get_mut(handle.index) else { return };
         let State::Open(session) = &mut entry.state else { return };
         if let Some(host) = entry.unauthenticated.take() {
-            self.listener.let_go(host, (self.shard, handle));
+            self.listener.remove_peer(host, (self.shard, handle));
         }
         entry.promised += memory;
         session.authorise(memory);
-        self.settle(handle.index);
+        self.update_accounted_memory(handle.index);
         self.make_ready(handle.index);
     }
 
@@ -553,7 +553,7 @@ impl Endpoint {
                     }
                     if session.memory() != entry.promised {
                         let before = core::mem::replace(&mut entry.promised, session.memory());
-                        self.listener.settle(before, entry.promised);
+                        self.listener.adjust_memory_reservation(before, entry.promised);
                     }
                     match next {
                         Next::Full => {
@@ -614,20 +614,20 @@ impl Endpoint {
     fn remove(&mut self, index: usize) {
         self.set_deadline(index, Time::MAX);
         let Some(entry) = self.entries.get_mut(index).and_then(Option::take) else { return };
-        self.listener.settle(entry.promised, 0);
+        self.listener.adjust_memory_reservation(entry.promised, 0);
         match entry.state {
             State::Connecting(connecting) => {
                 self.ids.remove(&connecting.source);
-                self.unname(connecting.probe_id, index);
+                self.unregister_id(connecting.probe_id, index);
             }
             State::Gone => {}
             State::Open(session) => {
                 if let Some(host) = entry.unauthenticated {
                     let handle = Handle { index, generation: entry.generation };
-                    self.listener.let_go(host, (self.shard, handle));
+                    self.listener.remove_peer(host, (self.shard, handle));
                 }
                 self.ids.remove(&session.agreed().local);
-                self.unname(session.agreed().remote, index);
+                self.unregister_id(session.agreed().remote, index);
                 if session.agreed().side == Side::Server {
                     self.listener.leave(self.shard);
                 }

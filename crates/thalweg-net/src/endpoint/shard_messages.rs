@@ -78,16 +78,16 @@ impl Endpoint {
     }
 
     /// Registers the remote id of the connection at `index`. The latest registration wins.
-    pub(super) fn name(&mut self, id: ConnectionId, index: usize) {
+    pub(super) fn register_id(&mut self, id: ConnectionId, index: usize) {
         self.remote_ids.insert(id, index);
-        self.listener.name(id, self.shard);
+        self.listener.register_id(id, self.shard);
     }
 
     /// Removes the remote id of the connection at `index`.
-    pub(super) fn unname(&mut self, id: ConnectionId, index: usize) {
+    pub(super) fn unregister_id(&mut self, id: ConnectionId, index: usize) {
         if self.remote_ids.get(&id) == Some(&index) {
             self.remote_ids.remove(&id);
-            self.listener.unname(id, self.shard);
+            self.listener.unregister_id(id, self.shard);
         }
     }
 
@@ -118,12 +118,12 @@ impl Endpoint {
     }
 
     /// Updates the accounted memory of a connection.
-    pub(super) fn settle(&mut self, index: usize) {
+    pub(super) fn update_accounted_memory(&mut self, index: usize) {
         if let Some(Some(entry)) = self.entries.get_mut(index)
             && let State::Open(session) = &entry.state
         {
             let before = core::mem::replace(&mut entry.promised, session.memory());
-            self.listener.settle(before, entry.promised);
+            self.listener.adjust_memory_reservation(before, entry.promised);
         }
     }
 }

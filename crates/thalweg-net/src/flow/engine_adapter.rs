@@ -4,7 +4,7 @@ use super::{FLOW_HEADER, PDU, PathHints, Recorder, Role, Scheme};
 use thalweg_catalog::AnyEngine;
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
-use thalweg_proto::end::{End, Notice};
+use thalweg_proto::endpoint::{End, Notice};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::{Command, Event, SenderStats, ViolationKind};
@@ -74,7 +74,7 @@ impl EngineAdapter {
             }
             let size = buffer.len() - start;
             let is_sound = size > FLOW_HEADER as usize && size <= self.max_datagram as usize;
-            if is_sound || !self.engine.blame(ViolationKind::PduSize) {
+            if is_sound || !self.engine.report_violation(ViolationKind::PduSize) {
                 return polled;
             }
             buffer.truncate(start);
@@ -110,8 +110,8 @@ impl EngineAdapter {
     }
 
     /// Resets path state after a migration.
-    pub fn renew(&mut self, now: Time, scheme: &Scheme) {
-        self.engine.renew(now, &scheme.ends(&PathHints::default()));
+    pub fn on_path_change(&mut self, now: Time, scheme: &Scheme) {
+        self.engine.on_path_change(now, &scheme.ends(&PathHints::default()));
     }
 
     /// Returns the counters and estimates of a sender; all zero for a receiver.

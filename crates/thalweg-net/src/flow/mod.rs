@@ -38,7 +38,7 @@ use send_autotuning::SendBufferLimit;
 use std::collections::VecDeque;
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
-use thalweg_proto::end::{Notice, cost};
+use thalweg_proto::endpoint::{Notice, cost};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Command, Event, Feedback, Limit, SenderStats};
 use thalweg_proto::units::Time;
@@ -268,8 +268,8 @@ impl Flow {
 
     /// Resets congestion state and round-trip estimates after a migration (RFC 9000, section 9.4). `scheme` is the
     /// scheme of this flow.
-    pub fn renew(&mut self, now: Time, scheme: &Scheme) {
-        self.engine.renew(now, scheme);
+    pub fn on_path_change(&mut self, now: Time, scheme: &Scheme) {
+        self.engine.on_path_change(now, scheme);
     }
 
     /// Excludes queued input from round-trip samples, after a delay in polling that the path did not cause.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thalweg_catalog::family::ReceiveWindow;
 use thalweg_catalog::{
     EndpointConfigs, Environment, PathHints, Registry, SCHEMES, SchemeDescription, TextError, Value, Values,
-    text,
+    option_syntax,
 };
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
@@ -34,7 +34,7 @@ pub enum SchemeError {
     Text(TextError),
     /// Encoding longer than [`MAX_ENCODING`].
     Long {
-        /// Length in bytes, including the options settled for the path.
+        /// Length in bytes, including the options adapted for the path.
         length: usize,
     },
     /// The scheme needs an agreed rate, and none was given.
@@ -74,7 +74,7 @@ impl FromStr for Scheme {
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text::write_options(self.name(), &self.values, f)
+        option_syntax::write_options(self.name(), &self.values, f)
     }
 }
 
@@ -105,9 +105,9 @@ impl Scheme {
         let (description, values) =
             registry.read_scheme(text, Environment::Live).map_err(SchemeError::Text)?;
         let scheme = Self { description, values };
-        // The settled scheme has more options and a longer encoding.
+        // The adapted scheme has more options and a longer encoding.
         let path = PathHints { rate: Some(Rate::MAX), ..PathHints::default() };
-        let length = scheme.clone().settled(&path).to_string().len();
+        let length = scheme.clone().with_path_hints(&path).to_string().len();
         if length > MAX_ENCODING { Err(SchemeError::Long { length }) } else { Ok(scheme) }
     }
 
@@ -159,7 +159,7 @@ impl Scheme {
         Ok(self)
     }
 
-    /// Returns true for schemes that assume in-order delivery and need a [resequencer](thalweg_proto::resequence) below
+    /// Returns true for schemes that assume in-order delivery and need a [resequencer](thalweg_proto::resequencer) below
     /// them.
     pub fn needs_in_order(&self) -> bool {
         self.ends(&PathHints::default()).properties().needs().order
@@ -187,28 +187,28 @@ impl Scheme {
     /// Settles all options on which both ends must agree, from this end's knowledge of the path. Explicit values stay.
     #[must_use]
     pub fn on_path(self, path: &PathHints) -> Self {
-        let settled = self.clone().settled(path);
-        // If the settled values contradict each other, each end uses its defaults.
-        if settled.description.faults(&settled.values).iter().all(|fault| fault.is_warning) {
-            settled
+        let adapted = self.clone().with_path_hints(path);
+        // If the adapted values contradict each other, each end uses its defaults.
+        if adapted.description.faults(&adapted.values).iter().all(|fault| fault.is_warning) {
+            adapted
         } else {
             self
         }
     }
 
-    fn settled(mut self, path: &PathHints) -> Self {
-        (self.description.settle)(&mut self.values, path);
+    fn with_path_hints(mut self, path: &PathHints) -> Self {
+        (self.description.apply_path_hints)(&mut self.values, path);
         self
     }
 
     /// Returns the endpoint configs for this path.
     pub fn ends(&self, path: &PathHints) -> EndpointConfigs {
         let ends = |scheme: &Self| (scheme.description.ends)(&scheme.values, path);
-        let settled = self.clone().settled(path);
-        ends(self).or_else(|_| ends(&settled)).unwrap_or_else(|fault| {
+        let adapted = self.clone().with_path_hints(path);
+        ends(self).or_else(|_| ends(&adapted)).unwrap_or_else(|fault| {
             // Values were checked when parsed; defaults never contradict each other.
             let defaults = Self { values: self.description.values(Environment::Live), ..self.clone() };
-            ends(&defaults.settled(path)).unwrap_or_else(|_| unreachable!("{}", fault.what))
+            ends(&defaults.with_path_hints(path)).unwrap_or_else(|_| unreachable!("{}", fault.what))
         })
     }
 

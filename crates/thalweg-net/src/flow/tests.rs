@@ -72,7 +72,7 @@ fn scheme_errors_list_the_valid_choices() {
 }
 
 /// Returns the settled value of an option.
-fn settled<T: Field>(scheme: &Scheme, key: &str) -> Option<T> {
+fn value_on_path<T: Field>(scheme: &Scheme, key: &str) -> Option<T> {
     scheme.values().1.optional(key)
 }
 
@@ -150,7 +150,7 @@ fn one_end_settles_path_dependent_options() {
         memory: 64 << 20,
     };
     // 20 Mbit/s for 4 * 600 ms are 6 MB.
-    assert_eq!(settled(&scheme("cubic").on_path(&path), "receive-window"), Some(Bytes::new(6_000_000)));
+    assert_eq!(value_on_path(&scheme("cubic").on_path(&path), "receive-window"), Some(Bytes::new(6_000_000)));
     // 1200 bytes of payload, 1278 with their headers (18) and those below (60): t_p is 0.5112 ms, 16 packets 8.18 ms; w_a
     // is 601.5336 / 8.1792 = 73.54 segments, the window 2.5 times that.
     let explicit = scheme("sstp").on_path(&path);
@@ -164,10 +164,10 @@ fn one_end_settles_path_dependent_options() {
         Some(Value::Segments(Segments::Count(7.0)))
     );
     assert_eq!(explicit.clone().on_path(&PathHints::default()), explicit);
-    assert_eq!(settled(&scheme("udp").on_path(&path), "rate"), path.rate);
+    assert_eq!(value_on_path(&scheme("udp").on_path(&path), "rate"), path.rate);
     // Limited by memory: 1 MiB holds 873 packets of 1200 bytes.
     let small = PathHints { memory: 1 << 20, ..path };
-    assert_eq!(settled(&scheme("adaptive-ack").on_path(&small), "window"), Some(873.0));
+    assert_eq!(value_on_path(&scheme("adaptive-ack").on_path(&small), "window"), Some(873.0));
 }
 
 /// Returns all pending output of a flow.

@@ -1,17 +1,17 @@
 //! Network emulation: a relay that forwards datagrams between clients and a server, and impairs them like a network
 //! path.
 //!
-//! Each direction is a [`Line`]: a queue with a discipline, a transmitter with a rate, and a wire that delays, loses,
+//! Each direction is a [`LinkDirection`]: a queue with a discipline, a transmitter with a rate, and a wire that delays, loses,
 //! duplicates, corrupts and reorders. These are the processes of the simulator (`thalweg-queue`), so a seed fixes the
 //! pattern: the n-th datagram of a direction gets the same impairment in each run. Arrival times do not depend on the
 //! seed, so queue drops may differ between runs.
 //!
-//! [`Line`] is sans-I/O and has no clock. [`Relay`] is the event loop with sockets.
+//! [`LinkDirection`] is sans-I/O and has no clock. [`Relay`] is the event loop with sockets.
 
-mod line;
+mod link_direction;
 mod relay;
 mod spec;
 
-pub use line::{DelayedDatagram, Line, LineStats};
+pub use link_direction::{DelayedDatagram, LinkDirection, LinkDirectionStats};
 pub use relay::{Relay, RelayConfig, RelayStats};
 pub use spec::{DirectionError, DirectionSpec, MtuChange, Span};

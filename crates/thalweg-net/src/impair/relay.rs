@@ -1,6 +1,6 @@
 //! Event loop and sockets of the relay.
 
-use super::{DelayedDatagram, DirectionSpec, Line, LineStats};
+use super::{DelayedDatagram, DirectionSpec, LinkDirection, LinkDirectionStats};
 use crate::address::unmapped;
 use crate::live::Clock;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -38,9 +38,9 @@ pub struct RelayConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayStats {
     /// Counters of the direction to the server.
-    pub up: LineStats,
+    pub up: LinkDirectionStats,
     /// Counters of the direction to the clients.
-    pub down: LineStats,
+    pub down: LinkDirectionStats,
     /// Number of clients seen.
     pub clients: u64,
     /// Number of address changes.
@@ -55,8 +55,8 @@ pub struct Relay {
     config: RelayConfig,
     clock: Clock,
     socket: Port,
-    up: Line,
-    down: Line,
+    up: LinkDirection,
+    down: LinkDirection,
     clients: HashMap<u64, Client>,
     by_address: HashMap<SocketAddr, u64>,
     next_client: u64,
@@ -104,8 +104,8 @@ impl Relay {
     pub fn bind(config: RelayConfig) -> io::Result<Self> {
         let socket = Port::bind(config.listen)?;
         Ok(Self {
-            up: Line::new(&config.up, config.seed, 0),
-            down: Line::new(&config.down, config.seed, 1),
+            up: LinkDirection::new(&config.up, config.seed, 0),
+            down: LinkDirection::new(&config.down, config.seed, 1),
             clock: Clock::new(),
             socket,
             clients: HashMap::new(),
@@ -145,7 +145,7 @@ impl Relay {
             self.forward(now);
             self.wait(end)?;
             self.receive()?;
-            if let Some(violation) = [&self.up, &self.down].into_iter().find_map(Line::violation) {
+            if let Some(violation) = [&self.up, &self.down].into_iter().find_map(LinkDirection::violation) {
                 return Err(io::Error::other(violation.to_string()));
             }
         }

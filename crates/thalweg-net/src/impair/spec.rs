@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 use thalweg_catalog::Registry;
-use thalweg_catalog::nearest::nearest;
+use thalweg_catalog::spelling_suggestions::nearest;
 use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Share, Time, UnitError};
-use thalweg_queue::delay::{TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{TimeSpec, VariationSpec};
 use thalweg_queue::{
     AggregationSpec, DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, LossSpec, PeriodicVariationSpec,
     ReorderSpec, SleepSpec, StartDelaySpec, TokenBucketSpec,

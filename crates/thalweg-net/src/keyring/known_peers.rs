@@ -51,7 +51,7 @@ impl KnownPeers {
         let text = match read_private(&path, MAX_MIB, 0o022, "others may write it") {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(KeyringError::of_file(&path, error)),
+            Err(error) => return Err(KeyringError::for_file(&path, error)),
         };
         Ok(Self { read, seen: read, ..Self::parse(path, &text) })
     }
@@ -157,7 +157,7 @@ impl KnownPeers {
             let comment = if is_by_new { format!(" # {BY_NEW}") } else { String::new() };
             atomic_file::add_line(&self.path, 0o600, &format!("{name} {key}{comment}"))
         };
-        add().map_err(|error| KeyringError::of_file(&self.path, error))?;
+        add().map_err(|error| KeyringError::for_file(&self.path, error))?;
         self.known.push(Peer { name: name.to_owned(), key, is_by_new });
         // Concurrent changes by others still have to be read.
         if self.read == self.seen {

@@ -29,7 +29,7 @@ pub struct Keyring {
 pub struct KeyringError(String);
 
 impl KeyringError {
-    fn of_file(path: &Path, reason: impl fmt::Display) -> Self {
+    fn for_file(path: &Path, reason: impl fmt::Display) -> Self {
         Self(format!("{}: {reason}", path.display()))
     }
 }
@@ -52,7 +52,7 @@ impl Keyring {
     ///
     /// # Errors
     /// Neither `XDG_CONFIG_HOME` nor `HOME` is set.
-    pub fn of_user() -> Result<Self, KeyringError> {
+    pub fn for_user() -> Result<Self, KeyringError> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
         let config = config.ok_or_else(|| KeyringError("keys need XDG_CONFIG_HOME or HOME".to_owned()))?;
@@ -70,7 +70,7 @@ impl Keyring {
     /// The file cannot be read or created, holds no key, or others may read it.
     pub fn identity(&self) -> Result<Identity, KeyringError> {
         let path = self.folder.join("identity");
-        let cannot = |error: io::Error| KeyringError::of_file(&path, error);
+        let cannot = |error: io::Error| KeyringError::for_file(&path, error);
         if !path.exists() {
             self.make_identity(&path).map_err(cannot)?;
         }

@@ -1,7 +1,7 @@
 //! Application handles of a connection.
 
-use super::pipe::{Opening, PART, Peer, Pipe, State};
-use super::pool::Pool;
+use super::buffer_pool::Pool;
+use super::shared_state::{Opening, PART, Peer, Pipe, State};
 use super::threads::Running;
 use crate::endpoint::ConnectError;
 use crate::identity::PublicKey;

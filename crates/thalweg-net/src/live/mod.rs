@@ -4,28 +4,28 @@
 //! The thread owns the socket and its [`Endpoint`](crate::endpoint::Endpoint). Handles and thread share a bounded pipe
 //! per connection: writers wait for the network, and the peer waits for the reader.
 
+mod buffer_pool;
 mod clock;
 mod coalescing;
 mod connection;
 mod datagram;
-mod driver;
-mod examine;
 mod lateness;
-mod part;
-mod pipe;
-mod pool;
-mod reach;
+mod packet_steering;
+mod partial_stream;
+mod reachability;
+mod shared_state;
 mod socket;
-mod steer;
+mod socket_thread;
 mod threads;
 mod udp;
+mod udp_capabilities;
 
 pub use clock::{Clock, Jumps};
 pub use connection::{Connection, NetError, RecvStream, SendStream};
 pub use datagram::MAX_DATAGRAM;
-pub use examine::{Findings, examine};
 pub use lateness::Lateness;
-pub use part::Part;
-pub use reach::{ClosedPortDetector, ConnectFailure, reach};
+pub use partial_stream::Part;
+pub use reachability::{ClosedPortDetector, ConnectFailure, connect_reachable};
 pub use socket::{Socket, SocketConfig};
 pub use udp::{Offload, UdpStats};
+pub use udp_capabilities::{Findings, examine};

@@ -2,8 +2,8 @@
 
 use super::clock::Clock;
 use super::connection::{Connection, NetError};
-use super::driver::Driver;
-use super::pipe::{Opening, Pipe};
+use super::shared_state::{Opening, Pipe};
+use super::socket_thread::Driver;
 use super::threads::{AcceptQueue, Arrivals, Arrived, Running, Shared};
 use super::udp::{Offload, Udp, UdpStats};
 use crate::endpoint::{
@@ -50,20 +50,20 @@ impl SocketConfig {
 struct PendingConnect<'a> {
     pipe: Arc<Pipe>,
     running: &'a Running,
-    is_settled: bool,
+    is_resolved: bool,
 }
 
 impl PendingConnect<'_> {
     /// Returns the pipe once the attempt has succeeded or failed.
-    fn settled(mut self) -> Arc<Pipe> {
-        self.is_settled = true;
+    fn into_pipe(mut self) -> Arc<Pipe> {
+        self.is_resolved = true;
         Arc::clone(&self.pipe)
     }
 }
 
 impl Drop for PendingConnect<'_> {
     fn drop(&mut self) {
-        if !self.is_settled {
+        if !self.is_resolved {
             self.pipe.lock().close = Some((code::DONE, String::new()));
             self.running.wake(&self.pipe);
         }
@@ -110,7 +110,7 @@ impl Socket {
             }))
         };
         let shards = sockets.iter().map(share).collect::<io::Result<Vec<_>>>()?;
-        let place = endpoint.listen.is_some().then(|| place(shards[0].local));
+        let place = endpoint.listen.is_some().then(|| socket_identity(shards[0].local));
         let endpoint = EndpointConfig { place, ..endpoint };
         let mut entropy = SystemEntropy::new();
         let listener =
@@ -173,7 +173,7 @@ impl Socket {
             state = pipe.wait_readable(state);
         }
         drop(state);
-        Connection::opened(&self.running, pending.settled())
+        Connection::opened(&self.running, pending.into_pipe())
     }
 
     /// Connects as [`Socket::connect`] does, without blocking. Dropping the future abandons the attempt.
@@ -192,7 +192,7 @@ impl Socket {
             Poll::Ready(())
         })
         .await;
-        Connection::opened(&self.running, pending.settled())
+        Connection::opened(&self.running, pending.into_pipe())
     }
 
     fn begin(&self, connect: Connect) -> PendingConnect<'_> {
@@ -206,7 +206,7 @@ impl Socket {
             pipe.lock().closed.get_or_insert(Closed::Here);
         }
         shared.wake();
-        PendingConnect { pipe, running, is_settled: false }
+        PendingConnect { pipe, running, is_resolved: false }
     }
 
     /// Returns the next incoming connection.
@@ -271,7 +271,7 @@ impl Socket {
 
 /// Returns bytes that distinguish a socket from all others with its identity: the host's id (`machine-id(5)`; hosts
 /// without one are distinguished by address only) and the bound address.
-fn place(local: SocketAddr) -> Vec<u8> {
+fn socket_identity(local: SocketAddr) -> Vec<u8> {
     let mut place = std::fs::read("/etc/machine-id").unwrap_or_default();
     place.extend_from_slice(local.to_string().as_bytes());
     place

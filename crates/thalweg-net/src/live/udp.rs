@@ -1,9 +1,9 @@
 //! UDP socket with the system's offloads (GSO, GRO): many datagrams per call in both directions.
 
+use super::buffer_pool::{Buffer, Pool};
 use super::clock::timespec;
 use super::coalescing::Sleep;
-use super::pool::{Buffer, Pool};
-use super::steer::steer;
+use super::packet_steering::attach_steering;
 use crate::address::unmapped;
 use crate::batch::{Batch, Purpose, Run};
 use crate::endpoint::{Arrival, Shared};
@@ -153,7 +153,7 @@ impl Udp {
         let address = Self::bind(address, buffer, offload)?.local()?;
         let bind = |_| Self::bind_one(address, buffer, offload, count);
         let sockets = (0..count).map(bind).collect::<io::Result<Vec<_>>>()?;
-        let is_steered = sockets.first().is_some_and(|first| steer(&first.socket, count).is_ok());
+        let is_steered = sockets.first().is_some_and(|first| attach_steering(&first.socket, count).is_ok());
         Ok((sockets, is_steered))
     }
 

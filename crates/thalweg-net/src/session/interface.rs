@@ -2,7 +2,7 @@
 
 use crate::flow::{FlowStats, Scheme};
 use crate::identity::PublicKey;
-use crate::keys::INTEGRITY_LIMIT;
+use crate::packet_protection::INTEGRITY_LIMIT;
 use crate::path::EcnState;
 use crate::wire::{ConnectionId, TOKEN};
 use thalweg_proto::payload::Slice;
@@ -54,7 +54,7 @@ pub enum Closed {
         /// Code for programs.
         code: u16,
         /// Reason for people: at most 256 bytes, without terminal control sequences
-        /// ([`printable`](crate::text::printable)).
+        /// ([`printable`](crate::safe_display::printable)).
         reason: String,
     },
     /// Idle time-out without a packet from the peer.
@@ -139,7 +139,7 @@ pub struct SessionConfig {
     /// may change at any time.
     pub follows: bool,
     /// Number of packets that fail authentication after which the connection is closed; at most
-    /// [`INTEGRITY_LIMIT`](crate::keys::INTEGRITY_LIMIT).
+    /// [`INTEGRITY_LIMIT`](crate::packet_protection::INTEGRITY_LIMIT).
     pub forgeries: u64,
 }
 

@@ -77,10 +77,10 @@ impl Session {
             return;
         }
         for slot in &mut self.slots {
-            slot.flow.renew(now, &self.agreed.scheme);
+            slot.flow.on_path_change(now, &self.agreed.scheme);
         }
         self.rtt = None;
-        self.autotuning.renew();
+        self.autotuning.on_path_change();
         self.ping(now);
     }
 }

@@ -6,34 +6,34 @@
 //! The flows of its streams handle all data. The session multiplexes them, manages the path (MTU, peer address,
 //! liveness) and closes the connection.
 
-mod budget;
 mod counters;
 mod digest;
+mod in_order_delivery;
 mod interface;
 mod migration;
 mod mtu_black_hole;
-mod ordered;
 mod output;
+mod overhead_budget;
 mod receive_autotuning;
 mod router_feedback;
 
 pub use crate::path::EcnState;
-use budget::Budget;
-pub use budget::UNAUTHENTICATED_MEMORY;
 pub use counters::{COUNTERS, Counter};
+use in_order_delivery::Ordered;
 pub use interface::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
 use mtu_black_hole::Progress;
-use ordered::Ordered;
+use overhead_budget::Budget;
+pub use overhead_budget::UNAUTHENTICATED_MEMORY;
 use receive_autotuning::ReceiveAutotuning;
 use router_feedback::RecentlySent;
 
-use crate::bucket::Bucket;
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
 use crate::identity::Entropy;
-use crate::keys::{Decryptor, Encryptor, Refused};
 use crate::mtu::Change;
+use crate::packet_protection::{Decryptor, Encryptor, Refused};
 use crate::path::Path;
-use crate::text::printable_within;
+use crate::safe_display::printable_within;
+use crate::token_bucket::Bucket;
 use crate::wire::frame::{FlowNumber, Frame, Frames, MAX_DATAGRAM, MAX_REASON, PDU_HEADER};
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
 use core::ops::Range;
@@ -41,7 +41,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::resequence::{Resequencer, Tolerance};
+use thalweg_proto::resequencer::{Resequencer, Tolerance};
 use thalweg_proto::transport::Event;
 use thalweg_proto::units::{Duration, Time};
 
@@ -503,7 +503,7 @@ impl Session {
                 Frame::Pdu { .. } if is_ordered => {}
                 Frame::Pdu { flow, range: pdu } => {
                     pdus += 1;
-                    if pdus <= MAX_PDUS && self.hand(now, flow, (packet, range.start, pdu), ecn) {
+                    if pdus <= MAX_PDUS && self.deliver_pdu(now, flow, (packet, range.start, pdu), ecn) {
                         self.path.on_answered();
                     }
                 }
@@ -553,7 +553,7 @@ impl Session {
 
     /// Passes a PDU to its flow; `pdu` is its range within the frames that begin at `start` of `packet`. Returns true
     /// for an answer to data of this end.
-    fn hand(
+    fn deliver_pdu(
         &mut self,
         now: Time,
         flow: FlowNumber,

@@ -34,7 +34,7 @@ impl ReceiveAutotuning {
     }
 
     /// Resets the state for a new path.
-    pub fn renew(&mut self) {
+    pub fn on_path_change(&mut self) {
         self.shortest = None;
     }
 
@@ -109,7 +109,7 @@ mod tests {
         };
         autotuning.measured(MS(80));
         assert!((3_900_000..=4_500_000).contains(&fill(&mut autotuning, 0)));
-        autotuning.renew();
+        autotuning.on_path_change();
         autotuning.measured(MS(80));
         assert!((31_000_000..=33_000_000).contains(&fill(&mut autotuning, 1000)));
     }

@@ -33,7 +33,7 @@ impl RecentlySent {
     }
 
     /// Validates a message, and returns its feedback once.
-    fn believe(&mut self, message: &RouterFeedback) -> Option<Feedback> {
+    fn validate(&mut self, message: &RouterFeedback) -> Option<Feedback> {
         let first = self.sent.front()?.0;
         let place = |number: u32| number.wrapping_sub(first);
         let at = self.sent.partition_point(|(number, _)| place(*number) < place(message.head.number));
@@ -58,7 +58,7 @@ impl Session {
         if !matches!(self.phase, Phase::Open) {
             return false;
         }
-        let Some(feedback) = self.sent_lately.as_mut().and_then(|lately| lately.believe(message)) else {
+        let Some(feedback) = self.sent_lately.as_mut().and_then(|lately| lately.validate(message)) else {
             return false;
         };
         self.notify_sender(now, FlowInput::Feedback(feedback));
@@ -93,26 +93,26 @@ mod tests {
         let mut lately = sent(u64::from(u32::MAX) - 5, 10);
         // The low bits of the fourth data packet's number are 0.
         assert_eq!(
-            lately.believe(&message(0, true, 3)),
+            lately.validate(&message(0, true, 3)),
             Some(Feedback { dropped: Some(3000), rate: None, growth: None, queue: 3 })
         );
-        assert_eq!(lately.believe(&message(0, true, 3)), None);
+        assert_eq!(lately.validate(&message(0, true, 3)), None);
         // A packet between two data packets.
         let warning = Some(Feedback { dropped: None, rate: None, growth: None, queue: 3 });
-        assert_eq!(lately.believe(&message(1, false, 3)), warning);
-        assert_eq!(lately.believe(&message(1, true, 3)), None);
+        assert_eq!(lately.validate(&message(1, false, 3)), warning);
+        assert_eq!(lately.validate(&message(1, true, 3)), None);
     }
 
     #[test]
     fn nothing_is_believed_of_what_was_not_sent_lately() {
         let mut lately = sent(100, 10);
         for number in [99, 119, 120, 100 + u32::MAX / 2] {
-            assert_eq!(lately.believe(&message(number, false, 3)), None, "{number}");
+            assert_eq!(lately.validate(&message(number, false, 3)), None, "{number}");
         }
-        assert_eq!(RecentlySent::default().believe(&message(0, false, 3)), None);
+        assert_eq!(RecentlySent::default().validate(&message(0, false, 3)), None);
         let mut long = sent(0, 5000);
-        assert_eq!(long.believe(&message(10, false, 3)), None);
-        assert!(long.believe(&message(9990, true, 3)).is_some());
+        assert_eq!(long.validate(&message(10, false, 3)), None);
+        assert!(long.validate(&message(9990, true, 3)).is_some());
         assert_eq!(long.sent.len(), MAX_REMEMBERED);
     }
 }

@@ -1,6 +1,6 @@
 //! Buffered reading and writing of frames over byte streams.
 
-use super::fault::Error;
+use super::error::Error;
 use super::messages::MAX_BODY_BYTES;
 use super::wire::{Frame, WireError, length_from};
 use std::io::{self, Read, Write};

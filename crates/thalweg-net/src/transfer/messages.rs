@@ -1,8 +1,8 @@
 //! Messages between the two sides of a transfer.
 
-use super::fault::Fault;
+use super::error::Fault;
 use super::priority::Priority;
-use super::tree::{BLOCK, Digest};
+use super::tree_hash::{BLOCK, Digest};
 
 /// Protocol version; peers with another version are refused.
 pub const VERSION: u64 = 3;

@@ -12,7 +12,7 @@
 //!   transfer interrupted at any byte, by either side, resumes there. No metadata is stored beside the bytes
 //!   themselves.
 //! - **End to end**: before a file gets its name, the BLAKE3 hash of the bytes the sender read is compared with that of
-//!   the bytes the receiver wrote, kept blocks included. One pass over the file gives digests and hash ([`tree`]).
+//!   the bytes the receiver wrote, kept blocks included. One pass over the file gives digests and hash ([`tree_hash`]).
 //! - A source file modified during reading is detected by its size, times and inode number before and after. The
 //!   receiver does not store it.
 //! - The sender [reports](messages::ToReceiver::Missing) everything it does not or cannot send, so both sides have the
@@ -33,11 +33,12 @@
 //! [`send`] and [`receive`] block; each uses a few threads. The end of the connection must make both streams fail.
 
 mod dir;
-mod disk;
-mod fault;
+mod error;
+mod file_metadata;
+mod file_names;
+mod folder_walk;
 mod frames;
 pub mod messages;
-mod names;
 mod preview;
 mod priority;
 mod progress;
@@ -45,12 +46,12 @@ mod quota;
 mod receive;
 mod send;
 mod throttle;
-pub mod tree;
-mod walk;
+pub mod tree_hash;
 mod wire;
 
-pub use fault::{Error, Fault, FaultKind, first_hidden, is_hidden, printable};
-pub use names::{checked as checked_name, unfinished as unfinished_name};
+pub use error::{Error, Fault, FaultKind, first_hidden, is_hidden, printable};
+pub use file_names::{checked as checked_name, unfinished as unfinished_name};
+pub use folder_walk::{Roots, Source};
 pub use preview::{Preview, PreviewItem, PreviewItemKind, preview};
 pub use priority::Priority;
 pub use progress::{Cut, Failure, Progress, Report, Total};
@@ -60,7 +61,6 @@ pub use receive::read_mark;
 pub use receive::{Claims, Destination, Existing, Target, TransferScheduler, receive};
 pub use send::{Options, send};
 pub use throttle::{Pace, Throttle};
-pub use walk::{Roots, Source};
 pub use wire::{Frame, WireError};
 
 /// Outcome of a transfer.

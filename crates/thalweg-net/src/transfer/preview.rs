@@ -4,7 +4,7 @@
 //! the number of items that its user named, the first of them, and the total amount once counted. This is enough for an
 //! approval prompt. The bytes read are buffered for the transfer.
 
-use super::fault::{Error, Fault, FaultKind, printable};
+use super::error::{Error, Fault, FaultKind, printable};
 use super::frames::{FrameReader, FrameWriter};
 use super::messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION};
 use super::progress::Total;

@@ -1,6 +1,6 @@
 //! Progress and final report of a transfer.
 
-use super::fault::{Fault, FaultKind, printable};
+use super::error::{Fault, FaultKind, printable};
 use super::messages::Lost;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -269,7 +269,7 @@ impl Report {
     pub const MAX_KEPT: usize = 64 << 10;
 
     /// Records an item that is omitted or cannot be sent.
-    pub(super) fn miss(&mut self, name: &str, fault: Fault) {
+    pub(super) fn add_missing(&mut self, name: &str, fault: Fault) {
         if !fault.kind.is_omitted() {
             return self.fail(name, fault);
         }

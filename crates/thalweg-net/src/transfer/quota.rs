@@ -1,6 +1,6 @@
 //! Storage quotas of senders.
 
-use super::fault::{Fault, FaultKind};
+use super::error::{Fault, FaultKind};
 use std::fs;
 use std::io;
 use std::path::Path;

@@ -4,13 +4,13 @@
 //! and the body. Integers in bodies use the same encoding unless stated otherwise. The fields must use up the body.
 //! File contents follow the header of a [`ToReceiver::Data`] frame and are not decoded here.
 
-use super::fault::{Fault, FaultKind};
+use super::error::{Fault, FaultKind};
 use super::messages::{
     Lost, MAX_DATA, MAX_DIGESTS, MAX_HOLE, MAX_NAME_BYTES, MAX_TARGET_BYTES, Modified, Offer, OfferKind,
     ToReceiver, ToSender, VERSION,
 };
 use super::priority::Priority;
-use super::tree::{BLOCK, Digest};
+use super::tree_hash::{BLOCK, Digest};
 use std::fmt;
 
 /// Magic at the start of either direction, to reject other protocols at once.

@@ -4,25 +4,25 @@
 
 #[path = "../../../thalweg-proto/tests/it/codec_octets/mod.rs"]
 mod codec_octets;
-mod kept;
+#[path = "../it/fuzz_targets/mod.rs"]
+mod fuzz_targets;
 mod mutate;
-#[path = "../it/octets/mod.rs"]
-mod octets;
 #[path = "../../../thalweg-proto/tests/it/sscop_octets/mod.rs"]
 mod sscop_octets;
+mod stored_inputs;
 
-use kept::{Target, play};
+use stored_inputs::{Target, play};
 
 const TARGETS: [Target; 10] = [
     ("adaptive_ack", codec_octets::adaptive_ack, 20_000_000),
-    ("datagrams", octets::datagrams::run, 6000),
+    ("datagrams", fuzz_targets::datagrams::run, 6000),
     ("media", codec_octets::media, 20_000_000),
-    ("options", octets::options::run, 80_000),
-    ("pairing", octets::pairing::run, 40_000),
-    ("session", octets::session::run, 80_000),
+    ("options", fuzz_targets::options::run, 80_000),
+    ("pairing", fuzz_targets::pairing::run, 40_000),
+    ("session", fuzz_targets::session::run, 80_000),
     ("sscop", sscop_octets::run, 600_000),
     ("sstp", codec_octets::sstp, 3_000_000),
-    ("transfer", octets::transfer::run, 40_000),
+    ("transfer", fuzz_targets::transfer::run, 40_000),
     ("window", codec_octets::window, 20_000_000),
 ];
 

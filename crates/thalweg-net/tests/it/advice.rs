@@ -1,9 +1,9 @@
 //! Advice of senders over whole connections in simulated time: given where it is correct, and only there.
 
-use crate::pair::{Channel, Pair, pattern};
+use crate::endpoint_pair::{Channel, Pair, pattern};
 use thalweg_catalog::Registry;
 use thalweg_net::advice::{Advice, Advisor, BETTER};
-use thalweg_net::impair::{DirectionSpec, Line};
+use thalweg_net::impair::{DirectionSpec, LinkDirection};
 use thalweg_proto::units::Duration;
 
 /// Returns the observations of a sender after some seconds of a transfer through this line, with 50 ms back. With
@@ -18,7 +18,7 @@ fn carried(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> (Advi
     let mut pair = Pair::new(3, channel);
     let mut spec = DirectionSpec::default();
     spec.set_all(line, &Registry::default()).unwrap();
-    pair.bottleneck = Some(Line::new(&spec, 3, 0));
+    pair.bottleneck = Some(LinkDirection::new(&spec, 3, 0));
     pair.connect(scheme);
     let all = pattern(3, 4_000_000);
     let (mut advisor, mut bytes) = (Advisor::default(), 0);

@@ -1,9 +1,9 @@
 //! Application-limited transfers over a long path in simulated time: the scheme must not slow them down.
 
-use crate::pair::{Channel, Pair, pattern};
+use crate::endpoint_pair::{Channel, Pair, pattern};
 use std::collections::VecDeque;
 use thalweg_net::flow::Registry;
-use thalweg_net::impair::{DirectionSpec, Line};
+use thalweg_net::impair::{DirectionSpec, LinkDirection};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Duration, Time};
 
@@ -26,14 +26,15 @@ fn connected(scheme: &str) -> Pair {
     let mut pair = Pair::new(1, Channel::default());
     let mut spec = DirectionSpec::default();
     spec.set_all("rate=20Mbit/s,delay=300ms,mtu=1500B", &Registry::default()).unwrap();
-    (pair.bottleneck, pair.return_line) = (Some(Line::new(&spec, 1, 0)), Some(Line::new(&spec, 1, 1)));
+    (pair.bottleneck, pair.return_line) =
+        (Some(LinkDirection::new(&spec, 1, 0)), Some(LinkDirection::new(&spec, 1, 1)));
     pair.connect(scheme);
     pair.run_applications(Duration::from_secs(10), |pair| pair.ends.iter().all(|end| end.handle.is_some()));
     pair
 }
 
 /// Answers each `question` bytes received since `answered` with a piece of `answer` bytes.
-fn answer(end: &mut crate::pair::End, answered: &mut usize, question: usize, answer: usize) {
+fn answer(end: &mut crate::endpoint_pair::End, answered: &mut usize, question: usize, answer: usize) {
     while end.received.len() >= *answered + question {
         *answered += question;
         end.to_write.push_back(Slice::new(pattern(9, answer)));

@@ -1,8 +1,8 @@
 //! Asymmetric paths: acknowledgements on a much narrower return path leave room for other traffic, in simulated time.
 
-use crate::pair::{Channel, Pair, pattern};
+use crate::endpoint_pair::{Channel, Pair, pattern};
 use thalweg_net::flow::Registry;
-use thalweg_net::impair::{DirectionSpec, Line, LineStats};
+use thalweg_net::impair::{DirectionSpec, LinkDirection, LinkDirectionStats};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::Duration;
 
@@ -32,7 +32,7 @@ fn transfer_with(scheme: &str, there: f64, back: f64, rtt: u64, more: &str) -> F
         let mut spec = DirectionSpec::default();
         let text = format!("rate={rate}Mbit/s,delay={}ms,mtu=1500B,buffer={buffer}", rtt / 2);
         spec.set_all(&text, &Registry::default()).unwrap();
-        Some(Line::new(&spec, 1, direction))
+        Some(LinkDirection::new(&spec, 1, direction))
     };
     let mut pair = Pair::new(1, Channel::default());
     let bdp = (there * rtt as f64 / 8.0 * 1000.0) as u64;
@@ -41,7 +41,7 @@ fn transfer_with(scheme: &str, there: f64, back: f64, rtt: u64, more: &str) -> F
     pair.connect(scheme);
     pair.run_applications(Duration::from_secs(10), |pair| pair.ends.iter().all(|end| end.handle.is_some()));
     let (piece, begin) = (Slice::new(pattern(7, 1 << 20)), pair.now + Duration::from_secs(1));
-    let (mut before, mut received_bytes) = (LineStats::default(), 0);
+    let (mut before, mut received_bytes) = (LinkDirectionStats::default(), 0);
     let last = begin + Duration::from_secs(5);
     pair.run_applications(Duration::from_secs(60), |pair| {
         if pair.ends[0].to_write.is_empty() {

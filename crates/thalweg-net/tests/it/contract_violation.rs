@@ -1,6 +1,6 @@
 //! An external controller that violates its contract ends its connection, and the peer is notified at once.
 
-use crate::pair::{Channel, Pair, client_config, connect, identity, server_config};
+use crate::endpoint_pair::{Channel, Pair, client_config, connect, identity, server_config};
 use std::sync::Arc;
 use thalweg_catalog::{Key, Registry, SchemeDescription, bind, schemes::window};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
@@ -51,7 +51,7 @@ fn a_peer_learns_at_once_of_a_failed_flow() {
     let mut registry = Registry::default();
     registry.add_scheme(&BROKEN);
     let scheme = Scheme::read("broken", &registry).unwrap();
-    let listen = Listen::new(Trust::only(identity(1).public()), ["test"]).of_registry(Arc::new(registry));
+    let listen = Listen::new(Trust::only(identity(1).public()), ["test"]).with_registry(Arc::new(registry));
     let server = EndpointConfig { listen: Some(listen), ..server_config() };
     let mut pair = Pair::with(1, Channel::default(), client_config(), server);
     pair.ends[0].handle =

@@ -1,9 +1,9 @@
 //! Explicit congestion notification (RFC 3168) end to end: marks avoid losses, and a path that drops ECN-capable
 //! packets still carries the stream.
 
-use crate::pair::{Channel, Pair, pattern};
+use crate::endpoint_pair::{Channel, Pair, pattern};
 use thalweg_net::flow::Registry;
-use thalweg_net::impair::{DirectionSpec, Line};
+use thalweg_net::impair::{DirectionSpec, LinkDirection};
 use thalweg_net::session::{EcnState, SessionStats};
 use thalweg_proto::units::Duration;
 
@@ -29,7 +29,7 @@ fn through_codel(scheme: &str) -> (u64, Duration, u64) {
     let mut spec = DirectionSpec::default();
     spec.set_all("rate=20Mbit/s,delay=10ms,queue=codel,buffer=2000pkt", &Registry::default()).unwrap();
     let mut pair = Pair::new(31, Channel::default());
-    pair.bottleneck = Some(Line::new(&spec, 1, 0));
+    pair.bottleneck = Some(LinkDirection::new(&spec, 1, 0));
     let start = pair.now;
     pair.transfer(scheme, 31, [8_000_000, 0], MINUTE);
     let marked = pair.bottleneck.as_ref().unwrap().stats().marked;
@@ -75,7 +75,7 @@ fn a_tunnel_that_loses_marks_ends_ecn() {
         let line = "rate=20Mbit/s,delay=10ms,queue=codel,buffer=2000pkt,ecn=marks-lost";
         spec.set_all(line, &Registry::default()).unwrap();
         let mut pair = Pair::new(41, Channel::default());
-        pair.bottleneck = Some(Line::new(&spec, 1, 0));
+        pair.bottleneck = Some(LinkDirection::new(&spec, 1, 0));
         pair.transfer(scheme, 41, [30_000_000, 0], MINUTE);
         assert_eq!(stats(&mut pair).ecn, EcnState::Concealed, "{scheme}");
         assert_eq!(receiver_stats(&mut pair).marked, 0, "{scheme}");

@@ -1,7 +1,7 @@
 //! Two endpoints over a channel that loses, reorders, duplicates and corrupts datagrams, changes addresses and drops
 //! large datagrams. No byte may be wrong, and nothing may hang.
 
-use crate::pair::{Channel, Pair, client_config, identity, pattern, server_config, short};
+use crate::endpoint_pair::{Channel, Pair, client_config, identity, pattern, server_config, short};
 use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
 use thalweg_net::session::Closed;
@@ -124,7 +124,7 @@ fn a_refused_datagram_affects_only_its_connection() {
         pair.run(MINUTE, |pair| pair.ends[0].endpoint.session(handle).is_some());
         let (now, endpoint) = (pair.now, &mut pair.ends[0].endpoint);
         endpoint.session(handle).unwrap().write(now, Slice::new(&data[..]));
-        endpoint.touch(handle);
+        endpoint.schedule_poll(handle);
         pair.run(MINUTE, |pair| size(pair, handle) > 1400);
         (handle, before)
     };

@@ -1,6 +1,6 @@
 //! Every scheme over bytes and hostile paths: each byte arrives, in order, and both ends learn of the end.
 
-use crate::hostile::{Conditions, Transfer, data, transfer};
+use crate::hostile_path::{Conditions, Transfer, data, transfer};
 use thalweg_net::flow::{PathHints, Scheme};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};

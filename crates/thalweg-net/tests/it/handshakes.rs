@@ -1,6 +1,6 @@
 //! Handshakes, and their measurements of path and peer: round trips, lost large packets, other versions.
 
-use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, server_config, wants_cookies};
+use crate::endpoint_pair::{CLIENT, Channel, Pair, SERVER, client_config, server_config, wants_cookies};
 use thalweg_net::batch::Batch;
 use thalweg_net::endpoint::{Arrival, ConnectError, EndpointEvent};
 use thalweg_net::session::{Closed, code};
@@ -38,7 +38,7 @@ fn two_level_flow_control_gets_its_rate_whatever_the_round_trip() {
         let channel = Channel { delay: rtt / 2, ..Channel::default() };
         let mut pair = Pair::with(71, channel, client_config(), config);
         pair.connect("sstp:rate=20Mbit/s");
-        let data = crate::pair::pattern(71, BYTES);
+        let data = crate::endpoint_pair::pattern(71, BYTES);
         pair.ends[0].write(&data);
         pair.ends[1].finish = true;
         pair.run(MINUTE, |pair| pair.ends[1].received.len() == BYTES);
@@ -135,7 +135,7 @@ fn a_path_mtu_below_the_minimum_closes_the_connection_with_a_reason() {
     for scheme in ["cubic", "sstp:rate=20Mbit/s", "sscop", "adaptive-ack"] {
         let mut pair = Pair::new(76, Channel::default());
         pair.connect(scheme);
-        pair.ends[0].write(&crate::pair::pattern(76, 3_000_000));
+        pair.ends[0].write(&crate::endpoint_pair::pattern(76, 3_000_000));
         pair.ends[1].finish = true;
         pair.run(MINUTE, |pair| pair.ends[1].received.len() > 300_000);
         pair.channel.mtu = 1000;
@@ -155,7 +155,7 @@ fn a_slow_reader_is_no_mtu_black_hole() {
     for scheme in ["cubic", "sstp:rate=20Mbit/s", "sscop", "adaptive-ack"] {
         let mut pair = Pair::new(77, Channel { loss: 0.1, ..Channel::default() });
         pair.connect(scheme);
-        pair.ends[0].write(&crate::pair::pattern(77, 20_000_000));
+        pair.ends[0].write(&crate::endpoint_pair::pattern(77, 20_000_000));
         pair.run(MINUTE, |pair| pair.ends[1].received.len() > 30_000);
         pair.ends[1].reads = false;
         let until = pair.now + MINUTE * 3;

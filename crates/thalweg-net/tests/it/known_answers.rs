@@ -9,7 +9,7 @@ use snow::params::DHChoice;
 use snow::resolvers::{CryptoResolver as _, DefaultResolver};
 use thalweg_net::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
 use thalweg_net::identity::Identity;
-use thalweg_net::keys::{Decryptor, Encryptor};
+use thalweg_net::packet_protection::{Decryptor, Encryptor};
 use thalweg_net::wire::{ConnectionId, write_header};
 
 const SOURCE: ConnectionId = ConnectionId([1, 2, 3, 4, 5, 6, 7, 8]);

@@ -1,7 +1,7 @@
 //! Two hosts separated only by processing delays: packets wait in the receiver's socket buffer, and are lost when it is
 //! full.
 
-use crate::pair::{Seeded, client_config, connect, server_config};
+use crate::endpoint_pair::{Seeded, client_config, connect, server_config};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use thalweg_net::batch::Batch;
@@ -97,7 +97,7 @@ impl Host {
                 session.finish(now);
             }
         }
-        self.endpoint.touch(handle);
+        self.endpoint.schedule_poll(handle);
     }
 }
 
@@ -105,8 +105,8 @@ impl Host {
 /// it would be sent while the receiver waits for its processor, far more than a socket buffer holds.
 #[test]
 fn a_receiver_that_waits_for_its_processor_loses_nothing() {
-    let mut client = Host::new(client_config(), crate::pair::CLIENT);
-    let mut server = Host::new(server_config(), crate::pair::SERVER);
+    let mut client = Host::new(client_config(), crate::endpoint_pair::CLIENT);
+    let mut server = Host::new(server_config(), crate::endpoint_pair::SERVER);
     let mut now = Time::ZERO + Duration::from_secs(1);
     client.handle = Some(client.endpoint.connect(now, connect("cubic")));
     client.to_write = LENGTH;

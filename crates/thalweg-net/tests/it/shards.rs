@@ -1,7 +1,7 @@
 //! Tests that a socket with several shards acts as one: each packet reaches its connection, whatever shard receives it,
 //! and limits apply to all shards together.
 
-use crate::pair::{client_config, connect, identity, server_config, short};
+use crate::endpoint_pair::{client_config, connect, identity, server_config, short};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
 const SHARDS: usize = 3;
-const SERVER: &str = crate::pair::SERVER;
+const SERVER: &str = crate::endpoint_pair::SERVER;
 const DELAY: Duration = Duration::from_millis(5);
 
 struct Random(Stream);
@@ -96,7 +96,7 @@ impl World {
             let session = client.endpoint.session(client.handle).unwrap();
             session.write(self.now, Slice::new(vec![7; bytes]));
             client.written += bytes as u64;
-            client.endpoint.touch(client.handle);
+            client.endpoint.schedule_poll(client.handle);
         }
     }
 
@@ -161,7 +161,7 @@ impl World {
                         self.delivered += u64::from(data.as_bytes().len() as u32);
                         let session = self.shards[shard].session(handle).unwrap();
                         session.consumed(self.now, data.as_bytes().len() as u64);
-                        self.shards[shard].touch(handle);
+                        self.shards[shard].schedule_poll(handle);
                     }
                     EndpointEvent::Session(SessionEvent::Closed(_)) => self.closed += 1,
                     _ => {}

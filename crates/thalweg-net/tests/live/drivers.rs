@@ -2,7 +2,7 @@
 //! them. Every scheme moves streams in both directions at once through the same impairments. Each byte arrives once and
 //! in order, and both ends learn of the end.
 
-use crate::pair::{Channel, Pair, pattern};
+use crate::endpoint_pair::{Channel, Pair, pattern};
 use crate::relay::{Running, config, direction};
 use std::io::{Read as _, Write as _};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};

@@ -116,8 +116,11 @@ fn damage_loss_and_size_are_counted() {
     assert_eq!(received, 200 - stats.up.lost + stats.up.duplicated);
     assert!((20..60).contains(&stats.up.lost) && stats.up.duplicated > 5 && damaged >= stats.up.corrupted);
     // A seed determines the pattern.
-    let mut line =
-        thalweg_net::impair::Line::new(&direction("loss=20%,corrupt=50%,duplicate=10%,mtu=528B"), 1, 0);
+    let mut line = thalweg_net::impair::LinkDirection::new(
+        &direction("loss=20%,corrupt=50%,duplicate=10%,mtu=528B"),
+        1,
+        0,
+    );
     for _ in 0..200 {
         line.arrive(
             thalweg_proto::units::Time::ZERO,

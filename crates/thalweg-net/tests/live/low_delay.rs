@@ -1,6 +1,6 @@
 //! Delay-based controllers end to end, over a relay with a buffer of several seconds.
 
-use crate::pair::pattern;
+use crate::endpoint_pair::pattern;
 use crate::relay::{Running, config, direction};
 use std::io::{Read as _, Write as _};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};

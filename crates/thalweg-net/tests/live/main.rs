@@ -1,17 +1,17 @@
 //! Integration tests of `thalweg-net` that need real time, in one program.
 
 mod advice_live;
-mod backlog;
-mod beside;
+mod dctcp_and_prague;
 mod drivers;
+#[path = "../it/endpoint_pair/mod.rs"]
+mod endpoint_pair;
 mod examples;
 mod impair;
 mod low_delay;
-#[path = "../it/pair/mod.rs"]
-mod pair;
 mod relay;
-mod scalable;
+mod send_autotuning;
 mod sockets;
+mod unreliable_traffic;
 
 use thalweg_net::live::Connection;
 use thalweg_net::session::SessionStats;

@@ -2,15 +2,15 @@
 //! narrow paths, new addresses, server restarts, clock jumps. No byte may be wrong, nothing may hang, and nothing may
 //! leak.
 
-#[path = "../counted/mod.rs"]
-mod counted;
-mod draw;
-mod play;
+#[path = "../allocation_counter/mod.rs"]
+mod allocation_counter;
+mod random_schedule;
 #[path = "../live/relay/mod.rs"]
 mod relay;
+mod replay;
 
-use draw::{Action, End, Scale, Schedule};
-use play::Counted;
+use random_schedule::{Action, End, Scale, Schedule};
+use replay::Counted;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -35,7 +35,7 @@ fn play_all(first: u64, count: u64, scale: Scale, together: usize, limit: Durati
                         return;
                     }
                     let schedule = Schedule::random(seed, scale);
-                    match catch_unwind(AssertUnwindSafe(|| play::play(&schedule, limit))) {
+                    match catch_unwind(AssertUnwindSafe(|| replay::play(&schedule, limit))) {
                         Ok(result) => counted.lock().unwrap().push(result),
                         Err(_) => failed.lock().unwrap().push(seed),
                     }
@@ -77,7 +77,7 @@ fn resident() -> usize {
 /// Checks that every kind of event occurred.
 fn check_all_events_occurred(counted: &[Counted]) {
     let sum = |of: fn(&Counted) -> u64| counted.iter().map(of).sum::<u64>();
-    let both = |of: fn(&thalweg_net::impair::LineStats) -> u64| {
+    let both = |of: fn(&thalweg_net::impair::LinkDirectionStats) -> u64| {
         counted.iter().map(|counted| of(&counted.relay.up) + of(&counted.relay.down)).sum::<u64>()
     };
     let all = [
@@ -121,7 +121,7 @@ fn play_with(first: u64, schemes: &[&str], add_event: impl Fn(&mut Schedule)) ->
             .map(|(seed, scheme)| {
                 let mut schedule = Schedule::calm(seed, scheme);
                 add_event(&mut schedule);
-                scope.spawn(move || play::play(&schedule, Duration::from_secs(90)))
+                scope.spawn(move || replay::play(&schedule, Duration::from_secs(90)))
             })
             .collect();
         players.into_iter().map(|player| player.join().unwrap()).collect()
@@ -136,7 +136,7 @@ fn at(millis: u64) -> thalweg_proto::units::Duration {
 fn ten_seconds_of_blackout() {
     let counted = play_with(50_000, KINDS, |schedule| {
         let Schedule { up, down, .. } = schedule;
-        draw::darken([up, down], 2, Span { from: at(500), until: at(10_500) });
+        random_schedule::darken([up, down], 2, Span { from: at(500), until: at(10_500) });
     });
     for Counted { relay, resets, took, .. } in counted {
         assert!(relay.up.blacked_out > 0 && resets == 0);
@@ -170,7 +170,11 @@ fn a_path_that_becomes_a_black_hole_for_large_packets() {
 fn a_peer_that_is_started_anew() {
     let counted = play_with(50_030, KINDS, |schedule| {
         let Schedule { up, down, .. } = schedule;
-        draw::darken([up, down], 2, Span { from: at(600), until: at(600) + draw::RESTART });
+        random_schedule::darken(
+            [up, down],
+            2,
+            Span { from: at(600), until: at(600) + random_schedule::RESTART },
+        );
         schedule.actions = vec![(at(750), Action::Restart)];
     });
     assert!(counted.iter().all(|counted| counted.resets == 1), "{counted:?}");
@@ -202,7 +206,7 @@ fn soak() {
         play_all(first + done, batch, Scale::Full, 200, Duration::from_secs(600));
         done += batch;
         check_open(before);
-        let now = counted::held();
+        let now = allocation_counter::held();
         let base = *memory.get_or_insert(now);
         println!("{done} of {count} passed, {} kB allocated, {} MB in memory", now >> 10, resident() >> 20);
         // Count allocated memory: the resident size includes free memory that the allocator retains.

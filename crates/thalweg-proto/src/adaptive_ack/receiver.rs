@@ -2,7 +2,7 @@
 
 use super::{Config, Data, Pdu, Report};
 use crate::digest::{Digest, feed, until};
-use crate::end::cost;
+use crate::endpoint::cost;
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Input, ReceiverCounts};

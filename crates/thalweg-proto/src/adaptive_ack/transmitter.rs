@@ -192,7 +192,7 @@ impl<P: Payload> Transmitter<P> {
         }
     }
 
-    /// Starts the retransmission timer, as [`Notice::Silence`](crate::end::Notice::Silence).
+    /// Starts the retransmission timer, as [`Notice::Silence`](crate::endpoint::Notice::Silence).
     pub(super) fn await_timer(&mut self, now: Time) {
         if self.kept.front().is_some_and(|oldest| !oldest.waiting) {
             self.limits.expire(now, self.progress);

@@ -17,7 +17,7 @@
 
 use super::AckSample;
 use super::hystart::{INFINITY, delay_threshold};
-use super::step::Step;
+use super::slow_start_step::Step;
 use crate::units::{Duration, Time};
 
 /// Maximum gap between acknowledgements of a train (`hystart_ack_delta`).

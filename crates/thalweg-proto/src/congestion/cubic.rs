@@ -12,9 +12,9 @@
 //! | spurious losses are undone (section 4.9) | only if the sender [detects losses by time](crate::window::SenderConfig::rack) | published simulations of CUBIC have no such detection | slower on paths that reorder |
 //! | after slow start the curve begins flat (sections 4.2 and 4.10) | the same, but with Linux's [HyStart](SlowStartExit::Hystart) at least 5 % per round trip until the first loss, as in Linux | HyStart may exit at half of the path's capacity, long before a loss reveals that capacity | the path is full after some seconds instead of ten |
 
-use super::betas::Betas;
-use super::exit::ExitWatch;
-use super::step::Step;
+use super::decrease_factors::Betas;
+use super::slow_start_exit::ExitWatch;
+use super::slow_start_step::Step;
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
     SlowStartExit,

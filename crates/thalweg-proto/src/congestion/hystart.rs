@@ -22,7 +22,7 @@
 //! | may be used for the restart after an idle time (section 4.3) | only until the first exit from slow start | section 4.3 requires no more | none on connections that are not idle |
 
 use super::AckSample;
-use super::step::Step;
+use super::slow_start_step::Step;
 use crate::units::Duration;
 
 /// Minimum significant increase of the round-trip time (`MIN_RTT_THRESH`, section 4.3).

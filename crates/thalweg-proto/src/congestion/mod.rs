@@ -9,36 +9,36 @@
 //! that many full-sized segments' worth of bytes).
 
 #[macro_use]
-mod list;
+mod controller_list;
 mod ack_train;
-mod any;
+mod any_controller;
 mod bbn;
 mod bbr;
-mod betas;
 mod configure;
 mod copa;
 mod cubic;
 mod dctcp;
 mod dec_bit;
-pub mod delivery;
-mod exit;
+mod decrease_factors;
+pub mod delivery_rate;
+pub mod event_accumulator;
 mod feedback;
 mod fixed;
 mod hystart;
 mod ledbat_plus_plus;
 mod new_reno;
-pub mod observe;
 mod prague;
-mod recent;
 pub mod scripted;
 mod search;
 mod seif;
 mod slow_start;
+mod slow_start_exit;
+mod slow_start_step;
 mod source_quench;
-mod step;
 mod thalweg;
 mod tri_s;
 mod vegas;
+mod windowed_min_max;
 
 pub use bbn::*;
 pub use bbr::*;
@@ -58,13 +58,13 @@ pub use tri_s::*;
 pub use vegas::*;
 
 pub use crate::transport::CongestionState;
-pub use any::Any;
+pub use any_controller::Any;
 pub use configure::{CeResponse, ConfigureController, SharedPath};
-pub use exit::{ExitWatch, SlowStartExit};
 pub use feedback::FeedbackKind;
-pub use step::Step as SlowStartStep;
+pub use slow_start_exit::{ExitWatch, SlowStartExit};
+pub use slow_start_step::Step as SlowStartStep;
 
-use crate::timestamp::RelativeDelay;
+use crate::one_way_delay::RelativeDelay;
 use crate::transport::{Feedback, ViolationKind};
 use crate::units::{Duration, Rate, Time};
 
@@ -232,7 +232,7 @@ pub struct FeedbackSample {
 ///
 /// A window-based controller needs [`on_ack`](Self::on_ack), [`on_loss`](Self::on_loss) and
 /// [`decision`](Self::decision). A controller with delivery rates or packet-timed rounds has a
-/// [`Sampler`](delivery::Sampler), one that decides once per round trip an [`Observer`](observe::Observer).
+/// [`Sampler`](delivery_rate::Sampler), one that decides once per round trip an [`Observer`](event_accumulator::Observer).
 pub trait Controller: Clone {
     /// Data kept with each packet for the controller, and returned when the packet is acknowledged or lost. Senders
     /// reserve space for it with each segment; `()` costs nothing.
@@ -284,7 +284,7 @@ pub trait Controller: Clone {
 
     /// Reverts the response to spurious losses: the missing segments had only been delayed. `before` is the
     /// controller's state just before the losses were reported. Default: restores that state (RFC 4015, section 3.2;
-    /// RFC 9438, section 4.9). A controller with counters of events, such as a [`Sampler`](delivery::Sampler), must
+    /// RFC 9438, section 4.9). A controller with counters of events, such as a [`Sampler`](delivery_rate::Sampler), must
     /// keep them as they are, and restore only what the losses changed.
     fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
         let _ = connection;

@@ -17,9 +17,9 @@
 //! | RFC 8511 (ABE) leaves slow start unchanged | the same, unless `slow_start_beta` is configured | stacks differ there | one factor for losses and marks that end slow start |
 //! | a loss halves the outstanding amount (RFC 5681, equation 4) | at most the window | while a lost retransmission waits for its timer, selectively acknowledged segments above it count as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
-use super::betas::Betas;
-use super::exit::ExitWatch;
-use super::step::Step;
+use super::decrease_factors::Betas;
+use super::slow_start_exit::ExitWatch;
+use super::slow_start_step::Step;
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
     SlowStartExit,

@@ -1,7 +1,7 @@
 //! The datagram family's implementation of the family-independent interfaces of PDUs and endpoints.
 
 use super::{Pdu, Sink, Source};
-use crate::end::End;
+use crate::endpoint::End;
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Compact, DataUnit, Packing, Wire, packed};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};

@@ -1,6 +1,6 @@
 //! The congestion gate.
 
-use super::age::Rank;
+use super::ageing::Rank;
 use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, drain};
 use crate::transport::Signal;
 use crate::units::{Duration, Time};
@@ -215,7 +215,7 @@ impl CongestionGate {
         for (&flow, rank) in &mut self.flows {
             let is_open = rank.level() <= self.open;
             if is_open && rank.is_waiting() {
-                rank.go_on(now);
+                rank.resume(now);
                 self.events.push_back(GateEvent::Resume(flow));
             } else if !is_open && !rank.is_waiting() {
                 rank.wait(now);

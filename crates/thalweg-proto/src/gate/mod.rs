@@ -9,16 +9,16 @@
 //!
 //! [`Gate`] is either, as selected by a [`GateConfig`]. Priorities range from 1, the highest, to [`LOWEST`].
 
-mod age;
+mod ageing;
 mod congestion;
 mod marking;
-mod slots;
 #[cfg(test)]
 mod tests;
+mod time_slots;
 
 pub use congestion::{CongestionGate, CongestionGateConfig, Signals};
 pub use marking::Marking;
-pub use slots::{SlotGate, SlotGateConfig};
+pub use time_slots::{SlotGate, SlotGateConfig};
 
 use crate::engine::{Engine, Output};
 use crate::transport::Signal;

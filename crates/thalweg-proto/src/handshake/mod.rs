@@ -35,16 +35,16 @@
 
 mod backoff;
 mod config;
-mod control;
 mod listener;
 mod opener;
+mod pdu;
 
 pub use config::{Config, HandshakeKind};
-pub use control::{Control, HandshakeStep, Pdu, Protocol};
 pub use listener::Listener;
 pub use opener::Opener;
+pub use pdu::{Control, HandshakeStep, Pdu, Protocol};
 
-use crate::end::End;
+use crate::endpoint::End;
 
 /// Cause of a timer expiry at an endpoint with a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::backoff::Backoff;
 use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
-use crate::end::Notice;
+use crate::endpoint::Notice;
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Failure, Input};

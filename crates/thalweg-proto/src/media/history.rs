@@ -1,7 +1,7 @@
 //! Sent packets, and their outcome by packet reports (sections 4.1 and 4.2.1.1).
 
 use super::pdu::{Report, stamp};
-use crate::numbers::unwrap;
+use crate::data_numbering::unwrap;
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 

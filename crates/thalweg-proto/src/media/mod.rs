@@ -38,7 +38,7 @@ mod receiver;
 mod sender;
 pub mod wire;
 
-pub use crate::frames::{Encoded, MediaCounts, Shown};
+pub use crate::frame_counters::{Encoded, MediaCounts, Shown};
 pub use config::{Config, EncoderConfig, Response};
 pub use pdu::{Arrival, Data, MAX_REPORTED, Pdu, Report};
 pub use receiver::{Receiver, ReceiverReason};

@@ -1,9 +1,9 @@
 //! Frames at the receiver: completeness, display, and freezes of the picture.
 
 use super::pdu::{Data, from_ticks, ticks};
-use crate::frames::Shown;
+use crate::data_numbering::unwrap;
+use crate::frame_counters::Shown;
 use crate::histogram::Histogram;
-use crate::numbers::unwrap;
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -7,7 +7,7 @@ use super::history::History;
 use super::pdu::{Data, Pdu, Report, ticks};
 use super::wire::DATA_HEADER;
 use crate::engine::{Engine, Output};
-use crate::frames::{Encoded, MediaCounts};
+use crate::frame_counters::{Encoded, MediaCounts};
 use crate::lateness::Lateness;
 use crate::payload::{Payload, Queue};
 use crate::random::Stream;

@@ -2,7 +2,7 @@
 
 use super::SequenceNumber;
 use crate::digest::feed;
-use crate::end::cost;
+use crate::endpoint::cost;
 use crate::payload::Payload;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

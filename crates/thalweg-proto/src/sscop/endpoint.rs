@@ -80,9 +80,9 @@ impl<P: Payload> Endpoint<P> {
         &self.sscop
     }
 
-    /// Adapts to a new path to the peer: see [`Sscop::renew`].
-    pub fn renew(&mut self) {
-        self.sscop.renew();
+    /// Adapts to a new path to the peer: see [`Sscop::on_path_change`].
+    pub fn on_path_change(&mut self) {
+        self.sscop.on_path_change();
     }
 
     /// Discards samples: see [`Sscop::discard_round_trip_samples`].

@@ -223,7 +223,7 @@ impl<P: Payload> Sscop<P> {
 
     /// Resets the estimates of rate and round-trip time after a change of path (RFC 9000, section 9.4). Unanswered
     /// POLLs yield no sample.
-    pub fn renew(&mut self) {
+    pub fn on_path_change(&mut self) {
         self.discard_round_trip_samples();
         self.rtt = RttEstimator::new(&RttConfig::default());
         if let Some(rate) = &mut self.rate {

@@ -2,8 +2,8 @@
 
 use super::rate::RateField;
 use super::{Endpoint, Pdu, SequenceNumber, Stat};
-use crate::end::{End, Notice};
-use crate::numbers::{below, one, unwrap};
+use crate::data_numbering::{below, one, unwrap};
+use crate::endpoint::{End, Notice};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
@@ -168,7 +168,7 @@ impl<P: Payload> End for Endpoint<P> {
     fn notify(&mut self, notice: Notice) {
         match notice {
             Notice::Memory(bytes) => self.set_memory(bytes),
-            Notice::NewPath(_) => self.renew(),
+            Notice::NewPath(_) => self.on_path_change(),
             Notice::LatePdus => self.discard_round_trip_samples(),
             _ => {}
         }

@@ -99,7 +99,7 @@ impl Bitmap {
     }
 
     /// Marks as missing the packets that are missing in `other`. Bits that only one bitmap has stay unchanged.
-    pub fn lose(&mut self, other: &Self) {
+    pub fn mark_missing(&mut self, other: &Self) {
         for packet in other.missing_from(0) {
             self.unset(packet);
         }
@@ -198,7 +198,7 @@ mod tests {
         let (mut one, mut other) = (Bitmap::missing(10), Bitmap::missing(10));
         (0..10).filter(|&packet| packet != 2).for_each(|packet| assert!(one.set(packet)));
         (0..10).filter(|&packet| packet != 7).for_each(|packet| assert!(other.set(packet)));
-        one.lose(&other);
+        one.mark_missing(&other);
         assert_eq!(one.missing_from(0).collect::<Vec<_>>(), [2, 7]);
     }
 }

@@ -56,21 +56,21 @@
 //! | the network keeps order | packets may be held for reordering | deployed networks reorder | a loss is detected later |
 //! | one segment size | a write may end in a short segment | streams end | short writes use up the window |
 
-mod assembly;
 mod bitmap;
 mod config;
 mod digest;
 mod family;
-mod origin;
+mod number_origin;
 mod pdu;
 mod rate;
+mod reassembly;
 mod receiver;
 mod sender;
 pub mod wire;
 
 pub use bitmap::Bitmap;
 pub use config::{Acknowledgement, EndsConfig, Evicted, MAX_WINDOW, ReceiverConfig, SenderConfig, Tolerance};
-pub use origin::Origin;
+pub use number_origin::Origin;
 pub use pdu::{Data, Pdu, Position, Report, Request};
 pub use rate::{RateError, RateSpec, Resume};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};

@@ -1,7 +1,7 @@
 //! SSTP receiver.
 
-use super::assembly::{Assembly, Ready, Stored, Verdict};
 use super::pdu::{expand, serial_distance};
+use super::reassembly::{Assembly, Ready, Stored, Verdict};
 use super::{Bitmap, Data, Pdu, Position, ReceiverConfig, Report, Request};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;

@@ -331,7 +331,7 @@ impl<P: Payload> Sender<P> {
             return;
         };
         if record.queued {
-            record.wanted.lose(&request.bitmap);
+            record.wanted.mark_missing(&request.bitmap);
             return;
         }
         // Packets sent less than a round trip ago cannot be missed yet: the receiver is repeating a request.
@@ -341,7 +341,7 @@ impl<P: Payload> Sender<P> {
             return;
         }
         let count = record.packets.len() as u32;
-        record.wanted.lose(&request.bitmap);
+        record.wanted.mark_missing(&request.bitmap);
         if record.wanted.first_missing(0).is_none_or(|first| first >= count) {
             self.stats.refused += 1;
             return;

@@ -90,7 +90,7 @@ impl LimitClock {
     }
 
     /// Adds the time since the last change to the limit that applied then.
-    fn settle(&mut self, now: Time) {
+    fn add_elapsed(&mut self, now: Time) {
         if let Some(limit) = self.current() {
             self.held[limit.index()] += now.since(self.since);
         }
@@ -103,7 +103,7 @@ impl LimitClock {
         if self.now == limit {
             return;
         }
-        self.settle(now);
+        self.add_elapsed(now);
         self.now = limit;
     }
 
@@ -111,17 +111,17 @@ impl LimitClock {
     /// received, counts as waiting for the timer, and so does the time until the next packet is received.
     pub fn expire(&mut self, now: Time, progress: Time) {
         if self.now.is_some() {
-            self.settle(progress.clamp(self.since, now));
+            self.add_elapsed(progress.clamp(self.since, now));
         }
         self.is_silent = true;
-        self.settle(now);
+        self.add_elapsed(now);
     }
 
     /// Records an answer of the peer.
     #[inline]
     pub fn on_answer(&mut self, now: Time) {
         if self.is_silent {
-            self.settle(now);
+            self.add_elapsed(now);
             self.is_silent = false;
         }
     }

@@ -13,7 +13,7 @@ use crate::congestion::{
     AckSample, CeResponse, ConfigureController, CongestionState, ConnectionState, Controller, Decision,
     FeedbackKind, FeedbackSample, LossSample, LostSample, MAX_WINDOW, SentSample, SharedPath,
 };
-use crate::end::{End, Notice};
+use crate::endpoint::{End, Notice};
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
 use crate::random::Stream;
@@ -414,7 +414,7 @@ where
     fn notify(&mut self, notice: Notice) {
         let controller = self.controller.clone();
         let _ = self.guard(|sender| match notice {
-            Notice::NewPath(now) => sender.renew(now, Checked::new(controller.make())),
+            Notice::NewPath(now) => sender.on_path_change(now, Checked::new(controller.make())),
             notice => End::notify(sender, notice),
         });
     }

@@ -3,8 +3,8 @@
 use super::{AnySender, Pdu, Receiver, Sender, wire};
 use crate::Ecn;
 use crate::congestion::{CongestionState, Controller};
-use crate::end::{End, EndCounters, Notice};
-use crate::numbers::below;
+use crate::data_numbering::below;
+use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Payload, Slice};
 use crate::pdu::{DataUnit, Wire};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};

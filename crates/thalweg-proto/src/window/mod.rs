@@ -5,35 +5,35 @@
 //! controller limits the outstanding data. The receiver delivers in order and exactly once, and answers with cumulative
 //! and selective acknowledgements.
 
-mod background;
 mod config;
 mod controller;
-mod ends;
+mod endpoint_configs;
 mod external;
 mod family;
-mod misbehaving;
+mod misbehaving_receiver;
 mod pause;
 mod pdu;
 mod ranges;
+mod rare_receiver_state;
 mod receiver;
-mod record;
+mod rledbat;
 mod rtt;
 mod scoreboard;
+mod segment_record;
 mod sender;
-mod special;
-mod unreported;
+mod unreported_ranges;
 pub mod wire;
 
 pub(crate) use crate::congestion::MAX_WINDOW;
-pub use crate::timestamp::{RelativeDelay, Timestamp};
+pub use crate::one_way_delay::{RelativeDelay, Timestamp};
 pub use config::{
     Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
     Validation, VerifyAcks,
 };
 pub use controller::{ControllerConfig, MadeSender};
-pub use ends::EndsConfig;
+pub use endpoint_configs::EndsConfig;
 pub use external::{AnySender, Carried, ExternalController};
-pub use misbehaving::Misbehaviour;
+pub use misbehaving_receiver::Misbehaviour;
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use rtt::RttEstimator;

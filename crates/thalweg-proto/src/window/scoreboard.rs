@@ -1,7 +1,7 @@
 //! Scoreboard: the segments sent and not cumulatively acknowledged.
 
 use super::ranges::Ranges;
-use super::record::{Kept, Record, Repair, SegmentState};
+use super::segment_record::{Kept, Record, Repair, SegmentState};
 use crate::digest::feed;
 use crate::payload::Payload;
 use crate::units::Time;
@@ -177,7 +177,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     pub fn mark_lost(&mut self, start: u64) {
         let Some((index, _)) = self.find(start) else { return };
         if let Some(record) = self.record(index).filter(|record| record.state == SegmentState::InFlight) {
-            self.lose(index, &record);
+            self.mark_record_lost(index, &record);
         }
     }
 
@@ -294,7 +294,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     }
 
     /// Declares a segment lost.
-    fn lose(&mut self, index: usize, record: &Record<I>) {
+    fn mark_record_lost(&mut self, index: usize, record: &Record<I>) {
         self.leave(index, record, SegmentState::Lost);
         self.records[index].set_repair(Repair::Implicit);
     }
@@ -429,7 +429,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
             if record.state == SegmentState::InFlight && record.retransmissions == 0 {
                 found = found.or(Some(record.sent_at));
                 lost(&record);
-                self.lose(index, &record);
+                self.mark_record_lost(index, &record);
             }
             index += 1;
         }
@@ -480,7 +480,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
                 lost(&record);
             }
             if !(keep_sacked && record.state == SegmentState::Sacked) {
-                self.lose(index, &record);
+                self.mark_record_lost(index, &record);
             }
         }
         // RFC 2018, section 8: a receiver that reneged may have discarded any range.

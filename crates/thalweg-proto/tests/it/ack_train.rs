@@ -1,7 +1,7 @@
 //! HyStart as in Linux (Ha and Rhee 2011, section 4), rule by rule: constructed acknowledgements, at times in
 //! milliseconds.
 
-use crate::samples::{acks, connection, loss};
+use crate::ack_samples::{acks, connection, loss};
 use thalweg_proto::congestion::{
     AckSample, ConnectionState, Controller, Cubic, CubicConfig, LossKind, SlowStartExit,
 };
@@ -31,7 +31,7 @@ fn ack(at: f64, cumulative: u64, end: u64, rtt: Option<f64>) -> AckSample {
         connection: ConnectionState { now, next_sequence: end, ..connection(0, 100) },
         cumulative,
         rtt: rtt.map(micros),
-        ..crate::samples::ack(0)
+        ..crate::ack_samples::ack(0)
     }
 }
 

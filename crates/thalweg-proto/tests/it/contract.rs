@@ -3,8 +3,8 @@
 //!
 //! Each engine runs twice with the same inputs; one of the two is also polled when nothing is due, without effect.
 
+use crate::checked_controller::Steered;
 use crate::random::controller;
-use crate::steered::Steered;
 use proptest::prelude::*;
 use std::fmt::Debug;
 use std::sync::Arc;

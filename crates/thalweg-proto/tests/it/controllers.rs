@@ -1,6 +1,6 @@
 //! Controllers against values computed by hand from the papers and RFCs that define them.
 
-use crate::samples::{ack, acks, connection, loss};
+use crate::ack_samples::{ack, acks, connection, loss};
 use thalweg_proto::congestion::{
     AckSample, ConnectionState, Controller, Cubic, CubicConfig, Growth, LossKind, LossSample, NewReno,
     NewRenoConfig, SlowStart, SlowStartConfig, Vegas, VegasConfig, VegasSlowStart,

@@ -1,7 +1,7 @@
 //! Copa by the sections of Arun and Balakrishnan (2018): individual rules, with the paper's numbers.
 
 #[allow(dead_code, reason = "not every test uses all of it")]
-use crate::samples::{ack, loss};
+use crate::ack_samples::{ack, loss};
 use thalweg_proto::congestion::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Copa, CopaConfig, LossKind,
     LostSample,

@@ -1,7 +1,7 @@
 //! DCTCP by the sections of RFC 8257, and the share of marks in equilibrium.
 
 #[allow(dead_code, reason = "not every test uses all of it")]
-use crate::samples::{ack, loss};
+use crate::ack_samples::{ack, loss};
 use thalweg_proto::congestion::{AckSample, ConnectionState, Controller, Dctcp, DctcpConfig, LossKind};
 
 fn dctcp(window: f64) -> Dctcp {

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::delivery::{RateSample, Sampler, Stamp};
+use thalweg_proto::congestion::delivery_rate::{RateSample, Sampler, Stamp};
 use thalweg_proto::congestion::{
     AckSample, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample, SentSample,
 };
@@ -267,7 +267,7 @@ fn a_new_path_gets_samples_of_its_packets_only() {
     let _ = driven.ack(100, 5);
     let log = Arc::new(Mutex::new(Log::default()));
     let now = Time::ZERO + Duration::from_millis(150);
-    driven.sender.renew(now, Probe { window: 10.0, log: Arc::clone(&log) });
+    driven.sender.on_path_change(now, Probe { window: 10.0, log: Arc::clone(&log) });
     let _ = driven.sack(160, 5, &[(7, 15)], 1 << 20);
     assert!(log.lock().unwrap().lost.is_empty() && log.lock().unwrap().acks.is_empty());
     // 5 and 6 are retransmitted on the new path, as is the first of 15 to 19.

@@ -1,7 +1,7 @@
 //! Spurious and genuine time-outs as packet traces, in the notation of `sender.rs`. Expected values are computed by
 //! hand from RFC 5682, section 3.1, with round trips of 100 ms.
 
-use crate::trace::Trace;
+use crate::packet_trace::Trace;
 use thalweg_proto::congestion::{BbrConfig, NewRenoConfig};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{Arrival, ControllerConfig, RackConfig, Recovery, RttConfig, SenderConfig};

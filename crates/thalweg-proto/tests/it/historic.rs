@@ -1,6 +1,6 @@
 //! Controllers of 1984 to 1991 against values computed by hand from the papers that define them.
 
-use crate::samples::{ack, acks, connection, loss};
+use crate::ack_samples::{ack, acks, connection, loss};
 use thalweg_proto::congestion::{
     AckSample, Bbn, BbnConfig, ConnectionState, Controller, DecBit, DecBitConfig, Decision, FeedbackKind,
     FeedbackSample, FixedConfig, Growth, LossKind, RouterSelection, Seif, SeifConfig, SeifState, SentSample,

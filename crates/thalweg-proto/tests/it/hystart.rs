@@ -1,6 +1,6 @@
 //! HyStart++ rule by rule (RFC 9406, sections 4.2 and 4.3): constructed acknowledgements, round by round.
 
-use crate::samples::{ack, acks, connection, loss};
+use crate::ack_samples::{ack, acks, connection, loss};
 use thalweg_proto::congestion::{
     AckSample, ConnectionState, Controller, Cubic, CubicConfig, LossKind, NewReno, NewRenoConfig,
     SlowStartExit,

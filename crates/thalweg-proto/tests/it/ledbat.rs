@@ -1,7 +1,7 @@
 //! LEDBAT++ by the sections of draft-irtf-iccrg-ledbat-plus-plus: individual rules, with the draft's numbers.
 
 #[allow(dead_code, reason = "not every test uses all of it")]
-use crate::samples::{ack, loss};
+use crate::ack_samples::{ack, loss};
 use thalweg_proto::congestion::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, LedbatPlusPlus,
     LedbatPlusPlusConfig, LossKind, LossSample,

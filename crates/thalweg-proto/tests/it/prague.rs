@@ -1,7 +1,7 @@
 //! Prague by the sections of draft-briscoe-iccrg-prague-congestion-control, and the steady-state laws of its window.
 
 #[allow(dead_code, reason = "not every test uses all of it")]
-use crate::samples::{ack, loss};
+use crate::ack_samples::{ack, loss};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, LossKind, LossSample, Prague,

@@ -1,7 +1,7 @@
 //! Proportional rate reduction as packet traces, in the notation of `sender.rs`. Expected values are computed by hand
 //! from RFC 6937 and RFC 9937.
 
-use crate::trace::Trace;
+use crate::packet_trace::Trace;
 use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::window::{ControllerConfig, Recovery, SenderConfig};
 

@@ -1,7 +1,7 @@
 //! Time-based loss detection, tail loss probes and undone reductions as packet traces, in the notation of `sender.rs`.
 //! Expected values are computed by hand from RFC 8985 and RFC 4015, with round trips of 100 ms.
 
-use crate::trace::Trace;
+use crate::packet_trace::Trace;
 use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{Arrival, ControllerConfig, RackConfig, Recovery, RttConfig, SenderConfig};

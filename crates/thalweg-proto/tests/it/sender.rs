@@ -3,7 +3,7 @@
 
 mod signals;
 
-use crate::trace::Trace;
+use crate::packet_trace::Trace;
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{
     FixedConfig, Growth, NewRenoConfig, RouterSelection, SeifConfig, SlowStartConfig,
@@ -103,7 +103,7 @@ fn a_new_path_resets_the_window() {
     t.at(100);
     assert_eq!(t.ack(2), "10 11");
     assert_eq!(t.stats().common.smoothed_rtt, Some(Duration::from_millis(100)));
-    assert_eq!((t.renew(&new_reno(4.0)), t.window()), (String::new(), 4.0));
+    assert_eq!((t.on_path_change(&new_reno(4.0)), t.window()), (String::new(), 4.0));
     assert_eq!(t.stats().common.smoothed_rtt, None);
     t.at(200);
     // Of the old path 2 is lost: it is retransmitted, and the window is unchanged.
@@ -133,7 +133,7 @@ fn a_new_path_does_not_wait_for_the_old_timer() {
     }
     assert_eq!(t.timer(), 15000.0);
     t.at(7500);
-    assert_eq!(t.renew(&new_reno(2.0)), "r1");
+    assert_eq!(t.on_path_change(&new_reno(2.0)), "r1");
     assert_eq!(t.timer(), 8500.0);
     t.at(8500);
     // The missing data was sent on the old path: no loss of the new one.

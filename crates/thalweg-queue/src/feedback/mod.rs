@@ -11,15 +11,15 @@
 //! - [`Rations`]: a rate for every source, at intervals (Robinson, Friedman and Steenstrup 1990).
 //! - [`Watch`] is any of these policies, selected by a [`FeedbackSpec`].
 
-mod arrivals;
+mod arrival_rate;
 mod dec_bit;
-mod overhead;
+mod message_limit;
 mod rations;
 mod seif;
 #[cfg(test)]
 mod seif_tests;
 mod source_quench;
-mod sources;
+mod source_table;
 mod spec;
 #[cfg(test)]
 mod testing;
@@ -29,7 +29,7 @@ pub use rations::Rations;
 pub use seif::Seif;
 pub use source_quench::SourceQuench;
 pub use spec::{
-    Audience, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
+    DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients,
     SeifPolicy, SeifSpec,
 };
 

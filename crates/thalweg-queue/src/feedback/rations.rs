@@ -8,7 +8,7 @@
 //! | rations are flooded through the network | sent to the sources in the queue | only these react to them | bandwidth grows with sources, not with nodes |
 //! | routers at the border enforce rations | sources do | the sources of an experiment are honest | none, if they are |
 
-use super::sources::Sources;
+use super::source_table::Sources;
 use super::{ArrivalOutcome, Message, Passing, Policy, RationsSpec, View};
 use thalweg_proto::units::{Bytes, Time};
 

@@ -11,9 +11,9 @@
 //! | the dynamic policy's filter | ready again when the rule does not hold | the policy has no threshold | dynamic policy only |
 //! | the reacting policy's filter | owners of dropped packets are always notified, other sources only if the filter is ready; it is ready again below the threshold | both rules of the text hold | how often other sources are notified |
 
-use super::arrivals::Arrivals;
-use super::overhead::Overhead;
-use super::sources::{SourceState, Sources};
+use super::arrival_rate::Arrivals;
+use super::message_limit::Overhead;
+use super::source_table::{SourceState, Sources};
 use super::{ArrivalOutcome, FlowId, Message, Passing, Policy, SeifPolicy, SeifSpec, Source, View};
 use crate::Limit;
 

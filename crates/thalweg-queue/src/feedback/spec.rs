@@ -10,14 +10,14 @@ pub struct FeedbackSpec {
     /// Policy for the time, destinations and content of messages.
     pub policy: PolicySpec,
     /// Flows that receive messages.
-    pub audience: Audience,
+    pub recipients: Recipients,
     /// Message size on the wire, in bytes.
     pub message: u32,
 }
 
 /// Flows to which a router sends messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Audience {
+pub enum Recipients {
     /// Flows whose scheme supports this kind of feedback.
     #[default]
     Listening,
@@ -160,7 +160,7 @@ impl Default for RationsSpec {
 impl FeedbackSpec {
     /// Returns the default messages of a policy: 50 bytes, to flows that support them.
     pub const fn new(policy: PolicySpec) -> Self {
-        Self { policy, audience: Audience::Listening, message: 50 }
+        Self { policy, recipients: Recipients::Listening, message: 50 }
     }
 
     /// Checks the parameters.

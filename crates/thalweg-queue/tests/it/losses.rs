@@ -6,7 +6,7 @@ use thalweg_queue::{LossProcess, LossSpec};
 
 fn pattern(spec: &LossSpec, seed: u64, n: usize) -> Vec<bool> {
     let mut process = LossProcess::new(spec, Stream::new(seed, "loss", 0));
-    (0..n).map(|_| process.lose(1500)).collect()
+    (0..n).map(|_| process.draw_loss(1500)).collect()
 }
 
 fn rate(pattern: &[bool]) -> f64 {

@@ -10,7 +10,7 @@ function bytesOf(text) {
   return bytes;
 }
 
-// Decodes an array of numbers in one of the forms of `encode.rs`: table indices, multiples of a step, or plain values.
+// Decodes an array of numbers in one of the forms of `number_encoding.rs`: table indices, multiples of a step, or plain values.
 function decode({ first, step, count, table, text }) {
   const bytes = bytesOf(text);
   const numbers = new Float64Array(count);

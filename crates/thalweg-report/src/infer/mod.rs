@@ -23,4 +23,4 @@ pub mod scenario;
 mod tests;
 
 pub use path::{Interval, Intervals, Losses, NoPath, Path};
-pub use recording::{Packet, Recording, RecordingError, caution};
+pub use recording::{Packet, Recording, RecordingError, capture_limitation};

@@ -232,7 +232,7 @@ impl Recording {
 }
 
 /// Returns how a capture between the ends limits the estimates, if it was made there.
-pub fn caution(connection: &Connection) -> Option<&'static str> {
+pub fn capture_limitation(connection: &Connection) -> Option<&'static str> {
     let is_between = connection.point == Point::Between;
     is_between.then_some(
         "it was recorded between the ends, or at an unknown place: the delay from the sender to there is not included",

@@ -142,7 +142,7 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
     let hints = PathHints { rate: Some(path.rate), rtt: Some(path.round_trip), ..PathHints::default() };
     for description in SCHEMES {
         let mut live = description.values(Environment::Live);
-        (description.settle)(&mut live, &hints);
+        (description.apply_path_hints)(&mut live, &hints);
         let message: Vec<String> =
             live.explicit_values().iter().map(|(key, value)| format!("{}={value}", key.name)).collect();
         let separator = if message.is_empty() { "" } else { ":" };

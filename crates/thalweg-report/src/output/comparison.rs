@@ -1,10 +1,10 @@
 //! Text of a comparison: the results of several schemes side by side, and the winner.
 
-use super::columns::{self, Datum, MARK, Row, has_transfers};
 use super::differing_defaults::{Remedy, differing_defaults_warning};
+use super::metric_columns::{self, Datum, MARK, Row, has_transfers};
+use super::number_format::{Scale, Style, quoted};
 use super::sections::{direction, mean_row, mean_size_words, section};
 use super::table::{Align, Table, shorten};
-use super::text::{Scale, Style, quoted};
 use super::verdict::{Decisions, verdicts};
 use crate::results::{
     Body, Compared, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired,
@@ -34,7 +34,7 @@ pub(super) fn comparison(
         .schemes
         .iter()
         .map(|of| {
-            let share = of.share.as_ref().map(|share| columns::share_in_words(share, style));
+            let share = of.share.as_ref().map(|share| metric_columns::share_in_words(share, style));
             share.unwrap_or_else(|| style.nothing().to_owned())
         })
         .collect();
@@ -85,7 +85,7 @@ fn harm(of: &Compared) -> String {
             let value = rest.and_then(|scheme| scheme.rest.get(name));
             let (Some(value), Some(paired)) = (value, difference.rest.get(name)) else { continue };
             let by = paired.difference;
-            let scale = columns::scale(metric, by.mean.abs().max(by.ci95.unwrap_or(0.0)));
+            let scale = metric_columns::scale(metric, by.mean.abs().max(by.ci95.unwrap_or(0.0)));
             let share = paired
                 .relative
                 .map(|share| format!(" ({})", Scale::PERCENT.fixed(share.abs(), 1)))
@@ -105,7 +105,7 @@ fn harm(of: &Compared) -> String {
             text.push_str(&format!(
                 "Beside {} the others {verb} {}: {} {} than beside {}{share}{sure}.\n",
                 difference.scheme,
-                columns::scale(metric, value.mean).value(value.mean),
+                metric_columns::scale(metric, value.mean).value(value.mean),
                 scale.value(by.mean.abs()),
                 if by.mean < 0.0 { "less" } else { "more" },
                 difference.against,
@@ -197,7 +197,7 @@ fn schemes_table(place: Tables, schemes: &[SchemeResults], shares: &[String], st
     }
     let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
     let trail: &[(&str, Align)] = if shares.is_empty() { &[] } else { &[("Share of all", Align::Right)] };
-    columns::table(place, &[(head, Align::Left)], &rows, trail, style).first_column(NAME_COLUMNS)
+    metric_columns::table(place, &[(head, Align::Left)], &rows, trail, style).first_column(NAME_COLUMNS)
 }
 
 /// Builds the table of groups where there are several, limited to one screen.
@@ -221,7 +221,7 @@ fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table
         }
     }
     let head = if place == Tables::TRANSFERS { "Transfers, scheme" } else { "Group, scheme" };
-    columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
 /// Builds the table of live-media frames by scheme and group.
@@ -235,7 +235,7 @@ fn media_table(schemes: &[SchemeResults], style: Style) -> Table {
         }
     }
     rows.truncate(MAX_ROWS);
-    columns::table(Tables::MEDIA_MEANS, &[("Media, scheme", Align::Left)], &rows, &[], style)
+    metric_columns::table(Tables::MEDIA_MEANS, &[("Media, scheme", Align::Left)], &rows, &[], style)
         .first_column(NAME_COLUMNS)
 }
 
@@ -255,7 +255,7 @@ fn sizes_table(schemes: &[SchemeResults], style: Style) -> Table {
         }
     }
     rows.truncate(MAX_ROWS);
-    columns::table(Tables::SIZES, &[("Size, scheme", Align::Left)], &rows, &[], style)
+    metric_columns::table(Tables::SIZES, &[("Size, scheme", Align::Left)], &rows, &[], style)
 }
 
 /// Builds a table for each bottleneck, limited to one screen.
@@ -272,7 +272,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
                 rows.push(mean_row(of.scheme.clone(), &link.metrics, Of::Link));
             }
         }
-        columns::table(Tables::LINK_MEANS, &[(&ends, Align::Left)], &rows, &[], style)
+        metric_columns::table(Tables::LINK_MEANS, &[(&ends, Align::Left)], &rows, &[], style)
             .first_column(NAME_COLUMNS)
     };
     links.iter().take(max).enumerate().map(table).collect()
@@ -293,7 +293,7 @@ fn differences_table(place: Tables, differences: &[Difference], marks: &Marks<'_
         }
     }
     let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
-    columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
 /// Marks of significant differences.

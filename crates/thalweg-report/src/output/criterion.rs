@@ -1,7 +1,7 @@
 //! Criteria that schemes are compared by, and the schemes' values of each.
 
 use super::early_arrivals::share_from_warmup;
-use super::text::{Scale, listed};
+use super::number_format::{Scale, listed};
 use crate::results::{Contention, Group, Metric, Of, PathFlows, Run, SchemeResults};
 use crate::statistics;
 
@@ -95,7 +95,7 @@ fn completion(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison
         metric: Metric::CompletionMean,
         won: "completed transfers soonest",
         than: "less than",
-        scale: Scale::of_time,
+        scale: Scale::for_time,
         of: over(&groups),
         note: unfinished(schemes, &groups, margin),
         from_warmup: Vec::new(),
@@ -120,7 +120,7 @@ fn goodput(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_
         metric: Metric::Goodput,
         won: "carried most",
         than: "more than",
-        scale: Scale::of_rate,
+        scale: Scale::for_rate,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
         from_warmup: from_warmup(schemes, &greedy, margin),
@@ -138,7 +138,7 @@ fn delay(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>>
         metric: Metric::DelayMean,
         won: "had the shortest mean delay",
         than: "less than",
-        scale: Scale::of_time,
+        scale: Scale::for_time,
         of: over(&groups),
         note: lost_datagrams(schemes, &groups, margin),
         from_warmup: Vec::new(),
@@ -216,7 +216,7 @@ fn proportional<'a>(
         metric: Metric::Goodput,
         won: "shared best by proportional fairness",
         than: "more than",
-        scale: Scale::of_rate,
+        scale: Scale::for_rate,
         of: format!(
             " (geometric mean of the goodput of {} flows, by the sum of their logarithms)",
             all.len()
@@ -291,12 +291,12 @@ fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
         let each = schemes.iter().map(|of| {
             let bps = mean(of, flows);
             let part = part(bps, path).map(|part| format!(" ({part})")).unwrap_or_default();
-            format!("{} {}{part}", of.scheme, Scale::of_rate(bps).value(bps))
+            format!("{} {}{part}", of.scheme, Scale::for_rate(bps).value(bps))
         });
         let each: Vec<String> = each.collect();
         let of = path
             .max_min_bps
-            .map(|share| format!(" with a max-min share of {}", Scale::of_rate(share).value(share)));
+            .map(|share| format!(" with a max-min share of {}", Scale::for_rate(share).value(share)));
         let a_flow = if flows.len() > 1 { " a flow" } else { "" };
         text.push_str(&format!(
             " {}, over {} full links{}, carried{a_flow}: {}.",
@@ -319,7 +319,7 @@ fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
     }
     let totals = schemes.iter().map(|of| {
         let total: f64 = paths.iter().map(|(_, flows)| mean(of, flows) * flows.len() as f64).sum();
-        format!("{} {}", of.scheme, Scale::of_rate(total).value(total))
+        format!("{} {}", of.scheme, Scale::for_rate(total).value(total))
     });
     let totals: Vec<String> = totals.collect();
     let totals: Vec<&str> = totals.iter().map(String::as_str).collect();

@@ -1,6 +1,6 @@
 //! Warning that compared schemes differ in the defaults of options.
 
-use super::text::listed;
+use super::number_format::listed;
 use crate::results::{DifferingDefault, SchemeDefault};
 
 /// Place to make the change.

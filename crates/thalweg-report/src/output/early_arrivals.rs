@@ -1,6 +1,6 @@
 //! Remarks on goodput of data that arrived during the warm-up.
 
-use super::text::{Scale, Style};
+use super::number_format::{Scale, Style};
 use crate::results::{Body, Document, Flow, Group, Metric, Run};
 
 /// Returns a sentence for each group whose goodput counts much data from the warm-up. Comparisons of several schemes
@@ -49,7 +49,7 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
     use thalweg_proto::units::Bytes;
 
     #[test]
@@ -58,7 +58,7 @@ mod tests {
             let mut result = result(1, 75);
             let last = result.flows.last_mut().unwrap();
             last.arrived_before = Bytes::new(last.delivered.get() * percent / 100);
-            early_arrivals(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
+            early_arrivals(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
         };
         assert!(remarks(0).is_empty() && remarks(4).is_empty());
         let expected = "14.0 % of the goodput of `bold` (cubic) is data that arrived during the warm-up and waited for loss repair, so \

@@ -1,7 +1,7 @@
 //! Remarks on flows whose sender aborted the connection before sending all data.
 
 use super::Style;
-use super::text::{counted, seconds};
+use super::number_format::{counted, seconds};
 use crate::results::{Document, Group, Metric, Run};
 
 /// Returns a sentence for each group of each scheme with flows whose sender gave up.
@@ -33,13 +33,13 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
     use thalweg_proto::units::{Duration, Time};
 
     #[test]
     fn a_sender_that_gave_up_is_named_with_the_time() {
         let remarks = |result| {
-            failures(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
+            failures(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
         };
         let mut result = result(1, 75);
         assert!(remarks(result.clone()).is_empty());

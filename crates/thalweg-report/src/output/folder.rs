@@ -1,7 +1,7 @@
 //! Self-describing results folders.
 
+use super::number_format::Style;
 use super::summary::summary;
-use super::text::Style;
 use crate::results::{Body, Document, ReadError};
 use core::fmt;
 use std::fs::{self, File};
@@ -397,10 +397,10 @@ The reference of all names is docs/reference/results.md in the program's source.
 mod tests {
     use super::*;
     use crate::results::Run;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
 
     /// Returns an empty directory for this test.
-    fn place(name: &str) -> PathBuf {
+    fn temporary_path(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("thalweg-folder-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
@@ -408,7 +408,7 @@ mod tests {
     }
 
     fn document(seed: u64) -> Document {
-        Document::of_runs(header(&[seed]), vec![Run::from_result(&result(seed, 75))])
+        Document::from_runs(header(&[seed]), vec![Run::from_result(&result(seed, 75))])
     }
 
     fn store(target: &Path, seed: u64) -> Result<PathBuf, FolderError> {
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn results_are_replaced_and_read_back() {
-        let place = place("replace");
+        let place = temporary_path("replace");
         let target = place.join("out");
         store(&target, 1).unwrap();
         store(&target, 2).unwrap();
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn unrelated_files_are_kept() {
-        let place = place("foreign");
+        let place = temporary_path("foreign");
         let target = place.join("out");
         fs::create_dir(&target).unwrap();
         fs::write(target.join("thesis.txt"), "years of work").unwrap();
@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_committed_leaves_no_trace() {
-        let place = place("dropped");
+        let place = temporary_path("dropped");
         let folder = Folder::create(&place.join("a/b")).unwrap();
         folder.write("results.json", "{").unwrap();
         drop(folder);

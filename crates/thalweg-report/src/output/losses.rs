@@ -5,7 +5,7 @@
 //! rate low: 4 to 30 flows of NewReno or CUBIC over 10 Mbit/s and 20 ms lose 9 % at most with queues of 5 to 40 packets, those
 //! of Copa 5 to 25 %. A sender that loses more than 10 % does not adapt, unless its window is so small that it cannot.
 
-use super::text::{Scale, Style};
+use super::number_format::{Scale, Style};
 use crate::results::{Document, Group, Metric, Run};
 use thalweg_catalog::SCHEMES;
 use thalweg_catalog::text::split_name;
@@ -89,7 +89,7 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
     use thalweg_proto::units::Duration;
 
     /// Returns the remarks where of 1000 packets of the last group's flow `lost` are lost, and `dropped` of its packets
@@ -106,7 +106,7 @@ mod tests {
         let group = result.groups.last_mut().unwrap();
         scheme.clone_into(&mut group.scheme);
         group.round_trips.mean = Duration::from_millis(rtt);
-        losses(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
+        losses(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
     }
 
     /// A flow sends 1000 packets in the 25 s measured: four in a round trip of 100 ms.

@@ -149,7 +149,7 @@ pub(super) fn other(error: ParquetError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::result;
+    use crate::results::fixtures::result;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
     use std::fs::{self, File};

@@ -3,7 +3,7 @@
 //! They are rendered with an embedded font (`assets/font`) and never with a system font: the same picture has the same
 //! bytes on every machine. The background is white; dark-mode style sheets are ignored.
 
-use super::outlines::text_to_paths;
+use super::text_to_paths::text_to_paths;
 use core::fmt;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};

@@ -1,8 +1,8 @@
 //! Elements of the tables of runs, means and comparisons.
 
-use super::columns::{Datum, Row};
+use super::metric_columns::{Datum, Row};
+use super::number_format::{Scale, Style};
 use super::table::Table;
-use super::text::{Scale, Style};
 use crate::results::{Metric, Metrics, Of, SizeMetrics};
 
 /// Formats a table with an empty line before it; returns nothing for an empty table.
@@ -25,7 +25,7 @@ pub(super) fn mean_row(name: String, metrics: &Metrics, of: Of) -> Row<'_> {
 
 /// Formats a size class by its bounds.
 pub(super) fn size_words((from, below): (u64, Option<u64>)) -> String {
-    let plain = |bytes: u64| Scale::of_bytes(bytes as f64).fixed(bytes as f64, 0);
+    let plain = |bytes: u64| Scale::for_bytes(bytes as f64).fixed(bytes as f64, 0);
     match (from, below) {
         (0, Some(below)) => format!("below {}", plain(below)),
         (from, Some(below)) => format!("{} to {}", plain(from), plain(below)),

@@ -130,7 +130,7 @@ pub(super) fn field(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::result;
+    use crate::results::fixtures::result;
 
     /// Tests that this number formatting equals the standard library's.
     #[test]

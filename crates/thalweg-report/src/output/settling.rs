@@ -1,7 +1,7 @@
 //! Remarks on goodput that had not settled at the end of the warm-up.
 
-use super::text::listed;
-use super::text::{Scale, Style, plain_seconds};
+use super::number_format::listed;
+use super::number_format::{Scale, Style, plain_seconds};
 use crate::results::{Document, Drift};
 
 /// Returns a sentence for each scheme with drifting goodput, with the warm-up it needs.
@@ -65,10 +65,10 @@ const MAX_WARMUP: f64 = 0.75;
 mod tests {
     use super::*;
     use crate::results::Run;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
 
     fn warnings(drifts: &[(&str, Option<f64>, f64)]) -> Vec<String> {
-        let mut document = Document::of_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
+        let mut document = Document::from_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
         document.duration_s = 60.0;
         let drift = |&(group, settled_s, relative): &(&str, Option<f64>, f64)| Drift {
             scheme: None,

@@ -1,11 +1,11 @@
 //! Text summary of a run or of several replications.
 
-use super::columns::{self, Datum, Row, has_transfers};
 use super::comparison;
+use super::metric_columns::{self, Datum, Row, has_transfers};
+use super::number_format::{Scale, Style, plain_seconds, seconds};
 use super::remarks::remarks;
 use super::sections::{direction, mean_row, mean_size_words, section, size_words};
 use super::table::{Align, Table, distinct_width, shorten};
-use super::text::{Scale, Style, plain_seconds, seconds};
 use crate::results::{
     Body, Document, Flow, Group, GroupMetrics, Link, Metric, Of, Run, Summary, Tables, Until,
 };
@@ -135,7 +135,7 @@ fn flows_table(run: &Run, style: Style) -> Table {
         rows.extend(extremes(all, style));
     }
     let lead = [("Flow", Align::Left)];
-    columns::table(Tables::FLOWS, &lead, &rows, &[("Limited by", Align::Left)], style)
+    metric_columns::table(Tables::FLOWS, &lead, &rows, &[("Limited by", Align::Left)], style)
         .first_column(NAME_COLUMNS)
 }
 
@@ -168,7 +168,7 @@ fn groups_table(groups: &[Group], style: Style) -> Table {
         rows.push(Row { lead, ..Row::new(String::new(), |metric| group.get(metric).map(Datum::One)) });
     }
     let lead = [("Group", Align::Left), ("Scheme", Align::Left), ("Flows", Align::Right)];
-    let mut table = columns::table(Tables::GROUPS, &lead, &rows, &[], style).first_column(16);
+    let mut table = metric_columns::table(Tables::GROUPS, &lead, &rows, &[], style).first_column(16);
     more(&mut table, groups.len(), "groups");
     table
 }
@@ -182,7 +182,8 @@ fn completions_table(groups: &[Group], style: Style) -> Table {
         rows.push(Row::new(group.name.clone(), |metric| group.get(metric).map(Datum::One)));
     }
     let lead = [("Transfers", Align::Left)];
-    let mut table = columns::table(Tables::TRANSFERS, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
+    let mut table =
+        metric_columns::table(Tables::TRANSFERS, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
     more(&mut table, some.len(), "groups");
     table
 }
@@ -190,7 +191,7 @@ fn completions_table(groups: &[Group], style: Style) -> Table {
 /// Builds the table of completion times by size where there are several classes.
 fn sizes_table(rows: &[Row<'_>], style: Style) -> Table {
     let rows = if rows.len() < 2 { &[][..] } else { rows };
-    columns::table(Tables::SIZES, &[("Size", Align::Left)], rows, &[], style)
+    metric_columns::table(Tables::SIZES, &[("Size", Align::Left)], rows, &[], style)
 }
 
 /// Builds the table of segment delays to the sink and of data waiting to be read there, for flows that have either.
@@ -218,7 +219,7 @@ fn of_flows(place: Tables, head: &str, some: &[&Flow], style: Style) -> Table {
         rows.push(Row::new(flow.name.clone(), |metric| flow.get(metric).map(Datum::One)));
     }
     let mut table =
-        columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS);
+        metric_columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS);
     more(&mut table, some.len(), "flows");
     table
 }
@@ -231,7 +232,8 @@ fn links_table(links: &[Link], style: Style) -> Table {
         rows.push(Row::new(name, |metric| link.get(metric).map(Datum::One)));
     }
     let lead = [("Bottleneck", Align::Left)];
-    let mut table = columns::table(Tables::LINKS, &lead, &rows, &[], style).first_column(NAME_COLUMNS + 8);
+    let mut table =
+        metric_columns::table(Tables::LINKS, &lead, &rows, &[], style).first_column(NAME_COLUMNS + 8);
     more(&mut table, bottlenecks.len(), "bottlenecks");
     table
 }
@@ -263,7 +265,7 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     }
     let lead = [("Bottleneck", Align::Left)];
     let mut links =
-        columns::table(Tables::LINK_MEANS, &lead, &rows, &[], style).first_column(NAME_COLUMNS + 8);
+        metric_columns::table(Tables::LINK_MEANS, &lead, &rows, &[], style).first_column(NAME_COLUMNS + 8);
     more(&mut links, summary.links.len(), "bottlenecks");
     let first = runs.iter().find(|run| run.complete).map_or("", |run| &run.fingerprint);
     let runs = match (summary.runs, summary.different) {
@@ -292,7 +294,7 @@ fn mean_groups_table(place: Tables, head: &str, summary: &Summary, style: Style)
     if some.len() > 1 {
         rows.push(mean_row("all".to_owned(), &summary.totals, Of::Network));
     }
-    columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
 /// Builds the table of two-level flow-control segments and of data waiting to be read, for groups that have either.
@@ -310,7 +312,7 @@ fn mean_table(summary: &Summary, place: Tables, head: &str, of: &[Metric], style
         some.iter().take(MAX_ROWS).map(|group| mean_row(group.name.clone(), &group.metrics, Of::Group)),
     );
     let lead = [(head, Align::Left)];
-    let mut table = columns::table(place, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
+    let mut table = metric_columns::table(place, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
     more(&mut table, some.len(), "groups");
     table
 }

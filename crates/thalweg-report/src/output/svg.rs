@@ -3,8 +3,8 @@
 //! The pictures use only paths, rectangles and text; browsers, papers and slides show these alike. The colours are from
 //! Okabe and Ito (2008), distinguishable with any kind of colour vision. Pictures follow the system's dark mode.
 
+use super::number_format::Style;
 use super::table::shorten;
-use super::text::Style;
 use std::fmt::Write as _;
 
 /// Panels stacked vertically.

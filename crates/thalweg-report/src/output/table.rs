@@ -1,6 +1,6 @@
 //! Text tables with aligned columns.
 
-use super::text::{Style, fold};
+use super::number_format::{Style, fold};
 use std::collections::BTreeSet;
 
 /// Alignment of a column.

@@ -180,7 +180,7 @@ fn doubles(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::result;
+    use crate::results::fixtures::result;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
     use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! Verdicts on schemes: the winner, its lead and its statistical significance.
 
 use super::criterion::{SchemeComparison, criteria};
-use super::text::{Scale, listed};
+use super::number_format::{Scale, listed};
 use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
 
@@ -44,7 +44,7 @@ pub enum Certainty {
 /// nothing.
 pub fn verdicts(schemes: &[SchemeResults], margin: f64, contention: Option<&Contention>) -> Vec<Verdict> {
     let criteria = criteria(schemes, margin, contention);
-    let tests = Tests::of(&criteria);
+    let tests = Tests::from_criteria(&criteria);
     let decide = |(number, criterion): (usize, &SchemeComparison<'_>)| {
         Decision { criterion, number, tests: &tests, margin }.verdict()
     };
@@ -61,7 +61,7 @@ impl<'a> Decisions<'a> {
     /// Computes the decisions on these schemes.
     pub fn new(schemes: &'a [SchemeResults], margin: f64, contention: Option<&Contention>) -> Self {
         let criteria = criteria(schemes, margin, contention);
-        Self { tests: Tests::of(&criteria), criteria }
+        Self { tests: Tests::from_criteria(&criteria), criteria }
     }
 
     /// Returns true unless the verdict on this metric, possibly over other flows or by group, finds the difference of
@@ -87,7 +87,7 @@ struct Tests {
 }
 
 impl Tests {
-    fn of(criteria: &[SchemeComparison<'_>]) -> Self {
+    fn from_criteria(criteria: &[SchemeComparison<'_>]) -> Self {
         let mut pairs = Vec::new();
         for (number, criterion) in criteria.iter().enumerate() {
             for (a, better) in criterion.candidates.iter().enumerate() {

@@ -1,6 +1,6 @@
 use super::{Certainty, Verdict, verdicts};
 use crate::output::{Style, summary};
-use crate::results::samples::{header, result};
+use crate::results::fixtures::{header, result};
 use crate::results::{Body, Document, MARGIN, Metric, Run};
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim::{RunResult, Summary};
@@ -10,7 +10,7 @@ fn verdicts_of(schemes: &[(&str, Vec<RunResult>)], margin: f64) -> Vec<Verdict> 
     let seeds: Vec<u64> = (1..=schemes[0].1.len() as u64).collect();
     let runs = |results: &[RunResult]| results.iter().map(Run::from_result).collect();
     let schemes = schemes.iter().map(|(name, results)| ((*name).to_owned(), runs(results))).collect();
-    let document = Document::of_comparison(header(&seeds), schemes);
+    let document = Document::from_comparison(header(&seeds), schemes);
     let Body::Comparison { schemes, .. } = document.body else { panic!() };
     verdicts(&schemes, margin, None)
 }
@@ -384,7 +384,7 @@ fn tables_mark_no_difference_that_the_verdict_leaves_open() {
         let a = (1..=3).map(|seed| run(seed, [20, 40 + seed])).collect();
         let b = (1..=3).zip(b).map(|(seed, means)| run(seed, means)).collect();
         let schemes = vec![("a".to_owned(), a), ("b".to_owned(), b)];
-        let text = summary(&Document::of_comparison(header(&[1, 2, 3]), schemes), Style::PLAIN);
+        let text = summary(&Document::from_comparison(header(&[1, 2, 3]), schemes), Style::PLAIN);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let open = compared([[25, 50], [25, 30], [25, 20]]);

@@ -69,7 +69,7 @@ mod tests {
         let line = |mbits, limit| DirectionSpec {
             rate: Rate::from_mbits_per_sec(mbits),
             queue: DisciplineSpec::fcfs(limit),
-            ..DirectionSpec::of_any_rate(Duration::from_millis(1))
+            ..DirectionSpec::with_any_rate(Duration::from_millis(1))
         };
         let directions = [line(10, Limit::Packets(625)), line(40, Limit::Bytes(30_000))];
         let [forward, backward] = directions;
@@ -91,7 +91,7 @@ mod tests {
         let open = LinkSpec::new(
             "open",
             [NodeId(0), NodeId(1)],
-            DirectionSpec::of_any_rate(Duration::ZERO),
+            DirectionSpec::with_any_rate(Duration::ZERO),
             line(1, Limit::Unlimited),
         );
         let bounds = Bounds::from_spec(&Spec { links: vec![open], ..spec });

@@ -1,7 +1,7 @@
 //! Static picture of a document, for papers and slides.
 
+use super::downsampling::downsample;
 use super::series::{AllSeries, One};
-use super::thin::thin;
 use crate::output::svg::{Across, Bar, BarPanel, Figure, Line, LinePanel};
 use crate::output::{Datum, Scale, Style, cell_text, direction, heads_of, title_lines};
 use crate::results::{Body, Curves, Document, Group, Link, Metric, Of, Run, SchemeResults, Tables, Unit};
@@ -278,7 +278,7 @@ impl ViewSource<'_> {
     fn lines(&self, ones: &[&One], label: &str, colour: usize) -> Vec<Line> {
         let parts: Vec<(&[f64], &[f64])> = ones.iter().filter_map(|one| self.shown(one)).collect();
         let line = |(times, values): (&[f64], &[f64]), points, is_faint| {
-            let (times, values) = thin(times, values, points);
+            let (times, values) = downsample(times, values, points);
             Line { label: String::new(), colour, times, values, is_faint }
         };
         if let [one] = parts.as_slice() {
@@ -421,7 +421,7 @@ fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Opti
     if lines.is_empty() {
         return None;
     }
-    let (unit, factor) = Scale::of_time(to / 2.0).unit();
+    let (unit, factor) = Scale::for_time(to / 2.0).unit();
     let of = if all > MAX_LINES { format!(" of {MAX_LINES} of {all} groups") } else { String::new() };
     let note = if runs > 1 { format!(": mean of {runs} seeds") } else { String::new() };
     let across = Some(Across { to, factor, unit });
@@ -433,10 +433,10 @@ fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Opti
 /// Returns the unit of an axis up to `max`.
 fn unit(plot: Plot, max: f64) -> (&'static str, f64) {
     match plot {
-        Plot::Goodput | Plot::PacingRate | Plot::LinkRate => Scale::of_rate(max / 2.0).unit(),
-        Plot::RoundTrip => Scale::of_time(max / 2.0).unit(),
+        Plot::Goodput | Plot::PacingRate | Plot::LinkRate => Scale::for_rate(max / 2.0).unit(),
+        Plot::RoundTrip => Scale::for_time(max / 2.0).unit(),
         Plot::Window | Plot::Ssthresh | Plot::InFlight => ("segments", 1.0),
-        Plot::Unread | Plot::QueueBytes => Scale::of_bytes(max / 2.0).unit(),
+        Plot::Unread | Plot::QueueBytes => Scale::for_bytes(max / 2.0).unit(),
         Plot::Queue | Plot::Drops | Plot::Marks => Scale::PACKETS.unit(),
         Plot::CompletionCdf | Plot::RttCdf => Scale::PERCENT.unit(),
     }
@@ -475,7 +475,7 @@ const MAX_FAINT_POINTS: usize = 400;
 mod tests {
     use super::*;
     use crate::output::RunKey;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
     use thalweg_proto::units::Time;
     use thalweg_sim::{FlowResult, Series};
 
@@ -483,14 +483,14 @@ mod tests {
     fn a_run_has_lines_and_a_comparison_bars() {
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result(1, 75));
-        let run = Document::of_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
+        let run = Document::from_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
         let svg = figure(&run, &series, &View::default());
         assert!(svg.contains("Window, segments") && svg.contains(">bold (cubic)</text>"), "{svg}");
         assert_eq!(svg.matches("class=\"line").count(), 1);
         let runs = |mbits| vec![Run::from_result(&result(1, mbits)), Run::from_result(&result(2, mbits + 1))];
         let schemes = vec![("vegas".to_owned(), runs(40)), ("cubic".to_owned(), runs(75))];
         let svg = figure(
-            &Document::of_comparison(header(&[1, 2]), schemes),
+            &Document::from_comparison(header(&[1, 2]), schemes),
             &AllSeries::default(),
             &View::default(),
         );
@@ -511,7 +511,7 @@ mod tests {
             series.add(RunKey { scheme: "", seed }, &one);
             runs.push(Run::from_result(&one));
         }
-        let document = Document::of_runs(header(&[1, 2, 3]), runs.clone());
+        let document = Document::from_runs(header(&[1, 2, 3]), runs.clone());
         let svg = figure(&document, &series, &View::default());
         assert_eq!(svg.matches("class=\"line faint c2\"").count(), 3, "{svg}");
         assert_eq!(svg.matches("class=\"line c2\"").count(), 1);
@@ -525,7 +525,7 @@ mod tests {
         assert_eq!(mean_of(&[(&[0.0, 1.0, 2.0], &[1.0; 3]), (&[0.5, 1.5, 2.5], &[1.0; 3])]), None);
         // Identical runs count once.
         runs.iter_mut().for_each(|run| run.fingerprint = "0".to_owned());
-        let svg = figure(&Document::of_runs(header(&[1, 2, 3]), runs), &series, &View::default());
+        let svg = figure(&Document::from_runs(header(&[1, 2, 3]), runs), &series, &View::default());
         assert_eq!((svg.matches("class=\"line").count(), svg.contains("faint,")), (1, false));
     }
 
@@ -540,7 +540,7 @@ mod tests {
         many.series.extend((0..2).map(|subject| Series { subject, ..points.clone() }));
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &many);
-        let document = Document::of_runs(header(&[1]), vec![Run::from_result(&many)]);
+        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&many)]);
         let svg = figure(&document, &series, &View::default());
         assert_eq!(svg.matches("class=\"line").count(), 8);
         assert!(svg.contains("Window of 8 of 10 flows, segments"), "{svg}");
@@ -553,7 +553,7 @@ mod tests {
         series.add(RunKey { scheme: "cubic", seed: 1 }, &result(1, 75));
         let runs = |mbits| vec![Run::from_result(&result(1, mbits))];
         let schemes = vec![("vegas".to_owned(), runs(40)), ("cubic".to_owned(), runs(75))];
-        let document = Document::of_comparison(header(&[1]), schemes);
+        let document = Document::from_comparison(header(&[1]), schemes);
         let view = |plots: &[Plot], span| View { plots: Some(plots.to_vec()), span };
         let svg = figure(&document, &series, &view(&[Plot::Window], Some((0.0, 1.0))));
         assert!(svg.contains("vegas: Window, segments") && svg.contains("cubic: Window, segments"), "{svg}");
@@ -579,7 +579,7 @@ mod tests {
             run
         };
         let view = View { plots: Some(vec![Plot::RttCdf, Plot::CompletionCdf]), span: None };
-        let run = Document::of_runs(header(&[1]), vec![of(1, 75, 1.0)]);
+        let run = Document::from_runs(header(&[1]), vec![of(1, 75, 1.0)]);
         let svg = figure(&run, &AllSeries::default(), &view);
         assert_eq!(svg.matches("class=\"line").count(), 2, "no transfers, and so no completion times: {svg}");
         assert!(
@@ -595,12 +595,12 @@ mod tests {
         let section = distributions(&run);
         assert!(section.contains("<svg class=\"curves\"") && !section.contains("<style>"), "{section}");
         assert_eq!(
-            distributions(&Document::of_runs(header(&[1]), vec![Run::from_result(&result(1, 75))])),
+            distributions(&Document::from_runs(header(&[1]), vec![Run::from_result(&result(1, 75))])),
             ""
         );
         let schemes =
             vec![("vegas".to_owned(), vec![of(1, 40, 1.0)]), ("cubic".to_owned(), vec![of(1, 75, 2.0)])];
-        let svg = figure(&Document::of_comparison(header(&[1]), schemes), &AllSeries::default(), &view);
+        let svg = figure(&Document::from_comparison(header(&[1]), schemes), &AllSeries::default(), &view);
         assert!(svg.contains(">vegas</text>") && svg.contains(">cubic</text>"), "{svg}");
     }
 }

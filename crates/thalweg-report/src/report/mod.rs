@@ -1,42 +1,42 @@
 //! Reports: results as one self-contained HTML page.
 //!
 //! A page begins with the answer in plain HTML: the best scheme, its lead, the confidence and the reason. Below,
-//! scripts draw linked plots, sortable tables and the topology from one JSON document in the page (`model.rs`). The
+//! scripts draw linked plots, sortable tables and the topology from one JSON document in the page (`page_data.rs`). The
 //! scripts are in `assets/report`. The page embeds them verbatim after the plotting library in `assets/report/vendor`.
 //! The page loads nothing: its content security policy forbids it.
 
-mod answer;
 mod bars;
-mod beside;
 mod bounds;
 pub mod cards;
-mod encode;
+mod downsampling;
 mod figure;
+mod first_screen;
 pub mod html;
-mod model;
+mod number_encoding;
+mod page_data;
+mod reasons;
 mod replay;
 mod series;
-mod thin;
+mod side_by_side;
 mod topology;
 mod trace;
-mod why;
 
-pub use beside::{Beside, Fidelity, Part};
 pub use figure::{Plot, View, figure};
 pub use replay::{Recorder, Replay};
 pub use series::AllSeries;
+pub use side_by_side::{Fidelity, Part, SideBySide};
 pub use trace::{Shown, trace_of_results, trace_page, trace_script};
 
 use crate::results::{Document, Tool};
 use html::Page;
-use model::Model;
+use page_data::Model;
 use thalweg_sim::spec::Spec;
 use topology::Topology;
 
 /// Returns the page of a document with its series. `spec` is the network, if known, and `replays` are packets of its
 /// runs.
 pub fn report(document: &Document, series: &AllSeries, spec: Option<&Spec>, replays: &[Replay]) -> String {
-    page(document, series, spec, replays, answer::answer(document))
+    page(document, series, spec, replays, first_screen::answer(document))
 }
 
 /// Returns the page whose first section is `answer`.
@@ -73,12 +73,12 @@ mod tests {
     use super::*;
     use crate::output::RunKey;
     use crate::results::Run;
-    use crate::results::samples::{header, result, spec};
+    use crate::results::fixtures::{header, result, spec};
 
     #[test]
     fn a_page_is_self_contained() {
         let result = result(1, 75);
-        let document = Document::of_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result);
         let page = report(&document, &series, Some(&spec()), &[]);

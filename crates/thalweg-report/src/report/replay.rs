@@ -1,6 +1,6 @@
 //! Packets of a short time span, for animation in a page.
 
-use super::encode::Numbers;
+use super::number_encoding::Numbers;
 use core::ops::Range;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -208,7 +208,7 @@ pub struct Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::{result, spec};
+    use crate::results::fixtures::{result, spec};
     use thalweg_proto::Ecn;
     use thalweg_proto::datagram;
     use thalweg_proto::payload::Length;

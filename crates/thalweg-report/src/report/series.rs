@@ -1,7 +1,7 @@
 //! Series shown in a report: recorded from runs, or read back from a results folder.
 
-use super::encode::Numbers;
-use super::thin::thin;
+use super::downsampling::downsample;
+use super::number_encoding::Numbers;
 use crate::output::{RunKey, series_subject};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -207,7 +207,7 @@ impl AllSeries {
         let mut all = Vec::with_capacity(self.all.len());
         for series in &self.all {
             let (times, values, points) = if series.times.len() > bound {
-                let (times, values) = thin(&series.times, &series.values, bound);
+                let (times, values) = downsample(&series.times, &series.values, bound);
                 embed(series, &times, &values)
             } else {
                 embed(series, &series.times, &series.values)
@@ -306,7 +306,7 @@ const MIN_POINTS: usize = 512;
 mod tests {
     use super::*;
     use crate::output::CsvSeries;
-    use crate::results::samples::result;
+    use crate::results::fixtures::result;
 
     fn csv() -> String {
         let mut csv = CsvSeries::new(Vec::new()).unwrap();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use thalweg_sim::route::{DirectionId, FlowPaths, all_paths};
+use thalweg_sim::shortest_paths::{DirectionId, FlowPaths, all_paths};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Spec, WorkloadSpec};
 
 /// Backlogged flows that share saturated links, some of them over other links than the rest. Their total goodput does
@@ -192,15 +192,15 @@ const RELATIVE_TOLERANCE: f64 = 1e-9;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples;
+    use crate::results::fixtures;
     use thalweg_proto::units::{Duration, Rate};
     use thalweg_sim::spec::{LinkSpec, NodeSpec};
 
     /// Returns a chain of links with these rates, and groups of flows given as (source, sink, flow count).
     fn chain(mbits: &[u64], groups: &[(u32, u32, u32)]) -> Spec {
-        let base = samples::spec();
+        let base = fixtures::spec();
         let link = |(number, mbits): (u32, &u64)| {
-            let mut direction = DirectionSpec::of_any_rate(Duration::from_millis(1));
+            let mut direction = DirectionSpec::with_any_rate(Duration::from_millis(1));
             direction.rate = Rate::from_mbits_per_sec(*mbits);
             let ends = [NodeId(number), NodeId(number + 1)];
             LinkSpec::new(format!("link{number}"), ends, direction.clone(), direction)

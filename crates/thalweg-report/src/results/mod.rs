@@ -4,7 +4,7 @@
 //! scenario, seeds and version give the same bytes on every machine. Nothing in the document depends on the clock.
 
 mod by_group;
-mod compared;
+mod compared_groups;
 mod contention;
 mod defaults;
 mod definition;
@@ -14,10 +14,10 @@ mod metrics;
 mod reference;
 mod run;
 mod states;
+mod stopping_rule;
 mod summary;
-mod until;
 
-pub use compared::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
+pub use compared_groups::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
 pub use contention::{Contention, PathFlows};
 pub use defaults::{
     DifferingDefault, SchemeDefault, compared_scheme, differing_defaults, differing_defaults_within,
@@ -29,8 +29,8 @@ pub use metrics::{Line, Metric};
 pub use reference::reference;
 pub use run::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
 pub use states::{StateVariable, StateVisit};
+pub use stopping_rule::{Goal, MIN_RUNS, Until};
 pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
-pub use until::{Goal, MIN_RUNS, Until};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -179,7 +179,7 @@ pub struct Header {
 
 impl Document {
     /// Creates the document of one scenario with one or several seeds.
-    pub fn of_runs(header: Header, runs: Vec<Run>) -> Self {
+    pub fn from_runs(header: Header, runs: Vec<Run>) -> Self {
         let complete = is_complete(&header, &runs);
         let body = if header.seeds.len() == 1 {
             Body::Run { runs }
@@ -191,7 +191,7 @@ impl Document {
     }
 
     /// Creates the document of a comparison: each scheme with its runs, one per seed.
-    pub fn of_comparison(mut header: Header, schemes: Vec<(String, Vec<Run>)>) -> Self {
+    pub fn from_comparison(mut header: Header, schemes: Vec<(String, Vec<Run>)>) -> Self {
         let compared = std::mem::take(&mut header.compared);
         let complete = schemes.iter().all(|(_, runs)| is_complete(&header, runs));
         let body = comparison(schemes, header.margin);
@@ -358,6 +358,6 @@ impl core::fmt::Display for ReadError {
 impl core::error::Error for ReadError {}
 
 #[cfg(test)]
-pub(crate) mod samples;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;

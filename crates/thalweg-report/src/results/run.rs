@@ -105,7 +105,7 @@ pub struct Curves {
 }
 
 impl Curves {
-    fn of(curves: &sim::Curves) -> Self {
+    fn new(curves: &sim::Curves) -> Self {
         let seconds = |of: &[Duration]| of.iter().map(|time| time.as_secs_f64()).collect();
         Self { completion_s: seconds(&curves.completion), rtt_s: seconds(&curves.round_trip) }
     }
@@ -129,7 +129,7 @@ pub struct SizeClass {
 }
 
 impl SizeClass {
-    fn of(class: &sim::SizeClass) -> Self {
+    fn new(class: &sim::SizeClass) -> Self {
         Self {
             from_bytes: class.from.get(),
             below_bytes: class.below.map(Bytes::get),
@@ -204,7 +204,7 @@ with_values!(Group, Link, Flow);
 impl Run {
     /// Returns true for a run with live packets.
     pub fn is_live(&self) -> bool {
-        self.groups.iter().any(|group| group.scheme == sim::live::SCHEME)
+        self.groups.iter().any(|group| group.scheme == sim::live_network::SCHEME)
     }
 
     /// Converts the simulator's measurements. Series are left out: they have files of their own.
@@ -212,7 +212,7 @@ impl Run {
         let sum = result.flows.iter().map(|flow| flow.goodput.as_bits_per_sec()).sum();
         let goodput_of_all = Rate::from_bits_per_sec(sum);
         let flows: Vec<Flow> =
-            result.flows.iter().map(|flow| Flow::of(flow, result, goodput_of_all)).collect();
+            result.flows.iter().map(|flow| Flow::new(flow, result, goodput_of_all)).collect();
         let mut flow_values: Vec<Vec<&Values<OfFlow>>> = vec![Vec::new(); result.groups.len()];
         for (flow, measured) in flows.iter().zip(&result.flows) {
             if let Some(flow_values) = flow_values.get_mut(measured.group as usize) {
@@ -223,7 +223,7 @@ impl Run {
             .groups
             .iter()
             .zip(&flow_values)
-            .map(|(group, flow_values)| Group::of(group, flow_values))
+            .map(|(group, flow_values)| Group::new(group, flow_values))
             .collect();
         let of_groups: Vec<&Values<OfGroup>> = groups.iter().map(|group| &group.values).collect();
         let totals = Values::joined(&of_groups, result, &result.transfers, |line| line.network);
@@ -234,44 +234,44 @@ impl Run {
             fingerprint: format!("{:016x}", result.fingerprint),
             events: result.events,
             hops: result.hops,
-            conservation: Conservation::of(result.conservation),
+            conservation: Conservation::new(result.conservation),
             totals,
-            sizes: result.sizes.iter().map(SizeClass::of).collect(),
-            distributions: Curves::of(&result.curves),
+            sizes: result.sizes.iter().map(SizeClass::new).collect(),
+            distributions: Curves::new(&result.curves),
             groups,
-            links: result.links.iter().map(Link::of).collect(),
+            links: result.links.iter().map(Link::new).collect(),
             flows,
         }
     }
 }
 
 impl Conservation {
-    fn of(counts: sim::Conservation) -> Self {
+    fn new(counts: sim::Conservation) -> Self {
         let sim::Conservation { sent, duplicated, delivered, dropped, lost, in_network } = counts;
         Self { holds: counts.holds(), sent, duplicated, delivered, dropped, lost, in_network }
     }
 }
 
 impl Group {
-    fn of(group: &sim::GroupResult, flow_values: &[&Values<OfFlow>]) -> Self {
+    fn new(group: &sim::GroupResult, flow_values: &[&Values<OfFlow>]) -> Self {
         Self {
             name: group.name.clone(),
             scheme: group.scheme.clone(),
             flows: group.flows,
             values: Values::joined(flow_values, group, &group.transfers, |line| line.group),
-            sizes: group.sizes.iter().map(SizeClass::of).collect(),
+            sizes: group.sizes.iter().map(SizeClass::new).collect(),
             round_list: group
                 .round_list
                 .iter()
                 .map(|of| Round { start_s: of.start.as_secs_f64(), end_s: of.end.as_secs_f64() })
                 .collect(),
-            distributions: Curves::of(&group.curves),
+            distributions: Curves::new(&group.curves),
         }
     }
 }
 
 impl Link {
-    fn of(link: &sim::LinkResult) -> Self {
+    fn new(link: &sim::LinkResult) -> Self {
         Self {
             name: link.name.clone(),
             from: link.from.clone(),
@@ -283,7 +283,7 @@ impl Link {
 }
 
 impl Flow {
-    fn of(flow: &sim::FlowResult, run: &sim::RunResult, goodput_of_all: Rate) -> Self {
+    fn new(flow: &sim::FlowResult, run: &sim::RunResult, goodput_of_all: Rate) -> Self {
         let view = FlowView { flow, goodput_of_all };
         let group = run.groups.get(flow.group as usize);
         Self {
@@ -292,7 +292,7 @@ impl Flow {
             values: Values::from_fn(|metric| metric.line().flow.and_then(|value| value(&view))),
             wanted_more: group.is_some_and(|group| group.wanted_more(flow)),
             pre_warmup_bytes: flow.arrived_before.get(),
-            states: flow.states.iter().map(StateVisit::of).collect(),
+            states: flow.states.iter().map(StateVisit::new).collect(),
         }
     }
 

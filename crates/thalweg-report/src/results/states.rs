@@ -32,7 +32,7 @@ pub struct StateVariable {
 }
 
 impl StateVisit {
-    pub(super) fn of(visit: &sim::StateVisit) -> Self {
+    pub(super) fn new(visit: &sim::StateVisit) -> Self {
         let finite = |value: f64| value.is_finite().then_some(value);
         let variable = |variable: &sim::StateVariable| {
             let sim::StateVariable { name, first, last, min, max } = *variable;

@@ -4,9 +4,9 @@ mod render;
 mod report;
 
 pub(crate) use report::Report;
-pub use thalweg_catalog::nearest::{is_known_elsewhere, nearest};
+pub use thalweg_catalog::spelling_suggestions::{is_known_elsewhere, nearest};
 
-use super::source::Source;
+use super::source_text::Source;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -104,7 +104,7 @@ fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::diagnostic::{Diagnostic, Severity};
-    use crate::source::Source;
+    use crate::source_text::Source;
     use std::sync::Arc;
 
     fn at(text: &str, part: &str) -> Diagnostic {

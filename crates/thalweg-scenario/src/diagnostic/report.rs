@@ -1,7 +1,7 @@
 //! The collector of diagnostics while a scenario is parsed.
 
 use super::{Diagnostic, Severity, is_known_elsewhere, nearest};
-use crate::source::{Source, Sources, Span};
+use crate::source_text::{Source, Sources, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thalweg_catalog::Registry;

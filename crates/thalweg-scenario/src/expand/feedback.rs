@@ -1,8 +1,8 @@
 //! Router feedback as TOML.
 
-use super::super::keys::{AudienceName, OverheadName, SeifRule, SeifRuleName};
+use super::super::keys::{OverheadName, RecipientsName, SeifRule, SeifRuleName};
 use super::super::quantity::Packets;
-use super::super::writer::{Entries, text};
+use super::super::toml_writer::{Entries, text};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
 
@@ -29,7 +29,7 @@ pub fn value(feedback: Option<&FeedbackSpec>) -> String {
     if !matches!(feedback.policy, PolicySpec::DecBit(_)) {
         entries.quantity("message", Bytes::new(u64::from(feedback.message)));
     }
-    entries.put("to", text(AudienceName(feedback.audience).word()));
+    entries.put("to", text(RecipientsName(feedback.recipients).word()));
     entries.inline()
 }
 

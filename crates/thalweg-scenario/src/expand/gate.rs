@@ -1,7 +1,7 @@
 //! Gates of nodes.
 
 use super::super::keys::{AcksName, AfterServiceName, MarkingName, ResumeName, SignalsName, TimersName};
-use super::super::writer::{Entries, text};
+use super::super::toml_writer::{Entries, text};
 use thalweg_proto::gate::{Ageing, GateConfig};
 use thalweg_sim::spec::GateSpec;
 

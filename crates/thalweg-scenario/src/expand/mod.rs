@@ -2,7 +2,7 @@
 
 mod feedback;
 mod gate;
-mod line;
+mod link_direction;
 mod queue;
 mod transport;
 mod workload;
@@ -10,7 +10,7 @@ mod workload;
 use super::Scenario;
 use super::keys::{Document, Flow, FlowDefaults, Link, Measure, ProcessingTable, Reverse, Routing};
 use super::table::Fields;
-use super::writer::{Entries, key, text};
+use super::toml_writer::{Entries, key, text};
 use std::collections::BTreeMap;
 use thalweg_catalog::Registry;
 use thalweg_proto::units::Time;
@@ -56,8 +56,10 @@ pub fn expand(scenario: &Scenario) -> String {
     }
     for link in &spec.links {
         let ends = [link.a, link.b].map(|node| text(&spec.nodes[node.0 as usize].name));
-        let (forward, backward) =
-            (line::entries(&link.forward, registry), line::entries(&link.backward, registry));
+        let (forward, backward) = (
+            link_direction::entries(&link.forward, registry),
+            link_direction::entries(&link.backward, registry),
+        );
         let mut entries = Entries::default();
         entries.put("name", text(&link.name));
         entries.put("between", format!("[{}, {}]", ends[0], ends[1]));
@@ -147,7 +149,8 @@ fn sides(out: &mut String, access: &AccessSpec, registry: &Registry) {
         ("source", &access.source_forward, &access.source_backward, access.source_processing),
         ("sink", &access.sink_forward, &access.sink_backward, access.sink_processing),
     ] {
-        let (forward, backward) = (line::entries(forward, registry), line::entries(backward, registry));
+        let (forward, backward) =
+            (link_direction::entries(forward, registry), link_direction::entries(backward, registry));
         let mut entries = forward.clone();
         entries.put("processing", processing(host).inline());
         section(out, &format!("[flow.access.{side}]"), &entries);

@@ -1,6 +1,6 @@
 //! Keys of queues and their disciplines.
 
-use super::super::writer::{Entries, text};
+use super::super::toml_writer::{Entries, text};
 use thalweg_catalog::Registry;
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{DisciplineSpec, Limit};

@@ -1,6 +1,6 @@
 //! Keys of a scheme.
 
-use super::super::writer::{Entries, text};
+use super::super::toml_writer::{Entries, text};
 use thalweg_catalog::Registry;
 use thalweg_sim::spec::TransportSpec;
 

@@ -1,7 +1,7 @@
 //! Workloads as TOML.
 
 use super::super::keys::{ReadingEntry, ReadingTable, WorkloadTable};
-use super::super::writer::{Entries, text};
+use super::super::toml_writer::{Entries, text};
 use thalweg_sim::spec::{ReadingSpec, WorkloadSpec};
 
 /// Formats a workload as TOML.

@@ -4,16 +4,16 @@ mod routing;
 
 use super::keys::FramingName;
 use super::lint::{about, bytes, memory, offered, rounded};
-use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
-use super::threads::threads;
+use super::path_properties::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
+use super::speedup_estimate::describe_speedup;
 use super::{Loaded, is_random};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::Misbehaviour;
-use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
-use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
+use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, Recipients, SeifPolicy};
+use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{AckFilter, EcnTreatment, Limit, LossSpec, TokenBucketSpec};
 use thalweg_sim::spec::{
     DirectionSpec, Framing, GroupSpec, HostSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec,
@@ -51,7 +51,7 @@ pub fn explain(loaded: &Loaded) -> String {
     routing::explain(spec, &mut out);
     let memory = memory(spec, paths);
     let _ = writeln!(out, "\nMemory: about {} for the run.", about(Bytes::new(memory.total())));
-    let _ = writeln!(out, "Threads (`--threads`): {}.", threads(spec, [4, 16]));
+    let _ = writeln!(out, "Threads (`--threads`): {}.", describe_speedup(spec, [4, 16]));
     out
 }
 
@@ -467,9 +467,9 @@ fn beside(line: &DirectionSpec) -> String {
 
 /// Describes a router's feedback to sources.
 fn describe_feedback(feedback: &FeedbackSpec) -> String {
-    let whom = match feedback.audience {
-        Audience::Listening => "",
-        Audience::All => " of all flows",
+    let whom = match feedback.recipients {
+        Recipients::Listening => "",
+        Recipients::All => " of all flows",
     };
     let percent =
         |share: f64| format!("{:.3}", share * 100.0).trim_end_matches('0').trim_end_matches('.').to_owned();

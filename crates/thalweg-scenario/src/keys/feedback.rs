@@ -1,22 +1,22 @@
 //! Keys of router feedback: messages and marks that notify sources of congestion at a queue.
 
 use super::super::diagnostic::Report;
+use super::super::parsed_tree::{Table, Value, ValueKind};
 use super::super::quantity::{Number, Packets, Share};
 use super::super::schema::Definitions;
-use super::super::source::Span;
+use super::super::source_text::Span;
 use super::super::table::{Decode, choice, table, wrong_type};
-use super::super::tree::{Table, Value, ValueKind};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_queue::feedback::{Audience, OverheadControl};
+use thalweg_queue::feedback::{OverheadControl, Recipients};
 
 words! {
     /// The sources that a router notifies.
-    AudienceName: Audience {
-        "listening" => Audience::Listening,
-        "all" => Audience::All,
+    RecipientsName: Recipients {
+        "listening" => Recipients::Listening,
+        "all" => Recipients::All,
     }
 }
 
@@ -55,7 +55,7 @@ table! {
         message: Bytes = "message" or r#""50 B""#;
         /// The recipients: "listening", the flows whose scheme uses this kind of feedback, or "all". Other schemes
         /// ignore the messages, which still take capacity on the return path.
-        to: AudienceName = "to" or r#""listening""#;
+        to: RecipientsName = "to" or r#""listening""#;
     }
 }
 
@@ -113,7 +113,7 @@ table! {
         /// marked.
         threshold: Packets = "threshold" or r#""1 pkt""#;
         /// The flows whose packets are marked: "listening", those whose scheme uses this kind of feedback, or "all".
-        to: AudienceName = "to" or r#""listening""#;
+        to: RecipientsName = "to" or r#""listening""#;
     }
 }
 

@@ -1,18 +1,18 @@
 //! Groups of flows, and their optional access hosts.
 
-use super::super::bound::{FieldOf, plain};
 use super::super::diagnostic::Report;
+use super::super::key_bindings::{FieldOf, plain};
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::Name;
 use super::super::schema::Definitions;
 use super::super::table::{Decode, table, wrong_type};
-use super::super::tree::{Value, ValueKind};
-use super::super::writer::text;
+use super::super::toml_writer::text;
 use super::ProcessingTable;
 use super::host::HostKey;
-use super::line::Line;
-use super::pattern::{Nodes, PatternName};
-use super::reading::Reading;
+use super::link::LinkDirection;
+use super::read_rate::Reading;
 use super::scheme::{SchemeRef, words};
+use super::traffic_pattern::{Nodes, PatternName};
 use super::workload::Workload;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
@@ -179,7 +179,7 @@ table! {
         source: Side = "source";
         /// Overrides at the sink host.
         sink: Side = "sink";
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }
 
@@ -188,9 +188,9 @@ table! {
     /// host, into the sink host.
     Side "access side" {
         /// Overrides for the direction of the acknowledgements.
-        reverse: Line = "reverse";
+        reverse: LinkDirection = "reverse";
         /// The host's processing time for each packet sent or received.
         processing: ProcessingTable = "processing";
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }

@@ -1,10 +1,10 @@
 //! Keys of gates, the admission control of nodes.
 
 use super::super::diagnostic::Report;
+use super::super::parsed_tree::Value;
 use super::super::quantity::Interval;
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table};
-use super::super::tree::Value;
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::gate::{AfterService, Marking, Signals};

@@ -1,11 +1,11 @@
 //! Keys of the hosts of flows.
 
-use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
+use super::super::key_bindings::FieldOf;
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema::Definitions;
 use super::super::table::{Decode, table, wrong_type};
-use super::super::tree::{Value, ValueKind};
-use super::super::writer::{Entries, text};
+use super::super::toml_writer::{Entries, text};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration};

@@ -1,14 +1,14 @@
 //! Keys of random delays: distributions of times, per packet or per flow.
 
 use super::super::diagnostic::Report;
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::{Number, Probability};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
-use super::super::tree::{Value, ValueKind};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::units::Duration;
-use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 
 words! {
     /// The scope of a random draw, by name.

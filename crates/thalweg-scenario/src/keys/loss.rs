@@ -1,10 +1,10 @@
 //! Keys of a link's impairments: loss, duplication, corruption and reordering.
 
 use super::super::diagnostic::Report;
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::Probability;
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
-use super::super::tree::{Value, ValueKind};
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_queue::{LossSpec, ReorderSpec};

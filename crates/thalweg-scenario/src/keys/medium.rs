@@ -1,12 +1,12 @@
 //! Keys of a link's shaper, sleep states, frame aggregation, periodic variation and ECN treatment.
 
-use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
+use super::super::key_bindings::FieldOf;
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::Share;
 use super::super::schema::Definitions;
 use super::super::table::{Decode, Fields, table, wrong_type};
-use super::super::tree::{Value, ValueKind};
-use super::super::writer::{Entries, text};
+use super::super::toml_writer::{Entries, text};
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::{AggregationSpec, EcnTreatment, PeriodicVariationSpec, SleepSpec, TokenBucketSpec};

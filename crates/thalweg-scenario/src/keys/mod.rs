@@ -5,19 +5,20 @@ mod flow;
 mod gate;
 mod host;
 mod jitter;
-mod line;
+mod link;
 mod loss;
 mod medium;
 mod network;
-mod pattern;
 mod queue;
-mod reading;
+mod read_rate;
 mod routing;
 mod scheme;
+mod traffic_pattern;
 mod workload;
 
 pub use feedback::{
-    AudienceName, FeedbackChoice, FeedbackTable, Messages, OverheadName, SeifFeedback, SeifRule, SeifRuleName,
+    FeedbackChoice, FeedbackTable, Messages, OverheadName, RecipientsName, SeifFeedback, SeifRule,
+    SeifRuleName,
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{
@@ -25,24 +26,24 @@ pub use gate::{
 };
 pub use host::{HostKey, host_table, hosts};
 pub use jitter::{Drawn, Jitter, JitterTable};
-pub use line::{FramingName, Line, Link, LinkEnds, Reverse, ScheduleEntry};
+pub use link::{FramingName, Link, LinkDirection, LinkEnds, Reverse, ScheduleEntry};
 pub use loss::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
-pub use pattern::{Nodes, Pattern};
 pub use queue::{Capacity, Queue};
-pub use reading::{ReadRate, Reading, ReadingEntry, ReadingTable};
+pub use read_rate::{ReadRate, Reading, ReadingEntry, ReadingTable};
 pub use routing::{Failure, Routing};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
+pub use traffic_pattern::{Nodes, Pattern};
 pub use workload::{
     ListWorkload, Load, Poisson, SizeChoice, SizeTable, TableSize, Trace, TraceTable, TraceWorkload,
     Workload, WorkloadTable,
 };
 
 use super::diagnostic::Report;
+use super::parsed_tree::{Value, ValueKind};
 use super::quantity::{Interval, Name, name_fault};
 use super::schema::Definitions;
 use super::table::{At, Decode, decode_entry, table, wrong_type};
-use super::tree::{Value, ValueKind};
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};
@@ -98,7 +99,7 @@ table! {
     /// Defaults for all tables of a kind.
     Defaults "defaults" {
         /// Defaults for every link.
-        link: Line = "link";
+        link: LinkDirection = "link";
         /// Defaults for every group of flows.
         flow: FlowDefaults = "flow";
         /// Defaults for every scheme, including built-in ones.

@@ -1,11 +1,11 @@
 //! Keys of networks that are generated from a few parameters, or read from a file.
 
 use super::super::diagnostic::Report;
+use super::super::parsed_tree::{Key, Table, Value, ValueKind};
 use super::super::quantity::{Number, Share};
 use super::super::schema::Definitions;
 use super::super::table::{Decode, choice, table, wrong_type};
-use super::super::tree::{Key, Table, Value, ValueKind};
-use super::line::Line;
+use super::link::LinkDirection;
 use serde_json::json;
 use std::collections::BTreeSet;
 use thalweg_proto::units::Duration;
@@ -17,12 +17,12 @@ table! {
         /// The number of ports of a switch, even.
         k: u32 = "k" (required);
         /// Overrides for links between hosts and edge switches.
-        host: Line = "host";
+        host: LinkDirection = "host";
         /// Overrides for links between edge and aggregation switches.
-        pod: Line = "pod";
+        pod: LinkDirection = "pod";
         /// Overrides for links between aggregation and core switches.
-        core: Line = "core";
-        ..line: Line;
+        core: LinkDirection = "core";
+        ..line: LinkDirection;
     }
 }
 
@@ -37,10 +37,10 @@ table! {
         /// The number of hosts per leaf.
         hosts: u32 = "hosts" (required);
         /// Overrides for links between hosts and leaves.
-        host: Line = "host";
+        host: LinkDirection = "host";
         /// Overrides for links between leaves and spines.
-        spine: Line = "spine";
-        ..line: Line;
+        spine: LinkDirection = "spine";
+        ..line: LinkDirection;
     }
 }
 
@@ -53,7 +53,7 @@ table! {
         height: u32 = "height" or "1";
         /// The number of layers.
         depth: u32 = "depth" or "1";
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }
 
@@ -62,7 +62,7 @@ table! {
     Chain "chain" {
         /// The number of nodes.
         nodes: u32 = "nodes" (required);
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }
 
@@ -71,7 +71,7 @@ table! {
     Star "star" {
         /// The number of nodes, without the hub.
         nodes: u32 = "nodes" (required);
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }
 
@@ -84,7 +84,7 @@ table! {
         /// The maximum distance of linked nodes, as a share of the square's side.
         radius: Share = "radius" (required);
         ..square: Square;
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }
 
@@ -100,7 +100,7 @@ table! {
         /// The density parameter: the probability of a link between two nodes at distance zero.
         beta: Number = "beta" or "0.4";
         ..square: Square;
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }
 
@@ -125,7 +125,7 @@ table! {
         /// these values. If `delay` is not set, a node without coordinates is placed amid its neighbours, and a link
         /// within one place takes 50 us. Links from a node to itself are ignored.
         file: String = "file" (required);
-        ..line: Line;
+        ..line: LinkDirection;
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::super::diagnostic::Report;
 use super::super::diagnostic::nearest;
-use super::super::explicit::Given;
+use super::super::explicit_values::Given;
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::{Packets, QUOTED_TABLE};
 use super::super::schema::{Definitions, Field, TableDoc};
 use super::super::table::{At, Decode, as_table, decode_entry, decode_tag, missing, wrong_type};
-use super::super::tree::{Value, ValueKind};
 use super::super::unknown_unit::{has_unknown_unit, unknown_unit};
 use super::feedback::FeedbackChoice;
 use serde_json::json;
@@ -149,9 +149,9 @@ impl Decode for QueueTable {
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let registry = Arc::clone(definitions.registry());
         let tables = registry.disciplines().iter().map(|of| {
-            let mut fields = vec![Field::of::<Capacity>("capacity", of.capacity, true)];
+            let mut fields = vec![Field::new::<Capacity>("capacity", of.capacity, true)];
             fields.extend(of.keys.top().map(Field::described));
-            fields.push(Field::of::<FeedbackChoice>("feedback", FEEDBACK, false));
+            fields.push(Field::new::<FeedbackChoice>("feedback", FEEDBACK, false));
             TableDoc {
                 name: format!("{} queue", of.name),
                 about: of.about.to_owned(),

@@ -1,11 +1,11 @@
 //! Schemes: a transport with its congestion controller and their parameters.
 
 use super::super::diagnostic::Report;
-use super::super::explicit::Given;
+use super::super::explicit_values::Given;
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::{Name, scheme_name_fault};
 use super::super::schema::{Definitions, Field, TableDoc};
 use super::super::table::{At, Decode, as_table, decode_tag, wrong_type};
-use super::super::tree::{Value, ValueKind};
 use serde_json::json;
 use std::sync::Arc;
 use thalweg_catalog::{Keys, SchemeDescription};
@@ -208,12 +208,12 @@ macro_rules! words {
             }
         }
 
-        impl $crate::bound::FieldOf<$Name> for $Type {
+        impl $crate::key_bindings::FieldOf<$Name> for $Type {
             fn from_key(given: Option<&$Name>) -> Option<Self> {
                 given.map(|name| name.0)
             }
             fn toml(&self) -> Option<String> {
-                Some($crate::writer::text($Name(*self).word()))
+                Some($crate::toml_writer::text($Name(*self).word()))
             }
         }
 
@@ -221,8 +221,8 @@ macro_rules! words {
             fn expected() -> String {
                 [$(concat!("\"", $word, "\"")),+].join(" or ")
             }
-            fn decode(value: &$crate::tree::Value, report: &mut $crate::diagnostic::Report) -> Option<Self> {
-                let $crate::tree::ValueKind::String(text) = &value.kind else {
+            fn decode(value: &$crate::parsed_tree::Value, report: &mut $crate::diagnostic::Report) -> Option<Self> {
+                let $crate::parsed_tree::ValueKind::String(text) = &value.kind else {
                     $crate::table::wrong_type::<Self>(value, report);
                     return None;
                 };

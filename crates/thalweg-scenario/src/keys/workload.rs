@@ -1,11 +1,11 @@
 //! Keys of workloads, of transfer sizes, and of traces of traffic and capacity.
 
-use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
+use super::super::key_bindings::FieldOf;
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::{MAX_LIST_LENGTH, Number, Share};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
-use super::super::tree::{Value, ValueKind};
 use serde_json::json;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};

@@ -1,7 +1,7 @@
 //! Checks for settings without effect: the run would be the same without them.
 
 use super::super::diagnostic::Report;
-use super::super::source::Span;
+use super::super::source_text::Span;
 use super::Checked;
 use super::feedback::data_paths;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::units::{Bytes, Time};
 use thalweg_proto::window::Misbehaviour;
 use thalweg_queue::EcnTreatment;
-use thalweg_sim::route::DirectionId;
+use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, Metric, Multipath, RoutingSpec};
 
 /// Warns of settings of flow groups without effect.

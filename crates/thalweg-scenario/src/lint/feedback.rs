@@ -1,9 +1,9 @@
 //! Checks of router feedback: queues without a flow that uses it, and flows without a queue that sends it.
 
 use super::super::diagnostic::Report;
-use super::super::path::direction;
+use super::super::path_properties::direction;
 use super::Checked;
-use thalweg_sim::route::DirectionId;
+use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 
 /// Returns the link directions that a group's data crosses, including responses.

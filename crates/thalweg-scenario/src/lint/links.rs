@@ -1,8 +1,8 @@
 //! Checks of the rates, queues and schedules of links.
 
 use super::super::diagnostic::Report;
-use super::super::path::{nominal_rate, packet_sizes};
-use super::super::source::Span;
+use super::super::path_properties::{nominal_rate, packet_sizes};
+use super::super::source_text::Span;
 use super::Checked;
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{DisciplineSpec, Limit};

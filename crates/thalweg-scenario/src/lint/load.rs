@@ -1,13 +1,13 @@
 //! Checks of the load: traffic offered to links and queues, against their rates and capacities.
 
 use super::super::diagnostic::Report;
-use super::super::path::{GroupPath, direction, nominal_rate};
+use super::super::path_properties::{GroupPath, direction, nominal_rate};
 use super::Checked;
 use super::links::{about, bytes};
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{FcfsConfig, Limit, LossSpec, RedConfig, RedUnit};
-use thalweg_sim::route::DirectionId;
+use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 
 /// Maximum capacity of an unmanaged queue without a warning, in bandwidth-delay products: a deeper one causes

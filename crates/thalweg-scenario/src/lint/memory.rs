@@ -1,7 +1,7 @@
 //! Memory estimate of a run: approximate, and conservative. For the dumbbell of ten thousand and of a hundred thousand
 //! flows the estimate is up to a third above the measured value.
 
-use super::super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
+use super::super::path_properties::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -166,7 +166,7 @@ fn access_line(line: &DirectionSpec) -> u64 {
         && line.framing == Framing::None;
     if is_plain {
         PLAIN
-    } else if super::random::random_line(line) {
+    } else if super::randomness::random_line(line) {
         RANDOM
     } else {
         LINE

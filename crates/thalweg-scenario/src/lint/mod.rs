@@ -1,25 +1,25 @@
 //! Lints: checks of a valid scenario for errors and probably unintended values.
 
+mod ecn;
 mod effects;
 mod feedback;
 mod gates;
 mod links;
 mod load;
-mod marks;
 mod memory;
-mod order;
-mod phase;
-mod random;
+mod phase_effects;
+mod randomness;
+mod reordering;
 mod schemes;
 mod traffic;
 
 pub(super) use links::{about, bytes};
 pub(super) use load::{offered, rounded};
 pub use memory::{Memory, memory};
-pub use random::is_random;
+pub use randomness::is_random;
 
 use super::diagnostic::Report;
-use super::path::Paths;
+use super::path_properties::Paths;
 use super::resolve::Origins;
 use thalweg_sim::spec::Spec;
 
@@ -45,18 +45,18 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     links::schedules(&checked, report);
     traffic::times(&checked, report);
     traffic::start(&checked, report);
-    phase::effects(&checked, report);
+    phase_effects::effects(&checked, report);
     traffic::windows(&checked, report);
     traffic::unyielding(&checked, report);
     traffic::readers(&checked, report);
     schemes::schemes(&checked, report);
     feedback::feedback_sources(&checked, report);
     feedback::unserved_flows(&checked, report);
-    marks::queues(&checked, report);
-    marks::unserved_flows(&checked, report);
+    ecn::queues(&checked, report);
+    ecn::unserved_flows(&checked, report);
     effects::groups(&checked, report);
     effects::links(&checked, report);
-    order::late(&checked, report);
+    reordering::late(&checked, report);
     gates::gates(&checked, report);
     for (message, span) in &origins.unused {
         report.warn("scenario.unused", *span, message.clone());

@@ -1,8 +1,8 @@
 //! Checks of scheme parameters that do not fit the path or each other.
 
 use super::super::diagnostic::Report;
-use super::super::path::{GroupPath, packet_sizes};
-use super::super::source::Span;
+use super::super::path_properties::{GroupPath, packet_sizes};
+use super::super::source_text::Span;
 use super::Checked;
 use std::collections::BTreeMap;
 use thalweg_catalog::family::OnPath;

@@ -1,13 +1,13 @@
 //! Checks of the routes, times and windows of flows.
 
 use super::super::diagnostic::Report;
-use super::super::path::{GroupPath, direction, packet_sizes};
+use super::super::path_properties::{GroupPath, direction, packet_sizes};
 use super::Checked;
 use super::load::rounded;
 use std::collections::BTreeMap;
 use thalweg_catalog::family::ReceiveWindow;
 use thalweg_proto::units::{Bytes, Duration, Time};
-use thalweg_sim::route::{DirectionId, shortest_path};
+use thalweg_sim::shortest_paths::{DirectionId, shortest_path};
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 
 /// Rejects flows between disconnected nodes.

@@ -3,7 +3,7 @@
 use super::{Drawing, Edge, is_too_large, is_too_small};
 use crate::diagnostic::Report;
 use crate::keys::Chain;
-use crate::source::Span;
+use crate::source_text::Span;
 
 pub(super) fn draw(table: &Chain, span: Span, report: &mut Report) -> Option<Drawing> {
     if is_too_small(table.nodes.as_ref(), 2, "the number of nodes", report) {

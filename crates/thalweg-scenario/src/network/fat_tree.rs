@@ -4,7 +4,7 @@
 use super::{Drawing, Edge, is_too_large, tier};
 use crate::diagnostic::Report;
 use crate::keys::FatTree;
-use crate::source::Span;
+use crate::source_text::Span;
 
 pub(super) fn draw(table: &FatTree, span: Span, report: &mut Report) -> Option<Drawing> {
     let at = table.k.as_ref()?;

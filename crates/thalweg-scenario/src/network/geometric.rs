@@ -4,7 +4,7 @@ use super::Drawing;
 use super::random_positions::Places;
 use crate::diagnostic::Report;
 use crate::keys::Geometric;
-use crate::source::Span;
+use crate::source_text::Span;
 
 pub(super) fn draw(table: &Geometric, seed: u64, span: Span, report: &mut Report) -> Option<Drawing> {
     let radius = table.radius.as_ref()?.value.0;

@@ -1,10 +1,10 @@
 //! GraphML (Brandes et al. 2002), with the node and edge attributes of the Internet Topology Zoo (Knight et al. 2011)
 //! and SNDlib.
 
-use super::map::{Map, MapNode, Wire};
+use super::topology_graph::{Map, MapNode, Wire};
 use super::xml::{self, degrees, elements};
 use crate::diagnostic::Report;
-use crate::source::Span;
+use crate::source_text::Span;
 use roxmltree::Node;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Rate;

@@ -3,7 +3,7 @@
 use super::{Drawing, Edge, is_too_large, is_too_small, tier};
 use crate::diagnostic::Report;
 use crate::keys::LeafSpine;
-use crate::source::Span;
+use crate::source_text::Span;
 
 pub(super) fn draw(table: &LeafSpine, span: Span, report: &mut Report) -> Option<Drawing> {
     let small = [

@@ -3,30 +3,30 @@
 //! Each generator returns links between named nodes, which are then resolved like links written one by one.
 
 mod chain;
+mod coordinates;
 mod fat_tree;
 mod geometric;
 mod graphml;
 mod leaf_spine;
-mod map;
 mod random_positions;
 mod sndlib;
-mod sphere;
 mod star;
-mod topology;
+mod topology_file;
+mod topology_graph;
 mod torus;
 mod waxman;
 mod xml;
 
 use super::diagnostic::Report;
-use super::keys::{Line, Link, LinkEnds, NetworkTable};
+use super::keys::{Link, LinkDirection, LinkEnds, NetworkTable};
 use super::quantity::Name;
-use super::source::Span;
+use super::source_text::Span;
 use super::table::At;
 #[cfg(test)]
 use super::table::Decode;
 use thalweg_proto::units::{Duration, Rate};
 
-pub use topology::demands as sndlib_demands;
+pub use topology_file::demands as sndlib_demands;
 
 /// Maximum number of nodes, and of links, of such a network.
 const MAX_GENERATED: u64 = 1 << 16;
@@ -56,7 +56,7 @@ impl Edge {
 #[derive(Clone, Debug, Default)]
 struct Drawing {
     edges: Vec<Edge>,
-    tiers: Vec<Line>,
+    tiers: Vec<LinkDirection>,
 }
 
 /// The context of a network's table.
@@ -67,7 +67,7 @@ pub struct Given<'a> {
     /// The source of the topology file, if it was read.
     pub file: Option<u32>,
     /// The link parameters of `[defaults.link]`.
-    pub defaults: Option<&'a Line>,
+    pub defaults: Option<&'a LinkDirection>,
 }
 
 /// The links of a network.
@@ -112,7 +112,7 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
         NetworkTable::File(table) => {
             let has_delay =
                 [Some(&table.line), given.defaults].into_iter().flatten().any(|line| line.delay.is_some());
-            let topology = topology::read(given.file?, has_delay, table.file.as_ref()?.span, report)?;
+            let topology = topology_file::read(given.file?, has_delay, table.file.as_ref()?.span, report)?;
             missing_delay_reason = Some(topology.missing_delay_reason);
             Some(Drawing { edges: topology.edges, tiers: vec![table.line.clone()] })
         }
@@ -120,10 +120,10 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
     let at = |value: Name, span: Span| At { value, span };
     let links = drawing.edges.into_iter().map(|edge| {
         let span = edge.span.unwrap_or(span);
-        let mut line = Line {
+        let mut line = LinkDirection {
             delay: edge.delay.map(|value| At { value, span }),
             rate: edge.rate.map(|value| At { value, span }),
-            ..Line::default()
+            ..LinkDirection::default()
         };
         line.complete(&drawing.tiers[edge.tier]);
         let ends = edge.ends.map(|name| at(Name(name), span)).to_vec();
@@ -139,7 +139,7 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
 }
 
 /// Merges a tier's explicit link parameters with the common ones.
-fn tier(own: Option<&At<Line>>, all: &Line) -> Line {
+fn tier(own: Option<&At<LinkDirection>>, all: &LinkDirection) -> LinkDirection {
     let mut line = own.map(|at| at.value.clone()).unwrap_or_default();
     line.complete(all);
     line
@@ -149,8 +149,8 @@ fn tier(own: Option<&At<Line>>, all: &Line) -> Line {
 #[cfg(test)]
 fn decoded(text: &str) -> NetworkTable {
     let mut report = Report::default();
-    let source = report.add_source(super::source::Source::new("test", format!("\"{text}\"")));
-    let value = super::tree::parse_value(source, &mut report).expect("a text");
+    let source = report.add_source(super::source_text::Source::new("test", format!("\"{text}\"")));
+    let value = super::parsed_tree::parse_value(source, &mut report).expect("a text");
     let network = super::keys::Network::decode(&value, &mut report);
     network.unwrap_or_else(|| panic!("{}", report.take()[0].render())).0
 }

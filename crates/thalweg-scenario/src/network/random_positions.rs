@@ -2,8 +2,8 @@
 
 use super::{Drawing, Edge, is_too_large, is_too_small};
 use crate::diagnostic::Report;
-use crate::keys::{Line, Square};
-use crate::source::Span;
+use crate::keys::{LinkDirection, Square};
+use crate::source_text::Span;
 use crate::table::{At, Fields};
 use thalweg_proto::random::Stream;
 
@@ -51,7 +51,7 @@ impl Places {
         mut self,
         mut is_linked: impl FnMut(f64, &mut Stream) -> bool,
         square: &Square,
-        line: &Line,
+        line: &LinkDirection,
         span: Span,
         report: &mut Report,
     ) -> Option<Drawing> {

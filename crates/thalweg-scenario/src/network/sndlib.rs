@@ -1,10 +1,10 @@
 //! The XML of SNDlib (Orlowski et al. 2010): nodes with coordinates, and links with capacity modules.
 
-use super::map::{Map, MapNode, Wire};
+use super::topology_graph::{Map, MapNode, Wire};
 use super::xml::{self, degrees, elements};
 use crate::demand::{Demand, MAX_BITS};
 use crate::diagnostic::Report;
-use crate::source::Span;
+use crate::source_text::Span;
 use roxmltree::Node;
 
 /// Reads the network of a document, with `span` for the positions of its elements. Reports invalid numbers and units.

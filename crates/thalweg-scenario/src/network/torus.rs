@@ -3,7 +3,7 @@
 use super::{Drawing, Edge, is_too_large, is_too_small};
 use crate::diagnostic::Report;
 use crate::keys::Torus;
-use crate::source::Span;
+use crate::source_text::Span;
 
 pub(super) fn draw(table: &Torus, span: Span, report: &mut Report) -> Option<Drawing> {
     let sides = [(&table.width, "the width"), (&table.height, "the height"), (&table.depth, "the depth")];

@@ -4,7 +4,7 @@ use super::Drawing;
 use super::random_positions::Places;
 use crate::diagnostic::Report;
 use crate::keys::Waxman;
-use crate::source::Span;
+use crate::source_text::Span;
 use crate::table::Fields;
 
 pub(super) fn draw(table: &Waxman, seed: u64, span: Span, report: &mut Report) -> Option<Drawing> {

@@ -12,7 +12,7 @@ mod metadata;
 mod pages;
 mod thrift;
 
-use super::columns::MAX_LIST_LENGTH;
+use super::list_columns::MAX_LIST_LENGTH;
 use metadata::{Metadata, Type};
 use pages::Cell;
 use std::fmt::Write;
@@ -109,7 +109,7 @@ fn add<'a>(text: &mut String, cell: &'a Cell) -> Result<(), &'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::columns::is_known;
+    use super::super::list_columns::is_known;
     use super::to_csv;
     use std::fs;
 

@@ -3,8 +3,8 @@
 
 use super::super::diagnostic::Report;
 use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
-use super::super::path::{Paths, direction, packet_sizes, service_time};
-use super::super::source::Span;
+use super::super::path_properties::{Paths, direction, packet_sizes, service_time};
+use super::super::source_text::Span;
 use super::super::table::{At, Fields};
 use super::link_location::LinkLocation;
 use super::small;
@@ -12,10 +12,10 @@ use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
-    Audience, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
+    DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients,
     SeifPolicy, SeifSpec,
 };
-use thalweg_sim::route::{DirectionId, Routes};
+use thalweg_sim::shortest_paths::{DirectionId, Routes};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 
 /// The feedback of a queue, pending until all flows are known.
@@ -29,7 +29,7 @@ pub(super) struct PendingFeedback {
 
 impl PendingFeedback {
     /// Sets the router's feedback.
-    pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
+    pub fn apply(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let hop = match self.place {
             LinkLocation::Link(link, direction) => {
                 DirectionId::try_from(link * 2 + direction).unwrap_or_default()
@@ -104,15 +104,15 @@ fn build(
     match table {
         FeedbackTable::Seif(mut table) => {
             table.inherit(Fields::defaults());
-            let (message, audience) = messages(&table.messages, report)?;
+            let (message, recipients) = messages(&table.messages, report)?;
             let kind = FeedbackKind::Seif;
-            let response = || longest_response(spec, paths, hop, kind, audience, message);
+            let response = || longest_response(spec, paths, hop, kind, recipients, message);
             let policy = PolicySpec::Seif(seif((&table, message), response, line, span, report)?);
-            Some(FeedbackSpec { policy, audience, message })
+            Some(FeedbackSpec { policy, recipients, message })
         }
         FeedbackTable::SourceQuench(mut table) => {
             table.inherit(Fields::defaults());
-            let (message, audience) = messages(&table.messages, report)?;
+            let (message, recipients) = messages(&table.messages, report)?;
             let on_drop = table.on_drop.as_ref()?.value;
             if let Some(at) = table.threshold.as_ref().filter(|_| on_drop) {
                 let message = "a threshold has no effect where only drops are reported";
@@ -123,17 +123,17 @@ fn build(
             }
             let threshold = table.threshold.as_ref().map_or(0.5, |at| at.value.0);
             let policy = PolicySpec::SourceQuench(QuenchSpec { threshold, on_drop });
-            Some(FeedbackSpec { policy, audience, message })
+            Some(FeedbackSpec { policy, recipients, message })
         }
         FeedbackTable::DecBit(mut table) => {
             table.inherit(Fields::defaults());
             let policy = PolicySpec::DecBit(DecBitSpec { threshold: table.threshold.as_ref()?.value.0 });
-            let audience = table.to.as_ref()?.value.0;
-            Some(FeedbackSpec { audience, ..FeedbackSpec::new(policy) })
+            let recipients = table.to.as_ref()?.value.0;
+            Some(FeedbackSpec { recipients, ..FeedbackSpec::new(policy) })
         }
         FeedbackTable::Bbn(mut table) => {
             table.inherit(Fields::defaults());
-            let (message, audience) = messages(&table.messages, report)?;
+            let (message, recipients) = messages(&table.messages, report)?;
             let (target, interval) = (table.target.as_ref()?, table.interval.as_ref()?);
             if target.value.0 <= 0.0 {
                 report.error("scenario.range", target.span, "a target must be above 0");
@@ -147,7 +147,7 @@ fn build(
                 interval: interval.value,
                 routing_interval: table.routing_interval.as_ref()?.value,
             });
-            Some(FeedbackSpec { policy, audience, message })
+            Some(FeedbackSpec { policy, recipients, message })
         }
     }
 }
@@ -161,7 +161,7 @@ fn unlimited<T>(kind: &str, span: Span, report: &mut Report) -> Option<T> {
     None
 }
 
-fn messages(table: &Messages, report: &mut Report) -> Option<(u32, Audience)> {
+fn messages(table: &Messages, report: &mut Report) -> Option<(u32, Recipients)> {
     let size = table.message.as_ref()?;
     let message = small(size.value).filter(|&size| size > 0);
     if message.is_none() {
@@ -247,7 +247,7 @@ fn longest_response(
     paths: &Paths,
     hop: DirectionId,
     kind: FeedbackKind,
-    audience: Audience,
+    recipients: Recipients,
     message: u32,
 ) -> Duration {
     let mut routes = Routes::new(spec);
@@ -255,7 +255,7 @@ fn longest_response(
     let router = if hop.is_multiple_of(2) { link.a } else { link.b };
     let time = |line: &DirectionSpec, size: u32| line.delay + service_time(line, size);
     let is_notified = |group: &GroupSpec| {
-        audience == Audience::All || group.transport.properties().router_feedback().kind == Some(kind)
+        recipients == Recipients::All || group.transport.properties().router_feedback().kind == Some(kind)
     };
     crossing(spec, paths, hop, is_notified)
         .map(|(group, before, reply)| {

@@ -1,12 +1,12 @@
 //! Resolution of random delays.
 
 use super::super::keys::{Jitter, JitterTable};
-use super::super::source::Span;
+use super::super::source_text::Span;
 use super::super::table::At;
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::Duration;
-use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 
 impl Resolver<'_> {
     /// Returns a direction's jitter: the bound of a plain uniform one, per packet and in order, or else any other

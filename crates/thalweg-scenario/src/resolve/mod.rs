@@ -1,31 +1,31 @@
 //! Resolution of decoded tables into a specification: names become numbers, defaults are filled in, files are read.
 
+mod external_files;
 mod feedback;
-mod files;
+mod flow_groups;
 mod gate;
 mod impairment;
 mod jitter;
-mod line;
+mod link_direction;
 mod link_location;
-mod list;
-mod load;
-mod pattern;
+mod offered_load;
 mod queue;
-mod reading;
+mod read_rate;
 mod routing;
 mod scheme;
-mod traffic;
+mod traffic_pattern;
+mod transfer_list;
 
 use super::diagnostic::Report;
 use super::keys::{
     Document, Link, Named, Network, NetworkTable, ProcessingTable, Queue, SchemeTable, Schemes,
 };
 use super::network;
-use super::path::Paths;
+use super::path_properties::Paths;
 use super::scheme_override::{Replaced, ReplacedOption};
-use super::source::{Files, Reader, Span};
+use super::source_text::{Files, Reader, Span};
 use super::table::{At, Fields};
-use line::Pending;
+use link_direction::Pending;
 pub use scheme::SchemeInUse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -125,7 +125,7 @@ pub(super) struct Resolver<'a> {
     /// The scheme of the current group, if it depends on the path.
     unsettled: Option<scheme::PendingScheme>,
     /// The load of the current group, if it depends on the path.
-    pending_load: Option<load::PendingLoad>,
+    pending_load: Option<offered_load::PendingLoad>,
     /// Reads files beside the scenario.
     reader: Reader,
     /// External files by path; `None` if unreadable.
@@ -226,18 +226,19 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
     }
     let paths = Paths::new(&spec);
     if resolver.report.errors() == 0 {
-        let resized: Vec<_> = pending.queues.iter().filter_map(line::PendingQueue::resized).collect();
+        let resized: Vec<_> =
+            pending.queues.iter().filter_map(link_direction::PendingQueue::resized).collect();
         for queue in pending.queues {
-            queue.settle(&mut spec, &paths, resolver.report);
+            queue.set_capacity(&mut spec, &paths, resolver.report);
         }
         for scheme in pending.schemes {
-            scheme.settle(&mut spec, &paths, resolver.report);
+            scheme.apply(&mut spec, &paths, resolver.report);
         }
         for load in pending.loads {
-            load.settle(&mut spec, &paths, resolver.report);
+            load.apply(&mut spec, &paths, resolver.report);
         }
         for feedback in pending.feedback {
-            feedback.settle(&mut spec, &paths, resolver.report);
+            feedback.apply(&mut spec, &paths, resolver.report);
         }
         for (place, span) in resized {
             if let Some(why) = place.direction(&mut spec).and_then(|line| line.queue_stays()) {

@@ -1,15 +1,15 @@
 //! Resolution of schemes.
 
 use super::super::diagnostic::Report;
-use super::super::explicit::Given;
+use super::super::explicit_values::Given;
 use super::super::keys::{Common, Document, SchemeRef, SchemeTable};
-use super::super::path::Paths;
+use super::super::path_properties::Paths;
 use super::super::quantity::split_options;
-use super::super::source::Span;
+use super::super::source_text::Span;
 use super::super::table::At;
 use super::Resolver;
 use std::sync::Arc;
-use thalweg_catalog::nearest::live_only;
+use thalweg_catalog::spelling_suggestions::live_only;
 use thalweg_catalog::{EndpointConfigs, PathHints, SchemeDescription, TextError, Values};
 use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
 
@@ -199,7 +199,7 @@ impl PendingScheme {
     }
 
     /// Sets the values that depend on the group's path.
-    pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
+    pub fn apply(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let path = paths.groups.get(self.group).and_then(Option::as_ref);
         let Some((path, group)) = path.zip(spec.groups.get_mut(self.group)) else { return };
         let path = PathHints {

@@ -9,9 +9,9 @@ pub use vary::{Drawn, List, Listed, Range, SamplingMethod, Values, Varied};
 
 use super::diagnostic::{Diagnostic, Report, Severity};
 use super::include::MAX_TOML_BYTES;
-use super::source::{Reader, Source, Span};
+use super::parsed_tree::{self, Table, Value, ValueKind};
+use super::source_text::{Reader, Source, Span};
 use super::table::{At, Decode, table, wrong_type};
-use super::tree::{self, Table, Value, ValueKind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -161,7 +161,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
     let mut report = Report::default();
     let id = report.add_source(Source::new(name, text));
     let source = Arc::clone(report.source(id));
-    let table = tree::parse(id, &mut report);
+    let table = parsed_tree::parse(id, &mut report);
     let value = Value { kind: ValueKind::Table(table), span: Span::whole(id) };
     let Some(keys) = Keys::decode(&value, &mut report) else { return Err(report.take()) };
     if report.has_syntax_errors() {

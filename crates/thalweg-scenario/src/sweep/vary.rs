@@ -2,8 +2,8 @@
 
 use super::{Placed, bytes};
 use crate::diagnostic::Report;
-use crate::source::{Source, Span};
-use crate::tree::{Key, Table, Value, ValueKind};
+use crate::parsed_tree::{Key, Table, Value, ValueKind};
+use crate::source_text::{Source, Span};
 
 /// Maximum number of random points of a table.
 const MAX_POINTS: u32 = 1_000_000;

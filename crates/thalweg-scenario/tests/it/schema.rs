@@ -1,6 +1,6 @@
 //! The JSON Schema accepts what the loader accepts, and rejects errors that an editor can mark.
 
-use crate::generate::scenario;
+use crate::random_scenarios::scenario;
 use proptest::prelude::*;
 use regex::Regex;
 use serde_json::{Map, Value, json};

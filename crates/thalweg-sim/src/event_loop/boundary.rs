@@ -1,12 +1,12 @@
 //! One partition of a parallel run: its messages to and from other partitions.
 
 use super::EventLoop;
+use crate::components::boundary::{Ended, EndedTransfer, Outbox};
+use crate::components::ecmp::FIRST_ECMP_GROUP;
+use crate::components::flow::Role;
+use crate::components::network::{END, EXIT};
+use crate::components::packet::{Flags, NONE};
 use crate::event::EventKind;
-use crate::parts::boundary::{Ended, EndedTransfer, Outbox};
-use crate::parts::ecmp::FIRST_ECMP_GROUP;
-use crate::parts::flow::Role;
-use crate::parts::network::{END, EXIT};
-use crate::parts::packet::{Flags, NONE};
 use crate::prefetch::prefetch;
 use crate::result::{FlowCounts, Transfer};
 use crate::tracing::Tracing;
@@ -16,7 +16,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles at most `max` events before a time. Afterwards others may arrive from that time on.
     pub(crate) fn advance_before(&mut self, end: Time, max: u64) {
         self.wheel.keep_from(end);
-        self.go_on(max);
+        self.run_events(max);
     }
 
     /// Returns the time of the next event; `None` after the end of the run.
@@ -179,7 +179,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Receives notices of ended transfers whose sinks are here.
     fn receive_notices(&mut self, from: usize, notices: &mut Vec<EndedTransfer>) {
         for EndedTransfer { connection, moment, mut transfer } in notices.drain(..) {
-            let Some(place) = self.connections.ids.place(connection) else { continue };
+            let Some(place) = self.connections.ids.position(connection) else { continue };
             let end = self.connections[place].delivered_at;
             transfer.end = Some(end);
             self.traffic.record_completion(&transfer, end.since(transfer.start));

@@ -6,10 +6,10 @@
 
 use super::EventLoop;
 use crate::Pdu;
+use crate::components::feedback::Watched;
+use crate::components::flow::Role;
+use crate::components::packet::{Cargo, EndpointId, Flags, Packet};
 use crate::event::EventKind;
-use crate::parts::feedback::Watched;
-use crate::parts::flow::Role;
-use crate::parts::packet::{Cargo, EndpointId, Flags, Packet};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::Ecn;

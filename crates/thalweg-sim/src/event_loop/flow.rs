@@ -1,14 +1,14 @@
 //! Flows: applications, connections and counts.
 
 use super::EventLoop;
+use crate::components::endpoint::{Command, Engine};
+use crate::components::flow::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
+use crate::components::gate::NO_GATE;
+use crate::components::packet::EndpointId;
+use crate::components::reading_application::{READS, Reader};
+use crate::components::workload::{Reaction, Workload};
 use crate::error::SpecError;
 use crate::event::EventKind;
-use crate::parts::endpoint::{Command, Engine};
-use crate::parts::flow::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
-use crate::parts::gate::NO_GATE;
-use crate::parts::packet::EndpointId;
-use crate::parts::reader::{READS, Reader};
-use crate::parts::workload::{Reaction, Workload};
 use crate::tracing::Tracing;
 use thalweg_proto::payload::{Length, Payload};
 use thalweg_proto::random::Stream;
@@ -202,10 +202,10 @@ impl<T: Tracing> EventLoop<T> {
                 self.traffic.flows[flow as usize].special().two_level.get_or_insert_default()[0].add(&counts);
             }
             self.forget_segments(number);
-            self.connections.vacate(number);
+            self.connections.drop_engines(number);
         }
         if let Some(opener) = self.traffic.opener(flow) {
-            self.connections.ids.vacate(opener, number);
+            self.connections.ids.release_position(opener, number);
         }
     }
 

@@ -1,11 +1,11 @@
 //! Gates of nodes: engines that pause and resume the flows that start there.
 
 use super::EventLoop;
+use crate::components::endpoint::Command;
+use crate::components::gate::{GateOutput, NO_GATE};
+use crate::components::host::Host;
+use crate::components::packet::{EndpointId, NONE};
 use crate::event::EventKind;
-use crate::parts::endpoint::Command;
-use crate::parts::gate::{GateOutput, NO_GATE};
-use crate::parts::host::Host;
-use crate::parts::packet::{EndpointId, NONE};
 use crate::tracing::Tracing;
 use thalweg_proto::gate::GateInput;
 use thalweg_proto::transport::Signal;

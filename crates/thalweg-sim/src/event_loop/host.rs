@@ -1,9 +1,9 @@
 //! Hosts: arriving packets, packets to send, and the processor if there is one.
 
 use super::EventLoop;
+use crate::components::host::{Host, Job, MAX_WAITING, Processor};
+use crate::components::packet::{EndpointId, Flags};
 use crate::event::EventKind;
-use crate::parts::host::{Host, Job, MAX_WAITING, Processor};
-use crate::parts::packet::{EndpointId, Flags};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::Output;
@@ -49,7 +49,7 @@ impl<T: Tracing> EventLoop<T> {
             }
             Host::Thread(thread) => {
                 thread.ready.extend(is_new.then_some(id));
-                self.rouse(number);
+                self.wake_thread(number);
             }
             Host::Outside => {}
         }

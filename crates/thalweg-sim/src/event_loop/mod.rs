@@ -5,40 +5,40 @@
 //! start. A step within one component is a method of that component, which does not depend on the loop.
 
 mod boundary;
+mod connection_opening;
+mod endpoint_thread;
 mod feedback;
-mod finish;
 mod flow;
 mod gate;
 mod host;
+mod measurement_results;
 mod network;
-mod opening;
-mod outside;
-mod reader;
+mod reading_application;
+mod real_packets;
 mod sampling;
-mod thread;
 mod transfer;
 
 use crate::Pdu;
+use crate::components::boundary::Boundary;
+use crate::components::connections::Connections;
+use crate::components::endpoint::{self, Command};
+use crate::components::event_prefetch::Lookahead;
+use crate::components::flow::Role;
+use crate::components::gate::{Gates, NO_GATE};
+use crate::components::host::Host;
+use crate::components::measurements::Measurements;
+use crate::components::network::Network;
+use crate::components::packet::{EndpointId, Flags, NONE, Packet};
+use crate::components::real_hosts::Outside;
+use crate::components::run_end::Ending;
+use crate::components::totals::PacketOutcome;
+use crate::components::traffic::Traffic;
 use crate::event::{EventKind, MAX_ENTITIES};
-use crate::parts::boundary::Boundary;
-use crate::parts::connections::Connections;
-use crate::parts::ending::Ending;
-use crate::parts::endpoint::{self, Command};
-use crate::parts::flow::Role;
-use crate::parts::gate::{Gates, NO_GATE};
-use crate::parts::host::Host;
-use crate::parts::lookahead::Lookahead;
-use crate::parts::measurements::Measurements;
-use crate::parts::network::Network;
-use crate::parts::outside::Outside;
-use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
-use crate::parts::tally::PacketOutcome;
-use crate::parts::traffic::Traffic;
+use crate::event_queue::Wheel;
 use crate::trace::{PacketId, Record, Step};
 use crate::tracing::Tracing;
-use crate::wheel::Wheel;
 use core::sync::atomic::{AtomicBool, Ordering};
-use thalweg_proto::end::End;
+use thalweg_proto::endpoint::End;
 use thalweg_proto::payload::Length;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::Time;
@@ -84,7 +84,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles up to `max_events` events.
     pub fn advance(&mut self, max_events: u64) -> Status {
         let stop_at = self.measured.tally.events().saturating_add(max_events);
-        self.go_on(max_events);
+        self.run_events(max_events);
         if self.measured.tally.events() < stop_at {
             // The queue is empty.
             self.ending.end();
@@ -94,7 +94,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Handles up to `max_events` queued events. With a single call site, the whole hot path is inlined here.
     #[inline(never)]
-    pub(crate) fn go_on(&mut self, max_events: u64) {
+    pub(crate) fn run_events(&mut self, max_events: u64) {
         let stop_at = self.measured.tally.events().saturating_add(max_events);
         // A partition may have links of many flows but no endpoints.
         let is_large = self.connections.endpoints().len() >= MANY_ENDPOINTS
@@ -252,14 +252,14 @@ impl<T: Tracing> EventLoop<T> {
         let endpoint = self.connections.endpoint_mut(id);
         let (path, gate) = (endpoint.path, endpoint.gate);
         let size = endpoint.wire_size(pdu);
-        let mut flags = Flags::of_class(endpoint.class);
+        let mut flags = Flags::from_class(endpoint.class);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
         }
         let ecn = flags.ecn();
         // Most packets are segments with the codepoint of their class.
         if !is_window || ecn.is_capable() && !has_class_codepoint(pdu) {
-            flags.set_ecn(pdu.ecn().unwrap_or(ecn.again()));
+            flags.set_ecn(pdu.ecn().unwrap_or(ecn.for_retransmission()));
         }
         let packet = Packet {
             hop: path.route,
@@ -395,7 +395,7 @@ impl<T: Tracing> EventLoop<T> {
         let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
         let is_data = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
         if self.measured.tally.is_counting() && is_data && self.network.packets.has_payload(cargo) {
-            self.flow_counts(connection).lose();
+            self.flow_counts(connection).count_lost();
         }
     }
 
@@ -411,7 +411,7 @@ impl<T: Tracing> EventLoop<T> {
         let (connection, flow, reply) = if T::BUFFERS {
             (header.connection, u32::MAX, false)
         } else {
-            let place = self.connections.ids.place(header.connection).unwrap_or(header.connection);
+            let place = self.connections.ids.position(header.connection).unwrap_or(header.connection);
             let flow = self.connections.endpoint(place * 2).flow;
             (place, flow, self.connections[place].role == Role::Reply)
         };

@@ -2,12 +2,12 @@
 
 use super::EventLoop;
 use crate::Pdu;
+use crate::components::ecmp::FIRST_ECMP_GROUP;
+use crate::components::network::{END, EXIT, Network};
+use crate::components::packet::{Flags, NONE, Packet, Packets};
+use crate::components::transmitter::{Extra, OnWire, Queue, QueueMode, Speed, Varying};
 use crate::error::SpecError;
 use crate::event::EventKind;
-use crate::parts::ecmp::FIRST_ECMP_GROUP;
-use crate::parts::network::{END, EXIT, Network};
-use crate::parts::packet::{Flags, NONE, Packet, Packets};
-use crate::parts::transmitter::{Extra, OnWire, Queue, QueueMode, Speed, Varying};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::units::Time;

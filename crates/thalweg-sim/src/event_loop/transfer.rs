@@ -1,23 +1,23 @@
 //! Transfers: completion times and ideal completion times.
 
 use super::EventLoop;
+use crate::components::endpoint::EndpointPath;
+use crate::components::flow::{Connection, Flow, NO_CONNECTION};
+use crate::components::network::EXIT;
+use crate::components::packet::NONE;
+use crate::components::transfer::{Stage, one_way};
+use crate::components::workload::{Exchange, Workload};
 use crate::event::EventKind;
-use crate::parts::endpoint::EndpointPath;
-use crate::parts::flow::{Connection, Flow, NO_CONNECTION};
-use crate::parts::network::EXIT;
-use crate::parts::packet::NONE;
-use crate::parts::transfer::{Stage, one_way};
-use crate::parts::workload::{Exchange, Workload};
 use crate::result::Transfer;
 use crate::tracing::Tracing;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::delay::Each;
+use thalweg_queue::random_delay::Each;
 
 impl<T: Tracing> EventLoop<T> {
     /// Records the end of a flow's transfer over one connection.
     pub(crate) fn complete(&mut self, flow: u32, size: u64, began: Time, ended: Time) {
         let transfer = self.completed(flow, size, began, ended);
-        self.book(transfer);
+        self.record_transfer(transfer);
     }
 
     /// Records the end of one of a flow's many transfers, as known to its sender.
@@ -55,13 +55,13 @@ impl<T: Tracing> EventLoop<T> {
         let Exchange { began, request, response } = exchange;
         let ideal = self.ideal(flow, request, response);
         let size = Bytes::new(request + response);
-        self.book(Transfer { flow, size, start: began, end: Some(self.now), ideal });
+        self.record_transfer(Transfer { flow, size, start: began, end: Some(self.now), ideal });
     }
 
     /// Records the arrival of a flow's block; the last one of the round schedules the next round of the group.
     pub(crate) fn end_block(&mut self, flow: u32, size: u64, began: Time) {
         let transfer = self.completed(flow, size, began, self.now);
-        self.book(transfer);
+        self.record_transfer(transfer);
         let (now, counting) = (self.now, self.measured.tally.is_counting());
         let group = self.traffic.group_of_mut(flow);
         let Some(round) = group.rounds.arrive(began, now, group.flows) else { return };
@@ -76,7 +76,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    fn book(&mut self, transfer: Transfer) {
+    fn record_transfer(&mut self, transfer: Transfer) {
         let Some(end) = transfer.end.filter(|_| self.measured.tally.is_counting()) else { return };
         self.traffic.record_completion(&transfer, end.since(transfer.start));
         self.list(transfer);

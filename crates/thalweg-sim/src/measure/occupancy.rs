@@ -41,14 +41,14 @@ impl Occupancy {
     /// Records that the queue has this length from `now` on.
     #[inline(always)]
     pub fn change(&mut self, now: Time, packets: u64, bytes: u64) {
-        self.settle(now);
+        self.add_elapsed(now);
         self.packets = packets;
         self.bytes = bytes;
         self.max_packets = self.max_packets.max(packets);
     }
 
     #[inline(always)]
-    fn settle(&mut self, now: Time) {
+    fn add_elapsed(&mut self, now: Time) {
         let span = now.since(self.since).as_picos();
         self.since = now;
         if span == 0 || self.packets == 0 {
@@ -78,7 +78,7 @@ impl Occupancy {
     /// Returns the result over `counted`, which ends at `now`.
     pub fn result(&self, now: Time, counted: Duration) -> QueueResult {
         let mut last = self.clone();
-        last.settle(now);
+        last.add_elapsed(now);
         if counted.is_zero() {
             return QueueResult { max_packets: last.max_packets, ..QueueResult::default() };
         }

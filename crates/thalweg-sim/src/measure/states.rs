@@ -12,7 +12,7 @@ impl StateVariable {
         Self { name, first: value, last: value, min: value, max: value }
     }
 
-    fn see(&mut self, value: f64) {
+    fn record(&mut self, value: f64) {
         self.last = value;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
@@ -28,7 +28,7 @@ pub(crate) struct Visits {
 
 impl Visits {
     /// Records the current state of the controller; `further` are the state variables of all senders.
-    pub fn see(
+    pub fn record(
         &mut self,
         now: Time,
         state: &CongestionState,
@@ -43,7 +43,7 @@ impl Visits {
             visit.until = now;
             if visit.state == state.name {
                 for (variable, (_, value)) in visit.state_variables.iter_mut().zip(values) {
-                    variable.see(value);
+                    variable.record(value);
                 }
                 return;
             }
@@ -72,7 +72,7 @@ mod tests {
             let mut state_variables = [("", 0.0); CongestionState::MAX_VARIABLES];
             state_variables[0] = ("bandwidth_bps", *value);
             let state = CongestionState { name, state_variables };
-            visits.see(
+            visits.record(
                 Time::ZERO + Duration::from_millis(*millis),
                 &state,
                 [("window_packets", 2.0)].into_iter(),

@@ -8,9 +8,9 @@
 mod grouping;
 
 use self::grouping::{Grouping, UNEVEN};
-use crate::messages::{FeedbackSource, MessagePath, message_paths};
-use crate::parts::connection_ids::{has_independent_ends, opens};
-use crate::route::{DirectionId, FlowPaths, Routes, all_paths};
+use crate::components::connection_ids::{has_independent_ends, opens};
+use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
+use crate::shortest_paths::{DirectionId, FlowPaths, Routes, all_paths};
 use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog::EndpointConfigs;
@@ -276,7 +276,7 @@ impl<'a> Cells<'a> {
             |group: &'a GroupSpec| group.ends().map(|[from, to]| [of(from, to), of(to, from)]).collect();
         let paths: Vec<Vec<[&FlowPaths; 2]>> = spec.groups.iter().map(paths_of).collect();
         cells.join(&paths);
-        cells.weigh(&paths);
+        cells.compute_weights(&paths);
         cells
     }
 
@@ -419,7 +419,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Estimates the work: each flow sends at its share of its bottleneck, up to its demand.
-    fn weigh(&mut self, paths: &[Vec<[&FlowPaths; 2]>]) {
+    fn compute_weights(&mut self, paths: &[Vec<[&FlowPaths; 2]>]) {
         let mut crossing = vec![0.0; self.directions as usize];
         for (group, paths) in self.spec.groups.iter().zip(paths) {
             for (pair, [there, _]) in paths.iter().enumerate() {

@@ -274,7 +274,7 @@ impl LinkState {
         settings
     }
 
-    pub fn lose(&mut self, packet: PacketId) {
+    pub fn remove_lost(&mut self, packet: PacketId) {
         if let Some(wire) = &mut self.wire
             && let Some(index) = wire.iter().rposition(|on_wire| *on_wire == packet)
         {

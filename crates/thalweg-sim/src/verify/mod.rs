@@ -390,7 +390,7 @@ impl Verifier {
         let Some(state) = self.links.get_mut(&record.link) else { return };
         match record.step {
             Step::Lost => {
-                state.lose(record.packet);
+                state.remove_lost(record.packet);
                 state.totals.lost += 1;
                 self.counts.lost += 1;
                 self.counters.flow(packet.flow).dropped_or_lost += u64::from(packet.data);

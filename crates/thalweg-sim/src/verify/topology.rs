@@ -3,7 +3,7 @@
 use crate::spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_queue::delay::{Each, VariationSpec};
+use thalweg_queue::random_delay::{Each, VariationSpec};
 use thalweg_queue::{AckFilter, CapacityTrace, ImpairmentSpec, Limit};
 
 /// A location of packets.
@@ -69,7 +69,7 @@ impl Topology {
         let takes_time = |work: Processing| !work.is_free();
         let mut groups = Vec::new();
         for group in &spec.groups {
-            let control = group.control_channel.map(DirectionSpec::of_any_rate);
+            let control = group.control_channel.map(DirectionSpec::with_any_rate);
             // If both endpoints send data, each acknowledges on its own channel.
             let channels = match (&control, &group.workload) {
                 (None, _) => 0,
@@ -91,7 +91,7 @@ impl Topology {
                 }
             }
             let overhead =
-                DirectionSpec { jitter: group.overhead, ..DirectionSpec::of_any_rate(Duration::ZERO) };
+                DirectionSpec { jitter: group.overhead, ..DirectionSpec::with_any_rate(Duration::ZERO) };
             let links_each = if group.access.is_some() { 4 } else { 0 } + channels + overhead_links;
             let at =
                 |node: u32| spec.nodes.get(node as usize).map(|node| node.processing).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Counts of flows with small segments and of unfinished transfers, checked by arithmetic and by the verifier, and the
 //! verifier's detection of wrong counts.
 
-use crate::net::{bytes, datagrams, direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{bytes, datagrams, direction, group, lossy, millis, pipe, run, window};
 use std::sync::Arc;
 use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::datagram::SourceConfig;

@@ -1,6 +1,6 @@
 //! Flows with externally controlled windows: stops, observations, and the effect of decisions.
 
-use crate::net::{direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{direction, group, lossy, millis, pipe, run, window};
 use thalweg_catalog::{EndpointConfigs, Environment};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{Decision, FixedConfig};
@@ -134,7 +134,7 @@ fn each_agent_controls_its_own_flow() {
 #[test]
 fn the_end_of_a_transfer_is_reported() {
     let mut spec = path(agent());
-    spec.groups[0].workload = WorkloadSpec::Transfer(crate::net::bytes(96_000));
+    spec.groups[0].workload = WorkloadSpec::Transfer(crate::test_network::bytes(96_000));
     let mut episode = Episode::new(&spec, BY_ROUND).unwrap();
     assert!(!episode.is_over(0));
     while !episode.is_over(0) {

@@ -1,7 +1,7 @@
 //! Copa on simulated paths, compared with the paper's claims on equilibrium and competition (Arun and Balakrishnan
 //! 2018).
 
-use crate::net::{direction, group, millis, pipe, run, window};
+use crate::test_network::{direction, group, millis, pipe, run, window};
 use thalweg_proto::congestion::{CopaConfig, CubicConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
@@ -113,8 +113,10 @@ fn competitive_mode_holds_a_share_beside_cubic() {
 #[test]
 fn random_losses_do_not_reduce_the_rate() {
     let lossy = |group| {
-        let link =
-            crate::net::lossy(direction(Rate::from_mbits_per_sec(50), millis(20), Limit::Packets(500)), 0.01);
+        let link = crate::test_network::lossy(
+            direction(Rate::from_mbits_per_sec(50), millis(20), Limit::Packets(500)),
+            0.01,
+        );
         let duration = Duration::from_secs(30);
         let result = run(&Spec { groups: vec![group], duration, warmup: duration / 3, ..pipe(link) });
         result.flows[0].goodput.as_f64() / 48e6

@@ -1,13 +1,13 @@
 //! Delays from distributions: their moments and order on a link, and constant ones per flow.
 
-use crate::net::{bytes, direction, group, millis, pipe, run, window};
+use crate::test_network::{bytes, direction, group, millis, pipe, run, window};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
-use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_sim::Simulation;
 use thalweg_sim::Status;
 use thalweg_sim::spec::*;
@@ -30,7 +30,7 @@ fn varied(distribution: TimeSpec, each: Each, keeps_order: bool) -> DirectionSpe
 fn datagrams_over(wire: DirectionSpec, gap: f64) -> Spec {
     let mut spec = pipe(wire);
     let writes = (0..10_000).map(|number| (ms(gap * f64::from(number)), bytes(100))).collect();
-    spec.groups = vec![group("flow", 1, crate::net::datagrams(), WorkloadSpec::Trace(writes))];
+    spec.groups = vec![group("flow", 1, crate::test_network::datagrams(), WorkloadSpec::Trace(writes))];
     spec.duration = ms(gap * 10_000.0 + 2_000.0);
     spec
 }
@@ -168,7 +168,7 @@ fn each_flow_has_its_own_delay() {
     let other = GroupSpec {
         count: 3,
         workload: WorkloadSpec::ConstantRate { rate: Rate::from_bits_per_sec(8_000), packet: bytes(100) },
-        ..group("other", 1, crate::net::datagrams(), WorkloadSpec::Bulk)
+        ..group("other", 1, crate::test_network::datagrams(), WorkloadSpec::Bulk)
     };
     let beside = run(&of_flows(400, 1, Some(other)));
     for flow in beside.flows.iter().filter(|flow| flow.name.starts_with("flows")) {
@@ -182,7 +182,7 @@ fn flows_that_share_a_link_pass_each_other() {
     let far = varied(TimeSpec::Uniform { min: ms(0.0), max: ms(50.0) }, Each::Flow, true);
     let mut spec = pipe(DirectionSpec { rate: Rate::from_mbits_per_sec(10), ..far });
     let cbr = WorkloadSpec::ConstantRate { rate: Rate::from_bits_per_sec(400_000), packet: bytes(500) };
-    spec.groups = vec![GroupSpec { count: 5, ..group("flow", 1, crate::net::datagrams(), cbr) }];
+    spec.groups = vec![GroupSpec { count: 5, ..group("flow", 1, crate::test_network::datagrams(), cbr) }];
     spec.duration = Duration::from_secs(5);
     let arrived = arrivals(&spec);
     let mut passed = 0;

@@ -1,11 +1,11 @@
 //! Effects of queueing disciplines on a network's traffic: shares and delays with known results.
 
-use crate::net::{bytes, datagrams, direction, group, pipe, run, window};
+use crate::test_network::{bytes, datagrams, direction, group, pipe, run, window};
 use thalweg_catalog::DISCIPLINES;
 use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
-use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, QuenchSpec};
+use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, QuenchSpec, Recipients};
 use thalweg_queue::{DisciplineSpec, FairQueueingConfig, Limit};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;
@@ -101,7 +101,7 @@ fn every_discipline_keeps_the_rules_under_overload() {
             for watched in [false, true] {
                 let link = direction(Rate::from_mbits_per_sec(10), Duration::from_millis(10), LIMIT);
                 let policy = PolicySpec::SourceQuench(QuenchSpec::default());
-                let feedback_spec = FeedbackSpec { policy, message: 28, audience: Audience::All };
+                let feedback_spec = FeedbackSpec { policy, message: 28, recipients: Recipients::All };
                 let feedback = watched.then_some(feedback_spec);
                 let link = DirectionSpec { queue: queue.clone(), feedback, ..link };
                 let groups = groups.clone();

@@ -1,6 +1,6 @@
 //! Explicit congestion notification: capable queues mark instead of dropping, and senders slow down without loss.
 
-use crate::net::{direction, group, pipe, run, window};
+use crate::test_network::{direction, group, pipe, run, window};
 use std::sync::Arc;
 use thalweg_catalog::{DISCIPLINES, EndpointConfigs};
 use thalweg_proto::congestion::{

@@ -1,10 +1,10 @@
 //! Third-party controllers: they run like built-in ones, and a contract violation ends the run and names the
 //! controller.
 
-use crate::net::{direction, group, millis, pipe, run, window};
+use crate::test_network::{direction, group, millis, pipe, run, window};
 use std::sync::{Arc, Mutex};
 use thalweg_catalog::EndpointConfigs;
-use thalweg_proto::congestion::delivery::{Sampler, Stamp};
+use thalweg_proto::congestion::delivery_rate::{Sampler, Stamp};
 use thalweg_proto::congestion::{
     AckSample, ConfigureController, ConnectionState, Controller, Cubic, CubicConfig, Decision, Fixed,
     FixedConfig, LossSample, LostSample, NewReno, NewRenoConfig, SentSample,

@@ -1,7 +1,7 @@
 //! Third-party disciplines: they run like built-in ones, and a contract violation ends the run and names the
 //! discipline.
 
-use crate::net::{direction, group, millis, pipe, run, window};
+use crate::test_network::{direction, group, millis, pipe, run, window};
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;

@@ -1,9 +1,9 @@
 //! Third-party engines are simulated like built-in ones, and their contract violations are attributed to them.
 
-use crate::net::*;
+use crate::test_network::*;
 use thalweg_catalog::family::{ConfiguredRates, EndNeeds};
 use thalweg_catalog::{ExternalFamily, Family, Properties};
-use thalweg_proto::end::{End, Notice};
+use thalweg_proto::endpoint::{End, Notice};
 use thalweg_proto::payload::{Payload, Queue as _, Slice};
 use thalweg_proto::pdu::{DataUnit, Wire};
 use thalweg_proto::transport::{Event, Input, ReceiverCounts, SenderStats};

@@ -1,11 +1,11 @@
 //! Routers' feedback to sources, end to end, with the verifier.
 
-use crate::net::{bytes, chain, direction, group, millis, run, window};
+use crate::test_network::{bytes, chain, direction, group, millis, run, window};
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::feedback::{
-    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+    DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients, SeifPolicy, SeifSpec,
 };
 use thalweg_queue::{DisciplineSpec, Limit, RandomDropConfig};
 use thalweg_sim::spec::*;
@@ -18,7 +18,7 @@ fn dumbbell(policy: PolicySpec, groups: Vec<GroupSpec>) -> Spec {
     let fast = direction(Rate::from_mbits_per_sec(10), millis(1), Limit::Packets(1000));
     let slow = DirectionSpec {
         queue: DisciplineSpec::new(Limit::Bytes(10_000), RandomDropConfig),
-        feedback: Some(FeedbackSpec { audience: Audience::All, ..FeedbackSpec::new(policy) }),
+        feedback: Some(FeedbackSpec { recipients: Recipients::All, ..FeedbackSpec::new(policy) }),
         ..direction(Rate::from_mbits_per_sec(1), millis(10), Limit::Unlimited)
     };
     let back = direction(Rate::from_mbits_per_sec(1), millis(10), Limit::Packets(1000));
@@ -215,7 +215,7 @@ impl Tracer for Messages {
 fn a_feedback_message_is_dropped_at_a_full_queue() {
     let workload = WorkloadSpec::ConstantRate { rate: Rate::from_mbits_per_sec(20), packet: bytes(1000) };
     let (from, to) = (NodeId(1), NodeId(0));
-    let blast = GroupSpec { from, to, ..group("blast", 0, crate::net::datagrams(), workload) };
+    let blast = GroupSpec { from, to, ..group("blast", 0, crate::test_network::datagrams(), workload) };
     let steady = ControllerConfig::Fixed(FixedConfig { window: 30.0 });
     let mut spec = dumbbell(seif(SeifPolicy::Reacting), vec![listening(steady), blast]);
     spec.links[0].backward.queue = DisciplineSpec::fcfs(Limit::Packets(5));

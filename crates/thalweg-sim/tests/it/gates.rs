@@ -1,6 +1,6 @@
 //! Gates in a network: sending order, cost, and the verifier's check that paused flows send nothing.
 
-use crate::net::{bytes, direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{bytes, direction, group, lossy, millis, pipe, run, window};
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};

@@ -1,6 +1,6 @@
 //! Connections that open and close in a network: durations, counts and leftovers.
 
-use crate::net::{bytes, direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{bytes, direction, group, lossy, millis, pipe, run, window};
 use std::cell::RefCell;
 use std::rc::Rc;
 use thalweg_catalog::EndpointConfigs;

@@ -1,6 +1,6 @@
 //! Hosts whose thread is late, coarse, busy or preempted: effects on packets and transports.
 
-use crate::net::{bytes, direction, group, millis, pipe, run, window};
+use crate::test_network::{bytes, direction, group, millis, pipe, run, window};
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Duration, Rate};

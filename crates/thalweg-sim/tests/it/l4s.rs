@@ -1,6 +1,6 @@
 //! Prague behind its intended queue: the claims of RFC 9332 and of the Prague draft, with intervals.
 
-use crate::net::{direction, group, millis, pipe, run, window};
+use crate::test_network::{direction, group, millis, pipe, run, window};
 use std::sync::Arc;
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::congestion::{CubicConfig, PragueConfig};

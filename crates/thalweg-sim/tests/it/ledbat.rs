@@ -1,6 +1,6 @@
 //! LEDBAT++ on simulated paths: its target, yielding, and latecomers (draft-irtf-iccrg-ledbat-plus-plus).
 
-use crate::net::{direction, group, millis, pipe, run, window};
+use crate::test_network::{direction, group, millis, pipe, run, window};
 use thalweg_proto::congestion::{CubicConfig, LedbatPlusPlusConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;

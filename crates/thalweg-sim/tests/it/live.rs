@@ -1,11 +1,11 @@
 //! Real packets in a simulated network are treated like simulated ones, at the same times.
 
-use crate::net::{direction, millis, pipe};
+use crate::test_network::{direction, millis, pipe};
 use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{CoDelConfig, DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::Status;
-use thalweg_sim::live::{Arrival, Live};
+use thalweg_sim::live_network::{Arrival, Live};
 use thalweg_sim::spec::{NodeId, Spec};
 
 const ENDS: [NodeId; 2] = [NodeId(0), NodeId(1)];

@@ -1,7 +1,7 @@
 //! Integration tests of `thalweg-sim`, in one program: it is linked once.
 
 mod accounting;
-mod adaptive;
+mod adaptive_ack;
 mod agents;
 mod copa;
 mod delays;
@@ -17,20 +17,20 @@ mod hosts;
 mod l4s;
 mod ledbat;
 mod live;
-mod measured;
+mod measured_values;
 mod media;
-mod net;
-mod overhead;
 mod parallel;
 mod progress;
 mod queues;
 mod random;
-mod reading;
+mod random_delays;
+mod read_rate;
 mod regressions;
 mod rledbat;
+mod simultaneous_events;
 mod sscop;
+mod test_network;
 mod thalweg;
-mod ties;
 mod transfers;
 mod transports;
 mod verifier;

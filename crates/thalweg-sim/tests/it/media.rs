@@ -1,7 +1,7 @@
 //! Live media between two hosts: results that follow from its rules, with competing traffic, and compared with
 //! published figures.
 
-use crate::net::{direction, group, pipe, run};
+use crate::test_network::{direction, group, pipe, run};
 use thalweg_proto::congestion::CubicConfig;
 use thalweg_proto::media::{Config, EncoderConfig, Response};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -142,7 +142,7 @@ fn dualpi2_gives_what_the_reference_code_has() {
 fn flow_queueing_and_dualpi2_isolate_calls_from_downloads() {
     let of = |queue: DisciplineSpec| {
         let mut spec = call(Config::default(), Rate::from_mbits_per_sec(10), millis(25), queue);
-        let cubic = crate::net::window(ControllerConfig::Cubic(CubicConfig {
+        let cubic = crate::test_network::window(ControllerConfig::Cubic(CubicConfig {
             initial_window: 10.0,
             initial_ssthresh: 1e9,
             c: 0.4,

@@ -1,13 +1,13 @@
 //! Runs on several threads give byte-identical results to runs on one.
 
-use crate::net::{Listing, bytes, chain, datagrams, direction, group, millis, window};
+use crate::test_network::{Listing, bytes, chain, datagrams, direction, group, millis, window};
 use thalweg_proto::congestion::{BbrConfig, NewRenoConfig, ThalwegConfig};
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
-    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifSpec,
+    DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients, SeifSpec,
 };
 use thalweg_sim::partition::{Bound, default_threads, estimate_speedup};
 use thalweg_sim::spec::*;
@@ -237,7 +237,9 @@ fn transfers_with_random_arrivals_are_partitioned() {
 /// Flows between all pairs of five nodes in a row, each with randomly arriving transfers, plus one long flow. Queues
 /// are short and links lossy: transfers wait for retransmissions, and spurious retransmissions arrive late.
 fn random_row() -> Spec {
-    let links = (0..4).map(|_| (crate::net::lossy(line(20, millis(5)), 0.02), line(20, millis(5)))).collect();
+    let links = (0..4)
+        .map(|_| (crate::test_network::lossy(line(20, millis(5)), 0.02), line(20, millis(5))))
+        .collect();
     let pairs = (0..5).flat_map(|from| (0..5).map(move |to| (from, to))).filter(|(from, to)| from != to);
     let of = |(from, to): (u32, u32)| GroupSpec {
         from: NodeId(from),
@@ -429,7 +431,7 @@ fn feedback_row(policy: PolicySpec) -> Spec {
     let mut spec = busy_row();
     for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
         line.queue = thalweg_queue::DisciplineSpec::fcfs(Limit::Bytes(20_000));
-        line.feedback = Some(FeedbackSpec { audience: Audience::All, ..FeedbackSpec::new(policy) });
+        line.feedback = Some(FeedbackSpec { recipients: Recipients::All, ..FeedbackSpec::new(policy) });
     }
     for (number, group) in (0..).zip(&mut spec.groups) {
         if group.from.0.abs_diff(group.to.0) > 1 {
@@ -532,7 +534,7 @@ fn gates_and_messages_go_together() {
 fn the_bounds_of_messages_and_gates_are_named() {
     let mut spec = parking_lot();
     spec.links[1].forward.feedback = Some(FeedbackSpec {
-        audience: Audience::All,
+        recipients: Recipients::All,
         ..FeedbackSpec::new(PolicySpec::SourceQuench(QuenchSpec::default()))
     });
     for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {

@@ -1,6 +1,6 @@
 //! Series and names of flows while a run goes on, for displays.
 
-use crate::net::{direction, group, millis, pipe, window};
+use crate::test_network::{direction, group, millis, pipe, window};
 use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;

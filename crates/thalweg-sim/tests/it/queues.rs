@@ -1,7 +1,7 @@
 //! Queues compared with queueing theory: random arrivals of datagrams at a link of 8 Mbit/s, which takes a microsecond
 //! a byte.
 
-use crate::net::{bytes, datagrams, direction, group, pipe, run};
+use crate::test_network::{bytes, datagrams, direction, group, pipe, run};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
@@ -119,9 +119,9 @@ fn jitter_changes_by_the_schedule() {
         warmup: Duration::from_secs(warmup),
         ..pipe(link)
     };
-    let varied = thalweg_queue::delay::VariationSpec {
+    let varied = thalweg_queue::random_delay::VariationSpec {
         keeps_order: false,
-        ..thalweg_queue::delay::VariationSpec::new(thalweg_queue::delay::TimeSpec::Uniform {
+        ..thalweg_queue::random_delay::VariationSpec::new(thalweg_queue::random_delay::TimeSpec::Uniform {
             min: Duration::ZERO,
             max: Duration::from_millis(20),
         })

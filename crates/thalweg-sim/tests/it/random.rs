@@ -1,7 +1,7 @@
 //! Random networks with random traffic, each checked by the verifier: no packet appears, vanishes, overtakes, or
 //! exceeds a rate; and each run is repeatable however it is advanced.
 
-use crate::net::{Listing, bytes, chain, group, millis, run};
+use crate::test_network::{Listing, bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
 use thalweg_proto::congestion::{
@@ -15,11 +15,11 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ControllerConfig, Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use thalweg_proto::{adaptive_ack, media, sstp};
-use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{
-    Audience, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
+    DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients,
     SeifPolicy, SeifSpec,
 };
+use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{
     AckFilter, AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FairQueueingConfig, FcfsConfig,
     ImpairmentSpec, Limit, LossSpec, PeriodicVariationSpec, RandomDropConfig, ReorderSpec, SleepSpec,
@@ -264,7 +264,7 @@ fn feedback() -> impl Strategy<Value = FeedbackSpec> {
     let policy = prop_oneof![2 => seif, 1 => quench, 1 => mark, 1 => rations];
     (policy, 1u32..200).prop_map(|(policy, message)| FeedbackSpec {
         policy,
-        audience: Audience::All,
+        recipients: Recipients::All,
         message,
     })
 }

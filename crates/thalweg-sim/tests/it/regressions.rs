@@ -1,6 +1,6 @@
 //! Regression tests for fixed faults of the simulator.
 
-use crate::net::{bytes, datagrams, direction, group, millis, pipe, run, window};
+use crate::test_network::{bytes, datagrams, direction, group, millis, pipe, run, window};
 use std::sync::Arc;
 use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -128,7 +128,10 @@ fn a_lost_retransmission_causes_no_time_out() {
     let receiver = ReceiverConfig { report_arrivals: true, ..ReceiverConfig::default() };
     let controller = ControllerConfig::Fixed(FixedConfig { window: 500.0 });
     let scheme = TransportSpec::new("window", EndsConfig::new(sender, receiver, controller), 40, 40);
-    let link = crate::net::lossy(direction(Rate::from_mbits_per_sec(10), millis(500), Limit::Unlimited), 0.1);
+    let link = crate::test_network::lossy(
+        direction(Rate::from_mbits_per_sec(10), millis(500), Limit::Unlimited),
+        0.1,
+    );
     let groups = vec![group("flow", 1, scheme, WorkloadSpec::Bulk)];
     // The first window has no round-trip time sample.
     let (duration, warmup) = (Duration::from_secs(60), Duration::from_secs(5));

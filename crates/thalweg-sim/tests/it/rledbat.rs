@@ -1,6 +1,6 @@
 //! Background transfers controlled by the receiver (RFC 9840), with unmodified senders.
 
-use crate::net::{direction, group, millis, pipe, run};
+use crate::test_network::{direction, group, millis, pipe, run};
 use thalweg_proto::congestion::{LedbatPlusPlusConfig, NewRenoConfig};
 use thalweg_proto::units::Rate;
 use thalweg_proto::window::{ControllerConfig, EndsConfig, ReceiverConfig, SenderConfig};

@@ -1,6 +1,6 @@
 //! SSCOP and ATM links between two hosts, with results computed by hand.
 
-use crate::net::{bytes, datagrams, direction, group, lossy, millis, pipe, run};
+use crate::test_network::{bytes, datagrams, direction, group, lossy, millis, pipe, run};
 use std::sync::Arc;
 use thalweg_proto::sscop::{Config, EndpointConfig};
 use thalweg_proto::units::{Duration, Rate};

@@ -1,6 +1,6 @@
 //! Thalweg on simulated paths: its target queue, random and congestion losses, and competing traffic.
 
-use crate::net::{direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{direction, group, lossy, millis, pipe, run, window};
 use std::sync::Arc;
 use std::thread;
 use thalweg_catalog::EndpointConfigs;

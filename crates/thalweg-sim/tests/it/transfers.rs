@@ -1,6 +1,6 @@
 //! Transfers: completion times, ideal completion times, and complete counts.
 
-use crate::net::{bytes, chain, datagrams, direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{bytes, chain, datagrams, direction, group, lossy, millis, pipe, run, window};
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};

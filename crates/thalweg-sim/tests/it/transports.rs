@@ -1,6 +1,6 @@
 //! Transports compared with the theory of their steady state.
 
-use crate::net::{bytes, direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{bytes, direction, group, lossy, millis, pipe, run, window};
 use thalweg_proto::congestion::{CubicConfig, FixedConfig, NewRenoConfig, VegasConfig};
 use thalweg_proto::transport::Limit as HeldBy;
 use thalweg_proto::units::{Duration, Rate};

@@ -1,7 +1,7 @@
 //! The verifier detects each kind of violation: a few packets cross a link of 8 Mbit/s (a byte a microsecond) and 10 ms
 //! with room for two packets, and then one record is wrong.
 
-use crate::net::{chain, datagrams, direction, group, millis};
+use crate::test_network::{chain, datagrams, direction, group, millis};
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::datagram;

@@ -17,7 +17,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns the verdict on a claim without a size.
-    pub fn of(holds: bool) -> Self {
+    pub fn from_bool(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Fails }
     }
 
@@ -90,15 +90,15 @@ pub(super) fn decided<S>(study: &S, of_the_paper: &[(&str, Decide<S>)], of_ours:
 
 /// Numbers of claims by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct VerdictCounts {
     holds: usize,
     sign_only: usize,
     fails: usize,
 }
 
-impl Tally {
+impl VerdictCounts {
     /// Counts the verdicts.
-    pub fn of<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
+    pub fn from_claims<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
         let mut tally = Self::default();
         for claim in claims {
             match claim.verdict {
@@ -131,7 +131,7 @@ impl Tally {
     /// Returns the numbers for the claims of the paper, then for those of this project. `noun` is the kind of paper.
     /// Empty without claims.
     pub(super) fn sentence(claims: &[Claim], noun: &str) -> String {
-        let of = |ours| Self::of(claims.iter().filter(move |claim| claim.ours == ours));
+        let of = |ours| Self::from_claims(claims.iter().filter(move |claim| claim.ours == ours));
         let parts = [(of(false), format!("of the {noun}")), (of(true), "of our own".to_owned())];
         let parts = parts.iter().filter(|(tally, _)| tally.all() > 0);
         parts.map(|(tally, whose)| tally.counts_text(whose)).collect::<Vec<_>>().join(". ")
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_sentence_counts_each_verdict() {
         use Verdict::{Fails, Holds, SignOnly};
-        let sentence = |verdicts: &[Verdict]| Tally::sentence(&claims(verdicts), "thesis");
+        let sentence = |verdicts: &[Verdict]| VerdictCounts::sentence(&claims(verdicts), "thesis");
         assert_eq!(sentence(&[]), "");
         assert_eq!(sentence(&[Holds, Holds]), "2 of 2 claims of the thesis hold");
         assert_eq!(
@@ -159,7 +159,7 @@ mod tests {
         let mut mixed = claims(&[Holds, Fails]);
         mixed[1] = mixed[1].clone().ours();
         assert_eq!(
-            Tally::sentence(&mixed, "talk"),
+            VerdictCounts::sentence(&mixed, "talk"),
             "1 of 1 claims of the talk hold. 0 of 1 claims of our own hold; 1 do not"
         );
     }

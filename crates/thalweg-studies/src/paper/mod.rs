@@ -35,7 +35,7 @@ mod runs;
 mod tables;
 mod yang01;
 
-pub use claim::{Claim, Tally, Verdict};
+pub use claim::{Claim, Verdict, VerdictCounts};
 pub use page::paper_report;
 pub use prepare::{Choice, PaperError, Prepared, distinct, prepare};
 pub use published::{Cell, Experiment, Published};

@@ -1,6 +1,6 @@
 //! Results page of a reproduced study: published and simulated values, and claims.
 
-use crate::paper::{Claim, HIDDEN_KEYS, Tally, Verdict, metric_words, number};
+use crate::paper::{Claim, HIDDEN_KEYS, Verdict, VerdictCounts, metric_words, number};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ fn claim_cards(
     }
     for (ours, subject) in [(false, "Claims that hold"), (true, "Our own that hold")] {
         let claims: Vec<&Claim> = claims.iter().filter(|claim| claim.ours == ours).collect();
-        let tally = Tally::of(claims.iter().copied());
+        let tally = VerdictCounts::from_claims(claims.iter().copied());
         if tally.all() == 0 {
             continue;
         }

@@ -1,6 +1,6 @@
 //! Results of a paper's runs, with the published values.
 
-use super::claim::{Claim, Tally, Verdict};
+use super::claim::{Claim, Verdict, VerdictCounts};
 use super::published::{Cell, same};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
@@ -141,7 +141,7 @@ impl Results {
     /// Returns the numbers of the claims by verdict in a sentence, those of the paper before those of this project.
     pub fn summary(&self) -> String {
         let noun = super::find(self.paper).map_or("paper", |paper| paper.kind);
-        Tally::sentence(&self.claims, noun)
+        VerdictCounts::sentence(&self.claims, noun)
     }
 }
 

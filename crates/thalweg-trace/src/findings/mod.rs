@@ -193,14 +193,14 @@ impl<'a> Viewed<'a> {
     }
 
     /// Returns the round-trip time measured last before `time`, or else the first one.
-    fn trip_at(&self, time: Time) -> Option<Duration> {
+    fn rtt_at(&self, time: Time) -> Option<Duration> {
         let at = self.trips.partition_point(|trip| trip.0 <= time);
         self.trips.get(at.saturating_sub(1)).map(|trip| trip.1)
     }
 
     /// Returns true if there was no queue at `time`: the round trip was near the shortest.
     fn is_idle_at(&self, time: Time) -> bool {
-        self.trip_at(time)
+        self.rtt_at(time)
             .zip(self.shortest)
             .is_none_or(|(trip, shortest)| trip <= shortest + margin(shortest))
     }

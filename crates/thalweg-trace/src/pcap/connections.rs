@@ -3,11 +3,11 @@
 //! A capture at several interfaces, such as those of both hosts, sees the same packets several times: each interface has connections
 //! of its own. Where every interface sees one direction only, as at a tap, both are one connection.
 
-use super::ends::Ends;
-use super::link::{Datagram, Segment, Skipped, datagram};
-use super::pdus::Pdus;
+use super::endpoints::Ends;
+use super::headers::{Datagram, Segment, Skipped, datagram};
 use super::quic::KeyLog;
 use super::tcp::Tcp;
+use super::thalweg_protocols::Pdus;
 use super::udp::Udp;
 use crate::format::Limits;
 use crate::model::Connection;

@@ -9,11 +9,11 @@
 //! protocols, are counted.
 
 mod connections;
-mod ends;
-mod link;
-mod pdus;
+mod endpoints;
+mod headers;
 mod quic;
 mod tcp;
+mod thalweg_protocols;
 mod udp;
 
 use crate::format::{Format, Limits, ReadError};

@@ -17,8 +17,8 @@
 //!
 //! A segment longer than the maximum segment size was captured before a network card cut it. It counts as several packets.
 
-use super::ends::{End, Ends, label, point};
-use super::link::Segment;
+use super::endpoints::{End, Ends, label, point};
+use super::headers::Segment;
 use crate::model::{Ack, Connection, Direction, Limit, Packet, Point, Protocol, Sack, Timeout};
 use crate::ranges::Ranges;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Datagrams whose content is not readable: their sizes and times, and the spin bit of QUIC. With its keys, QUIC is decrypted.
 
-use super::ends::{End, Ends, label};
-use super::link::Datagram;
+use super::endpoints::{End, Ends, label};
+use super::headers::Datagram;
 use super::quic::{Decrypted, KeyLog};
 use crate::format::Limits;
 use crate::model::{Connection, Direction, Packet, Protocol};

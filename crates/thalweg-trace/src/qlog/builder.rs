@@ -3,7 +3,7 @@
 use super::Head;
 use super::clock::{Clock, MAX_SECONDS};
 use super::event::{CRYPTO, Data, Event, Frames};
-use super::plain;
+use super::logs_without_frames;
 use crate::format::{Format, Limits};
 use crate::model::{
     Ack, Connection, Direction, Limit, Metric, Packet, Point, Protocol, Sack, Timeout, Trace, View,
@@ -394,8 +394,12 @@ impl Group {
             false => Some(scheme),
         };
         let mut notes = Vec::new();
-        notes
-            .extend(directions.iter().any(|of| plain::arrived(of).is_some()).then(|| plain::NOTE.to_owned()));
+        notes.extend(
+            directions
+                .iter()
+                .any(|of| logs_without_frames::arrived(of).is_some())
+                .then(|| logs_without_frames::NOTE.to_owned()),
+        );
         if unmatched > 0 {
             notes.push(format!(
                 "{unmatched} packet numbers in losses or acknowledgements fit no packet of the log."
@@ -573,7 +577,7 @@ impl End {
     }
 
     fn metrics(&mut self, time: Time, data: &Data<'_>, is_full: bool) -> usize {
-        let is_initial = plain::is_in_seconds(data);
+        let is_initial = logs_without_frames::is_in_seconds(data);
         let unit = *self.unit.get_or_insert(if is_initial { 1e3 } else { 1.0 });
         let trip = |value: Option<f64>| value.filter(|_| !is_initial).map(|value| value * unit);
         let values = [
@@ -667,7 +671,7 @@ impl Direction {
         }
         let unique = self.counts.payload.saturating_sub(self.counts.again_bytes);
         self.counts.delivered = match self.view {
-            View::Sender => plain::arrived(self).unwrap_or(delivered).min(unique),
+            View::Sender => logs_without_frames::arrived(self).unwrap_or(delivered).min(unique),
             View::Receiver | View::Between => unique,
         };
     }

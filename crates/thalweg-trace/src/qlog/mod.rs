@@ -19,8 +19,8 @@
 mod builder;
 mod clock;
 mod event;
-mod plain;
-mod scan;
+mod json_scanner;
+mod logs_without_frames;
 
 use crate::format::{Format, Limits, ReadError};
 use crate::input::Input;
@@ -28,7 +28,7 @@ use crate::model::Trace;
 pub(crate) use builder::Builder;
 use event::Columns;
 pub(crate) use event::{CRYPTO, Data, Event, Frames};
-use scan::{Damage, Scanner};
+use json_scanner::{Damage, Scanner};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Integration tests of the readers, in one program.
 
-mod folder;
+mod external_traces;
+mod known_path;
 mod pcap;
 mod qlog;
-mod writers;

@@ -1,7 +1,7 @@
 //! Arguments of `thalweg bench`.
 
 use crate::transfer::arguments::SCHEME;
-use crate::values::{bytes, connections, place, seconds, threads};
+use crate::value_parsers::{bytes, connections, listen_address, seconds, threads};
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -43,7 +43,7 @@ pub enum End {
 #[derive(Debug, Args)]
 pub struct BenchServerArguments {
     /// Listening address and port
-    #[arg(value_name = "[ADDRESS:]PORT", default_value = "[::]:4747", value_parser = place)]
+    #[arg(value_name = "[ADDRESS:]PORT", default_value = "[::]:4747", value_parser = listen_address)]
     pub bind: SocketAddr,
     /// Stop after one client
     #[arg(long)]

@@ -18,7 +18,7 @@ use thalweg_net::advice::Advisor;
 use thalweg_net::endpoint::{Connect, ConnectError, Trust};
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::PublicKey;
-use thalweg_net::live::{Clock, ConnectFailure, Connection, NetError, reach};
+use thalweg_net::live::{Clock, ConnectFailure, Connection, NetError, connect_reachable};
 use thalweg_net::session::{Closed, code};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::Limit;
@@ -46,7 +46,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
     let stop = interruptible_by(console)?;
     let mut connections = Vec::new();
     for _ in 0..arguments.parallel.get() {
-        let connection = reach(&socket, connect.clone(), &stop);
+        let connection = connect_reachable(&socket, connect.clone(), &stop);
         connections.push(connection.map_err(|error| connect_error(peer.name, &error))?);
     }
     if peer.key.is_none()

@@ -35,7 +35,7 @@ pub fn socket(
     let largest =
         largest.ok_or_else(|| Error::Usage("--datagram must be between 1200 B and 65507 B".into()))?;
     let listen =
-        registry.map(|registry| Listen::new(Trust::Anyone, [SERVICE]).of_registry(Arc::clone(registry)));
+        registry.map(|registry| Listen::new(Trust::Anyone, [SERVICE]).with_registry(Arc::clone(registry)));
     let endpoint = EndpointConfig {
         listen,
         largest,

@@ -8,7 +8,7 @@ pub(crate) mod stream;
 pub(crate) mod text;
 
 use crate::console::{Console, Done, Error};
-use crate::values::resolve;
+use crate::value_parsers::resolve;
 use arguments::{Bench, End};
 use client::{Peer, client};
 use server::{LoopbackServer, server};

@@ -55,7 +55,7 @@ pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
                         open.push(watch);
                     }
                     Err(error) => {
-                        console.complain(&format!("{remote}: cannot be served: {error}"));
+                        console.report_problem(&format!("{remote}: cannot be served: {error}"));
                         watch.close(code::BUSY, "the server cannot serve more connections");
                     }
                 }

@@ -75,7 +75,7 @@ impl Signals {
             match ended.map_err(|error| Error::Failed(format!("cannot wait for a process: {error}")))? {
                 Some(status) => {
                     if let Some(signal) = status.signal() {
-                        console.complain(&format!("the live network was ended by signal {signal}"));
+                        console.report_problem(&format!("the live network was ended by signal {signal}"));
                     }
                     return Ok(status);
                 }

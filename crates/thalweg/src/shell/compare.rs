@@ -3,22 +3,22 @@
 //!
 //! A live run is a separate process (`thalweg shell --traffic`): its namespaces are gone before the next run.
 
-use super::likeness::Likeness;
+use super::option_differences::Likeness;
 use super::results;
 use crate::arguments::CompareArguments;
 use crate::console::{Console, Done, Error};
-use crate::input::Source;
 use crate::interrupt::interruptible_by;
-use crate::kernel::{control_of, is_kernel};
+use crate::kernel_tcp::{control_of, is_kernel};
 use crate::report::{ReportTarget, part};
 use crate::run::{compared, typed};
+use crate::scenario_sources::Source;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
-use thalweg_live::plan::{PlanOptions, plan};
+use thalweg_live::network_plan::{PlanOptions, plan};
 use thalweg_report::output::{Align, REPORT, RunKey, Table, counted, quoted, rate, seconds};
-use thalweg_report::report::{AllSeries, Beside, Part};
+use thalweg_report::report::{AllSeries, Part, SideBySide};
 use thalweg_report::results::Scenario;
 use thalweg_scenario::Loaded;
 use thalweg_sim::spec::{GroupSpec, Spec};
@@ -110,7 +110,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
             parts.push(part(format!("{name} live"), &folder, console)?);
         }
     }
-    if let Some((report, beside)) = report.zip(Beside::join(parts)) {
+    if let Some((report, beside)) = report.zip(SideBySide::join(parts)) {
         report.write(beside.page(Some(loaded.spec())), None, console)?;
     }
     if arguments.options.json {

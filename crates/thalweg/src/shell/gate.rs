@@ -5,8 +5,8 @@
 
 use super::{ShellArguments, run};
 use crate::console::{Console, Done, Error};
-use crate::input::Source;
-use crate::values::seconds;
+use crate::scenario_sources::Source;
+use crate::value_parsers::seconds;
 use clap::Args;
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -1,28 +1,28 @@
 //! `thalweg shell`: a scenario as a live network, for any program.
 //!
-//! The process that a user starts ([`outside`]) creates namespaces and re-executes itself. That child is the first
-//! process of its PID namespace ([`inside`]): it creates the hosts, starts commands on them, and forwards packets. When
+//! The process that a user starts ([`launcher`]) creates namespaces and re-executes itself. That child is the first
+//! process of its PID namespace ([`namespace_process`]): it creates the hosts, starts commands on them, and forwards packets. When
 //! either process ends, for any reason, the kernel kills all others; the namespaces and devices disappear with the last
 //! one.
 
 mod children;
 pub mod compare;
+mod forwarding_threads;
 pub mod gate;
-mod inside;
-mod likeness;
-mod outside;
+mod launcher;
+mod namespace_process;
+mod option_differences;
 mod results;
-mod threads;
 pub(crate) mod traffic;
 mod view;
 
 use crate::console::{Console, Done, Error};
-use crate::input::Source;
-use crate::values::{bytes, seconds};
+use crate::scenario_sources::Source;
+use crate::value_parsers::{bytes, seconds};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use thalweg_live::plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_scenario::Loaded;
 use traffic::TrafficOption;
@@ -135,7 +135,7 @@ fn run(
 ) -> Done {
     let role = std::env::var_os(INSIDE);
     if role.as_ref().is_some_and(|role| role == SOCKET_SERVER) {
-        return outside::serve();
+        return launcher::serve();
     }
     let network = Network { is_measured, ..Network::new(source()?, arguments, console)? };
     match role {
@@ -143,8 +143,8 @@ fn run(
         Some(_) if std::process::id() != 1 => {
             Err(Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
         }
-        Some(_) => inside::inside(arguments, &network, console),
-        None => outside::outside(arguments, &network, console),
+        Some(_) => namespace_process::inside(arguments, &network, console),
+        None => launcher::outside(arguments, &network, console),
     }
 }
 

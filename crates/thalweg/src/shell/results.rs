@@ -92,7 +92,7 @@ pub(super) fn document(result: &RunResult, scenario: Scenario) -> Document {
         contention: None,
         compared: Vec::new(),
     };
-    Document::of_runs(header, vec![Run::from_result(result)])
+    Document::from_runs(header, vec![Run::from_result(result)])
 }
 
 /// Returns the certificate as text.

@@ -1,13 +1,13 @@
 //! `--traffic`: the flows of a scenario, carried over a live network; their results as a document and a table.
 
 use crate::console::Error;
-use crate::kernel::control_of;
+use crate::kernel_tcp::control_of;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use thalweg_catalog::Registry;
 use thalweg_live::host::Host;
-use thalweg_live::plan::Plan;
+use thalweg_live::network_plan::Plan;
 use thalweg_live::traffic::{CarriedFlow, Carrier, GroupCarrier, MAX_FLOWS, Sample, Traffic, TrafficError};
 use thalweg_net::flow::Scheme;
 use thalweg_report::output::{Align, Table, rate, seconds};

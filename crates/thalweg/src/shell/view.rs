@@ -65,7 +65,7 @@ impl LiveView {
         let size = size.filter(|(rows, _)| *rows >= MIN_ROWS);
         let text = match size {
             Some((rows, columns)) if is_free => {
-                let view = View::of_threads(self.watches.iter().map(|watch| watch.view()));
+                let view = View::from_threads(self.watches.iter().map(|watch| watch.view()));
                 let max = MAX_LINES.min(usize::from(rows) / 3);
                 let columns = usize::from(columns.max(40));
                 let lines = lines(&self.before, &view, max, Style { columns, ..self.style });
@@ -193,14 +193,14 @@ impl Panel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_live::Line;
+    use thalweg_live::LinkDirectionState;
     use thalweg_net::transfer::is_hidden;
     use thalweg_proto::units::{Duration, Rate, Time};
-    use thalweg_sim::live::LinkStatus;
+    use thalweg_sim::live_network::LinkStatus;
 
     fn view(millis: u64, lines: &[(&str, u64, u64)]) -> View {
         let rate = Rate::from_bits_per_sec(10_000_000);
-        let line = |&(name, bytes, waiting): &(&str, u64, u64)| Line {
+        let line = |&(name, bytes, waiting): &(&str, u64, u64)| LinkDirectionState {
             name: name.to_owned(),
             at: Time::ZERO + Duration::from_millis(millis),
             now: LinkStatus { rate, bytes, waiting, lost: 3, marks: 0 },

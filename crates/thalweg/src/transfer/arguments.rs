@@ -1,7 +1,7 @@
 //! The arguments of the commands about transfers.
 
 use crate::console::Error;
-use crate::values::{PORT, bytes, positive, socket_address, threads};
+use crate::value_parsers::{PORT, bytes, positive, socket_address, threads};
 use clap::Args;
 use std::ffi::OsString;
 use std::net::SocketAddr;

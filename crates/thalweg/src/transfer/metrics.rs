@@ -2,9 +2,9 @@
 //!
 //! The format is lines of names and numbers, which needs no library.
 
-use super::http;
+use super::metrics_http;
 use crate::console::{Console, Error};
-use crate::values::socket_address;
+use crate::value_parsers::socket_address;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -61,7 +61,7 @@ impl Metrics {
         let local = listener.local_addr().map_err(cannot)?;
         let metrics = Arc::new(Self::default());
         let answers = Arc::clone(&metrics);
-        let serve = move || http::serve(&listener, "/metrics", || answers.lock().text());
+        let serve = move || metrics_http::serve(&listener, "/metrics", || answers.lock().text());
         std::thread::Builder::new().name("metrics".to_owned()).spawn(serve).map_err(cannot)?;
         console.inform(&format!("Metrics at http://{local}/metrics"));
         Ok(Some(metrics))

@@ -2,15 +2,15 @@
 
 mod approval_prompt;
 pub mod arguments;
-mod confine;
-mod confirm;
 mod denial_line;
 mod early_failure;
 mod failure_log;
-pub(crate) mod http;
-mod meter;
+mod key_prompts;
+mod landlock;
 mod metrics;
+pub(crate) mod metrics_http;
 mod pairing;
+mod progress_display;
 mod receive;
 mod send;
 mod sender_listener;
@@ -31,7 +31,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints this user's key.
 pub fn key(console: &Console) -> Done {
-    let identity = Keyring::of_user()?.identity()?;
+    let identity = Keyring::for_user()?.identity()?;
     console.print(&format!("{}\n", identity.public()))
 }
 

@@ -1,6 +1,6 @@
 //! `--pair`: the sender's side, and the code from the user.
 
-use super::confirm::can_prompt;
+use super::key_prompts::can_prompt;
 use crate::console::{Error, prompt};
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, channel};

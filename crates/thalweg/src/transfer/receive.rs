@@ -3,8 +3,8 @@
 use super::arguments::{ListenArguments, RecvArguments, ServeArguments};
 use super::early_failure::Stopped;
 use super::failure_log::FailureLog;
-use super::meter::{Meter, MeterInputs};
 use super::metrics::{Counted, Metrics};
+use super::progress_display::{Meter, MeterInputs};
 use super::sender_listener::SenderListener;
 use super::summary::{self, Summary, SummaryInputs};
 use crate::console::{Console, Done, Error};
@@ -282,7 +282,7 @@ impl<'a> Server<'a> {
     fn admit(&mut self) -> Done {
         if let Some(sender) = self.listener.next()? {
             let is_wanted = self.listener.wants(&sender.key);
-            self.slots.meet(Instant::now(), sender, is_wanted);
+            self.slots.admit_or_queue(Instant::now(), sender, is_wanted);
         }
         if self.listener.has_changed() {
             self.slots.end_those(|key| !self.listener.is_admitted(key));
@@ -308,7 +308,7 @@ impl<'a> Server<'a> {
         let (target, quota) = match target {
             Ok(target) => target,
             Err(error) => {
-                self.console.complain(&format!("{}: {error}", folder.display()));
+                self.console.report_problem(&format!("{}: {error}", folder.display()));
                 sender.connection.close(ENDED, "the receiver cannot store anything");
                 self.listener.end(&key, false, || has_stored_data(&folder));
                 return;
@@ -344,7 +344,7 @@ impl<'a> Server<'a> {
                 self.console.print(&summary.line())?;
             }
             for line in self.failures.lines(Instant::now(), &peer, &summary.failure_lines()) {
-                self.console.complain(&line);
+                self.console.report_problem(&line);
             }
             let why = why.map_or_else(String::new, |why| format!("; then {why}"));
             self.console.inform(&format!("{peer}: {}{why}", summary.sentence()));

@@ -1,18 +1,18 @@
 //! `thalweg send`.
 
 use super::arguments::{SendArguments, Trusted};
-use super::confirm::{complain_of, confirm, may_prompt};
 use super::early_failure::Stopped;
-use super::meter::{Meter, MeterInputs};
+use super::key_prompts::{confirm, may_prompt, report_invalid_lines};
 use super::metrics::Metrics;
 use super::pairing;
+use super::progress_display::{Meter, MeterInputs};
 use super::summary::{self, Summary, SummaryInputs, add};
 use super::{bind, lend};
 use crate::advice;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::record::Record;
-use crate::values::{addresses, is_pairing_code, with_port};
+use crate::value_parsers::{addresses, is_pairing_code, with_port};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
 use thalweg_net::flow::{Recorder, Scheme};
 use thalweg_net::identity::Identity;
 use thalweg_net::keyring::{Keyring, KnownPeers};
-use thalweg_net::live::{ConnectFailure, Connection, NetError, Socket, reach};
+use thalweg_net::live::{ConnectFailure, Connection, NetError, Socket, connect_reachable};
 use thalweg_net::pairing::Code;
 use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
 use thalweg_net::transfer::{
@@ -83,9 +83,9 @@ fn run(
     {
         refuse_loss(roots, console)?;
     }
-    let keys = Keyring::of_user()?;
+    let keys = Keyring::for_user()?;
     let mut receivers = keys.receivers()?;
-    complain_of(&mut receivers, console);
+    report_invalid_lines(&mut receivers, console);
     let mut sender = Sender {
         identity: keys.identity()?,
         receivers,
@@ -157,10 +157,10 @@ fn refuse_loss(roots: &Roots, console: &Console) -> Done {
         return Ok(());
     }
     for failure in audit.failures.iter().chain(&audit.passed).take(summary::SHOWN) {
-        console.complain(&format!("{}: {}", failure.name, failure.fault));
+        console.report_problem(&format!("{}: {}", failure.name, failure.fault));
     }
     for (name, lost) in parts {
-        console.complain(&format!("{name}: {}", summary::lost(&lost).unwrap_or_default()));
+        console.report_problem(&format!("{name}: {}", summary::lost(&lost).unwrap_or_default()));
     }
     let omitted_entries = audit.failed + audit.omitted;
     let omitted_entries =
@@ -271,7 +271,7 @@ impl Sender<'_> {
         let lost = |error: io::Error| Stopped::unreachable(format!("{}: {error}", self.name));
         let addresses = addresses(&self.name).map_err(lost)?;
         if let Some(code) = self.code.take() {
-            let (_socket, connection) = self.reach(&addresses, &Trust::Anyone, PAIRING)?;
+            let (_socket, connection) = self.connect_first(&addresses, &Trust::Anyone, PAIRING)?;
             let key = connection.peer();
             let paired = pairing::prove(&self.name, self.identity.public(), &code, connection);
             paired.map_err(|error| match error {
@@ -282,13 +282,13 @@ impl Sender<'_> {
             self.receivers.remember(&self.name, key)?;
             self.console.inform(&format!("Paired. From now on {} is known by the key {key}", self.name));
         }
-        let (socket, connection) = self.reach(&addresses, &self.trust()?, SERVICE)?;
-        self.know(&connection)?;
+        let (socket, connection) = self.connect_first(&addresses, &self.trust()?, SERVICE)?;
+        self.store_key(&connection)?;
         Ok((socket, connection))
     }
 
     /// Connects to the first address that answers.
-    fn reach(
+    fn connect_first(
         &self,
         addresses: &[SocketAddr],
         trust: &Trust,
@@ -304,7 +304,7 @@ impl Sender<'_> {
             let (scheme, recorder) = (self.scheme.clone(), self.recorder.clone());
             let connect =
                 Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme, recorder };
-            match reach(&socket, connect, &self.stop) {
+            match connect_reachable(&socket, connect, &self.stop) {
                 Ok(connection) => return Ok((socket, connection)),
                 Err(ConnectFailure::Net(error)) => why = self.explain(&error),
                 Err(ConnectFailure::Refused) => {
@@ -346,7 +346,7 @@ impl Sender<'_> {
     }
 
     /// Stores the key of a new receiver, if the user wants it.
-    fn know(&mut self, connection: &Connection) -> Result<(), Stopped> {
+    fn store_key(&mut self, connection: &Connection) -> Result<(), Stopped> {
         let key = connection.peer();
         let known = self.receivers.key_of(&self.name);
         if self.arguments.trust.contains(&Trusted::Key(key)) {

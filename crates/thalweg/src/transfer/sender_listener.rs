@@ -3,9 +3,9 @@
 use super::approval_prompt::ApprovalPrompt;
 use super::arguments::{Listen, ListenArguments, Trusted};
 use super::bind;
-use super::confine::confine;
-use super::confirm::{complain_of, may_prompt};
 use super::denial_line::DenialLine;
+use super::key_prompts::{may_prompt, report_invalid_lines};
+use super::landlock::restrict_writes;
 use super::metrics::Metrics;
 use crate::compatibility_hints;
 use crate::console::{Console, Done, Error};
@@ -61,9 +61,9 @@ impl<'a> SenderListener<'a> {
         folder.map(check_name).transpose()?;
         let schemes = arguments.schemes(&console.registry)?;
         let stop = interruptible_by(console)?;
-        let keys = Keyring::of_user()?;
+        let keys = Keyring::for_user()?;
         let (identity, mut senders) = (keys.identity()?, keys.senders()?);
-        complain_of(&mut senders, console);
+        report_invalid_lines(&mut senders, console);
         let config = AdmissionConfig {
             keys: arguments.trust.iter().filter_map(Trusted::key).collect(),
             admits_new: arguments.trust.contains(&Trusted::New),
@@ -84,9 +84,9 @@ impl<'a> SenderListener<'a> {
         // Confine the process before starting threads that read from the network. Where the kernel cannot, name checks
         // are the only protection.
         let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
-        confine(&folders);
+        restrict_writes(&folders);
         let services = [SERVICE].into_iter().chain(arguments.pair.then_some(PAIRING));
-        let listen = endpoint::Listen::new(trust, services).of_registry(Arc::clone(&console.registry));
+        let listen = endpoint::Listen::new(trust, services).with_registry(Arc::clone(&console.registry));
         let listen = match schemes {
             Some(names) => listen.by_schemes(names),
             None => listen,
@@ -163,19 +163,19 @@ impl<'a> SenderListener<'a> {
                     console.inform(&format!("{} at {remote} is new; its key is {key}", name_for(&key)));
                 }
                 AdmissionEvent::AdmittedOnce(why) => {
-                    console.complain(&format!("{why}; the sender is admitted this once"));
+                    console.report_problem(&format!("{why}; the sender is admitted this once"));
                 }
                 AdmissionEvent::NotRemembered(why) => {
-                    console.complain(&format!("{why}; a sender of which there are files is not known"));
+                    console.report_problem(&format!("{why}; a sender of which there are files is not known"));
                 }
                 AdmissionEvent::Reloaded => {
                     let senders = self.admission.senders_mut();
-                    complain_of(senders, console);
+                    report_invalid_lines(senders, console);
                     let (count, path) = (senders.keys().count(), senders.path().display());
                     console.inform(&format!("{path} was reloaded: {}", counted(count as u64, "sender")));
                 }
                 AdmissionEvent::NotReloaded(why) => {
-                    console.complain(&format!("{why}; the list is unchanged"));
+                    console.report_problem(&format!("{why}; the list is unchanged"));
                 }
                 AdmissionEvent::WrongCode { remote, left } => {
                     console.inform(&format!("{remote} gave a wrong code; {left} more invalidate it"));

@@ -247,7 +247,7 @@ impl Summary {
 
     /// Shows the summary, as JSON on standard output if requested, and returns the command's result.
     pub fn report(&self, console: &Console, json: bool) -> Done {
-        self.failure_lines().iter().for_each(|line| console.complain(line));
+        self.failure_lines().iter().for_each(|line| console.report_problem(line));
         // The user accepted the loss.
         self.lost_words.iter().filter(|_| self.result == COMPLETE).for_each(|lost| console.note(lost));
         if json {

@@ -1,14 +1,14 @@
 //! Runs the fuzz targets of parsers on the stored corpus and on mutations of it, with the same inputs every time. The
 //! test of the same name in `thalweg-net` covers the network protocol.
 
-#[path = "../../../thalweg-net/tests/corpus/kept.rs"]
-mod kept;
 #[path = "../../../thalweg-net/tests/corpus/mutate.rs"]
 mod mutate;
 #[path = "../readers/mod.rs"]
 mod readers;
+#[path = "../../../thalweg-net/tests/corpus/stored_inputs.rs"]
+mod stored_inputs;
 
-use kept::{Target, play};
+use stored_inputs::{Target, play};
 
 /// Targets, with their number of executions in a minute of all targets on two cores.
 const TARGETS: [Target; 11] = [

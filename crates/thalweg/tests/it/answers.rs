@@ -11,7 +11,7 @@ fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Creates a folder for one test, with `text` as `own.toml`.
-fn place(name: &str, text: &str) -> PathBuf {
+fn temporary_path(name: &str, text: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
@@ -45,7 +45,7 @@ fn fingerprints(output: &Output) -> Vec<Value> {
 
 #[test]
 fn comparisons_keep_the_options_of_the_file() {
-    let place = place("options", SCENARIO);
+    let place = temporary_path("options", SCENARIO);
     let run = fingerprints(&thalweg(&place, &["run", "own.toml", "--json"]));
     let compared = thalweg(&place, &["compare", "own.toml", "--schemes", "newreno,cubic,sstp", "--json"]);
     assert_eq!(run[0], fingerprints(&compared)[0]);
@@ -69,7 +69,8 @@ fn comparisons_keep_the_options_of_the_file() {
 #[test]
 fn an_option_with_other_values_is_left_out() {
     let scheme = SCENARIO.find("scheme =").unwrap();
-    let place = place("other-values", &format!("{}scheme = \"cubic:ecn=true\"", &SCENARIO[..scheme]));
+    let place =
+        temporary_path("other-values", &format!("{}scheme = \"cubic:ecn=true\"", &SCENARIO[..scheme]));
     let compared = thalweg(&place, &["compare", "own.toml", "--schemes", "cubic,scream", "--json"]);
     let printed = String::from_utf8(compared.stderr).unwrap();
     let note = "note: options of the file's own schemes: `ecn = true` kept for cubic, not for scream";
@@ -90,7 +91,7 @@ fn the_ideal_time_knows_shapers_and_policers() {
     let policer =
         "queue = { discipline = \"policer\", rate = \"8 Mbit/s\", burst = \"20 kB\", capacity = \"1 bdp\" }";
     for (name, by, max) in [("shaper", shaper, 1.05), ("policer", policer, 4.0)] {
-        let place = place(name, &held_to(by));
+        let place = temporary_path(name, &held_to(by));
         let run = thalweg(&place, &["run", "own.toml", "--json", "--set", "duration=60 s"]);
         let document: Value = serde_json::from_slice(&run.stdout).unwrap();
         let slowdown = document["runs"][0]["groups"][0]["slowdown_mean"].as_f64().unwrap();
@@ -106,7 +107,7 @@ fn a_policer_that_is_full_is_shown() {
     let text = held_to(policer)
         .replace("\"newreno\"", "\"udp\"")
         .replace("\"2 MB\"", "{ kind = \"cbr\", rate = \"4 Mbit/s\", packet = \"1200 B\" }");
-    let place = place("policed", &text);
+    let place = temporary_path("policed", &text);
     let run = thalweg(&place, &["run", "own.toml"]);
     let (printed, warned) = (String::from_utf8(run.stdout).unwrap(), String::from_utf8(run.stderr).unwrap());
     let row = printed.lines().find(|line| line.starts_with("a -> b")).unwrap_or_else(|| panic!("{printed}"));
@@ -124,7 +125,7 @@ fn printed(folder: &Path, arguments: &[&str]) -> (i32, String) {
 
 #[test]
 fn a_warm_up_that_leaves_nothing_to_count_is_an_error() {
-    let place = place("warm-up", SCENARIO);
+    let place = temporary_path("warm-up", SCENARIO);
     let (code, text) = printed(&place, &["run", "own.toml", "--set", "duration=1 s"]);
     assert!(
         code == 2 && text.contains("error: the warm-up (1 s) is not shorter than the run (1 s)"),
@@ -143,7 +144,7 @@ fn a_warm_up_that_leaves_nothing_to_count_is_an_error() {
 
 #[test]
 fn mistakes_are_reported_with_suggestions() {
-    let place = place("slips", &SCENARIO.replace("delay =", "loss = \"1\"\ndelay ="));
+    let place = temporary_path("slips", &SCENARIO.replace("delay =", "loss = \"1\"\ndelay ="));
     for (arguments, words) in [
         (&["validate", "own.toml"][..], "did you mean \"1 %\"?"),
         (&["run", "dumbbell", "--reps", "1e12"], "expected a whole number from 1 to 100000"),
@@ -171,7 +172,7 @@ fn mistakes_are_reported_with_suggestions() {
 
 #[test]
 fn hosts_are_listed_as_paths_are() {
-    let (code, text) = printed(&place("hosts", SCENARIO), &["list", "hosts"]);
+    let (code, text) = printed(&temporary_path("hosts", SCENARIO), &["list", "hosts"]);
     assert!(code == 0 && text.contains("linux-loaded") && text.contains("preempted"), "{text}");
 }
 
@@ -180,7 +181,7 @@ fn hosts_are_listed_as_paths_are() {
 fn transfers_of_one_group_are_reported_once() {
     let second =
         "\n[[flow]]\nname = \"files\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\nworkload = \"100 kB\"\n";
-    let place = place("one-group", &format!("{SCENARIO}{second}"));
+    let place = temporary_path("one-group", &format!("{SCENARIO}{second}"));
     let set = ["--set", "warmup=0 s"];
     let (_, text) =
         printed(&place, &[&["compare", "own.toml", "--schemes", "cubic,newreno"][..], &set].concat());
@@ -214,7 +215,7 @@ fn stdout_text(output: &Output) -> String {
 /// equalises them.
 #[test]
 fn defaults_that_differ_are_named_first_and_can_be_levelled() {
-    let place = place("unlike", ALONE);
+    let place = temporary_path("unlike", ALONE);
     let compare = ["compare", "own.toml", "--schemes", "cubic,bbr"];
     let text = stdout_text(&thalweg(&place, &compare));
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -262,7 +263,7 @@ fn goodput_wins_nothing_where_flows_cross_different_numbers_of_full_links() {
     let flows = [("long", "n1", "n4"), ("hop1", "n1", "n2"), ("hop2", "n2", "n3"), ("hop3", "n3", "n4")];
     let flows: String = flows.map(|(name, from, to)| flow(name, from, to)).concat();
     let head = "duration = \"20 s\"\nwarmup = \"5 s\"\nnetwork = \"chain nodes=4 rate=20 Mbit/s delay=5 ms\"\n[defaults.link]\nqueue = \"1 bdp\"\n";
-    let place = place("chain", &format!("{head}{flows}"));
+    let place = temporary_path("chain", &format!("{head}{flows}"));
     let compare = ["compare", "own.toml", "--schemes", "cubic,vegas"];
     let flat = stdout_text(&thalweg(&place, &compare)).split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
@@ -294,7 +295,7 @@ fn tables_and_verdicts_show_the_same_means() {
     let far = "[[flow]]\nname = \"far\"\nfrom = \"a\"\nto = \"c\"\n[[link]]\nbetween = [\"b\", \"c\"]\nrate = \"1 Gbit/s\"\ndelay = \"60 ms\"\n";
     let many = format!("{ALONE}count = 2\noverhead = \"1 ms\"\n{far}");
     for (number, text) in [ALONE, &many].into_iter().enumerate() {
-        let place = place(&format!("means{number}"), text);
+        let place = temporary_path(&format!("means{number}"), text);
         let compare = ["compare", "own.toml", "--schemes", "cubic,vegas"];
         let flat = stdout_text(&thalweg(&place, &compare)).split_whitespace().collect::<Vec<_>>().join(" ");
         let document: Value =
@@ -343,7 +344,7 @@ scheme = "cubic"
 
 #[test]
 fn one_group_is_compared_beside_others_that_keep_their_scheme() {
-    let place = place("one-group", TWO);
+    let place = temporary_path("one-group", TWO);
     let requested = ["compare", "own.toml", "--schemes", "cubic,vegas", "--flows", "new", "--reps", "2"];
     let document = thalweg(&place, &[&requested[..], &["--json"]].concat());
     assert!(document.status.success(), "{}", String::from_utf8_lossy(&document.stderr));
@@ -374,7 +375,7 @@ fn one_group_is_compared_beside_others_that_keep_their_scheme() {
 
 #[test]
 fn groups_that_are_not_there_are_refused_with_those_that_are() {
-    let place = place("no-group", TWO);
+    let place = temporary_path("no-group", TWO);
     let compare = ["compare", "own.toml", "--schemes", "cubic", "--flows", "old,newer"];
     let until = ["run", "own.toml", "--until", "goodput of newer 2 %"];
     for command in [&compare[..], &until[..]] {
@@ -402,7 +403,7 @@ fn a_run_with_several_schemes_names_defaults_that_differ() {
     ]
     .map(|(name, scheme)| flow(name, scheme))
     .concat();
-    let place = place("mixed", &format!("{link}{flows}"));
+    let place = temporary_path("mixed", &format!("{link}{flows}"));
     let run = |more: &[&str]| stdout_text(&thalweg(&place, &[&["run", "own.toml"], more].concat()));
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = words(&run(&[]));
@@ -418,7 +419,7 @@ fn a_run_with_several_schemes_names_defaults_that_differ() {
 /// Options of `compare` that live runs do not have are refused.
 #[test]
 fn live_comparisons_refuse_options_without_effect() {
-    let place = place("refused", ALONE);
+    let place = temporary_path("refused", ALONE);
     for option in [&["--margin", "5 %"][..], &["--verify"], &["--threads", "2"], &["--reps", "3"]] {
         let call = [&["compare", "own.toml", "--schemes", "cubic,bbr", "--live"], option].concat();
         let output = thalweg(&place, &call);

@@ -1,13 +1,13 @@
 //! End-to-end tests of `thalweg assess`: reports, exit codes, interruption, and unwritable folders.
 
-use crate::calls::{errors, place};
+use crate::command_runs::{errors, temporary_path};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
 fn assess(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = crate::children::command(env!("CARGO_BIN_EXE_thalweg"));
+    let mut command = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
     command.arg("assess").args(arguments).current_dir(folder).stdin(Stdio::null());
     command.output().unwrap()
 }
@@ -17,7 +17,7 @@ const SHORT: [&str; 4] = ["--quick", "--only", "7.4", "--quiet"];
 
 #[test]
 fn a_section_is_assessed_with_reports_of_every_kind() {
-    let folder = place("assess-section");
+    let folder = temporary_path("assess-section");
     let first = assess(&folder, &[&["cubic"][..], &SHORT].concat());
     assert!(first.status.success(), "CUBIC does not harm itself: {}", errors(&first));
     let text = String::from_utf8(first.stdout).unwrap();
@@ -44,7 +44,7 @@ fn a_section_is_assessed_with_reports_of_every_kind() {
 
 #[test]
 fn mistakes_are_reported_before_anything_runs() {
-    let folder = place("assess-mistakes");
+    let folder = temporary_path("assess-mistakes");
     for (arguments, words) in [
         (&["cubik"][..], "cubic"),
         (&["cubic,cubic"][..], "given twice"),
@@ -71,7 +71,7 @@ fn mistakes_are_reported_before_anything_runs() {
 
 #[test]
 fn a_custom_plan_has_its_margins_and_points() {
-    let folder = place("assess-plan");
+    let folder = temporary_path("assess-plan");
     assert!(assess(&folder, &["--unpack", "plan"]).status.success());
     assert!(!assess(&folder, &["--unpack", "plan"]).status.success(), "what is there is not overwritten");
     let list = assess(&folder, &["--list", "--pack", "plan/rfc9743.toml", "--only", "7.4,7.10"]);
@@ -96,11 +96,12 @@ fn a_custom_plan_has_its_margins_and_points() {
 /// A file size limit emulates a full disk: stored runs are kept, and the same command resumes.
 #[test]
 fn a_disk_that_is_full_loses_nothing() {
-    let folder = place("assess-full");
+    let folder = temporary_path("assess-full");
     let program = env!("CARGO_BIN_EXE_thalweg");
     let call = "assess cubic --quick --only 7.4 --quiet";
     let full = format!("trap '' XFSZ; ulimit -f 2; '{program}' {call}");
-    let output = crate::children::command("sh").args(["-c", &full]).current_dir(&folder).output().unwrap();
+    let output =
+        crate::child_processes::command("sh").args(["-c", &full]).current_dir(&folder).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
     assert!(errors(&output).contains("repeat the call"), "{}", errors(&output));
     let output = assess(&folder, &["cubic", "--quick", "--only", "7.4", "--quiet"]);

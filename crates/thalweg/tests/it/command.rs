@@ -32,7 +32,7 @@ fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
 }
 
 /// Creates an empty folder for one test.
-fn place(name: &str) -> PathBuf {
+fn temporary_path(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
@@ -47,7 +47,7 @@ fn with_short<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn a_run_shows_flows_groups_and_bottlenecks() {
-    let text = prints(&place("run"), &with_short(&["run", "dumbbell"]));
+    let text = prints(&temporary_path("run"), &with_short(&["run", "dumbbell"]));
     for words in ["flows.10", "Limited by", "Jain", "left -> right", "Fingerprint"] {
         assert!(text.contains(words), "no `{words}` in\n{text}");
     }
@@ -200,7 +200,7 @@ fn the_reference_has_every_command_and_option() {
 
 #[test]
 fn json_is_one_document_and_the_same_for_any_number_of_threads() {
-    let place = place("json");
+    let place = temporary_path("json");
     let call = |jobs| {
         let arguments = ["run", "web", "--json", "--reps", "3", "--seed", "7", "--jobs", jobs];
         prints(&place, &with_short(&arguments))
@@ -216,7 +216,7 @@ fn json_is_one_document_and_the_same_for_any_number_of_threads() {
 
 #[test]
 fn json_lines_begin_with_parameters_and_end_with_results() {
-    let place = place("lines");
+    let place = temporary_path("lines");
     let call = |jobs| {
         let arguments = ["run", "web", "--json-lines", "--reps", "2", "--jobs", jobs];
         prints(&place, &with_short(&arguments))
@@ -236,7 +236,7 @@ fn json_lines_begin_with_parameters_and_end_with_results() {
 
 #[test]
 fn replications_are_made_until_the_interval_is_narrow() {
-    let place = place("until");
+    let place = temporary_path("until");
     let run = |goal: &str, max: &str, jobs: &str| {
         let arguments =
             ["run", "two-flows", "--until", goal, "--max-reps", max, "--jobs", jobs, "--quiet", "--json"];
@@ -281,7 +281,7 @@ fn replications_are_made_until_the_interval_is_narrow() {
 #[test]
 fn a_metric_that_is_always_zero_is_not_waited_for() {
     let arguments = ["run", "two-flows", "--set", "duration=6 s", "--until", "marked 2 %"];
-    let output = thalweg(&place("until-zero"), &arguments);
+    let output = thalweg(&temporary_path("until-zero"), &arguments);
     let (text, messages) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("NOT REACHED: marked is 0 in each of 10 runs"), "{text}");
@@ -294,7 +294,7 @@ fn a_comparison_names_the_winner() {
     let arguments = ["compare", "dumbbell", "--schemes", "newreno,vegas", "--reps", "4"];
     let mut arguments = with_short(&arguments);
     arguments.extend(["--set", "flow.flows.spread=100 ms"]);
-    let text = prints(&place("compare"), &arguments);
+    let text = prints(&temporary_path("compare"), &arguments);
     assert!(text.contains("vegas had the shortest mean delay"), "{text}");
     assert!(text.contains("Difference to newreno"), "{text}");
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
@@ -302,7 +302,7 @@ fn a_comparison_names_the_winner() {
 
 #[test]
 fn datagrams_in_the_background_keep_their_scheme() {
-    let place = place("background");
+    let place = temporary_path("background");
     let scenario = "title = \"x\"\nduration = \"1 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\n\
         delay = \"5 ms\"\nqueue = \"1 bdp\"\n[[flow]]\nname = \"file\"\nfrom = \"a\"\nto = \"b\"\n\
         scheme = \"cubic\"\n[[flow]]\nname = \"noise\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\n\
@@ -318,7 +318,7 @@ fn datagrams_in_the_background_keep_their_scheme() {
 
 #[test]
 fn a_results_folder_explains_itself_and_runs_again() {
-    let place = place("folder");
+    let place = temporary_path("folder");
     let arguments = ["run", "web", "--reps", "2", "--out", "results", "--pcap"];
     prints(&place, &with_short(&arguments));
     let folder = place.join("results");
@@ -346,7 +346,7 @@ fn a_results_folder_explains_itself_and_runs_again() {
 
 #[test]
 fn a_comparison_runs_again_scheme_by_scheme() {
-    let place = place("rerun");
+    let place = temporary_path("rerun");
     let arguments = ["compare", "two-flows", "--schemes", "cubic,slow-start", "--out", "results"];
     prints(&place, &with_short(&arguments));
     assert!(place.join("results/scenario-slow-start.toml").exists());
@@ -356,7 +356,7 @@ fn a_comparison_runs_again_scheme_by_scheme() {
 /// Schemes with options keep their name as typed, and can be rerun from the stored results.
 #[test]
 fn schemes_are_compared_with_options() {
-    let place = place("options");
+    let place = temporary_path("options");
     let schemes = "cubic,cubic:beta=0.4,fast-convergence=false,cubic:beta=0.7";
     let call = ["compare", "two-flows", "--schemes", schemes, "--out", "results", "--json"];
     let document: serde_json::Value = serde_json::from_str(&prints(&place, &with_short(&call))).unwrap();
@@ -371,7 +371,7 @@ fn schemes_are_compared_with_options() {
 
 #[test]
 fn unrelated_folders_are_not_modified() {
-    let place = place("foreign");
+    let place = temporary_path("foreign");
     fs::create_dir(place.join("thesis")).unwrap();
     fs::write(place.join("thesis/chapter.txt"), "years of work").unwrap();
     let error = fails(&place, &["run", "dumbbell", "--out", "thesis"], 2);
@@ -381,7 +381,7 @@ fn unrelated_folders_are_not_modified() {
 
 #[test]
 fn wrong_calls_are_rejected_with_suggestions() {
-    let place = place("wrong");
+    let place = temporary_path("wrong");
     for (arguments, expected) in [
         (&["run", "dumbel"][..], "did you mean `dumbbell`?"),
         (&["run", "dumbbell", "--jsn"], "--json"),
@@ -420,7 +420,7 @@ fn wrong_calls_are_rejected_with_suggestions() {
 /// once.
 #[test]
 fn an_analysis_reports_uncomputable_metrics() {
-    let place = place("model");
+    let place = temporary_path("model");
     for (arguments, words) in [
         (["--p", "2"], "expected a probability from 0 to 1"),
         (["--p", "-1"], "expected a probability from 0 to 1"),
@@ -442,7 +442,7 @@ fn an_analysis_reports_uncomputable_metrics() {
 /// An exploration ends with success or a counterexample, and sets the exit code.
 #[test]
 fn exploration_ends_well_or_with_a_trace() {
-    let place = place("explore");
+    let place = temporary_path("explore");
     let small = ["--window", "2", "--messages", "4", "--losses", "1", "--quiet"];
     for protocol in ["adaptive-ack", "sack", "sscop", "sstp", "sstp-soft-one"] {
         let text = prints(&place, &[&["explore", protocol], &small[..]].concat());
@@ -470,7 +470,7 @@ fn exploration_ends_well_or_with_a_trace() {
 
 #[test]
 fn the_search_over_adversaries_ends_well_or_with_a_trace() {
-    let place = place("adversary");
+    let place = temporary_path("adversary");
     let small = ["explore", "adversary", "--forgeries", "0", "--quiet"];
     let text = prints(&place, &[&small[..], &["--depth", "6"]].concat());
     assert!(text.contains("the client connects once the attacker stops"), "{text}");
@@ -503,7 +503,7 @@ fn the_search_over_adversaries_ends_well_or_with_a_trace() {
 
 #[test]
 fn lists_and_help_are_complete() {
-    let place = place("list");
+    let place = temporary_path("list");
     for (what, expected) in [
         ("schemes", "cubic"),
         ("queues", "random-drop"),
@@ -526,7 +526,7 @@ fn lists_and_help_are_complete() {
 
 #[test]
 fn completions_and_man_pages_cover_every_command() {
-    let place = place("manual");
+    let place = temporary_path("manual");
     let (commands, _) = described(&[]);
     assert!(commands.len() > 20, "{commands:?}");
     for shell in ["bash", "zsh", "fish"] {
@@ -547,7 +547,7 @@ fn completions_and_man_pages_cover_every_command() {
 
 #[test]
 fn identical_replications_are_pointed_out() {
-    let place = place("identical");
+    let place = temporary_path("identical");
     let output = thalweg(&place, &["run", "parking-lot", "--reps", "2", "--set", "duration=1 s"]);
     let messages = String::from_utf8(output.stderr).unwrap();
     assert!(messages.contains("nothing in this scenario is random"), "{messages}");
@@ -557,8 +557,8 @@ fn identical_replications_are_pointed_out() {
 #[test]
 fn an_interrupted_run_keeps_what_there_is() {
     use std::io::Read as _;
-    let place = place("interrupted");
-    let mut child = crate::children::command(env!("CARGO_BIN_EXE_thalweg"))
+    let place = temporary_path("interrupted");
+    let mut child = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"))
         .args([
             "run",
             "ten-thousand-flows",
@@ -573,7 +573,7 @@ fn an_interrupted_run_keeps_what_there_is() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    crate::children::wait_for_work(child.id(), std::time::Duration::from_secs(1));
+    crate::child_processes::wait_for_work(child.id(), std::time::Duration::from_secs(1));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
@@ -587,7 +587,7 @@ fn an_interrupted_run_keeps_what_there_is() {
 /// A results folder can be replaced with any of a run's files in it; its description names all of them.
 #[test]
 fn a_folder_with_every_output_is_written_again() {
-    let place = place("again");
+    let place = temporary_path("again");
     let everything =
         ["--out", "out", "--pcap", "--qlog", "--report", "--svg", "--png", "--trace", "sequence"];
     for (run, picture) in [
@@ -613,7 +613,7 @@ fn a_folder_with_every_output_is_written_again() {
 /// Files outside the results folder are reported; files of several runs as a pattern.
 #[test]
 fn a_run_lists_its_output_files() {
-    let place = place("written");
+    let place = temporary_path("written");
     let messages = |arguments: &[&str]| {
         let call = ["run", "two-flows", "--set", "duration=200 ms", "--set", "warmup=0 s"];
         let output = thalweg(&place, &[&call[..], arguments].concat());
@@ -635,7 +635,7 @@ fn a_run_lists_its_output_files() {
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let place = place("pipe");
+    let place = temporary_path("pipe");
     let script = "\"$0\" run dumbbell --quiet --json-lines 2>errors | head -n 1; echo \"${PIPESTATUS[0]}\"";
     let output =
         Command::new("bash").args(["-c", script, env!("CARGO_BIN_EXE_thalweg")]).current_dir(&place).output();
@@ -651,7 +651,7 @@ fn tshark_opens_the_capture_of_a_run() {
         eprintln!("skipped: tshark is not installed");
         return;
     }
-    let place = place("capture");
+    let place = temporary_path("capture");
     prints(&place, &with_short(&["run", "two-flows", "--pcap=flows.pcap"]));
     let count = |filter: &str| {
         let file = place.join("flows.pcap");
@@ -666,7 +666,7 @@ fn tshark_opens_the_capture_of_a_run() {
 /// An exported link capacity can be imported again: the same capacity, and the same file.
 #[test]
 fn a_capacity_trace_goes_out_and_in_again() {
-    let place = place("mahimahi");
+    let place = temporary_path("mahimahi");
     let built_in = prints(&place, &["mahimahi", "cellular-trace", "cell", "--quiet"]);
     let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/cellular.trace");
     assert_eq!(built_in, fs::read_to_string(original).unwrap());

@@ -1,19 +1,19 @@
 //! End-to-end tests of `thalweg hunt`: findings become tests, and errors are reported.
 
-use crate::calls::{errors, place};
+use crate::command_runs::{errors, temporary_path};
 use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
 fn hunt(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = crate::children::command(env!("CARGO_BIN_EXE_thalweg"));
+    let mut command = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
     command.arg("hunt").args(arguments).current_dir(folder).stdin(Stdio::null());
     command.output().unwrap()
 }
 
 #[test]
 fn findings_become_regression_tests() {
-    let folder = place("hunt-found");
+    let folder = temporary_path("hunt-found");
     let output =
         hunt(&folder, &["vegas", "--goal", "starvation", "--with", "flows", "--candidates", "1", "--quiet"]);
     assert!(output.status.success(), "{}", errors(&output));
@@ -39,7 +39,7 @@ fn findings_become_regression_tests() {
 /// Without a goal, the hunt covers the goals for which the given kinds are relevant.
 #[test]
 fn goals_without_matching_kinds_are_skipped() {
-    let folder = place("hunt-some-goals");
+    let folder = temporary_path("hunt-some-goals");
     let output = hunt(&folder, &["newreno", "--with", "flows", "--candidates", "1", "--quiet"]);
     assert!(output.status.success(), "{}", errors(&output));
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -48,7 +48,7 @@ fn goals_without_matching_kinds_are_skipped() {
 
 #[test]
 fn mistakes_are_reported_before_anything_runs() {
-    let folder = place("hunt-mistakes");
+    let folder = temporary_path("hunt-mistakes");
     fs::create_dir(folder.join("cases")).unwrap();
     fs::write(folder.join("cases/cases.toml"), "[[case]]\nfile = \"x\"\ngoal = \"stal\"\nat-least = 1\n")
         .unwrap();

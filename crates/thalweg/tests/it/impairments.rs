@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use thalweg_net::flow::Registry;
-use thalweg_net::impair::{DelayedDatagram, DirectionSpec, Line};
+use thalweg_net::impair::{DelayedDatagram, DirectionSpec, LinkDirection};
 use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::trace::{Record, Step, Tracer};
@@ -52,7 +52,7 @@ fn relayed(seed: u64, spared: u64) -> Vec<(u64, Time)> {
     let mut spec = DirectionSpec::default();
     let options = "rate=8Mbit/s,delay=5ms,buffer=9pkt,loss=10%,burst=3pkt";
     spec.set_all(options, &Registry::default()).unwrap();
-    let mut line = Line::of_link(&spec, seed, 0, "path").sparing(spared);
+    let mut line = LinkDirection::for_link(&spec, seed, 0, "path").exempting_first(spared);
     let mut arrivals = Vec::new();
     for number in 0..spared + COUNT {
         let now = Time::ZERO + Duration::from_millis(number);

@@ -2,12 +2,12 @@
 
 mod answers;
 mod assess;
-mod calls;
-mod children;
+mod child_processes;
 mod command;
+mod command_runs;
+mod example_crates;
 mod hunt;
 mod impairments;
-mod outside;
 mod paper;
 mod report;
 mod sweep;

@@ -25,7 +25,7 @@ fn refuses(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn place(name: &str) -> PathBuf {
+fn temporary_path(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("paper-{name}"));
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
@@ -40,7 +40,7 @@ fn one<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn json_is_one_document_and_the_same_for_any_number_of_threads() {
-    let place = place("json");
+    let place = temporary_path("json");
     let text = prints(&place, &one(&["--json", "--jobs", "1"]));
     assert_eq!(text, prints(&place, &one(&["--json", "--jobs", "3"])));
     let document: Value = serde_json::from_str(&text).unwrap();
@@ -53,7 +53,7 @@ fn json_is_one_document_and_the_same_for_any_number_of_threads() {
 
 #[test]
 fn tables_show_ours_beside_the_published_values() {
-    let text = prints(&place("tables"), &one(&[]));
+    let text = prints(&temporary_path("tables"), &one(&[]));
     for words in ["table-5.2/exp-2", "slow-start", "(62.96, ", "source 2", "+/-"] {
         assert!(text.contains(words), "no `{words}` in\n{text}");
     }
@@ -62,7 +62,7 @@ fn tables_show_ours_beside_the_published_values() {
 
 #[test]
 fn unknown_names_are_answered_with_the_nearest() {
-    let place = place("wrong");
+    let place = temporary_path("wrong");
     let error = refuses(&place, &["paper", "liang19"]);
     assert!(error.contains("no paper `liang19`") && error.contains("did you mean `liang91`?"), "{error}");
     let error = refuses(&place, &["paper", "liang91", "--experiment", "table-5.2/exp2"]);
@@ -76,19 +76,19 @@ fn unknown_names_are_answered_with_the_nearest() {
 
 #[test]
 fn a_list_names_the_experiments_and_runs_none() {
-    let text = prints(&place("list"), &["paper", "liang91", "--list"]);
+    let text = prints(&temporary_path("list"), &["paper", "liang91", "--list"]);
     assert!(
         text.lines().any(|line| line.starts_with("table-5.2/exp-2") && line.ends_with("one way, 2 users")),
         "{text}"
     );
-    let some = prints(&place("list"), &["paper", "liang91", "--list", "--experiment", "figure-4.5"]);
+    let some = prints(&temporary_path("list"), &["paper", "liang91", "--list", "--experiment", "figure-4.5"]);
     assert!(some.contains("table-4.5/exp-1") && some.lines().count() == 3, "{some}");
 }
 
 /// Without `--full` a note says what is shortened or left out; `--full` includes it.
 #[test]
 fn full_runs_are_those_of_the_plan() {
-    let place = place("full");
+    let place = temporary_path("full");
     let call = |more: &[&str]| {
         let name = ["paper", "yang01", "--experiment", "section-3.1/10-kB", "--reps", "1"];
         thalweg(&place, &[&name, more].concat())
@@ -112,7 +112,7 @@ fn full_runs_are_those_of_the_plan() {
 /// Each run of a paper is stored like one of `thalweg run --out`, and a rerun gives the same numbers.
 #[test]
 fn a_folder_holds_each_run_ready_to_run_again() {
-    let place = place("out");
+    let place = temporary_path("out");
     let call = one(&["--out", "results"]);
     let text = prints(&place, &call);
     let folder = place.join("results");
@@ -142,7 +142,7 @@ fn a_folder_holds_each_run_ready_to_run_again() {
 
 #[test]
 fn a_check_judges_what_was_run() {
-    let place = place("check");
+    let place = temporary_path("check");
     let call = |id| thalweg(&place, &["paper", "liang91", "--check", "--experiment", id]);
     let messages = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
     let one = call("table-4.1");
@@ -167,15 +167,15 @@ fn a_check_judges_what_was_run() {
 #[test]
 fn an_interrupted_paper_keeps_what_there_is() {
     use std::io::Read as _;
-    let place = place("interrupted");
-    let mut child = crate::children::command(env!("CARGO_BIN_EXE_thalweg"))
+    let place = temporary_path("interrupted");
+    let mut child = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"))
         .args(["paper", "liang91", "--experiment", "table-5.7", "--reps", "3000", "--json", "--quiet"])
         .current_dir(&place)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    crate::children::wait_for_work(child.id(), std::time::Duration::from_secs(1));
+    crate::child_processes::wait_for_work(child.id(), std::time::Duration::from_secs(1));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();

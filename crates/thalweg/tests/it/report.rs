@@ -22,7 +22,7 @@ fn fails(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn place(name: &str) -> PathBuf {
+fn temporary_path(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
@@ -45,7 +45,7 @@ fn page(path: &Path) -> String {
 
 #[test]
 fn a_folder_gives_the_same_report_afterwards() {
-    let place = place("report-afterwards");
+    let place = temporary_path("report-afterwards");
     let call = ["compare", "dumbbell", "--schemes", "newreno,vegas", "--reps", "2", "--set", "duration=2 s"];
     succeeds(&place, &[&call[..], &["--out", "results", "--report", "--svg"]].concat());
     let at_once = page(&place.join("results/report.html"));
@@ -76,7 +76,7 @@ fn png_size(path: &Path) -> (u32, u32) {
 
 #[test]
 fn a_picture_in_pixels_is_that_in_svg_twice_as_large() {
-    let place = place("report-png");
+    let place = temporary_path("report-png");
     let call = ["compare", "dumbbell", "--schemes", "newreno,vegas", "--reps", "2", "--set", "duration=1 s"];
     succeeds(&place, &[&call[..], &["--out", "results", "--svg", "--png"]].concat());
     let svg = fs::read_to_string(place.join("results/figure.svg")).unwrap();
@@ -98,7 +98,7 @@ fn a_picture_in_pixels_is_that_in_svg_twice_as_large() {
 
 #[test]
 fn a_picture_shows_the_requested_plots_and_time() {
-    let place = place("report-plots");
+    let place = temporary_path("report-plots");
     let call =
         ["compare", "dumbbell", "--schemes", "newreno,vegas", "--set", "duration=2 s", "--out", "results"];
     succeeds(&place, &call);
@@ -132,7 +132,7 @@ fn a_picture_shows_the_requested_plots_and_time() {
 
 #[test]
 fn sequence_diagrams_are_drawn_in_pixels_too() {
-    let place = place("report-png-sequence");
+    let place = temporary_path("report-png-sequence");
     let run = ["run", "recovery", "--trace", "sequence"];
     succeeds(&place, &[&run[..], &["--png"]].concat());
     assert_eq!(png_size(&place.join("recovery.png")).0, 2 * 860);
@@ -147,7 +147,7 @@ fn sequence_diagrams_are_drawn_in_pixels_too() {
 
 #[test]
 fn a_report_without_a_folder_is_named_like_the_scenario() {
-    let place = place("report-named");
+    let place = temporary_path("report-named");
     succeeds(&place, &["run", "web", "--set", "duration=6 s", "--report", "--svg=picture.svg"]);
     assert!(page(&place.join("web.html")).contains("<h1>"));
     assert!(fs::read_to_string(place.join("picture.svg")).unwrap().contains("Goodput"));
@@ -155,7 +155,7 @@ fn a_report_without_a_folder_is_named_like_the_scenario() {
 
 #[test]
 fn a_paper_has_its_values_beside_the_published_ones() {
-    let place = place("report-paper");
+    let place = temporary_path("report-paper");
     let call = ["paper", "liang91", "--quick", "--experiment", "table-5.7/exp-1"];
     succeeds(&place, &[&call[..], &["--out", "paper", "--report"]].concat());
     let at_once = page(&place.join("paper/report.html"));
@@ -167,14 +167,14 @@ fn a_paper_has_its_values_beside_the_published_ones() {
 
 #[test]
 fn many_flows_stay_small() {
-    let place = place("report-many");
+    let place = temporary_path("report-many");
     succeeds(&place, &["run", "ten-thousand-flows", "--set", "duration=50 ms", "--report=many.html"]);
     assert!(page(&place.join("many.html")).contains("\"flow_count\":10000"));
 }
 
 #[test]
 fn a_path_that_is_no_folder_is_rejected() {
-    let place = place("report-refused");
+    let place = temporary_path("report-refused");
     assert!(fails(&place, &["report", "nowhere"]).contains("not a results folder"));
     succeeds(&place, &["run", "web", "--set", "duration=6 s", "--out", "results"]);
     // A folder that was interrupted early contains no runs: its page is still written.
@@ -192,7 +192,7 @@ fn a_path_that_is_no_folder_is_rejected() {
 
 #[test]
 fn qlog_has_a_trace_for_each_sender() {
-    let place = place("report-qlog");
+    let place = temporary_path("report-qlog");
     succeeds(&place, &["run", "dumbbell", "--set", "duration=2 s", "--qlog"]);
     let read = |name: &str| -> serde_json::Value {
         serde_json::from_str(&fs::read_to_string(place.join(name)).unwrap()).unwrap()
@@ -221,7 +221,7 @@ fn qlog_has_a_trace_for_each_sender() {
 
 #[test]
 fn a_page_has_the_packets_of_small_runs_and_requested_times() {
-    let place = place("report-replay");
+    let place = temporary_path("report-replay");
     let replays = |name: &str| {
         let page = page(&place.join(name));
         let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
@@ -247,7 +247,7 @@ fn a_page_has_the_packets_of_small_runs_and_requested_times() {
 
 #[test]
 fn several_folders_are_shown_side_by_side() {
-    let place = place("report-beside");
+    let place = temporary_path("report-beside");
     for (folder, rate) in [("narrow", "8 Mbit/s"), ("wide", "10 Mbit/s")] {
         let set = format!("link.1.rate={rate}");
         let sets = ["--set", "duration=3 s", "--set", "warmup=1 s", "--set", &set];

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn call(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = crate::children::command(env!("CARGO_BIN_EXE_thalweg"));
+    let mut command = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
     command.arg("sweep").args(arguments).current_dir(folder).stdin(Stdio::null());
     command
 }
@@ -22,7 +22,7 @@ fn errors(output: &Output) -> String {
 }
 
 /// Creates an empty folder for one test, with a sweep file.
-fn place(name: &str, file: &str) -> PathBuf {
+fn temporary_path(name: &str, file: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
@@ -54,7 +54,7 @@ const WRITTEN: [&str; 3] = ["results.json", "flows.parquet", "links.parquet"];
 
 #[test]
 fn a_grid_is_run_once_whatever_the_threads() {
-    let folder = place("sweep-grid", GRID);
+    let folder = temporary_path("sweep-grid", GRID);
     let first = sweep(&folder, &["s.toml", "--json", "--report", "--jobs", "3"]);
     assert!(first.status.success(), "{}", errors(&first));
     let document: Value = serde_json::from_slice(&first.stdout).unwrap();
@@ -99,7 +99,7 @@ fn a_grid_is_run_once_whatever_the_threads() {
 #[test]
 fn schemes_are_for_the_flows_that_are_named() {
     let file = GRID.replace("reps = 2", "flows = [\"shy\"]").replace("\"vegas\"", "\"newreno\"");
-    let folder = place("sweep-flows", &file);
+    let folder = temporary_path("sweep-flows", &file);
     assert!(sweep(&folder, &["s.toml", "--quiet"]).status.success());
     let list = String::from_utf8(sweep(&folder, &["s.toml", "--list"]).stdout).unwrap();
     let last = list.lines().last().unwrap();
@@ -153,7 +153,7 @@ fn waits_for(folder: &Path, runs: usize, child: &mut std::process::Child) -> boo
 
 #[test]
 fn an_interrupted_sweep_goes_on_where_it_was() {
-    let folder = place("sweep-interrupted", LONG);
+    let folder = temporary_path("sweep-interrupted", LONG);
     let mut before = 0;
     for signal in [Signal::INT, Signal::KILL] {
         let mut child = call(&folder, &["s.toml", "--jobs", "1"])
@@ -199,7 +199,7 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
 #[test]
 fn points_have_the_columns_of_runs() {
     let file = "scenario = \"net.toml\"\n[grid]\nlink.wire.rate = [\"10 Mbit/s\", \"20 Mbit/s\"]\n";
-    let folder = place("sweep-columns", file);
+    let folder = temporary_path("sweep-columns", file);
     let network = "duration = \"2 s\"\n\
         [[link]]\nname = \"wire\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\n\
         [[flow]]\nfrom = \"a\"\nto = \"b\"\nworkload = \"200 kB\"\nscheme = \"cubic\"\n";
@@ -220,7 +220,7 @@ fn points_have_the_columns_of_runs() {
 
 #[test]
 fn a_point_that_fails_loses_no_other() {
-    let folder = place(
+    let folder = temporary_path(
         "sweep-failing",
         "scenario = \"two-flows\"\nset = [\"warmup=1 s\"]\n[grid]\nduration = [\"2 s\", \"500 ms\"]\n",
     );
@@ -245,7 +245,7 @@ fn a_point_that_fails_loses_no_other() {
 #[test]
 fn runs_end_when_the_interval_is_narrow_enough() {
     let text = "scenario = \"dumbbell\"\nset = [\"duration=3 s\"]\nuntil = \"goodput 50 %\"\n[grid]\nwarmup = [\"1 s\", \"0 s\"]\n";
-    let folder = place("sweep-until", text);
+    let folder = temporary_path("sweep-until", text);
     let output = sweep(&folder, &["s.toml", "--quiet"]);
     assert!(output.status.success(), "{}", errors(&output));
     let document = results(&folder.join("s"));
@@ -264,7 +264,7 @@ fn runs_end_when_the_interval_is_narrow_enough() {
 
 #[test]
 fn processes_share_the_points() {
-    let folder = place("sweep-shards", GRID);
+    let folder = temporary_path("sweep-shards", GRID);
     for (shard, runs) in [("1/2", 4), ("2/2", 8)] {
         assert!(sweep(&folder, &["s.toml", "--shard", shard, "--quiet"]).status.success());
         assert_eq!(kept(&folder.join("s")), runs);
@@ -276,7 +276,7 @@ fn processes_share_the_points() {
 
 #[test]
 fn mistakes_are_reported_with_their_lines_before_anything_runs() {
-    let folder = place("sweep-mistakes", "");
+    let folder = temporary_path("sweep-mistakes", "");
     for (text, words) in [
         (
             "scenario = \"two-flows\"\n[grid]\nlink.core.rate = [\"1 Mbit/s\"]\n",
@@ -312,7 +312,7 @@ fn mistakes_are_reported_with_their_lines_before_anything_runs() {
 /// A full file system, emulated by a file size limit.
 #[test]
 fn a_write_failure_ends_the_sweep_without_losing_results() {
-    let folder = place("sweep-full", GRID);
+    let folder = temporary_path("sweep-full", GRID);
     let few = GRID.replace("reps = 2", "reps = 1").replace(", \"vegas\"", "");
     fs::write(folder.join("s.toml"), few).unwrap();
     assert!(sweep(&folder, &["s.toml", "--quiet"]).status.success());
@@ -346,7 +346,7 @@ from = "a"
 to = "b"
 overhead = "1.2 ms"
 "#;
-    let folder = place("sweep-one-group", file);
+    let folder = temporary_path("sweep-one-group", file);
     fs::write(folder.join("own.toml"), scenario).unwrap();
     let made = sweep(&folder, &["s.toml"]);
     let text = String::from_utf8_lossy(&made.stdout).into_owned();

@@ -30,7 +30,7 @@ fn document(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&prints(folder, arguments)).unwrap()
 }
 
-fn place(name: &str) -> PathBuf {
+fn temporary_path(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
@@ -56,7 +56,7 @@ fn simulated(folder: &Path, scheme: &str, [rate, delay, queue, more]: [&str; 4])
 /// Figures of a capture and of a log are those of the simulation.
 #[test]
 fn a_simulation_s_own_traces_have_its_figures() {
-    let place = place("view-own");
+    let place = temporary_path("view-own");
     let results = simulated(&place, "cubic", ["10 Mbit/s", "20 ms", "\"150 kB\"", ""]);
     let flow = &results["runs"][0]["flows"][0];
     for file in ["run.pcap", "run.qlog"] {
@@ -80,7 +80,7 @@ fn a_simulation_s_own_traces_have_its_figures() {
 /// The path of a capture is found again: rate within 3 %, round trip within 2 %, queue within 15 %.
 #[test]
 fn the_path_of_a_capture_is_inferred() {
-    let place = place("view-infer");
+    let place = temporary_path("view-infer");
     for (scheme, rate, millis, queue) in
         [("cubic", 20.0, 20, 100), ("newreno", 5.0, 40, 80), ("bbr", 50.0, 10, 150)]
     {
@@ -113,7 +113,7 @@ fn the_path_of_a_capture_is_inferred() {
 
 #[test]
 fn a_policer_and_other_schemes() {
-    let place = place("view-policer");
+    let place = temporary_path("view-policer");
     let queue =
         "{ discipline = \"policer\", capacity = \"500 kB\", rate = \"8 Mbit/s\", burst = \"100 kB\" }";
     simulated(&place, "cubic", ["40 Mbit/s", "15 ms", queue, "reverse = { queue = \"500 kB\" }"]);
@@ -142,7 +142,7 @@ fn a_policer_and_other_schemes() {
 
 #[test]
 fn traces_of_other_programs_become_pages() {
-    let place = place("view-pages");
+    let place = temporary_path("view-pages");
     let [client, server, capture, log] =
         ["quic-go-client.sqlog.gz", "quic-go-server.sqlog.gz", "kernel-cubic.pcap.gz", "kernel-cubic.ss"]
             .map(stored);
@@ -175,7 +175,7 @@ fn traces_of_other_programs_become_pages() {
 
 #[test]
 fn files_that_are_no_trace_are_refused_with_what_was_expected() {
-    let place = place("view-bad");
+    let place = temporary_path("view-bad");
     let garbage: Vec<u8> =
         (0..5000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let deep = format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}", "[".repeat(1_000_000));
@@ -209,7 +209,7 @@ fn files_that_are_no_trace_are_refused_with_what_was_expected() {
 /// A results folder is shown by its captures and logs, or else by its series.
 #[test]
 fn results_folders_are_shown() {
-    let place = place("view-results");
+    let place = temporary_path("view-results");
     simulated(&place, "cubic", ["10 Mbit/s", "20 ms", "\"60 kB\"", ""]);
     prints(&place, &["run", "path.toml", "--quiet", "--out", "plain"]);
     let results: Value =
@@ -236,7 +236,7 @@ fn results_folders_are_shown() {
 /// Cut files show what comes before, and say so.
 #[test]
 fn cut_files_are_shown_with_a_note() {
-    let place = place("view-cut");
+    let place = temporary_path("view-cut");
     simulated(&place, "cubic", ["10 Mbit/s", "20 ms", "\"60 kB\"", ""]);
     for file in ["run.pcap", "run.qlog"] {
         let whole = fs::read(place.join(file)).unwrap();
@@ -254,7 +254,7 @@ fn cut_files_are_shown_with_a_note() {
 /// Captures of this project's own protocols have the simulation's figures.
 #[test]
 fn protocols_of_this_project_are_read_from_captures() {
-    let place = place("view-pdus");
+    let place = temporary_path("view-pdus");
     for (scheme, protocol) in [("sscop", "SSCOP"), ("sstp", "SSTP"), ("adaptive-ack", "adaptive ack")] {
         let text = format!(
             "duration = \"10 s\"\nwarmup = \"0 s\"\n[[link]]\nname = \"line\"\nbetween = [\"client\", \"server\"]\nrate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"200 kB\"\nloss = 0.01\n\

@@ -13,7 +13,7 @@ fn server() -> (Child, String, String) {
 }
 
 fn server_with(arguments: &[&str]) -> (Child, String, String) {
-    let mut command = crate::children::command(PROGRAM);
+    let mut command = crate::child_processes::command(PROGRAM);
     command.args(["bench", "server", "127.0.0.1:0", "--json"]).args(arguments).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -24,7 +24,7 @@ fn server_with(arguments: &[&str]) -> (Child, String, String) {
 }
 
 fn client(arguments: &[&str]) -> std::process::Output {
-    crate::children::command(PROGRAM)
+    crate::child_processes::command(PROGRAM)
         .args(["bench", "client"])
         .args(arguments)
         .stdin(Stdio::null())
@@ -36,7 +36,7 @@ fn client(arguments: &[&str]) -> std::process::Output {
 #[test]
 fn both_ends_may_be_here() {
     for reverse in [false, true] {
-        let mut command = crate::children::command(PROGRAM);
+        let mut command = crate::child_processes::command(PROGRAM);
         command.args(["bench", "--scheme", "bbr", "--time", "300 ms", "--parallel", "2"]);
         command.args(if reverse { &["--json", "--reverse"][..] } else { &["--json"] });
         let output = command.stdin(Stdio::null()).output().unwrap();
@@ -47,10 +47,11 @@ fn both_ends_may_be_here() {
         assert_eq!(result["servers"].as_array().unwrap().len(), 2);
         assert!(result["received_bits_per_second"].as_f64().unwrap() > 1e6, "{result}");
     }
-    let text = crate::children::command(PROGRAM).args(["bench", "--time", "100 ms"]).output().unwrap();
+    let text = crate::child_processes::command(PROGRAM).args(["bench", "--time", "100 ms"]).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
     assert_eq!(text.matches("CPU s/GB at both ends").count(), 2, "{text}");
-    let refused = crate::children::command(PROGRAM).args(["bench", "--reverse", "server"]).output().unwrap();
+    let refused =
+        crate::child_processes::command(PROGRAM).args(["bench", "--reverse", "server"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "an option of one end before the other's name");
 }
 
@@ -90,7 +91,7 @@ fn an_unreachable_server_is_reported_as_by_other_commands() {
 #[test]
 fn an_interrupted_server_ends_and_notifies_clients() {
     let script = format!("'{PROGRAM}' bench server 127.0.0.1:0 --json & echo $!; wait $!");
-    let mut shell = crate::children::command("sh");
+    let mut shell = crate::child_processes::command("sh");
     let mut shell =
         shell.args(["-c", &script]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (mut pid, mut line) = (String::new(), String::new());
@@ -99,7 +100,7 @@ fn an_interrupted_server_ends_and_notifies_clients() {
     let address = line.trim().strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned();
     let client = std::thread::spawn(move || client(&[&address, "--time", "30 s"]));
     // It has work once its client sends.
-    crate::children::wait_for_work(pid.trim().parse().unwrap(), Duration::from_millis(200));
+    crate::child_processes::wait_for_work(pid.trim().parse().unwrap(), Duration::from_millis(200));
     let begun = Instant::now();
     let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", pid.trim())]).status().unwrap();
     assert!(sent.success() && shell.wait().unwrap().success());
@@ -123,11 +124,11 @@ fn a_sending_server_reports_its_results() {
 fn an_interrupted_client_reports_its_measurements() {
     for reverse in [false, true] {
         let (mut child, address, _) = server_with(&[]);
-        let mut command = crate::children::command(PROGRAM);
+        let mut command = crate::child_processes::command(PROGRAM);
         command.args(["bench", "client", &address, "--time", "60 s"]).args(reverse.then_some("--reverse"));
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let running = command.spawn().unwrap();
-        crate::children::wait_for_work(running.id(), Duration::from_millis(400));
+        crate::child_processes::wait_for_work(running.id(), Duration::from_millis(400));
         let begun = Instant::now();
         let kill = format!("kill -INT {}", running.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
@@ -145,7 +146,7 @@ fn an_interrupted_client_reports_its_measurements() {
 
 /// Starts a relay to a server; returns its address.
 fn relay(to: &str, options: &[&str]) -> (Child, String) {
-    let mut relay = crate::children::command(PROGRAM);
+    let mut relay = crate::child_processes::command(PROGRAM);
     relay.args(["impair", "--listen", "127.0.0.1:0", "--to", to]).args(options);
     let mut relay = relay.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -160,7 +161,7 @@ fn relay(to: &str, options: &[&str]) -> (Child, String) {
 fn a_reversed_bench_ends_without_confirmation_of_its_request() {
     let (mut child, address, _) = server_with(&[]);
     let (mut path, through) = relay(&address, &["--delay", "200 ms"]);
-    let mut command = crate::children::command(PROGRAM);
+    let mut command = crate::child_processes::command(PROGRAM);
     command.args(["bench", "client", &through, "--time", "1 s", "--reverse"]);
     let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

@@ -9,7 +9,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg");
 
 /// Starts a program; returns the address from its first line of standard error, which ends before `until`.
 fn listening(arguments: &[&str], before: &str, until: &str) -> (Child, String) {
-    let mut child = crate::children::command(PROGRAM)
+    let mut child = crate::child_processes::command(PROGRAM)
         .args(arguments)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -23,7 +23,7 @@ fn listening(arguments: &[&str], before: &str, until: &str) -> (Child, String) {
 }
 
 fn thalweg(arguments: &[&str]) -> Output {
-    crate::children::command(PROGRAM).args(arguments).stdin(Stdio::null()).output().unwrap()
+    crate::child_processes::command(PROGRAM).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
 fn folder(name: &str) -> PathBuf {

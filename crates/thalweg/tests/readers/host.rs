@@ -1,7 +1,7 @@
 //! Fuzz target for what the host says: configuration, kernel tables and replies, and attributes of files.
 
 use std::net::IpAddr;
-use thalweg_live::readers::{connections, dropped, is_acknowledged, name_servers};
+use thalweg_live::fuzz_entry_points::{connections, dropped, is_acknowledged, name_servers};
 use thalweg_net::transfer::read_mark;
 
 /// Fuzzes `/etc/resolv.conf`, `/proc/net/dev`, replies of rtnetlink and sock_diag, and the mark of a received file.

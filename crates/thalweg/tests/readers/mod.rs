@@ -286,7 +286,7 @@ pub fn keys(octets: &[u8]) {
     let text = String::from_utf8_lossy(octets);
     match reader {
         0 => {
-            let [known, unnamed, chosen] = thalweg::readers::known_peers(&text);
+            let [known, unnamed, chosen] = thalweg::fuzz_entry_points::known_peers(&text);
             assert!(known <= text.lines().count() && unnamed <= known && chosen <= known);
         }
         1 => {
@@ -312,7 +312,7 @@ pub fn metrics_http(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 4) else { return };
     match reader {
         0 | 1 => {
-            let response = thalweg::readers::metrics_response(octets, reader == 1, "a 1\n");
+            let response = thalweg::fuzz_entry_points::metrics_response(octets, reader == 1, "a 1\n");
             if let Some(response) = response {
                 let head = String::from_utf8(response).unwrap();
                 let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).unwrap();
@@ -321,11 +321,13 @@ pub fn metrics_http(octets: &[u8]) {
         }
         2 => {
             if let Some(request) = octets.first_chunk() {
-                assert!(thalweg::readers::bench_request(*request) <= Duration::from_secs(27 * 3600));
+                assert!(
+                    thalweg::fuzz_entry_points::bench_request(*request) <= Duration::from_secs(27 * 3600)
+                );
             }
         }
         _ => {
-            if let Some(text) = thalweg::readers::bench_counts(octets) {
+            if let Some(text) = thalweg::fuzz_entry_points::bench_counts(octets) {
                 assert!(text.len() < octets.len() + 4096, "{text}");
             }
         }

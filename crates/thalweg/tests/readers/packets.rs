@@ -2,8 +2,8 @@
 
 use super::selected;
 use std::net::IpAddr;
-use thalweg_live::plan::{PlanOptions, plan};
-use thalweg_live::{Emulator, readers};
+use thalweg_live::network_plan::{PlanOptions, plan};
+use thalweg_live::{Emulator, fuzz_entry_points};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{DirectionSpec, LinkSpec, Middlebox, NatKind, NodeId, NodeSpec, Spec};
@@ -24,13 +24,15 @@ pub fn packets(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 3) else { return };
     match reader {
         0 => {
-            if let Some(answer) = readers::name_answer(octets) {
+            if let Some(answer) = fuzz_entry_points::name_answer(octets) {
                 assert!(answer.len() >= 12 && answer[2] & 0x80 != 0);
             }
         }
         1 => {
-            let Some((header, bytes)) = octets.split_first_chunk::<{ readers::HEADER }>() else { return };
-            let lengths = readers::cut_run(*header, bytes);
+            let Some((header, bytes)) = octets.split_first_chunk::<{ fuzz_entry_points::HEADER }>() else {
+                return;
+            };
+            let lengths = fuzz_entry_points::cut_run(*header, bytes);
             assert!(!lengths.is_empty() && lengths.iter().all(|length| *length <= bytes.len()));
         }
         _ => network(octets),
@@ -42,7 +44,7 @@ fn chain(nat: Option<NatKind>) -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(8),
         queue: DisciplineSpec::fcfs(Limit::Packets(4)),
-        ..DirectionSpec::of_any_rate(Duration::from_millis(1))
+        ..DirectionSpec::with_any_rate(Duration::from_millis(1))
     };
     let link = |number: u32| {
         let ends = [number, number + 1].map(NodeId);

@@ -2,8 +2,8 @@
 //! them, the tests print this and pass.
 
 mod gates;
+mod gateway;
 mod helpers;
-mod real;
 mod scenarios;
 mod traffic;
 

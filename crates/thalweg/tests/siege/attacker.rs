@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 use thalweg_net::handshake::{ClientParameters, Initiator};
 use thalweg_net::identity::Identity;
-use thalweg_net::keys::Encryptor;
+use thalweg_net::packet_protection::Encryptor;
 use thalweg_net::wire::frame::Frame;
 use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};
 use thalweg_proto::adaptive_ack;

@@ -2,16 +2,16 @@
 //! its memory and its CPU time per packet, while an honest sender must get admitted and finish.
 
 mod attacker;
-#[path = "../it/children/mod.rs"]
-mod children;
-mod measure;
+#[path = "../it/child_processes/mod.rs"]
+mod child_processes;
+mod process_usage;
 #[allow(dead_code, reason = "tests of transfers use the rest")]
 #[path = "../transfer/processes.rs"]
 mod processes;
 
 use attacker::{ATTACKS, Attack, Attacker, Counted, PAIRING, TRANSFER};
-use measure::Process;
-use processes::{Place, Receiver, end, exit, thalweg};
+use process_usage::Process;
+use processes::{Receiver, TestFolder, end, exit, thalweg};
 use std::time::{Duration, Instant};
 
 /// The attacked program.
@@ -54,7 +54,7 @@ const MIN_PACKETS: u64 = 1000;
 const LIMIT: Duration = Duration::from_secs(90);
 
 impl Server {
-    fn begin(self, place: &Place) -> (Receiver, Vec<String>) {
+    fn begin(self, place: &TestFolder) -> (Receiver, Vec<String>) {
         let any = ["to", "--allow-scheme", "any"];
         match self {
             Self::Pairing => {
@@ -83,7 +83,7 @@ impl Server {
 /// Runs an attack on a server, and checks its cost.
 fn play(server: Server, (name, attack): Attack, seed: u64) {
     let what = format!("{name} on {server:?}, seed {seed}");
-    let place = Place::new(&format!("siege-{}-{server:?}-{seed}", name.replace(' ', "-")));
+    let place = TestFolder::new(&format!("siege-{}-{server:?}-{seed}", name.replace(' ', "-")));
     place.write("file", &vec![b'f'; 500_000]);
     let (mut receiver, mut trust) = server.begin(&place);
     let mut process = Process::new(receiver.child.id());

@@ -1,6 +1,6 @@
 //! Unknown senders, and the approval prompt.
 
-use crate::processes::{self, Place, Receiver, exit, sends, thalweg, wait_until};
+use crate::processes::{self, Receiver, TestFolder, exit, sends, thalweg, wait_until};
 use crate::terminal::Terminal;
 use crate::{json, noise};
 use std::fs;
@@ -11,14 +11,14 @@ use thalweg_net::live::{Connection, Socket, SocketConfig};
 
 const HERE: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
-fn key(place: &Place, user: &str) -> String {
+fn key(place: &TestFolder, user: &str) -> String {
     let output = thalweg(place, user, "key", &[]).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 #[test]
 fn the_question_shows_what_is_offered_and_once_is_forgotten() {
-    let place = Place::new("asked-once");
+    let place = TestFolder::new("asked-once");
     place.write("photos/a", &noise(1, 1000));
     place.write("photos/b", &noise(2, 2000));
     place.write("notes.txt", &noise(3, 500));
@@ -50,7 +50,7 @@ fn the_question_shows_what_is_offered_and_once_is_forgotten() {
 
 #[test]
 fn yes_is_remembered_and_the_sender_reports_the_wait() {
-    let place = Place::new("asked-yes");
+    let place = TestFolder::new("asked-yes");
     place.write("file", &noise(1, 1000));
     let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
     let address = receiver.address();
@@ -67,7 +67,7 @@ fn yes_is_remembered_and_the_sender_reports_the_wait() {
 
 #[test]
 fn a_prompt_blocks_no_other_sender_and_no_rejects() {
-    let place = Place::new("asked-no");
+    let place = TestFolder::new("asked-no");
     place.write("file", &noise(1, 1_000_000));
     let friend = key(&place, "sender");
     let arguments = [&["to", "--trust", &friend][..], &HERE].concat();
@@ -99,7 +99,7 @@ fn a_prompt_blocks_no_other_sender_and_no_rejects() {
 
 #[test]
 fn a_sender_that_goes_takes_its_question_along() {
-    let place = Place::new("asked-gone");
+    let place = TestFolder::new("asked-gone");
     place.write("file", &noise(1, 1000));
     let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
     let address = receiver.address();
@@ -138,7 +138,7 @@ fn unknown_senders(address: &str) -> Vec<(Socket, Connection)> {
 
 #[test]
 fn many_unknown_senders_of_one_address_do_not_block_others() {
-    let place = Place::new("asked-crowd");
+    let place = TestFolder::new("asked-crowd");
     place.write("file", &noise(1, 1000));
     let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
     let address = receiver.address();
@@ -159,7 +159,7 @@ fn many_unknown_senders_of_one_address_do_not_block_others() {
 
 #[test]
 fn denials_are_logged_and_known_senders_are_reloaded() {
-    let place = Place::new("turned-away");
+    let place = TestFolder::new("turned-away");
     place.write("file", &noise(1, 1000));
     place.write("large", &noise(2, 8_000_000));
     let other_key = "11".repeat(32);
@@ -217,7 +217,7 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
 
 #[test]
 fn unknown_senders_are_limited_and_leave_nothing_without_data() {
-    let place = Place::new("unknown-senders");
+    let place = TestFolder::new("unknown-senders");
     place.write("file", b"file");
     place.write("large", &noise(1, 30_000));
     let arguments = ["to", "--unknown-senders", "2", "--quota", "20 kB"];
@@ -273,7 +273,7 @@ fn ignores_hangup() -> bool {
 
 #[test]
 fn a_terminal_that_closes_ends_a_transfer_with_a_goodbye_and_a_server_reads_its_list() {
-    let place = Place::new("hangup");
+    let place = TestFolder::new("hangup");
     place.write("file", &noise(4, 5_000_000));
     let mut server = Receiver::begin(&place, "serve", &["to"], &["--trust", "new"]);
     let arguments = ["file", &server.address, "--trust", "new", "--rate", "10 Mbit/s"];

@@ -1,6 +1,6 @@
 //! Incomplete transfers: reports at both endpoints.
 
-use crate::processes::{self, Ended, Place, Receiver, exit, interrupt, sends, thalweg, wait_until};
+use crate::processes::{self, Ended, Receiver, TestFolder, exit, interrupt, sends, thalweg, wait_until};
 use crate::{NEW, json, noise};
 use std::io::Write as _;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ use thalweg_net::transfer::{Progress, Source, send};
 
 #[test]
 fn an_output_rejects_folders_at_both_ends_at_once() {
-    let place = Place::new("folder-to-output");
+    let place = TestFolder::new("folder-to-output");
     place.write("photos/one", b"one");
     place.write("file", &noise(1, 100_000));
     for what in [&["photos"][..], &["file", "photos"]] {
@@ -32,7 +32,7 @@ fn an_output_rejects_folders_at_both_ends_at_once() {
 /// The kernel ends a process that exceeds the file size limit, unless it handles the signal.
 #[test]
 fn a_file_larger_than_may_be_written_is_an_error_at_both_ends() {
-    let place = Place::new("large-file");
+    let place = TestFolder::new("large-file");
     place.write("large", &noise(7, 3_000_000));
     let receiver = Receiver::with_small_files(&place, 1 << 20);
     let sent = sends(&place, &["large", &receiver.address, "--trust", "new"]);
@@ -48,7 +48,7 @@ fn a_file_larger_than_may_be_written_is_an_error_at_both_ends() {
 
 #[test]
 fn unsent_entries_are_named_at_both_ends() {
-    let place = Place::new("not-sent");
+    let place = TestFolder::new("not-sent");
     place.write("set/file", b"file");
     place.write("set/film.thalweg.part", b"half a film");
     std::os::unix::fs::symlink("file", place.join("set/link")).unwrap();
@@ -78,7 +78,7 @@ fn unsent_entries_are_named_at_both_ends() {
 #[test]
 fn metadata_loss_is_reported_and_fails_unless_accepted() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = Place::new("lost");
+    let place = TestFolder::new("lost");
     let tool = place.write("tool", b"tool");
     std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o4755)).unwrap();
     let strict = sends(&place, &["tool", "127.0.0.1:9", "--trust", "new", "--strict"]);
@@ -104,7 +104,7 @@ fn metadata_loss_is_reported_and_fails_unless_accepted() {
 
 #[test]
 fn files_of_others_are_replaced_by_request() {
-    let place = Place::new("existing");
+    let place = TestFolder::new("existing");
     place.write("file", b"sent");
     place.write("to/file", b"here before");
     for (arguments, code, names) in [
@@ -135,7 +135,7 @@ fn files_of_others_are_replaced_by_request() {
 
 #[test]
 fn a_home_folder_is_warned_of_and_its_settings_are_safe() {
-    let place = Place::new("home");
+    let place = TestFolder::new("home");
     place.write(".profile", b"evil");
     std::fs::create_dir(place.join("home")).unwrap();
     let mut call =
@@ -152,7 +152,7 @@ fn a_home_folder_is_warned_of_and_its_settings_are_safe() {
 /// Renaming a folder at the start of a path can make the path too long to read.
 #[test]
 fn unreadable_files_are_reported_at_both_ends() {
-    let place = Place::new("unreadable");
+    let place = TestFolder::new("unreadable");
     let mut deep = place.join("set/short");
     while deep.as_os_str().len() < 3950 {
         deep.push("n".repeat(100));
@@ -175,7 +175,7 @@ fn unreadable_files_are_reported_at_both_ends() {
 
 #[test]
 fn a_file_is_no_folder_to_receive_into() {
-    let place = Place::new("no-folder");
+    let place = TestFolder::new("no-folder");
     place.write("file", b"file");
     let received =
         processes::end(thalweg(&place, "receiver", "recv", &["file", "--trust", "new"]).spawn().unwrap());
@@ -185,7 +185,7 @@ fn a_file_is_no_folder_to_receive_into() {
 
 #[test]
 fn an_interrupted_stream_is_not_reported_as_resumable() {
-    let place = Place::new("cut-stream");
+    let place = TestFolder::new("cut-stream");
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
     let arguments = ["-", &receiver.address, "--trust", "new", "--name", "log"];
     let mut sender = thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
@@ -208,7 +208,7 @@ fn an_interrupted_stream_is_not_reported_as_resumable() {
 
 #[test]
 fn a_stream_on_a_full_disk_is_not_reported_as_resumable() {
-    let place = Place::new("full-disk-stream");
+    let place = TestFolder::new("full-disk-stream");
     let Some(receiver) = Receiver::on_a_small_disk(&place) else { return };
     let arguments = ["-", &receiver.address, "--trust", "new"];
     let mut sender = thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
@@ -230,7 +230,7 @@ fn a_stream_on_a_full_disk_is_not_reported_as_resumable() {
 
 #[test]
 fn a_stream_has_a_name_that_can_be_stored() {
-    let place = Place::new("stream-name");
+    let place = TestFolder::new("stream-name");
     for (name, why) in [
         ("", "it is empty"),
         (&*"n".repeat(256), "it is too long"),
@@ -247,7 +247,7 @@ fn a_stream_has_a_name_that_can_be_stored() {
 
 #[test]
 fn recv_belongs_to_the_first_sender() {
-    let place = Place::new("one-sender");
+    let place = TestFolder::new("one-sender");
     let bytes = noise(3, 2_500_000);
     place.write("six", &bytes);
     place.write("two", b"2");
@@ -270,7 +270,7 @@ fn recv_belongs_to_the_first_sender() {
 
 #[test]
 fn an_idle_sender_does_not_block_others() {
-    let place = Place::new("nothing-sent");
+    let place = TestFolder::new("nothing-sent");
     place.write("file", b"file");
     let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
     let config = EndpointConfig::client(Identity::from_secret([7; 32]));
@@ -298,7 +298,7 @@ fn an_idle_sender_does_not_block_others() {
 /// As long as the earlier connection is alive, it keeps its slot against a peer that reconnects every second.
 #[test]
 fn a_second_transfer_of_a_sender_waits_for_the_first() {
-    let place = Place::new("two-of-one");
+    let place = TestFolder::new("two-of-one");
     place.write("slow", &noise(4, 2_500_000));
     place.write("two", b"2");
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
@@ -347,7 +347,7 @@ fn silent(address: &str, secret: u8, count: usize) -> (Socket, Vec<thalweg_net::
 
 #[test]
 fn silent_senders_do_not_block_a_server() {
-    let place = Place::new("silent-server");
+    let place = TestFolder::new("silent-server");
     place.write("file", b"file");
     let arguments = ["to", "--transfers", "3", "--idle", "1 s"];
     let server = Receiver::begin(&place, "serve", &arguments, &NEW);
@@ -365,7 +365,7 @@ fn silent_senders_do_not_block_a_server() {
 /// A sender that stays connected after the notification that all is stored frees its slot at once.
 #[test]
 fn a_finished_transfer_frees_its_slot_while_connected() {
-    let place = Place::new("over");
+    let place = TestFolder::new("over");
     place.write("file", b"file");
     let server = Receiver::begin(&place, "serve", &["to", "--transfers", "1", "--idle", "1 h"], &NEW);
     let mut stay = Vec::new();
@@ -406,7 +406,7 @@ impl std::io::Read for Trickle {
 /// Twenty senders admitted only by `--trust new`, which send just enough not to be idle.
 #[test]
 fn a_trickle_of_unknown_senders_keeps_out_no_sender_that_the_receiver_names() {
-    let place = Place::new("trickle");
+    let place = TestFolder::new("trickle");
     place.write("file", b"file");
     let key = processes::end(thalweg(&place, "sender", "key", &[]).spawn().unwrap()).stdout;
     let trust = ["--trust", key.trim(), "--trust", "new"];
@@ -448,7 +448,7 @@ fn a_trickle_of_unknown_senders_keeps_out_no_sender_that_the_receiver_names() {
 
 #[test]
 fn all_senders_together_have_a_quota() {
-    let place = Place::new("total");
+    let place = TestFolder::new("total");
     place.write("file", &noise(1, 600_000));
     let server = Receiver::begin(&place, "serve", &["to", "--total", "1 MB"], &NEW);
     let send = |who: &str| {
@@ -470,7 +470,7 @@ fn all_senders_together_have_a_quota() {
 
 #[test]
 fn ctrl_c_interrupts_and_loses_no_connection() {
-    let place = Place::new("interrupted");
+    let place = TestFolder::new("interrupted");
     place.write("file", &noise(5, 2_500_000));
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
     let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s", "--json"];
@@ -486,7 +486,7 @@ fn ctrl_c_interrupts_and_loses_no_connection() {
 
 #[test]
 fn recv_waits_for_an_interrupted_sender_and_reports_partial_data_when_stopped() {
-    let place = Place::new("cut-off");
+    let place = TestFolder::new("cut-off");
     place.write("file", &noise(5, 2_500_000));
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
     let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
@@ -507,7 +507,7 @@ fn recv_waits_for_an_interrupted_sender_and_reports_partial_data_when_stopped() 
 
 #[test]
 fn a_receiver_with_another_key_is_taken_only_at_the_users_word() {
-    let place = Place::new("another-key");
+    let place = TestFolder::new("another-key");
     place.write("file", b"file");
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
     let (address, old) = (receiver.address.clone(), receiver.key.clone());
@@ -531,7 +531,7 @@ fn a_receiver_with_another_key_is_taken_only_at_the_users_word() {
 
 #[test]
 fn a_recording_that_cannot_be_written_is_refused_before_anything_is_sent() {
-    let place = Place::new("record");
+    let place = TestFolder::new("record");
     place.write("file", &noise(6, 200_000));
     place.write("before.qlog", b"an earlier recording");
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
@@ -559,7 +559,7 @@ fn a_recording_that_cannot_be_written_is_refused_before_anything_is_sent() {
 
 #[test]
 fn every_end_prints_its_document() {
-    let place = Place::new("documents");
+    let place = TestFolder::new("documents");
     place.write("file", b"file");
     let key = |who: &str| {
         let printed = processes::end(thalweg(&place, who, "key", &[]).spawn().unwrap());
@@ -593,7 +593,7 @@ fn every_end_prints_its_document() {
 
 #[test]
 fn a_closed_port_is_reported_without_waiting() {
-    let place = Place::new("nothing-listens");
+    let place = TestFolder::new("nothing-listens");
     place.write("file", b"file");
     let begun = Instant::now();
     let sent = sends(&place, &["file", "127.0.0.1:9", "--trust", "new"]);

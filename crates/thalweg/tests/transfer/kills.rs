@@ -1,7 +1,7 @@
 //! Kills either endpoint at any moment of a transfer.
 
-use crate::processes::{Place, Receiver, end, exit, thalweg, wait_until};
-use crate::{NEW, children, noise};
+use crate::processes::{Receiver, TestFolder, end, exit, thalweg, wait_until};
+use crate::{NEW, child_processes, noise};
 use std::time::{Duration, Instant};
 
 /// Size of the file in bytes; it takes half a second at the configured rate.
@@ -11,7 +11,7 @@ const RATE: &str = "48 Mbit/s";
 /// Kills one endpoint at a moment derived from the seed, and resumes. Returns true if the file was partly received by
 /// then.
 fn kill_once(seed: u64) -> bool {
-    let place = Place::new(&format!("kill-{seed}"));
+    let place = TestFolder::new(&format!("kill-{seed}"));
     let bytes = noise(seed, LENGTH);
     place.write("file", &bytes);
     let draw = noise(seed + 1_000_000_000, 4);
@@ -68,7 +68,7 @@ fn transfers_resume_after_kills_at_any_moment() {
 /// Without the report of the receiver's host, the sender waits 30 s for a packet.
 #[test]
 fn a_sender_ends_soon_after_its_receiver_is_killed() {
-    let place = Place::new("receiver-ends");
+    let place = TestFolder::new("receiver-ends");
     place.write("file", &noise(1, LENGTH));
     let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
     let call = ["file", &receiver.address, "--trust", "new", "--rate", "8 Mbit/s", "--json"];
@@ -89,10 +89,10 @@ fn a_sender_ends_soon_after_its_receiver_is_killed() {
 /// The kernel does this, as a killed test cannot. It treats the end of the thread like the end of the parent.
 #[test]
 fn a_server_ends_with_the_test_that_started_it() {
-    if !children::has_leash() {
+    if !child_processes::has_leash() {
         return eprintln!("skipped: there is no setpriv here");
     }
-    let place = Place::new("orphan");
+    let place = TestFolder::new("orphan");
     let start = move || Receiver::begin(&place, "serve", &["to"], &NEW).child;
     let server = std::thread::spawn(start).join().unwrap();
     let begun = Instant::now();

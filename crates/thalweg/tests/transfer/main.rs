@@ -1,8 +1,8 @@
 //! Transfers between real processes over real sockets, including kills.
 
 mod approval;
-#[path = "../it/children/mod.rs"]
-mod children;
+#[path = "../it/child_processes/mod.rs"]
+mod child_processes;
 mod endpoints;
 mod kills;
 mod metrics;
@@ -11,7 +11,7 @@ mod priority;
 mod processes;
 mod terminal;
 
-use processes::{Place, Receiver, exit, sends, thalweg, wait_until};
+use processes::{Receiver, TestFolder, exit, sends, thalweg, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -37,7 +37,7 @@ const NEW: [&str; 2] = ["--trust", "new"];
 
 #[test]
 fn a_folder_arrives_and_both_ends_report_it() {
-    let place = Place::new("arrives");
+    let place = TestFolder::new("arrives");
     place.write("set/a", b"a");
     place.write("set/b/large", &noise(1, 3_000_000));
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
@@ -75,7 +75,7 @@ fn a_folder_arrives_and_both_ends_report_it() {
 
 #[test]
 fn every_reliable_scheme_carries_files() {
-    let place = Place::new("schemes");
+    let place = TestFolder::new("schemes");
     let bytes = noise(5, 400_000);
     place.write("file", &bytes);
     for scheme in ["newreno", "vegas", "sscop", "adaptive-ack", "sstp"] {
@@ -92,7 +92,7 @@ fn every_reliable_scheme_carries_files() {
 
 #[test]
 fn a_receiver_takes_the_schemes_that_its_operator_allows() {
-    let place = Place::new("allowed");
+    let place = TestFolder::new("allowed");
     place.write("file", b"contents");
     let receiver = Receiver::begin(&place, "recv", &["to", "--allow-scheme", "vegas"], &NEW);
     let call = |scheme| sends(&place, &["file", &receiver.address, "--trust", "new", "--scheme", scheme]);
@@ -121,7 +121,7 @@ fn a_receiver_takes_the_schemes_that_its_operator_allows() {
 /// Users of scp and rsync name the source first.
 #[test]
 fn a_receiver_makes_no_folder_that_names_another_host() {
-    let place = Place::new("other-host");
+    let place = TestFolder::new("other-host");
     for command in ["recv", "serve"] {
         let output = thalweg(&place, "receiver", command, &["ann@nas:inbox"]).output().unwrap();
         let why = String::from_utf8(output.stderr).unwrap();
@@ -133,7 +133,7 @@ fn a_receiver_makes_no_folder_that_names_another_host() {
 
 #[test]
 fn a_sender_that_is_killed_goes_on_where_it_was() {
-    let place = Place::new("killed-sender");
+    let place = TestFolder::new("killed-sender");
     let bytes = noise(2, 12_000_000);
     place.write("file", &bytes);
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
@@ -162,7 +162,7 @@ fn a_sender_that_is_killed_goes_on_where_it_was() {
 
 #[test]
 fn a_receiver_that_is_killed_is_found_again() {
-    let place = Place::new("killed-receiver");
+    let place = TestFolder::new("killed-receiver");
     let bytes = noise(3, 12_000_000);
     place.write("set/file", &bytes);
     (0..300).for_each(|number| drop(place.write(&format!("set/small/{number}"), &noise(number, 100))));
@@ -191,7 +191,7 @@ fn a_receiver_that_is_killed_is_found_again() {
 
 #[test]
 fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
-    let place = Place::new("ctrl-c");
+    let place = TestFolder::new("ctrl-c");
     place.write("file", &noise(4, 5_000_000));
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
     let address = receiver.address.clone();
@@ -220,7 +220,7 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
 
 #[test]
 fn standard_input_goes_to_standard_output() {
-    let place = Place::new("streams");
+    let place = TestFolder::new("streams");
     let bytes = noise(6, 1_500_000);
     let receiver = Receiver::begin(&place, "recv", &["-"], &NEW);
     let arguments = ["-", &receiver.address, "--trust", "new"];
@@ -249,7 +249,7 @@ fn standard_input_goes_to_standard_output() {
 
 #[test]
 fn no_peer_is_trusted_without_configuration() {
-    let place = Place::new("trust");
+    let place = TestFolder::new("trust");
     place.write("file", b"file");
     let key = |who: &str| {
         let output = processes::thalweg(&place, who, "key", &[]).output().unwrap();
@@ -290,7 +290,7 @@ fn no_peer_is_trusted_without_configuration() {
 
 #[test]
 fn a_full_disk_has_its_own_message_and_leaves_no_wrong_file() {
-    let place = Place::new("full-disk");
+    let place = TestFolder::new("full-disk");
     place.write("set/a", &noise(1, 1000));
     place.write("set/b", &noise(2, 6_000_000));
     // Nothing of it is stored, and nothing is left of it.
@@ -316,7 +316,7 @@ fn a_full_disk_has_its_own_message_and_leaves_no_wrong_file() {
 
 #[test]
 fn failures_have_exit_codes() {
-    let place = Place::new("exit-codes");
+    let place = TestFolder::new("exit-codes");
     place.write("file", b"file");
     let code = |arguments: &[&str]| {
         let output = sends(&place, arguments);
@@ -340,7 +340,7 @@ fn failures_have_exit_codes() {
 
 #[test]
 fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
-    let place = Place::new("serve");
+    let place = TestFolder::new("serve");
     place.write("one", &noise(1, 300_000));
     place.write("two", &noise(2, 300_000));
     place.write("big", &noise(3, 700_000));
@@ -379,7 +379,7 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
 #[test]
 fn the_receivers_umask_applies_unless_permissions_are_requested() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = Place::new("mask");
+    let place = TestFolder::new("mask");
     let mode = |name: &str| fs::metadata(place.join(name)).unwrap().permissions().mode() & 0o777;
     let open =
         |name: &str, mode| fs::set_permissions(place.join(name), fs::Permissions::from_mode(mode)).unwrap();
@@ -406,12 +406,12 @@ fn the_receivers_umask_applies_unless_permissions_are_requested() {
 #[test]
 fn the_folder_of_keys_is_its_users_alone() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = Place::new("key-folder");
+    let place = TestFolder::new("key-folder");
     let script = "umask $0; exec \"$1\" key";
     for mask in ["000", "002", "022", "077", "277", "777"] {
         let user = format!("user-{mask}");
         fs::create_dir_all(place.join("keys").join(&user)).unwrap();
-        let mut call = children::command("sh");
+        let mut call = child_processes::command("sh");
         call.args(["-c", script, mask, env!("CARGO_BIN_EXE_thalweg")]);
         processes::dress(&mut call, &place, &user);
         let made = processes::end(call.spawn().unwrap());
@@ -435,7 +435,7 @@ fn the_folder_of_keys_is_its_users_alone() {
 /// A truncated or unterminated line must not lock out other peers.
 #[test]
 fn a_truncated_trust_file_locks_out_no_known_sender() {
-    let place = Place::new("cut-list");
+    let place = TestFolder::new("cut-list");
     place.write("file", b"file");
     let key = |user: &str| {
         processes::end(thalweg(&place, user, "key", &[]).spawn().unwrap()).stdout.trim().to_owned()
@@ -476,7 +476,7 @@ fn a_truncated_trust_file_locks_out_no_known_sender() {
 #[test]
 fn keys_are_for_their_user_only() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = Place::new("keys");
+    let place = TestFolder::new("keys");
     let output = processes::thalweg(&place, "sender", "key", &[]).output().unwrap();
     let mut key = String::new();
     output.stdout.as_slice().read_to_string(&mut key).unwrap();

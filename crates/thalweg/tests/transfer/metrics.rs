@@ -1,7 +1,7 @@
 //! Metrics, requested like Prometheus does.
 
 use crate::noise;
-use crate::processes::{Place, Receiver, exit, sends};
+use crate::processes::{Receiver, TestFolder, exit, sends};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
@@ -23,7 +23,7 @@ fn value(page: &str, name: &str) -> u64 {
 
 #[test]
 fn a_server_exports_its_counters() {
-    let place = Place::new("metrics");
+    let place = TestFolder::new("metrics");
     place.write("file", &noise(9, 1_000_000));
     let mut receiver = Receiver::begin(&place, "serve", &["to", "--metrics", "0"], &["--trust", "new"]);
     let line = receiver.line();

@@ -1,9 +1,9 @@
 //! Pairing of two users without known keys, by a code.
 
-use crate::processes::{Place, Receiver, end, exit, sends, thalweg};
+use crate::processes::{Receiver, TestFolder, end, exit, sends, thalweg};
 
 /// Starts a receiver that shows a code; returns both.
-fn inviting(place: &Place) -> (Receiver, String) {
+fn inviting(place: &TestFolder) -> (Receiver, String) {
     let mut receiver = Receiver::begin(place, "recv", &["to"], &["--pair"]);
     let line = receiver.line();
     let code = line.strip_prefix("The code is ").unwrap_or_else(|| panic!("{line}"));
@@ -13,7 +13,7 @@ fn inviting(place: &Place) -> (Receiver, String) {
 
 #[test]
 fn a_sender_with_the_code_is_admitted_and_remembered() {
-    let place = Place::new("paired");
+    let place = TestFolder::new("paired");
     place.write("file", b"secret");
     let (receiver, code) = inviting(&place);
     let (address, key) = (receiver.address.clone(), receiver.key.clone());
@@ -33,7 +33,7 @@ fn a_sender_with_the_code_is_admitted_and_remembered() {
 
 #[test]
 fn three_wrong_guesses_end_the_code_and_unknown_senders_need_one() {
-    let place = Place::new("guessed");
+    let place = TestFolder::new("guessed");
     place.write("file", b"secret");
     let (receiver, code) = inviting(&place);
     let unpaired = sends(&place, &["file", &receiver.address, "--trust", &receiver.key]);
@@ -53,7 +53,7 @@ fn three_wrong_guesses_end_the_code_and_unknown_senders_need_one() {
 
 #[test]
 fn the_right_code_after_three_wrong_guesses_is_not_called_wrong() {
-    let place = Place::new("guessed-before");
+    let place = TestFolder::new("guessed-before");
     place.write("file", b"secret");
     let mut server = Receiver::begin(&place, "serve", &["to"], &["--pair"]);
     let line = server.line();
@@ -72,7 +72,7 @@ fn the_right_code_after_three_wrong_guesses_is_not_called_wrong() {
 
 #[test]
 fn a_receiver_without_a_code_pairs_with_no_sender() {
-    let place = Place::new("no-code");
+    let place = TestFolder::new("no-code");
     place.write("file", b"secret");
     let receiver = Receiver::begin(&place, "recv", &["to"], &["--trust", "new"]);
     let sent = sends(&place, &["file", &receiver.address, "--pair=1234-5678"]);
@@ -83,7 +83,7 @@ fn a_receiver_without_a_code_pairs_with_no_sender() {
 
 #[test]
 fn a_code_need_not_be_seen_in_the_list_of_processes() {
-    let place = Place::new("code-in-environment");
+    let place = TestFolder::new("code-in-environment");
     place.write("file", b"secret");
     let (receiver, code) = inviting(&place);
     let mut call = thalweg(&place, "sender", "send", &["file", &receiver.address, "--pair"]);
@@ -102,7 +102,7 @@ fn a_code_need_not_be_seen_in_the_list_of_processes() {
 /// An impostor of the receiver would get one guess per connection.
 #[test]
 fn a_pairing_is_never_repeated() {
-    let place = Place::new("pair-once");
+    let place = TestFolder::new("pair-once");
     place.write("file", b"secret");
     let refused = sends(&place, &["file", "127.0.0.1:9", "--pair=1234-5678", "--keep-trying"]);
     assert_eq!(exit(&refused), 2, "{}", refused.stderr);

@@ -1,17 +1,17 @@
 //! Tests of `--priority`.
 
-use super::processes::{Place, Receiver, end, exit, sends, thalweg, wait_until};
+use super::processes::{Receiver, TestFolder, end, exit, sends, thalweg, wait_until};
 use super::{NEW, json};
 
 /// Returns the key of a user whose priorities the receiver accepts.
-fn trust(place: &Place, user: &str) -> Vec<String> {
+fn trust(place: &TestFolder, user: &str) -> Vec<String> {
     let printed = end(thalweg(place, user, "key", &[]).spawn().unwrap());
     vec!["--trust".to_owned(), printed.stdout.trim().to_owned()]
 }
 
 #[test]
 fn the_urgent_sender_is_done_first_though_it_began_later() {
-    let place = Place::new("priority");
+    let place = TestFolder::new("priority");
     place.write("patient", &vec![1; 60_000_000]);
     place.write("urgent", &vec![2; 75_000_000]);
     let wanted = trust(&place, "sender");
@@ -26,7 +26,7 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
     };
     let mut patient = spawn("patient", "5");
     // The file grows in the sender's folder.
-    let part = |place: &Place| {
+    let part = |place: &TestFolder| {
         let folder = place.names("to").pop().unwrap_or_default();
         place.part_length(&format!("to/{folder}/patient"))
     };
@@ -52,7 +52,7 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
 
 #[test]
 fn a_server_that_is_stopped_does_not_wait_for_those_that_are_held_back() {
-    let place = Place::new("priority-stopped");
+    let place = TestFolder::new("priority-stopped");
     place.write("patient", &vec![1; 100_000_000]);
     place.write("urgent", &vec![2; 100_000_000]);
     let wanted = trust(&place, "sender");
@@ -78,7 +78,7 @@ fn a_server_that_is_stopped_does_not_wait_for_those_that_are_held_back() {
 
 #[test]
 fn a_priority_is_from_one_to_six() {
-    let place = Place::new("priority-range");
+    let place = TestFolder::new("priority-range");
     place.write("file", b"x");
     for priority in ["0", "7", "-1", "high"] {
         let sent = sends(&place, &["file", "127.0.0.1:1", &format!("--priority={priority}")]);
@@ -90,7 +90,7 @@ fn a_priority_is_from_one_to_six() {
 /// A sender admitted only by `--trust new` has no priority, and pauses no other transfer.
 #[test]
 fn a_sender_that_is_not_known_is_not_urgent() {
-    let place = Place::new("priority-unknown");
+    let place = TestFolder::new("priority-unknown");
     place.write("known", &vec![1; 3_000_000]);
     place.write("unknown", &vec![2; 60_000_000]);
     let wanted = trust(&place, "sender");

@@ -1,6 +1,6 @@
 //! Senders and receivers as processes, each user with separate keys.
 
-use crate::children;
+use crate::child_processes;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Folder of a test.
-pub struct Place(PathBuf);
+pub struct TestFolder(PathBuf);
 
-impl Place {
+impl TestFolder {
     pub fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("transfer").join(name);
         let _ = fs::remove_dir_all(&path);
@@ -76,20 +76,20 @@ pub fn exit(ended: &Ended) -> i32 {
 }
 
 /// Returns a call in the test's folder by `user`.
-pub fn thalweg(place: &Place, user: &str, command: &str, arguments: &[&str]) -> Command {
-    let mut call = children::command(env!("CARGO_BIN_EXE_thalweg"));
+pub fn thalweg(place: &TestFolder, user: &str, command: &str, arguments: &[&str]) -> Command {
+    let mut call = child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
     call.arg(command).args(arguments);
     dress(&mut call, place, user);
     call
 }
 
-pub fn dress(call: &mut Command, place: &Place, user: &str) {
+pub fn dress(call: &mut Command, place: &TestFolder, user: &str) {
     call.current_dir(&place.0).env("XDG_CONFIG_HOME", place.join("keys").join(user));
     call.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
 /// Sends as the user `sender`.
-pub fn sends(place: &Place, arguments: &[&str]) -> Ended {
+pub fn sends(place: &TestFolder, arguments: &[&str]) -> Ended {
     end(thalweg(place, "sender", "send", arguments).spawn().unwrap())
 }
 
@@ -141,18 +141,18 @@ pub struct Receiver {
 
 impl Receiver {
     /// Starts a receiver at a free port.
-    pub fn begin(place: &Place, command: &str, arguments: &[&str], trust: &[&str]) -> Self {
+    pub fn begin(place: &TestFolder, command: &str, arguments: &[&str], trust: &[&str]) -> Self {
         Self::at(place, "127.0.0.1:0", command, arguments, trust)
     }
 
-    pub fn at(place: &Place, address: &str, command: &str, arguments: &[&str], trust: &[&str]) -> Self {
+    pub fn at(place: &TestFolder, address: &str, command: &str, arguments: &[&str], trust: &[&str]) -> Self {
         let arguments = [arguments, trust, &["--listen", address]].concat();
         Self::spawn(&mut thalweg(place, "receiver", command, &arguments))
     }
 
     /// Starts a receiver inside a script, which these words run.
-    fn within(place: &Place, words: &[&str], script: &str, arguments: &[&str], trust: &[&str]) -> Self {
-        let mut call = children::after(words);
+    fn within(place: &TestFolder, words: &[&str], script: &str, arguments: &[&str], trust: &[&str]) -> Self {
+        let mut call = child_processes::after(words);
         call.args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_thalweg"), "recv"]);
         call.args(arguments).args(trust).args(["--listen", "127.0.0.1:0"]);
         dress(&mut call, place, "receiver");
@@ -160,26 +160,27 @@ impl Receiver {
     }
 
     /// Starts a receiver with this `umask`.
-    pub fn with_mask(place: &Place, mask: &str, arguments: &[&str]) -> Self {
+    pub fn with_mask(place: &TestFolder, mask: &str, arguments: &[&str]) -> Self {
         let script = format!("umask {mask}; exec \"$@\"");
         Self::within(place, &[], &script, arguments, &["--trust", "new"])
     }
 
     /// Starts a receiver with a file size limit in bytes.
-    pub fn with_small_files(place: &Place, bytes: u32) -> Self {
+    pub fn with_small_files(place: &TestFolder, bytes: u32) -> Self {
         let script = format!("ulimit -f {}; exec \"$@\"", bytes.div_ceil(512));
         Self::within(place, &[], &script, &["to"], &["--trust", "new"])
     }
 
     /// Starts a receiver on a file system of 3 MB, if the user may mount one; it prints its files at the end.
-    pub fn on_a_small_disk(place: &Place) -> Option<Self> {
+    pub fn on_a_small_disk(place: &TestFolder) -> Option<Self> {
         let can = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());
         if !can {
             eprintln!("skipped: unshare cannot make a namespace here");
             return None;
         }
         fs::create_dir(place.join("to")).unwrap();
-        let leash = if children::has_leash() { children::LEASH.join(" ") } else { String::new() };
+        let leash =
+            if child_processes::has_leash() { child_processes::LEASH.join(" ") } else { String::new() };
         let script = format!(
             "mount -t tmpfs -o size=3m none to && {leash} \"$@\"; code=$?; find to -type f; exit $code"
         );

@@ -1,7 +1,7 @@
 //! A process on a terminal: its display, and typed input.
 
-use crate::children;
-use crate::processes::{Place, TOO_LONG, dress};
+use crate::child_processes;
+use crate::processes::{TOO_LONG, TestFolder, dress};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
@@ -17,7 +17,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub fn begin(place: &Place, user: &str, command: &str, arguments: &[&str]) -> Self {
+    pub fn begin(place: &TestFolder, user: &str, command: &str, arguments: &[&str]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -25,7 +25,7 @@ impl Terminal {
         tcsetwinsize(&master, size).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let end = || File::options().read(true).write(true).open(&name).unwrap();
-        let mut call = children::command(env!("CARGO_BIN_EXE_thalweg"));
+        let mut call = child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
         call.arg(command).args(arguments);
         dress(&mut call, place, user);
         call.env("TERM", "xterm").stdin(Stdio::from(end())).stderr(Stdio::from(end()));

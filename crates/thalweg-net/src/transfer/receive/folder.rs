@@ -2,10 +2,10 @@
 
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
-use crate::transfer::disk;
-use crate::transfer::fault::{Fault, FaultKind};
+use crate::transfer::error::{Fault, FaultKind};
+use crate::transfer::file_metadata;
+use crate::transfer::file_names;
 use crate::transfer::messages::Modified;
-use crate::transfer::names;
 use crate::transfer::quota::Quota;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -99,9 +99,9 @@ impl Folder {
         let (above, name) = self.above.as_ref().ok_or_else(gone)?;
         let dir = above.dir()?.enter(name).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => gone(),
-            _ => Fault::of(&error),
+            _ => Fault::from_io_error(&error),
         })?;
-        let now = Entry::of(dir.file()).map_err(|error| Fault::of(&error))?;
+        let now = Entry::of(dir.file()).map_err(|error| Fault::from_io_error(&error))?;
         if now.id == self.id { Ok(Arc::new(dir)) } else { Err(gone()) }
     }
 
@@ -119,14 +119,19 @@ impl Folder {
     ///
     /// # Errors
     /// The name is invalid, or the receiver rejects it here.
-    pub fn place(self: &Arc<Self>, name: &[u8], alike: bool, to: &Destination) -> Result<EntryTarget, Fault> {
-        let checked = names::checked(name)?;
+    pub fn entry_target(
+        self: &Arc<Self>,
+        name: &[u8],
+        alike: bool,
+        to: &Destination,
+    ) -> Result<EntryTarget, Fault> {
+        let checked = file_names::checked(name)?;
         if name.starts_with(b".") && self.above.is_none() && !to.hidden {
             return Err(FaultKind::Hidden.into());
         }
         Ok(EntryTarget {
             name: checked,
-            part: names::of_part(name, &to.tag),
+            part: file_names::of_part(name, &to.tag),
             alike,
             folder: Arc::clone(self),
         })
@@ -141,8 +146,8 @@ impl Drop for Folder {
         // Failure to set metadata is ignored: the contents are complete.
         if let Ok(dir) = self.dir() {
             if let Some(FolderMetadata { mode, modified }) = self.dress {
-                let _ = mode.map_or(Ok(()), |mode| disk::set_mode(dir.file(), mode));
-                let _ = disk::set_time(dir.file(), modified);
+                let _ = mode.map_or(Ok(()), |mode| file_metadata::set_mode(dir.file(), mode));
+                let _ = file_metadata::set_time(dir.file(), modified);
             }
             let _ = dir.sync();
         }
@@ -156,7 +161,7 @@ impl EntryTarget {
     /// # Errors
     /// The entry cannot be examined, or exists under a name that this file system treats as equal.
     pub fn lookup(&self, dir: &Dir) -> Result<Option<Entry>, Fault> {
-        let found = dir.lookup(&self.name).map_err(|error| Fault::of(&error))?;
+        let found = dir.lookup(&self.name).map_err(|error| Fault::from_io_error(&error))?;
         if found.is_some() && self.alike && !dir.lists(&self.name).unwrap_or(true) {
             let text = "it differs only by case from another name, which is the same here";
             return Err(Fault::new(FaultKind::Name, text));
@@ -179,7 +184,7 @@ impl EntryTarget {
         modified: Modified,
         destination: &Destination,
     ) -> Result<(Arc<Folder>, bool), Fault> {
-        let failed = |error: io::Error| Fault::of(&error);
+        let failed = |error: io::Error| Fault::from_io_error(&error);
         let above = self.folder.dir()?;
         let wanted = destination.folder_mode(mode);
         // Only the owner may write while files arrive.
@@ -233,11 +238,11 @@ impl EntryTarget {
 /// Opens a folder and makes it writable for its owner if needed; its permissions are restored at the end. Errors
 /// surface when files are created.
 fn open_writable(above: &Dir, name: &OsStr) -> Result<Dir, Fault> {
-    let dir = above.enter(name).map_err(|error| Fault::of(&error))?;
+    let dir = above.enter(name).map_err(|error| Fault::from_io_error(&error))?;
     if let Ok(entry) = Entry::of(dir.file())
         && entry.mode & 0o700 != 0o700
     {
-        let _ = disk::set_mode(dir.file(), entry.mode | 0o700);
+        let _ = file_metadata::set_mode(dir.file(), entry.mode | 0o700);
     }
     Ok(dir)
 }

@@ -7,9 +7,9 @@
 use super::folder::{EntryTarget, First};
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
-use crate::transfer::fault::{Fault, FaultKind};
+use crate::transfer::error::{Fault, FaultKind};
+use crate::transfer::file_names;
 use crate::transfer::messages::Modified;
-use crate::transfer::names;
 use crate::transfer::quota::Quota;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -95,18 +95,18 @@ impl Shared {
 
     /// Handles the end of a file: creates its waiting hard links, or gives them up if the file failed. Ignores
     /// unregistered files.
-    pub fn settle(&self, id: u64, first: Option<&First>, results: &impl OnLink) {
+    pub fn finish_file(&self, id: u64, first: Option<&First>, results: &impl OnLink) {
         let waiting = {
             let mut files = self.lock();
             let Some(state) = files.states.get_mut(&id) else { return };
-            let settled = first.cloned().map_or(State::Gone, State::Here);
-            let State::Coming(waiting) = std::mem::replace(state, settled) else { return };
+            let resolved = first.cloned().map_or(State::Gone, State::Here);
+            let State::Coming(waiting) = std::mem::replace(state, resolved) else { return };
             files.waiting -= waiting.len();
             files.weight -= waiting.iter().map(|further| further.weight).sum::<usize>();
             waiting
         };
         for further in waiting {
-            further.settle(first, results);
+            further.resolve(first, results);
         }
     }
 
@@ -128,13 +128,13 @@ impl Shared {
                 Some(State::Gone) => None,
             }
         };
-        further.settle(here.as_ref(), results);
+        further.resolve(here.as_ref(), results);
         true
     }
 }
 
 impl HardLink {
-    fn settle(self, first: Option<&First>, results: &impl OnLink) {
+    fn resolve(self, first: Option<&First>, results: &impl OnLink) {
         let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was not received");
         let made = first.ok_or_else(gone).and_then(|first| self.make(first));
         results.link(self.id, &self.name, made);
@@ -142,7 +142,7 @@ impl HardLink {
 
     fn make(&self, first: &First) -> Result<Made, Fault> {
         let from = first.folder.dir()?;
-        let failed = |error: io::Error| Fault::of(&error);
+        let failed = |error: io::Error| Fault::from_io_error(&error);
         let file = from.lookup(&first.name).map_err(failed)?.filter(|file| file.id == first.id);
         let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was replaced meanwhile");
         let file = file.ok_or_else(gone)?;
@@ -163,7 +163,7 @@ pub fn make(
     to: &Destination,
 ) -> Result<Made, Fault> {
     let target = OsStr::from_bytes(target);
-    if !to.outside_links && !names::stays_inside(target.as_bytes(), depth) {
+    if !to.outside_links && !file_names::stays_inside(target.as_bytes(), depth) {
         return Err(Fault::new(FaultKind::Link, target.to_string_lossy()));
     }
     let link = Entry { kind: EntryKind::Link, size: 0, mode: 0o777, modified, is_single: true, id: (0, 0) };
@@ -200,8 +200,8 @@ fn make_and_rename(
     make: &impl Fn(&Dir, &OsStr) -> io::Result<()>,
     is_paid: &mut bool,
 ) -> Result<Made, Fault> {
-    let failed = |error: io::Error| Fault::of(&error);
-    let temporary = names::of_link(place.name.as_bytes(), &to.tag);
+    let failed = |error: io::Error| Fault::from_io_error(&error);
+    let temporary = file_names::of_link(place.name.as_bytes(), &to.tag);
     for _ in 0..ATTEMPTS {
         let here = place.lookup(dir)?;
         if let Some(here) = &here {

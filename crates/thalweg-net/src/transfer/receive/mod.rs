@@ -3,31 +3,30 @@
 //! The caller's thread reads the stream when scheduled ([`TransferScheduler`]). One thread stores, a few finish files, one writes
 //! to the sender.
 
-mod claims;
-mod current;
-mod existing;
-mod finish;
+mod current_offer;
+mod existing_files;
 mod folder;
 mod links;
-mod part;
-mod pending;
+mod offer_handling;
+mod pending_offers;
 mod replies;
 mod scheduler;
-mod store;
+mod sync_threads;
+mod unfinished_file;
+mod write_claims;
 
 use super::TransferOutcome;
 use super::dir::{self, Dir};
-use super::fault::{Error, Fault, FaultKind};
+use super::error::{Error, Fault, FaultKind};
+use super::file_names;
 use super::frames::FrameReader;
 use super::messages::{ToReceiver, ToSender, VERSION};
-use super::names;
 use super::priority::Priority;
 use super::progress::{Progress, Report};
 use super::quota::Quota;
-pub use claims::Claims;
-pub use existing::{Existing, read_mark};
-use finish::Results;
+pub use existing_files::{Existing, read_mark};
 use links::Shared;
+use offer_handling::Store;
 use scheduler::ScheduledTransfer;
 pub use scheduler::TransferScheduler;
 use std::fs;
@@ -35,7 +34,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::Store;
+use sync_threads::Results;
+pub use write_claims::Claims;
 
 /// Capacity of the queue of frames and contents to store.
 const WAITING: usize = 256;
@@ -83,7 +83,7 @@ impl Destination {
         // Group and others never get write permission, for any sender's mode and any umask.
         let mask = Some(dir::mask() | 0o022);
         let path = fs::canonicalize(path)?;
-        let (tag, existing) = (names::tag_of(owner), Existing::default());
+        let (tag, existing) = (file_names::tag_of(owner), Existing::default());
         let (hidden, outside_links) = (false, false);
         Ok(Self { top, path, claims, tag, existing, hidden, outside_links, quota: None, mask })
     }
@@ -170,7 +170,7 @@ where
     R: Read,
     W: Write + Send + 'static,
 {
-    let here = |error: io::Error| Error::Here(Fault::of(&error));
+    let here = |error: io::Error| Error::Here(Fault::from_io_error(&error));
     let (replies, writer) = replies::begin(to_peer, progress).map_err(here)?;
     let (report, progress) = (Arc::clone(report), Arc::clone(progress));
     let results = Results { replies, report, progress, shared: Shared::default() };
@@ -233,7 +233,7 @@ fn take_in<R: Read>(
     // until then.
     let storing = move || run_store(store, &queue, &used).inspect_err(|error| refuse(&to_sender, error));
     let thread = std::thread::Builder::new().name("transfer-store".to_owned()).spawn(storing);
-    let thread = thread.map_err(|error| Error::Here(Fault::of(&error)));
+    let thread = thread.map_err(|error| Error::Here(Fault::from_io_error(&error)));
     let thread = thread.inspect_err(|error| refuse(results, error))?;
     let mut buffers = Buffers { free, made: 0 };
     let read = read(frames, &jobs, &mut buffers, scheduled, &results.progress);

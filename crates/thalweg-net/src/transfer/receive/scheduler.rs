@@ -108,7 +108,7 @@ impl TransferScheduler {
 
 impl State {
     /// Records that contents of a flow are ready to be read.
-    fn see(&mut self, now: Time, number: u32) {
+    fn record_ready(&mut self, now: Time, number: u32) {
         let Some(flow) = self.flows.get_mut(&number) else { return };
         flow.seen = now;
         if !std::mem::replace(&mut flow.is_present, true) {
@@ -169,7 +169,7 @@ impl ScheduledTransfer {
     pub fn wait(&self) {
         let Shared { clock, changed, .. } = &*self.scheduler.shared;
         let mut state = self.scheduler.lock();
-        state.see(clock.now(), self.flow);
+        state.record_ready(clock.now(), self.flow);
         loop {
             let now = clock.now();
             let (is_any_freed, next) = state.poll(now);
@@ -230,7 +230,7 @@ mod tests {
                 for &flow in active {
                     let number = self.flows[flow].flow;
                     if !state.flows[&number].is_held {
-                        state.see(self.now, number);
+                        state.record_ready(self.now, number);
                     }
                     state.poll(self.now);
                     counts[flow] += u64::from(!state.flows[&number].is_held);

@@ -2,10 +2,10 @@
 
 use super::inbox::ReceivedDigests;
 use super::{Sending, size_of, stopped_fault, stream_fault};
-use crate::transfer::fault::{Error, Fault};
+use crate::transfer::error::{Error, Fault};
+use crate::transfer::folder_walk::SourceFile;
 use crate::transfer::messages::{MAX_DIGESTS, MAX_HOLE, ToReceiver};
-use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
-use crate::transfer::walk::SourceFile;
+use crate::transfer::tree_hash::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use thalweg_proto::units::Bytes;

@@ -1,11 +1,11 @@
 //! Inbox of a sender: a thread of its own reads the receiver's messages, so the receiver never blocks on a sender that
 //! is writing.
 
-use crate::transfer::fault::{Error, Fault, FaultKind};
+use crate::transfer::error::{Error, Fault, FaultKind};
 use crate::transfer::frames::FrameReader;
 use crate::transfer::messages::{MAX_DIGESTS, ToSender, VERSION, WINDOW};
 use crate::transfer::progress::Progress;
-use crate::transfer::tree::Digest;
+use crate::transfer::tree_hash::Digest;
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
 use std::sync::Arc;

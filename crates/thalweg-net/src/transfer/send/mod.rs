@@ -4,15 +4,15 @@ mod contents;
 mod inbox;
 
 use super::TransferOutcome;
-use super::fault::{Error, Fault, FaultKind, printable};
+use super::error::{Error, Fault, FaultKind, printable};
+use super::file_names;
+use super::folder_walk::{Item, Missing, Roots, Source, SourceFile, Walk, WalkEntry};
 use super::frames::FrameWriter;
 use super::messages::{
     Offer, OfferKind, PRE_ACCEPTANCE_BYTES, ToReceiver, ToSender, VERSION, WINDOW, WINDOW_WEIGHT,
 };
-use super::names;
 use super::priority::Priority;
 use super::progress::{Cut, Progress, Report};
-use super::walk::{Item, Missing, Roots, Source, SourceFile, Walk, WalkEntry};
 use inbox::{Inbox, InboxWaker};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -47,7 +47,7 @@ where
         Err(error) => {
             return TransferOutcome {
                 report: Report::default(),
-                result: Err(Error::Here(Fault::of(&error))),
+                result: Err(Error::Here(Fault::from_io_error(&error))),
             };
         }
     };
@@ -220,7 +220,7 @@ impl<W: Write> Sending<'_, W> {
             None => return Ok(false),
             Some(WalkEntry::Missing(Missing { depth, name, fault })) => {
                 let shown = self.enter(depth, &name);
-                self.report.miss(&shown, fault.clone());
+                self.report.add_missing(&shown, fault.clone());
                 self.frame(&ToReceiver::Missing { depth, name, fault })?;
             }
             Some(WalkEntry::Item(item)) => {
@@ -242,7 +242,7 @@ impl<W: Write> Sending<'_, W> {
     fn enter(&mut self, depth: u64, name: &[u8]) -> String {
         self.names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
         self.names.push((printable(name), name.len()));
-        names::shown(self.names.iter().map(|(name, _)| name.as_str()))
+        file_names::shown(self.names.iter().map(|(name, _)| name.as_str()))
     }
 
     fn offer(&mut self, offer: Offer, item: Option<Item>, name: String) -> Result<(), Error> {
@@ -255,7 +255,7 @@ impl<W: Write> Sending<'_, W> {
     }
 
     /// Removes a finished offer; `None` if this side already gave it up.
-    fn settle(&mut self, id: u64) -> Option<Outstanding> {
+    fn remove_outstanding(&mut self, id: u64) -> Option<Outstanding> {
         let outstanding = self.outstanding.remove(&id)?;
         self.weight -= outstanding.weight;
         self.sent -= usize::from(outstanding.is_sent);
@@ -274,14 +274,14 @@ impl<W: Write> Sending<'_, W> {
                 self.send_contents(id, length)
             }
             ToSender::Skip { id } => {
-                if let Some(outstanding) = self.settle(id) {
+                if let Some(outstanding) = self.remove_outstanding(id) {
                     self.count_unchanged(&outstanding);
                 }
                 Ok(())
             }
             ToSender::Hash { id, hash } => self.compare(id, &hash),
             ToSender::Stored { id } => {
-                if let Some(outstanding) = self.settle(id) {
+                if let Some(outstanding) = self.remove_outstanding(id) {
                     match outstanding.item.as_ref().map(|item| &item.kind) {
                         Some(OfferKind::Folder { .. }) => self.report.folders += 1,
                         Some(OfferKind::Link { .. } | OfferKind::Name { .. }) => self.report.links += 1,
@@ -296,7 +296,7 @@ impl<W: Write> Sending<'_, W> {
                 Ok(())
             }
             ToSender::Failed { id, fault } => {
-                if let Some(outstanding) = self.settle(id) {
+                if let Some(outstanding) = self.remove_outstanding(id) {
                     self.report.fail(&outstanding.name, fault);
                     self.count_file(&outstanding);
                 }
@@ -322,7 +322,7 @@ impl<W: Write> Sending<'_, W> {
             Err(fault) => self.abandon(id, fault),
             Ok(ours) if ours == *theirs => {
                 self.frame(&ToReceiver::Same { id })?;
-                if let Some(outstanding) = self.settle(id) {
+                if let Some(outstanding) = self.remove_outstanding(id) {
                     self.count_unchanged(&outstanding);
                 }
                 Ok(())
@@ -334,7 +334,7 @@ impl<W: Write> Sending<'_, W> {
     /// Notifies the receiver that an item will not be sent.
     fn abandon(&mut self, id: u64, fault: Fault) -> Result<(), Error> {
         self.frame(&ToReceiver::Abandon { id, fault: fault.clone() })?;
-        if let Some(outstanding) = self.settle(id) {
+        if let Some(outstanding) = self.remove_outstanding(id) {
             self.report.fail(&outstanding.name, fault);
             self.count_file(&outstanding);
         }

@@ -1,12 +1,12 @@
 //! Hostile client that completes the handshake and then sends arbitrary frames, to an endpoint without a socket.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use crate::pair::Seeded;
+use crate::endpoint_pair::Seeded;
 use std::net::SocketAddr;
 use thalweg_net::batch::Batch;
 use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle};
 use thalweg_net::handshake::{ClientParameters, Initiator};
-use thalweg_net::keys::{Decryptor, Encryptor};
+use thalweg_net::packet_protection::{Decryptor, Encryptor};
 use thalweg_net::session::Next;
 use thalweg_net::wire::frame::{Frame, Frames, begin_pdu};
 use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};

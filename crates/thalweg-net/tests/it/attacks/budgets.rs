@@ -2,7 +2,7 @@
 //! Counts sent bytes per received byte, and kept bytes.
 
 use crate::attacks::attacker::{Hostile, accepted, drain, server, wait};
-use crate::pair::{Channel, Pair, Seeded, identity, server_config};
+use crate::endpoint_pair::{Channel, Pair, Seeded, identity, server_config};
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use thalweg_catalog::{Kind, SCHEMES};
@@ -154,7 +154,7 @@ fn unauthenticated_peers_hold_little_memory_and_block_no_client() {
     pair.now = Time::ZERO + Duration::from_millis(6000);
     pair.ends[1].authorises = true;
     pair.connect("cubic");
-    let data = crate::pair::pattern(41, 1_000_000);
+    let data = crate::endpoint_pair::pattern(41, 1_000_000);
     pair.ends[0].write(&data);
     pair.ends[1].finish = true;
     pair.run(crate::attacks::MINUTE, |pair| pair.ends[0].finished);

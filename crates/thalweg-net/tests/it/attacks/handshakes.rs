@@ -2,7 +2,9 @@
 //! end a connection.
 
 use crate::attacks::{MINUTE, answers, deliver, overheard, server, with_cookie};
-use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, identity, server_config, wants_cookies};
+use crate::endpoint_pair::{
+    CLIENT, Channel, Pair, SERVER, client_config, identity, server_config, wants_cookies,
+};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use thalweg_net::endpoint::{Arrival, ConnectError, EndpointConfig, EndpointEvent};

@@ -7,7 +7,7 @@ mod handshakes;
 mod paths;
 mod unvalidated;
 
-use crate::pair::{
+use crate::endpoint_pair::{
     Channel, Pair, SERVER, client_config, connect, identity, pattern, server_config, short, wants_cookies,
 };
 use attacker::{answers, begin, server, with_cookie};

@@ -1,7 +1,7 @@
 //! Path attacks: copied packets sent from an attacker's addresses, and a peer's frames at the end of a connection.
 
 use crate::attacks::{MINUTE, deliver};
-use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, pattern, server_config};
+use crate::endpoint_pair::{CLIENT, Channel, Pair, SERVER, client_config, pattern, server_config};
 use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
 use thalweg_net::session::{Closed, SessionConfig, code};
@@ -214,7 +214,7 @@ fn the_reason_of_a_close_drives_no_terminal() {
     let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
     let hostile_reason = format!("\x1b]0;title\x07\u{202e}{}", "\x1b".repeat(200));
     pair.ends[1].endpoint.session(handle).unwrap().close(now, 300, &hostile_reason);
-    pair.ends[1].endpoint.touch(handle);
+    pair.ends[1].endpoint.schedule_poll(handle);
     pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
     let Some(Closed::Peer { code: 300, reason }) = &pair.ends[0].closed else {
         panic!("{:?}", pair.ends[0].closed)

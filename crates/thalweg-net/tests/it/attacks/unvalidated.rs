@@ -2,7 +2,7 @@
 //! others.
 
 use crate::attacks::{MINUTE, answers, begin, overheard, server, server_config};
-use crate::pair::{CLIENT, Channel, Pair, SERVER};
+use crate::endpoint_pair::{CLIENT, Channel, Pair, SERVER};
 use std::net::SocketAddr;
 use thalweg_net::endpoint::{Endpoint, EndpointStats};
 use thalweg_net::wire::{Packet, write_hello};

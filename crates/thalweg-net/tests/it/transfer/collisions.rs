@@ -1,7 +1,7 @@
 //! Trees of names made to collide with each other and with the names of unfinished files, from one sender and from two
 //! at once, with broken connections and killed receivers. Every file is complete, or both ends report it as failed.
 
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{TestFolder, noise};
 use crate::transfer::{Break, Ends, Transfer, part};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ fn is_named(named: &BTreeMap<String, FaultKind>, path: &Path) -> bool {
 }
 
 /// Checks that every file under a final name equals that of one of the senders.
-fn holds_nothing_wrong(sources: &[&Place], to: &Place) -> Result<(), TestCaseError> {
+fn holds_nothing_wrong(sources: &[&TestFolder], to: &TestFolder) -> Result<(), TestCaseError> {
     let sources: Vec<_> = sources.iter().map(|from| items(from.path())).collect();
     for (path, item) in items(to.path()) {
         let is_right = sources.iter().any(|source| source.get(&path) == Some(&item));
@@ -105,9 +105,9 @@ fn holds_nothing_wrong(sources: &[&Place], to: &Place) -> Result<(), TestCaseErr
 /// Checks that a finished transfer has stored everything that it does not report as failed.
 fn check_complete_or_reported(
     ends: &Ends,
-    from: &Place,
-    others: &[&Place],
-    to: &Place,
+    from: &TestFolder,
+    others: &[&TestFolder],
+    to: &TestFolder,
 ) -> Result<BTreeMap<String, FaultKind>, TestCaseError> {
     prop_assert!(ends.sender.result.is_ok() && ends.receiver.result.is_ok(), "{:?}", ends.sender.result);
     let named = named(ends)?;
@@ -181,7 +181,7 @@ fn draws(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Draw>> {
 }
 
 /// Creates a tree `set` from these draws.
-fn plant(draws: &[Draw], seed: u64, place: &Place) {
+fn plant(draws: &[Draw], seed: u64, place: &TestFolder) {
     let names = names();
     let top = place.join("set");
     fs::create_dir(&top).unwrap();
@@ -241,7 +241,7 @@ proptest! {
         draws in draws(4..40),
         cuts in prop::collection::vec(0..30_000_u64, 0..4),
     ) {
-        let (from, to) = (Place::new("from"), Place::new("to"));
+        let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
         plant(&draws, 0, &from);
         for cut in cuts {
             transfer(&Claims::default(), broken(cut)).run(&[from.join("set")], &to);
@@ -252,11 +252,11 @@ proptest! {
         only_names_of_unfinished_files(&check_complete_or_reported(&ends, &from, &[], &to)?)?;
         prop_assert_eq!(unfinished(to.path()), Vec::<PathBuf>::new());
         // Hard links of one file remain hard links of one file.
-        let id = |place: &Place, path: &Path| fs::metadata(place.path().join(path)).ok().map(|it| (it.ino(), it.nlink()));
+        let id = |place: &TestFolder, path: &Path| fs::metadata(place.path().join(path)).ok().map(|it| (it.ino(), it.nlink()));
         for (path, item) in items(to.path()) {
             if let PreviewItem::File(_) = item {
                 let [sent, stored] = [&from, &to].map(|place| id(place, &path).unwrap());
-                let twins = |place: &Place, number| items(place.path()).into_keys().filter(|other| id(place, other).is_some_and(|it| it.0 == number)).collect::<Vec<_>>();
+                let twins = |place: &TestFolder, number| items(place.path()).into_keys().filter(|other| id(place, other).is_some_and(|it| it.0 == number)).collect::<Vec<_>>();
                 let here = twins(&to, stored.0);
                 prop_assert!(twins(&from, sent.0).iter().filter(|path| to.path().join(path).exists()).all(|path| here.contains(path)), "{} was sent as one of several names", path.display());
             }
@@ -269,7 +269,7 @@ proptest! {
         cuts in prop::collection::vec((0..30_000_u64, 0..30_000_u64), 0..3),
         is_one_process in any::<bool>(),
     ) {
-        let (from, to) = ([Place::new("from"), Place::new("from")], Place::new("to"));
+        let (from, to) = ([TestFolder::new("from"), TestFolder::new("from")], TestFolder::new("to"));
         for (number, (draws, place)) in draws.iter().zip(&from).enumerate() {
             plant(draws, 1000 * number as u64, place);
         }
@@ -301,7 +301,7 @@ proptest! {
 /// 840 files `NAME~` beside hard links `NAME`, which are created while the files arrive.
 #[test]
 fn a_file_does_not_become_the_link_that_is_made_beside_it() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     fs::create_dir(from.join("set")).unwrap();
     for number in 0..840 {
         let first = from.write(&format!("set/{number:03}a"), &noise(number, 100));
@@ -316,7 +316,7 @@ fn a_file_does_not_become_the_link_that_is_made_beside_it() {
     ends.complete();
 }
 
-/// Place variable of the killed process: its destination folder and its sender's socket.
+/// Environment variable of the killed process: its destination folder and its sender's socket.
 const CHILD: &str = "THALWEG_TEST_RECEIVE";
 
 /// Body of the killed process, not a test: it receives over a socket.
@@ -372,7 +372,7 @@ fn send_to_process(path: PathBuf, top: &Path, after: Duration) -> bool {
 
 #[test]
 fn colliding_names_stay_complete_if_the_receiver_is_killed() {
-    let (from, place) = (Place::new("from"), Place::new("killed"));
+    let (from, place) = (TestFolder::new("from"), TestFolder::new("killed"));
     fs::create_dir(from.join("set")).unwrap();
     for number in 0..150 {
         let first = from.write(&format!("set/a{number:03}"), &noise(number, 100));
@@ -382,7 +382,7 @@ fn colliding_names_stay_complete_if_the_receiver_is_killed() {
     }
     let mut killed = 0;
     for round in 0..3 {
-        let to = Place::new("to");
+        let to = TestFolder::new("to");
         let top = place.join(&round.to_string());
         fs::create_dir(&top).unwrap();
         fs::rename(to.path(), top.join("to")).unwrap();

@@ -1,7 +1,7 @@
 //! Files that already exist at the receiver.
 
 use crate::transfer::Transfer;
-use crate::transfer::places::Place;
+use crate::transfer::temporary_folders::TestFolder;
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -20,7 +20,7 @@ fn transfer(owner: &'static str, existing: Existing) -> Transfer {
 }
 
 /// Sends, and returns the files left alone, with reasons.
-fn left(transfer: Transfer, paths: &[PathBuf], to: &Place) -> Vec<(String, FaultKind)> {
+fn left(transfer: Transfer, paths: &[PathBuf], to: &TestFolder) -> Vec<(String, FaultKind)> {
     let ends = transfer.run(paths, to);
     ends.end();
     assert_eq!(ends.sender.report.failures, ends.receiver.report.failures, "both sides are told");
@@ -31,7 +31,7 @@ fn left(transfer: Transfer, paths: &[PathBuf], to: &Place) -> Vec<(String, Fault
 /// A sender's newer time stamp makes no difference.
 #[test]
 fn a_file_is_replaced_only_for_who_sent_it() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let file = from.write("file", b"first");
     let send = |owner| left(transfer(owner, Existing::default()), std::slice::from_ref(&file), &to);
     assert_eq!(send("anna"), []);
@@ -53,7 +53,7 @@ fn a_file_is_replaced_only_for_who_sent_it() {
 
 #[test]
 fn contents_that_differ_replace_no_file_of_others() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let file = from.write("file", b"12345");
     to.write("file", b"ABCDE");
     let options = Options { checksum: true, ..Options::default() };
@@ -64,7 +64,7 @@ fn contents_that_differ_replace_no_file_of_others() {
 
 #[test]
 fn the_receiver_chooses_the_policy_for_existing_files() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let file = from.write("file", b"new");
     to.write("file", b"precious");
     let send = |existing| left(transfer("anna", existing), std::slice::from_ref(&file), &to);
@@ -81,7 +81,7 @@ fn the_receiver_chooses_the_policy_for_existing_files() {
 
 #[test]
 fn replaced_files_can_be_backed_up() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let limits = Limits { bytes: Bytes::new(1000), entries: 10 };
     to.write("file", b"zero");
     let quota = std::sync::Arc::new(Quota::of(to.path(), limits).unwrap());
@@ -100,7 +100,7 @@ fn replaced_files_can_be_backed_up() {
 
 #[test]
 fn hidden_top_level_names_need_permission() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let paths = [from.write(".bashrc", b"evil"), from.join(".ssh"), from.join("set")];
     from.write(".ssh/authorized_keys", b"evil");
     from.write("set/.git/config", b"further down they are usual");
@@ -116,7 +116,7 @@ fn hidden_top_level_names_need_permission() {
 }
 
 /// Returns all entries of the folder "to", with the contents of files and the targets of links.
-fn all(to: &Place) -> Vec<(String, String)> {
+fn all(to: &TestFolder) -> Vec<(String, String)> {
     fn walk(folder: &Path, above: &str, found: &mut Vec<(String, String)>) {
         for entry in fs::read_dir(folder).unwrap() {
             let (name, path) = {
@@ -142,7 +142,7 @@ fn all(to: &Place) -> Vec<(String, String)> {
 }
 
 /// Makes `x` a file, a folder with a file in a folder, or a link to a folder outside.
-fn make(kind: &str, place: &Place, outside: &Place, contents: &str) {
+fn make(kind: &str, place: &TestFolder, outside: &TestFolder, contents: &str) {
     match kind {
         "file" => drop(place.write("set/x", contents.as_bytes())),
         "folder" => drop(place.write("set/x/y/z", contents.as_bytes())),
@@ -160,12 +160,12 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
     for (old, new) in
         kinds.iter().flat_map(|old| kinds.map(|new| (*old, new))).filter(|(old, new)| old != new)
     {
-        let outside = Place::new("outside");
+        let outside = TestFolder::new("outside");
         outside.write("y/z", b"untouched");
-        let (from, to) = (Place::new("from"), Place::new("to"));
+        let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
         make(old, &to, &outside, "old");
         make(new, &from, &outside, "new");
-        let send = |existing, to: &Place| {
+        let send = |existing, to: &TestFolder| {
             let quota = std::sync::Arc::new(Quota::of(to.path(), limits).unwrap());
             let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
             let destination =
@@ -193,7 +193,7 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
             );
             assert_eq!(all(&to), before, "{old} to {new}");
         }
-        let kept = Place::new("to");
+        let kept = TestFolder::new("to");
         make(old, &kept, &outside, "old");
         for (existing, to) in [(Existing::Any, &to), (Existing::Backup, &kept)] {
             let report = send(existing, to);
@@ -215,7 +215,7 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
 /// Devices, sockets and pipes are never replaced.
 #[test]
 fn special_files_are_never_replaced() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let file = from.write("x", b"new");
     let _socket = std::os::unix::net::UnixListener::bind(to.join("x")).unwrap();
     for existing in [Existing::Sent, Existing::Keep, Existing::Any, Existing::Backup] {
@@ -228,8 +228,9 @@ fn special_files_are_never_replaced() {
 /// A name that is refused when its contents arrive leaves nothing behind.
 #[test]
 fn a_file_that_is_refused_leaves_no_empty_one() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
-    let paths = ["a", "b"].map(|name| from.write(name, &crate::transfer::places::noise(1, 300_000)));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
+    let paths =
+        ["a", "b"].map(|name| from.write(name, &crate::transfer::temporary_folders::noise(1, 300_000)));
     let there = to.join("b");
     // Another process creates a file of this name while the first one arrives.
     let ends = crate::transfer::faults::while_sending(&paths, &to, 50_000, move || {

@@ -1,6 +1,6 @@
 //! Files that change, vanish or cannot be read; names, links and quotas. Each fails one file, not the transfer.
 
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{TestFolder, noise};
 use crate::transfer::{Ends, Transfer, part};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write as _};
@@ -52,7 +52,12 @@ impl<R: Read> Read for Watched<R> {
 }
 
 /// Sends `paths`, and runs `act` once the receiver has received `after` bytes.
-pub fn while_sending(paths: &[PathBuf], to: &Place, after: u64, act: impl FnOnce() + Send + 'static) -> Ends {
+pub fn while_sending(
+    paths: &[PathBuf],
+    to: &TestFolder,
+    after: u64,
+    act: impl FnOnce() + Send + 'static,
+) -> Ends {
     let (mut to_receiver, from_sender, to_sender, from_receiver) =
         crate::transfer::pipes(crate::transfer::Break::never());
     let progress = [Arc::new(Progress::new()), Arc::new(Progress::new())];
@@ -94,7 +99,7 @@ fn a_source_that_changes_while_it_is_sent_does_not_become_a_file() {
         |path| OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap(),
     ];
     for change in changes {
-        let (from, to) = (Place::new("from"), Place::new("to"));
+        let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
         let paths = [from.write("a", &noise(1, 3_000_000)), from.write("b", b"b")];
         let path = paths[0].clone();
         let ends = while_sending(&paths, &to, 500_000, move || change(&path));
@@ -131,7 +136,7 @@ fn a_source_that_is_removed_while_it_is_sent_has_vanished() {
         ),
     ];
     for (remove, fault) in removals {
-        let (from, to) = (Place::new("from"), Place::new("to"));
+        let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
         let paths = [from.write("a", &noise(1, 3_000_000)), from.write("b", b"b")];
         let path = paths[0].clone();
         let ends = while_sending(&paths, &to, 500_000, move || remove(&path));
@@ -143,7 +148,7 @@ fn a_source_that_is_removed_while_it_is_sent_has_vanished() {
 
 #[test]
 fn files_that_vanish_or_change_before_their_turn() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let names = ["a", "b", "c", "d"];
     let paths = names.map(|name| from.write(name, &noise(1, 300_000)));
     let [_, b, c, _] = paths.clone();
@@ -158,8 +163,8 @@ fn files_that_vanish_or_change_before_their_turn() {
 
 #[test]
 fn obstructing_entries_stay_unchanged() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
-    let outside = Place::new("outside");
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
+    let outside = TestFolder::new("outside");
     outside.write("victim", b"untouched");
     for name in ["a-link", "b-dangling", "c-folder", "d-part-link", "e-part-hard", "f-part-folder", "g"] {
         from.write(&format!("set/{name}"), name.as_bytes());
@@ -196,7 +201,7 @@ fn obstructing_entries_stay_unchanged() {
 /// A path that is too long to be read can be made by renaming a folder at its beginning.
 #[test]
 fn folders_that_cannot_be_walked_are_named_on_both_sides() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     from.write("set/file", b"file");
     let mut deep = from.join("set/short");
     let name = "n".repeat(100);
@@ -216,7 +221,7 @@ fn folders_that_cannot_be_walked_are_named_on_both_sides() {
 
 #[test]
 fn a_quota_holds_for_all_that_a_sender_has() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     to.write("earlier", &[0; 1000]);
     let limits = Limits { bytes: Bytes::new(500_000), entries: 4 };
     let quota = Arc::new(Quota::of(to.path(), limits).unwrap());
@@ -246,7 +251,7 @@ fn a_quota_holds_for_all_that_a_sender_has() {
 /// The quota walks paths as a user with read access; no sender's tree prevents that.
 #[test]
 fn quota_accounting_can_read_every_created_folder() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let deep: PathBuf = std::iter::repeat_n("d".repeat(250), 13).collect();
     fs::create_dir_all(from.join("set").join(&deep)).unwrap();
     fs::create_dir(from.join("set/locked")).unwrap();
@@ -265,7 +270,7 @@ fn quota_accounting_can_read_every_created_folder() {
 
 #[test]
 fn a_stream_stops_where_the_quota_does() {
-    let to = Place::new("to");
+    let to = TestFolder::new("to");
     let limits = Limits { bytes: Bytes::new(1_000_000), entries: 10 };
     let quota = Arc::new(Quota::of(to.path(), limits).unwrap());
     let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
@@ -284,7 +289,7 @@ fn a_stream_stops_where_the_quota_does() {
 /// use the error of a real file system.
 #[test]
 fn a_full_disk_is_reported() {
-    let from = Place::new("from");
+    let from = TestFolder::new("from");
     // Long enough that the notified thread runs before all is sent, even on a busy host.
     let file = from.write("file", &vec![1; 150_000_000]);
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -297,7 +302,7 @@ fn a_full_disk_is_reported() {
 
 #[test]
 fn a_returning_sender_takes_over_and_others_get_separate_files() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let file = from.write("file", &noise(1, 2_000_000));
     let claims = Claims::default();
     let target = |owner: &str| Target::Folder(Destination::new(to.path(), claims.clone(), owner).unwrap());

@@ -1,6 +1,6 @@
 //! Content that a transfer carries, and content that it can skip.
 
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{TestFolder, noise};
 use crate::transfer::{Break, Transfer, part};
 use std::fs::{self, File, FileTimes};
 use std::io::{self, Write};
@@ -15,8 +15,8 @@ fn set_time(path: &std::path::Path, seconds: u64) {
     File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
 }
 
-fn mixed() -> Place {
-    let from = Place::new("from");
+fn mixed() -> TestFolder {
+    let from = TestFolder::new("from");
     from.write("set/empty", b"");
     from.write("set/small", b"small");
     from.write("set/a b/-c/naïve", &noise(1, 70_000));
@@ -32,7 +32,7 @@ fn mixed() -> Place {
 
 #[test]
 fn a_tree_arrives_with_names_times_and_permissions() {
-    let (from, to) = (mixed(), Place::new("to"));
+    let (from, to) = (mixed(), TestFolder::new("to"));
     let ends = Transfer::default().run(&[from.join("set")], &to);
     ends.complete();
     assert_eq!(to.tree(), from.tree());
@@ -45,7 +45,7 @@ fn a_tree_arrives_with_names_times_and_permissions() {
 /// Few folders are held open at a time; the others are reopened.
 #[test]
 fn folders_may_be_deep() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let mut name = "set".to_owned();
     for depth in 0..100 {
         from.write(&format!("{name}/z"), &noise(depth, 100));
@@ -59,7 +59,7 @@ fn folders_may_be_deep() {
 
 #[test]
 fn existing_files_are_not_sent_again() {
-    let (from, to) = (mixed(), Place::new("to"));
+    let (from, to) = (mixed(), TestFolder::new("to"));
     Transfer::default().run(&[from.join("set")], &to).complete();
     let again = Transfer::default().run(&[from.join("set")], &to);
     again.complete();
@@ -77,7 +77,7 @@ fn existing_files_are_not_sent_again() {
 
 #[test]
 fn checksum_mode_compares_contents() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     from.write("same", b"12345");
     from.write("other", b"abcde");
     to.write("same", b"12345");
@@ -98,7 +98,7 @@ fn checksum_mode_compares_contents() {
 
 #[test]
 fn many_small_files_do_not_wait_for_each_other() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     for number in 0..3000 {
         from.write(&format!("set/{:02}/{number}", number % 40), &noise(number, number as usize % 300));
     }
@@ -110,7 +110,7 @@ fn many_small_files_do_not_wait_for_each_other() {
 
 #[test]
 fn links_are_not_followed_out_of_a_folder_but_named_ones_are() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     from.write("secret", b"secret");
     from.write("set/file", b"file");
     symlink(from.join("secret"), from.join("set/link")).unwrap();
@@ -129,7 +129,7 @@ fn links_are_not_followed_out_of_a_folder_but_named_ones_are() {
 
 #[test]
 fn names_of_one_case_do_not_disturb_each_other_where_they_differ() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     for name in ["set/readme", "set/README", "set/ReadMe/x"] {
         from.write(name, name.as_bytes());
     }
@@ -156,7 +156,7 @@ fn stream(bytes: Vec<u8>) -> Source {
 
 #[test]
 fn a_stream_becomes_a_file_and_a_file_a_stream() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let bytes = noise(3, 2_500_000);
     let destination = thalweg_net::transfer::Destination::new(to.path(), Default::default(), "anna").unwrap();
     Transfer::default().run_to(stream(bytes.clone()), Target::Folder(destination)).complete();
@@ -176,7 +176,7 @@ fn a_stream_becomes_a_file_and_a_file_a_stream() {
 
 #[test]
 fn an_output_takes_one_file_and_reports_its_close() {
-    let from = Place::new("from");
+    let from = TestFolder::new("from");
     let paths = [from.write("a", &noise(1, 10)), from.write("b", b"b"), from.write("set/file", b"file")];
     let source = |paths: &[PathBuf]| Source::Paths(Roots::new(paths).unwrap());
     for set in [&paths[..2], &[paths[0].clone(), from.join("set")], &[from.join("set")]] {
@@ -199,7 +199,7 @@ fn an_output_takes_one_file_and_reports_its_close() {
 
 #[test]
 fn a_stream_that_was_cut_off_begins_anew() {
-    let to = Place::new("to");
+    let to = TestFolder::new("to");
     let bytes = noise(4, 300_000);
     let target = || {
         let to = thalweg_net::transfer::Destination::new(to.path(), Default::default(), "anna");
@@ -222,7 +222,7 @@ fn a_stream_that_was_cut_off_begins_anew() {
 
 #[test]
 fn roots_have_distinct_names() {
-    let from = Place::new("from");
+    let from = TestFolder::new("from");
     let paths = [from.write("a/same", b"1"), from.write("b/same", b"2")];
     let (path, why) = Roots::new(&paths).unwrap_err();
     assert!(path == paths[1] && why.contains("same name"), "{why}");

@@ -1,13 +1,13 @@
 //! Transfers interrupted repeatedly at any byte, with disks that lose the latest writes.
 
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{TestFolder, noise};
 use crate::transfer::{Break, Transfer, part};
 use proptest::prelude::*;
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use thalweg_net::transfer::tree::BLOCK;
+use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{Error, Existing};
 
 /// Damage to an unfinished file between two attempts.
@@ -34,7 +34,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-fn unfinished(to: &Place) -> Vec<PathBuf> {
+fn unfinished(to: &TestFolder) -> Vec<PathBuf> {
     let names = to.tree().into_keys().filter(|name| name.to_string_lossy().ends_with(".thalweg.part"));
     names.map(|name| to.path().join(name)).collect()
 }
@@ -57,7 +57,7 @@ fn apply(damage: Damage, path: &Path) {
 
 /// Checks that a file under a final name is the sender's, or the previous one.
 #[track_caller]
-fn holds_nothing_wrong(from: &Place, to: &Place, before: Option<&[u8]>) {
+fn holds_nothing_wrong(from: &TestFolder, to: &TestFolder, before: Option<&[u8]>) {
     let source = from.tree();
     for (name, (_, _, contents)) in to.tree() {
         if !name.to_string_lossy().ends_with(".thalweg.part") {
@@ -87,7 +87,7 @@ proptest! {
         sizes in sizes(),
         breaks in prop::collection::vec((0..1_000_000u64, 1..2000u64, any::<bool>(), damage()), 0..6),
     ) {
-        let (from, to) = (Place::new("from"), Place::new("to"));
+        let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
         for (number, size) in sizes.iter().enumerate() {
             let path = from.write(&format!("set/{}/{number}", number % 2), &noise(number as u64, *size));
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1000 + number as u64);
@@ -121,7 +121,7 @@ proptest! {
 /// Sends a file with a break at each of some offsets, without sending received data again.
 #[test]
 fn not_one_byte_is_sent_twice() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let size = 3 * BLOCK + 12_345;
     let file = from.write("file", &noise(1, size as usize));
     let (mut moved, mut attempts) = (0, 0);
@@ -142,12 +142,12 @@ fn not_one_byte_is_sent_twice() {
 
 #[test]
 fn every_byte_of_a_short_conversation_can_be_the_last() {
-    let from = Place::new("from");
+    let from = TestFolder::new("from");
     from.write("set/a", b"first");
     from.write("set/b", &noise(2, 100));
     for cut in 1..450 {
         for is_there in [true, false] {
-            let to = Place::new("to");
+            let to = TestFolder::new("to");
             let breaks = if is_there {
                 Break { to_receiver: cut, ..Break::never() }
             } else {
@@ -163,7 +163,7 @@ fn every_byte_of_a_short_conversation_can_be_the_last() {
 
 #[test]
 fn only_the_damaged_block_is_sent_again() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let size = 5 * BLOCK + 777;
     let bytes = noise(1, size as usize);
     let file = from.write("file", &bytes);
@@ -182,7 +182,7 @@ fn only_the_damaged_block_is_sent_again() {
 #[test]
 fn an_unfinished_file_of_another_version_is_of_no_use_but_of_no_harm() {
     for length in [10, BLOCK as usize, 2 * BLOCK as usize + 5, 6 * BLOCK as usize] {
-        let (from, to) = (Place::new("from"), Place::new("to"));
+        let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
         let file = from.write("file", &noise(1, 2 * BLOCK as usize + 100));
         to.write(&part("file"), &noise(2, length));
         let ends = Transfer::default().run(&[file], &to);
@@ -195,7 +195,7 @@ fn an_unfinished_file_of_another_version_is_of_no_use_but_of_no_harm() {
 #[test]
 fn a_complete_unfinished_file_only_needs_its_name() {
     for size in [1, 1000, BLOCK as usize, 3 * BLOCK as usize] {
-        let (from, to) = (Place::new("from"), Place::new("to"));
+        let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
         let file = from.write("file", &noise(1, size));
         // It was complete except for the rename, and is read-only like its source.
         let part = to.write(&part("file"), &noise(1, size));

@@ -1,13 +1,13 @@
 //! Links, sparse files and unsupported file types.
 
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{TestFolder, noise};
 use crate::transfer::{Break, Transfer};
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use thalweg_net::transfer::messages::Lost;
-use thalweg_net::transfer::tree::BLOCK;
+use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{Claims, Destination, Existing, FaultKind, Options, Roots, Source, Target};
 
 fn target(path: &Path) -> String {
@@ -16,7 +16,7 @@ fn target(path: &Path) -> String {
 
 #[test]
 fn symbolic_links_are_transferred_unchanged() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     from.write("set/lib/libx.so.1.2", b"code");
     let links = [
         ("set/lib/libx.so", "libx.so.1.2"),
@@ -32,7 +32,7 @@ fn symbolic_links_are_transferred_unchanged() {
     assert_eq!((ends.sender.report.files, ends.sender.report.links), (1, 4));
     for (name, expected) in links {
         assert_eq!(target(&to.join(name)), expected);
-        let time = |place: &Place| fs::symlink_metadata(place.join(name)).unwrap().modified().unwrap();
+        let time = |place: &TestFolder| fs::symlink_metadata(place.join(name)).unwrap().modified().unwrap();
         assert_eq!(time(&to), time(&from), "{name}");
     }
     let again = Transfer::default().run(&[from.join("set")], &to);
@@ -50,7 +50,7 @@ fn symbolic_links_are_transferred_unchanged() {
 
 #[test]
 fn links_that_lead_outside_are_reported_and_need_permission() {
-    let (from, to, outside) = (Place::new("from"), Place::new("to"), Place::new("outside"));
+    let (from, to, outside) = (TestFolder::new("from"), TestFolder::new("to"), TestFolder::new("outside"));
     outside.write("victim", b"untouched");
     from.write("set/file", b"file");
     let absolute = outside.join("victim").into_os_string().into_string().unwrap();
@@ -90,16 +90,16 @@ fn links_that_lead_outside_are_reported_and_need_permission() {
 
 #[test]
 fn further_names_of_a_file_are_no_copies() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let first = from.write("set/a", &noise(1, 2_000_000));
     from.write("set/m", b"between");
     from.write("set/sub/x", b"x");
     for name in ["set/b", "set/sub/c", "set/z"] {
         fs::hard_link(&first, from.join(name)).unwrap();
     }
-    let number = |place: &Place, name: &str| fs::metadata(place.join(name)).unwrap().ino();
+    let number = |place: &TestFolder, name: &str| fs::metadata(place.join(name)).unwrap().ino();
     let names = ["set/a", "set/b", "set/sub/c", "set/z"];
-    let are_one = |to: &Place| {
+    let are_one = |to: &TestFolder| {
         assert!(names.iter().all(|name| number(to, name) == number(to, "set/a")));
         assert_eq!(to.tree(), from.tree());
     };
@@ -117,7 +117,7 @@ fn further_names_of_a_file_are_no_copies() {
     are_one(&to);
     // The transfer breaks anywhere.
     for cut in (500..1_000_900).step_by(99_000) {
-        let to = Place::new("to");
+        let to = TestFolder::new("to");
         Transfer::broken(Break { to_receiver: cut, ..Break::never() }).run(&[from.join("set")], &to);
         Transfer::default().run(&[from.join("set")], &to).complete();
         are_one(&to);
@@ -126,7 +126,7 @@ fn further_names_of_a_file_are_no_copies() {
 
 #[test]
 fn a_hard_link_to_an_untransferred_file_is_not_created() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let first = from.write("set/a", b"new");
     fs::hard_link(&first, from.join("set/b")).unwrap();
     to.write("set/a", b"somebody else's");
@@ -138,7 +138,7 @@ fn a_hard_link_to_an_untransferred_file_is_not_created() {
 }
 
 /// Creates a file of this size with pieces of data of 5000 bytes each.
-fn sparse(place: &Place, name: &str, size: u64, data: &[u64]) -> std::path::PathBuf {
+fn sparse(place: &TestFolder, name: &str, size: u64, data: &[u64]) -> std::path::PathBuf {
     let path = place.write(name, b"");
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(size).unwrap();
@@ -150,7 +150,7 @@ fn sparse(place: &Place, name: &str, size: u64, data: &[u64]) -> std::path::Path
 
 #[test]
 fn holes_stay_holes() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let mib = BLOCK;
     for (name, size, data) in [
         ("empty", 200 * mib, &[][..]),
@@ -180,7 +180,7 @@ fn holes_stay_holes() {
 /// Data of an earlier transfer in place of a hole is not mistaken for zeros.
 #[test]
 fn a_hole_takes_the_place_of_what_was_left() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let size = 8 * BLOCK;
     let path = sparse(&from, "file", size, &[2 * BLOCK]);
     for length in [3 * BLOCK / 2, 5 * BLOCK, size + 10] {
@@ -199,7 +199,7 @@ fn a_hole_takes_the_place_of_what_was_left() {
 
 #[test]
 fn lost_properties_are_counted_on_both_sides() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let file = from.write("set/file", b"file");
     let tool = from.write("set/tool", b"tool");
     let plain = Transfer::default().run(&[from.join("set")], &to);
@@ -221,20 +221,20 @@ fn lost_properties_are_counted_on_both_sides() {
     assert_eq!(sum.sum::<u64>(), lost.counts().map(|(count, ..)| count).iter().sum());
     assert!(parts.iter().all(|(name, _)| name.starts_with("set")), "{parts:?}");
     // Forwarded files carry a mark that is not counted.
-    let onward = Transfer::default().run(&[to.join("set/file")], &Place::new("further"));
+    let onward = Transfer::default().run(&[to.join("set/file")], &TestFolder::new("further"));
     onward.complete();
     assert!(onward.sender.report.is_complete());
 }
 
 #[test]
 fn the_sticky_bit_of_a_folder_is_preserved() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     from.write("set/file", b"file");
     fs::set_permissions(from.join("set"), fs::Permissions::from_mode(0o1777)).unwrap();
     let time = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(5));
     File::open(from.join("set")).unwrap().set_times(time).unwrap();
     Transfer::default().run(&[from.join("set")], &to).complete();
-    let mode = |place: &Place| fs::metadata(place.join("set")).unwrap().permissions().mode();
+    let mode = |place: &TestFolder| fs::metadata(place.join("set")).unwrap().permissions().mode();
     assert_eq!(mode(&to) & 0o1022, 0o1000);
     let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap().with_permissions();
     let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
@@ -245,7 +245,7 @@ fn the_sticky_bit_of_a_folder_is_preserved() {
 /// Blocks of zeros are equal, stored or not. Holes are not read: a tebibyte would take minutes.
 #[test]
 fn contents_are_compared_without_reading_holes() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let (mib, gib) = (BLOCK, 1 << 30);
     for (name, size, data) in [
         ("large", 1024 * gib + 5, &[0, 700 * gib + 123][..]),

@@ -2,17 +2,17 @@
 //! files.
 
 use crate::transfer::faults::while_sending;
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{TestFolder, noise};
 use crate::transfer::{Ends, Transfer};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use thalweg_net::transfer::{Claims, Destination, FaultKind, Roots, Source, Target};
 
-fn set_mode(place: &Place, name: &str, mode: u32) {
+fn set_mode(place: &TestFolder, name: &str, mode: u32) {
     fs::set_permissions(place.join(name), fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn mode(place: &Place, name: &str) -> u32 {
+fn mode(place: &TestFolder, name: &str) -> u32 {
     fs::metadata(place.join(name)).unwrap().permissions().mode() & 0o7777
 }
 
@@ -20,7 +20,7 @@ fn mode(place: &Place, name: &str) -> u32 {
 /// folder that the transfer opened, or nowhere.
 #[test]
 fn a_folder_that_becomes_a_link_while_files_arrive_leads_nowhere() {
-    let (from, to, victim) = (Place::new("from"), Place::new("to"), Place::new("victim"));
+    let (from, to, victim) = (TestFolder::new("from"), TestFolder::new("to"), TestFolder::new("victim"));
     from.write("set/sub/a", &noise(1, 1_000_000));
     from.write("set/sub/b", b"authorized");
     let (top, target) = (to.path().to_owned(), victim.path().to_owned());
@@ -43,7 +43,7 @@ fn a_folder_that_was_left_is_not_taken_for_another() {
         |sub, _| fs::write(sub, b"a file").unwrap(),
     ];
     for replace in replace {
-        let (from, to, victim) = (Place::new("from"), Place::new("to"), Place::new("victim"));
+        let (from, to, victim) = (TestFolder::new("from"), TestFolder::new("to"), TestFolder::new("victim"));
         from.write("set/large", &noise(1, 1_000_000));
         from.write("set/sub/a", b"authorized");
         from.write("set/sub/b", b"authorized");
@@ -74,7 +74,7 @@ fn failed(ends: &Ends, names: &[&str]) {
 
 #[test]
 fn transferred_files_are_never_writable_by_group_or_others() {
-    let (from, to) = (Place::new("from"), Place::new("to"));
+    let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     from.write("set/sub/file", b"file");
     from.write("set/tool", b"tool");
     for (name, bits) in [("set", 0o777), ("set/sub", 0o770), ("set/sub/file", 0o666), ("set/tool", 0o777)] {
@@ -86,7 +86,7 @@ fn transferred_files_are_never_writable_by_group_or_others() {
         assert_eq!(mode(&to, name), bits & !mask, "{name}");
     }
     // With the option, files keep these permissions, even if they already exist here.
-    let exact = |to: &Place| {
+    let exact = |to: &TestFolder| {
         let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
         let target = Target::Folder(destination.with_permissions());
         let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
@@ -96,13 +96,13 @@ fn transferred_files_are_never_writable_by_group_or_others() {
         }
     };
     exact(&to);
-    exact(&Place::new("to"));
+    exact(&TestFolder::new("to"));
 }
 
 #[test]
 fn folders_that_are_here_keep_their_permissions() {
     for bits in [0o1777, 0o2770, 0o700, 0o555] {
-        let (from, to) = (Place::new("from"), Place::new("to"));
+        let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
         from.write("set/file", b"file");
         set_mode(&from, "set", 0o777);
         fs::create_dir(to.join("set")).unwrap();
@@ -115,7 +115,7 @@ fn folders_that_are_here_keep_their_permissions() {
 
 /// Returns the umask of this process, as seen in its files.
 fn umask() -> u32 {
-    let place = Place::new("mask");
+    let place = TestFolder::new("mask");
     place.write("file", b"");
     !mode(&place, "file") & 0o666 | (!mode(&place, "") & 0o111)
 }

@@ -2,20 +2,21 @@
 
 mod collisions;
 mod existing;
-mod far;
 mod faults;
 mod folders;
+mod hostile_peers;
 mod interruptions;
 mod links;
 mod local_users;
 mod pipe;
-mod places;
 mod priorities;
+mod round_trips;
+mod temporary_folders;
 
 use pipe::{Break, pipes};
-use places::Place;
 use std::path::PathBuf;
 use std::sync::Arc;
+use temporary_folders::TestFolder;
 use thalweg_net::transfer::{
     Claims, Destination, Existing, Options, Progress, Roots, Source, Target, TransferOutcome,
     TransferScheduler, receive, send,
@@ -60,7 +61,7 @@ impl Transfer {
     }
 
     /// Sends `paths` into `to`.
-    fn run(self, paths: &[PathBuf], to: &Place) -> Ends {
+    fn run(self, paths: &[PathBuf], to: &TestFolder) -> Ends {
         let destination = Destination::new(to.path(), self.claims.clone(), self.owner).unwrap();
         let destination = destination.with_existing(self.existing);
         self.run_to(Source::Paths(Roots::new(paths).unwrap()), Target::Folder(destination))

@@ -1,6 +1,6 @@
 //! Transfers that yield to more urgent ones.
 
-use crate::transfer::places::Place;
+use crate::transfer::temporary_folders::TestFolder;
 use crate::transfer::{Break, pipes};
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ struct Running {
 }
 
 impl Running {
-    fn begin(scheduler: &TransferScheduler, name: &str, priority: u8, pieces: u32, to: &Place) -> Self {
+    fn begin(scheduler: &TransferScheduler, name: &str, priority: u8, pieces: u32, to: &TestFolder) -> Self {
         let (mut to_receiver, mut from_sender, to_sender, from_receiver) = pipes(Break::never());
         let progress = [Arc::new(Progress::new()), Arc::new(Progress::new())];
         let source = Source::Stream { name: name.into(), bytes: Box::new(Slow(pieces)) };
@@ -72,7 +72,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 #[test]
 fn the_urgent_one_goes_first_and_the_other_is_not_forgotten() {
-    let to = Place::new("turns");
+    let to = TestFolder::new("turns");
     let millis = units::Duration::from_millis;
     // From the lowest to the highest in 1 s.
     let scheduler = TransferScheduler::new(millis(200), millis(50));
@@ -93,7 +93,7 @@ fn the_urgent_one_goes_first_and_the_other_is_not_forgotten() {
 
 #[test]
 fn transfers_of_one_priority_share() {
-    let to = Place::new("equals");
+    let to = TestFolder::new("equals");
     let scheduler = TransferScheduler::default();
     let transfers = ["one", "other"].map(|name| Running::begin(&scheduler, name, 3, 300, &to));
     let progress = transfers.each_ref().map(|transfer| Arc::clone(&transfer.progress[1]));
@@ -108,7 +108,7 @@ fn transfers_of_one_priority_share() {
 
 #[test]
 fn the_end_of_all_turns_frees_those_that_wait() {
-    let to = Place::new("freed");
+    let to = TestFolder::new("freed");
     // Too long for any priority change within the test.
     let scheduler =
         TransferScheduler::new(units::Duration::from_secs(1000), units::Duration::from_millis(50));

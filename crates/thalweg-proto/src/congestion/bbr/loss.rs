@@ -1,7 +1,7 @@
 //! Response to losses ("Updating the Model Upon Packet Loss"), and its reversal after spurious losses ("Updating the
 //! Model Upon Detecting a Spurious Loss Recovery").
 
-use super::delivery::Stamp;
+use super::delivery_rate::Stamp;
 use super::{Acked, Bbr, BbrState};
 use crate::congestion::LostSample;
 use crate::units::Time;

@@ -50,7 +50,7 @@ mod tests;
 pub use config::{BbrConfig, FilterAdvance, ProbeRttBasis};
 pub use state::BbrState;
 
-use super::delivery::{self, RateSample, Sampler, Stamp};
+use super::delivery_rate::{self, RateSample, Sampler, Stamp};
 use super::{
     AckSample, CongestionState, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
     MAX_WINDOW, SentSample,

@@ -34,7 +34,7 @@
 mod losses;
 mod mode;
 
-use super::recent::Recent;
+use super::windowed_min_max::Recent;
 use super::{
     AckSample, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
     SharedPath,

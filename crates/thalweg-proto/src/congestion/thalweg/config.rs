@@ -1,7 +1,7 @@
 //! Options of Thalweg.
 
 use super::Thalweg;
-use super::target::Target;
+use super::queue_target::Target;
 use crate::congestion::{CeResponse, ConfigureController, FeedbackKind, SharedPath};
 use crate::units::Duration;
 

@@ -23,18 +23,18 @@ mod config;
 mod cubic;
 mod delay;
 mod drain;
-mod evidence;
+mod loss_evidence;
+mod queue_target;
 mod router_feedback;
 mod start;
 mod steady_state;
-mod target;
 #[cfg(test)]
 mod tests;
 mod yield_share;
 
 pub use config::ThalwegConfig;
 
-use super::delivery::{Sampler, Stamp};
+use super::delivery_rate::{Sampler, Stamp};
 use super::{
     AckSample, ConnectionState, Controller, Decision, FeedbackSample, LossKind, LossSample, LostSample,
     SentSample,
@@ -44,10 +44,10 @@ use crate::window::MAX_WINDOW;
 use cubic::{Congestion, CubicWindow};
 use delay::Delay;
 use drain::Drain;
-use evidence::{Evidence, Tally};
+use loss_evidence::{Evidence, LossCounts};
+use queue_target::Target;
 use router_feedback::RouterFeedback;
 use steady_state::Pace;
-use target::Target;
 use yield_share::Yielding;
 
 /// Pacing rate as a multiple of one window per round trip: in slow start, and later. It does not limit the rate, it
@@ -103,7 +103,7 @@ pub struct Thalweg {
     delay: Delay,
     evidence: Evidence,
     /// Packets of slow start while the rate grew.
-    started: Tally,
+    started: LossCounts,
     drain: Drain,
     yielding: Yielding,
     router_feedback: RouterFeedback,
@@ -138,7 +138,7 @@ enum Cause {
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     began: Time,
-    tally: Tally,
+    tally: LossCounts,
     delivered: f64,
     /// Maximum data in flight, and data in flight at the transmission of the first lost packet.
     in_flight: f64,
@@ -183,7 +183,7 @@ impl Thalweg {
             pace: Pace::default(),
             delay: Delay::new(config.base_window),
             evidence: Evidence::tolerating(config.tolerated()),
-            started: Tally::default(),
+            started: LossCounts::default(),
             drain: Drain::default(),
             yielding: Yielding::default(),
             router_feedback: RouterFeedback::default(),
@@ -311,7 +311,7 @@ impl Thalweg {
         }
         self.epoch = now;
         self.drain.note_congestion();
-        self.round.tally = Tally::default();
+        self.round.tally = LossCounts::default();
         self.pace.slow_down();
         self.pace.ceiling = before;
     }
@@ -329,7 +329,7 @@ impl Thalweg {
         self.window = self.segment;
         self.cubic = None;
         self.drain = Drain::default();
-        self.round.tally = Tally::default();
+        self.round.tally = LossCounts::default();
         self.pace.slow_down();
     }
 
@@ -408,7 +408,7 @@ impl Controller for Thalweg {
         let rs = self.sampler.on_ack(sample, info.delivery);
         let acked = f64::from(sample.acked);
         self.acked_at = connection.now;
-        let arrived = Tally { sent: acked, ..Tally::default() };
+        let arrived = LossCounts { sent: acked, ..LossCounts::default() };
         if sample.sent_at >= self.epoch {
             self.round.tally.add(arrived);
             self.evidence.count(arrived, info.in_drain && self.is_provable);
@@ -444,7 +444,7 @@ impl Controller for Thalweg {
         }
         let events = if sample.sequence == self.lost_until { 0.0 } else { 1.0 };
         self.lost_until = sample.sequence + u64::from(sample.bytes);
-        let one = Tally { sent: 1.0, lost: 1.0, events };
+        let one = LossCounts { sent: 1.0, lost: 1.0, events };
         if sample.sent_at < self.epoch {
             self.evidence.count_earlier(one);
             return;

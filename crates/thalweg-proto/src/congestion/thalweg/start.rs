@@ -4,10 +4,10 @@
 //! quarter while the queueing delay is at the target, as in HyStart++'s conservative slow start (RFC 9406, section
 //! 4.2).
 
-use super::evidence::Tally;
+use super::loss_evidence::LossCounts;
 use super::{Round, Thalweg, steady_state};
 use crate::congestion::AckSample;
-use crate::congestion::delivery::RateSample;
+use crate::congestion::delivery_rate::RateSample;
 use crate::units::{Duration, Time};
 
 /// Permitted queue in slow start, as a share of the shortest round-trip time, if that exceeds the target.
@@ -72,7 +72,7 @@ impl Thalweg {
     }
 
     /// Returns true if these losses exceed those of the round trips in which the rate grew.
-    fn exceeds_start(&self, tally: Tally) -> bool {
+    fn exceeds_start(&self, tally: LossCounts) -> bool {
         tally.exceeds(self.started.rate() * tally.sent, CHANCE_EVENTS)
             || self.evidence.exceeds_max_share(tally) && tally.events > CHANCE_EVENTS
     }

@@ -2,10 +2,10 @@
 
 mod delayed_acks;
 
-use super::background::Background;
-use super::misbehaving::{Misbehaving, REPEATED};
+use super::misbehaving_receiver::{Misbehaving, REPEATED};
 use super::ranges::Ranges;
-use super::special::Special;
+use super::rare_receiver_state::Special;
+use super::rledbat::Background;
 use super::{Ack, Arrival, Misbehaviour, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
 use crate::Ecn;
 use crate::digest::{Digest, feed, until};

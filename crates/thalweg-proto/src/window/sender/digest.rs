@@ -54,8 +54,8 @@ where
         }
         if let Some(extensions) = extensions {
             // Only outstanding data can predate the path change.
-            let renewed = extensions.renewed;
-            feed(into, renewed.since(scoreboard.oldest().unwrap_or(renewed)));
+            let path_since = extensions.path_since;
+            feed(into, path_since.since(scoreboard.oldest().unwrap_or(path_since)));
             extensions.digest(now, into);
         }
         feed(into, (limits.underlying(), is_interrupted));

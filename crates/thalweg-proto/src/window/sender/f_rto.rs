@@ -67,7 +67,7 @@ enum Step {
 
 /// The action of F-RTO while segments count as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum FRtoAction {
     /// Send a new segment before lost ones.
     New,
     /// Send nothing before the next acknowledgement.
@@ -138,21 +138,21 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Returns F-RTO's action in place of further retransmissions, if any.
     #[cold]
     #[inline(never)]
-    pub(super) fn f_rto_turn(&mut self) -> Option<Turn> {
+    pub(super) fn f_rto_action(&mut self) -> Option<FRtoAction> {
         let f_rto = self.extensions.as_deref()?.f_rto.as_ref()?;
         let Some(PendingTimeout { step: Step::Probing { left, .. }, .. }) = f_rto.pending else {
             return None;
         };
         if left == 0 {
             // Step 3: the next acknowledgement decides. A retransmission would make it ambiguous.
-            return Some(Turn::Wait);
+            return Some(FRtoAction::Wait);
         }
         let new = if self.application.is_drained() { None } else { self.new_length() };
         if new.is_some_and(|length| !self.is_too_small(length)) {
-            return Some(Turn::New);
+            return Some(FRtoAction::New);
         }
         if left < NEW_SEGMENTS {
-            return Some(Turn::Wait);
+            return Some(FRtoAction::Wait);
         }
         // Step 2b: without new data to send, no answer can decide.
         self.f_rto()?.give_up();

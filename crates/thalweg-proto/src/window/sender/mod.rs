@@ -3,43 +3,43 @@
 mod ack_requests;
 mod application;
 mod counters;
+mod cwnd_validation;
 mod digest;
 mod dupacks;
-mod exemption;
+mod ecn;
 mod f_rto;
-mod feedback;
 mod losses;
 mod mark_probes;
-mod marks;
+mod min_rtt;
 mod pacer;
+mod path_change;
 mod pause_and_marks;
 mod peer_window;
-mod probe;
 mod prr;
 mod rack;
-mod renewal;
-mod repair;
-mod shortest;
-mod timed;
-mod timer;
+mod recovery;
+mod retransmission_timer;
+mod router_feedback;
+mod tail_loss_probe;
+mod time_based_recovery;
 mod undo;
-mod validation;
 mod verify;
+mod window_exemption;
 
 use application::Application;
 use counters::Counters;
 use dupacks::Dupacks;
-use exemption::Exemption;
-use f_rto::Turn;
+use f_rto::FRtoAction;
 use pacer::Pacer;
 use pause_and_marks::PauseAndMarks;
 use peer_window::{PeerWindow, WindowChange};
-use timed::Extensions;
-use timer::RetransmissionTimer;
+use retransmission_timer::RetransmissionTimer;
+use time_based_recovery::Extensions;
 use verify::AckStretch;
+use window_exemption::Exemption;
 
-use super::record::{Record, Repair, SegmentState};
 use super::scoreboard::{AckOutcome, Scoreboard};
+use super::segment_record::{Record, Repair, SegmentState};
 use super::wire::TIMESTAMP_LENGTH;
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig, Timestamp, VerifyAcks};
 use crate::Ecn;
@@ -441,11 +441,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             lost = None;
         }
         if lost.is_some()
-            && let Some(turn) = self.f_rto_turn()
+            && let Some(turn) = self.f_rto_action()
         {
             match turn {
-                Turn::New => lost = None,
-                Turn::Wait => return wait(Limit::Network),
+                FRtoAction::New => lost = None,
+                FRtoAction::Wait => return wait(Limit::Network),
             }
         }
         let (action, length) = match lost {

@@ -2,7 +2,7 @@
 
 use super::super::pause::Pause;
 use super::Sender;
-use super::marks::Marks;
+use super::ecn::Marks;
 use crate::congestion::Controller;
 use crate::payload::Payload;
 use crate::units::Time;

@@ -15,10 +15,10 @@
 //! | any DSACK widens the reordering window (section 6.2, step 4) | only an unnecessary retransmission, or one whose original transmission arrived late | copies made by the network do not indicate reordering | none on paths that do not duplicate |
 //! | detects a lost retransmission as any loss; does not specify the window | reduces the window again, except after a time-out, which has made the window one segment | RFC 5681, section 4.3 | as that requires |
 
-use super::super::record::{Record, SegmentState};
 use super::super::scoreboard::Scoreboard;
-use super::probe::TailProbe;
-use super::shortest::Shortest;
+use super::super::segment_record::{Record, SegmentState};
+use super::min_rtt::Shortest;
+use super::tail_loss_probe::TailProbe;
 use crate::digest::{feed, until};
 use crate::payload::Payload;
 use crate::units::{Duration, Time};
@@ -276,7 +276,7 @@ impl Rack {
     }
 
     /// Resets the round-trip times after a path change.
-    pub fn renew(&mut self) {
+    pub fn on_path_change(&mut self) {
         (self.reordering, self.quarters, self.round) = (false, 1, None);
         self.shortest = Shortest::new();
     }
@@ -331,8 +331,8 @@ fn is_last<I>(record: &Record<I>, at: Time) -> bool {
 mod tests {
     //! Checks the reordering window (RFC 8985, section 6.2, step 4) for a shortest round trip of 40 ms and a smoothed
     //! one of 100 ms.
-    use super::super::super::record::Repair;
     use super::super::super::scoreboard::AckOutcome;
+    use super::super::super::segment_record::Repair;
     use super::*;
     use crate::payload::Length;
 

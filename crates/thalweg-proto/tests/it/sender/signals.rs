@@ -1,7 +1,7 @@
 //! Response of a source to a drop with two possible signals: from a router, and by a time-out or duplicates.
 
 use super::{config, fixed, new_reno};
-use crate::trace::Trace;
+use crate::packet_trace::Trace;
 use thalweg_proto::congestion::{RouterSelection, SeifConfig, SourceQuenchConfig};
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::window::{ControllerConfig, PauseConfig, Recovery, SenderConfig};

@@ -117,7 +117,7 @@ struct Labels {
 
 impl Labels {
     /// Returns a position along the arrow, as a fraction of it, with no other label nearby.
-    fn place(&mut self, from: (f64, f64), to: (f64, f64)) -> (f64, f64) {
+    fn label_position(&mut self, from: (f64, f64), to: (f64, f64)) -> (f64, f64) {
         let at = |share: f64| (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
         // Arrows come in the order of their starts and lead down: labels far above cannot overlap.
         self.taken.retain(|&(_, y)| from.1 - y <= 12.0);
@@ -165,7 +165,7 @@ fn arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labe
         }
         PacketOutcome::InTransit => {}
     }
-    let (x, label_y) = labels.place((start, y), (end_x, end_y));
+    let (x, label_y) = labels.label_position((start, y), (end_x, end_y));
     // Along the arrow, read from left to right. Its sine and cosine are written out: a renderer's trigonometry differs
     // between machines.
     let (dx, dy) = ((end_x - start).abs(), (end_y - y) * (end_x - start).signum());

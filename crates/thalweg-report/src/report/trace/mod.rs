@@ -1,13 +1,13 @@
 //! Pages of traces: connections recorded by any program, drawn by the plots of reports.
 
-mod body;
-mod levels;
-mod own;
+mod from_series;
+mod levels_of_detail;
+mod page_text;
 mod series;
 
 use super::html::{self, Page};
-use levels::Levels;
-pub use own::trace_of_results;
+pub use from_series::trace_of_results;
+use levels_of_detail::Levels;
 use serde::Serialize;
 use serde_json::{Value, json};
 use series::Subject;
@@ -43,7 +43,7 @@ struct Model {
     flow_columns: [&'static str; 1],
     link_columns: [&'static str; 3],
     bounds: Value,
-    times: Vec<super::encode::Numbers>,
+    times: Vec<super::number_encoding::Numbers>,
     series: Vec<Value>,
     t975: [f64; 0],
     /// Subjects shown first.
@@ -55,7 +55,7 @@ struct Model {
 
 /// Returns the page of traces.
 pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
-    let (placed, omitted) = place(shown);
+    let (placed, omitted) = largest_connections(shown);
     let several = shown.len() > 1;
     let mut subjects: Vec<Subject> = Vec::new();
     for (number, one) in placed.iter().enumerate() {
@@ -76,7 +76,7 @@ pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
     let data = model(&subjects, notes);
     // Numbers and strings always serialise to JSON; nothing in it can end a script.
     let data = serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c");
-    let body = body::body(shown, &placed);
+    let body = page_text::body(shown, &placed);
     let names: Vec<&str> = shown.iter().map(|one| one.name).collect();
     let connections: usize = shown.iter().map(|one| one.trace.connections.len()).sum();
     let subtitle = match connections {
@@ -94,7 +94,7 @@ pub fn trace_script() -> String {
 }
 
 /// Returns the connections with most data, in their order, and the number of others.
-fn place<'a>(shown: &[Shown<'a>]) -> (Vec<Placed<'a>>, usize) {
+fn largest_connections<'a>(shown: &[Shown<'a>]) -> (Vec<Placed<'a>>, usize) {
     let mut all: Vec<Placed<'a>> = Vec::new();
     for (file, one) in shown.iter().enumerate() {
         let connections = one.trace.connections.iter();
@@ -265,7 +265,7 @@ mod tests {
     fn both_ends_are_on_one_clock() {
         let (one, other) = (log(0), log(1500));
         let shown = [Shown { name: "client", trace: &one }, Shown { name: "server", trace: &other }];
-        let (placed, omitted) = place(&shown);
+        let (placed, omitted) = largest_connections(&shown);
         assert_eq!((placed[0].offset, omitted), (0.0, 0));
         assert!((placed[1].offset - 1.5).abs() < 1e-3, "{}", placed[1].offset);
         assert!((data(&trace_page(&shown, "1"))["duration_s"].as_f64().unwrap() - 3.501).abs() < 0.01);

@@ -1,7 +1,7 @@
 //! Series and packets of a direction.
 
-use super::super::encode::Numbers;
-use super::levels::{Bar, Levels};
+use super::super::number_encoding::Numbers;
+use super::levels_of_detail::{Bar, Levels};
 use serde_json::{Map, Value, json};
 use thalweg_proto::units::Duration;
 use thalweg_trace::{Connection, Direction, Metric, Packet, View};
@@ -40,7 +40,7 @@ impl Subject {
     }
 
     fn add(&mut self, quantity: &'static str, unit: &'static str, points: impl Iterator<Item = (f64, f64)>) {
-        let levels = Levels::of_points(points);
+        let levels = Levels::from_points(points);
         if !levels.is_empty() {
             self.series.push((quantity, unit, levels));
         }
@@ -51,11 +51,11 @@ impl Subject {
             (packet.time.as_secs_f64() + offset, packet.position as f64, packet.end() as f64)
         };
         let packets = |is_of: fn(&Packet) -> bool| {
-            Levels::of_bars(data.packets.iter().filter(move |packet| is_of(packet)).map(bar))
+            Levels::from_bars(data.packets.iter().filter(move |packet| is_of(packet)).map(bar))
         };
         let sacks = |is_duplicate: bool| {
             let ranges = data.sacks.iter().filter(move |sack| sack.is_duplicate == is_duplicate);
-            Levels::of_bars(
+            Levels::from_bars(
                 ranges.map(|sack| (sack.time.as_secs_f64() + offset, sack.start as f64, sack.end as f64)),
             )
         };

@@ -10,7 +10,7 @@
 
 mod link;
 
-use crate::writer;
+use crate::toml_writer;
 use core::fmt;
 use core::fmt::Write as _;
 use link::Phase;
@@ -192,7 +192,8 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
         if count > 1 {
             let _ = writeln!(flow, "count = {count}");
         }
-        let _ = writeln!(flow, "scheme = {{ base = {}, handshake = \"quic\" }}", writer::text(&scheme.name));
+        let _ =
+            writeln!(flow, "scheme = {{ base = {}, handshake = \"quic\" }}", toml_writer::text(&scheme.name));
         let _ =
             writeln!(flow, "workload = {{ kind = \"transfer\", size = \"{size} B\" }}\nstart = \"{start}\"");
         Ok(flow)
@@ -205,7 +206,7 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
     let _ = write!(
         scenario,
         "title = {}\nduration = \"{duration}\"\n\n{}\n{flows}",
-        writer::text(&format!("{name}, as C4 is tested")),
+        toml_writer::text(&format!("{name}, as C4 is tested")),
         link.text
     );
     Ok(Imported { scenario, bound })

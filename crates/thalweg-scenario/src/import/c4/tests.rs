@@ -70,7 +70,7 @@ fn a_second_connection_is_in_the_background() {
 /// Wi-Fi jitter keeps its average; other jitter is normal, with a third of the mean as its deviation.
 #[test]
 fn jitter_is_normal_or_as_wifi() {
-    use thalweg_queue::delay::TimeSpec;
+    use thalweg_queue::random_delay::TimeSpec;
     let of = |more: &str| link(more).backward.variation.unwrap().distribution.clone();
     let ms = Duration::from_millis;
     assert_eq!(of("jitter: 7000\nwifi_jitter: 1\n"), TimeSpec::Wifi { average: ms(7) });

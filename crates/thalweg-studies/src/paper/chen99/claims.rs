@@ -101,7 +101,7 @@ fn list(values: &[f64], digits: usize) -> String {
 
 /// Returns a claim decided by one condition.
 fn claim(id: &str, text: &str, holds: bool, evidence: String) -> Option<Claim> {
-    Some(Claim::new(id, text, Verdict::of(holds), evidence))
+    Some(Claim::new(id, text, Verdict::from_bool(holds), evidence))
 }
 
 fn less_overhead_than_tcp(study: &Study<'_>) -> Option<Claim> {

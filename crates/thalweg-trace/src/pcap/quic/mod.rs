@@ -11,7 +11,7 @@ mod protection;
 
 pub use keys::KeyLog;
 
-use super::ends::{Ends, label, point};
+use super::endpoints::{Ends, label, point};
 use crate::format::{Format, Limits};
 use crate::model::{Connection, Direction, Point, View};
 use crate::qlog::{Builder, Data, Event, Head};

@@ -2,7 +2,7 @@
 
 use crate::Ecn;
 use crate::congestion::bbr::{Bbr, BbrConfig, BbrState};
-use crate::congestion::delivery::Stamp;
+use crate::congestion::delivery_rate::Stamp;
 use crate::congestion::{
     AckSample, ConnectionState, Controller, Decision, LossSample, LostSample, SentSample,
 };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::congestion::bbr::{Acked, Bbr, BbrConfig, FilterAdvance, ProbeRttBasis};
-use crate::congestion::delivery::RateSample;
+use crate::congestion::delivery_rate::RateSample;
 
 /// Returns a flow with the model of a path of 1 MB/s and 100 ms, in segments of 1000 bytes.
 fn flow(config: BbrConfig) -> Bbr {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::congestion::bbr::{Acked, Bbr, BbrConfig};
-use crate::congestion::delivery::RateSample;
+use crate::congestion::delivery_rate::RateSample;
 
 /// "Summary of Control Behavior in the State Machine": pacing gain and window gain of each state.
 #[test]

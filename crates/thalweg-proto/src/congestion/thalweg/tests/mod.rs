@@ -364,12 +364,12 @@ fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
         let thalweg = network.thalweg_mut();
         thalweg.delay = scattered(jitter);
         (thalweg.window, thalweg.evidence) = (segments * f64::from(SEGMENT), Evidence::default());
-        thalweg.evidence.count(Tally { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
+        thalweg.evidence.count(LossCounts { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
         let before = thalweg.full_window();
         thalweg.is_provable = true;
         let connection = ConnectionState { in_flight: segments as u32, ..acked(RTT, None).connection };
         thalweg.respond(&connection, Cause::Loss);
-        thalweg.evidence.count(Tally { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
+        thalweg.evidence.count(LossCounts { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
         let target = thalweg.target(thalweg.rate());
         thalweg.evaluate_losses(queue * target, target);
         thalweg.evaluate_losses(later * target, target);
@@ -432,11 +432,11 @@ fn heavy_losses_in_slow_start_reduce_the_window() {
         let mut network = Network::new();
         network.run_until(3, |network| network.window() > 40.0 * f64::from(SEGMENT));
         let (now, thalweg) = (network.link.now, network.thalweg_mut());
-        let tally = Tally { sent: delivered + lost, lost, events: 1.0 };
+        let tally = LossCounts { sent: delivered + lost, lost, events: 1.0 };
         let before = Before { rate: 1e6, sent: 20.0, in_flight: 0.0 };
         let segment = f64::from(SEGMENT);
         let last = Round { tally, delivered: delivered * segment, before, ..Round::default() };
-        thalweg.started = Tally { sent: 100.0, ..Tally::default() };
+        thalweg.started = LossCounts { sent: 100.0, ..LossCounts::default() };
         thalweg.end_round_of_start(now, &last, 1e5, queueing, 0.1);
         (thalweg.is_starting, (thalweg.window / segment).round())
     };

@@ -1,0 +1,347 @@
+//! The search space of a hunt, and the operators that sample, mutate and cross candidates.
+
+use crate::candidate::{Candidate, Change, Disturbance, DisturbanceKind, Kinds, Other, Pulses};
+use crate::goal::Goal;
+use core::f64::consts::LN_2;
+use core::ops::RangeInclusive;
+use thalweg_proto::random::Stream;
+
+/// Search space of a hunt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Quantity that the hunt maximises.
+    pub goal: Goal,
+    /// Allowed kinds of disturbances.
+    pub kinds: Kinds,
+    /// Duration of a run, its warm-up, and the end of the disturbances, in milliseconds.
+    pub(crate) times: [u32; 3],
+    counts: [u32; 2],
+}
+
+/// Bottleneck rates, in kbit/s: enough packets to show a controller's behaviour, few enough for thousands of runs a
+/// minute.
+const RATE: RangeInclusive<u32> = 1_000..=8_000;
+/// Bottleneck delays, in microseconds.
+const DELAY: RangeInclusive<u32> = 5_000..=60_000;
+/// Queue limits, in packets.
+const QUEUE: RangeInclusive<u32> = 8..=250;
+/// Random delays, in microseconds.
+const JITTER: RangeInclusive<u32> = 500..=40_000;
+/// Random loss rates, in millionths.
+const LOSS: RangeInclusive<u32> = 100..=20_000;
+/// Lengths of loss bursts, in packets.
+const BURST: RangeInclusive<u32> = 1..=16;
+/// Outages, in milliseconds.
+const OUTAGE: RangeInclusive<u32> = 20..=1_000;
+/// Rates after a change, in percent of the initial rate.
+const SHARE: RangeInclusive<u32> = 2..=300;
+/// Minimum rate after a change, in kbit/s: a handful of packets shows nothing.
+const MIN_RATE: u32 = 200;
+/// Bursts of datagrams: on and off times in milliseconds, and the rate in percent of the bottleneck rate.
+const PULSE: [RangeInclusive<u32>; 3] = [10..=400, 50..=2_000, 50..=200];
+/// Maximum load of all bursts, in percent of the bottleneck rate. With more, the bursts alone would explain any
+/// failure.
+const MAX_LOAD: u32 = 25;
+/// Maximum number of disturbances of one kind.
+const MAX_OF_A_KIND: usize = 3;
+/// Maximum number of bottleneck changes.
+const MAX_CHANGES: usize = 4;
+
+impl Space {
+    /// Creates the space of a goal, with the suitable ones of `kinds`.
+    pub fn new(goal: Goal, kinds: Kinds) -> Self {
+        Self { goal, kinds: kinds.and(goal.kinds()), times: goal.times(), counts: goal.counts() }
+    }
+
+    /// Returns the last start time of a disturbance, in milliseconds.
+    fn last(&self) -> u32 {
+        self.times[2] * 9 / 10
+    }
+
+    /// Samples a candidate.
+    pub fn draw(&self, stream: &mut Stream) -> Candidate {
+        let mut candidate = Candidate {
+            rate: log(stream, &RATE),
+            delay: log(stream, &DELAY),
+            count: within(stream, &(self.counts[0]..=self.counts[1])),
+            ..Candidate::default()
+        };
+        // From a quarter of the bandwidth-delay product to eight times it.
+        let products = libm::exp2(stream.unit() * 5.0 - 2.0);
+        candidate.queue = (candidate.product() * products) as u32;
+        let kinds: Vec<DisturbanceKind> = self.kinds.iter().collect();
+        for _ in 0..stream.geometric(0.4).min(4) {
+            if !kinds.is_empty() {
+                self.add(&mut candidate, kinds[stream.below(kinds.len() as u64) as usize], stream);
+            }
+        }
+        self.nearest_candidate(candidate)
+    }
+
+    /// Adds a disturbance of a kind, or samples it anew if at most one is allowed.
+    fn add(&self, candidate: &mut Candidate, kind: DisturbanceKind, stream: &mut Stream) {
+        let at = stream.below(u64::from(self.last())) as u32;
+        let change = |what| Change { at, what };
+        match kind {
+            DisturbanceKind::Rates => candidate.changes.push(change(Disturbance::Rate(log(stream, &SHARE)))),
+            DisturbanceKind::Outages => {
+                candidate.changes.push(change(Disturbance::Outage(log(stream, &OUTAGE))));
+            }
+            DisturbanceKind::Delays => {
+                candidate.changes.push(change(Disturbance::Delay(log(stream, &DELAY))));
+            }
+            DisturbanceKind::Jitter => candidate.jitter = log(stream, &JITTER),
+            DisturbanceKind::Losses if self.goal == Goal::Starvation && stream.chance(0.3) => {
+                candidate.loss = log(stream, &LOSS);
+            }
+            DisturbanceKind::Losses if stream.chance(0.5) => {
+                candidate.changes.push(change(Disturbance::Blackout(log(stream, &OUTAGE))));
+            }
+            DisturbanceKind::Losses => {
+                candidate.bursts.push((self.packet(candidate, at), log(stream, &BURST)));
+            }
+            DisturbanceKind::Pulses => candidate.pulses.push(Pulses {
+                start: at / 2,
+                on: log(stream, &PULSE[0]),
+                off: log(stream, &PULSE[1]),
+                percent: log(stream, &PULSE[2]),
+            }),
+            DisturbanceKind::Flows => candidate.others.push(Other {
+                start: stream.below(u64::from(self.times[1])) as u32,
+                extra_delay: if self.goal == Goal::Unfairness { log(stream, &DELAY) } else { 0 },
+            }),
+            DisturbanceKind::Starts if candidate.count > 1 => {
+                candidate.stagger = stream.below(u64::from(self.times[1] / candidate.count)) as u32;
+            }
+            DisturbanceKind::Starts => candidate.start = stream.below(u64::from(self.times[1])) as u32,
+        }
+    }
+
+    /// Returns the index of the packet that a saturated bottleneck sends at about this time.
+    fn packet(&self, candidate: &Candidate, at: u32) -> u32 {
+        (u64::from(candidate.rate) * u64::from(at) / 12_000) as u32
+    }
+
+    /// Returns a candidate with one or a few changes.
+    pub fn mutate(&self, of: &Candidate, stream: &mut Stream) -> Candidate {
+        let mut candidate = of.clone();
+        for _ in 0..=stream.geometric(0.5).min(4) {
+            self.change(&mut candidate, stream);
+        }
+        self.nearest_candidate(candidate)
+    }
+
+    fn change(&self, candidate: &mut Candidate, stream: &mut Stream) {
+        let kinds: Vec<DisturbanceKind> = self.kinds.iter().collect();
+        match stream.below(10) {
+            0 => candidate.rate = scaled(candidate.rate, stream),
+            1 => candidate.delay = scaled(candidate.delay, stream),
+            2 => candidate.queue = scaled(candidate.queue, stream),
+            3 => candidate.count = within(stream, &(self.counts[0]..=self.counts[1])),
+            4 | 5 if !kinds.is_empty() => {
+                self.add(candidate, kinds[stream.below(kinds.len() as u64) as usize], stream);
+            }
+            6 => drop_one(candidate, stream),
+            _ => vary(candidate, stream),
+        }
+    }
+
+    /// Returns a candidate with each part from one of two parents.
+    pub fn cross(&self, one: &Candidate, other: &Candidate, stream: &mut Stream) -> Candidate {
+        let mut pick = || if stream.chance(0.5) { one } else { other };
+        // Keep these together: the queue limit is relative to the bandwidth-delay product.
+        let path = pick();
+        self.nearest_candidate(Candidate {
+            rate: path.rate,
+            delay: path.delay,
+            queue: path.queue,
+            count: pick().count,
+            start: pick().start,
+            stagger: pick().stagger,
+            jitter: pick().jitter,
+            loss: pick().loss,
+            bursts: pick().bursts.clone(),
+            changes: pick().changes.clone(),
+            pulses: pick().pulses.clone(),
+            others: pick().others.clone(),
+        })
+    }
+
+    /// Returns the nearest candidate of this space: values in range and with two digits, changes ordered and
+    /// non-overlapping.
+    pub fn nearest_candidate(&self, mut candidate: Candidate) -> Candidate {
+        let [counted, disturbances_end] = [self.times[1], self.last()];
+        candidate.rate = cut::<2>(clamp(candidate.rate, &RATE));
+        candidate.delay = cut::<2>(clamp(candidate.delay, &DELAY));
+        candidate.queue = cut::<2>(clamp(candidate.queue, &QUEUE));
+        candidate.count = candidate.count.clamp(self.counts[0], self.counts[1]);
+        candidate.start = cut::<2>(candidate.start.min(counted * 9 / 10));
+        candidate.stagger = if candidate.count > 1 {
+            cut::<2>(candidate.stagger.min(counted * 9 / 10 / (candidate.count - 1)))
+        } else {
+            0
+        };
+        candidate.jitter = if candidate.jitter > 0 { cut::<2>(clamp(candidate.jitter, &JITTER)) } else { 0 };
+        candidate.loss = if candidate.loss > 0 { cut::<2>(clamp(candidate.loss, &LOSS)) } else { 0 };
+        if !self.kinds.has(DisturbanceKind::Starts) {
+            (candidate.start, candidate.stagger) = (0, 0);
+        }
+        candidate.bursts.truncate(MAX_OF_A_KIND);
+        candidate.bursts.sort_unstable();
+        for burst in &mut candidate.bursts {
+            *burst = (burst.0.clamp(1, 50_000), clamp(burst.1, &BURST));
+        }
+        for pulses in &mut candidate.pulses {
+            pulses.start = cut::<2>(pulses.start.min(counted));
+            pulses.on = cut::<2>(clamp(pulses.on, &PULSE[0]));
+            pulses.off = cut::<2>(clamp(pulses.off, &PULSE[1]));
+            pulses.percent = cut::<2>(clamp(pulses.percent, &PULSE[2]));
+        }
+        let mut load = 0;
+        candidate.pulses.truncate(MAX_OF_A_KIND);
+        candidate.pulses.retain(|pulses| {
+            load += pulses.load();
+            load <= MAX_LOAD
+        });
+        candidate.others.truncate(MAX_OF_A_KIND);
+        for other in &mut candidate.others {
+            other.start = cut::<2>(other.start.min(counted * 9 / 10));
+            other.extra_delay =
+                if self.goal == Goal::Unfairness { cut::<2>(clamp(other.extra_delay, &DELAY)) } else { 0 };
+        }
+        candidate.others.sort_unstable();
+        for change in &mut candidate.changes {
+            change.at = cut::<2>(change.at.clamp(100, disturbances_end));
+            change.what = match change.what {
+                Disturbance::Outage(long) => Disturbance::Outage(cut::<2>(clamp(long, &OUTAGE))),
+                Disturbance::Blackout(long) => Disturbance::Blackout(cut::<2>(clamp(long, &OUTAGE))),
+                Disturbance::Rate(share) => {
+                    let min = (MIN_RATE * 100).div_ceil(candidate.rate);
+                    Disturbance::Rate(cut::<2>(clamp(share, &SHARE)).max(min))
+                }
+                Disturbance::Delay(delay) => Disturbance::Delay(cut::<2>(clamp(delay, &DELAY))),
+            };
+        }
+        candidate.changes.sort_unstable();
+        candidate.changes.truncate(MAX_CHANGES);
+        // No change during an outage, and no two changes at a time.
+        let mut free = 0;
+        candidate.changes.retain(|change| {
+            let is_separate = change.at >= free;
+            if is_separate {
+                let long = match change.what {
+                    Disturbance::Outage(long) | Disturbance::Blackout(long) => long,
+                    Disturbance::Rate(_) | Disturbance::Delay(_) => 0,
+                };
+                free = change.at + long + 1;
+            }
+            is_separate
+        });
+        candidate
+    }
+}
+
+/// Removes one disturbance.
+fn drop_one(candidate: &mut Candidate, stream: &mut Stream) {
+    let lists =
+        [candidate.bursts.len(), candidate.changes.len(), candidate.pulses.len(), candidate.others.len()];
+    let mut chosen = stream.below(lists.iter().sum::<usize>() as u64 + 4) as usize;
+    for (list, count) in lists.into_iter().enumerate() {
+        if chosen < count {
+            match list {
+                0 => {
+                    candidate.bursts.remove(chosen);
+                }
+                1 => {
+                    candidate.changes.remove(chosen);
+                }
+                2 => {
+                    candidate.pulses.remove(chosen);
+                }
+                _ => {
+                    candidate.others.remove(chosen);
+                }
+            }
+            return;
+        }
+        chosen -= count;
+    }
+    match chosen {
+        0 => candidate.start = 0,
+        1 => candidate.stagger = 0,
+        2 => candidate.jitter = 0,
+        _ => candidate.loss = 0,
+    }
+}
+
+/// Changes one value of one disturbance.
+fn vary(candidate: &mut Candidate, stream: &mut Stream) {
+    let (_, singles, others) = candidate.values();
+    let mut values: Vec<&mut u32> = singles.into_iter().filter(|single| **single > 0).chain(others).collect();
+    if values.is_empty() {
+        candidate.queue = scaled(candidate.queue, stream);
+        return;
+    }
+    let chosen = stream.below(values.len() as u64) as usize;
+    *values[chosen] = scaled(*values[chosen], stream);
+}
+
+/// Returns a slightly larger or smaller value.
+fn scaled(value: u32, stream: &mut Stream) -> u32 {
+    (f64::from(value.max(1)) * libm::exp(stream.normal() * LN_2 / 2.0)).round() as u32
+}
+
+fn log(stream: &mut Stream, range: &RangeInclusive<u32>) -> u32 {
+    let [low, high] = [range.start(), range.end()].map(|end| libm::log(f64::from(*end)));
+    libm::exp(low + stream.unit() * (high - low)) as u32
+}
+
+fn within(stream: &mut Stream, range: &RangeInclusive<u32>) -> u32 {
+    range.start() + stream.below(u64::from(range.end() - range.start()) + 1) as u32
+}
+
+fn clamp(value: u32, range: &RangeInclusive<u32>) -> u32 {
+    value.clamp(*range.start(), *range.end())
+}
+
+/// Rounds down to `DIGITS` significant digits.
+pub(crate) fn cut<const DIGITS: u32>(value: u32) -> u32 {
+    let mut unit = 1;
+    while value / unit >= 10_u32.pow(DIGITS) {
+        unit *= 10;
+    }
+    value / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any sequence of changes stays in the space: changes do not overlap, pulses stay within their load, and no
+    /// disturbance is without effect.
+    #[test]
+    fn every_candidate_is_of_the_space() {
+        for goal in Goal::ALL {
+            let space = Space::new(goal, Kinds::all());
+            let mut stream = Stream::new(7, goal.name(), 0);
+            let mut before = space.draw(&mut stream);
+            for _ in 0..2000 {
+                let drawn = space.draw(&mut stream);
+                let crossed = space.cross(&before, &drawn, &mut stream);
+                before = space.mutate(&crossed, &mut stream);
+                for candidate in [&drawn, &before] {
+                    assert_eq!(space.nearest_candidate(candidate.clone()), *candidate);
+                    assert_eq!(candidate.kinds().and(space.kinds), candidate.kinds(), "{candidate:?}");
+                    assert!(candidate.pulses.iter().map(Pulses::load).sum::<u32>() <= MAX_LOAD);
+                    assert!(candidate.changes.windows(2).all(|pair| pair[0].at < pair[1].at));
+                    assert!(candidate.disturbances() <= 4 + 3 * MAX_OF_A_KIND + MAX_CHANGES);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_have_two_digits() {
+        assert_eq!([0, 7, 99, 100, 1234, 99_999].map(cut::<2>), [0, 7, 99, 100, 1200, 99_000]);
+    }
+}

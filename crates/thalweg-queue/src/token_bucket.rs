@@ -1,0 +1,105 @@
+//! Token bucket of policers and shapers.
+
+use crate::SpecError;
+use crate::impairment_spec::above_zero;
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+
+/// Parameters of a token bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TokenBucketSpec {
+    /// Token rate, one token per byte.
+    pub rate: Rate,
+    /// Bucket size in bytes: the maximum burst.
+    pub burst: Bytes,
+}
+
+impl TokenBucketSpec {
+    /// Checks that rate and size are above zero.
+    ///
+    /// # Errors
+    /// Returns [`SpecError::NotAboveZero`].
+    pub fn check(&self) -> Result<(), SpecError> {
+        above_zero("rate", self.rate.as_f64())?;
+        above_zero("burst", self.burst.get() as f64)
+    }
+
+    /// Returns the maximum number of bytes that pass in `span`, from a full bucket.
+    pub fn passes_in(&self, span: Duration) -> Bytes {
+        Bytes::new(self.rate.bytes_in(span).get().saturating_add(self.burst.get()))
+    }
+}
+
+/// Token bucket, initially full.
+///
+/// Its state is the time when it is full if nothing is taken: exact, and without a timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TokenBucket {
+    rate: Rate,
+    /// Time to fill an empty bucket.
+    depth: Duration,
+    full_at: Time,
+}
+
+impl TokenBucket {
+    pub fn new(spec: &TokenBucketSpec) -> Self {
+        Self { rate: spec.rate, depth: spec.rate.transmission_time(spec.burst), full_at: Time::ZERO }
+    }
+
+    /// Returns the earliest time, from `now` on, with tokens for `size` bytes. A packet larger than the bucket waits
+    /// until the bucket is full, and for the rest.
+    pub fn earliest(&self, now: Time, size: u64) -> Time {
+        let worth = self.rate.transmission_time(Bytes::new(size));
+        let empty_enough = self.full_at.max(now) + worth;
+        now.max(Time::ZERO + empty_enough.since(Time::ZERO + self.depth))
+    }
+
+    /// Takes the tokens for `size` bytes at `at`, if there are enough.
+    pub fn take(&mut self, at: Time, size: u64) {
+        self.full_at = self.full_at.max(at) + self.rate.transmission_time(Bytes::new(size));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket() -> TokenBucket {
+        // 1000 bytes a millisecond, and a bucket of 3000.
+        TokenBucket::new(&TokenBucketSpec { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(3000) })
+    }
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Duration::from_micros(micros)
+    }
+
+    /// RFC 2697, section 3: the bucket begins full, and gains a token for each byte of the rate until it is full.
+    #[test]
+    fn tokens_accumulate_at_the_rate_up_to_the_bucket() {
+        let mut bucket = bucket();
+        for _ in 0..3 {
+            assert_eq!(bucket.earliest(at(0), 1000), at(0));
+            bucket.take(at(0), 1000);
+        }
+        assert_eq!(bucket.earliest(at(0), 1000), at(1000));
+        assert_eq!(bucket.earliest(at(400), 500), at(500));
+        bucket.take(at(500), 500);
+        // Empty at 0.5 ms: 1000 tokens at 1.5 ms, and never more than 3000.
+        assert_eq!(bucket.earliest(at(500), 1000), at(1500));
+        assert_eq!(bucket.earliest(at(9000), 3000), at(9000));
+        bucket.take(at(9000), 3000);
+        assert_eq!(bucket.earliest(at(9000), 3000), at(12_000));
+    }
+
+    #[test]
+    fn more_than_the_bucket_waits_for_the_rest() {
+        assert_eq!(bucket().earliest(at(7000), 4000), at(8000));
+    }
+
+    #[test]
+    fn times_saturate_at_the_maximum() {
+        let slow = TokenBucketSpec { rate: Rate::from_bits_per_sec(1), burst: Bytes::new(u64::MAX) };
+        let mut bucket = TokenBucket::new(&slow);
+        bucket.take(Time::MAX, u64::MAX);
+        assert_eq!(bucket.earliest(Time::MAX, u64::MAX), Time::MAX);
+    }
+}

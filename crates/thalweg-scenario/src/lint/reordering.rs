@@ -1,0 +1,30 @@
+//! Checks of reordering that flows mistake for loss.
+
+use super::super::diagnostic::Report;
+use super::Checked;
+use super::ecn::lines;
+use thalweg_catalog::EndpointConfigs;
+use thalweg_proto::window::Recovery;
+use thalweg_queue::random_delay::{Each, VariationSpec};
+
+/// Warns of window flows with loss detection by duplicate acknowledgements on a path whose random delays reorder
+/// packets. The explicit key `reorder` is intended, and ignored.
+pub(super) fn late(checked: &Checked<'_>, report: &mut Report) {
+    for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
+        let EndpointConfigs::Window(ends) = &group.transport.ends else { continue };
+        if ends.sender.rack.is_some() || ends.sender.recovery != Recovery::Sack {
+            continue;
+        }
+        let passes = |variation: &VariationSpec| {
+            variation.each == Each::Packet
+                && !variation.keeps_order
+                && !variation.distribution.longest().is_zero()
+        };
+        if lines(checked, number).any(|line| line.variation.as_deref().is_some_and(passes)) {
+            let message =
+                format!("packets of `{}` pass each other, and late ones are treated as lost", group.name);
+            let help = "`rack = true` in the scheme's table finds losses by time, as real paths do here; or leave out `in-order = false`";
+            report.warn("scenario.order", origin.scheme, message).help(help);
+        }
+    }
+}

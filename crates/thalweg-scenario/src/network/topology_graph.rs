@@ -1,0 +1,266 @@
+//! Topologies as read from files, before conversion to links: nodes with ids and labels, and edges between them.
+
+use super::coordinates::{centroid, delay_between};
+use super::{Edge, is_too_large};
+use crate::diagnostic::Report;
+use crate::quantity::{MAX_NAME_LENGTH, name_fault};
+use crate::source_text::Span;
+use std::collections::{BTreeMap, BTreeSet};
+use thalweg_proto::units::{Duration, Rate};
+
+/// A node of a file.
+#[derive(Clone, Debug)]
+pub(super) struct MapNode {
+    pub id: String,
+    pub label: Option<String>,
+    /// Latitude and longitude in degrees.
+    pub at: Option<[f64; 2]>,
+    pub span: Span,
+}
+
+/// A link of a file, between two ids.
+#[derive(Clone, Debug)]
+pub(super) struct Wire {
+    pub ends: [String; 2],
+    pub rate: Option<Rate>,
+    pub span: Span,
+}
+
+/// The nodes and links of a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Map {
+    pub places: Vec<MapNode>,
+    pub wires: Vec<Wire>,
+    /// Drawing coordinates instead of geographic ones.
+    pub is_drawn: bool,
+}
+
+/// The delay of links within one place: 10 km of fibre, the size of a city.
+const DELAY_WITHIN: Duration = Duration::from_micros(50);
+
+impl Map {
+    /// Returns the links, with valid names; `None` after a reported error. `has_delay` means that the scenario sets a
+    /// delay, which then applies to links whose ends have no coordinates or equal ones.
+    pub fn edges(&self, has_delay: bool, span: Span, report: &mut Report) -> Option<Vec<Edge>> {
+        let errors = report.errors();
+        if is_too_large("this topology", self.places.len() as u64, self.wires.len() as u64, span, report) {
+            return None;
+        }
+        let numbers = self.numbers(report);
+        let pairs = self.pairs(&numbers, report);
+        if pairs.is_empty() && report.errors() == errors {
+            report.error("scenario.file", span, "this topology has no links");
+        }
+        if report.errors() > errors {
+            return None;
+        }
+        let names = self.names();
+        let positions = self.positions(&pairs);
+        let mut names_of_links = Names::default();
+        let (mut amid, mut within) = (0, 0);
+        let edges = pairs.iter().map(|&(wire, [a, b])| {
+            let at = |end: usize| self.places[end].at;
+            let is_known = at(a).is_some() && at(b).is_some();
+            let found = positions[a].zip(positions[b]).map(|(a, b)| delay_between(a, b));
+            let delay = match found {
+                Some(Some(delay)) if is_known => Some(delay),
+                _ if has_delay => None,
+                Some(found) => {
+                    *(if is_known { &mut within } else { &mut amid }) += 1;
+                    Some(found.unwrap_or(DELAY_WITHIN))
+                }
+                None => None,
+            };
+            Edge {
+                name: Some(names_of_links.take(&short(&format!("{}-{}", names[a], names[b])))),
+                delay,
+                rate: wire.rate,
+                span: Some(wire.span),
+                ..Edge::new(names[a].clone(), names[b].clone(), 0)
+            }
+        });
+        let edges = edges.collect();
+        self.warn_of_delays(amid, within, span, report);
+        Some(edges)
+    }
+
+    /// Explains missing delays of links in this file.
+    pub fn missing_delay_reason(&self) -> &'static str {
+        if self.is_drawn {
+            "the coordinates of this file are those of a drawing"
+        } else if self.places.iter().all(|place| place.at.is_none()) {
+            "no node of this file has coordinates"
+        } else {
+            "neither its ends nor the nodes that they lead to have coordinates"
+        }
+    }
+
+    fn warn_of_delays(&self, amid: usize, within: usize, span: Span, report: &mut Report) {
+        let mut parts = Vec::new();
+        if amid > 0 {
+            let nowhere = self.places.iter().filter(|place| place.at.is_none()).count();
+            parts.push(format!(
+                "{nowhere} of {} nodes have no coordinates and are placed between their neighbours, which gives {amid} links their delay",
+                self.places.len()
+            ));
+        }
+        if within > 0 {
+            parts.push(format!("{within} links join nodes at one place and get {DELAY_WITHIN}"));
+        }
+        if !parts.is_empty() {
+            report
+                .warn("scenario.delay", span, parts.join("; "))
+                .help("`delay` with the network, or under [defaults.link], holds for these links instead");
+        }
+    }
+
+    /// Returns each link with the positions of its ends, except loops.
+    fn pairs<'a>(
+        &'a self,
+        numbers: &BTreeMap<&str, usize>,
+        report: &mut Report,
+    ) -> Vec<(&'a Wire, [usize; 2])> {
+        let mut loops: Vec<&Wire> = Vec::new();
+        let mut pairs = Vec::with_capacity(self.wires.len());
+        for wire in &self.wires {
+            let ends = wire.ends.each_ref().map(|id| numbers.get(id.as_str()).copied());
+            for (id, _) in wire.ends.iter().zip(ends).filter(|(_, number)| number.is_none()) {
+                report
+                    .error("scenario.unknown-name", wire.span, format!("there is no node `{id}`"))
+                    .help("a link is between two nodes of the file");
+            }
+            match ends {
+                [Some(a), Some(b)] if a == b => loops.push(wire),
+                [Some(a), Some(b)] => pairs.push((wire, [a, b])),
+                _ => {}
+            }
+        }
+        if let Some(first) = loops.first() {
+            let others = match loops.len() {
+                1 => "it is left out".to_owned(),
+                count => format!("it and {} more such links are left out", count - 1),
+            };
+            let message = format!("both ends of this link are `{}`: {others}", first.ends[0]);
+            report.warn("scenario.loop", first.span, message);
+        }
+        pairs
+    }
+
+    /// Returns the positions of nodes by id.
+    fn numbers(&self, report: &mut Report) -> BTreeMap<&str, usize> {
+        let mut numbers = BTreeMap::new();
+        for (number, place) in self.places.iter().enumerate() {
+            if numbers.insert(place.id.as_str(), number).is_some() {
+                let message = format!("there is another node with the id `{}`", place.id);
+                report.error("scenario.duplicate", place.span, message);
+            }
+        }
+        numbers
+    }
+
+    /// Returns each node's coordinates: those of the file, or the midpoint of its neighbours, starting from the nodes
+    /// next to those with coordinates.
+    fn positions(&self, pairs: &[(&Wire, [usize; 2])]) -> Vec<Option<[f64; 2]>> {
+        let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.places.len()];
+        for &(_, [a, b]) in pairs {
+            neighbours[a].push(b);
+            neighbours[b].push(a);
+        }
+        let mut at: Vec<Option<[f64; 2]>> = self.places.iter().map(|place| place.at).collect();
+        let mut new: Vec<usize> = (0..at.len()).filter(|&node| at[node].is_some()).collect();
+        while !new.is_empty() {
+            let mut next: Vec<usize> = new.iter().flat_map(|&node| &neighbours[node]).copied().collect();
+            next.retain(|&node| at[node].is_none());
+            next.sort_unstable();
+            next.dedup();
+            let found: Vec<_> = next
+                .iter()
+                .map(|&node| centroid(neighbours[node].iter().filter_map(|&other| at[other])))
+                .collect();
+            for (&node, found) in next.iter().zip(found) {
+                at[node] = found;
+            }
+            new = next;
+        }
+        at
+    }
+
+    /// Returns each node's name: its label if that is valid and unique, or else its id, converted to a name.
+    fn names(&self) -> Vec<String> {
+        let mut uses: BTreeMap<&str, u32> = BTreeMap::new();
+        for label in self.places.iter().filter_map(|place| place.label.as_deref()) {
+            *uses.entry(label.trim()).or_default() += 1;
+        }
+        let mut names = Names::default();
+        let name = |place: &MapNode| {
+            let label = place.label.as_deref().map(str::trim);
+            let label = label.filter(|label| uses.get(label) == Some(&1) && name_fault(label).is_none());
+            names.take(&label.map_or_else(|| as_name(&place.id), str::to_owned))
+        };
+        self.places.iter().map(name).collect()
+    }
+}
+
+/// Names that are in use.
+#[derive(Debug, Default)]
+struct Names {
+    taken: BTreeSet<String>,
+    /// The next free number for each stem, to avoid a quadratic search.
+    next: BTreeMap<String, u64>,
+}
+
+impl Names {
+    /// Returns the wanted name if it is free, or else its stem with the first free number from 2.
+    fn take(&mut self, wanted: &str) -> String {
+        if self.taken.insert(wanted.to_owned()) {
+            return wanted.to_owned();
+        }
+        // Leave space for the number.
+        let stem: String = wanted.chars().take(MAX_NAME_LENGTH - 16).collect();
+        let next = self.next.entry(stem.clone()).or_insert(2);
+        loop {
+            let name = format!("{stem} {next}");
+            *next += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+/// Converts an id to a name: replaces invalid characters by `-`, and puts a letter before a number, which would be a
+/// position.
+fn as_name(id: &str) -> String {
+    let fits =
+        |c: char| if c.is_alphanumeric() || matches!(c, '_' | '/' | '+' | ':' | '#') { c } else { '-' };
+    let name: String = id.trim().chars().map(fits).take(56).collect();
+    if name_fault(&name).is_none() && !name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return name;
+    }
+    format!("n{name}")
+}
+
+/// Shortens a name to the maximum length.
+fn short(name: &str) -> String {
+    match name_fault(name) {
+        None => name.to_owned(),
+        Some(_) => {
+            let count = name.chars().count();
+            let end: String = name.chars().skip(count.saturating_sub(24)).collect();
+            format!("{}..{end}", name.chars().take(36).collect::<String>()).replace('.', "-")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_become_names() {
+        assert_eq!(as_name("7"), "n7");
+        assert_eq!(as_name("A.b c"), "A-b-c");
+        assert_eq!(as_name(""), "n");
+        assert!(name_fault(&short(&"x".repeat(200))).is_none());
+    }
+}

@@ -1,0 +1,217 @@
+//! External files of a scenario: lists of losses, capacity traces, recorded writes.
+
+use super::super::keys::{Trace, TraceTable};
+use super::super::quantity::{MAX_LIST_LENGTH, Share};
+use super::super::source_text::{Source, Span};
+use super::super::table::{At, Fields};
+use super::Resolver;
+use std::sync::Arc;
+use thalweg_proto::units::{Bytes, Duration, Time};
+use thalweg_queue::{CapacityTrace, TraceError};
+
+impl Resolver<'_> {
+    /// Reads a file named in the scenario, and registers it for messages.
+    pub(super) fn text(&mut self, file: &At<String>) -> Option<u32> {
+        let directory = self.directories.get(file.span.source as usize)?;
+        let path = directory.join(&file.value);
+        if let Some(&id) = self.files.get(&path) {
+            return id;
+        }
+        let id = match self.reader.text(&path) {
+            Ok(text) => Some(self.report.add_source(Source::new(path.display().to_string(), text))),
+            Err(error) => {
+                let message = format!("cannot read `{}`: {error}", path.display());
+                self.report.error("scenario.file", file.span, message).help(error.help());
+                None
+            }
+        };
+        self.files.insert(path, id);
+        id
+    }
+
+    /// Returns the lines of a file, trimmed, each with its position. Skips empty lines and comments with `#`.
+    pub(super) fn lines(&mut self, file: &At<String>) -> Vec<(String, Span)> {
+        let Some(id) = self.text(file) else { return Vec::new() };
+        let source = Arc::clone(self.report.source(id));
+        let mut lines = Vec::new();
+        let mut start = 0;
+        for line in source.text().split_inclusive('\n') {
+            // Spreadsheets write a byte order mark.
+            let trimmed = line.trim_start_matches('\u{feff}').trim();
+            if !trimmed.is_empty() && !trimmed.starts_with('#') {
+                let lead = trimmed.as_ptr() as usize - line.as_ptr() as usize;
+                let span = Span::new(id, start + lead..start + lead + trimmed.len());
+                if lines.len() == MAX_LIST_LENGTH {
+                    let message = format!("the file has more than {MAX_LIST_LENGTH} lines");
+                    self.report.error("scenario.range", span, message);
+                    break;
+                }
+                lines.push((trimmed.to_owned(), span));
+            }
+            start += line.len();
+        }
+        lines
+    }
+
+    /// Reads packet numbers, one per line.
+    pub(super) fn loss_file(&mut self, file: &At<String>) -> Vec<(u64, Span)> {
+        let mut packets = Vec::new();
+        for (line, span) in self.lines(file) {
+            match line.parse() {
+                Ok(packet) => packets.push((packet, span)),
+                Err(_) => {
+                    self.report.error("scenario.file", span, "expected a packet number");
+                    break;
+                }
+            }
+        }
+        packets
+    }
+
+    /// Reads times, one per line.
+    pub(super) fn times_file(&mut self, file: &At<String>) -> Vec<Duration> {
+        let mut times = Vec::new();
+        for (line, span) in self.lines(file) {
+            match line.parse::<Duration>() {
+                Ok(time) => times.push(time),
+                Err(error) => {
+                    self.report.error("scenario.unit", span, error.to_string());
+                    break;
+                }
+            }
+        }
+        times
+    }
+
+    /// Reads writes, one per line: a time and a size, with units, separated by a comma.
+    pub(super) fn writes_file(&mut self, file: &At<String>) -> Vec<((Duration, Bytes), Span)> {
+        let mut writes = Vec::new();
+        for (line, span) in self.lines(file) {
+            let pair = line.split_once(',');
+            let pair = pair.map(|(at, size)| (at.parse::<Duration>(), size.parse::<Bytes>()));
+            match pair {
+                Some((Ok(at), Ok(size))) => writes.push(((at, size), span)),
+                Some((Err(error), _) | (_, Err(error))) => {
+                    self.report.error("scenario.unit", span, error.to_string());
+                    break;
+                }
+                None => {
+                    let help = "such as: 0.5 s, 10 kB";
+                    self.report.error("scenario.file", span, "expected a time and a size").help(help);
+                    break;
+                }
+            }
+        }
+        writes
+    }
+
+    /// Reads a cumulative distribution of sizes, one point per line: a size and a share, separated by a comma.
+    pub(super) fn sizes_file(&mut self, file: &At<String>) -> Vec<((Bytes, f64), Span)> {
+        let lines = self.lines(file);
+        if let Some(points) = plain_sizes(&lines) {
+            return points;
+        }
+        let mut points = Vec::new();
+        for (line, span) in lines {
+            let pair = line.split_once(',');
+            let pair =
+                pair.map(|(size, share)| (size.trim().parse::<Bytes>(), share.trim().parse::<Share>()));
+            match pair {
+                Some((Ok(size), Ok(share))) => points.push(((size, share.0), span)),
+                Some((Err(error), _) | (_, Err(error))) => {
+                    self.report.error("scenario.unit", span, error.to_string());
+                    break;
+                }
+                None => {
+                    let help = "such as: 10 kB, 15 %; or numbers alone, as published distributions have them: 10000 0.15";
+                    self.report.error("scenario.file", span, "expected a size and a share").help(help);
+                    break;
+                }
+            }
+        }
+        points
+    }
+
+    /// Returns a capacity trace from a file or a table.
+    pub(super) fn capacity_trace(&mut self, trace: &At<Trace>) -> Option<Arc<CapacityTrace>> {
+        let table = match &trace.value {
+            Trace::File(file) => TraceTable {
+                file: Some(At { value: file.clone(), span: trace.span }),
+                ..TraceTable::default()
+            },
+            Trace::Table(table) => table.as_ref().clone(),
+        };
+        if table.broken {
+            return None;
+        }
+        let span = trace.span;
+        let bytes = table.bytes.clone().or_else(|| TraceTable::defaults().bytes.clone())?;
+        let Some(bytes) = super::small(bytes.value).filter(|&bytes| bytes > 0) else {
+            self.report.error("scenario.range", bytes.span, "an opportunity lets 1 B to 1 MiB go");
+            return None;
+        };
+        let trace = match (&table.file, &table.tick, &table.times, &table.period) {
+            (Some(file), None, None, None) => CapacityTrace { bytes, ..self.mahimahi(file)? },
+            (None, Some(tick), Some(times), Some(period)) => {
+                let opportunities = times.value.iter().map(|at| Time::ZERO + tick.value * at.value).collect();
+                CapacityTrace { opportunities, period: period.value, bytes }
+            }
+            _ => {
+                let help = "either `file`, or all of `tick`, `times` and `period`";
+                self.report.error("scenario.missing", trace.span, "this trace is not complete").help(help);
+                return None;
+            }
+        };
+        if let Err(error) = trace.check() {
+            self.report.error("scenario.range", table.times.map_or(span, |at| at.span), error.to_string());
+            return None;
+        }
+        Some(Arc::new(trace))
+    }
+
+    /// Reads a mahimahi trace file.
+    fn mahimahi(&mut self, file: &At<String>) -> Option<CapacityTrace> {
+        let id = self.text(file)?;
+        let source = Arc::clone(self.report.source(id));
+        match CapacityTrace::parse(source.text()) {
+            Ok(trace) => Some(trace),
+            Err(error) => {
+                let line = match &error {
+                    TraceError::NotAnInteger { line, .. }
+                    | TraceError::TooLarge { line }
+                    | TraceError::Descending { line, .. }
+                    | TraceError::Io { line, .. } => *line,
+                    TraceError::Empty | TraceError::NoPeriod | TraceError::TooMany { .. } => 1,
+                };
+                let span = Span::new(id, source.line_range(usize::try_from(line).unwrap_or(1)));
+                self.report.error("scenario.file", span, error.to_string());
+                None
+            }
+        }
+    }
+}
+
+/// The packet size in bytes used by the distributions of ns-2.
+const NS2_PACKET: f64 = 1460.0;
+
+/// Parses a published distribution of bare numbers: a size in bytes and a share of 1, or of 100 if the last one exceeds
+/// 1; in three columns, the size in packets and the share in the first and last. A size of 0 at share 0 becomes 1 B.
+fn plain_sizes(lines: &[(String, Span)]) -> Option<Vec<((Bytes, f64), Span)>> {
+    let rows = lines.iter().map(|(line, span)| {
+        let words = line.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
+        let numbers: Option<Vec<f64>> = words.map(|word| word.parse().ok()).collect();
+        let size_and_share = match *numbers? {
+            [size, share] => (size, share),
+            [packets, _, share] => (packets * NS2_PACKET, share),
+            _ => return None,
+        };
+        Some((size_and_share, *span))
+    });
+    let rows: Vec<((f64, f64), Span)> = rows.collect::<Option<_>>()?;
+    let whole = if rows.last()?.0.1 > 1.0 { 100.0 } else { 1.0 };
+    let point = |((size, share), span): ((f64, f64), Span)| {
+        let bytes = if share == 0.0 { size.max(1.0) } else { size };
+        ((Bytes::new(bytes as u64), share / whole), span)
+    };
+    Some(rows.into_iter().map(point).collect())
+}

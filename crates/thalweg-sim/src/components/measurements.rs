@@ -1,0 +1,42 @@
+//! Measurements of a run beyond the counts of its flows and links.
+
+use super::segment_delays::SegmentRecords;
+use super::series::SeriesRecorders;
+use super::totals::RunTotals;
+use super::transfer::TransferList;
+use crate::spec::MeasureSpec;
+use thalweg_proto::units::Duration;
+
+/// Totals, series, and lists of segments and transfers.
+#[derive(Debug)]
+pub(crate) struct Measurements {
+    pub warmup: Duration,
+    pub tally: RunTotals,
+    pub series: SeriesRecorders,
+    pub segments: SegmentRecords,
+    pub transfers: TransferList,
+}
+
+impl Measurements {
+    /// Creates empty measurements for a run with this warm-up.
+    pub fn new(warmup: Duration, spec: MeasureSpec) -> Self {
+        Self {
+            warmup,
+            tally: RunTotals::new(warmup.is_zero()),
+            series: SeriesRecorders::new(spec),
+            segments: SegmentRecords::default(),
+            transfers: TransferList::default(),
+        }
+    }
+
+    /// Returns empty measurements for a partition, with or without flows.
+    pub fn for_partition(&self, has_flows: bool) -> Self {
+        Self {
+            warmup: self.warmup,
+            tally: RunTotals::new(self.tally.is_counting()),
+            series: self.series.for_partition(has_flows),
+            segments: SegmentRecords::default(),
+            transfers: TransferList::default(),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The components of a run, each with its own methods and independent of the event loop.
+
+pub(crate) mod barrier_rounds;
+pub(crate) mod boundary;
+pub(crate) mod connection_ids;
+pub(crate) mod connections;
+pub(crate) mod drop_tail;
+pub(crate) mod ecmp;
+pub(crate) mod endpoint;
+pub(crate) mod endpoint_thread;
+pub(crate) mod event_prefetch;
+pub(crate) mod feedback;
+pub(crate) mod flow;
+pub(crate) mod gate;
+pub(crate) mod host;
+pub(crate) mod measurements;
+pub(crate) mod network;
+pub(crate) mod packet;
+pub(crate) mod reading_application;
+pub(crate) mod real_hosts;
+pub(crate) mod run_end;
+pub(crate) mod segment_delays;
+pub(crate) mod series;
+pub(crate) mod totals;
+pub(crate) mod traffic;
+pub(crate) mod transfer;
+pub(crate) mod transmitter;
+pub(crate) mod transmitter_names;
+pub(crate) mod workload;

@@ -1,0 +1,62 @@
+//! Connections that flows open during the run, one for each transfer with random arrival.
+//!
+//! Over the window transport, the endpoints of such a connection interact by packets alone. Its receiver is created by
+//! the first packet that reaches it, as by a listening socket. It stays until the first packet of the next connection
+//! in its slot, as in TIME-WAIT: spurious retransmissions are answered. Endpoints of other families, and of connections
+//! with handshakes, start and end together.
+
+use super::EventLoop;
+use crate::components::endpoint::{Endpoint, Engine};
+use crate::components::flow::Role;
+use crate::components::packet::{EndpointId, Flags};
+use crate::error::SpecError;
+use crate::tracing::Tracing;
+
+impl<T: Tracing> EventLoop<T> {
+    /// Returns the flow of the connection with this id, as carried by packets.
+    pub(crate) fn flow_of(&self, number: u32) -> u32 {
+        match (self.connections.ids.flow(number), &self.boundary) {
+            (Some((_, flow)), _) => flow,
+            (None, Some(boundary)) => boundary.owners.flows[number as usize],
+            (None, None) => self.connections[number].flow,
+        }
+    }
+
+    /// Handles a packet that reached an endpoint of another connection. Returns true if it is the first of the next
+    /// connection, which creates the receiver.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn begins(&mut self, id: EndpointId, incarnation: u16, flags: Flags) -> bool {
+        let &Endpoint { incarnation: current, flow, waiting, .. } = self.connections.endpoint(id);
+        // Incarnations wrap.
+        let is_next = incarnation.wrapping_sub(current).cast_signed() > 0;
+        let is_for_receiver = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
+        if !is_next || !is_for_receiver || !self.traffic.begins_late(flow) {
+            return false;
+        }
+        self.end(id);
+        let engine = Engine::receiver(&self.traffic.transport_of(flow).ends, None);
+        let [_, path] = self.traffic.connection_paths(flow, Role::Transfer);
+        self.connections.begin_endpoint(id, flow, engine, path, &self.traffic);
+        let endpoint = self.connections.endpoint_mut(id);
+        // It is still queued at its host.
+        (endpoint.incarnation, endpoint.waiting) = (incarnation, waiting);
+        true
+    }
+
+    /// Ends one endpoint of a connection: adds its counts to the flow.
+    pub(crate) fn end(&mut self, id: EndpointId) {
+        let (flow, counts) = self.connections.end_endpoint(id, self.now);
+        self.traffic.flows[flow as usize].ended().add(&counts);
+    }
+
+    /// Handles a flow that would exceed the maximum number of simultaneous connections.
+    #[cold]
+    pub(crate) fn end_full(&mut self) {
+        let max = self.connections.ids.max().into();
+        self.ending.fail(|| SpecError::TooMany {
+            what: "concurrent transfers of a flow, with this number of flows",
+            max,
+        });
+    }
+}

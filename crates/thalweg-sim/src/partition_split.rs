@@ -1,0 +1,382 @@
+//! Splitting of a built run into partitions, and merging of the partitions at the end.
+//!
+//! Identifiers never change. Tables of a partition are as long as those of the whole run, with placeholders for the
+//! entries of other partitions: events have the same keys and ties the same order everywhere.
+
+use crate::components::boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
+use crate::components::connection_ids::opens;
+use crate::components::connections::Connections;
+use crate::components::endpoint::Endpoint;
+use crate::components::event_prefetch::Lookahead;
+use crate::components::flow::{Flow, Group, NO_CONNECTION};
+use crate::components::gate::{Gates, NO_GATE, NodeGate};
+use crate::components::host::Host;
+use crate::components::network::Network;
+use crate::components::packet::{NONE, Packets};
+use crate::components::reading_application::READS;
+use crate::components::run_end::Ending;
+use crate::components::traffic::Traffic;
+use crate::components::transfer::TransferList;
+use crate::components::transmitter::{PortState, Transmitter};
+use crate::event::{EventKind, MAX_ENTITIES};
+use crate::event_loop::EventLoop;
+use crate::event_queue::Wheel;
+use crate::partition::Cut;
+use crate::result::Transfer;
+use crate::spec::{DirectionSpec, Spec};
+use crate::tracing::Tracing;
+use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
+use thalweg_proto::units::Time;
+
+/// Unpartitioned state: the whole run without the state of its partitions.
+#[derive(Debug)]
+pub(crate) struct UnpartitionedState<T: Tracing> {
+    whole: Box<EventLoop<T>>,
+    owners: Arc<Owners>,
+    /// Partitions of queues, hosts and gates.
+    port_states: Vec<u16>,
+    hosts: Vec<u16>,
+    gates: Vec<u16>,
+}
+
+/// Splits a built run of `spec` that has not started.
+pub(crate) fn split<T: Tracing + Clone>(
+    mut whole: Box<EventLoop<T>>,
+    spec: &Spec,
+    cut: &Cut,
+) -> (UnpartitionedState<T>, Vec<EventLoop<T>>) {
+    let owners = Arc::new(owners(&whole, spec, cut));
+    let part_of = |link: usize| owners.links[link];
+    let mut of_port_states = vec![0; whole.network.port_states.len()];
+    for (link, transmitter) in whole.network.transmitters.iter().enumerate() {
+        if let Some(port_state) = transmitter.port_state() {
+            of_port_states[port_state] = part_of(link);
+        }
+    }
+    let mut of_hosts = vec![0; whole.hosts.len()];
+    for ((flow, &source), &sink) in whole.traffic.flows.iter().zip(&owners.sources).zip(&owners.sinks) {
+        for (host, part) in flow.hosts.into_iter().zip([source, sink]).filter(|(host, _)| *host != NONE) {
+            of_hosts[host as usize] = part;
+        }
+    }
+    let mut of_gates = vec![0; whole.gates.nodes_mut().len()];
+    for (&gate, &part) in
+        whole.gates.of_links().iter().zip(&owners.links).filter(|(gate, _)| **gate != NO_GATE)
+    {
+        of_gates[usize::from(gate)] = part;
+    }
+    let mut has_flows = vec![false; cut.parts];
+    // Queues with feedback need the flows of their sources.
+    let sends_feedback = |line: &DirectionSpec| line.feedback.is_some();
+    let lines = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]).zip(&owners.links);
+    let feedback_senders = lines.filter(|(line, _)| sends_feedback(line)).map(|(_, part)| part);
+    let having = owners.sources.iter().chain(&owners.sinks).chain(feedback_senders);
+    having.for_each(|&part| has_flows[usize::from(part)] = true);
+    let network = &mut whole.network;
+    let port_states = core::mem::take(&mut network.port_states);
+    // Third-party queues are not `Sync`, hence not shared among threads.
+    let count = port_states.len();
+    let stand_ins = at_once(cut.parts, |_| (0..count).map(|_| PortState::default()).collect());
+    let port_states = put(port_states, &of_port_states, stand_ins);
+    let transmitters = core::mem::take(&mut network.transmitters);
+    let transmitters = scatter(transmitters, cut.parts, &owners.links, Transmitter::placeholder);
+    let mut flows =
+        scatter(core::mem::take(&mut whole.traffic.flows), cut.parts, &owners.sources, Flow::placeholder);
+    for flow in owners.split_flows() {
+        // Delays are measured at the receiver.
+        let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
+        flows[sink][flow].delay = flows[source][flow].delay.take();
+    }
+    let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::placeholder);
+    let gates = scatter(core::mem::take(whole.gates.nodes_mut()), cut.parts, &of_gates, NodeGate::clone);
+    let connections = at_once(cut.parts, |part| {
+        let count = if has_flows[part] { owners.ends.len() / 2 } else { 0 };
+        Connections::new(whole.connections.ids.fresh(), count, count)
+    });
+    let mut parts: Vec<EventLoop<T>> = Vec::with_capacity(cut.parts);
+    let tables = port_states.into_iter().zip(transmitters).zip(flows).zip(hosts).zip(gates).zip(connections);
+    for (number, (((((port_states, transmitters), flows), hosts), gates), connections)) in (0..).zip(tables) {
+        let has_flows = has_flows[usize::from(number)];
+        let network = &whole.network;
+        parts.push(EventLoop {
+            now: Time::ZERO,
+            ending: Ending::default(),
+            seed: whole.seed,
+            wheel: Wheel::new(spec.ties),
+            network: Network {
+                packets: Packets::new(),
+                transmitters,
+                port_states,
+                directions: network.directions.clone(),
+                speeds: network.speeds.clone(),
+                routes: network.routes.clone(),
+                ecmp_groups: network.ecmp_groups.clone(),
+                names: network.names.clone(),
+                changes: network.changes.clone(),
+                in_service: BTreeMap::new(),
+                out_of_order: BTreeMap::new(),
+                out_of_order_count: 0,
+                hops: 0,
+                dropped: Vec::new(),
+                messages: network.messages.clone(),
+            },
+            connections,
+            traffic: Traffic {
+                flows: if has_flows { flows } else { Vec::new() },
+                groups: whole.traffic.groups.iter().map(Group::fresh).collect(),
+                transports: whole.traffic.transports.clone(),
+            },
+            hosts,
+            gates: Gates::new(gates, whole.gates.of_links().to_vec()),
+            measured: whole.measured.for_partition(has_flows),
+            lookahead: Lookahead::default(),
+            boundary: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::BUFFERS))),
+            outside: None,
+            tracing: whole.tracing.clone(),
+        });
+    }
+    distribute_events(&mut whole, &owners, &mut parts);
+    (
+        UnpartitionedState { whole, owners, port_states: of_port_states, hosts: of_hosts, gates: of_gates },
+        parts,
+    )
+}
+
+/// Builds an item for each partition, in parallel: tables of many flows otherwise take a second, mostly for memory
+/// allocation.
+fn at_once<X: Send>(parts: usize, make: impl Fn(usize) -> X + Sync) -> Vec<X> {
+    std::thread::scope(|scope| {
+        let make = &make;
+        let threads: Vec<_> = (0..parts).map(|part| scope.spawn(move || make(part))).collect();
+        let made =
+            |thread: ScopedJoinHandle<'_, X>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        threads.into_iter().map(made).collect()
+    })
+}
+
+/// Distributes a table: each partition gets its own entries in place, and placeholders elsewhere.
+fn scatter<X: Send + Sync>(
+    table: Vec<X>,
+    parts: usize,
+    owners: &[u16],
+    placeholder: impl Fn(&X) -> X + Sync,
+) -> Vec<Vec<X>> {
+    let stand_ins = at_once(parts, |_| table.iter().map(&placeholder).collect());
+    put(table, owners, stand_ins)
+}
+
+/// Moves each entry of a table into the placeholder at its owner.
+fn put<X>(table: Vec<X>, owners: &[u16], mut tables: Vec<Vec<X>>) -> Vec<Vec<X>> {
+    for (place, (entry, &owner)) in table.into_iter().zip(owners).enumerate() {
+        tables[usize::from(owner)][place] = entry;
+    }
+    tables
+}
+
+/// Reassembles a table; empty tables may be missing.
+fn merge_tables<X: Send>(mut tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
+    let base = (0..tables.len()).max_by_key(|&part| tables[part].len()).unwrap_or(0);
+    let Some(mut whole) = tables.get_mut(base).map(core::mem::take) else { return Vec::new() };
+    for (place, (entry, &owner)) in whole.iter_mut().zip(owners).enumerate() {
+        if let Some(own) = tables[usize::from(owner)].get_mut(place) {
+            core::mem::swap(entry, own);
+        }
+    }
+    std::thread::scope(|scope| tables.into_iter().for_each(|table| drop(scope.spawn(|| drop(table)))));
+    whole
+}
+
+/// Returns the owners of all items, and the connection ids, which are those of the whole run.
+fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
+    let mut links = cut.links.clone();
+    for ((flow, &source), &sink) in whole.traffic.flows.iter().zip(&cut.sources).zip(&cut.sinks) {
+        // A flow's own links follow those of the previous flow. If its endpoints are in different partitions, it has at
+        // most one for control PDUs, owned by the sink, followed by one for the host overhead of the source.
+        let group = &spec.groups[flow.group as usize];
+        let of_sink = u32::from(group.control_channel.is_some());
+        links.extend((0..group.links_per_flow()).map(|own| if own < of_sink { sink } else { source }));
+    }
+    let group = |flow: u32| &spec.groups[whole.traffic.flows[flow as usize].group as usize];
+    let mut starts: Vec<u32> =
+        (0..whole.traffic.flows.len() as u32).filter(|&flow| !opens(group(flow))).collect();
+    // Events at time zero are handled in the order of their insertion.
+    starts.sort_by_key(|&flow| {
+        let start = whole.traffic.flows[flow as usize].start;
+        let place = whole.wheel.place_at(start, EventKind::Start.key(flow));
+        (start, (start > Time::ZERO).then_some(place), flow)
+    });
+    let mut numbers = vec![NO_CONNECTION; whole.traffic.flows.len()];
+    let (mut of_ends, mut flows) = (Vec::new(), Vec::new());
+    for flow in starts {
+        numbers[flow as usize] = flows.len() as u32;
+        for _ in 0..group(flow).senders() {
+            of_ends.extend([cut.sources[flow as usize], cut.sinks[flow as usize]]);
+            flows.push(flow);
+        }
+    }
+    Owners {
+        links,
+        sources: cut.sources.clone(),
+        sinks: cut.sinks.clone(),
+        ends: of_ends,
+        numbers,
+        flows,
+        opening: whole.connections.ids.fresh(),
+    }
+}
+
+/// Distributes the initial events.
+fn distribute_events<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
+    let mut place = 0;
+    while let Some((time, key, _)) = whole.wheel.pop() {
+        // Events at time zero are in the order of their insertion, across partitions.
+        place += 1;
+        parts.iter_mut().for_each(|part| part.wheel.set_tie(place));
+        let entity = key & (MAX_ENTITIES - 1);
+        let part = match EventKind::from_key(key) {
+            EventKind::Change => owners.links[whole.network.changes[entity as usize].0 as usize],
+            EventKind::Start => {
+                let [source, sink] = [&owners.sources, &owners.sinks].map(|of| of[entity as usize]);
+                if sink != source {
+                    parts[usize::from(sink)].wheel.push(time, key);
+                }
+                source
+            }
+            EventKind::Router => owners.links[entity as usize],
+            EventKind::Stop => owners.sources[entity as usize],
+            EventKind::Application => owners.sources[(entity & !READS) as usize],
+            _ => {
+                // Samples, the end of the warm-up and the end of the run exist in every partition; nothing else is due
+                // before the start.
+                parts.iter_mut().for_each(|part| part.wheel.push(time, key));
+                continue;
+            }
+        };
+        parts[usize::from(part)].wheel.push(time, key);
+    }
+}
+
+/// Takes a table out of each partition.
+fn each<T: Tracing, X: Default>(
+    parts: &mut [EventLoop<T>],
+    table: impl Fn(&mut EventLoop<T>) -> &mut X,
+) -> Vec<X> {
+    parts.iter_mut().map(|part| core::mem::take(table(part))).collect()
+}
+
+/// Merges the partitions of a run, all of which must have reached the same time.
+pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<EventLoop<T>>) -> EventLoop<T> {
+    let UnpartitionedState { mut whole, owners, port_states, hosts, gates } = rest;
+    let network = &mut whole.network;
+    network.port_states = merge_tables(each(&mut parts, |part| &mut part.network.port_states), &port_states);
+    network.transmitters =
+        merge_tables(each(&mut parts, |part| &mut part.network.transmitters), &owners.links);
+    whole.hosts = merge_tables(each(&mut parts, |part| &mut part.hosts), &hosts);
+    *whole.gates.nodes_mut() = merge_tables(each(&mut parts, |part| part.gates.nodes_mut()), &gates);
+    let mut sinks = Vec::new();
+    for flow in owners.split_flows() {
+        let sink = &mut parts[usize::from(owners.sinks[flow])].traffic.flows[flow];
+        let placeholder = sink.placeholder();
+        sinks.push((flow, core::mem::replace(sink, placeholder)));
+    }
+    whole.traffic.flows = merge_tables(each(&mut parts, |part| &mut part.traffic.flows), &owners.sources);
+    sinks.into_iter().for_each(|(flow, sink)| whole.traffic.flows[flow].add_sink(sink));
+    connections(&mut whole, &owners, &mut parts);
+    let of_recorders = whole.measured.series.owners(&owners.sources, &owners.sinks, &owners.links);
+    *whole.measured.series.recorders_mut() =
+        merge_tables(each(&mut parts, |part| part.measured.series.recorders_mut()), &of_recorders);
+    whole
+        .measured
+        .series
+        .merge_visits(&owners.sources, parts.iter_mut().map(|part| &mut part.measured.series).collect());
+    let mut left_out = 0;
+    let mut ended: Vec<(Moment, Transfer)> = Vec::new();
+    for part in &mut parts {
+        let Some(boundary) = &mut part.boundary else { continue };
+        let (kept, more) = core::mem::take(&mut part.measured.transfers).finish();
+        left_out += more;
+        ended.extend(core::mem::take(&mut boundary.transfers).into_iter().zip(kept));
+        for RemoteTransfers { kept, left_out: more } in core::mem::take(&mut boundary.far) {
+            left_out += more;
+            ended.extend(kept);
+        }
+        for Ended { connection, moment, is_listed } in core::mem::take(&mut boundary.ended) {
+            let transfer = whole.end_near(connection, is_listed);
+            ended.extend(transfer.map(|transfer| (moment, transfer)));
+        }
+    }
+    whole.measured.transfers = in_order(&whole, ended, left_out);
+    for mut part in parts {
+        whole.now = whole.now.max(part.now);
+        whole.ending.merge(part.ending);
+        whole
+            .measured
+            .tally
+            .add(&part.measured.tally, part.boundary.as_ref().map_or(0, |boundary| boundary.doubled));
+        whole.network.hops += part.network.hops;
+        whole.network.packets.absorb(&part.network.packets);
+        whole.network.in_service.append(&mut part.network.in_service);
+        whole.measured.segments.append(&mut part.measured.segments);
+        whole
+            .traffic
+            .groups
+            .iter_mut()
+            .zip(&part.traffic.groups)
+            .for_each(|(group, of_part)| group.add(of_part));
+        let Some(boundary) = part.boundary else { continue };
+        for (connection, flow_counts) in boundary.into_flow_counts() {
+            let flow = whole.flow_of(connection);
+            whole.traffic.flows[flow as usize].counts.add(&flow_counts);
+        }
+    }
+    *whole
+}
+
+/// Merges the connections of all partitions and their endpoints: those open from the start, then those opened by each
+/// flow.
+fn connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
+    let fixed = owners.ends.len() / 2;
+    let mut opened: Vec<_> = parts.iter_mut().map(|part| part.connections.split_off(fixed)).collect();
+    let sinks: Vec<u16> = owners.ends.iter().skip(1).step_by(2).copied().collect();
+    let (list, endpoints) = whole.connections.tables_mut();
+    *list = merge_tables(each(parts, |part| part.connections.tables_mut().0), &sinks);
+    *endpoints = merge_tables(each(parts, |part| part.connections.tables_mut().1), &owners.ends);
+    whole.connections.ids = whole.connections.ids.fresh();
+    for (opener, &flow) in owners.opening.flows().iter().enumerate() {
+        let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow as usize]));
+        let places = [source, sink].map(|part| parts[part].connections.ids.places(opener).to_vec());
+        // The source has opened every connection.
+        for (turn, &place) in places[0].iter().enumerate() {
+            let [sender, receiver] =
+                [(source, Some(&place), 0), (sink, places[1].get(turn), 1)].map(|(part, place, end)| {
+                    let slot =
+                        place.and_then(|&place| opened[part].1.get_mut(2 * (place as usize - fixed) + end));
+                    slot.map_or(Endpoint::VACANT, |slot| core::mem::replace(slot, Endpoint::VACANT))
+                });
+            let connection = opened[source].0[place as usize - fixed];
+            let place = whole.connections.push(connection, [sender, receiver]);
+            whole.connections.ids.add(opener, place);
+        }
+    }
+}
+
+/// Merges the transfers of all partitions, listed and only counted, in the order of their end.
+fn in_order<T: Tracing>(
+    whole: &EventLoop<T>,
+    mut ended: Vec<(Moment, Transfer)>,
+    left_out: u64,
+) -> TransferList {
+    // Items of one event keep their order.
+    ended.sort_by_cached_key(|(Moment { time, origin, place }, _)| {
+        (*time, origin.steps, whole.wheel.place_at(*time, origin.key), *place)
+    });
+    let mut list = TransferList::default();
+    for (_, transfer) in ended {
+        list.push(transfer);
+    }
+    list.leave_out(left_out);
+    list
+}

@@ -1,0 +1,43 @@
+//! Parsers of external input, as used by the commands, for fuzzing.
+
+use crate::advice::Findings;
+use crate::bench::stream::{Request, trailer};
+use crate::bench::text::{ClientResults, server_line};
+use crate::transfer::metrics_http;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+use thalweg_net::keyring::KnownPeers;
+
+/// Parses a `known-senders` file; returns the number of peers, of unnamed peers, and of keys chosen by the user.
+pub fn known_peers(text: &str) -> [usize; 3] {
+    let peers = KnownPeers::parse(PathBuf::from("known-senders"), text);
+    let chosen = peers.keys().filter(|key| peers.is_chosen(key)).count();
+    [peers.keys().count(), peers.unnamed(), chosen]
+}
+
+/// Returns the response to an HTTP request for `/metrics`; `None` while its head is incomplete.
+pub fn metrics_response(request: &[u8], is_loopback: bool, page: &str) -> Option<Vec<u8>> {
+    let local = if is_loopback { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+    let respond = || metrics_http::response(request, IpAddr::V4(local), "/metrics", || page.to_owned());
+    metrics_http::is_complete(request).then(respond)
+}
+
+/// Parses the request of a `bench` client; returns the service time including the grace period.
+pub fn bench_request(request: [u8; Request::LENGTH]) -> Duration {
+    let request = Request::decode(request);
+    request.time + request.grace()
+}
+
+/// Parses the results at the end of a `bench` server's stream; returns the client's text about them.
+pub fn bench_counts(tail: &[u8]) -> Option<String> {
+    let (counts, length) = trailer(tail)?;
+    let advice = Findings::from_json(&counts["findings"]).map(|findings| format!("{findings:?}"));
+    let client_results = ClientResults {
+        here: &counts,
+        there: std::slice::from_ref(&counts),
+        more: Duration::ZERO,
+        advice: advice.as_deref(),
+    };
+    Some(format!("{length} {}\n{}", server_line(&counts), client_results.text()))
+}
