@@ -8,7 +8,7 @@
 use super::number_format::{Scale, Style};
 use crate::results::{Document, Group, Metric, Run};
 use thalweg_catalog::SCHEMES;
-use thalweg_catalog::text::split_name;
+use thalweg_catalog::option_syntax::split_name;
 
 /// Returns a sentence for each group of each scheme of which queues dropped a large share of its packets.
 pub(super) fn losses(document: &Document, style: Style) -> Vec<String> {
