@@ -438,6 +438,8 @@ class SweepResult:
         """Returns maps of a metric over two factors, by default the two that explain most of it. There is a map for each scheme, or else
         for each value of the factor that explains most of the remainder; points that differ only in other factors are averaged."""
         factors = {of["name"]: of["values"] for of in self.document["factors"]}
+        # Plain numbers have their unit at the axis.
+        titles = {of["name"]: f"{of['name']} ({of['unit']})" if "unit" in of else of["name"] for of in self.document["factors"]}
         for name in (across, down):
             if name is not None and name not in factors:
                 raise UnknownNameError(f"there is no factor `{name}`; there are {', '.join(factors)}")
@@ -463,13 +465,13 @@ class SweepResult:
             raise UnknownNameError(f"no point has the metric `{metric}`; there are {', '.join(names_of)}")
 
         def names(of: str | None) -> tuple[str, list[str]]:
-            return ("", [""]) if of is None else (of, factors[of])
+            return ("", [""]) if of is None else (titles[of], factors[of])
 
         columns, rows = names(axes[0]), names(axes[1])
         scale = (min(means.values()), max(means.values()))
         pictures = []
         for value in names(beside)[1]:
-            title = f"{metric}, {beside} {value}" if beside else metric
+            title = f"{metric}, {titles[beside]} {value}" if beside else metric
             cells = [[means.get((column, row, value)) for column in columns[1]] for row in rows[1]]
             try:
                 pictures.append(_thalweg.heat_map(metric, title, columns, rows, cells, scale))
