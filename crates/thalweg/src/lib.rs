@@ -42,9 +42,11 @@ mod kernel;
 mod lines;
 mod mahimahi;
 mod manual;
+mod message;
 mod model;
 mod page;
 mod paper;
+mod parser_error;
 mod progress;
 mod qlogs;
 #[doc(hidden)]
@@ -77,6 +79,7 @@ pub use console::{Caller, Seen};
 pub use embed::{
     Called, Prepared, Request, Simulated, call, explain, listed, option_unit, prepare, simulate,
 };
+pub use message::{Message, MessageKind, Part};
 pub use run::agents;
 pub use thalweg_catalog::Registry;
 
