@@ -191,6 +191,10 @@ def test_what_is_doubtful_is_a_warning() -> None:
         thalweg.run("two-flows", set={"duration": "8 s", "warmup": "1 s"})
         with pytest.raises(thalweg.ScenarioWarning):
             thalweg.run(UNMARKED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        notes = thalweg.run(UNMARKED).notes
+    assert notes.startswith("warning[") and "no queue on their way marks" in notes and notes.endswith("\n")
 
 
 class Failing(Plain):
@@ -263,16 +267,17 @@ def test_values_are_never_taken_for_words_of_the_command(tmp_path: Path, monkeyp
 
     out = tmp_path / "o"
     # Values that look like options.
-    assert message(lambda: thalweg.hunt("--reps", "queue", out)).startswith("scheme='--reps': there is no scheme `--reps`; there are ")
+    no_name = "a name does not begin with a space or `-`"
+    assert message(lambda: thalweg.hunt("--reps", "queue", out)).startswith(no_name)
     assert message(lambda: thalweg.hunt("cubic", "--reps", out)).startswith("goal='--reps': it is one of ")
-    assert "no scheme `--reps`" in message(lambda: thalweg.compare("two-flows", ["cubic", "--reps"]))
-    assert "no scheme `--reps`" in message(lambda: thalweg.run("two-flows", set={"flow.shy.scheme": "--reps"}))
-    assert message(lambda: thalweg.send(["data"], "localhost", "--reps")).startswith("scheme='--reps': there is no scheme `--reps`; ")
-    assert message(lambda: thalweg.bench("--reps", time=0.1)).startswith("scheme: there is no scheme `--reps`; ")
-    assert "there is no file `--reps`" in message(lambda: thalweg.run("--reps"))
-    assert "`--experiment`" in message(lambda: thalweg.paper("gong92", experiments=["--experiment"]))
+    assert message(lambda: thalweg.compare("two-flows", ["cubic", "--reps"])).startswith(f"schemes: --reps: {no_name}")
+    assert no_name in message(lambda: thalweg.run("two-flows", set={"flow.shy.scheme": "--reps"}))
+    assert message(lambda: thalweg.send([__file__], "localhost", "--reps")).startswith("scheme='--reps': there is no scheme `--reps`; ")
+    assert message(lambda: thalweg.bench("--reps", time=0.1)).startswith("there is no scheme `--reps`; ")
+    assert message(lambda: thalweg.run("--reps")).startswith("there is no file `--reps`, ")
+    assert message(lambda: thalweg.paper("gong92", experiments=["--experiment"])) == "experiments: there is no experiment `--experiment`"
     assert message(lambda: thalweg.models("--reps")) == "there is no argument or name `--reps`"
-    assert "no flows `--flows`" in message(lambda: thalweg.compare("two-flows", ["cubic"], flows=["--flows"]))
+    assert message(lambda: thalweg.compare("two-flows", ["cubic"], flows=["--flows"])).startswith("flows: the scenario has no flows `--flows`; ")
     # A folder named as the option that chooses it.
     (tmp_path / "--out").mkdir()
     (tmp_path / "--out" / "thesis.txt").write_text("years of work", encoding="utf-8")
@@ -283,7 +288,8 @@ def test_values_are_never_taken_for_words_of_the_command(tmp_path: Path, monkeyp
     quoted = "it's 'so' \"or\" `not` [possible values: none]"
     assert message(lambda: thalweg.hunt("cubic", quoted, out)).startswith(f"goal={quoted!r}: it is one of ")
     assert message(lambda: thalweg.bench(time=quoted)).startswith(f"time={quoted!r}: ")
-    assert message(lambda: thalweg.hunt("cubic", "queue", out, **{"it's": 1})) == "there is no argument or name `it's`"
+    unknown: dict[str, Any] = {"it's": 1}
+    assert message(lambda: thalweg.hunt("cubic", "queue", out, **unknown)) == "there is no argument or name `it's`"
     assert f"there is no file `{quoted}`" in message(lambda: thalweg.run(quoted))
     named = "a` --reps `b"
     assert f"`{named}`" in message(lambda: thalweg.compare("two-flows", ["cubic"], flows=[named]))

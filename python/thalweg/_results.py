@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _thalweg
-from ._errors import RunError, ScenarioError, UnknownNameError
+from ._errors import RunError, ScenarioError, UnknownNameError, in_pythons_words
 
 
 class Table:
@@ -104,11 +104,16 @@ def _typed(name: str, cells: Sequence[Any]) -> tuple[str, list[Any]]:
     return "number", [None if cell is None else float(cell) for cell in cells]
 
 
+def _notes(of: "_thalweg.Measured | _Copy") -> str:
+    """Returns the warnings and notes of a run, one after the other."""
+    return of.notes() if isinstance(of, _Copy) else "".join(f"{in_pythons_words(message)}\n" for message in of.messages())
+
+
 class _Copy:
     """Content of a result without its simulations, for pickling."""
 
     def __init__(self, of: "_thalweg.Measured | _Copy") -> None:
-        self._texts = (of.document(), of.summary(), of.figure(), of.scenario(), of.messages())
+        self._texts = (of.document(), of.summary(), of.figure(), of.scenario(), _notes(of))
         self._quantities = of.quantities()
         self._tables = tuple(table.parts() for table in (of.flows(), of.links(), of.series()))
 
@@ -126,7 +131,7 @@ class _Copy:
     def scenario(self) -> str:
         return self._texts[3]
 
-    def messages(self) -> str:
+    def notes(self) -> str:
         return self._texts[4]
 
     def quantities(self) -> list[str]:
@@ -251,7 +256,7 @@ class Result:
     @property
     def notes(self) -> str:
         """Warnings and notes of the command."""
-        return self._measured.messages()
+        return _notes(self._measured)
 
     def plot(self, *plots: str, time: tuple[float, float] | None = None) -> Figure:
         """Returns the picture of `--svg`: goodput, queues, round trips and windows, with the mean over several seeds, or bars of schemes.
