@@ -191,6 +191,10 @@ def test_what_is_doubtful_is_a_warning() -> None:
         thalweg.run("two-flows", set={"duration": "8 s", "warmup": "1 s"})
         with pytest.raises(thalweg.ScenarioWarning):
             thalweg.run(UNMARKED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        notes = thalweg.run(UNMARKED).notes
+    assert notes.startswith("warning[") and "no queue on their way marks" in notes and notes.endswith("\n")
 
 
 class Failing(Plain):
@@ -253,6 +257,55 @@ def test_mistakes_in_calls_are_of_one_class_and_in_the_words_of_python(tmp_path:
     wrong(lambda: thalweg.score(Plain, limit=0), "limit=0: it is a number of seconds")
 
 
+def test_values_are_never_taken_for_words_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def message(call: Any) -> str:
+        with pytest.raises(thalweg.ScenarioError) as caught:
+            call()
+        return str(caught.value)
+
+    out = tmp_path / "o"
+    # Values that look like options.
+    no_name = "a name does not begin with a space or `-`"
+    assert message(lambda: thalweg.hunt("--reps", "queue", out)).startswith(no_name)
+    assert message(lambda: thalweg.hunt("cubic", "--reps", out)).startswith("goal='--reps': it is one of ")
+    assert message(lambda: thalweg.compare("two-flows", ["cubic", "--reps"])).startswith(f"schemes: --reps: {no_name}")
+    assert no_name in message(lambda: thalweg.run("two-flows", set={"flow.shy.scheme": "--reps"}))
+    assert message(lambda: thalweg.send([__file__], "localhost", "--reps")).startswith("scheme='--reps': there is no scheme `--reps`; ")
+    assert message(lambda: thalweg.bench("--reps", time=0.1)).startswith("there is no scheme `--reps`; ")
+    assert message(lambda: thalweg.run("--reps")).startswith("there is no file `--reps`, ")
+    assert message(lambda: thalweg.paper("gong92", experiments=["--experiment"])) == "experiments: there is no experiment `--experiment`"
+    assert message(lambda: thalweg.models("--reps")) == "there is no argument or name `--reps`"
+    assert message(lambda: thalweg.compare("two-flows", ["cubic"], flows=["--flows"])).startswith("flows: the scenario has no flows `--flows`; ")
+    # A folder named as the option that chooses it.
+    (tmp_path / "--out").mkdir()
+    (tmp_path / "--out" / "thesis.txt").write_text("years of work", encoding="utf-8")
+    wrong = message(lambda: thalweg.sweep({"scenario": "two-flows"}, "--out"))
+    assert wrong == "`--out` holds something else; choose a new folder with out"
+    assert os.listdir("--out") == ["thesis.txt"]
+    # Quotation marks, and the command's own words.
+    quoted = "it's 'so' \"or\" `not` [possible values: none]"
+    assert message(lambda: thalweg.hunt("cubic", quoted, out)).startswith(f"goal={quoted!r}: it is one of ")
+    assert message(lambda: thalweg.bench(time=quoted)).startswith(f"time={quoted!r}: ")
+    unknown: dict[str, Any] = {"it's": 1}
+    assert message(lambda: thalweg.hunt("cubic", "queue", out, **unknown)) == "there is no argument or name `it's`"
+    assert f"there is no file `{quoted}`" in message(lambda: thalweg.run(quoted))
+    named = "a` --reps `b"
+    assert f"`{named}`" in message(lambda: thalweg.compare("two-flows", ["cubic"], flows=[named]))
+    assert message(lambda: thalweg.hunt("cubic", "queue", out, help=True)) == "there is no argument or name `help`"
+
+
+def test_messages_of_commands_are_records() -> None:
+    code, printed, messages, cause = _thalweg.call(["hunt", "--goal=starve", "--", "cubic"], [], "")
+    (message,) = messages
+    assert (code, printed, cause) == (2, "", None)
+    assert (message.severity, message.kind, message.argument, message.value) == ("error", "value", "goal", "starve")
+    assert message.suggestions == ["starvation"] and "starvation" in message.allowed and message.parts == []
+    code, _, messages, _ = _thalweg.call(["run", "dumbbell", "--set", "duraton=5 s"], [], "")
+    assert code == 2 and messages[0].kind == "scenario" and ("option", "set") in messages[0].parts
+
+
 def test_numbers_of_options_are_seconds_bytes_and_bits_a_second() -> None:
     whole: Any = numpy.int64(1000)
     one = thalweg.models("mathis", p=1e-3, rtt=0.05, segment=1000)
@@ -305,6 +358,11 @@ def test_a_sweep_takes_what_runs_take(tmp_path: Path, monkeypatch: pytest.Monkey
     again = thalweg.open_sweep("out")
     assert again.document == done.document and again.means == done.means and "12 points" in str(again)
     assert thalweg.sweep(sweep, "out").document == done.document
+    # Plain numbers have their unit at the axes, and in the report.
+    maps = done.plot(across="link.core.rate", down="duration").svg
+    assert ">link.core.rate (bit/s)</text>" in maps and ">duration (s)</text>" in maps
+    assert "link.core.rate (bit/s)" in thalweg.sweep(sweep, "out", report=True).report.path.read_text(encoding="utf-8")
+    assert [factor.get("unit") for factor in done.document["factors"]] == ["bit/s", "s", None]
     failing = thalweg.sweep({**sweep, "grid": {"duration": [2.0, 0.25]}, "schemes": ["cubic"]}, "failing")
     (failed,) = failing.failed
     with pytest.raises(thalweg.ScenarioError, match="warm-up"):

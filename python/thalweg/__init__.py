@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 Controllers = Mapping[str, Callable[[], Controller]]
 
 
-def _fail(code: int, messages: str, cause: BaseException | None) -> NoReturn:
+def _fail(code: int, messages: Sequence[_thalweg.Message], cause: BaseException | None) -> NoReturn:
     raise error(code, messages, cause) from cause
 
 
@@ -114,17 +114,18 @@ _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
 """Stop request for the calls of this context, set by `aio`."""
 
 
-def _call(arguments: Sequence[str], controllers: Controllers | None = None) -> tuple[str, str]:
+def _call(arguments: Sequence[str], controllers: Controllers | None = None) -> str:
     factories = list(_factories(controllers).items())
     with shown() as show:
         code, printed, messages, cause = _thalweg.call(list(arguments), factories, "", _stop.get(), show)
     if code != 0:
         _fail(code, messages, cause)
-    return printed, messages
+    return printed
 
 
-def _json(arguments: Sequence[str], controllers: Controllers | None = None) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(_call([*arguments, "--json", "--quiet"], controllers)[0])
+def _json(arguments: Sequence[str], named: Sequence[str] = (), controllers: Controllers | None = None) -> dict[str, Any]:
+    """Returns the document of a command with these options, and these arguments after them."""
+    answer: dict[str, Any] = json.loads(_call([*arguments, "--json", "--quiet", *_after_options(named)], controllers))
     return answer
 
 
@@ -320,20 +321,24 @@ def sweep(
             path = Path(file)
         identified = _identities(factories)
         folder = Path(out) if out is not None else Path(path.stem)
-        arguments = ["sweep", str(path), "--out", str(folder), "--quiet"]
+        arguments = ["sweep", f"--out={folder}", "--quiet"]
         if jobs is not None:
-            arguments += ["--jobs", str(jobs)]
+            arguments.append(f"--jobs={jobs}")
         if shard is not None:
-            arguments += ["--shard", f"{shard[0]}/{shard[1]}"]
+            arguments.append(f"--shard={shard[0]}/{shard[1]}")
         if report:
             arguments.append("--report")
         with _engine(cluster, factories, identified, Path(place)) as (engine, causes), shown() as show:
             code, printed, messages, cause = _thalweg.call(
-                [*arguments, *engine], list(factories.items()), _identities_text(identified), _stop.get(), show
+                [*arguments, *engine, *_after_options([str(path)])], list(factories.items()), _identities_text(identified), _stop.get(), show
             )
         if code == 2 or (code != 0 and not printed):
-            # The user has not seen the files written for a dictionary.
-            raise error(code, messages.replace(f"{place}/", "").replace("sweep.toml", "sweep") if isinstance(file, Mapping) else messages)
+
+            def shown_names(text: str) -> str:
+                # The user has not seen the files written for a dictionary.
+                return text.replace(f"{place}/", "").replace("sweep.toml", "sweep") if isinstance(file, Mapping) else text
+
+            raise error(code, messages, shown=shown_names)
         warn(messages)
         whole = shard is None
         return SweepResult(folder, _sweep_document(folder, factories, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
@@ -383,7 +388,7 @@ def _engine(
     modules = {module for of in identified.values() for module in of.modules if module.__name__ != "__main__"}
     try:
         with _cluster.served(cluster, list(controllers.items()), modules, place) as (address, causes):
-            yield ["--cluster", address], causes
+            yield [f"--cluster={address}"], causes
     except _cluster.GoneError as gone:
         raise RunError(str(gone)) from gone
 
@@ -401,11 +406,11 @@ def assess(
     and points at which a controller raises an exception, are no errors here: they are in the returned value, the latter under `failed`.
     Runs are saved and reused as in a sweep."""
     factories = _factories(controllers)
-    words = ["assess", _named(scheme, factories), "--out", os.fspath(out), *_options(["assess"], options), "--json", "--quiet"]
+    words = ["assess", f"--out={os.fspath(out)}", *_options(["assess"], options), "--json", "--quiet"]
     _check_list("only", only, "7.2")
     if only:
-        words += ["--only", ",".join(only)]
-    return _verdict_of(words, factories)
+        words.append(f"--only={','.join(only)}")
+    return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories)
 
 
 def hunt(
@@ -421,11 +426,11 @@ def hunt(
     "collapse". `kinds` are the disturbances to choose from, the command's `--with`; other options are the command's: `candidates=4096`,
     `against="cubic"`, `seed=2`."""
     factories = _factories(controllers)
-    words = ["hunt", _named(scheme, factories), "--goal", goal, "--out", os.fspath(out), *_options(["hunt"], options), "--json", "--quiet"]
+    words = ["hunt", f"--goal={goal}", f"--out={os.fspath(out)}", *_options(["hunt"], options), "--json", "--quiet"]
     _check_list("kinds", kinds, "rates")
     if kinds:
-        words += ["--with", ",".join(kinds)]
-    return _verdict_of(words, factories)
+        words.append(f"--with={','.join(kinds)}")
+    return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories)
 
 
 def _verdict_of(words: Sequence[str], controllers: Controllers) -> dict[str, Any]:
@@ -448,9 +453,9 @@ def bench(
     """Measures the speed of real sockets, as `thalweg bench` does: to a server, which must know the scheme, or over this host's loopback.
     A Python controller sends real data here."""
     factories = _factories(controllers)
-    end = [] if server is None else ["client", server]
-    words = ["bench", *end]
-    return _json([*words, "--scheme", _named(scheme, factories), *_options(words, options)], factories)
+    words = ["bench"] if server is None else ["bench", "client"]
+    named = [] if server is None else [server]
+    return _json([*words, f"--scheme={_named(scheme, factories)}", *_options(words, options)], named, factories)
 
 
 def send(
@@ -465,7 +470,7 @@ def send(
     factories = _factories(controllers)
     _check_list("paths", paths, "data")
     files = [os.fspath(path) for path in paths]
-    return _json(["send", "--scheme", _named(scheme, factories), *_options(["send"], options), *files, receiver], factories)
+    return _json(["send", f"--scheme={_named(scheme, factories)}", *_options(["send"], options)], [*files, receiver], factories)
 
 
 def recv(
@@ -476,12 +481,12 @@ def recv(
 ) -> dict[str, Any]:
     """Receives files into a folder from one sender, as `thalweg recv` does, and returns the received files: `recv("inbox",
     trust=key)`."""
-    return _json(["recv", *_options(["recv"], options), os.fspath(folder)], controllers)
+    return _json(["recv", *_options(["recv"], options)], [os.fspath(folder)], controllers)
 
 
 def key() -> str:
     """Returns this user's public key, which peers trust as sender or receiver."""
-    return _call(["key"])[0].strip()
+    return _call(["key"]).strip()
 
 
 def schemes() -> Catalog:
@@ -523,24 +528,36 @@ def paper(
 ) -> dict[str, Any]:
     """Runs the experiments of a published study; returns its values beside ours, and its claims."""
     _check_list("experiments", experiments, "figure-14")
-    named = [word for experiment in experiments for word in ("--experiment", experiment)]
-    return _json(["paper", name, *named, *(["--quick"] if quick else []), *(["--full"] if full else [])])
+    words = ["paper", *(f"--experiment={experiment}" for experiment in experiments)]
+    return _json([*words, *(["--quick"] if quick else []), *(["--full"] if full else [])], [name])
 
 
 def explore(protocol: str, **options: int | float | str | bool) -> dict[str, Any]:
     """Visits every state of a protocol over a channel with bounded faults: `explore("sscop", losses=1)`."""
-    return _json(["explore", protocol, *_options(["explore"], options)])
+    return _json(["explore", _command(protocol), *_options(["explore"], options)])
 
 
 def infer(recording: str | os.PathLike[str], **options: int | float | str | bool) -> dict[str, Any]:
     """Infers the path from a recording of a real transfer, and simulates the same transfer on it."""
-    return _json(["infer", os.fspath(recording), *_options(["infer"], options)])
+    return _json(["infer", *_options(["infer"], options)], [os.fspath(recording)])
 
 
 def models(name: str, **options: int | float | str | bool) -> dict[str, Any]:
     """Computes a published formula: `models("mathis", p="1e-3", rtt="50 ms")`."""
-    answer: dict[str, Any] = json.loads(_call(["model", name, *_options(["model", name], options), "--json"])[0])
+    answer: dict[str, Any] = json.loads(_call(["model", _command(name), *_options(["model", name], options), "--json"]))
     return answer
+
+
+def _after_options(arguments: Sequence[str]) -> list[str]:
+    """Formats arguments that are not options, which may begin with `-`, to follow the options."""
+    return ["--", *arguments] if arguments else []
+
+
+def _command(name: str) -> str:
+    """Checks the name of a command's command."""
+    if name.startswith("-"):
+        raise ScenarioError(f"there is no argument or name `{name}`")
+    return name
 
 
 def _options(command: Sequence[str], options: Mapping[str, int | float | str | bool]) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _thalweg
-from ._errors import RunError, ScenarioError, UnknownNameError
+from ._errors import RunError, ScenarioError, UnknownNameError, in_pythons_words
 
 
 class Table:
@@ -104,11 +104,16 @@ def _typed(name: str, cells: Sequence[Any]) -> tuple[str, list[Any]]:
     return "number", [None if cell is None else float(cell) for cell in cells]
 
 
+def _notes(of: "_thalweg.Measured | _Copy") -> str:
+    """Returns the warnings and notes of a run, one after the other."""
+    return of.notes() if isinstance(of, _Copy) else "".join(f"{in_pythons_words(message)}\n" for message in of.messages())
+
+
 class _Copy:
     """Content of a result without its simulations, for pickling."""
 
     def __init__(self, of: "_thalweg.Measured | _Copy") -> None:
-        self._texts = (of.document(), of.summary(), of.figure(), of.scenario(), of.messages())
+        self._texts = (of.document(), of.summary(), of.figure(), of.scenario(), _notes(of))
         self._quantities = of.quantities()
         self._tables = tuple(table.parts() for table in (of.flows(), of.links(), of.series()))
 
@@ -126,7 +131,7 @@ class _Copy:
     def scenario(self) -> str:
         return self._texts[3]
 
-    def messages(self) -> str:
+    def notes(self) -> str:
         return self._texts[4]
 
     def quantities(self) -> list[str]:
@@ -251,7 +256,7 @@ class Result:
     @property
     def notes(self) -> str:
         """Warnings and notes of the command."""
-        return self._measured.messages()
+        return _notes(self._measured)
 
     def plot(self, *plots: str, time: tuple[float, float] | None = None) -> Figure:
         """Returns the picture of `--svg`: goodput, queues, round trips and windows, with the mean over several seeds, or bars of schemes.
@@ -438,6 +443,8 @@ class SweepResult:
         """Returns maps of a metric over two factors, by default the two that explain most of it. There is a map for each scheme, or else
         for each value of the factor that explains most of the remainder; points that differ only in other factors are averaged."""
         factors = {of["name"]: of["values"] for of in self.document["factors"]}
+        # Plain numbers have their unit at the axis.
+        titles = {of["name"]: f"{of['name']} ({of['unit']})" if "unit" in of else of["name"] for of in self.document["factors"]}
         for name in (across, down):
             if name is not None and name not in factors:
                 raise UnknownNameError(f"there is no factor `{name}`; there are {', '.join(factors)}")
@@ -463,13 +470,13 @@ class SweepResult:
             raise UnknownNameError(f"no point has the metric `{metric}`; there are {', '.join(names_of)}")
 
         def names(of: str | None) -> tuple[str, list[str]]:
-            return ("", [""]) if of is None else (of, factors[of])
+            return ("", [""]) if of is None else (titles[of], factors[of])
 
         columns, rows = names(axes[0]), names(axes[1])
         scale = (min(means.values()), max(means.values()))
         pictures = []
         for value in names(beside)[1]:
-            title = f"{metric}, {beside} {value}" if beside else metric
+            title = f"{metric}, {titles[beside]} {value}" if beside else metric
             cells = [[means.get((column, row, value)) for column in columns[1]] for row in rows[1]]
             try:
                 pictures.append(_thalweg.heat_map(metric, title, columns, rows, cells, scale))

@@ -13,6 +13,7 @@ __all__ = [
     "Controller",
     "Environments",
     "Measured",
+    "Message",
     "Sample",
     "Stop",
     "Table",
@@ -131,16 +132,16 @@ class Environments:
         delay: float,
         jobs: int | None,
         ecn: str | None,
-    ) -> tuple[Environments | None, int, str]: ...
+    ) -> tuple[Environments | None, int, list[Message]]: ...
     @property
     def names(self) -> list[str]: ...
     def reset(
         self, which: Sequence[int], seeds: Sequence[int], changes: Sequence[Sequence[str]], seen: object
-    ) -> tuple[int, str]: ...
-    def reset_one(self, seed: int, changes: Sequence[str]) -> tuple[list[float], int, str]: ...
-    def step_one(self, window: float, rate: float) -> tuple[list[float], int, str]: ...
-    def length(self, changes: Sequence[str]) -> tuple[tuple[float, float, float | None] | None, int, str]: ...
-    def step(self, windows: object, rates: object, seen: object) -> tuple[int, str]: ...
+    ) -> tuple[int, list[Message]]: ...
+    def reset_one(self, seed: int, changes: Sequence[str]) -> tuple[list[float], int, list[Message]]: ...
+    def step_one(self, window: float, rate: float) -> tuple[list[float], int, list[Message]]: ...
+    def length(self, changes: Sequence[str]) -> tuple[tuple[float, float, float | None] | None, int, list[Message]]: ...
+    def step(self, windows: object, rates: object, seen: object) -> tuple[int, list[Message]]: ...
 
 @final
 class Table:
@@ -160,11 +161,39 @@ class Measured:
     def summary(self) -> str: ...
     def figure(self, plots: Sequence[str] | None = None, time: tuple[float, float] | None = None) -> str: ...
     def scenario(self) -> str: ...
-    def messages(self) -> str: ...
+    def messages(self) -> list[Message]: ...
     def flows(self) -> Table: ...
     def links(self) -> Table: ...
     def quantities(self) -> list[str]: ...
     def series(self, quantity: str | None = None) -> Table: ...
+
+@final
+class Message:
+    """Message of a command."""
+
+    @property
+    def severity(self) -> str:
+        """"note", "warning" or "error"."""
+    @property
+    def kind(self) -> str:
+        """"value": the argument's value is refused; "argument": the argument is wrong; "unknown option": there is none of this name;
+        "unknown name": likewise; "repeated": the argument is given twice; "scenario": the text has a position in a scenario; "other":
+        the text is all."""
+    @property
+    def argument(self) -> str | None:
+        """Name of the argument, as the option without hyphens in front."""
+    @property
+    def value(self) -> str | None:
+        """Refused value."""
+    @property
+    def allowed(self) -> list[str]:
+        """Allowed values, if these are few."""
+    @property
+    def suggestions(self) -> list[str]:
+        """Similar names or values."""
+    @property
+    def parts(self) -> list[tuple[str, str]]:
+        """Parts of the text: "text"; "option", the name of an option; "list", the name of a list of `thalweg list`."""
 
 @final
 class Stop:
@@ -178,7 +207,7 @@ def call(
     stamp: str,
     stop: Stop | None = None,
     show: Callable[[float | None, str], object] | None = None,
-) -> tuple[int, str, str, BaseException | None]: ...
+) -> tuple[int, str, list[Message], BaseException | None]: ...
 def heat_map(
     metric: str,
     title: str,
@@ -200,7 +229,7 @@ def validate(
     text: str | None,
     sets: Sequence[str],
     controllers: Sequence[tuple[str, Callable[[], Controller]]],
-) -> tuple[int, str, str]: ...
+) -> tuple[int, str, list[Message]]: ...
 def run(
     scenario: str | os.PathLike[str],
     text: str | None,
@@ -215,4 +244,4 @@ def run(
     limit: float | None,
     stop: Stop | None = None,
     show: Callable[[float | None, str], object] | None = None,
-) -> tuple[Measured | None, int, str, BaseException | None]: ...
+) -> tuple[Measured | None, int, list[Message], BaseException | None]: ...

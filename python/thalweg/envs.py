@@ -195,9 +195,9 @@ class _Simulations:
         contiguous = [numpy.ascontiguousarray(array, dtype=numpy.float64) for array in (windows, rates)]
         self._check(self._native.step(contiguous[0], contiguous[1], self._cells))
 
-    def _check(self, messages: tuple[int, str]) -> None:
-        if messages[0] != 0:
-            raise error(*messages)
+    def _check(self, status: tuple[int, Sequence[_thalweg.Message]]) -> None:
+        if status[0] != 0:
+            raise error(*status)
 
     def reset_one(self, seed: int, varied: list[str]) -> dict[str, Any]:
         """Begins a new episode of the only simulation, which has one agent; returns its sample."""

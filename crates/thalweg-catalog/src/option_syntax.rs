@@ -69,6 +69,20 @@ impl fmt::Display for TextError {
 
 impl core::error::Error for TextError {}
 
+impl TextError {
+    /// Offers only the names that are accepted where the text was read.
+    #[must_use]
+    pub fn offering(self, is_accepted: impl Fn(&str) -> bool) -> Self {
+        match self {
+            Self::Unknown { what, name, mut known } => {
+                known.retain(|name| is_accepted(name));
+                Self::Unknown { what, name, known }
+            }
+            error => error,
+        }
+    }
+}
+
 impl From<ConfigError> for TextError {
     fn from(fault: ConfigError) -> Self {
         match fault.help {

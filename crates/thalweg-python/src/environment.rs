@@ -1,6 +1,7 @@
 //! Batches of simulations that pause at their agents' decisions and advance together.
 
 use crate::controller::{codepoint, refuse_candidates};
+use crate::message::{Message, converted};
 use crate::pool::Pool;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
@@ -76,7 +77,7 @@ impl Template {
 }
 
 fn wrong(error: &impl ToString) -> Called {
-    Called { code: 2, printed: String::new(), messages: error.to_string() }
+    Called::failed(2, &error.to_string())
 }
 
 /// One simulation.
@@ -108,8 +109,8 @@ impl SimulationSlot {
             Stop::DecisionDue => {}
             Stop::Finished => self.over = true,
             Stop::Broken => {
-                let messages = self.episode.error().map(ToString::to_string).unwrap_or_default();
-                return Err(Called { code: 1, printed: String::new(), messages });
+                let error = self.episode.error().map(ToString::to_string).unwrap_or_default();
+                return Err(Called::failed(1, &error));
             }
         }
         for (agent, row) in rows.chunks_exact_mut(COLUMNS.len()).enumerate() {
@@ -225,16 +226,16 @@ impl State {
     }
 }
 
-/// Exit code and message of a command; 0 and empty on success.
-type ExitStatus = (u8, String);
+/// Exit code and messages of a command; 0 and none on success.
+type ExitStatus = (u8, Vec<Message>);
 
-fn messages(done: Result<(), Called>) -> ExitStatus {
-    done.map_or_else(|called| (called.code, called.messages), |()| (0, String::new()))
+fn status(done: Result<(), Called>) -> ExitStatus {
+    done.map_or_else(|called| (called.code, converted(called.messages)), |()| (0, Vec::new()))
 }
 
 #[pymethods]
 impl Environments {
-    /// Reads a scenario. On failure returns the command's exit code and message instead of the simulations.
+    /// Reads a scenario. On failure returns the command's exit code and messages instead of the simulations.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     #[pyo3(signature = (scenario, text, sets, count, interval, longest, delay, jobs, ecn))]
@@ -248,7 +249,7 @@ impl Environments {
         delay: f64,
         jobs: Option<NonZeroUsize>,
         ecn: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<(Option<Self>, u8, String)> {
+    ) -> PyResult<(Option<Self>, u8, Vec<Message>)> {
         refuse_candidates()?;
         let codepoint = ecn.map(codepoint).transpose()?;
         let length = Duration::from_secs_f64;
@@ -265,7 +266,7 @@ impl Environments {
         });
         let (agents, template) = match made {
             Ok(made) => made,
-            Err(called) => return Ok((None, called.code, called.messages)),
+            Err(called) => return Ok((None, called.code, converted(called.messages))),
         };
         let cells = count.checked_mul(agents * COLUMNS.len()).filter(|cells| *cells <= MAX_CELLS);
         let Some(cells) = cells else {
@@ -282,7 +283,7 @@ impl Environments {
         let slots = core::iter::repeat_with(slot).take(count).collect();
         let state = Mutex::new(State { slots, cells: vec![0.0; cells], pool });
         let made = Self { template, agents, delay: length(delay), state };
-        Ok((Some(made), 0, String::new()))
+        Ok((Some(made), 0, Vec::new()))
     }
 
     /// Column names of the observations.
@@ -322,36 +323,41 @@ impl Environments {
         }
         let done = py.detach(|| state.perform(tasks.into_iter().collect()));
         PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
-        Ok(messages(done))
+        Ok(status(done))
     }
 
     /// Begins a new episode of the only simulation, with one agent, and returns its observation in the order of the
     /// columns.
-    fn reset_one(&self, py: Python<'_>, seed: u64, changes: Vec<String>) -> PyResult<(Vec<f64>, u8, String)> {
+    fn reset_one(
+        &self,
+        py: Python<'_>,
+        seed: u64,
+        changes: Vec<String>,
+    ) -> PyResult<(Vec<f64>, u8, Vec<Message>)> {
         self.one(py, What::Begin { seed, changes })
     }
 
     /// Returns the duration of an episode with these changes, its warm-up and the round-trip time of the first agent's
-    /// empty path, in seconds; on failure, the command's exit code and message.
+    /// empty path, in seconds; on failure, the command's exit code and messages.
     #[expect(clippy::type_complexity, reason = "Python takes it apart")]
     #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
     fn length(
         &self,
         py: Python<'_>,
         changes: Vec<String>,
-    ) -> PyResult<(Option<(f64, f64, Option<f64>)>, u8, String)> {
+    ) -> PyResult<(Option<(f64, f64, Option<f64>)>, u8, Vec<Message>)> {
         let prepared = match py.detach(|| self.template.prepared(&changes)) {
             Ok(prepared) => prepared,
-            Err(called) => return Ok((None, called.code, called.messages)),
+            Err(called) => return Ok((None, called.code, converted(called.messages))),
         };
         let spec = &prepared.spec;
         let path = agents(spec).first().and_then(|&group| prepared.paths.get(group).copied().flatten());
         let rtt = path.map(|(_, rtt)| rtt.as_secs_f64());
-        Ok((Some((spec.duration.as_secs_f64(), spec.warmup.as_secs_f64(), rtt)), 0, String::new()))
+        Ok((Some((spec.duration.as_secs_f64(), spec.warmup.as_secs_f64(), rtt)), 0, Vec::new()))
     }
 
     /// Applies the decision of the only agent, and advances to the next one.
-    fn step_one(&self, py: Python<'_>, window: f64, rate: f64) -> PyResult<(Vec<f64>, u8, String)> {
+    fn step_one(&self, py: Python<'_>, window: f64, rate: f64) -> PyResult<(Vec<f64>, u8, Vec<Message>)> {
         self.one(py, What::GoOn { windows: vec![window], rates: vec![rate], delay: self.delay })
     }
 
@@ -382,7 +388,7 @@ impl Environments {
         let tasks = tasks.collect();
         let done = py.detach(|| state.perform(tasks));
         PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
-        Ok(messages(done))
+        Ok(status(done))
     }
 }
 
@@ -390,7 +396,7 @@ impl Environments {
 const MAX_CELLS: usize = 1 << 27;
 
 impl Environments {
-    fn one(&self, py: Python<'_>, what: What) -> PyResult<(Vec<f64>, u8, String)> {
+    fn one(&self, py: Python<'_>, what: What) -> PyResult<(Vec<f64>, u8, Vec<Message>)> {
         let mut state = self.state()?;
         if state.slots.len() != 1 || self.agents != 1 {
             return Err(PyValueError::new_err("there are several agents"));
@@ -401,8 +407,8 @@ impl Environments {
         state.cells.copy_from_slice(&task.slot.rows);
         let seen = task.slot.rows.clone();
         state.slots[0] = task.slot;
-        let (code, text) = messages(done);
-        Ok((seen, code, text))
+        let (code, messages) = status(done);
+        Ok((seen, code, messages))
     }
 
     fn state(&self) -> PyResult<MutexGuard<'_, State>> {

@@ -5,12 +5,14 @@
 mod attached;
 mod controller;
 mod environment;
+mod message;
 mod pool;
 mod registry;
 mod table;
 
 use controller::{Controller, Sample, in_candidate, interrupt_called, refuse_candidates};
 use environment::Environments;
+use message::{Message, converted};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -124,14 +126,13 @@ fn call(
     stamp: &str,
     stop: Option<&Stop>,
     show: Option<&Bound<'_, PyAny>>,
-) -> PyResult<(u8, String, String, Option<PyErr>)> {
+) -> PyResult<(u8, String, Vec<Message>, Option<PyErr>)> {
     refuse_candidates()?;
     let controllers = Controllers::new(controllers, false, stamp)?;
     let registry = Arc::clone(&controllers.registry);
-    let Called { code, printed, messages } =
-        watched(py, None, stop, show, move |caller| thalweg::call(registry, &arguments, caller))?;
-    let cause = controllers.raised(&messages);
-    Ok((code, printed, messages, cause))
+    let called = watched(py, None, stop, show, move |caller| thalweg::call(registry, &arguments, caller))?;
+    let cause = controllers.raised(&called.text());
+    Ok((called.code, called.printed, converted(called.messages), cause))
 }
 
 /// Returns the available schemes and built-in scenarios, each with its description, and the metrics of results: name,
@@ -171,7 +172,7 @@ fn validate(
     text: Option<String>,
     sets: Vec<String>,
     controllers: Vec<(String, Bound<'_, PyAny>)>,
-) -> PyResult<(u8, String, String)> {
+) -> PyResult<(u8, String, Vec<Message>)> {
     refuse_candidates()?;
     let controllers = Controllers::new(controllers, false, "")?;
     let registry = Arc::clone(&controllers.registry);
@@ -179,7 +180,7 @@ fn validate(
         thalweg::explain(&registry, &scenario, text.as_deref(), &sets)
     })?;
     let Called { code, printed, messages } = explained.unwrap_or_else(|called| called);
-    Ok((code, printed, messages))
+    Ok((code, printed, converted(messages)))
 }
 
 /// Returns a heat map of a metric over two factors, as SVG; cells without a value stay empty.
@@ -259,11 +260,11 @@ struct Measured {
     simulated: Simulated,
 }
 
-/// Measurements if any, the command's exit code and message, and the exception of a controller that caused the failure.
-type Outcome = (Option<Measured>, u8, String, Option<PyErr>);
+/// Measurements if any, the command's exit code and messages, and the exception of a controller that caused the failure.
+type Outcome = (Option<Measured>, u8, Vec<Message>, Option<PyErr>);
 
 /// Runs a scenario, or compares schemes on it, including controllers by name. On failure returns the command's exit
-/// code and message instead of results.
+/// code and messages instead of results.
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
 #[pyfunction]
 #[pyo3(signature = (scenario, text, sets, schemes, flows, seed, replications, jobs, controllers, is_candidate, limit, stop=None, show=None))]
@@ -291,10 +292,10 @@ fn run(
     let registry = Arc::clone(&controllers.registry);
     let done = watched(py, limit, stop, show, move |caller| simulate(&registry, request, caller))?;
     Ok(match done {
-        Ok(simulated) => (Some(Measured { simulated }), 0, String::new(), None),
-        Err(Called { code, messages, .. }) => {
-            let cause = controllers.raised(&messages);
-            (None, code, messages, cause)
+        Ok(simulated) => (Some(Measured { simulated }), 0, Vec::new(), None),
+        Err(called) => {
+            let cause = controllers.raised(&called.text());
+            (None, called.code, converted(called.messages), cause)
         }
     })
 }
@@ -341,8 +342,8 @@ impl Measured {
     }
 
     /// Returns the warnings and notes of the command.
-    fn messages(&self) -> String {
-        self.simulated.messages.clone()
+    fn messages(&self) -> Vec<Message> {
+        converted(self.simulated.messages.clone())
     }
 
     /// Returns a row for each flow of each run.
@@ -380,6 +381,7 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Controller>()?;
     module.add_class::<Environments>()?;
     module.add_class::<Measured>()?;
+    module.add_class::<Message>()?;
     module.add_class::<Sample>()?;
     module.add_class::<Stop>()?;
     module.add_class::<Table>()?;

@@ -101,6 +101,7 @@ pub struct Loaded {
     paths: Paths,
     origins: Origins,
     sources: Sources,
+    units: BTreeMap<String, &'static str>,
 }
 
 impl Loaded {
@@ -136,6 +137,12 @@ impl Loaded {
             found.push(position);
         }
         Ok(found)
+    }
+
+    /// Returns the unit of the plain number that a change sets, by the change's number from 1; `None` for text and for numbers without
+    /// a unit.
+    pub fn unit_of_set(&self, number: usize) -> Option<&'static str> {
+        self.units.get(&set::source_name(number)).copied()
     }
 
     /// Returns routes, round-trip times and bandwidth-delay products.
@@ -421,6 +428,6 @@ fn finish(
     let text = |at: &Option<table::At<String>>| at.as_ref().map(|at| at.value.clone()).unwrap_or_default();
     let (title, description) = (text(&document.title), text(&document.description));
     let scenario = Scenario { title, description, spec, registry: Arc::clone(report.registry()) };
-    let warnings = report.take();
-    Ok(Loaded { scenario, warnings, former, schemes, paths, origins, sources: report.into_sources() })
+    let (warnings, units) = (report.take(), report.take_units());
+    Ok(Loaded { scenario, warnings, former, schemes, paths, origins, sources: report.into_sources(), units })
 }

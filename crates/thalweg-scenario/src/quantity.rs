@@ -34,7 +34,10 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
     let is_plain =
         !matches!(value.kind, ValueKind::String(_)) && report.registry().accepts_unitless_numbers();
     let parsed = match T::PLAIN.filter(|_| is_plain) {
-        Some(unit) => plain(text, unit),
+        Some(unit) => {
+            report.note_unit(value.span, unit.name);
+            plain(text, unit)
+        }
         None => text.parse(),
     };
     match parsed {

@@ -9,6 +9,11 @@ use std::path::Path;
 /// Maximum number of `--set` arguments.
 const MAX_SETS: usize = 1000;
 
+/// Returns the name of a change in messages, by its number from 1.
+pub fn source_name(number: usize) -> String {
+    format!("--set {number}")
+}
+
 /// Applies arguments of the form `KEY=VALUE` to a scenario's tables.
 ///
 /// A key is a dotted path of tables and keys. It selects a link or flow by name or by position from 1; `*` selects all
@@ -22,7 +27,7 @@ pub fn apply(
     report: &mut Report,
 ) {
     for (number, argument) in (first..).zip(sets) {
-        let source = Source::argument(format!("--set {number}"), argument.clone());
+        let source = Source::argument(source_name(number), argument.clone());
         let id = loader.add(source, directory, report);
         if number > MAX_SETS {
             report.error("scenario.set", Span::whole(id), format!("there are more than {MAX_SETS} changes"));

@@ -1,7 +1,7 @@
 //! Results of a sweep: a document of means, and tables of all flows and links.
 
 use crate::importance::{Classes, explained};
-use crate::plan::Plan;
+use crate::plan::{Factor, Plan};
 use crate::run_store::Store;
 use crate::sweep::{Budget, Made, Sweep};
 use serde::Serialize;
@@ -57,6 +57,19 @@ pub struct FactorResults {
     pub values: Vec<String>,
     /// True if the values were sampled from a range.
     pub drawn: bool,
+    /// Unit of values that are plain numbers of a rate, a time or a size; only programs may leave units out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<&'static str>,
+}
+
+impl FactorResults {
+    /// Returns the title of an axis: the name, with the unit of plain numbers.
+    pub fn title(&self) -> String {
+        match self.unit {
+            Some(unit) => format!("{} ({unit})", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// Means of a point.
@@ -253,10 +266,11 @@ impl Document {
         let is_in_shard = |(point, _): &(usize, &Made)| *point as u32 % shards.max(1) == shard;
         let complete =
             made.iter().enumerate().filter(is_in_shard).all(|(_, of)| of.is_finished || of.failure.is_some());
-        let factors = plan.factors.iter().map(|factor| FactorResults {
+        let factors = plan.factors.iter().zip(units(sweep)).map(|(factor, unit)| FactorResults {
             name: factor.key.text.clone(),
             values: factor.levels.iter().map(|level| level.unquoted().to_owned()).collect(),
             drawn: factor.is_drawn,
+            unit,
         });
         let file = std::path::Path::new(sweep.file.source.name()).file_name().unwrap_or_default();
         Ok(Self {
@@ -481,4 +495,91 @@ fn importance(
         all.insert(name, Importance { factors, chance });
     }
     all
+}
+/// Returns the unit of each factor whose values are plain numbers of a rate, a time or a size.
+fn units(sweep: &Sweep<'_>) -> Vec<Option<&'static str>> {
+    let plan = &sweep.plan;
+    let is_plain: Vec<bool> = plan
+        .factors
+        .iter()
+        .map(|factor| factor.numbers().is_some_and(|(_, suffix)| suffix.is_empty()))
+        .collect();
+    if !is_plain.contains(&true) {
+        return vec![None; is_plain.len()];
+    }
+    // Some points may be invalid.
+    let loaded = (0..plan.points.len()).take(MAX_LOADED).find_map(|point| sweep.load(point).ok());
+    let mut number = sweep.file.sets.len();
+    let unit = |(factor, is_plain): (&Factor, bool)| {
+        number += usize::from(!factor.is_scheme);
+        loaded.as_ref().filter(|_| is_plain)?.unit_of_set(number)
+    };
+    plan.factors.iter().zip(is_plain).map(unit).collect()
+}
+
+/// Maximum number of points that are loaded in search of a valid one.
+const MAX_LOADED: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Program;
+    use crate::sweep::LoadError;
+    use std::path::Path;
+    use std::sync::Arc;
+    use thalweg_scenario::{Loaded, SchemeOverride, load_text_with_override, read_sweep_text};
+
+    const SCENARIO: &str = r#"
+[[link]]
+name = "core"
+between = ["a", "b"]
+rate = "5 Mbit/s"
+delay = "5 ms"
+queue = "20 pkt"
+[[flow]]
+from = "a"
+to = "b"
+"#;
+
+    const SWEEP: &str = r#"
+scenario = "x"
+set = ["warmup=0.1"]
+schemes = ["cubic", "vegas"]
+[grid]
+flow.1.count = [1, 2]
+link.core.rate = [5e6, 1e7]
+duration = [0.05, 1]
+link.core.delay = ["5 ms", "10 ms"]
+"#;
+
+    /// The first point is invalid: its run is shorter than the warm-up.
+    #[test]
+    fn plain_numbers_have_their_unit_at_the_axis() {
+        let read = |sets: &[String], other: Option<SchemeOverride<'_>>, registry: &_| {
+            load_text_with_override("x", SCENARIO, Path::new(""), sets, other, registry)
+        };
+        let mut registry = read(&[], None, &Arc::default()).unwrap().scenario.registry;
+        Arc::make_mut(&mut registry).accept_unitless_numbers();
+        let load = |sets: &[String], other: Option<SchemeOverride<'_>>| -> Result<Loaded, LoadError> {
+            read(sets, other, &registry).map_err(LoadError::Scenario)
+        };
+        let file = read_sweep_text("s.toml", SWEEP).unwrap();
+        let program = Program { version: "1".to_owned(), build: "b".to_owned() };
+        let sweep = Sweep::new(&file, &load, (Budget::Runs(1), &program), Arc::default()).unwrap();
+        assert!(sweep.load(0).is_err());
+        let names = sweep.plan.factors.iter().map(|factor| factor.key.text.as_str());
+        let units: Vec<_> = names.zip(units(&sweep)).collect();
+        assert_eq!(
+            units,
+            [
+                ("flow.1.count", None),
+                ("link.core.rate", Some("bit/s")),
+                ("duration", Some("s")),
+                ("link.core.delay", None),
+                ("scheme", None)
+            ]
+        );
+        let factor = |unit| FactorResults { name: "duration".to_owned(), values: vec![], drawn: false, unit };
+        assert_eq!([factor(Some("s")), factor(None)].map(|of| of.title()), ["duration (s)", "duration"]);
+    }
 }

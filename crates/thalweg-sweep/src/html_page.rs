@@ -165,8 +165,8 @@ fn maps(
     };
     let (rows, panels) = (names(down), names(beside));
     let note = match down {
-        Some(down) => format!("{} across, {} down", across.name, down.name),
-        None => format!("{} across", across.name),
+        Some(down) => format!("{} across, {} down", across.title(), down.title()),
+        None => format!("{} across", across.title()),
     };
     let others = document.factors.iter().filter(|factor| {
         let is = |other: Option<&FactorResults>| other.is_some_and(|other| other.name == factor.name);
@@ -189,12 +189,13 @@ fn maps(
         };
         let columns: Vec<&str> = across.values.iter().map(String::as_str).collect();
         let title = beside
-            .map_or_else(|| name(metric), |beside| format!("{}, {} {panel}", name(metric), beside.name));
+            .map_or_else(|| name(metric), |beside| format!("{}, {} {panel}", name(metric), beside.title()));
         let cells = rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect();
+        let (across, down) = (across.title(), down.map(FactorResults::title).unwrap_or_default());
         let map = HeatMap {
             title: &title,
-            columns: (&across.name, columns),
-            rows: (down.map_or("", |down| &down.name), rows.iter().map(String::as_str).collect()),
+            columns: (&across, columns),
+            rows: (&down, rows.iter().map(String::as_str).collect()),
             cells,
             scale,
         };
@@ -235,7 +236,7 @@ fn scatter(
         points.iter_mut().for_each(|point| point.0 = point.0.log10());
     }
     let across = ends(&points);
-    let over = if is_log { format!("{} (log)", factor.name) } else { factor.name.clone() };
+    let over = if is_log { format!("{} (log)", factor.title()) } else { factor.title() };
     let title = format!("{} over {over}", name(metric));
     let ends = [west, east, value(metric, scale.0), value(metric, scale.1)];
     Scatter { title: &title, ends, across, up: scale, points }.draw(html);
@@ -284,7 +285,7 @@ fn points(html: &mut String, document: &Document, metrics: &[Metric]) {
     }
     html.push_str("<div class=\"wide\"><table class=\"sortable\"><thead><tr><th class=\"number\">Point</th>");
     for factor in &document.factors {
-        let _ = write!(html, "<th>{}</th>", escape(&factor.name));
+        let _ = write!(html, "<th>{}</th>", escape(&factor.title()));
     }
     html.push_str("<th class=\"number\">Runs</th>");
     for &metric in metrics {

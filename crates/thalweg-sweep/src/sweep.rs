@@ -251,7 +251,7 @@ impl<'a> Sweep<'a> {
         all
     }
 
-    fn load(&self, point: usize) -> Result<Loaded, LoadError> {
+    pub(crate) fn load(&self, point: usize) -> Result<Loaded, LoadError> {
         let scheme_override = self.scheme(point).map(|scheme| SchemeOverride { scheme, flows: &self.flows });
         (self.load)(&self.sets(point), scheme_override)
     }

@@ -105,11 +105,9 @@ impl AdversaryArguments {
             Some(BrokenRule::GuessUncounted) => (Fault::GuessUncounted, true),
         };
         match (is_of_pairings, self.pairing) {
-            (true, false) => {
-                Err(Error::Usage("--fault: this rule is one of pairings; add --pairing".to_owned()))
-            }
+            (true, false) => Err(Error::argument("fault", "this rule is one of pairings; add --pairing")),
             (false, true) => {
-                Err(Error::Usage("--fault: this rule is none of pairings; leave out --pairing".to_owned()))
+                Err(Error::argument("fault", "this rule is none of pairings; leave out --pairing"))
             }
             _ => Ok(fault),
         }

@@ -2,7 +2,7 @@
 
 use crate::assess_live;
 use crate::cluster::{Cluster, unfinished};
-use crate::console::{Console, Done, Error};
+use crate::console::{ArgumentError, Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::kernel_tcp::{control_of, is_kernel, reject_without_live};
 use crate::progress::counting_runs;
@@ -218,11 +218,17 @@ fn find(name: &str) -> Result<(Files, Pack), Error> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         (Files::Folder(folder), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
     } else {
-        let help = match nearest(name, PACKS.iter().copied()) {
+        let near = nearest(name, PACKS.iter().copied());
+        let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("built in: {}; --unpack writes their files, to be changed", PACKS.join(", ")),
+            None => format!("built in: {}", PACKS.join(", ")),
         };
-        return Err(Error::Usage(format!("there is no plan and no file `{name}`; {help}")));
+        return Err(Error::Argument(ArgumentError {
+            option: "pack",
+            value: None,
+            why: format!("there is no plan and no file `{name}`; {help}"),
+            advice: near.is_none().then_some("--unpack writes their files, to be changed"),
+        }));
     };
     let text = files.text(&file).map_err(Error::Usage)?;
     Pack::read(&file, &text).map(|pack| (files, pack)).map_err(Error::Usage)

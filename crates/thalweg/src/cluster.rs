@@ -46,13 +46,14 @@ impl<'a> Cluster<'a> {
         let build = build().filter(|_| !console.registry.is_unstamped());
         let build = build.ok_or_else(|| {
             let why = "this program has components that the Python package, which runs on clusters, lacks";
-            Error::Usage(format!("{why}: `--shard` shares a sweep among hosts that all have this program"))
+            Error::Usage(format!("{why}: --shard shares a sweep among hosts that all have this program"))
         })?;
         let program = Program { version: version().to_owned(), build: build.to_owned() };
         let inform = |note: &str| console.inform(&format!("note: {note}"));
         if let Some(path) = address.strip_prefix("unix:") {
             let engine = UnixStream::connect(path).and_then(|stream| Engine::at(stream, &program, inform));
-            let engine = engine.map_err(|error| Error::Usage(format!("--cluster `{address}`: {error}")))?;
+            let engine =
+                engine.map_err(|error| Error::argument("cluster", format!("`{address}`: {error}")))?;
             return Ok(Self { engine, process: None });
         }
         let python = std::env::var_os(PYTHON).filter(|path| !path.is_empty());

@@ -19,6 +19,7 @@ use crate::infer::{self, InferArguments};
 use crate::mahimahi::{self, MahimahiArguments};
 use crate::man_pages;
 use crate::model::{self, ModelArguments};
+use crate::parser_error::called;
 use crate::shell::gate::{self, GateArguments};
 use crate::shell::{self, ShellArguments};
 use crate::sweep::{self, SweepArguments};
@@ -141,28 +142,14 @@ impl Arguments {
 
     /// Replaces suggestions by spelling with a hint for users of other programs, where there is one.
     fn with_compatibility_hint(error: clap::Error, arguments: &[OsString]) -> clap::Error {
-        let given = |kind| match error.get(kind) {
-            Some(ContextValue::String(word)) => Some(word.as_str()),
-            _ => None,
-        };
         let mut command = Self::command();
         // Usages name the whole command.
         command.build();
-        let called = arguments.iter().find_map(|word| command.find_subcommand(word)).cloned();
-        let name = called.as_ref().map(|called| called.get_name().to_owned());
-        let hint = match error.kind() {
-            ErrorKind::UnknownArgument => given(ContextKind::InvalidArg).and_then(|option| {
-                compatibility_hints::of_option(name.as_deref()?, option.split('=').next().unwrap_or(option))
-            }),
-            ErrorKind::InvalidSubcommand => {
-                let is_unlike_any = error.get(ContextKind::SuggestedSubcommand).is_none();
-                let is_host = is_unlike_any && name.as_deref() == Some("bench");
-                let hint = given(ContextKind::InvalidSubcommand).and_then(compatibility_hints::of_command);
-                hint.or_else(|| is_host.then(compatibility_hints::of_host_to_measure))
-            }
-            _ => None,
+        let commands = called(&command, arguments);
+        let Some(hint) = compatibility_hints::of_error(&error, &commands) else {
+            return Self::without_guesses(error);
         };
-        let Some(hint) = hint else { return Self::without_guesses(error) };
+        let called = commands.get(1).map(|&called| called.clone());
         command = called.unwrap_or(command);
         let mut hinted = clap::Error::new(error.kind()).with_cmd(&command);
         for kind in [ContextKind::InvalidArg, ContextKind::InvalidSubcommand, ContextKind::Usage] {

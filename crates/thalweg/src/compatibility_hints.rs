@@ -1,9 +1,33 @@
 //! Hints for users of rsync, scp, croc and iperf3, and of earlier builds: the equivalents of their options and commands.
 
 use crate::value_parsers::is_pairing_code;
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Returns the hint for an error of the command line's parser; `commands` are those called, from the program to the innermost.
+pub fn of_error(error: &clap::Error, commands: &[&Command]) -> Option<&'static str> {
+    let given = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    let name = commands.get(1).map(|command| command.get_name());
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let option = given(ContextKind::InvalidArg)?;
+            of_option(name?, option.split('=').next().unwrap_or(option))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let is_unlike_any = error.get(ContextKind::SuggestedSubcommand).is_none();
+            let is_host = is_unlike_any && name == Some("bench");
+            let hint = given(ContextKind::InvalidSubcommand).and_then(of_command);
+            hint.or_else(|| is_host.then(of_host_to_measure))
+        }
+        _ => None,
+    }
+}
 
 /// Returns the hint for an option that `command` does not have.
-pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
+fn of_option(command: &str, option: &str) -> Option<&'static str> {
     let table: &[(&[&str], &str)] = match command {
         "send" => &SEND,
         "recv" | "serve" => &RECEIVE,
@@ -18,12 +42,12 @@ pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
 }
 
 /// Returns the hint for a word after `bench` that is none of its commands.
-pub const fn of_host_to_measure() -> &'static str {
+const fn of_host_to_measure() -> &'static str {
     "a path is measured by `thalweg bench client HOST[:PORT]`, with `thalweg bench server` at the other end"
 }
 
 /// Returns the hint for an unknown command.
-pub fn of_command(command: &str) -> Option<&'static str> {
+fn of_command(command: &str) -> Option<&'static str> {
     COMMANDS.iter().find(|(names, _)| names.contains(&command)).map(|(_, hint)| *hint)
 }
 
@@ -32,7 +56,7 @@ pub fn of_command(command: &str) -> Option<&'static str> {
 /// folder.
 pub fn of_folder(name: &str) -> Option<String> {
     let what = if is_pairing_code(name) {
-        "is a code for pairing, where a folder was expected: it is for the sender (thalweg send --pair FILES... HOST), and \
+        "is a code for pairing, where a folder was expected: it is for the sender (`thalweg send --pair FILES... HOST`), and \
          `thalweg recv --pair DIR` shows one"
     } else {
         let (host, path) =

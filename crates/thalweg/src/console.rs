@@ -1,5 +1,6 @@
 //! Standard output and standard error.
 
+use crate::message::{Message, MessageKind, Vocabulary, parts};
 use crate::wall_clock;
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +12,7 @@ use thalweg_net::keyring::KeyringError;
 use thalweg_net::transfer::first_hidden;
 use thalweg_report::output::{COLUMNS, FolderError, PngError, Style};
 use thalweg_report::results::Document;
-use thalweg_scenario::Diagnostic;
+use thalweg_scenario::{Diagnostic, Severity};
 
 /// The outputs for results and messages, and the registry of this process's commands.
 #[derive(Debug)]
@@ -35,9 +36,11 @@ pub struct OutputBuffer {
     /// The results.
     pub printed: Mutex<Vec<u8>>,
     /// The messages.
-    pub messages: Mutex<String>,
+    pub messages: Mutex<Vec<Message>>,
     /// The calling program.
     pub caller: Arc<Caller>,
+    /// The words that messages of the call may have.
+    pub vocabulary: Vocabulary,
 }
 
 /// A program that calls a command: its cancellation flag, and the progress shown to it.
@@ -72,6 +75,8 @@ pub type Done = Result<(), Error>;
 pub enum Error {
     /// Invalid call.
     Usage(String),
+    /// Invalid argument, which the parser of the command line cannot check.
+    Argument(ArgumentError),
     /// Invalid scenario.
     Scenario(Vec<Diagnostic>),
     /// Failed run or check.
@@ -80,6 +85,29 @@ pub enum Error {
     Lost(String),
     /// Failed write to standard output.
     Output(io::Error),
+}
+
+/// Failure because of one argument.
+#[derive(Debug)]
+pub struct ArgumentError {
+    /// Name of the option, without hyphens in front.
+    pub option: &'static str,
+    /// Value, unless the text names it.
+    pub value: Option<String>,
+    /// Reason.
+    pub why: String,
+    /// Advice that concerns the command line alone.
+    pub advice: Option<&'static str>,
+}
+
+impl fmt::Display for ArgumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "--{} cannot be `{value}`: {}", self.option, self.why)?,
+            None => write!(f, "--{}: {}", self.option, self.why)?,
+        }
+        self.advice.map_or(Ok(()), |advice| write!(f, "; {advice}"))
+    }
 }
 
 impl From<KeyringError> for Error {
@@ -156,27 +184,27 @@ impl Console {
         }
     }
 
-    fn put(&self, text: &str) {
-        if self.has_times {
-            self.write_line(&format!("{} {text}", wall_clock::now()));
-        } else {
-            self.write_line(text);
+    /// Reports a message with this prefix on the command line.
+    fn put(&self, severity: Severity, prefix: &str, text: &str) {
+        match &self.kept {
+            Some(kept) => {
+                self.keep([Message::of_text(severity, &harmless(text, self.style), &kept.vocabulary)]);
+            }
+            None if self.has_times => self.write_line(&format!("{} {prefix}{text}", wall_clock::now())),
+            None => self.write_line(&format!("{prefix}{text}")),
+        }
+    }
+
+    /// Keeps messages for the calling program, if there is one.
+    fn keep(&self, messages: impl IntoIterator<Item = Message>) {
+        if let Some(kept) = &self.kept {
+            kept.messages.lock().unwrap_or_else(PoisonError::into_inner).extend(messages);
         }
     }
 
     /// Writes a line to standard error. There is no other channel to report a failure on.
     fn write_line(&self, text: &str) {
-        let text = &*harmless(text, self.style);
-        match &self.kept {
-            Some(kept) => {
-                let mut messages = kept.messages.lock().unwrap_or_else(PoisonError::into_inner);
-                messages.push_str(text);
-                messages.push('\n');
-            }
-            None => {
-                let _ = writeln!(io::stderr().lock(), "{text}");
-            }
-        }
+        let _ = writeln!(io::stderr().lock(), "{}", harmless(text, self.style));
     }
 
     /// Returns true if messages and progress are suppressed.
@@ -206,34 +234,38 @@ impl Console {
     /// Prints a message that is not a result.
     pub fn inform(&self, text: &str) {
         if !self.quiet {
-            self.put(text);
+            self.put(Severity::Note, "", text);
         }
     }
 
     /// Reports a problem that does not end the command.
     pub fn report_problem(&self, text: &str) {
-        self.put(&format!("error: {text}"));
+        self.put(Severity::Error, "error: ", text);
     }
 
     /// Prints an important message that is not an error, even in quiet mode.
     pub fn note(&self, text: &str) {
-        self.put(&format!("note: {text}"));
+        self.put(Severity::Note, "note: ", text);
     }
 
     /// Prints the warnings of a valid scenario.
     pub fn warn(&self, warnings: &[Diagnostic]) {
-        for warning in warnings {
-            self.inform(warning.render().trim_end());
+        for warning in warnings.iter().filter(|_| !self.quiet) {
+            match &self.kept {
+                Some(_) => self.keep([Message::of_diagnostic(warning)]),
+                None => self.put(warning.severity, "", warning.render().trim_end()),
+            }
         }
     }
 
     /// Prints the failure of a command; returns the exit code.
     pub fn report(&self, error: &Error) -> u8 {
-        match error {
-            Error::Scenario(_) => self.write_line(&error.to_string()),
+        match (error, &self.kept) {
             // The reader has closed the pipe, as in `thalweg run | head`.
-            Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
-            _ => self.write_line(&format!("error: {error}")),
+            (Error::Output(error), _) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
+            (_, Some(kept)) => self.keep(error.messages(&kept.vocabulary)),
+            (Error::Scenario(_), None) => self.write_line(&error.to_string()),
+            (_, None) => self.write_line(&format!("error: {error}")),
         }
         error.exit_code()
     }
@@ -323,10 +355,31 @@ impl<W: io::Write> io::Write for Harmless<W> {
 }
 
 impl Error {
+    /// Creates the error of an option whose name is given without hyphens in front.
+    pub fn argument(option: &'static str, why: impl ToString) -> Self {
+        Self::Argument(ArgumentError { option, value: None, why: why.to_string(), advice: None })
+    }
+
+    /// Returns the failure as messages.
+    pub fn messages(&self, vocabulary: &Vocabulary) -> Vec<Message> {
+        let of_text =
+            |text: &str| Message::of_text(Severity::Error, &harmless(text, Style::PLAIN), vocabulary);
+        match self {
+            Self::Scenario(diagnostics) => diagnostics.iter().map(Message::of_diagnostic).collect(),
+            Self::Argument(ArgumentError { option, value, why, .. }) => {
+                let kind = if value.is_some() { MessageKind::Value } else { MessageKind::Argument };
+                let text = parts(&harmless(why, Style::PLAIN), vocabulary);
+                let message = Message::new(Severity::Error, kind, text);
+                vec![Message { argument: Some((*option).to_owned()), value: value.clone(), ..message }]
+            }
+            _ => vec![of_text(&self.to_string())],
+        }
+    }
+
     /// Returns the command's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Scenario(_) => 2,
+            Self::Usage(_) | Self::Argument(_) | Self::Scenario(_) => 2,
             Self::Failed(_) | Self::Output(_) => 1,
             Self::Lost(_) => 3,
         }
@@ -337,6 +390,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(message) | Self::Failed(message) | Self::Lost(message) => f.write_str(message),
+            Self::Argument(error) => write!(f, "{error}"),
             Self::Scenario(diagnostics) => {
                 let rendered: Vec<_> = diagnostics.iter().map(Diagnostic::render).collect();
                 let rendered: Vec<_> = rendered.iter().map(|text| text.trim_end()).collect();

@@ -5,10 +5,13 @@ use crate::catalog;
 use crate::commands::Arguments;
 use crate::console::{Caller, Console, Error, OutputBuffer};
 use crate::execute::{Execution, Scheme};
+use crate::message::{Message, Vocabulary};
+use crate::parser_error::{self, called};
 use crate::run::{can_count, compared, has_memory, header, seeds_from};
 use crate::scenario_sources::Source;
 use crate::value_parsers::plot;
 use clap::CommandFactory as _;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -19,7 +22,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_report::output::{Style, summary};
 use thalweg_report::report::{AllSeries, View, figure};
 use thalweg_report::results::{Document, Header, MARGIN, differing_defaults_within};
-use thalweg_scenario::Scenario;
+use thalweg_scenario::{Scenario, Severity};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 
@@ -30,46 +33,68 @@ pub struct Called {
     pub code: u8,
     /// Printed results.
     pub printed: String,
-    /// Messages.
-    pub messages: String,
+    /// Messages in the order of their origin; if it failed, at least one is an error.
+    pub messages: Vec<Message>,
 }
 
 impl Called {
+    /// Creates the outcome of a call that failed with this exit code and message.
+    pub fn failed(code: u8, text: &str) -> Self {
+        let messages = vec![Message::of_text(Severity::Error, text, &Vocabulary::default())];
+        Self { code, printed: String::new(), messages }
+    }
+
     fn from_error(error: &Error, kept: &OutputBuffer) -> Self {
-        let before = kept.messages.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Self { code: error.exit_code(), printed: String::new(), messages: format!("{before}{error}") }
+        let mut messages = kept.take_messages();
+        messages.extend(error.messages(&kept.vocabulary));
+        Self { code: error.exit_code(), printed: String::new(), messages }
+    }
+
+    /// Returns the messages as text.
+    pub fn text(&self) -> String {
+        let lines: Vec<String> = self.messages.iter().map(Message::to_string).collect();
+        lines.join("\n")
+    }
+}
+
+impl OutputBuffer {
+    fn new(caller: Arc<Caller>, vocabulary: Vocabulary) -> Self {
+        Self { caller, vocabulary, ..Self::default() }
+    }
+
+    fn take_messages(&self) -> Vec<Message> {
+        std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// Runs the command `thalweg` with these arguments, except for commands that hold streams open (`send`, `impair`,
 /// `bench` ...), which use the outputs of the process. It ends early when the caller's flag is set.
 pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) -> Called {
-    let words = std::iter::once("thalweg").chain(arguments.iter().map(String::as_str)).map(OsString::from);
-    let arguments = match Arguments::read(words) {
+    let words: Vec<String> = std::iter::once("thalweg".to_owned()).chain(arguments.iter().cloned()).collect();
+    let arguments = match Arguments::read(words.iter().map(OsString::from)) {
         Ok(arguments) => arguments,
         Err(error) => {
-            let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            return Called { code, printed: String::new(), messages: error.to_string() };
+            // A request for help, which ends a command with 0, is no call of a program.
+            let mut program = Arguments::command();
+            program.build();
+            let messages = vec![parser_error::message(&error, &program, &words, &vocabulary(&words))];
+            return Called { code: 2, printed: String::new(), messages };
         }
     };
-    let kept = Arc::new(OutputBuffer { caller, ..OutputBuffer::default() });
+    let kept = Arc::new(OutputBuffer::new(caller, vocabulary(&words)));
     let console = Console::keeping(arguments.quiet(), registry, Arc::clone(&kept));
     let code = arguments.command.execute(&console).map_or_else(|error| console.report(&error), |()| 0);
     drop(console);
     let printed = std::mem::take(&mut *kept.printed.lock().unwrap_or_else(PoisonError::into_inner));
-    let messages = std::mem::take(&mut *kept.messages.lock().unwrap_or_else(PoisonError::into_inner));
-    Called { code, printed: String::from_utf8_lossy(&printed).into_owned(), messages }
+    let printed = String::from_utf8_lossy(&printed).into_owned();
+    Called { code, printed, messages: kept.take_messages() }
 }
 
 /// Returns the unit of plain numbers for an option of the command that these words begin with: seconds, bytes or bit/s.
 /// `None` if the option's values have no unit.
 pub fn option_unit(words: &[String], option: &str) -> Option<&'static str> {
     let command = Arguments::command();
-    let mut commands = vec![&command];
-    for word in words {
-        let inner = commands.last().and_then(|command| command.find_subcommand(word));
-        commands.extend(inner);
-    }
+    let commands = called(&command, words);
     let mut arguments = commands.iter().rev().flat_map(|command| command.get_arguments());
     let argument = arguments.find(|argument| argument.get_long() == Some(option))?;
     match argument.get_value_names()?.first()?.as_str() {
@@ -109,7 +134,7 @@ pub struct Simulated {
     /// All measurements, ordered by seed, then scheme.
     pub results: Vec<RunResult>,
     /// Messages of the run.
-    pub messages: String,
+    pub messages: Vec<Message>,
     scenario: Scenario,
     series: AllSeries,
 }
@@ -148,12 +173,12 @@ pub fn simulate(
     caller: Arc<Caller>,
 ) -> Result<Simulated, Called> {
     let stop = Arc::clone(&caller.stop);
-    let kept = Arc::new(OutputBuffer { caller, ..OutputBuffer::default() });
+    let given = [request.sets.as_slice(), &request.schemes, &request.flows].concat();
+    let kept = Arc::new(OutputBuffer::new(caller, vocabulary_with(&request.scenario, &given)));
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
     let done = run(registry, request, stop, &console);
     let (document, series, results, scenario) = done.map_err(|error| Called::from_error(&error, &kept))?;
-    let messages = std::mem::take(&mut *kept.messages.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Simulated { document, results, messages, scenario, series })
+    Ok(Simulated { document, results, messages: kept.take_messages(), scenario, series })
 }
 
 /// A scenario that the calling program advances itself.
@@ -177,7 +202,8 @@ pub fn prepare(
     sets: &[String],
 ) -> Result<Prepared, Called> {
     let loaded = source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
-    let loaded = loaded.map_err(|error| Called::from_error(&error, &OutputBuffer::default()))?;
+    let kept = || OutputBuffer::new(Arc::default(), vocabulary_with(scenario, sets));
+    let loaded = loaded.map_err(|error| Called::from_error(&error, &kept()))?;
     let paths = loaded.paths().groups.iter().map(|path| path.as_ref().map(|path| (path.rate, path.rtt)));
     Ok(Prepared { paths: paths.collect(), spec: loaded.spec().clone() })
 }
@@ -194,18 +220,39 @@ pub fn explain(
     text: Option<&str>,
     sets: &[String],
 ) -> Result<Called, Called> {
-    let kept = Arc::new(OutputBuffer::default());
+    let kept = Arc::new(OutputBuffer::new(Arc::default(), vocabulary_with(scenario, sets)));
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
     let loaded = source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
     let loaded = loaded.map_err(|error| Called::from_error(&error, &kept))?;
     console.warn(&loaded.warnings);
-    let messages = std::mem::take(&mut *kept.messages.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Called { code: 0, printed: loaded.explain(), messages })
+    Ok(Called { code: 0, printed: loaded.explain(), messages: kept.take_messages() })
 }
 
 /// Returns the available schemes and the built-in scenarios: names with descriptions.
 pub fn listed(registry: &Arc<Registry>) -> [Vec<(String, String)>; 2] {
     [Kind::Schemes, Kind::Scenarios].map(|kind| catalog::listed(kind, registry))
+}
+
+/// Returns the options of all commands, and the values that may be among these words: each word, what follows its equals sign, and
+/// the items of a list.
+fn vocabulary(words: &[String]) -> Vocabulary {
+    fn add(command: &clap::Command, options: &mut BTreeSet<String>) {
+        options.extend(command.get_arguments().filter_map(|argument| argument.get_long()).map(str::to_owned));
+        command.get_subcommands().for_each(|inner| add(inner, options));
+    }
+    let mut options = BTreeSet::new();
+    add(&Arguments::command(), &mut options);
+    let pieces = words.iter().flat_map(|word| {
+        let value = word.split_once('=').map(|(_, value)| value);
+        let items = value.unwrap_or(word).split(',');
+        std::iter::once(word.as_str()).chain(value).chain(items).map(str::to_owned)
+    });
+    Vocabulary { options, values: pieces.filter(|piece| !piece.is_empty()).collect() }
+}
+
+/// Returns the vocabulary of a call with a scenario and these other words.
+fn vocabulary_with(scenario: &Path, words: &[String]) -> Vocabulary {
+    vocabulary(&[&[scenario.display().to_string()], words].concat())
 }
 
 fn source(scenario: &Path, text: Option<String>) -> Result<Source, Error> {
@@ -295,7 +342,7 @@ mod tests {
         let words: Vec<String> =
             words.split(' ').chain(["--set", "warmup=500ms"]).map(str::to_owned).collect();
         let called = call(Arc::default(), &words, Arc::default());
-        assert_eq!((called.code, called.messages.as_str()), (0, ""));
+        assert_eq!((called.code, called.messages.as_slice()), (0, &[][..]));
         let simulated = simulate(&Arc::default(), request(&["cubic", "vegas"]), Arc::default()).unwrap();
         let mut text = Vec::new();
         simulated.document.write_json(&mut text).unwrap();
@@ -313,7 +360,7 @@ mod tests {
         let rates: Vec<_> = prepared.paths.iter().flatten().map(|path| path.0).collect();
         assert_eq!(rates, vec![Rate::from_mbits_per_sec(20); rates.len()]);
         let called = prepare(&Arc::default(), Path::new("mine"), Some("duraton = 1"), &[]).unwrap_err();
-        assert!(called.code == 2 && called.messages.contains("duraton"), "{called:?}");
+        assert!(called.code == 2 && called.text().contains("duraton"), "{called:?}");
     }
 
     #[test]
@@ -323,7 +370,7 @@ mod tests {
         let text = "duration = 5\nlink = [{ between = [\"a\", \"b\"], rate = 1e7, delay = 0.1 }]\n";
         let refused = explain(&Arc::default(), Path::new("mine"), Some(text), &[]).unwrap_err();
         assert!(
-            refused.messages.contains("`1e7` has no unit") && refused.messages.contains("\"1e7 bit/s\""),
+            refused.text().contains("`1e7` has no unit") && refused.text().contains("\"1e7 bit/s\""),
             "{refused:?}"
         );
         let mut registry = Registry::default();
@@ -363,13 +410,13 @@ mod tests {
     fn errors_carry_the_text_of_the_command() {
         let wrong = Request { sets: vec!["duraton=2 s".to_owned()], ..request(&[]) };
         let called = simulate(&Arc::default(), wrong, Arc::default()).unwrap_err();
-        assert!(called.code == 2 && called.messages.contains("duraton"), "{called:?}");
+        assert!(called.code == 2 && called.text().contains("duraton"), "{called:?}");
         let called = call(Arc::default(), &["runn".to_owned()], Arc::default());
-        assert!(called.code == 2 && called.messages.contains("runn"), "{called:?}");
+        assert!(called.code == 2 && called.text().contains("runn"), "{called:?}");
         let stopped = Caller::default();
         stopped.stop.store(true, Ordering::Relaxed);
         let called = simulate(&Arc::default(), request(&[]), Arc::new(stopped)).unwrap_err();
-        assert_eq!((called.code, called.messages.contains("interrupted")), (1, true));
+        assert_eq!((called.code, called.text().contains("interrupted")), (1, true));
     }
 
     #[test]

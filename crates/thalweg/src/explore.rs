@@ -128,14 +128,17 @@ fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
     }
     if arguments.endless {
         let Some(acknowledgement) = acknowledgement(name) else {
-            return Err(Error::Usage(format!("--endless is for sstp and its variants, not for {name}")));
+            return Err(Error::argument(
+                "endless",
+                format!("it is for sstp and its variants, not for {name}"),
+            ));
         };
         let window = arguments.window.unwrap_or(20);
         let defaults = Endless::new(acknowledgement, window, arguments.losses);
         return Ok(Task::Stream(Endless { lost_reports: arguments.lost_reports, ..defaults }));
     }
     if arguments.slow_reader && !has_flow_control(name) {
-        return Err(Error::Usage(format!("--slow-reader: the receiver of {name} has no flow control")));
+        return Err(Error::argument("slow-reader", format!("the receiver of {name} has no flow control")));
     }
     // A slow reader multiplies the number of states.
     let window = arguments.window.unwrap_or(if arguments.slow_reader { 2 } else { 3 });

@@ -91,13 +91,14 @@ fn spaces(
     for &goal in goals {
         let is_left = kinds.and(goal.kinds()).iter().next().is_some();
         let silent: Kinds = kinds.iter().filter(|&kind| !goal.kinds().has(kind)).collect();
-        let complaint = format!("--with: {} do not apply to {}", silent.names(), goal.name());
+        let complaint = format!("{} do not apply to {}", silent.names(), goal.name());
         if !is_left && !arguments.goal.is_empty() {
-            return Err(Error::Usage(format!("{complaint}: name some of {}", goal.kinds().names())));
+            let why = format!("{complaint}: name some of {}", goal.kinds().names());
+            return Err(Error::argument("with", why));
         }
         if is_left {
             if !arguments.goal.is_empty() && !arguments.with.is_empty() && silent.iter().next().is_some() {
-                console.inform(&format!("note: {complaint} and are left out"));
+                console.inform(&format!("note: --with: {complaint} and are left out"));
             }
             spaces.push(Space::new(goal, kinds));
         }
@@ -227,7 +228,7 @@ fn summary(finding: &Finding, file: &str) -> String {
 /// Stores a finding as a regression test.
 fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
     let [goal] = goals else {
-        return Err(Error::Usage("--keep takes one --goal, by which the finding is judged".to_owned()));
+        return Err(Error::argument("keep", "it takes one --goal, by which the finding is judged"));
     };
     let shown = file.display().to_string();
     let text = read_text(file).map_err(|error| Error::Usage(format!("cannot read `{shown}`: {error}")))?;

@@ -43,9 +43,11 @@ mod json_lines;
 mod kernel_tcp;
 mod mahimahi;
 mod man_pages;
+mod message;
 mod model;
 mod page;
 mod paper;
+mod parser_error;
 mod progress;
 mod qlogs;
 mod record;
@@ -77,6 +79,7 @@ pub use console::{Caller, Seen};
 pub use embed::{
     Called, Prepared, Request, Simulated, call, explain, listed, option_unit, prepare, simulate,
 };
+pub use message::{Message, MessageKind, Part};
 pub use run::agents;
 pub use thalweg_catalog::Registry;
 

@@ -1,7 +1,7 @@
 //! `thalweg paper`: reproduces published studies.
 
 use crate::arguments::PaperArguments;
-use crate::console::{Console, Done, Error};
+use crate::console::{ArgumentError, Console, Done, Error};
 use crate::execute::TableFiles;
 use crate::interrupt::interruptible_by;
 use crate::progress::Bar;
@@ -30,9 +30,13 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         replications: arguments.reps.map(Into::into),
     };
     let prepared = paper::prepare(paper, &choice).map_err(|error| match error {
-        PaperError::NoExperiment { .. } | PaperError::Seeds | PaperError::Replications(_) => {
-            Error::Usage(error.to_string())
-        }
+        PaperError::NoExperiment { ref nearest, .. } => Error::Argument(ArgumentError {
+            option: "experiment",
+            value: None,
+            why: error.to_string(),
+            advice: nearest.is_none().then_some("--list shows them"),
+        }),
+        PaperError::Seeds | PaperError::Replications(_) => Error::Usage(error.to_string()),
         // The files are part of the program: this is an internal error.
         PaperError::Plan(_) | PaperError::Scenario { .. } => Error::Failed(error.to_string()),
     })?;

@@ -32,7 +32,7 @@ impl Record {
         let Some(path) = path else { return Ok(None) };
         let is_empty = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(|error| Error::Usage(format!("--record: {}: {error}", path.display())))?;
+        let file = file.map_err(|error| Error::argument("record", format!("{}: {error}", path.display())))?;
         Ok(Some(Self { recorder: Recorder::new(MAX_EVENTS), path: path.to_owned(), file, is_empty }))
     }
 

@@ -112,7 +112,7 @@ pub fn compared(
     // If agents control some flows, only those get the schemes; other flows keep the scenario's.
     let agents: Vec<usize> = agents(loaded.spec()).into_iter().map(|group| group + 1).collect();
     let flows = match (flows.is_empty(), agents.is_empty()) {
-        (false, _) => loaded.groups_named(flows).map_err(|why| Error::Usage(format!("--flows: {why}")))?,
+        (false, _) => loaded.groups_named(flows).map_err(|why| Error::argument("flows", why))?,
         (true, true) => loaded.compared_flows(),
         (true, false) => agents,
     };
@@ -195,7 +195,7 @@ fn scheme_error(error: Error, name: &str, sets: usize) -> Error {
                         explanation.into_iter().flatten().map(String::as_str).collect();
                     let of =
                         if diagnostic.message.contains(name) { String::new() } else { format!("{name}: ") };
-                    Error::Usage(format!("--schemes: {of}{}", explanation.join("; ")))
+                    Error::argument("schemes", format!("{of}{}", explanation.join("; ")))
                 }
                 None => Error::Scenario(diagnostics),
             }
@@ -339,11 +339,11 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
     }
     let several = loaded.check_replications(max_runs(options));
     if let (Some(_), Some(why)) = (&options.until, &several) {
-        return Err(Error::Usage(format!("--until: {}", why.message)));
+        return Err(Error::argument("until", &why.message));
     }
     console.warn(several.as_slice());
     if let Some(group) = options.until.as_ref().and_then(|goal| goal.group.as_ref()) {
-        group_named(loaded.spec(), group).map_err(|why| Error::Usage(format!("--until: {why}")))?;
+        group_named(loaded.spec(), group).map_err(|why| Error::argument("until", why))?;
     }
     // Check before partitioning the network for threads, which needs memory itself.
     has_memory(loaded)?;
@@ -366,7 +366,7 @@ pub fn can_count(loaded: &Loaded) -> Done {
     let Spec { warmup, duration, .. } = *loaded.spec();
     if warmup >= duration {
         return Err(Error::Usage(format!(
-            "the warm-up ({warmup}) is not shorter than the run ({duration}), and nothing would be counted: make `duration` longer, or the warm-up shorter (`--set \"warmup=0 s\"`)"
+            "the warm-up ({warmup}) is not shorter than the run ({duration}), and nothing would be counted: make `duration` longer, or the warm-up shorter (--set \"warmup=0 s\")"
         )));
     }
     Ok(())

@@ -132,5 +132,5 @@ fn flow(name: Option<&str>, spec: &Spec) -> Result<u32, Error> {
         || format!("there are {}", names.join(", ")),
         |nearest| format!("did you mean `{nearest}`?"),
     );
-    Err(Error::Usage(format!("--trace-flow: there is no flow `{name}`; {hint}")))
+    Err(Error::argument("trace-flow", format!("there is no flow `{name}`; {hint}")))
 }

@@ -64,12 +64,15 @@ pub fn key_log(path: Option<&Path>) -> Result<KeyLog, Error> {
     let mut keys = KeyLog::default();
     let Some(path) = path else { return Ok(keys) };
     let text = Reader::new(MAX_KEY_LOG).text(path);
-    let text = text.map_err(|error| Error::Usage(format!("--keys: {}: {error}", path.display())))?;
+    let text = text.map_err(|error| Error::argument("keys", format!("{}: {error}", path.display())))?;
     if keys.add(&text) == 0 {
-        return Err(Error::Usage(format!(
-            "--keys: {}: it has no secrets of TLS 1.3; expected lines of SSLKEYLOGFILE, such as `CLIENT_TRAFFIC_SECRET_0`",
-            path.display()
-        )));
+        return Err(Error::argument(
+            "keys",
+            format!(
+                "{}: it has no secrets of TLS 1.3; expected lines of SSLKEYLOGFILE, such as `CLIENT_TRAFFIC_SECRET_0`",
+                path.display()
+            ),
+        ));
     }
     Ok(keys)
 }

@@ -63,6 +63,18 @@ impl fmt::Display for SchemeError {
 
 impl std::error::Error for SchemeError {}
 
+impl SchemeError {
+    /// Offers only the names of reliable schemes, where others are refused.
+    #[must_use]
+    pub fn offering_reliable(self, registry: &Registry) -> Self {
+        let is_reliable = |name: &str| Scheme::read(name, registry).is_ok_and(|scheme| scheme.is_reliable());
+        match self {
+            Self::Text(error) => Self::Text(error.offering(is_reliable)),
+            error => error,
+        }
+    }
+}
+
 impl FromStr for Scheme {
     type Err = SchemeError;
 

@@ -37,6 +37,17 @@ fn schemes_are_read_and_written() {
 }
 
 #[test]
+fn where_data_may_not_be_lost_only_reliable_schemes_are_offered() {
+    let registry = Registry::default();
+    let message = Scheme::read("qubic", &registry).unwrap_err().offering_reliable(&registry).to_string();
+    let offered = message.strip_prefix("there is no scheme `qubic`; there are ").unwrap();
+    let offered: Vec<&str> = offered.split("; ").next().unwrap().split(", ").collect();
+    let reliable: Vec<&str> = Scheme::names().filter(|name| scheme(name).is_reliable()).collect();
+    assert_eq!(offered, reliable);
+    assert!(!offered.contains(&"udp") && Scheme::names().any(|name| name == "udp"));
+}
+
+#[test]
 fn scheme_errors_list_the_valid_choices() {
     assert!(refused("qubic").starts_with("there is no scheme `qubic`; there are fixed, "));
     assert!(

@@ -391,7 +391,10 @@ const MAX_BUFFER: u64 = 1_000_000_000;
 
 /// Parses a discipline with its options: `codel`, `codel:target=20ms`.
 fn queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec, String> {
-    let spec = registry.read_discipline(text, limit).map_err(|error| error.to_string())?;
+    let needs_priorities =
+        |name: &str| registry.read_discipline(name, limit).is_ok_and(|spec| spec.serves_by_priority());
+    let spec = registry.read_discipline(text, limit);
+    let spec = spec.map_err(|error| error.offering(|name| !needs_priorities(name)).to_string())?;
     if spec.serves_by_priority() {
         return Err("a relay cannot read the priorities of datagrams".to_owned());
     }
@@ -402,6 +405,19 @@ fn queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec
 mod tests {
     use super::*;
     use thalweg_queue::CoDelConfig;
+
+    #[test]
+    fn a_message_offers_the_disciplines_that_a_relay_accepts() {
+        let registry = Registry::default();
+        let read = |name: &str| queue(name, Limit::Packets(10), &registry);
+        let message = read("tail").unwrap_err();
+        let offered = message.strip_prefix("there is no discipline `tail`; there are ").unwrap();
+        let offered: Vec<&str> = offered.split("; ").next().unwrap().split(", ").collect();
+        let all = registry.disciplines().iter().map(|description| description.name);
+        let accepted: Vec<&str> = all.filter(|name| read(name).is_ok()).collect();
+        assert_eq!(offered, accepted);
+        assert!(!offered.contains(&"priority") && registry.discipline("priority").is_some());
+    }
 
     #[test]
     fn options_are_read_with_their_units() {

@@ -54,12 +54,10 @@ metrics! {
     Completion = Line::new("completion_s", Unit::Time).shown("Duration", "", FLOWS.and(PAGE))
         .of_flow(|of| of.flow.finished.map(|end| end.since(of.flow.start).as_secs_f64()));
 
-    /// Transfers completed after the warm-up: finite flows, each transfer of Poisson arrivals, each exchange of request
-    /// and response, each block of a round.
+    /// Transfers completed after the warm-up: finite flows, Poisson arrivals, exchanges of request and response, blocks.
     Completions = Line::new("completions", Unit::Count).shown("Completed", "", TRANSFERS)
         .of_transfers(|of| count(of.completion.count));
-    /// Transfers started and not completed: finite flows that did not end; for many transfers, those in progress and
-    /// those whose sender aborted.
+    /// Transfers started and not completed, aborted ones included.
     Unfinished = Line::new("unfinished", Unit::Count).shown("Unfinished", "", Tables::TRANSFERS).rare()
         .of_transfers(|of| count(of.unfinished));
     /// Mean completion time of these transfers, from the application's write to the delivery of the last byte.
@@ -110,24 +108,19 @@ metrics! {
     RoundMax = Line::new("round_max_s", Unit::Time).shown("Round", "max", Tables::TRANSFERS)
         .of_group(|of| rounds(of, |of| of.max.as_secs_f64()));
 
-    /// Payload delivered to the application in order, each byte once, per unit of time from the end of the warm-up to
-    /// the end of the run.
+    /// Payload delivered in order, each byte once, over the time from the end of the warm-up to the end of the run.
     Goodput = Line::new("goodput_bps", Unit::Rate).shown("Goodput", "", TRAFFIC.and(MEANS).and(BARS)).summed()
         .of_flow(|of| Some(of.flow.goodput.as_f64()));
     /// `delivered_wire_bytes` over the same time.
     Throughput = Line::new("throughput_bps", Unit::Rate).summed().of_flow(|of| Some(of.flow.throughput.as_f64()));
-    /// Payload that arrived at the receiver, in any order, over the same time. Out-of-order data counts on arrival,
-    /// duplicates count each time, and lost or corrupted packets do not count. Compared with goodput, it separates a
-    /// slow network from a receiver that waits for missing data.
+    /// Payload that arrived at the receiver over the same time, in any order, duplicates included.
     ArrivalRate = Line::new("arrival_bps", Unit::Rate).shown("Arrived", "", PAGE).summed()
         .of_flow(|of| Some(of.flow.arrival_rate.as_f64()));
     /// Goodput divided by the goodput of all flows.
     Share = Line::new("share", Unit::Share).shown("Share", "", FLOWS.and(PAGE)).of_flow(share);
-    /// Payload delivered to the application in order, each byte once; for request and response, both directions; for
-    /// datagrams, every arrival, duplicates included.
+    /// Payload delivered in order, each byte once; for request and response both directions, for datagrams every arrival.
     Delivered = Line::new("delivered_bytes", Unit::Bytes).summed().of_flow(|of| Some(of.flow.delivered.get() as f64));
-    /// Packets of that payload, each once, with their headers, at their original sizes: a small write is a small packet
-    /// with a full header. For `sstp`, also the packets of incomplete segments.
+    /// Packets of that payload, each once, with headers. For `sstp`, also those of incomplete segments.
     DeliveredWire = Line::new("delivered_wire_bytes", Unit::Bytes).summed()
         .of_flow(|of| Some(of.flow.delivered_wire.get() as f64));
     /// Payload delivered in the whole run.
@@ -164,31 +157,24 @@ metrics! {
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.max))
         .of_group(|of| of_samples(&of.delay, |of| of.max));
 
-    /// Jain's index of the goodput of backlogged flows: (Σx)² / (n Σx²), from 1/n to 1; for the network, over all such
-    /// flows of any group; none for fewer than two.
+    /// Jain's index of the goodput of backlogged flows, (Σx)² / (n Σx²), from 1/n to 1; none for fewer than two.
     Jain = Line::new("jain", Unit::Number).shown("Jain", "", GROUPS.and(MEANS).and(BARS))
         .of_group(|of| of.jain).of_network(RunResult::jain);
     /// The fairness variance of the SEIF thesis: (1/n) Σ(x - mean)² of the flows' throughput in kbit/s.
     FairnessVariance = Line::new("fairness_variance_kbps2", Unit::RateSquared)
         .shown("Variance (kbit/s)^2", "", GROUPS).of_group(|of| Some(of.fairness_variance));
 
-    /// Round-trip time samples after the warm-up: each sample of the sender's own estimator, before smoothing. Window
-    /// schemes, `adaptive-ack` and the handshake measure from the last transmission of the newest acknowledged segment
-    /// to the acknowledgement, except for retransmitted segments if the sender cannot tell which copy was acknowledged
-    /// (Karn's algorithm, RFC 6298, section 3); `sscop` measures from a POLL to its STAT; `sstp` from a segment's last
-    /// packet to the first report on it; `scream` from its reports. The receiver's acknowledgement delay is included.
-    /// In a group of more than 1000 flows, only the group's samples are measured.
+    /// Number of round-trip time samples after the warm-up: those of the sender's own estimator, before smoothing.
     RttSamples = Line::new("rtt_samples", Unit::Count)
         .of_flow(|of| count(of.flow.round_trips.count))
         .of_group(|of| count(of.round_trips.count))
         .of_network(|of| count(of.round_trips.count));
-    /// Mean of these round-trip times. Each sample counts once, so the values of a group and of the network are those
-    /// of all their samples.
+    /// Mean of these round-trip times; each sample of a group or of the network counts once.
     RttMean = Line::new("rtt_mean_s", Unit::Time).shown("RTT", "mean", PAGE)
         .of_flow(|of| of_samples(&of.flow.round_trips, |of| of.mean))
         .of_group(|of| of_samples(&of.round_trips, |of| of.mean))
         .of_network(|of| of_samples(&of.round_trips, |of| of.mean));
-    /// Median round-trip time: the smallest sample that at least half of the samples do not exceed, within 1.6 %.
+    /// Median round-trip time, within 1.6 %.
     RttP50 = Line::new("rtt_p50_s", Unit::Time).percentile()
         .of_flow(|of| of_samples(&of.flow.round_trips, |of| of.p50))
         .of_group(|of| of_samples(&of.round_trips, |of| of.p50))
@@ -208,14 +194,12 @@ metrics! {
     /// Final smoothed round-trip time of the sender.
     SmoothedRtt = Line::new("smoothed_rtt_s", Unit::Time).of_flow(|of| measured(of.flow.smoothed_rtt));
 
-    /// Final slow-start threshold (ssthresh of RFC 5681), in segments; for several connections, that of the last one
-    /// with a threshold. None for controllers without one, and while it is unbounded: without `initial-ssthresh`,
-    /// until the first loss or another signal ends slow start.
+    /// Final slow-start threshold (ssthresh of RFC 5681) in segments, of the last connection that has one; none while
+    /// unbounded.
     Ssthresh = Line::new("ssthresh_segments", Unit::Number).shown("ssthresh", "", PAGE).rare()
         .of_flow(|of| of.flow.ssthresh);
 
-    /// Data packets sent, retransmissions included; for many transfers (`poisson`), this and the next two metrics
-    /// include transfers in progress.
+    /// Data packets sent, retransmissions included; like the next two, also of transfers in progress.
     Sent = Line::new("sent_packets", Unit::Packets).shown("Sent", "", PAGE).summed()
         .of_flow(|of| count(of.flow.sent_packets));
     /// Retransmitted data packets.
@@ -233,8 +217,7 @@ metrics! {
     /// The flow's data packets that arrived with a congestion mark (CE).
     Marked = Line::new("marked_packets", Unit::Packets).shown("Marked", "", TRAFFIC.and(MEANS)).rare().summed()
         .of_flow(|of| count(of.flow.counts.marked_data));
-    /// For datagrams, the mean difference between the one-way delays of consecutive arrivals (|D(i-1, i)| of RFC 3550,
-    /// section 6.4.1, with equal weights); for many flows the mean, weighted by `delay_samples`.
+    /// Of datagrams: mean difference of the delays of consecutive arrivals (|D(i-1, i)| of RFC 3550, section 6.4.1).
     Jitter = Line::new("jitter_s", Unit::Time).shown("Jitter", "", TRAFFIC.and(MEANS)).weighted_mean_by(Metric::DelaySamples)
         .of_flow(|of| of.flow.jitter.map(Duration::as_secs_f64));
 
@@ -303,17 +286,16 @@ metrics! {
     /// Complete frames with a measured delay.
     FrameDelays = Line::new("frame_delay_samples", Unit::Count).within("media").summed()
         .of_flow(|of| count(media(of.flow)?.delay.count));
-    /// Median time from the capture of a frame to its complete arrival; for many flows, the mean of their medians.
+    /// Median time from the capture of a frame to its complete arrival.
     FrameDelayP50 = Line::new("frame_delay_p50_s", Unit::Time).within("media").shown("Frame delay", "p50", MEDIA).percentile()
         .weighted_mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p50));
-    /// 95th percentile of this frame delay; for many flows, the mean of their percentiles.
+    /// 95th percentile of this frame delay.
     FrameDelayP95 = Line::new("frame_delay_p95_s", Unit::Time).within("media").shown("Frame delay", "p95", MEDIA).percentile()
         .weighted_mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p95));
-    /// 99th percentile of this frame delay; for many flows, the mean of their percentiles.
+    /// 99th percentile of this frame delay.
     FrameDelayP99 = Line::new("frame_delay_p99_s", Unit::Time).within("media").shown("Frame delay", "p99", MEDIA).percentile()
         .weighted_mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media(of.flow)?.delay, |of| of.p99));
-    /// Number of freezes: the time between two shown frames was at least max(3 average, average + 150 ms), with the
-    /// average over the last 30 (W3C webrtc-stats, freezeCount).
+    /// Number of freezes (W3C webrtc-stats, freezeCount): at least max(3 average, average + 150 ms) between two frames.
     Freezes = Line::new("freezes", Unit::Count).within("media").shown("Freezes", "", MEDIA).summed()
         .of_flow(|of| count(media(of.flow)?.shown.freezes));
     /// Total duration of freezes (W3C webrtc-stats, totalFreezesDuration).
@@ -332,8 +314,7 @@ metrics! {
     HeldByNetwork = Line::new("network", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Network));
     /// Share of time during which a gate at the source node had stopped the flow.
     HeldByGate = Line::new("paused", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Paused));
-    /// Share of time spent waiting for the retransmission timer without feedback: from the last packet sent or reported
-    /// until the next answer. For window schemes and `adaptive-ack`, and for `sscop` while it opens or closes.
+    /// Share of time spent waiting for the retransmission timer without feedback.
     HeldByTimer = Line::new("retransmission_timer", Unit::Share).within("limits")
         .of_flow(|of| held(of.flow, Limit::RetransmissionTimer));
 

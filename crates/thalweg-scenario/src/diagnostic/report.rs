@@ -19,6 +19,8 @@ pub struct Report {
     registry: Arc<Registry>,
     /// Number of warnings beyond those stored, by code.
     alike: BTreeMap<&'static str, usize>,
+    /// Units of plain numbers in arguments, by the argument's name.
+    units: BTreeMap<String, &'static str>,
 }
 
 /// A builder for a diagnostic that is already in the report.
@@ -84,6 +86,19 @@ impl Report {
     /// Returns the text of number `id`.
     pub fn source(&self, id: u32) -> &Arc<Source> {
         self.sources.get(id)
+    }
+
+    /// Notes that the plain number at `span` is in this unit. Only those of arguments are kept.
+    pub fn note_unit(&mut self, span: Span, unit: &'static str) {
+        let source = self.sources.get(span.source);
+        if source.is_argument() {
+            self.units.insert(source.name().to_owned(), unit);
+        }
+    }
+
+    /// Takes the units of plain numbers in arguments, by the argument's name.
+    pub fn take_units(&mut self) -> BTreeMap<String, &'static str> {
+        core::mem::take(&mut self.units)
     }
 
     /// Reports an error at `span`.

@@ -63,7 +63,7 @@ impl fmt::Display for PaperError {
                 write!(f, "there is no experiment `{name}`")?;
                 match nearest {
                     Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
-                    None => write!(f, "; `--list` shows them"),
+                    None => Ok(()),
                 }
             }
             Self::Seeds => write!(f, "the last seeds are too large"),

@@ -33,7 +33,7 @@ pub fn socket(
     let identity = Identity::generate(&mut SystemEntropy::new());
     let largest = u16::try_from(arguments.datagram.get()).ok().filter(|size| (1200..=65_507).contains(size));
     let largest =
-        largest.ok_or_else(|| Error::Usage("--datagram must be between 1200 B and 65507 B".into()))?;
+        largest.ok_or_else(|| Error::argument("datagram", "it must be between 1200 B and 65507 B"))?;
     let listen =
         registry.map(|registry| Listen::new(Trust::Anyone, [SERVICE]).with_registry(Arc::clone(registry)));
     let endpoint = EndpointConfig {

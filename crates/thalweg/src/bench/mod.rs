@@ -19,7 +19,7 @@ pub fn bench(what: &Bench, console: &Console) -> Done {
         Some(End::Server(arguments)) => server(arguments, console),
         Some(End::Client(arguments)) => {
             let key = arguments.key.as_ref().map(|key| key.parse()).transpose();
-            let key = key.map_err(|error| Error::Usage(format!("--key: {error}")))?;
+            let key = key.map_err(|error| Error::argument("key", error))?;
             let peer =
                 Peer { name: &arguments.server, address: resolve(&arguments.server)?, key, is_here: false };
             client(&peer, &arguments.options, console)

@@ -139,7 +139,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
 
 /// Returns for each flow of a scenario whether it belongs to one of the named groups; to any, if none is named.
 fn compared_flows(loaded: &Loaded, groups: &[String]) -> Result<Vec<bool>, Error> {
-    let named = loaded.groups_named(groups).map_err(|why| Error::Usage(format!("--flows: {why}")))?;
+    let named = loaded.groups_named(groups).map_err(|why| Error::argument("flows", why))?;
     let flows = loaded.spec().groups.iter().zip(1..);
     let of_group = |(group, position): (&GroupSpec, usize)| {
         std::iter::repeat_n(named.is_empty() || named.contains(&position), group.count as usize)

@@ -6,6 +6,7 @@ use crate::kernel_tcp::is_kernel;
 use crate::run::SchemeOptions;
 use serde_json::{Value, json};
 use thalweg_catalog::{Compared, Environment, PathHints, Registry, environment_differences};
+use thalweg_net::flow::SchemeError;
 use thalweg_report::output::{Remedy, differing_defaults_warning};
 use thalweg_report::results::{DifferingDefault, differing_defaults};
 
@@ -35,7 +36,8 @@ impl Likeness {
             names.iter().cloned().partition(|name| is_kernel(name));
         let read = |name: &String| {
             let read = registry.read_scheme(name, Environment::Live);
-            read.map_err(|error| Error::Usage(format!("--schemes: {error}")))
+            let offering = |error| SchemeError::Text(error).offering_reliable(registry);
+            read.map_err(|error| Error::argument("schemes", offering(error)))
         };
         let live = ours.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let mut rows: Vec<RowDifference> = Vec::new();

@@ -44,9 +44,7 @@ impl TrafficOption {
         let chosen = Arc::new(carrier(text, registry)?);
         let named = match groups {
             [] => (1..=spec.groups.len()).collect(),
-            names => {
-                loaded.groups_named(names).map_err(|why| Error::Usage(format!("--traffic-flows: {why}")))?
-            }
+            names => loaded.groups_named(names).map_err(|why| Error::argument("traffic-flows", why))?,
         };
         let of_group = |position: usize| -> Result<Arc<GroupCarrier>, Error> {
             if named.contains(&(position + 1)) {
@@ -78,11 +76,13 @@ fn carrier(text: &str, registry: &Registry) -> Result<GroupCarrier, Error> {
         Some(control) => Carrier::Kernel(control.to_owned()),
         None => {
             let scheme = Scheme::read(text, registry).and_then(|scheme| scheme.at_rate(None));
-            let scheme = scheme.map_err(|error| Error::Usage(format!("--traffic: {error}")))?;
+            let scheme =
+                scheme.map_err(|error| Error::argument("traffic", error.offering_reliable(registry)))?;
             if !scheme.is_reliable() {
-                return Err(Error::Usage(format!(
-                    "--traffic: flows of {text} are not reliable, and have no goodput of a stream"
-                )));
+                return Err(Error::argument(
+                    "traffic",
+                    format!("flows of {text} are not reliable, and have no goodput of a stream"),
+                ));
             }
             Carrier::Ours(Box::new(scheme))
         }

@@ -1,6 +1,6 @@
 //! The arguments of the commands about transfers.
 
-use crate::console::Error;
+use crate::console::{ArgumentError, Error};
 use crate::value_parsers::{PORT, bytes, positive, socket_address, threads};
 use clap::Args;
 use std::ffi::OsString;
@@ -146,7 +146,7 @@ impl ListenArguments {
     pub fn schemes(&self, registry: &Registry) -> Result<Option<Vec<String>>, Error> {
         let mut names = ALLOWED.map(str::to_owned).to_vec();
         for name in self.allow_scheme.iter().filter(|name| *name != ANY) {
-            names.push(allowed(name, registry).map_err(|why| wrong("--allow-scheme", name, &why))?);
+            names.push(allowed(name, registry).map_err(|why| wrong("allow-scheme", name, why))?);
         }
         Ok((!self.allow_scheme.iter().any(|name| name == ANY)).then_some(names))
     }
@@ -258,17 +258,18 @@ impl FromStr for Listen {
 impl SendArguments {
     /// Returns the scheme, resolved in `registry`.
     pub fn scheme(&self, registry: &Registry) -> Result<Scheme, Error> {
-        scheme(&self.scheme, registry).map_err(|why| wrong("--scheme", &self.scheme, &why))
+        scheme(&self.scheme, registry).map_err(|why| wrong("scheme", &self.scheme, why))
     }
 }
 
 /// Returns the error for an option value that can be checked only against the registry.
-fn wrong(option: &str, given: &str, why: &str) -> Error {
-    Error::Usage(format!("{option} cannot be `{given}`: {why}"))
+fn wrong(option: &'static str, given: &str, why: String) -> Error {
+    Error::Argument(ArgumentError { option, value: Some(given.to_owned()), why, advice: None })
 }
 
 fn scheme(text: &str, registry: &Registry) -> Result<Scheme, String> {
-    let scheme = Scheme::read(text, registry).map_err(|error| error.to_string())?;
+    let scheme = Scheme::read(text, registry);
+    let scheme = scheme.map_err(|error| error.offering_reliable(registry).to_string())?;
     if scheme.is_reliable() {
         Ok(scheme)
     } else {

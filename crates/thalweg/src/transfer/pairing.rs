@@ -22,16 +22,17 @@ pub fn given(code: Option<&Code>) -> Result<Code, Error> {
         (None, None) if can_prompt() => {
             prompt("The code that the receiver shows: ");
             let mut text = String::new();
-            io::stdin().read_line(&mut text).map_err(|error| Error::Usage(format!("--pair: {error}")))?;
+            io::stdin().read_line(&mut text).map_err(|error| Error::argument("pair", error))?;
             text
         }
         (None, None) => {
-            return Err(Error::Usage(format!(
-                "--pair: there is no terminal to ask for the code; {VARIABLE} or --pair=CODE give it"
-            )));
+            return Err(Error::argument(
+                "pair",
+                format!("there is no terminal to ask for the code; {VARIABLE} or --pair=CODE give it"),
+            ));
         }
     };
-    text.trim().parse().map_err(|error| Error::Usage(format!("--pair: {error}")))
+    text.trim().parse().map_err(|error| Error::argument("pair", error))
 }
 
 /// Proves to the receiver that answered as `name` that this endpoint, with the key `own_key`, has the code.

@@ -65,7 +65,7 @@ fn run(
     let (host, paths) = receiver_and_paths(arguments)?;
     if is_pairing_code(host) {
         return Err(Error::Usage(format!(
-            "`{host}` is a code for pairing, where the receiver was expected: thalweg send --pair FILES... HOST asks for the code"
+            "`{host}` is a code for pairing, where the receiver was expected: `thalweg send --pair FILES... HOST` asks for the code"
         ))
         .into());
     }
@@ -77,7 +77,7 @@ fn run(
     })?;
     let what = what(&paths, arguments)?;
     let scheme = arguments.scheme(&console.registry)?.at_rate(arguments.rate);
-    let scheme = scheme.map_err(|error| Error::Usage(format!("--scheme: {error}, or with --rate")))?;
+    let scheme = scheme.map_err(|error| Error::argument("scheme", format!("{error}, or with --rate")))?;
     if let What::Paths(roots) = &what
         && arguments.strict
     {
@@ -188,7 +188,7 @@ fn what(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
             return Err(Error::Usage("standard input is sent alone".to_owned()));
         }
         let name = arguments.name.clone().into_bytes();
-        transfer::checked_name(&name).map_err(|fault| Error::Usage(format!("--name: {fault}")))?;
+        transfer::checked_name(&name).map_err(|fault| Error::argument("name", fault))?;
         return Ok(What::Input(name));
     }
     let roots = Roots::new(paths);

@@ -1,0 +1,244 @@
+//! Messages of a command as records, for programs that call it and show them in words of their own.
+//!
+//! The command line shows an option as `--max-reps`, Python the argument `max_reps`. Errors of the command line's
+//! [parser](super::parser_error) and of arguments are records by origin. Other messages are texts that name options and
+//! lists; [`parts`] is the only place where such a text is taken apart. Its rules:
+//!
+//! - In messages of this project, values and whole commands are between backticks, and options are not. Nothing between
+//!   backticks is a name, except `` `thalweg list KIND` ``. A value of the call may itself contain backticks; it is
+//!   recognised as a whole.
+//! - Elsewhere a word is an option if some command has it. A value of the call that is followed by a colon is no option:
+//!   messages of the operating system begin with such a path.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use thalweg_scenario::{Diagnostic, Severity};
+
+/// Part of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Plain text.
+    Text(String),
+    /// Name of an option, without hyphens in front.
+    Option(String),
+    /// Name of a list of the command `list`, such as `schemes`.
+    List(String),
+}
+
+/// The subject of a message, which decides the fields that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageKind {
+    /// `argument` has a `value`, and the text says why it is refused. Where a list of values is allowed, the text is empty.
+    Value,
+    /// `argument` is wrong for the reason of the text.
+    Argument,
+    /// There is no option of the name `argument`; the text is a hint, or empty.
+    UnknownOption,
+    /// There is no command of the name `argument`, or no place for an argument of this value; the text is a hint, or empty.
+    UnknownName,
+    /// `argument` is given twice.
+    Repeated,
+    /// The text has a position in a scenario.
+    Scenario,
+    /// The text is all.
+    Other,
+}
+
+impl MessageKind {
+    /// Returns the name that other languages use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Value => "value",
+            Self::Argument => "argument",
+            Self::UnknownOption => "unknown option",
+            Self::UnknownName => "unknown name",
+            Self::Repeated => "repeated",
+            Self::Scenario => "scenario",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// A message of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Severity: note, warning or error.
+    pub severity: Severity,
+    /// Subject.
+    pub kind: MessageKind,
+    /// Name of the option, without hyphens in front, or of another argument in lower case.
+    pub argument: Option<String>,
+    /// Refused value.
+    pub value: Option<String>,
+    /// Allowed values, if these are few.
+    pub allowed: Vec<String>,
+    /// Similar names or values.
+    pub suggestions: Vec<String>,
+    /// Text, without the argument.
+    pub text: Vec<Part>,
+}
+
+impl Message {
+    /// Creates a message about nothing in particular.
+    pub fn new(severity: Severity, kind: MessageKind, text: Vec<Part>) -> Self {
+        let (allowed, suggestions) = (Vec::new(), Vec::new());
+        Self { severity, kind, argument: None, value: None, allowed, suggestions, text }
+    }
+
+    /// Creates a message that is only a text.
+    pub fn of_text(severity: Severity, text: &str, vocabulary: &Vocabulary) -> Self {
+        Self::new(severity, MessageKind::Other, parts(text, vocabulary))
+    }
+
+    /// Returns the message of a diagnostic. Of its text only the position of an override is a name.
+    pub fn of_diagnostic(diagnostic: &Diagnostic) -> Self {
+        let text = diagnostic.render();
+        let text = text.trim_end();
+        // The first line is the message, and the second the position.
+        let place = text.find('\n').and_then(|at| text[at..].find("--> ").map(|more| at + more + 4));
+        let option = diagnostic.file().strip_prefix("--").filter(|_| diagnostic.source.is_argument());
+        let name = option.and_then(|name| name.split(' ').next()).unwrap_or_default();
+        let split = place.zip(option).and_then(|(place, _)| {
+            let after = text[place..].strip_prefix("--")?.strip_prefix(name)?;
+            Some(vec![
+                Part::Text(text[..place].to_owned()),
+                Part::Option(name.to_owned()),
+                Part::Text(after.to_owned()),
+            ])
+        });
+        let parts = split.unwrap_or_else(|| vec![Part::Text(text.to_owned())]);
+        Self::new(diagnostic.severity, MessageKind::Scenario, parts)
+    }
+}
+
+/// The message as the command line words it, without the allowed values.
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = [self.argument.as_ref().map(|name| format!("--{name}")), self.value.clone()];
+        for part in head.into_iter().flatten() {
+            write!(f, "{part}: ")?;
+        }
+        self.text.iter().try_for_each(|part| match part {
+            Part::Text(text) => f.write_str(text),
+            Part::Option(name) => write!(f, "--{name}"),
+            Part::List(kind) => write!(f, "`thalweg list {kind}`"),
+        })
+    }
+}
+
+/// The words that texts of a call may have.
+#[derive(Clone, Debug, Default)]
+pub struct Vocabulary {
+    /// Names of the options of all commands, without hyphens in front.
+    pub options: BTreeSet<String>,
+    /// Values of the call.
+    pub values: Vec<String>,
+}
+
+/// Takes a text of this project apart, by the rules of this module.
+pub fn parts(text: &str, vocabulary: &Vocabulary) -> Vec<Part> {
+    let (mut parts, mut plain, mut at) = (Vec::new(), String::new(), 0);
+    while let Some(next) = text[at..].chars().next() {
+        let (length, name) = if next == '`' {
+            let (length, kind) = quoted(&text[at..], &vocabulary.values);
+            (length, kind.map(Part::List))
+        } else {
+            let starts =
+                !text[..at].ends_with(|before: char| before.is_alphanumeric() || "-/._".contains(before));
+            match option(&text[at..], vocabulary).filter(|_| starts) {
+                Some(name) => (name.len() + 2, Some(Part::Option(name.to_owned()))),
+                None => (next.len_utf8(), None),
+            }
+        };
+        if let Some(name) = name {
+            parts.extend((!plain.is_empty()).then(|| Part::Text(std::mem::take(&mut plain))));
+            parts.push(name);
+        } else {
+            plain.push_str(&text[at..at + length]);
+        }
+        at += length;
+    }
+    parts.extend((!plain.is_empty()).then_some(Part::Text(plain)));
+    parts
+}
+
+/// Returns the length of the quotation at the beginning of `text`, and the list if it is a command that shows one.
+fn quoted(text: &str, values: &[String]) -> (usize, Option<String>) {
+    let inside = &text[1..];
+    let is_quoted =
+        |value: &&String| inside.strip_prefix(value.as_str()).is_some_and(|rest| rest.starts_with('`'));
+    if let Some(length) = values.iter().filter(is_quoted).map(String::len).max() {
+        return (length + 2, None);
+    }
+    let Some(length) = inside.find('`') else { return (text.len(), None) };
+    let kind = inside[..length].strip_prefix("thalweg list ");
+    (length + 2, kind.map(str::to_owned))
+}
+
+/// Returns the name of the option at the beginning of `text`.
+fn option<'a>(text: &'a str, vocabulary: &Vocabulary) -> Option<&'a str> {
+    let name = text.strip_prefix("--")?;
+    let length = name.find(|of: char| !of.is_ascii_lowercase() && !of.is_ascii_digit() && of != '-');
+    let (name, rest) = name.split_at(length.unwrap_or(name.len()));
+    let is_given = || vocabulary.values.iter().any(|value| value.strip_prefix("--") == Some(name));
+    let is_value = rest.starts_with(':') && is_given();
+    // What goes on with a letter or a slash is a path.
+    let ends = rest.is_empty()
+        || rest.starts_with(|of: char| of.is_whitespace() || ",;:)=".contains(of))
+        || rest == ".";
+    (ends && !is_value && vocabulary.options.contains(name)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vocabulary(values: &[&str]) -> Vocabulary {
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        Vocabulary { options: owned(&["out", "pair", "reps"]).into_iter().collect(), values: owned(values) }
+    }
+
+    fn text(of: &str) -> Part {
+        Part::Text(of.to_owned())
+    }
+
+    #[test]
+    fn options_and_lists_are_apart_from_text() {
+        let parts = |text: &str| parts(text, &vocabulary(&[]));
+        assert_eq!(
+            parts("`a` holds something else; choose a new folder with --out"),
+            [text("`a` holds something else; choose a new folder with "), Part::Option("out".to_owned())]
+        );
+        assert_eq!(
+            parts("no `x`; `thalweg list scenarios` shows them"),
+            [text("no `x`; "), Part::List("scenarios".to_owned()), text(" shows them")]
+        );
+        for plain in [
+            "`--out` is a folder",
+            "`thalweg send --pair FILES... HOST` asks for it",
+            "folder/--out: no",
+            "--out/a.csv: no",
+            "--out.csv: no",
+            "a--out",
+            "--nothing-like-it",
+            "an open ` before --out",
+        ] {
+            assert_eq!(parts(plain), [text(plain)], "{plain}");
+        }
+    }
+
+    #[test]
+    fn values_of_the_call_are_no_names() {
+        let vocabulary = vocabulary(&["a` --out", "--reps", "--out", "thalweg list schemes"]);
+        for plain in [
+            "there are no flows `a` --out`",
+            "there are no flows `--reps`",
+            "--out: is a folder",
+            "there is no file `thalweg list schemes`",
+        ] {
+            assert_eq!(parts(plain, &vocabulary), [text(plain)], "{plain}");
+        }
+        let named = parts("`--out` holds something else; give --out", &vocabulary);
+        assert_eq!(named, [text("`--out` holds something else; give "), Part::Option("out".to_owned())]);
+    }
+}
