@@ -142,7 +142,7 @@ impl Loaded {
     /// Returns the unit of the plain number that a change sets, by the change's number from 1; `None` for text and for numbers without
     /// a unit.
     pub fn unit_of_set(&self, number: usize) -> Option<&'static str> {
-        self.units.get(&set::source_name(number)).copied()
+        self.units.get(&set_option::source_name(number)).copied()
     }
 
     /// Returns routes, round-trip times and bandwidth-delay products.

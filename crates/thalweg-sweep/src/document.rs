@@ -523,7 +523,7 @@ const MAX_LOADED: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::Program;
+    use crate::program_identity::Program;
     use crate::sweep::LoadError;
     use std::path::Path;
     use std::sync::Arc;

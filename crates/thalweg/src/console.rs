@@ -356,8 +356,8 @@ impl<W: io::Write> io::Write for Harmless<W> {
 
 impl Error {
     /// Creates the error of an option whose name is given without hyphens in front.
-    pub fn argument(option: &'static str, why: impl ToString) -> Self {
-        Self::Argument(ArgumentError { option, value: None, why: why.to_string(), advice: None })
+    pub fn argument(option: &'static str, why: impl Into<String>) -> Self {
+        Self::Argument(ArgumentError { option, value: None, why: why.into(), advice: None })
     }
 
     /// Returns the failure as messages.

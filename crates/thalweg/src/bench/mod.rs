@@ -18,8 +18,9 @@ pub fn bench(what: &Bench, console: &Console) -> Done {
     match &what.end {
         Some(End::Server(arguments)) => server(arguments, console),
         Some(End::Client(arguments)) => {
-            let key = arguments.key.as_ref().map(|key| key.parse()).transpose();
-            let key = key.map_err(|error| Error::argument("key", error))?;
+            let key =
+                arguments.key.as_ref().map(|key| key.parse::<thalweg_net::identity::PublicKey>()).transpose();
+            let key = key.map_err(|error| Error::argument("key", error.to_string()))?;
             let peer =
                 Peer { name: &arguments.server, address: resolve(&arguments.server)?, key, is_here: false };
             client(&peer, &arguments.options, console)

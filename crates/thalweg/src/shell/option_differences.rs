@@ -37,7 +37,7 @@ impl Likeness {
         let read = |name: &String| {
             let read = registry.read_scheme(name, Environment::Live);
             let offering = |error| SchemeError::Text(error).offering_reliable(registry);
-            read.map_err(|error| Error::argument("schemes", offering(error)))
+            read.map_err(|error| Error::argument("schemes", offering(error).to_string()))
         };
         let live = ours.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let mut rows: Vec<RowDifference> = Vec::new();

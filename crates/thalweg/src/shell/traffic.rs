@@ -76,8 +76,8 @@ fn carrier(text: &str, registry: &Registry) -> Result<GroupCarrier, Error> {
         Some(control) => Carrier::Kernel(control.to_owned()),
         None => {
             let scheme = Scheme::read(text, registry).and_then(|scheme| scheme.at_rate(None));
-            let scheme =
-                scheme.map_err(|error| Error::argument("traffic", error.offering_reliable(registry)))?;
+            let scheme = scheme
+                .map_err(|error| Error::argument("traffic", error.offering_reliable(registry).to_string()))?;
             if !scheme.is_reliable() {
                 return Err(Error::argument(
                     "traffic",

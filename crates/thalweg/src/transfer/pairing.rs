@@ -22,7 +22,7 @@ pub fn given(code: Option<&Code>) -> Result<Code, Error> {
         (None, None) if can_prompt() => {
             prompt("The code that the receiver shows: ");
             let mut text = String::new();
-            io::stdin().read_line(&mut text).map_err(|error| Error::argument("pair", error))?;
+            io::stdin().read_line(&mut text).map_err(|error| Error::argument("pair", error.to_string()))?;
             text
         }
         (None, None) => {
@@ -32,7 +32,7 @@ pub fn given(code: Option<&Code>) -> Result<Code, Error> {
             ));
         }
     };
-    text.trim().parse().map_err(|error| Error::argument("pair", error))
+    text.trim().parse::<Code>().map_err(|error| Error::argument("pair", error.to_string()))
 }
 
 /// Proves to the receiver that answered as `name` that this endpoint, with the key `own_key`, has the code.

@@ -188,7 +188,7 @@ fn what(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
             return Err(Error::Usage("standard input is sent alone".to_owned()));
         }
         let name = arguments.name.clone().into_bytes();
-        transfer::checked_name(&name).map_err(|fault| Error::argument("name", fault))?;
+        transfer::checked_name(&name).map_err(|fault| Error::argument("name", fault.to_string()))?;
         return Ok(What::Input(name));
     }
     let roots = Roots::new(paths);
