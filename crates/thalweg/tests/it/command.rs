@@ -408,7 +408,7 @@ fn wrong_calls_are_rejected_with_suggestions() {
         (&["explore", "sscop", "--losses", "256"], "0..=255"),
         (&["explore", "adaptive-ack", "--slow-reader"], "no flow control"),
         (&["explore", "sstp", "--endless", "--slow-reader"], "cannot be used with '--slow-reader"),
-        (&["explore", "sscop", "--endless"], "--endless is for sstp"),
+        (&["explore", "sscop", "--endless"], "--endless: it is for sstp"),
         (&["explore", "sstp", "--endless", "--delays", "1"], "cannot be used with '--delays"),
     ] {
         let error = fails(&place, arguments, 2);
