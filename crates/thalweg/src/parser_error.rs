@@ -141,8 +141,8 @@ mod tests {
         assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::Repeated, Some("json")));
 
         let wrong = refused(&["send", "--strict", "--accept-loss", "a", "h"]);
-        assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::Argument, Some("accept-loss")));
-        assert_eq!(wrong.text.last(), Some(&Part::Option("strict".to_owned())));
+        assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::Argument, Some("strict")));
+        assert_eq!(wrong.text.last(), Some(&Part::Option("accept-loss".to_owned())));
 
         let wrong = refused(&["paper"]);
         assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::Argument, Some("name")));
