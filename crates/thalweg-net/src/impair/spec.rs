@@ -515,7 +515,7 @@ mod tests {
         assert!(error("narrow=5s:1280B").contains("did you mean `mtu-change`?"));
         assert!(error("loss").starts_with("`loss` is no option"));
         assert!(error("queue=tail").contains(
-            "there are fcfs, random-drop, fq, sfq, drr, virtual-clock, hrr, red, codel, fq-codel, cake, pie"
+            "there are fcfs, random-drop, fq, sfq, drr, virtual-clock, red, codel, fq-codel, cake, pie"
         ));
         assert_eq!(error("blackout=20s..10s"), "blackout cannot be `20s..10s`: its end is before its start");
         assert_eq!(
