@@ -543,16 +543,16 @@ to = "b"
 
     const SWEEP: &str = r#"
 scenario = "x"
-set = ["warmup=0.1"]
+set = ["warmup=0"]
 schemes = ["cubic", "vegas"]
 [grid]
 flow.1.count = [1, 2]
 link.core.rate = [5e6, 1e7]
-duration = [0.05, 1]
+duration = [-1, 1]
 link.core.delay = ["5 ms", "10 ms"]
 "#;
 
-    /// The first point is invalid: its run is shorter than the warm-up.
+    /// The first point is invalid: its duration is negative.
     #[test]
     fn plain_numbers_have_their_unit_at_the_axis() {
         let read = |sets: &[String], other: Option<SchemeOverride<'_>>, registry: &_| {
