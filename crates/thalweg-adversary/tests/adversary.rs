@@ -26,7 +26,7 @@ fn nothing(bounds: &Bounds, at_least: u64) {
 
 /// Holds RFC 9000, section 21.11.
 #[test]
-fn another_socket_of_the_same_identity_reveals_tokens() {
+fn a_search_finds_tokens_revealed_by_another_socket() {
     let found = found(Fault::Tokens, &Bounds::default());
     assert!(found.what.contains("a reset that its peer's socket did not send"), "{}", found.what);
     let line = |text: &str| found.trace.iter().position(|line| line.contains(text)).expect(text);
@@ -36,7 +36,7 @@ fn another_socket_of_the_same_identity_reveals_tokens() {
 
 /// Holds RFC 9000, section 8.1.4.
 #[test]
-fn a_cookie_made_another_handshake() {
+fn a_search_finds_a_second_handshake_by_one_cookie() {
     let found = found(Fault::CookieAgain, &Bounds { forgeries: 0, ..Bounds::default() });
     assert_eq!(found.what, "a cookie admitted a second handshake");
     let hellos = found.trace.iter().filter(|line| line.contains("and cookie 1 arrives at the server"));
@@ -44,14 +44,14 @@ fn a_cookie_made_another_handshake() {
 }
 
 #[test]
-fn a_cookie_was_good_for_any_first_message() {
+fn a_search_finds_a_cookie_valid_for_any_first_message() {
     let found = found(Fault::CookieUnbound, &Bounds::default());
     assert!(found.what.contains("not issued for"), "{}", found.what);
     assert!(found.trace.iter().any(|line| line.contains("the attacker makes")));
 }
 
 #[test]
-fn a_hello_without_a_cookie_made_another_handshake() {
+fn a_search_finds_a_second_handshake_without_a_cookie() {
     let found = found(Fault::HelloAgain, &Bounds { forgeries: 0, ..Bounds::default() });
     assert_eq!(found.what, "a hello without a cookie admitted a handshake beside its connection");
     assert!(

@@ -127,7 +127,7 @@ mod tests {
 
     /// Holds RFC 9000, section 8.1.4.
     #[test]
-    fn a_cookie_is_good_for_one_client_and_a_while() {
+    fn a_cookie_is_bound_to_its_client_and_lifetime() {
         let cookies = Cookies::new(&mut SystemEntropy::new());
         let now = Time::ZERO + Duration::from_secs(100);
         let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();

@@ -467,7 +467,7 @@ mod tests {
 
     /// Holds RFC 9001, section 5.5.
     #[test]
-    fn forgeries_change_nothing() {
+    fn forged_packets_have_no_effect() {
         let (client, server) = identities();
         let mut initiator = Initiator::new(&client, SOURCE, [11; 32]).unwrap();
         let first = initiator.first().to_owned();

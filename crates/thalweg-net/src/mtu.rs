@@ -261,7 +261,7 @@ mod tests {
 
     /// Holds RFC 9000, section 14.2.
     #[test]
-    fn a_black_hole_is_left_and_the_path_tried_again() {
+    fn an_mtu_black_hole_reduces_the_mtu_and_is_probed_again() {
         let mut discovery = Discovery::new(1472);
         let mut now = Time::ZERO;
         search(&mut discovery, &mut now, 1472);
@@ -307,7 +307,7 @@ mod tests {
     proptest! {
         /// Holds RFC 9000, section 14.2.
         #[test]
-        fn any_size_is_found(size in SAFE_DATAGRAM..=65_507, limit in SAFE_DATAGRAM..=65_507) {
+        fn any_path_mtu_is_found(size in SAFE_DATAGRAM..=65_507, limit in SAFE_DATAGRAM..=65_507) {
             let mut discovery = Discovery::new(limit);
             search(&mut discovery, &mut Time::ZERO.clone(), size);
             let best = size.min(limit);

@@ -317,7 +317,7 @@ mod tests {
 
     /// Holds RFC 9001, section 5.3.
     #[test]
-    fn any_changed_bit_is_noticed_and_leaves_no_trace() {
+    fn any_changed_bit_fails_authentication_without_effect() {
         let (mut encryptor, mut decryptor) = pair(EPOCH);
         let packet = seal(&mut encryptor, b"payload");
         // The connection id is used for demultiplexing first, and is associated data like the rest of the header.
@@ -335,7 +335,7 @@ mod tests {
 
     /// Holds RFC 9001, section 6.
     #[test]
-    fn keys_change_by_count_and_packets_of_the_epoch_before_still_open() {
+    fn keys_are_updated_by_count_and_previous_keys_are_accepted() {
         let (mut encryptor, mut decryptor) = pair(10);
         let packets: Vec<_> = (0..30u8).map(|n| seal(&mut encryptor, &[n])).collect();
         // Each epoch's last packet arrives after the next epoch's first.
@@ -385,7 +385,7 @@ mod tests {
 
     /// Holds RFC 9001, section 6.6.
     #[test]
-    fn forgeries_are_counted_under_all_keys_and_end_the_opening() {
+    fn forgeries_are_counted_over_all_keys() {
         let (mut encryptor, mut decryptor) = pair(10);
         decryptor.limit_forgeries(4);
         let packets: Vec<_> = (0..100u8).map(|n| seal(&mut encryptor, &[n])).collect();

@@ -362,7 +362,7 @@ mod tests {
 
     /// Holds RFC 9000, section 8.1; RFC 9000, section 8.2.3.
     #[test]
-    fn three_bytes_for_one_until_the_path_is_validated() {
+    fn at_most_three_bytes_per_byte_until_the_path_is_validated() {
         let remote = "192.0.2.1:9".parse().unwrap();
         let mut path = Path::unvalidated(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
         assert_eq!(path.allowance(), 0);
@@ -479,7 +479,7 @@ mod tests {
 
     /// Holds RFC 9000, section 8.2.4.
     #[test]
-    fn an_address_that_does_not_answer_is_given_up() {
+    fn an_address_that_does_not_answer_is_abandoned() {
         let remote = "192.0.2.1:9".parse().unwrap();
         let mut path = Path::unvalidated(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
         let mut challenges = 0;

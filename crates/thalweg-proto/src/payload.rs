@@ -408,7 +408,7 @@ mod tests {
 
     /// Holds RFC 9000, section 21.7.
     #[test]
-    fn a_byte_at_a_time_costs_no_more_than_its_byte() {
+    fn single_bytes_take_memory_proportional_to_their_number() {
         // In reverse order: no piece follows a buffered one.
         let mut store = SliceStore::default();
         for at in (1..100_000).rev() {

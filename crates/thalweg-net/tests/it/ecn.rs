@@ -84,7 +84,7 @@ fn a_tunnel_that_loses_marks_ends_ecn() {
 
 /// Holds RFC 9000, section 13.4.2.
 #[test]
-fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
+fn loss_of_ect_packets_disables_ecn() {
     for scheme in SCHEMES {
         let mut pair = Pair::new(35, Channel::default());
         let data = pattern(35, 2_000_000);
@@ -111,7 +111,7 @@ fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
 
 /// Holds RFC 9000, section 13.4.1.
 #[test]
-fn a_path_that_loses_what_may_be_marked_carries_the_streams() {
+fn streams_complete_on_a_path_that_drops_ect_packets() {
     // A first flight of one packet is not enough to blame ECT. It is not used either way, until 256 packets have shown
     // that others pass.
     const FIRST_FLIGHT_OF_ONE: [&str; 2] = ["slow-start", "dec-bit"];

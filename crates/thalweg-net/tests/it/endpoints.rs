@@ -75,7 +75,7 @@ fn timestamps_fit_into_datagrams() {
 
 /// Holds RFC 9000, section 14.4.
 #[test]
-fn the_size_of_the_path_is_found_and_used() {
+fn the_path_mtu_is_found_and_used() {
     let mut pair = Pair::new(2, Channel { mtu: 1400, ..Channel::default() });
     pair.connect("cubic");
     pair.ends[0].write(&pattern(2, 2_000_000));
@@ -343,7 +343,7 @@ fn a_closed_listener_ignores_new_clients_and_keeps_connections() {
 
 /// Holds RFC 9000, section 8.2.4.
 #[test]
-fn packets_copied_from_another_address_do_not_take_the_connection_away() {
+fn packets_copied_from_another_address_do_not_migrate_the_connection() {
     let mut pair = Pair::new(8, Channel::default());
     let (data, answer) = (pattern(8, 60_000), pattern(9, 4_000_000));
     pair.connect("cubic");
@@ -373,7 +373,7 @@ fn packets_copied_from_another_address_do_not_take_the_connection_away() {
 
 /// Holds RFC 9000, section 10.1.
 #[test]
-fn a_peer_that_is_gone_is_given_up_after_the_idle_time() {
+fn the_idle_timeout_closes_the_connection() {
     let mut pair = Pair::with(11, Channel::default(), short(client_config()), short(server_config()));
     pair.connect("cubic");
     pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
@@ -416,7 +416,7 @@ fn a_restarted_peer_sends_a_reset() {
 
 /// Holds RFC 9000, section 10.2.
 #[test]
-fn a_close_arrives_over_a_bad_channel() {
+fn a_close_is_repeated_over_a_lossy_channel() {
     for seed in 0..50 {
         let mut pair = Pair::new(seed, Channel { loss: 0.3, ..Channel::default() });
         pair.connect("cubic");

@@ -129,9 +129,9 @@ fn two_versions(other: u8) {
 }
 
 /// A path MTU below the minimum: small packets still arrive, so no idle time-out ends the connection.
-/// Holds RFC 9000, section 14.4.
+/// Holds RFC 9000, section 14.2.
 #[test]
-fn a_path_mtu_below_the_minimum_closes_the_connection_with_a_reason() {
+fn a_path_mtu_below_the_minimum_closes_the_connection() {
     for scheme in ["cubic", "sstp:rate=20Mbit/s", "sscop", "adaptive-ack"] {
         let mut pair = Pair::new(76, Channel::default());
         pair.connect(scheme);

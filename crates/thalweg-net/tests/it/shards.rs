@@ -216,7 +216,7 @@ fn trusting(config: EndpointConfig) -> EndpointConfig {
 ///
 /// Holds RFC 9000, section 5.1.
 #[test]
-fn packets_reach_their_connection_however_they_are_brought() {
+fn packets_are_routed_by_connection_id() {
     for brought in [Brought::ByConnectionId, Brought::ByAddress, Brought::AtRandom] {
         let mut world = World::new(1, brought, &trusting(server_config()));
         for _ in 0..9 {

@@ -221,7 +221,7 @@ fn losses_are_not_mistaken_for_violations() {
 ///
 /// Holds RFC 9000, section 21.4.
 #[test]
-fn receivers_that_hide_losses_are_detected() {
+fn receivers_that_conceal_losses_are_detected() {
     for (misbehaviour, window) in
         [Misbehaviour::ConcealsLoss, Misbehaviour::Optimistic].into_iter().zip([64.0, 1000.0])
     {
@@ -300,7 +300,7 @@ fn ack(segments: u64, ce: u16) -> Ack {
 
 /// Holds RFC 9000, section 13.1.
 #[test]
-fn data_that_was_never_sent_is_not_acknowledged() {
+fn an_acknowledgement_of_unsent_data_is_a_violation() {
     let failure = Some(Failure::FalseAcknowledgement);
     assert_eq!(answer(&[ack(10, 0)]), None);
     assert_eq!(answer(&[Ack { cumulative: 10 * SEGMENT + 1, ..ack(0, 0) }]), failure);
@@ -317,7 +317,7 @@ fn data_that_was_never_sent_is_not_acknowledged() {
 ///
 /// Holds RFC 9000, section 13.4.2.1.
 #[test]
-fn counts_of_marks_do_not_shrink() {
+fn a_decreasing_ecn_count_is_a_violation() {
     let failure = Some(Failure::FalseAcknowledgement);
     assert_eq!(answer(&[ack(1, 5), ack(2, 5), ack(3, 9)]), None);
     assert_eq!(answer(&[ack(1, 5), ack(2, 4)]), failure);

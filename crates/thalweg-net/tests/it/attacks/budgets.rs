@@ -91,7 +91,7 @@ fn one_packet_elicits_a_bounded_number_of_bytes() {
 /// Ninety one-byte segments in a packet, each after a hole: an acknowledgement of each would be 75 kB for 16 kB.
 /// Holds RFC 9000, section 21.7.
 #[test]
-fn segments_of_a_byte_are_not_acknowledged_one_by_one() {
+fn single_byte_segments_are_not_acknowledged_one_by_one() {
     use thalweg_proto::window::{Pdu, Segment, wire};
     let mut endpoint = server(server_config());
     let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
@@ -166,7 +166,7 @@ fn unauthenticated_peers_hold_little_memory_and_block_no_client() {
 /// All authorised clients share one memory limit.
 /// Holds RFC 9000, section 21.6.
 #[test]
-fn all_connections_together_are_promised_a_bounded_memory() {
+fn receive_windows_of_all_connections_are_bounded_together() {
     let listen = Listen::new(Trust::Anyone, ["test"]);
     let mut endpoint = server(EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) });
     let (mut promised, mut first) = (0, None);

@@ -111,7 +111,7 @@ fn half_open_handshakes_from_many_addresses_block_no_client() {
 /// A replay of the hello after its handshake has become a connection.
 /// Holds RFC 9000, section 8.1.4.
 #[test]
-fn a_cookie_makes_no_second_handshake() {
+fn a_cookie_opens_no_second_handshake() {
     let mut pair = Pair::with(12, Channel::default(), client_config(), wants_cookies(server_config()));
     pair.record = Some(Vec::new());
     pair.connect("cubic");
@@ -385,7 +385,7 @@ fn no_other_socket_of_the_identity_reveals_a_reset_token() {
 /// The token is right, as its sender received it from the server, but the sender is not at the server's address.
 /// Holds RFC 9000, section 10.3.
 #[test]
-fn a_reset_from_elsewhere_is_not_believed() {
+fn a_reset_from_another_address_is_ignored() {
     let config = EndpointConfig { place: Some(b"here".to_vec()), ..server_config() };
     let mut pair = Pair::with(17, Channel::default(), client_config(), config.clone());
     pair.record = Some(Vec::new());

@@ -45,7 +45,7 @@ fn overheard() -> Vec<(SocketAddr, SocketAddr, Vec<u8>)> {
 
 /// Holds RFC 9000, section 8.1; RFC 9000, section 14.1.
 #[test]
-fn a_hello_without_a_cookie_costs_little_and_gets_little() {
+fn a_hello_without_a_cookie_has_bounded_cost_and_response() {
     let hello = overheard()[0].2.clone();
     assert_eq!(hello.len(), 1200);
     let mut endpoint = server(server_config());
@@ -66,7 +66,7 @@ fn a_hello_without_a_cookie_costs_little_and_gets_little() {
 
 /// Holds RFC 9000, section 8.1.4.
 #[test]
-fn a_cookie_makes_one_handshake_from_one_address() {
+fn a_cookie_opens_one_handshake_from_one_address() {
     let client: SocketAddr = "192.0.2.1:5".parse().unwrap();
     let mut hello = overheard()[0].2.clone();
     let mut endpoint = server(wants_cookies(server_config()));
@@ -140,7 +140,7 @@ fn modified_copies_are_refused_and_leave_no_state() {
 
 /// Holds RFC 9000, section 9.3.
 #[test]
-fn packets_of_a_live_connection_that_are_changed_or_repeated_do_nothing() {
+fn changed_or_repeated_packets_have_no_effect() {
     let mut pair = Pair::new(4, Channel::default());
     pair.record = Some(Vec::new());
     let data = pattern(4, 200_000);

@@ -47,7 +47,7 @@ fn transfer_time(thieves: &[SocketAddr]) -> Time {
 /// path does not make them invalid.
 /// Holds RFC 9000, section 9.
 #[test]
-fn a_client_does_not_follow_copies_of_its_server_s_packets() {
+fn a_client_discards_packets_from_other_addresses() {
     let (alone, copied) = (transfer_time(&[]), transfer_time(&thieves()));
     assert!(copied <= alone + Duration::from_millis(20), "{copied} in place of {alone}");
 }
@@ -68,7 +68,7 @@ fn a_client_can_be_configured_to_follow_its_server() {
 /// A server follows its clients. An attacker that copies their packets makes it migrate, but at a limited rate.
 /// Holds RFC 9000, section 9.3.3.
 #[test]
-fn moves_are_few_and_the_true_client_is_found_again_at_once() {
+fn migrations_are_rate_limited_and_the_old_address_is_restored() {
     // Packets that arrive singly are acknowledged singly.
     let mut pair = Pair::new(33, Channel { jitter: Duration::from_millis(10), ..Channel::default() });
     pair.connect("cubic");
@@ -114,7 +114,7 @@ fn moves_are_few_and_the_true_client_is_found_again_at_once() {
 /// One packet is copied while the client has nothing more to send: the server also challenges its old address.
 /// Holds RFC 9000, section 9.3.2.
 #[test]
-fn one_copied_packet_stops_nothing() {
+fn one_copied_packet_does_not_close_the_connection() {
     let mut pair = Pair::new(34, Channel::default());
     pair.record = Some(Vec::new());
     pair.connect("cubic");
@@ -146,7 +146,7 @@ fn one_copied_packet_stops_nothing() {
 /// packets have arrived.
 /// Holds RFC 9000, section 9.3.
 #[test]
-fn a_packet_that_was_held_back_moves_nothing() {
+fn a_delayed_packet_does_not_migrate_the_connection() {
     let mut pair = Pair::new(37, Channel::default());
     pair.record = Some(Vec::new());
     pair.connect("cubic");
@@ -225,7 +225,7 @@ fn the_reason_of_a_close_drives_no_terminal() {
 
 /// Holds RFC 9001, section 6.6.
 #[test]
-fn a_connection_ends_before_its_keys_are_worn_out() {
+fn a_connection_is_closed_at_the_integrity_limit() {
     let session = SessionConfig { forgeries: 100, ..SessionConfig::default() };
     let config = EndpointConfig { session, ..server_config() };
     let mut pair = Pair::with(34, Channel::default(), client_config(), config);

@@ -63,7 +63,7 @@ const WITH_A_COOKIE: Duration = Duration::from_millis(40);
 
 /// Holds RFC 9000, section 21.1.1.
 #[test]
-fn spoofed_hellos_take_few_places_and_keep_no_client_out() {
+fn spoofed_hellos_take_few_slots_and_block_no_client() {
     let mut pair = Pair::new(31, Channel::default());
     let mut hellos = Hellos::new();
     let mut flood = |pair: &mut Pair| {
