@@ -1,6 +1,6 @@
 //! The passive side of a handshake, around the receiving engine.
 
-use super::backoff::Backoff;
+use super::handshake_timer::Backoff;
 use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;

@@ -1,6 +1,6 @@
 //! The active side of a handshake, around the sending engine.
 
-use super::backoff::Backoff;
+use super::handshake_timer::Backoff;
 use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
 use crate::endpoint::Notice;
 use crate::engine::{Engine, Output};

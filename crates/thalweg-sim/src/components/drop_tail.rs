@@ -1,6 +1,6 @@
 //! FIFO drop-tail queues, the most common ones: linked lists of packets that need no memory of their own.
 
-use crate::components::packet::{NONE, Packets};
+use crate::components::packet_pool::{NONE, Packets};
 use thalweg_queue::{DropReason, Dropped, Entry, Limit};
 
 /// A FIFO queue with tail drop. Urgent packets precede all others and are FIFO among themselves. The rules are those of
@@ -129,7 +129,7 @@ impl DropTail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::packet::{Cargo, Flags, Packet};
+    use crate::components::packet_pool::{Cargo, Flags, Packet};
     use proptest::prelude::*;
     use thalweg_proto::Ecn;
     use thalweg_proto::units::Time;

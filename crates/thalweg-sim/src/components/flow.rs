@@ -1,13 +1,13 @@
 //! Flows: applications, connections and counts.
 
-use crate::components::barrier_rounds::Rounds;
+use crate::components::completion_times::Completions;
 use crate::components::endpoint::{Counts, EndpointPath};
-use crate::components::packet::NONE;
+use crate::components::packet_pool::NONE;
 use crate::components::reading_application::Reader;
-use crate::components::transfer::Completions;
 use crate::components::workload::Workload;
+use crate::components::workload_barrier::Rounds;
 use crate::measure::Histogram;
-use crate::result::{FlowCounts, TwoLevelCounts};
+use crate::run_result::{FlowCounts, TwoLevelCounts};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Time};
 

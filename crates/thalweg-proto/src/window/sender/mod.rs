@@ -1,41 +1,41 @@
 //! The sender of the window transport.
 
 mod ack_requests;
-mod application;
+mod ack_verification;
+mod application_interface;
+mod concealed_mark_probes;
 mod counters;
 mod cwnd_validation;
 mod digest;
-mod dupacks;
+mod duplicate_acks;
 mod ecn;
 mod f_rto;
-mod losses;
-mod mark_probes;
+mod loss_notification;
 mod min_rtt;
 mod pacer;
-mod path_change;
-mod pause_and_marks;
+mod path_change_reset;
 mod peer_window;
 mod prr;
 mod rack;
+mod rare_sender_state;
 mod recovery;
 mod retransmission_timer;
 mod router_feedback;
+mod spurious_reduction_undo;
 mod tail_loss_probe;
 mod time_based_recovery;
-mod undo;
-mod verify;
 mod window_exemption;
 
-use application::Application;
+use ack_verification::AckStretch;
+use application_interface::Application;
 use counters::Counters;
-use dupacks::Dupacks;
+use duplicate_acks::Dupacks;
 use f_rto::FRtoAction;
 use pacer::Pacer;
-use pause_and_marks::PauseAndMarks;
 use peer_window::{PeerWindow, WindowChange};
+use rare_sender_state::PauseAndMarks;
 use retransmission_timer::RetransmissionTimer;
 use time_based_recovery::Extensions;
-use verify::AckStretch;
 use window_exemption::Exemption;
 
 use super::scoreboard::{AckOutcome, Scoreboard};

@@ -1,14 +1,14 @@
 //! Loss recovery with time-based detection: the common part of RACK, tail loss probes and undo.
 
 use super::ack_requests::AckRequests;
+use super::ack_verification::Verify;
+use super::concealed_mark_probes::MarkProbes;
 use super::cwnd_validation::Use;
 use super::f_rto::FRto;
-use super::losses::notify_lost;
-use super::mark_probes::MarkProbes;
+use super::loss_notification::notify_lost;
 use super::prr::Prr;
 use super::rack::{Found, Rack, RecoveryState};
-use super::undo::Undo;
-use super::verify::Verify;
+use super::spurious_reduction_undo::Undo;
 use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::digest::Digest;
