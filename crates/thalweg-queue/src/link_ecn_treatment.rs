@@ -1,8 +1,8 @@
-//! Treatment of ECN codepoints by a line.
+//! Treatment of ECN codepoints by a link.
 
 use thalweg_proto::Ecn;
 
-/// Treatment of packets' ECN codepoints by a line, including its queue.
+/// Treatment of packets' ECN codepoints by a link, including its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EcnTreatment {
     /// Codepoints and marks of the queue are preserved, as by a tunnel in the normal mode of RFC 6040.
@@ -12,9 +12,9 @@ pub enum EcnTreatment {
     Bleached,
     /// ECT(1) becomes ECT(0) before the queue.
     Ect1ToEct0,
-    /// Marks of the queue are lost: the line is in a tunnel whose egress uses only the inner header (RFC 2003).
+    /// Marks of the queue are lost: the link is in a tunnel whose egress uses only the inner header (RFC 2003).
     MarksLost,
-    /// The line is in a tunnel in the compatibility mode of RFC 6040, section 4.3. Outer headers are Not-ECT, so the
+    /// The link is in a tunnel in the compatibility mode of RFC 6040, section 4.3. Outer headers are Not-ECT, so the
     /// queue drops instead of marking, and inner headers are unchanged.
     TunnelCompatible,
 }

@@ -377,6 +377,6 @@ fn in_order<T: Tracing>(
     for (_, transfer) in ended {
         list.push(transfer);
     }
-    list.leave_out(left_out);
+    list.count_unlisted(left_out);
     list
 }

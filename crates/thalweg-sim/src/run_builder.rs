@@ -1,6 +1,6 @@
 //! Builds a simulation from a specification.
 
-use crate::components::completion_times::Completions;
+use crate::components::completion_times::CompletionTimes;
 use crate::components::connection_ids::{ConnectionIds, opens};
 use crate::components::connections::Connections;
 use crate::components::endpoint_thread_model::Thread;
@@ -295,7 +295,7 @@ impl<'a> Builder<'a> {
             first_flow: self.flows.len() as u32,
             flows: group.count,
             opening: opens(group).then_some(self.dynamic_flows.len() as u32),
-            completions: Completions::default(),
+            completions: CompletionTimes::default(),
             rounds: match group.workload {
                 WorkloadSpec::Rounds { rounds, think, .. } => Rounds::new(rounds, think),
                 _ => Rounds::default(),

@@ -1,4 +1,4 @@
-//! Transfers: completion times and ideal completion times.
+//! Completion times of transfers by size, their list, and ideal completion times.
 
 use crate::measure::{Histogram, Ratios};
 use crate::run_result::{SizeClass, Transfer, Transfers};
@@ -13,7 +13,7 @@ pub(crate) const MAX_TRANSFERS: usize = 1 << 20;
 
 /// The ended transfers of a group, or of all groups, since the start of counting.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionTimes {
     /// Statistics by size class, up to the largest nonempty one.
     classes: Vec<Class>,
     /// Transfers whose sender gave up.
@@ -38,7 +38,7 @@ impl Class {
     }
 }
 
-impl Completions {
+impl CompletionTimes {
     pub fn record(&mut self, transfer: &Transfer, took: Duration) {
         let class = CLASS_ENDS.partition_point(|&end| end <= transfer.size.get());
         if self.classes.len() <= class {
@@ -115,7 +115,7 @@ impl TransferList {
     }
 
     /// Adds transfers that are only counted.
-    pub fn leave_out(&mut self, transfers: u64) {
+    pub fn count_unlisted(&mut self, transfers: u64) {
         self.left_out += transfers;
     }
 
@@ -127,7 +127,7 @@ impl TransferList {
 
 /// A stage of a path that serves one packet at a time, with its parameters for one packet size.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stage {
+pub(crate) struct Hop {
     /// Service time of a packet.
     pub service: Duration,
     /// Delay to the next stage.
@@ -136,7 +136,7 @@ pub(crate) struct Stage {
     pub buckets: [Option<(TokenBucketSpec, u64)>; 2],
 }
 
-impl Stage {
+impl Hop {
     /// Returns the time, after the arrival of the first packet, at which tokens suffice for the last of `full` packets
     /// and `last` one; `None` if the bursts suffice.
     fn tokens(full: (u64, &Self), last: (u64, &Self)) -> Duration {
@@ -154,10 +154,10 @@ impl Stage {
 /// Returns the time of packets through stages that each serve one at a time: `full` equal packets, followed by a
 /// different one. A packet waits for its predecessor and for tokens. As buckets start full, tokens are scarcest for the
 /// last packet: the slowest stage or bucket determines its arrival.
-pub(crate) fn one_way(full: u64, has_last: bool, of_full: &[Stage], of_last: &[Stage]) -> Duration {
+pub(crate) fn ideal_one_way_time(full: u64, has_last: bool, of_full: &[Hop], of_last: &[Hop]) -> Duration {
     let (mut first, mut last_full, mut last) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     for (stage, last_stage) in of_full.iter().zip(of_last) {
-        let tokens = |full, last| Stage::tokens((full, stage), (last, last_stage));
+        let tokens = |full, last| Hop::tokens((full, stage), (last, last_stage));
         let arrival = if full > 0 { first } else { last };
         if full > 0 {
             let begins = first + tokens(1, 0);
@@ -177,8 +177,8 @@ mod tests {
     use super::*;
     use thalweg_proto::units::Rate;
 
-    fn stages(list: &[(u64, u64)]) -> Vec<Stage> {
-        let stage = |&(service, delay): &(u64, u64)| Stage {
+    fn stages(list: &[(u64, u64)]) -> Vec<Hop> {
+        let stage = |&(service, delay): &(u64, u64)| Hop {
             service: Duration::from_micros(service),
             delay: Duration::from_micros(delay),
             buckets: [None; 2],
@@ -188,7 +188,7 @@ mod tests {
 
     /// Returns the stages with a bucket in front of one; each packet takes `size` tokens, and one token arrives per
     /// microsecond.
-    fn with_bucket(mut stages: Vec<Stage>, place: usize, burst: u64, size: u64) -> Vec<Stage> {
+    fn with_bucket(mut stages: Vec<Hop>, place: usize, burst: u64, size: u64) -> Vec<Hop> {
         let bucket = TokenBucketSpec { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(burst) };
         let free = stages[place].buckets.iter_mut().find(|bucket| bucket.is_none()).unwrap();
         *free = Some((bucket, size));
@@ -197,9 +197,9 @@ mod tests {
 
     /// Computes the time packet by packet: a stage starts a packet when it has arrived, the previous one is done, and
     /// tokens suffice.
-    fn by_hand(packets: &[&[Stage]]) -> Duration {
+    fn by_hand(packets: &[&[Hop]]) -> Duration {
         let mut free = vec![Duration::ZERO; packets[0].len()];
-        let full = |stage: &Stage| stage.buckets.map(|bucket| bucket.map(|_| Duration::ZERO));
+        let full = |stage: &Hop| stage.buckets.map(|bucket| bucket.map(|_| Duration::ZERO));
         // Refill time of each bucket.
         let mut full_at: Vec<_> = packets[0].iter().map(full).collect();
         let mut at = Duration::ZERO;
@@ -226,7 +226,7 @@ mod tests {
         full: &[(u64, u64)],
         last: &[(u64, u64)],
         buckets: &[(usize, u64, u64, u64)],
-    ) -> (Vec<Stage>, Vec<Stage>) {
+    ) -> (Vec<Hop>, Vec<Hop>) {
         let begin = (stages(full), stages(last));
         buckets.iter().fold(begin, |(full, last), &(place, burst, size, of_last)| {
             (with_bucket(full, place, burst, size), with_bucket(last, place, burst, of_last))
@@ -253,10 +253,18 @@ mod tests {
             for count in [0, 1, 2, 5, 40] {
                 let mut packets = vec![full.as_slice(); count];
                 if count > 0 {
-                    assert_eq!(one_way(count as u64, false, full, last), by_hand(&packets), "{count}");
+                    assert_eq!(
+                        ideal_one_way_time(count as u64, false, full, last),
+                        by_hand(&packets),
+                        "{count}"
+                    );
                 }
                 packets.push(last);
-                assert_eq!(one_way(count as u64, true, full, last), by_hand(&packets), "{count} and a last");
+                assert_eq!(
+                    ideal_one_way_time(count as u64, true, full, last),
+                    by_hand(&packets),
+                    "{count} and a last"
+                );
             }
         }
     }

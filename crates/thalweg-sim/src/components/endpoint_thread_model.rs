@@ -4,7 +4,7 @@ use crate::components::packet_pool::EndpointId;
 use crate::host_model::{HostSpec, MANY};
 use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::Stream;
-use thalweg_proto::resequencer::{Release, Resequencer, Tolerance};
+use thalweg_proto::resequencer::{Release, Resequencer, ResequencerConfig};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
 /// Minimum time slice of the scheduler.
@@ -81,7 +81,7 @@ impl Thread {
     /// its slot.
     pub fn expect(&mut self, endpoint: EndpointId, first: u32) -> Vec<u32> {
         let Some(orders) = &mut self.orders else { return Vec::new() };
-        let fresh = Resequencer::new(Tolerance::default(), u64::from(first));
+        let fresh = Resequencer::new(ResequencerConfig::default(), u64::from(first));
         orders.insert(endpoint, fresh).map_or_else(Vec::new, Resequencer::into_held)
     }
 

@@ -37,12 +37,12 @@ pub(crate) struct Packet {
     /// Number of uses of its connection slot.
     pub incarnation: u16,
     pub flags: Flags,
-    pub(crate) cargo: Cargo,
+    pub(crate) cargo: PackedPdu,
 }
 
 /// A PDU packed into the rest of the cache line. The most frequent ones fit; others are stored separately.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Cargo {
+pub(crate) enum PackedPdu {
     Segment {
         sequence: u64,
         length: u32,
@@ -191,7 +191,7 @@ impl Packets {
     #[cold]
     pub fn duplicate(&mut self, packet: u32) -> u32 {
         let mut copy = *self.get(packet);
-        if let Cargo::Large(index) = copy.cargo {
+        if let PackedPdu::Large(index) = copy.cargo {
             copy.cargo = self.keep(self.large[index as usize].clone());
         }
         self.add(copy)
@@ -199,7 +199,7 @@ impl Packets {
 
     /// Takes the content of a real packet.
     pub fn take_bytes(&mut self, packet: u32) -> Option<Vec<u8>> {
-        let Cargo::Large(index) = self.get(packet).cargo else { return None };
+        let PackedPdu::Large(index) = self.get(packet).cargo else { return None };
         match self.large.get_mut(index as usize)? {
             Large::Bytes(bytes) => Some(core::mem::take(bytes)),
             Large::Pdu(_) => None,
@@ -221,7 +221,7 @@ impl Packets {
     }
 
     #[inline]
-    fn pack(&mut self, pdu: &Pdu) -> Cargo {
+    fn pack(&mut self, pdu: &Pdu) -> PackedPdu {
         match *pdu {
             Pdu::Window(window::Pdu::Segment(Segment {
                 sequence,
@@ -230,7 +230,7 @@ impl Packets {
                 sent_at: None,
                 ack_now,
                 not_ect: _,
-            })) => Cargo::Segment { sequence, length, retransmission, ack_now },
+            })) => PackedPdu::Segment { sequence, length, retransmission, ack_now },
             Pdu::Window(window::Pdu::Ack(Ack {
                 cumulative,
                 window,
@@ -240,7 +240,7 @@ impl Packets {
                 delay: None,
                 ..
             })) if sack[0].is_empty() && window <= u64::from(u32::MAX) => {
-                Cargo::Ack { cumulative, window: window as u32, ce }
+                PackedPdu::Ack { cumulative, window: window as u32, ce }
             }
             _ => self.pack_other(pdu),
         }
@@ -248,24 +248,24 @@ impl Packets {
 
     // Kept out of line: most packets are of the window transport.
     #[inline(never)]
-    fn pack_other(&mut self, pdu: &Pdu) -> Cargo {
+    fn pack_other(&mut self, pdu: &Pdu) -> PackedPdu {
         // Window-transport PDUs that reach this point do not fit.
         let packed = if matches!(pdu, Pdu::Window(_)) { None } else { pdu.pack() };
-        packed.map_or_else(|| self.pack_large(pdu), Cargo::Packed)
+        packed.map_or_else(|| self.pack_large(pdu), PackedPdu::Packed)
     }
 
     #[cold]
-    fn pack_large(&mut self, pdu: &Pdu) -> Cargo {
+    fn pack_large(&mut self, pdu: &Pdu) -> PackedPdu {
         self.keep(Large::Pdu(copy(pdu)))
     }
 
-    fn keep(&mut self, large: Large) -> Cargo {
+    fn keep(&mut self, large: Large) -> PackedPdu {
         if let Some(index) = self.free_large.pop() {
             self.large[index as usize] = large;
-            return Cargo::Large(index);
+            return PackedPdu::Large(index);
         }
         self.large.push(large);
-        Cargo::Large(self.large.len() as u32 - 1)
+        PackedPdu::Large(self.large.len() as u32 - 1)
     }
 
     /// Returns the PDU of a packet.
@@ -276,9 +276,9 @@ impl Packets {
 
     /// Returns the packed PDU of a packet, which must exist or be the last discarded one.
     #[inline(always)]
-    pub fn unpack(&self, cargo: Cargo) -> Pdu {
+    pub fn unpack(&self, cargo: PackedPdu) -> Pdu {
         match cargo {
-            Cargo::Segment { sequence, length, retransmission, ack_now } => {
+            PackedPdu::Segment { sequence, length, retransmission, ack_now } => {
                 Pdu::Window(window::Pdu::Segment(Segment {
                     sequence,
                     payload: Length(length),
@@ -288,7 +288,7 @@ impl Packets {
                     not_ect: false,
                 }))
             }
-            Cargo::Ack { cumulative, window, ce } => Pdu::Window(window::Pdu::Ack(Ack {
+            PackedPdu::Ack { cumulative, window, ce } => Pdu::Window(window::Pdu::Ack(Ack {
                 cumulative,
                 window: u64::from(window),
                 sack: [SackBlock::default(); 3],
@@ -297,23 +297,23 @@ impl Packets {
                 arrival_at: 0,
                 delay: None,
             })),
-            Cargo::Packed(packed) => Pdu::unpack(packed),
-            Cargo::Large(index) => self.large(index),
+            PackedPdu::Packed(packed) => Pdu::unpack(packed),
+            PackedPdu::Large(index) => self.large(index),
         }
     }
 
     /// Returns true if a PDU carries application data.
     #[inline]
-    pub fn has_payload(&self, cargo: Cargo) -> bool {
+    pub fn has_payload(&self, cargo: PackedPdu) -> bool {
         match cargo {
-            Cargo::Segment { .. } => true,
-            Cargo::Ack { .. } => false,
+            PackedPdu::Segment { .. } => true,
+            PackedPdu::Ack { .. } => false,
             other => self.other_has_payload(other),
         }
     }
 
     #[inline(never)]
-    fn other_has_payload(&self, cargo: Cargo) -> bool {
+    fn other_has_payload(&self, cargo: PackedPdu) -> bool {
         self.unpack(cargo).payload_len().is_some()
     }
 
@@ -349,8 +349,8 @@ impl Packets {
     /// Removes a packet for transfer to another table; contents that do not fit are appended to `large`.
     pub fn take(&mut self, packet: u32, large: &mut Vec<Large>) -> Packet {
         let mut taken = *self.get(packet);
-        if let Cargo::Large(index) = taken.cargo {
-            taken.cargo = Cargo::Large(large.len() as u32);
+        if let PackedPdu::Large(index) = taken.cargo {
+            taken.cargo = PackedPdu::Large(large.len() as u32);
             large.push(core::mem::replace(&mut self.large[index as usize], Large::Bytes(Vec::new())));
         }
         self.discard(packet);
@@ -359,7 +359,7 @@ impl Packets {
 
     /// Adds a packet of another table.
     pub fn admit(&mut self, mut packet: Packet, large: &mut [Large]) -> u32 {
-        if let Cargo::Large(index) = packet.cargo {
+        if let PackedPdu::Large(index) = packet.cargo {
             packet.cargo =
                 self.keep(core::mem::replace(&mut large[index as usize], Large::Bytes(Vec::new())));
         }
@@ -372,7 +372,7 @@ impl Packets {
     /// Adds all packets of another table, without their contents or positions.
     pub fn absorb(&mut self, other: &Self) {
         for packet in other.all() {
-            self.add(Packet { cargo: Cargo::Ack { cumulative: 0, window: 0, ce: 0 }, ..*packet });
+            self.add(Packet { cargo: PackedPdu::Ack { cumulative: 0, window: 0, ce: 0 }, ..*packet });
         }
     }
 
@@ -397,7 +397,7 @@ impl Packets {
     pub fn discard(&mut self, packet: u32) {
         self.live -= 1;
         let slot = &mut self.packets[packet as usize];
-        if let Cargo::Large(index) = slot.cargo {
+        if let PackedPdu::Large(index) = slot.cargo {
             self.free_large.push(index);
         }
         slot.next = self.free;
@@ -424,7 +424,7 @@ impl Packet {
         sent_at: Time::ZERO,
         incarnation: 0,
         flags: Flags(0),
-        cargo: Cargo::Large(NONE),
+        cargo: PackedPdu::Large(NONE),
     };
 }
 

@@ -3,7 +3,7 @@
 use super::EventLoop;
 use crate::components::endpoint::Counts;
 
-use crate::components::completion_times::Completions;
+use crate::components::completion_times::CompletionTimes;
 use crate::components::flow::Group;
 use crate::components::packet_pool::Packets;
 use crate::components::reading_application::Reader;
@@ -167,7 +167,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         let of_group = |(group, unfinished): (usize, &u64)| self.group_result(group, &flows, *unfinished);
         let groups = unfinished.iter().enumerate().map(of_group).collect();
-        let mut completions = Completions::default();
+        let mut completions = CompletionTimes::default();
         self.traffic.groups.iter().for_each(|group| completions.merge(&group.completions));
         let mut round_trips = Histogram::default();
         self.traffic.groups.iter().for_each(|group| round_trips.merge(&self.round_trips(group)));

@@ -4,7 +4,7 @@
 
 use super::EventLoop;
 use crate::Pdu;
-use crate::components::completion_times::Completions;
+use crate::components::completion_times::CompletionTimes;
 use crate::components::endpoint::{Endpoint, EndpointPath};
 use crate::components::flow::{Connection, Delays, Flow, Group, Role};
 use crate::components::forwarding::END;
@@ -74,7 +74,7 @@ impl<T: Tracing> EventLoop<T> {
             first_flow: number,
             flows: 1,
             opening: None,
-            completions: Completions::default(),
+            completions: CompletionTimes::default(),
             rounds: Rounds::default(),
             delay: Histogram::default(),
             round_trips: Histogram::default(),

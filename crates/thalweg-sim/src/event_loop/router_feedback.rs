@@ -7,7 +7,7 @@
 use super::EventLoop;
 use crate::Pdu;
 use crate::components::flow::Role;
-use crate::components::packet_pool::{Cargo, EndpointId, Flags, Packet};
+use crate::components::packet_pool::{EndpointId, Flags, PackedPdu, Packet};
 use crate::components::router_feedback::Watched;
 use crate::event::EventKind;
 use crate::packet_tracing::Tracing;
@@ -34,8 +34,8 @@ impl<T: Tracing> EventLoop<T> {
     fn passing(&self, link: u32, packet: u32) -> Passing {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
-            Cargo::Segment { sequence, .. } => Some(sequence),
-            Cargo::Ack { .. } => None,
+            PackedPdu::Segment { sequence, .. } => Some(sequence),
+            PackedPdu::Ack { .. } => None,
             cargo => self.network.packets.unpack(cargo).sequence(),
         };
         // A real packet has its serial number on the connection.

@@ -1,7 +1,7 @@
-//! Transfers: completion times and ideal completion times.
+//! Completion of transfers: notices, lists, and ideal completion times.
 
 use super::EventLoop;
-use crate::components::completion_times::{Stage, one_way};
+use crate::components::completion_times::{Hop, ideal_one_way_time};
 use crate::components::endpoint::EndpointPath;
 use crate::components::flow::{Connection, Flow, NO_CONNECTION};
 use crate::components::forwarding::EXIT;
@@ -142,7 +142,7 @@ impl<T: Tracing> EventLoop<T> {
                 let last = (bytes % u64::from(segment)) as u32;
                 let mut last_hops = Vec::new();
                 self.stages(number, path, end, transport.data_packet(last), &mut last_hops)?;
-                total += one_way(bytes / u64::from(segment), last > 0, &hops, &last_hops);
+                total += ideal_one_way_time(bytes / u64::from(segment), last > 0, &hops, &last_hops);
             }
         }
         Some(total)
@@ -165,11 +165,11 @@ impl<T: Tracing> EventLoop<T> {
         path: EndpointPath,
         end: u32,
         size: u32,
-        stages: &mut Vec<Stage>,
+        stages: &mut Vec<Hop>,
     ) -> Option<()> {
         let host = |number: u32| {
             let host = self.hosts.get(number as usize).filter(|_| number != NONE);
-            host.map(|host| Stage { service: host.cost(size), delay: Duration::ZERO, buckets: [None; 2] })
+            host.map(|host| Hop { service: host.cost(size), delay: Duration::ZERO, buckets: [None; 2] })
         };
         stages.extend(host(path.host));
         let links = [path.first].into_iter().chain(self.network.route(path.route));
@@ -186,7 +186,7 @@ impl<T: Tracing> EventLoop<T> {
             let policer = spec.queue.policer().map(|bucket| (bucket, u64::from(size)));
             let shaper = spec.start_delay.shaper.map(|bucket| (bucket, on_wire.get()));
             let delay = spec.delay + self.delay_of_flow(link, flow);
-            stages.push(Stage { service, delay, buckets: [policer, shaper] });
+            stages.push(Hop { service, delay, buckets: [policer, shaper] });
         }
         stages.extend(host(end));
         Some(())

@@ -30,15 +30,15 @@ use core::hash::Hasher;
 use core::ops::Range;
 
 /// Minimum number of windows between two checks; the maximum is twice as many.
-const WINDOWS: u64 = 32;
+const MIN_CHECK_INTERVAL: u64 = 32;
 /// Minimum number of windows of the smallest checked size before the first check; the maximum is twice as many.
-const FIRST: u64 = 8;
+const FIRST_CHECK_INTERVAL: u64 = 8;
 /// Minimum backlog behind the withheld segment: a window, or this multiple of the smallest checked window. Applications
 /// do not write further ahead at low rates.
-const MAX_BACKLOG: u64 = 2;
+const BACKLOG_WINDOWS: u64 = 2;
 /// Largest detectable decrease of a CE count, and maximum number of outstanding segments for which its 16 bits are
 /// unambiguous.
-const MAX_SHRINK: u16 = 1024;
+const MAX_CE_DECREASE: u16 = 1024;
 const MAX_COUNTED: u32 = 8192;
 
 /// Segments acknowledged between two decisions on the number of segments per acknowledgement, at least.
@@ -60,7 +60,7 @@ pub(super) struct AckStretch {
 impl AckStretch {
     /// Counts an acknowledgement of `segments`. Returns true if acknowledgements covered more than `max` each.
     #[inline(always)]
-    pub fn exceeds(&mut self, max: u32, segments: u32) -> bool {
+    pub fn record_and_check(&mut self, max: u32, segments: u32) -> bool {
         self.acks += 1;
         self.segments = self.segments.saturating_add(segments);
         self.segments >= STRETCH_SEGMENTS && self.decide(max)
@@ -96,7 +96,7 @@ enum Stage {
 
 /// Verification state of a sender.
 #[derive(Clone, Debug)]
-pub(super) struct Verify {
+pub(super) struct ReceiverCheck {
     /// Minimum window for a check, in segments: below it a false acknowledgement gains little.
     min_window: u64,
     /// Segments sent since the last check, and the number after which the next one is due.
@@ -108,10 +108,10 @@ pub(super) struct Verify {
     arrivals: u64,
 }
 
-impl Verify {
+impl ReceiverCheck {
     pub fn new(min_window: u32) -> Self {
         let min_window = u64::from(min_window.max(1));
-        Self { min_window, sent: 0, interval: FIRST * min_window, gap: None, arrivals: 0 }
+        Self { min_window, sent: 0, interval: FIRST_CHECK_INTERVAL * min_window, gap: None, arrivals: 0 }
     }
 
     /// Creates the state of a sender whose acknowledgements cover many segments: the first check is due at once.
@@ -134,7 +134,7 @@ impl Verify {
     /// Withholds the segment at `gap`, at a window of `window` segments.
     fn begin(&mut self, gap: Range<u64>, window: u64) {
         self.gap = Some((gap, Stage::Withheld));
-        (self.sent, self.interval) = (0, WINDOWS * window);
+        (self.sent, self.interval) = (0, MIN_CHECK_INTERVAL * window);
     }
 
     /// Returns true if `ack` covers unsent data.
@@ -165,7 +165,7 @@ impl Verify {
 
     /// Records the transmission from `start` of a lost or the withheld segment. Returns true if it is the first
     /// transmission.
-    fn leaves(&mut self, start: u64) -> bool {
+    fn record_transmission(&mut self, start: u64) -> bool {
         match &mut self.gap {
             Some((gap, stage)) if gap.start == start => core::mem::replace(stage, Stage::Sent) != Stage::Sent,
             _ => false,
@@ -179,17 +179,17 @@ impl Verify {
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    fn verify(&self) -> Option<&Verify> {
+    fn verify(&self) -> Option<&ReceiverCheck> {
         self.extensions.as_deref()?.verify.as_ref()
     }
 
-    fn verify_mut(&mut self) -> Option<&mut Verify> {
+    fn verify_mut(&mut self) -> Option<&mut ReceiverCheck> {
         self.extensions.as_deref_mut()?.verify.as_mut()
     }
 
     /// Ends the connection after a false acknowledgement. Returns true if `ack` is plausible.
     #[inline(never)]
-    pub(super) fn accepts(&mut self, now: Time, ack: &Ack) -> bool {
+    pub(super) fn verify_ack(&mut self, now: Time, ack: &Ack) -> bool {
         if self.verify().is_none() {
             return true;
         }
@@ -199,8 +199,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let is_counted = self.scoreboard.len() <= MAX_COUNTED;
         let behind = self.reported().wrapping_sub(ack.ce);
         // Counts are compared only between increasing cumulative acknowledgements, as others may be reordered.
-        let shrinks =
-            ack.cumulative > self.peer.unacknowledged() && is_counted && (1..=MAX_SHRINK).contains(&behind);
+        let shrinks = ack.cumulative > self.peer.unacknowledged()
+            && is_counted
+            && (1..=MAX_CE_DECREASE).contains(&behind);
         let Some(verify) = self.verify_mut() else { return true };
         if verify.is_false(ack, next) || shrinks {
             self.application.abort(Failure::FalseAcknowledgement);
@@ -226,18 +227,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Returns the start of a withheld segment that was not sent yet.
-    pub(super) fn unsent(&self) -> Option<u64> {
+    pub(super) fn withheld_start(&self) -> Option<u64> {
         self.verify()?.gap.as_ref().filter(|(_, stage)| *stage != Stage::Sent).map(|(gap, _)| gap.start)
     }
 
-    /// Records a transmission; see [`Verify::leaves`].
-    pub(super) fn leaves_for_the_first_time(&mut self, start: u64) -> bool {
-        self.verify_mut().is_some_and(|verify| verify.leaves(start))
+    /// Records a transmission; see [`ReceiverCheck::record_transmission`].
+    pub(super) fn record_first_transmission(&mut self, start: u64) -> bool {
+        self.verify_mut().is_some_and(|verify| verify.record_transmission(start))
     }
 
     /// Withholds a new segment of `length` bytes, if a check is due and more data follows.
     #[inline(never)]
-    pub(super) fn keep_back(&mut self, now: Time, length: u32) {
+    pub(super) fn withhold(&mut self, now: Time, length: u32) {
         let Some(verify) = self.verify_mut() else { return };
         verify.sent += 1;
         if !verify.is_due() || self.has_gap() {
@@ -249,7 +250,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if window < min_window {
             return;
         }
-        let backlog = window.min(MAX_BACKLOG * min_window) + 1;
+        let backlog = window.min(BACKLOG_WINDOWS * min_window) + 1;
         let segment = u64::from(self.config.segment);
         let start = self.scoreboard.next();
         let waits = self.application.backlog() >= backlog * segment;

@@ -206,7 +206,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(f_rto) = self.f_rto() else { return };
         let Some(PendingTimeout { before, .. }) = f_rto.pending.take() else { return };
         f_rto.count = f_rto.count.saturating_add(1);
-        self.scoreboard.on_spurious_timeout(self.unsent());
+        self.scoreboard.on_spurious_timeout(self.withheld_start());
         let Self { extensions, scoreboard, controller, .. } = self;
         if let Some(rack) = extensions.as_deref_mut().and_then(|extensions| extensions.rack.as_mut()) {
             rack.on_spurious_timeout(scoreboard);

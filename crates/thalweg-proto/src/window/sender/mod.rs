@@ -250,7 +250,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.drops_acks() {
             return;
         }
-        let is_refused = self.extensions.is_some() && !self.accepts(now, ack);
+        let is_refused = self.extensions.is_some() && !self.verify_ack(now, ack);
         // RFC 9293, section 3.10.7.4: an acknowledgement of unsent data is dropped.
         if is_refused || ack.cumulative > self.scoreboard.next() {
             self.counters.add_invalid_ack();
@@ -332,7 +332,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             duplicate = duplicate && !self.has_withheld_gap();
         }
         if let VerifyAcks::AboveStretch(max) = self.config.verify_acks
-            && self.ack_stretch.exceeds(max, outcome.segments)
+            && self.ack_stretch.record_and_check(max, outcome.segments)
         {
             self.verify_from_now();
         }
@@ -494,7 +494,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             // be retransmitted more than once.
             self.timer.set(now + self.rtt.timeout());
         }
-        let is_withheld = self.leaves_for_the_first_time(record.start);
+        let is_withheld = self.record_first_transmission(record.start);
         self.counters.add_retransmissions(u64::from(!is_withheld));
         if self.extensions.is_some() && record.retransmissions == 1 && !is_withheld {
             self.note_first_loss(record.start);
@@ -517,7 +517,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     fn send_new(&mut self, now: Time, length: u32) -> Option<Segment<P>> {
         if self.extensions.is_some() {
-            self.keep_back(now, length);
+            self.withhold(now, length);
         }
         if self.scoreboard.is_empty()
             && self.counters.sent() > 0
