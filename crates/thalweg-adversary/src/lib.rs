@@ -40,13 +40,13 @@
 //! The search itself is tested by fault injection. [`Fault`]s are earlier or deliberately wrong rules; the search must
 //! find each.
 
-mod agent;
+mod code_pairing;
+mod endpoint_agent;
+mod invariants;
 mod knowledge;
-mod pairing;
-mod rules;
 mod search;
 mod steps;
-mod system;
+mod system_under_test;
 mod world;
 
 pub use search::{search, search_pairing};

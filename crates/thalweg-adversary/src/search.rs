@@ -1,8 +1,8 @@
 //! The search through all states that the attacker can reach.
 
-use crate::pairing::{Memo, Pairing};
+use crate::code_pairing::{Memo, Pairing};
 use crate::steps::AttackStep;
-use crate::system::System;
+use crate::system_under_test::System;
 use crate::world::{Remaining, World};
 use crate::{Bounds, Fault, PairingBounds};
 use thalweg_explore::{Counterexample, SearchOutcome, Visited};

@@ -1,7 +1,7 @@
 //! A client, a server, another socket of the server's identity, and the attacker, with the rules that must hold between
 //! them.
 
-use crate::agent::{Agent, opposite};
+use crate::endpoint_agent::{Agent, opposite};
 use crate::knowledge::{Knowledge, Known};
 use crate::{Bounds, Fault};
 use core::hash::{Hash as _, Hasher as _};

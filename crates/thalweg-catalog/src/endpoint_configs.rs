@@ -1,6 +1,6 @@
 //! The endpoint configurations of a connection of any family.
 
-use crate::external::ExternalFamily;
+use crate::external_family::ExternalFamily;
 use crate::families::families;
 use crate::family::{Family, Properties};
 use thalweg_proto::{handshake, window};

@@ -11,42 +11,42 @@
 //!   family of another crate.
 //! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all schemes and disciplines, also of other crates.
 
-mod defaults;
-mod discipline;
+mod any_engine;
+mod any_pdu;
+mod default_differences;
+mod discipline_description;
 pub mod disciplines;
 mod endpoint_configs;
-mod engine;
-mod external;
+mod explicit_values;
+mod external_family;
 mod families;
 pub mod family;
 pub mod key;
+mod option_reference;
 pub mod option_syntax;
 pub mod path_hints;
-mod pdu;
-mod reference;
 mod registry;
-mod scheme;
+mod scheme_description;
 pub mod schemes;
 pub mod spelling_suggestions;
 mod value;
-mod values;
 
-pub use defaults::{
+pub use any_engine::{AnyEngine, AnyOutput, Visit};
+pub use any_pdu::{AnyPdu, Packed};
+pub use default_differences::{
     Compared, DefaultDifference, default_differences, defaults_reference, environment_differences,
 };
-pub use discipline::DisciplineDescription;
+pub use discipline_description::DisciplineDescription;
 pub use disciplines::DISCIPLINES;
 pub use endpoint_configs::EndpointConfigs;
-pub use engine::{AnyEngine, AnyOutput, Visit};
-pub use external::{Carries, ExternalEnd, ExternalFamily, ExternalPdu, Open};
+pub use explicit_values::{Bound, Field, Values};
+pub use external_family::{Carries, ExternalEnd, ExternalFamily, ExternalPdu, Open};
 pub use family::{Family, Properties};
 pub use key::{ConfigError, Environment, Key, Keys, Kind, Live, Preset, Table};
+pub use option_reference::live_reference;
 pub use option_syntax::TextError;
 pub use path_hints::PathHints;
-pub use pdu::{AnyPdu, Packed};
-pub use reference::live_reference;
 pub use registry::Registry;
-pub use scheme::{Collapse, MakeEnds, SchemeDescription, SchemeTraits, WriteEnds};
+pub use scheme_description::{Collapse, MakeEnds, SchemeDescription, SchemeTraits, WriteEnds};
 pub use schemes::SCHEMES;
 pub use value::{Range, Value};
-pub use values::{Bound, Field, Values};

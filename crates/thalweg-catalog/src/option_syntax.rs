@@ -1,8 +1,8 @@
 //! Values as text: `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
 
+use crate::explicit_values::Values;
 use crate::key::{ConfigError, Environment, Keys};
 use crate::spelling_suggestions::{live_only, nearest};
-use crate::values::Values;
 use core::fmt;
 
 /// An error in the text form of a scheme or discipline.

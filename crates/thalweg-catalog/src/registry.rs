@@ -1,13 +1,13 @@
 //! The registry of schemes and disciplines: built-in descriptions and those added by other crates.
 
-use crate::discipline::DisciplineDescription;
+use crate::discipline_description::DisciplineDescription;
 use crate::disciplines::DISCIPLINES;
 use crate::endpoint_configs::EndpointConfigs;
+use crate::explicit_values::Values;
 use crate::key::{Environment, Keys, check_name};
 use crate::option_syntax::{TextError, read_options, split_name};
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::schemes::SCHEMES;
-use crate::values::Values;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thalweg_queue::{DisciplineSpec, Limit};
 

@@ -1,7 +1,7 @@
 //! A counter-example as a trace of packets.
 
-use super::channel::{State, Step, TraceEvent};
-use super::endpoint::End;
+use super::endpoint_pair::End;
+use super::explored_state::{State, Step, TraceEvent};
 use super::{Bounds, Scheme, Tag};
 use thalweg_proto::pdu::DataUnit;
 

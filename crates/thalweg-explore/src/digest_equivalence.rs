@@ -1,7 +1,7 @@
 //! Verifies that states with equal digests are equivalent: the same steps lead to states with equal digests again.
 //! Digests therefore omit nothing that determines the future, and count numbers from the right origin.
 
-use super::channel::State;
+use super::explored_state::State;
 use super::{AdaptiveAck, Bounds, Controlled, Scheme, Sscop, Sstp, Window};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -34,14 +34,14 @@
 //! hundred lines. That is less than an adapter, and no dependency.
 
 mod adaptive_ack;
-mod channel;
 mod counterexample;
-mod digest;
 #[cfg(test)]
 mod digest_equivalence;
-mod endless_stream;
-mod endpoint;
-mod scheme;
+mod endpoint_pair;
+mod explored_protocol;
+mod explored_state;
+mod fnv_hash;
+mod livelock_search;
 mod schemes;
 mod search;
 mod sscop;
@@ -52,10 +52,10 @@ mod window;
 mod window_with_controller;
 
 pub use adaptive_ack::AdaptiveAck;
-pub use digest::Fnv;
-pub use endless_stream::{Endless, search_endless};
-pub use endpoint::End;
-pub use scheme::Scheme;
+pub use endpoint_pair::End;
+pub use explored_protocol::Scheme;
+pub use fnv_hash::Fnv;
+pub use livelock_search::{Endless, search_endless};
 pub use schemes::{SCHEMES, acknowledgement, bounds, explore, has_flow_control};
 pub use search::{Counterexample, SearchOutcome, search};
 pub use sscop::Sscop;

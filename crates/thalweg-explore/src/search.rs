@@ -1,8 +1,8 @@
 //! The search through all states.
 
-use super::channel::{State, Step};
 use super::counterexample::trail;
-use super::endpoint::End;
+use super::endpoint_pair::End;
+use super::explored_state::{State, Step};
 use super::visited_states::Visited;
 use super::{Bounds, Scheme};
 use std::collections::HashSet;

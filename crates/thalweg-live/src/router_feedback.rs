@@ -7,7 +7,7 @@ use crate::packet::{Header, UDP};
 use crate::router_packets::datagram;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
-use thalweg_proto::router_feedback::{Head, RouterFeedback};
+use thalweg_proto::router_feedback_datagram::{Head, RouterFeedback};
 use thalweg_sim::live_network::Message;
 
 /// Maximum number of registered senders.

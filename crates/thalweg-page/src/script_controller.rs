@@ -6,7 +6,7 @@ use thalweg_catalog::SchemeDescription;
 use thalweg_catalog::schemes::window::named_scheme;
 use thalweg_proto::congestion::delivery_rate::Stamp;
 use thalweg_proto::congestion::event_accumulator::{Observation, Observer};
-use thalweg_proto::congestion::scripted::{self, ScriptedConfig};
+use thalweg_proto::congestion::interpreted_controller::{self, ScriptedConfig};
 use thalweg_proto::congestion::{
     AckSample, CeResponse, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
     SentSample,
@@ -111,7 +111,7 @@ struct Source {
     response: OnceLock<CeResponse>,
 }
 
-impl scripted::Script for Source {
+impl interpreted_controller::Script for Source {
     type Controller = Scripted;
     const LANGUAGE: &'static str = "script";
 

@@ -1,6 +1,6 @@
 //! The family-independent interface of a connection endpoint, beside feeding and draining it.
 
-use crate::frame_counters::MediaCounts;
+use crate::media_frame_counters::MediaCounts;
 use crate::payload::Payload;
 use crate::random::Stream;
 use crate::transport::{CongestionState, Limit, ReceiverCounts, SegmentCounts, SenderStats};

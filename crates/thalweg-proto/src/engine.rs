@@ -22,7 +22,7 @@ use crate::units::Time;
 /// 7. **No PDU of a peer can do harm.** Any PDU in any order is answered by progress or by being counted and dropped;
 ///    never by a panic, a loop, or memory beyond the configured bounds.
 ///
-/// The contract is tested for every engine by the harness in `tests/contract.rs`.
+/// The contract is tested for every engine by the harness in `tests/it/engine_contract.rs`.
 pub trait Engine {
     /// PDU exchanged between this engine and its peer.
     type Pdu;

@@ -12,40 +12,40 @@
 //! - [`media`]: a live video source under SCReAMv2 congestion control.
 //! - [`sstp`]: two-level flow control of large segments.
 //! - [`handshake`]: connection establishment and termination, for engines of any family.
-//! - [`router_feedback`]: feedback datagrams from routers to traffic sources.
+//! - [`router_feedback_datagram`]: feedback datagrams from routers to traffic sources.
 //! - [`gate`]: priority-based admission of a node's flows to sending.
 //! - [`adaptive_ack`]: adaptive acknowledgement, driven by the receiver.
 //! - [`DataUnit`](pdu::DataUnit) and [`End`](endpoint::End): family-independent interfaces of PDUs and endpoints.
 //! - [`Ecn`]: the ECN codepoints.
-//! - [`data_numbering`]: data numbering in logs.
+//! - [`data_unit_numbers`]: data numbering in logs.
 //! - [`digest`]: state digests of engines, for state-space exploration.
-//! - [`frame_counters`]: frame counters of live media.
+//! - [`media_frame_counters`]: frame counters of live media.
 //! - [`histogram`]: distributions of durations.
 //! - [`units`]: time, rate and size. [`random`]: named random-number streams.
 
 pub mod adaptive_ack;
 pub mod congestion;
-pub mod data_numbering;
+pub mod data_unit_numbers;
 pub mod datagram;
 pub mod digest;
 mod ecn;
 pub mod endpoint;
 mod engine;
-pub mod frame_counters;
 pub mod gate;
 pub mod handshake;
 pub mod histogram;
-mod lateness;
 pub mod media;
+pub mod media_frame_counters;
 mod one_way_delay;
 pub mod payload;
 pub mod pdu;
 pub mod random;
 pub mod resequencer;
-pub mod router_feedback;
+pub mod router_feedback_datagram;
 pub mod sscop;
 pub mod sstp;
 pub mod transport;
+mod wakeup_lateness;
 pub mod window;
 
 pub use ecn::Ecn;

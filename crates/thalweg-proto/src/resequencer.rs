@@ -8,38 +8,38 @@
 //!
 //! The tolerance is a duration. It starts with the arrival of the first item beyond the gap and follows recent
 //! reordering: 1.25 times the longest lateness of an item, relative to items it should have preceded, in the last two
-//! [windows](Tolerance::memory). Items that arrive after their gap was given up count too, if the maximum tolerance
+//! [windows](ResequencerConfig::history). Items that arrive after their gap was given up count too, if the maximum tolerance
 //! would have covered them. The tolerance therefore grows where it was too short and shrinks when the path keeps order
-//! again. It stays between [`Tolerance::min`] and [`Tolerance::max`], and no item is held for longer.
+//! again. It stays between [`ResequencerConfig::min`] and [`ResequencerConfig::max`], and no item is held for longer.
 //!
 //! # Bounds
 //!
-//! At most [`Tolerance::capacity`] items are held. One more turns the oldest gap into a loss. A gap costs the same
+//! At most [`ResequencerConfig::capacity`] items are held. One more turns the oldest gap into a loss. A gap costs the same
 //! memory whatever its length.
 
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// The bounds of a [`Resequencer`].
+/// The limits of a [`Resequencer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tolerance {
+pub struct ResequencerConfig {
     /// Minimum wait for a gap.
     pub min: Duration,
     /// Maximum wait for a gap.
     pub max: Duration,
     /// Window for the memory of late items: they count for one to two times this.
-    pub memory: Duration,
+    pub history: Duration,
     /// Maximum number of items held, at least 1.
     pub capacity: usize,
 }
 
-impl Default for Tolerance {
+impl Default for ResequencerConfig {
     /// 1 ms to 100 ms, 10 s, 4096 items.
     fn default() -> Self {
         Self {
             min: Duration::from_millis(1),
             max: Duration::from_millis(100),
-            memory: Duration::from_secs(10),
+            history: Duration::from_secs(10),
             capacity: 4096,
         }
     }
@@ -74,7 +74,7 @@ pub struct ResequencerStats {
 /// Releases numbered items in order.
 #[derive(Clone, Debug)]
 pub struct Resequencer<T> {
-    bounds: Tolerance,
+    bounds: ResequencerConfig,
     capacity: usize,
     /// Number of the next item to release.
     next: u64,
@@ -106,8 +106,8 @@ struct Gap {
 /// Maximum lateness in two windows of time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lateness {
-    now: Duration,
-    before: Duration,
+    current_max: Duration,
+    previous_max: Duration,
     began: Time,
 }
 
@@ -116,9 +116,13 @@ const REMEMBERED: usize = 64;
 
 impl<T> Resequencer<T> {
     /// Creates a resequencer that expects number `first`.
-    pub fn new(bounds: Tolerance, first: u64) -> Self {
+    pub fn new(bounds: ResequencerConfig, first: u64) -> Self {
         Self {
-            bounds: Tolerance { max: bounds.max.max(bounds.min), capacity: bounds.capacity.max(1), ..bounds },
+            bounds: ResequencerConfig {
+                max: bounds.max.max(bounds.min),
+                capacity: bounds.capacity.max(1),
+                ..bounds
+            },
             capacity: bounds.capacity.max(1),
             next: first,
             held: VecDeque::new(),
@@ -130,7 +134,7 @@ impl<T> Resequencer<T> {
 
     /// Limits the items held to the number of 2 KiB packets that fit into `bytes`, at least 1 and at most the
     /// configured capacity.
-    pub fn set_memory(&mut self, bytes: u64) {
+    pub fn limit_buffer(&mut self, bytes: u64) {
         self.capacity = usize::try_from(bytes / 2048).unwrap_or(usize::MAX).clamp(1, self.bounds.capacity);
     }
 
@@ -161,7 +165,7 @@ impl<T> Resequencer<T> {
 
     /// Returns the tolerance for a gap at `now`.
     pub fn tolerance(&self, now: Time) -> Duration {
-        let seen = self.lateness.longest(now, self.bounds.memory);
+        let seen = self.lateness.longest(now, self.bounds.history);
         (seen + seen / 4).max(self.bounds.min).min(self.bounds.max)
     }
 
@@ -242,28 +246,28 @@ impl<T> Resequencer<T> {
     /// Records the lateness of an item. Lateness beyond the maximum tolerance does not lengthen the wait.
     fn note(&mut self, now: Time, late: Duration) {
         if late <= self.bounds.max {
-            self.lateness.note(now, late, self.bounds.memory);
+            self.lateness.note(now, late, self.bounds.history);
         }
     }
 }
 
 impl Lateness {
-    fn note(&mut self, now: Time, late: Duration, memory: Duration) {
+    fn note(&mut self, now: Time, late: Duration, history: Duration) {
         let age = now.since(self.began);
-        if age >= memory {
-            self.before = if age < memory * 2 { self.now } else { Duration::ZERO };
-            self.now = Duration::ZERO;
+        if age >= history {
+            self.previous_max = if age < history * 2 { self.current_max } else { Duration::ZERO };
+            self.current_max = Duration::ZERO;
             self.began = now;
         }
-        self.now = self.now.max(late);
+        self.current_max = self.current_max.max(late);
     }
 
-    fn longest(&self, now: Time, memory: Duration) -> Duration {
+    fn longest(&self, now: Time, history: Duration) -> Duration {
         let age = now.since(self.began);
-        if age < memory {
-            self.now.max(self.before)
-        } else if age < memory * 2 {
-            self.now
+        if age < history {
+            self.current_max.max(self.previous_max)
+        } else if age < history * 2 {
+            self.current_max
         } else {
             Duration::ZERO
         }
@@ -284,8 +288,8 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    fn bounds(min: u64, max: u64, capacity: usize) -> Tolerance {
-        Tolerance { min: millis(min), max: millis(max), memory: Duration::from_secs(10), capacity }
+    fn bounds(min: u64, max: u64, capacity: usize) -> ResequencerConfig {
+        ResequencerConfig { min: millis(min), max: millis(max), history: Duration::from_secs(10), capacity }
     }
 
     /// Returns the items released now: numbers, and `-n` for n lost.

@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery_rate::Stamp;
 use thalweg_proto::congestion::event_accumulator::{Observation, Observer};
-use thalweg_proto::congestion::scripted::Script;
+use thalweg_proto::congestion::interpreted_controller::Script;
 use thalweg_proto::congestion::{
     AckSample, CeResponse, ConnectionState, Controller as Contract, Decision, LossKind, LossSample,
     LostSample, SentSample,
 };
 use thalweg_proto::transport::ViolationKind;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_sim::agent::MAX_WINDOW;
+use thalweg_sim::external_agent::MAX_WINDOW;
 
 /// Base class of congestion controllers. A subclass implements `on_ack` and `on_loss`, which set `window` and
 /// `pacing_rate`.

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use thalweg::Registry;
 use thalweg_catalog::schemes::window::named_scheme;
 use thalweg_catalog::{ConfigError, SchemeDescription};
-use thalweg_proto::congestion::scripted::ScriptedConfig;
-use thalweg_sim::agent::AGENT;
+use thalweg_proto::congestion::interpreted_controller::ScriptedConfig;
+use thalweg_sim::external_agent::AGENT;
 
 /// A description, with the factory of its controllers during a run.
 struct Lent {

@@ -1,7 +1,7 @@
 //! CAKE.
 
 use crate::cobalt::{Cobalt, CobaltParameters, MTU};
-use crate::flow_hash::Buckets;
+use crate::flow_hash_buckets::Buckets;
 use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
 use crate::occupancy::Occupancy;

@@ -19,9 +19,9 @@ macro_rules! disciplines {
             cake,
             pie,
             dualpi2,
-            step,
-            policer,
-            priority,
+            step_marking,
+            token_bucket_policer,
+            strict_priority,
         }
     };
 }

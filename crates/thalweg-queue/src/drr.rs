@@ -1,6 +1,6 @@
 //! Deficit Round Robin.
 
-use crate::flow_hash::Buckets;
+use crate::flow_hash_buckets::Buckets;
 use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
 use crate::occupancy::Occupancy;

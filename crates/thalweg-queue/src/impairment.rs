@@ -1,7 +1,7 @@
 //! Impairments of a wire besides delay.
 
 use crate::bernoulli_trials::Trials;
-use crate::loss::LossProcess;
+use crate::loss_process::LossProcess;
 use crate::{ImpairmentSpec, LossSpec};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Duration;

@@ -4,12 +4,12 @@
 //! In between, it is handled like a simulated packet.
 
 use crate::components::gate::NO_GATE;
-use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
-use crate::result::{FlowResult, LinkResult, RunResult};
+use crate::packet_tracing::Untraced;
+use crate::run_result::{FlowResult, LinkResult, RunResult};
 use crate::shortest_paths::{DirectionId, shortest_path};
 use crate::spec::{LOWEST_PRIORITY, NodeId, Spec};
-use crate::tracing::Untraced;
+use crate::spec_error::SpecError;
 use std::collections::BTreeMap;
 use thalweg_proto::Ecn;
 use thalweg_proto::transport::Signal;

@@ -5,15 +5,15 @@
 //! all partitions and the distances between them. A partition never receives anything for its past, hence its events
 //! have the same order as on one thread.
 
-use crate::buffered_record::BufferedRecord;
-use crate::components::boundary::Outbox;
+use crate::buffered_trace_record::BufferedRecord;
+use crate::components::partition_boundary::Outbox;
 use crate::event_loop::{EventLoop, Status};
+use crate::packet_tracing::{Traced, Tracing};
 use crate::partition::Cut;
+use crate::partition_record_merge::Merge;
 use crate::partition_split::{UnpartitionedState, join, split};
-use crate::recording::Merge;
-use crate::result::RunResult;
+use crate::run_result::RunResult;
 use crate::spec::Spec;
-use crate::tracing::{Traced, Tracing};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};

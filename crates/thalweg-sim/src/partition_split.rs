@@ -3,28 +3,28 @@
 //! Identifiers never change. Tables of a partition are as long as those of the whole run, with placeholders for the
 //! entries of other partitions: events have the same keys and ties the same order everywhere.
 
-use crate::components::boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
+use crate::components::completion_times::TransferList;
 use crate::components::connection_ids::opens;
 use crate::components::connections::Connections;
 use crate::components::endpoint::Endpoint;
 use crate::components::event_prefetch::Lookahead;
 use crate::components::flow::{Flow, Group, NO_CONNECTION};
+use crate::components::flows_and_groups::Traffic;
+use crate::components::forwarding::Network;
 use crate::components::gate::{Gates, NO_GATE, NodeGate};
 use crate::components::host::Host;
-use crate::components::network::Network;
-use crate::components::packet::{NONE, Packets};
+use crate::components::packet_pool::{NONE, Packets};
+use crate::components::partition_boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
 use crate::components::reading_application::READS;
 use crate::components::run_end::Ending;
-use crate::components::traffic::Traffic;
-use crate::components::transfer::TransferList;
 use crate::components::transmitter::{PortState, Transmitter};
 use crate::event::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::event_queue::Wheel;
+use crate::packet_tracing::Tracing;
 use crate::partition::Cut;
-use crate::result::Transfer;
+use crate::run_result::Transfer;
 use crate::spec::{DirectionSpec, Spec};
-use crate::tracing::Tracing;
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -377,6 +377,6 @@ fn in_order<T: Tracing>(
     for (_, transfer) in ended {
         list.push(transfer);
     }
-    list.leave_out(left_out);
+    list.count_unlisted(left_out);
     list
 }

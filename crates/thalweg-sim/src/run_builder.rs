@@ -1,38 +1,38 @@
 //! Builds a simulation from a specification.
 
-use crate::components::barrier_rounds::Rounds;
+use crate::components::completion_times::CompletionTimes;
 use crate::components::connection_ids::{ConnectionIds, opens};
 use crate::components::connections::Connections;
-use crate::components::endpoint_thread::Thread;
+use crate::components::endpoint_thread_model::Thread;
 use crate::components::event_prefetch::Lookahead;
-use crate::components::feedback::MessageRoutes;
 use crate::components::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
+use crate::components::flows_and_groups::Traffic;
+use crate::components::forwarding::{END, EXIT, Network};
 use crate::components::gate::{Gates, NO_GATE, NodeGate};
 use crate::components::host::{Host, Processor};
 use crate::components::measurements::Measurements;
-use crate::components::network::{END, EXIT, Network};
-use crate::components::packet::{NONE, Packets};
+use crate::components::packet_pool::{NONE, Packets};
 use crate::components::reading_application::{READS, Reader};
+use crate::components::router_feedback::MessageRoutes;
 use crate::components::run_end::Ending;
-use crate::components::series::MAX_WATCHED_LINKS;
-use crate::components::traffic::Traffic;
-use crate::components::transfer::Completions;
+use crate::components::series_recorders::MAX_WATCHED_LINKS;
 use crate::components::transmitter::{PortState, Speed, Transmitter};
 use crate::components::transmitter_names::Names;
 use crate::components::workload::Workload;
-use crate::error::SpecError;
+use crate::components::workload_barrier::Rounds;
 use crate::event::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::event_queue::Wheel;
 use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
 use crate::measure::Histogram;
+use crate::packet_tracing::Tracing;
 use crate::route_table::RouteTable;
 use crate::shortest_paths::Routes;
 use crate::spec::{
     AccessSpec, Change, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec,
     WorkloadSpec,
 };
-use crate::tracing::Tracing;
+use crate::spec_error::SpecError;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -295,7 +295,7 @@ impl<'a> Builder<'a> {
             first_flow: self.flows.len() as u32,
             flows: group.count,
             opening: opens(group).then_some(self.dynamic_flows.len() as u32),
-            completions: Completions::default(),
+            completions: CompletionTimes::default(),
             rounds: match group.workload {
                 WorkloadSpec::Rounds { rounds, think, .. } => Rounds::new(rounds, think),
                 _ => Rounds::default(),

@@ -1,6 +1,6 @@
 //! Shortest-path routing: one best path between two nodes, or all equal-cost paths.
 
-use crate::routing::{Metric, Multipath};
+use crate::routing_spec::{Metric, Multipath};
 use crate::spec::{NodeId, Spec};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};

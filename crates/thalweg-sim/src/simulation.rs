@@ -1,15 +1,15 @@
 //! The public interface of a run.
 
-use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
 use crate::measure::Recorder;
+use crate::packet_tracing::{Traced, Untraced};
 use crate::parallel_run::Parallel;
 use crate::partition::cut;
-use crate::recording::Recording;
-use crate::result::{RunResult, Series};
+use crate::partition_record_merge::Recording;
+use crate::run_result::{RunResult, Series};
 use crate::spec::Spec;
+use crate::spec_error::SpecError;
 use crate::trace::{NoTrace, Tracer};
-use crate::tracing::{Traced, Untraced};
 use core::any::Any;
 use core::marker::PhantomData;
 use thalweg_proto::units::Time;

@@ -3,11 +3,11 @@
 //! `thalweg-scenario` reads scenario files into these types; programs may also fill them in directly. They are plain
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
-pub use crate::host_thread::HostSpec;
+pub use crate::host_model::HostSpec;
 pub use crate::middlebox::{Middlebox, NatKind};
 pub use crate::packet_matching::{Match, NoMatch, Protocol};
 pub use crate::processing_cost::Processing;
-pub use crate::routing::{FailureSpec, Metric, Multipath, RoutingSpec};
+pub use crate::routing_spec::{FailureSpec, Metric, Multipath, RoutingSpec};
 pub use crate::scheduled_change::{Change, JitterChange};
 pub use crate::size_distribution::SizeSpec;
 

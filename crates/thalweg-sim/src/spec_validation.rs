@@ -1,7 +1,7 @@
 //! Validation of specifications.
 
-use crate::error::SpecError;
 use crate::spec::{GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, WorkloadSpec};
+use crate::spec_error::SpecError;
 use thalweg_proto::units::{Bytes, Duration};
 
 /// Maximum number of samples in a run; more are taken for a mistake, as they would dominate its time.

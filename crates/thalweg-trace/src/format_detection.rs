@@ -1,9 +1,9 @@
 //! Recognition of formats.
 
-use crate::format::{Limits, ReadError};
-use crate::input::Input;
-use crate::model::Trace;
+use crate::buffered_input::Input;
+use crate::format_and_limits::{Limits, ReadError};
 use crate::pcap::KeyLog;
+use crate::trace_model::Trace;
 use crate::{pcap, qlog, ss, tcp_probe};
 use std::io::Read;
 

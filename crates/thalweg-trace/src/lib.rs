@@ -13,24 +13,24 @@
 //! Readers take a stream, need time linear in its length, and memory linear in the number of packets, which [`Limits`] bounds.
 //! A trace that ends early or is damaged gives what was read before, with a note.
 
-mod dates;
+mod buffered_input;
+mod date_text;
+mod direction_summary;
 pub mod findings;
-mod format;
+mod format_and_limits;
 mod format_detection;
-mod input;
-mod model;
 pub mod pcap;
 pub mod qlog;
 mod ranges;
 pub mod ss;
-mod summary;
 pub mod tcp_probe;
+mod trace_model;
 
+pub use direction_summary::{RttSummary, Summary, quantile};
 pub use findings::{Finding, findings};
-pub use format::{EXPECTED, Format, Limits, ReadError};
+pub use format_and_limits::{EXPECTED, Format, Limits, ReadError};
 pub use format_detection::{read, read_with_keys};
-pub use model::{
+pub use pcap::KeyLog;
+pub use trace_model::{
     Ack, Connection, Counts, Direction, Limit, Metric, Packet, Point, Protocol, Sack, Timeout, Trace, View,
 };
-pub use pcap::KeyLog;
-pub use summary::{RttSummary, Summary, quantile};

@@ -7,10 +7,10 @@
 //! Times are seconds or nanoseconds since 1970, dates of RFC 3339, or times of day; `ts` may write them in front of each line. Each
 //! connection has the sender's window, round-trip time and rates, and the bytes acknowledged.
 
-use crate::dates::{rfc3339, time_of_day};
-use crate::format::{Format, Limits, ReadError};
-use crate::input::Input;
-use crate::model::{Ack, Connection, Direction, Limit, Metric, Point, Protocol, Timeout, Trace, View};
+use crate::buffered_input::Input;
+use crate::date_text::{rfc3339, time_of_day};
+use crate::format_and_limits::{Format, Limits, ReadError};
+use crate::trace_model::{Ack, Connection, Direction, Limit, Metric, Point, Protocol, Timeout, Trace, View};
 use std::collections::HashMap;
 use thalweg_units::{Duration, Time};
 

@@ -18,10 +18,10 @@
 //!
 //! The window is converted to bytes by `mss`, or 1448 B without it.
 
-use crate::dates::time_of_day;
-use crate::format::{Format, Limits, ReadError};
-use crate::input::Input;
-use crate::model::{Ack, Connection, Metric, Point, Protocol, Trace, View};
+use crate::buffered_input::Input;
+use crate::date_text::time_of_day;
+use crate::format_and_limits::{Format, Limits, ReadError};
+use crate::trace_model::{Ack, Connection, Metric, Point, Protocol, Trace, View};
 use std::collections::HashMap;
 use thalweg_units::{Duration, Time};
 

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_report::output::{Align, Table, rate, seconds};
-use thalweg_sim::theory;
+use thalweg_sim::closed_formulas;
 
 /// The arguments shared by the formulas of TCP's response to loss.
 #[derive(Debug, Args)]
@@ -117,19 +117,20 @@ pub struct BufferArguments {
 }
 
 pub fn mathis(of: &MathisArguments, console: &Console) -> Done {
-    response("mathis", &of.path, console, |p, _| theory::mathis_window(p, of.per_ack))
+    response("mathis", &of.path, console, |p, _| closed_formulas::mathis_window(p, of.per_ack))
 }
 
 pub fn padhye(of: &PadhyeArguments, console: &Console) -> Done {
     let timeout = of.timeout.unwrap_or(of.path.rtt + Duration::from_millis(200)).as_secs_f64();
     let max_window = of.max_window.unwrap_or(f64::INFINITY);
     response("padhye", &of.path, console, |p, rtt| {
-        theory::padhye_rate(p, rtt, timeout, of.per_ack, max_window).map(|sent| sent * rtt * (1.0 - p))
+        closed_formulas::padhye_rate(p, rtt, timeout, of.per_ack, max_window)
+            .map(|sent| sent * rtt * (1.0 - p))
     })
 }
 
 pub fn cubic(of: &CubicArguments, console: &Console) -> Done {
-    response("cubic", &of.path, console, |p, rtt| theory::cubic_window(p, rtt, of.c, of.beta))
+    response("cubic", &of.path, console, |p, rtt| closed_formulas::cubic_window(p, rtt, of.c, of.beta))
 }
 
 /// Builds a table of windows and rates by loss; `window` is in segments.
@@ -166,7 +167,7 @@ fn queue(name: &str, of: &QueueArguments, variation: f64, console: &Console) -> 
     let service = of.packet.get() as f64 * 8.0 / of.rate.as_f64();
     let mut rows = Rows::new(["Load", "Wait", "Wait and service", "Queue, packets"]);
     for &load in &of.loads {
-        let wait = in_domain(theory::mg1_wait(load, variation))?;
+        let wait = in_domain(closed_formulas::mg1_wait(load, variation))?;
         rows.add(
             [
                 load.to_string(),
@@ -190,14 +191,14 @@ pub fn buffer(of: &BufferArguments, console: &Console) -> Done {
     let (rate, rtt, packet) = (of.rate.as_f64(), of.rtt.as_secs_f64(), of.packet.get() as f64);
     let mut rows = Rows::new(["Flows", "Bytes", "Packets", "Time"]);
     for &flows in &of.flows {
-        let bytes = in_domain(theory::small_buffer_bytes(rate, rtt, flows))?;
+        let bytes = in_domain(closed_formulas::small_buffer_bytes(rate, rtt, flows))?;
         let time = bytes * 8.0 / rate;
         rows.add(
             [flows.to_string(), format!("{bytes:.0}"), format!("{:.1}", bytes / packet), seconds(time)],
             json!({ "flows": flows, "bytes": bytes, "packets": bytes / packet, "time_s": time }),
         );
     }
-    let bdp = in_domain(theory::bdp_bytes(rate, rtt))?;
+    let bdp = in_domain(closed_formulas::bdp_bytes(rate, rtt))?;
     let inputs = json!({
         "rate_bps": of.rate.as_bits_per_sec(),
         "rtt_s": rtt,

@@ -27,7 +27,7 @@ use thalweg_scenario::{
     Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, describe_speedup,
     group_named, is_random,
 };
-use thalweg_sim::agent::AGENT;
+use thalweg_sim::external_agent::AGENT;
 use thalweg_sim::partition::{default_threads, estimate_speedup};
 use thalweg_sim::spec::{Middlebox, Spec};
 use thalweg_sweep::differing_defaults;

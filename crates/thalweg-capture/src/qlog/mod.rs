@@ -11,15 +11,15 @@
 //! protocols are ACK frames with the numbers of newly acknowledged packets. Everything else is an unknown frame with
 //! its protocol's own code.
 
-mod live;
-mod packets;
+mod live_sender_log;
+mod packet_recording;
 #[cfg(test)]
 mod tests;
 
-pub use live::{LiveLog, Metrics};
-pub use packets::QlogPackets;
+pub use live_sender_log::{LiveLog, Metrics};
+pub use packet_recording::QlogPackets;
 
-use packets::{Event, EventKind, Frame};
+use packet_recording::{Event, EventKind, Frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use thalweg_catalog::EndpointConfigs;

@@ -1,6 +1,6 @@
 //! The descriptions of queue disciplines, one file each.
 
-use crate::discipline::DisciplineDescription;
+use crate::discipline_description::DisciplineDescription;
 
 pub mod cake;
 pub mod codel;
@@ -11,12 +11,12 @@ pub mod fcfs;
 pub mod fq_codel;
 pub mod hrr;
 pub mod pie;
-pub mod policer;
-pub mod priority;
 pub mod random_drop;
 pub mod red;
 pub mod sfq;
-pub mod step;
+pub mod step_marking;
+pub mod strict_priority;
+pub mod token_bucket_policer;
 pub mod virtual_clock;
 mod weights;
 

@@ -5,7 +5,7 @@ use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
 use crate::key::key;
 use crate::path_hints::PathHints;
-use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
+use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::adaptive_ack::wire::DATA_HEADER;
@@ -76,7 +76,7 @@ const KEYS: &[Key] = &[
 
 /// Sizes the window for the data sent until a repair is reported: two round trips and report intervals.
 fn apply_path_hints(values: &mut Values, path: &PathHints) {
-    crate::scheme::set_live_segment(values, path, OVERHEAD);
+    crate::scheme_description::set_live_segment(values, path, OVERHEAD);
     let normal: Duration = values.required("t-normal");
     let time = path.rtt.map(|rtt| (rtt + normal) * 2);
     let window = path.packets_in(super::agreed_segment(values, path, OVERHEAD), time, 400.0);

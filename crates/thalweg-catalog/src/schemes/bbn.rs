@@ -3,7 +3,7 @@
 use super::window::{self, GO_BACK_N};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::key::key;
-use crate::scheme::{Collapse, SchemeDescription};
+use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{Bound, Environment, Key, Kind, Range, Values};
 use thalweg_proto::congestion::BbnConfig;
 use thalweg_proto::window::wire::SEGMENT_HEADER;

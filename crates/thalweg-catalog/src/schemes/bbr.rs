@@ -1,9 +1,9 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr).
 
-use super::{INITIAL_WINDOW, presets};
-use super::{window, window_checks};
+use super::{INITIAL_WINDOW, window_presets};
+use super::{window, window_value_conflicts};
 use crate::key::key;
-use crate::scheme::{Collapse, SchemeDescription};
+use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{ConfigError, Key, Kind, Range, Value, Values, bind, words};
 use thalweg_proto::congestion::{BbrConfig, FilterAdvance, ProbeRttBasis};
 use thalweg_proto::window::Recovery;
@@ -11,7 +11,7 @@ use thalweg_proto::window::Recovery;
 /// BBR, version 3 (draft-ietf-ccwg-bbr).
 pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
     "BBR, version 3: paces at the delivery rate of the path, and probes periodically for more (draft-ietf-ccwg-bbr).",
-    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::BBR),
+    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::BBR),
 )
 .collapses(Collapse::RateFall)
 .checked(check);
@@ -129,7 +129,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
         let what = "BBR continues at its estimated rate after an idle time, and does not restart";
         faults.push(ConfigError::new("idle-restart", what).help("leave it out"));
     }
-    if window_checks::is_validated(values) {
+    if window_value_conflicts::is_validated(values) {
         let what = "BBR continues at its estimated rate, and ignores rules about windows";
         faults.push(ConfigError::new("window-validation", what).help("leave it out"));
     }

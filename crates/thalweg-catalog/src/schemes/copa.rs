@@ -2,7 +2,7 @@
 
 use super::{INITIAL_WINDOW, window};
 use crate::key::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::CopaConfig;
 

@@ -1,16 +1,18 @@
 //! CUBIC (RFC 9438).
 
 use super::window::{self, ECN_BETA, SACK, SLOW_START_BETA, SLOW_START_EXIT};
-use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
+use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, window_presets};
 use crate::key::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::CubicConfig;
 
 /// CUBIC (RFC 9438).
-pub const SCHEME: SchemeDescription =
-    window::scheme::<CubicConfig>("CUBIC (RFC 9438).", window::keys(KEYS, SACK).with_presets(presets::CUBIC))
-        .loss_based();
+pub const SCHEME: SchemeDescription = window::scheme::<CubicConfig>(
+    "CUBIC (RFC 9438).",
+    window::keys(KEYS, SACK).with_presets(window_presets::CUBIC),
+)
+.loss_based();
 
 const KEYS: &[Key] = &[
     INITIAL_WINDOW,

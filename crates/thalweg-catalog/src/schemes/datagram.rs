@@ -5,7 +5,7 @@ use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{ConfiguredRates, Family, Properties};
 use crate::key::key;
 use crate::path_hints::PathHints;
-use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
+use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use thalweg_proto::datagram::{Pdu, Sink, Source, SourceConfig};
 use thalweg_proto::payload::Payload;
@@ -43,7 +43,7 @@ const KEYS: &[Key] = &[key("rate", Kind::Rate, "", "Maximum sending rate, header
     .peer(Range::POSITIVE)];
 
 fn apply_path_hints(values: &mut Values, path: &PathHints) {
-    crate::scheme::set_live_segment(values, path, 0);
+    crate::scheme_description::set_live_segment(values, path, 0);
     if let Some(rate) = path.rate {
         values.suggest("rate", Value::Rate(rate));
     }

@@ -1,16 +1,16 @@
 //! DCTCP (RFC 8257).
 
 use super::window::{self, SACK};
-use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
+use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, window_presets};
 use crate::key::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::DctcpConfig;
 
 /// DCTCP (RFC 8257).
 pub const SCHEME: SchemeDescription = window::scheme::<DctcpConfig>(
     "DCTCP (RFC 8257), for queues that mark above a threshold.",
-    window::keys(KEYS, SACK).with_presets(presets::DCTCP),
+    window::keys(KEYS, SACK).with_presets(window_presets::DCTCP),
 )
 .loss_based();
 

@@ -3,7 +3,7 @@
 use super::initial_window;
 use super::window::{self, GO_BACK_N};
 use crate::key::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::DecBitConfig;
 

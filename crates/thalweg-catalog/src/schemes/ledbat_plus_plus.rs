@@ -3,7 +3,7 @@
 use super::window;
 use super::{INITIAL_THRESHOLD, initial_window};
 use crate::key::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::LedbatPlusPlusConfig;
 

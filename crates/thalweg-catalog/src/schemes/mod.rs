@@ -27,28 +27,28 @@ pub mod cubic;
 pub mod datagram;
 pub mod dctcp;
 pub mod dec_bit;
-pub mod fixed;
+pub mod fixed_window;
 pub mod ledbat_plus_plus;
 pub mod new_reno;
 pub mod prague;
-pub mod presets;
 pub mod scream;
 pub mod seif;
-pub mod slow_start;
 pub mod source_quench;
 pub mod sscop;
 pub mod sscop_rate;
 pub mod sstp;
+pub mod tahoe;
 pub mod thalweg;
 pub mod tri_s;
 pub mod vegas;
 pub mod window;
-mod window_checks;
 mod window_endpoint_configs;
+pub mod window_presets;
+mod window_value_conflicts;
 
 use crate::key::key;
 use crate::path_hints::PathHints;
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, Values};
 
 /// The keys for packet sizes, common to all schemes.

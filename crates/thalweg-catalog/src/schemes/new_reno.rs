@@ -1,15 +1,15 @@
 //! NewReno (RFC 5681, RFC 6582).
 
 use super::window::{self, ECN_BETA, SACK, SLOW_START_BETA, SLOW_START_EXIT};
-use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
-use crate::scheme::SchemeDescription;
+use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, window_presets};
+use crate::scheme_description::SchemeDescription;
 use crate::{Key, bind};
 use thalweg_proto::congestion::NewRenoConfig;
 
 /// NewReno (RFC 5681, RFC 6582).
 pub const SCHEME: SchemeDescription = window::scheme::<NewRenoConfig>(
     "NewReno (RFC 5681, RFC 6582).",
-    window::keys(KEYS, SACK).with_presets(presets::RENO),
+    window::keys(KEYS, SACK).with_presets(window_presets::RENO),
 )
 .loss_based();
 

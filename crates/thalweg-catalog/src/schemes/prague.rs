@@ -1,9 +1,9 @@
 //! Prague (draft-briscoe-iccrg-prague-congestion-control).
 
 use super::window;
-use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, presets};
+use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, window_presets};
 use crate::key::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::PragueConfig;
 
@@ -11,7 +11,7 @@ use thalweg_proto::congestion::PragueConfig;
 pub const SCHEME: SchemeDescription = window::scheme::<PragueConfig>(
     "Prague, TCP for L4S: data is ECT(1), and the window decreases with the share of marks \
      (draft-briscoe-iccrg-prague-congestion-control).",
-    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::PRAGUE),
+    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::PRAGUE),
 )
 .loss_based();
 

@@ -5,7 +5,7 @@ use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
 use crate::key::key;
 use crate::path_hints::PathHints;
-use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
+use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Values, words};
 use thalweg_proto::Ecn;
 use thalweg_proto::media::{Config, DATA_HEADER, EncoderConfig, Pdu, Receiver, Response, Sender};
@@ -112,7 +112,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
 }
 
 fn apply_path_hints(values: &mut Values, path: &PathHints) {
-    crate::scheme::set_live_segment(values, path, DATA_HEADER);
+    crate::scheme_description::set_live_segment(values, path, DATA_HEADER);
 }
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {

@@ -3,7 +3,7 @@
 use super::window;
 use super::{NO_WINDOW, WINDOW_RANGE, initial_window};
 use crate::key::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::{Bound, Key, Kind, Range, Values, words};
 use thalweg_proto::congestion::{RouterSelection, SeifConfig, Signals};
 

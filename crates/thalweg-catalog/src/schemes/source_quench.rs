@@ -3,7 +3,7 @@
 use super::window;
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::key::key;
-use crate::scheme::{Collapse, SchemeDescription};
+use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::SourceQuenchConfig;
 

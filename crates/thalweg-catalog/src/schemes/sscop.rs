@@ -5,7 +5,7 @@ use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Adjustment, EndNeeds, Family, OnPath, PathWarning, Properties, ReceiveWindow};
 use crate::key::key;
 use crate::path_hints::PathHints;
-use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
+use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, bind};
 use std::sync::Arc;
 use thalweg_proto::payload::Payload;
@@ -160,7 +160,7 @@ pub(super) fn check(values: &Values) -> Vec<ConfigError> {
 /// Sets several POLLs per round trip, to detect the loss of a burst's end early, and a window for the data sent until a
 /// repair is reported.
 pub(super) fn apply_path_hints(values: &mut Values, path: &PathHints, unknown: f64) {
-    crate::scheme::set_live_segment(values, path, OVERHEAD);
+    crate::scheme_description::set_live_segment(values, path, OVERHEAD);
     let (min, max) = (Duration::from_millis(20), Duration::from_millis(750));
     let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(min).min(max));
     // The peer needs time to answer a POLL.

@@ -3,7 +3,7 @@
 use super::sscop::{self, SCHEME_DEFAULTS, SSCOP_KEYS, TRAITS};
 use super::{PEER_TIME, SIZES};
 use crate::key::key;
-use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
+use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
 use thalweg_proto::units::{Duration, Rate};

@@ -5,7 +5,7 @@ use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Adjustment, ConfiguredRates, EndNeeds, Family, Properties};
 use crate::key::key;
 use crate::path_hints::PathHints;
-use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
+use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use std::sync::Arc;
 use thalweg_proto::payload::Payload;
@@ -181,7 +181,7 @@ fn per_round_trip(rate: Rate, size: Bytes, packets: u16, round_trip: Duration, o
 }
 
 fn apply_path_hints(values: &mut Values, path: &PathHints) {
-    crate::scheme::set_live_segment(values, path, OVERHEAD);
+    crate::scheme_description::set_live_segment(values, path, OVERHEAD);
     let average: Option<Rate> = values.optional("average-rate");
     let rate = path.rate.unwrap_or(UNKNOWN_RATE).max(average.unwrap_or(Rate::ZERO));
     values.suggest("rate", Value::Rate(rate));

@@ -2,7 +2,7 @@
 
 use super::{initial_window, window};
 use crate::key::key;
-use crate::scheme::{Collapse, SchemeDescription};
+use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::ThalwegConfig;
 

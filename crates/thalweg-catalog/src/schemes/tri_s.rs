@@ -2,7 +2,7 @@
 
 use super::window::{self, GO_BACK_N};
 use crate::key::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind, words};
 use thalweg_proto::congestion::{TriSConfig, TriSIncrease};
 

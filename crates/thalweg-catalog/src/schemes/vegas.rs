@@ -1,16 +1,16 @@
 //! Vegas (Brakmo and Peterson 1995).
 
 use super::window;
-use super::{INITIAL_THRESHOLD, initial_window, presets};
+use super::{INITIAL_THRESHOLD, initial_window, window_presets};
 use crate::key::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme_description::SchemeDescription;
 use crate::{Bound, ConfigError, Key, Kind, Range, Values, bind, words};
 use thalweg_proto::congestion::{VegasConfig, VegasSlowStart};
 
 /// Vegas (Brakmo and Peterson 1995).
 pub const SCHEME: SchemeDescription = window::scheme::<VegasConfig>(
     "Vegas (Brakmo and Peterson 1995).",
-    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::VEGAS),
+    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::VEGAS),
 )
 .loss_based()
 .checked(check);

@@ -1,12 +1,12 @@
 //! The keys and rules shared by all window schemes.
 
-use super::window_checks::{check, check_external, check_shared, delayed_ack, has_ssthresh, rack};
 use super::window_endpoint_configs::{write, write_shared};
-use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, presets};
+use super::window_value_conflicts::{check, check_external, check_shared, delayed_ack, has_ssthresh, rack};
+use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, window_presets};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::key::key;
 use crate::path_hints::PathHints;
-use crate::scheme::{CheckValues, Collapse, MakeEnds, SchemeDescription, SchemeTraits};
+use crate::scheme_description::{CheckValues, Collapse, MakeEnds, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
 use thalweg_proto::congestion::{CeResponse, ConfigureController, LedbatPlusPlusConfig, SlowStartExit};
@@ -20,7 +20,7 @@ use thalweg_proto::window::{
 
 /// The keys of every window scheme.
 pub const WINDOW_KEYS: &[Key] = &[
-    presets::KEY,
+    window_presets::KEY,
     ack("", "Bytes on the wire of an acknowledgement; as many as `header` without."),
     key("max-window", Kind::Packets, "1048576 pkt", "Maximum window, regardless of the controller.")
         .within(WINDOW_RANGE, NO_WINDOW)

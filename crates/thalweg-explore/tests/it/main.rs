@@ -2,8 +2,8 @@
 
 mod explore;
 mod explore_controllers;
-mod explore_endless;
+mod explore_livelock;
 mod explore_sscop;
 mod explore_sstp;
-mod explore_window;
+mod explore_zero_window;
 mod fault_injection;

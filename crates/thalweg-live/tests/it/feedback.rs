@@ -4,7 +4,7 @@ use crate::test_network::{chain, datagram, micros, sum, until};
 use std::net::IpAddr;
 use thalweg_live::network_plan::{Plan, PlanOptions, plan};
 use thalweg_live::{Delivery, Emulator};
-use thalweg_proto::router_feedback::{Head, RouterFeedback};
+use thalweg_proto::router_feedback_datagram::{Head, RouterFeedback};
 use thalweg_proto::units::Duration;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
 use thalweg_queue::{DisciplineSpec, Limit};

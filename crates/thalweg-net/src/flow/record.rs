@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use thalweg_proto::data_numbering::{merged, take_within};
+use thalweg_proto::data_unit_numbers::{merged, take_within};
 use thalweg_proto::payload::Payload;
 use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::SenderStats;

@@ -41,7 +41,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::resequencer::{Resequencer, Tolerance};
+use thalweg_proto::resequencer::{Resequencer, ResequencerConfig};
 use thalweg_proto::transport::Event;
 use thalweg_proto::units::{Duration, Time};
 
@@ -198,8 +198,10 @@ impl Session {
         decryptor.limit_forgeries(config.forgeries);
         let largest = agreed.largest.max(SAFE_DATAGRAM);
         let hints = Self::hints(&config, rtt);
-        let order =
-            agreed.scheme.needs_in_order().then(|| Box::new(Resequencer::new(Tolerance::default(), 0)));
+        let order = agreed
+            .scheme
+            .needs_in_order()
+            .then(|| Box::new(Resequencer::new(ResequencerConfig::default(), 0)));
         let (ours, theirs) = if agreed.side == Side::Client { (0, 1) } else { (1, 0) };
         let slots = vec![
             Slot::new(theirs, Flow::new(&agreed.scheme, Role::Receiver, &hints), false),
@@ -291,7 +293,7 @@ impl Session {
         let mut bytes = bytes;
         if let Some(order) = &mut self.order {
             let share = bytes / ORDER_SHARE;
-            order.set_memory(share);
+            order.limit_buffer(share);
             bytes -= share;
         }
         if let Some(slot) = self.slots.iter_mut().find(|slot| !slot.sends)

@@ -6,7 +6,7 @@
 use super::{Phase, Session};
 use crate::flow::{FlowInput, sequence};
 use std::collections::VecDeque;
-use thalweg_proto::router_feedback::RouterFeedback;
+use thalweg_proto::router_feedback_datagram::RouterFeedback;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::Time;
 
@@ -70,7 +70,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_proto::router_feedback::Head;
+    use thalweg_proto::router_feedback_datagram::Head;
 
     fn message(number: u32, dropped: bool, queue: u32) -> RouterFeedback {
         RouterFeedback { head: Head { connection: [1; 8], number }, dropped, queue, rate: None }

@@ -11,14 +11,14 @@
 //! | 5 | reset | connection id that the receiver put on its packets, token of 16 bytes |
 //! | 6 | version | client's connection id, version of the server, which is not that of the hello it answers |
 //! | 8 | protected | connection id of the receiver, low 32 bits of the packet number, sealed frames with their tag |
-//! | 9 | router feedback | connection id of the receiver of a packet that a router has seen, and its feedback ([`router_feedback`](thalweg_proto::router_feedback)) |
+//! | 9 | router feedback | connection id of the receiver of a packet that a router has seen, and its feedback ([`router_feedback`](thalweg_proto::router_feedback_datagram)) |
 //!
 //! Numbers are in network byte order. The plaintext of a protected packet consists of [frames](frame). Its kind,
 //! connection id and packet number are associated data: readable, but authenticated.
 
 pub mod frame;
 
-use thalweg_proto::router_feedback::RouterFeedback;
+use thalweg_proto::router_feedback_datagram::RouterFeedback;
 
 /// Protocol version; both ends mix it into the handshake.
 pub const VERSION: u8 = 2;
@@ -137,7 +137,7 @@ mod kind {
     pub const CONFIRM: u8 = 4;
     pub const RESET: u8 = 5;
     pub const VERSION: u8 = 6;
-    pub use thalweg_proto::router_feedback::{PROTECTED, ROUTER_FEEDBACK};
+    pub use thalweg_proto::router_feedback_datagram::{PROTECTED, ROUTER_FEEDBACK};
 }
 
 impl<'a> Packet<'a> {

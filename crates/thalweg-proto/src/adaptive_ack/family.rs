@@ -1,7 +1,7 @@
 //! Protocol-family adapter of adaptive acknowledgement: the PDU and endpoint traits that all drivers use.
 
 use super::{Data, Pdu, Receiver, Report, Transmitter, wire};
-use crate::data_numbering::{below, one};
+use crate::data_unit_numbers::{below, one};
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};

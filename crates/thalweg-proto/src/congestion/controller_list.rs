@@ -14,8 +14,8 @@ macro_rules! controllers {
     ($hand_to:ident) => {
         $hand_to! {
             shared {
-                fixed: Fixed(Fixed), FixedConfig;
-                slow_start: SlowStart(SlowStart), SlowStartConfig;
+                fixed_window: Fixed(Fixed), FixedConfig;
+                tahoe: SlowStart(SlowStart), SlowStartConfig;
                 new_reno: NewReno(NewReno), NewRenoConfig;
                 vegas: Vegas(Box<Vegas>), VegasConfig;
                 cubic: Cubic(Box<Cubic>), CubicConfig;

@@ -14,7 +14,7 @@
 
 use super::decrease_factors::Betas;
 use super::slow_start_exit::ExitWatch;
-use super::slow_start_step::Step;
+use super::slow_start_exit_decision::Step;
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
     SlowStartExit,

@@ -29,7 +29,7 @@
 //! | growth is bounded by the data in flight (RFC 6817, section 2.4.2) | no growth while the application has no data to send | senders report the application limit | none |
 //! | marks: unspecified | a mark counts as a loss without retransmission | RFC 6817, section 2.4.2 | as the other schemes of this crate |
 
-use super::windowed_min_max::Recent;
+use super::windowed_rtt_extremes::Recent;
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
     SharedPath,

@@ -25,7 +25,7 @@
 //! | the congestion window is reduced by the data delivered in two round trips (line 41) | the same, but two segments remain | minimum of ssthresh (RFC 5681, equation 4) | none if windows doubled |
 
 use super::AckSample;
-use super::slow_start_step::Step;
+use super::slow_start_exit_decision::Step;
 use crate::units::{Duration, Time};
 
 /// Bins per window (`W`, line 2), which is 3.5 round trips long (line 1).

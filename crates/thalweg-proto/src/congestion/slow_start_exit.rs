@@ -1,10 +1,10 @@
 //! Slow-start exit: signals other than ssthresh and loss that may end slow start.
 
 use super::AckSample;
-use super::ack_train::AckTrain;
-use super::hystart::Hystart;
+use super::hystart::AckTrain;
+use super::hystart_plus_plus::Hystart;
 use super::search::Search;
-use super::slow_start_step::Step;
+use super::slow_start_exit_decision::Step;
 
 /// Signal that ends the first slow start of a connection, besides ssthresh and loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 mod family;
 
 use crate::engine::{Engine, Output};
-use crate::lateness::Lateness;
 use crate::payload::{Payload, Queue};
 use crate::transport::{Event, Input, Limit, LimitClock, ReceiverCounts, SenderStats};
 use crate::units::{Bytes, Rate, Time};
+use crate::wakeup_lateness::Lateness;
 
 /// Settings of a [`Source`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,16 +9,16 @@
 //!
 //! [`Gate`] is either, as selected by a [`GateConfig`]. Priorities range from 1, the highest, to [`LOWEST`].
 
-mod ageing;
-mod congestion;
-mod marking;
+mod congestion_gate;
+mod dscp_marking;
+mod priority_ageing;
 #[cfg(test)]
 mod tests;
-mod time_slots;
+mod time_slot_gate;
 
-pub use congestion::{CongestionGate, CongestionGateConfig, Signals};
-pub use marking::Marking;
-pub use time_slots::{SlotGate, SlotGateConfig};
+pub use congestion_gate::{CongestionGate, CongestionGateConfig, Signals};
+pub use dscp_marking::Marking;
+pub use time_slot_gate::{SlotGate, SlotGateConfig};
 
 use crate::engine::{Engine, Output};
 use crate::transport::Signal;

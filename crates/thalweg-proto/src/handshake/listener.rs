@@ -1,6 +1,6 @@
 //! The passive side of a handshake, around the receiving engine.
 
-use super::backoff::Backoff;
+use super::handshake_timer::Backoff;
 use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
@@ -13,11 +13,11 @@ enum Phase {
     /// LISTEN.
     Listening,
     /// SYN-RECEIVED.
-    HalfOpen,
+    SynReceived,
     /// ESTABLISHED.
-    Open,
+    Established,
     /// LAST-ACK: the whole stream of this many bytes has arrived.
-    Closing(u64),
+    LastAck(u64),
     /// CLOSED.
     Closed,
 }
@@ -70,7 +70,7 @@ impl<E> Listener<E> {
     /// until then.
     pub const fn lingers(&self) -> bool {
         let is_tcp = matches!(self.config.kind.protocol(), Protocol::Tcp);
-        is_tcp && matches!(self.phase, Phase::HalfOpen | Phase::Open | Phase::Closing(_))
+        is_tcp && matches!(self.phase, Phase::SynReceived | Phase::Established | Phase::LastAck(_))
     }
 
     const fn control<U>(&self, step: HandshakeStep) -> Pdu<U> {
@@ -103,30 +103,32 @@ impl<E> Listener<E> {
         }
         match (control.step, self.phase) {
             (HandshakeStep::Open, Phase::Listening) => {
-                self.phase = Phase::HalfOpen;
+                self.phase = Phase::SynReceived;
                 self.send(now, HandshakeStep::Answer);
             }
-            (HandshakeStep::Open, Phase::HalfOpen) => self.repeat(now, HandshakeStep::Answer),
-            (HandshakeStep::Confirm, Phase::HalfOpen | Phase::Open) if protocol == Protocol::Quic => {
+            (HandshakeStep::Open, Phase::SynReceived) => self.repeat(now, HandshakeStep::Answer),
+            (HandshakeStep::Confirm, Phase::SynReceived | Phase::Established)
+                if protocol == Protocol::Quic =>
+            {
                 self.establish(now);
                 self.owed = Some(HandshakeStep::Done);
             }
-            (HandshakeStep::Fin(length), Phase::Open) => self.length = Some(length),
-            (HandshakeStep::Fin(of), Phase::Closing(length)) if of == length => {
+            (HandshakeStep::Fin(length), Phase::Established) => self.length = Some(length),
+            (HandshakeStep::Fin(of), Phase::LastAck(length)) if of == length => {
                 self.repeat(now, HandshakeStep::FinAnswer(length));
             }
-            (HandshakeStep::FinConfirm(of), Phase::Closing(length)) if of == length => self.close(),
-            (HandshakeStep::Close, Phase::HalfOpen | Phase::Open) => self.close(),
+            (HandshakeStep::FinConfirm(of), Phase::LastAck(length)) if of == length => self.close(),
+            (HandshakeStep::Close, Phase::SynReceived | Phase::Established) => self.close(),
             _ => {}
         }
     }
 
     /// Enters ESTABLISHED after evidence that the peer has the answer.
     fn establish(&mut self, now: Time) {
-        if self.phase == Phase::HalfOpen {
+        if self.phase == Phase::SynReceived {
             let rtt = (self.timer.repeats == 0).then(|| now.since(self.sent_at));
             self.timer.stop(rtt, &self.config);
-            (self.phase, self.owed) = (Phase::Open, None);
+            (self.phase, self.owed) = (Phase::Established, None);
         }
     }
 
@@ -138,13 +140,13 @@ impl<E> Listener<E> {
 
     fn expire(&mut self, now: Time) {
         match self.phase {
-            Phase::HalfOpen if self.config.retries.is_some_and(|max| self.timer.repeats >= max) => {
+            Phase::SynReceived if self.config.retries.is_some_and(|max| self.timer.repeats >= max) => {
                 self.phase = Phase::Listening;
                 self.timer = Backoff::new(&self.config);
             }
-            Phase::HalfOpen => self.repeat(now, HandshakeStep::Answer),
-            Phase::Closing(length) => self.repeat(now, HandshakeStep::FinAnswer(length)),
-            Phase::Listening | Phase::Open | Phase::Closed => self.timer.at = Time::MAX,
+            Phase::SynReceived => self.repeat(now, HandshakeStep::Answer),
+            Phase::LastAck(length) => self.repeat(now, HandshakeStep::FinAnswer(length)),
+            Phase::Listening | Phase::Established | Phase::Closed => self.timer.at = Time::MAX,
         }
     }
 }
@@ -170,11 +172,11 @@ where
             self.establish(now);
         }
         match self.phase {
-            Phase::Open => {}
-            Phase::HalfOpen if self.config.kind.is_early() => {}
+            Phase::Established => {}
+            Phase::SynReceived if self.config.kind.is_early() => {}
             // All data has arrived before.
-            Phase::Closing(length) => return self.repeat(now, HandshakeStep::FinAnswer(length)),
-            Phase::Listening | Phase::HalfOpen | Phase::Closed => return,
+            Phase::LastAck(length) => return self.repeat(now, HandshakeStep::FinAnswer(length)),
+            Phase::Listening | Phase::SynReceived | Phase::Closed => return,
         }
         self.engine.handle(now, Input::Pdu { pdu, ecn });
     }
@@ -190,9 +192,9 @@ where
             return Output::Event(Event::Finished);
         }
         let may_receive = match self.phase {
-            Phase::Open => true,
-            Phase::HalfOpen => self.config.kind.is_early(),
-            Phase::Listening | Phase::Closing(_) | Phase::Closed => false,
+            Phase::Established => true,
+            Phase::SynReceived => self.config.kind.is_early(),
+            Phase::Listening | Phase::LastAck(_) | Phase::Closed => false,
         };
         let output = if may_receive { self.engine.poll(now) } else { Output::Idle };
         let timeout = match output {
@@ -207,9 +209,9 @@ where
             Output::Idle => None,
         };
         if let Some(length) =
-            self.length.filter(|length| self.phase == Phase::Open && self.delivered >= *length)
+            self.length.filter(|length| self.phase == Phase::Established && self.delivered >= *length)
         {
-            self.phase = Phase::Closing(length);
+            self.phase = Phase::LastAck(length);
             self.send(now, HandshakeStep::FinAnswer(length));
             self.owed = None;
             return Output::Transmit(self.control(HandshakeStep::FinAnswer(length)));

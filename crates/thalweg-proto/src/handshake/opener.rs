@@ -1,6 +1,6 @@
 //! The active side of a handshake, around the sending engine.
 
-use super::backoff::Backoff;
+use super::handshake_timer::Backoff;
 use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
 use crate::endpoint::Notice;
 use crate::engine::{Engine, Output};
@@ -18,9 +18,9 @@ enum Phase {
     /// The client's Finished is not acknowledged (RFC 9001, section 4.1.2).
     Unconfirmed,
     /// ESTABLISHED.
-    Open,
+    Established,
     /// FIN-WAIT: the FIN follows this many bytes.
-    Closing(u64),
+    FinWait(u64),
     /// TIME-WAIT, or closed without further transmissions.
     Closed(Option<u64>),
 }
@@ -98,7 +98,7 @@ impl<E> Opener<E> {
             Phase::Idle => false,
             Phase::Closed(_) => self.drained,
             Phase::Opening => self.config.kind.is_early(),
-            Phase::Unconfirmed | Phase::Open | Phase::Closing(_) => true,
+            Phase::Unconfirmed | Phase::Established | Phase::FinWait(_) => true,
         }
     }
 
@@ -113,8 +113,8 @@ impl<E> Opener<E> {
             }
             Phase::Opening => HandshakeStep::Open,
             Phase::Unconfirmed => HandshakeStep::Confirm,
-            Phase::Closing(length) => HandshakeStep::Fin(length),
-            Phase::Idle | Phase::Open | Phase::Closed(_) => {
+            Phase::FinWait(length) => HandshakeStep::Fin(length),
+            Phase::Idle | Phase::Established | Phase::Closed(_) => {
                 self.timer.at = Time::MAX;
                 return;
             }
@@ -139,7 +139,9 @@ impl<E: Carried> Opener<E> {
             (HandshakeStep::Answer, Phase::Opening) => self.open(now),
             (HandshakeStep::Answer, Phase::Unconfirmed) => self.owed = Some(HandshakeStep::Confirm),
             // The answer was received, but its confirmation was lost.
-            (HandshakeStep::Answer, Phase::Open | Phase::Closing(_)) if self.protocol() == Protocol::Tcp => {
+            (HandshakeStep::Answer, Phase::Established | Phase::FinWait(_))
+                if self.protocol() == Protocol::Tcp =>
+            {
                 self.owed = self.owed.or(Some(HandshakeStep::Confirm));
             }
             // RFC 9000, section 10.2.1: every packet received in the closing state is answered with CONNECTION_CLOSE.
@@ -147,10 +149,10 @@ impl<E: Carried> Opener<E> {
                 self.owed = Some(HandshakeStep::Close);
             }
             (HandshakeStep::Done, Phase::Unconfirmed) => {
-                self.phase = Phase::Open;
+                self.phase = Phase::Established;
                 self.timer.at = Time::MAX;
             }
-            (HandshakeStep::FinAnswer(of), Phase::Closing(length)) if of == length => {
+            (HandshakeStep::FinAnswer(of), Phase::FinWait(length)) if of == length => {
                 self.close(Some(length));
                 self.owed = Some(HandshakeStep::FinConfirm(length));
             }
@@ -167,7 +169,7 @@ impl<E: Carried> Opener<E> {
         let rtt = (!was_repeated).then(|| now.since(self.began));
         self.timer.stop(rtt, &self.config);
         self.phase = match self.protocol() {
-            Protocol::Tcp => Phase::Open,
+            Protocol::Tcp => Phase::Established,
             Protocol::Quic => {
                 self.timer.start(now);
                 Phase::Unconfirmed
@@ -246,7 +248,7 @@ where
                 match event {
                     Event::Finished => {
                         (self.finished, self.drained) = (true, true);
-                        if matches!(self.phase, Phase::Closing(_)) {
+                        if matches!(self.phase, Phase::FinWait(_)) {
                             self.timer.start(now);
                         }
                     }
@@ -262,8 +264,8 @@ where
             Output::Idle => None,
         };
         let has_sent_all = self.finishing && self.engine.end().backlog() == 0;
-        if self.phase == Phase::Open && self.protocol() == Protocol::Tcp && has_sent_all {
-            self.phase = Phase::Closing(self.written);
+        if self.phase == Phase::Established && self.protocol() == Protocol::Tcp && has_sent_all {
+            self.phase = Phase::FinWait(self.written);
             if self.finished {
                 self.timer.start(now);
             }

@@ -4,7 +4,7 @@ use super::pdu::{Data, Pdu};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::wire::{self, REPORTED};
-use crate::data_numbering::{one, unwrap};
+use crate::data_unit_numbers::{one, unwrap};
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};

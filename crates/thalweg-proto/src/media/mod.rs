@@ -27,18 +27,18 @@
 //! | a receiver's jitter buffer | a frame is shown when it and all earlier frames are complete | measures the network, not a player | freezes as of a player without a buffer |
 
 mod config;
-mod control;
-mod delay;
+mod congestion_control;
 mod encoder;
 mod family;
-mod history;
+mod frame_playout;
 mod pdu;
-mod playout;
+mod queueing_delay;
 mod receiver;
 mod sender;
+mod sent_packets;
 pub mod wire;
 
-pub use crate::frame_counters::{Encoded, MediaCounts, Shown};
+pub use crate::media_frame_counters::{Encoded, MediaCounts, Shown};
 pub use config::{Config, EncoderConfig, Response};
 pub use pdu::{Arrival, Data, MAX_REPORTED, Pdu, Report};
 pub use receiver::{Receiver, ReceiverReason};

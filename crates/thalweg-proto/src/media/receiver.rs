@@ -1,12 +1,12 @@
 //! The media receiver: packet reports (section 5; RFC 8888), and frames.
 
 use super::config::Config;
+use super::frame_playout::Playout;
 use super::pdu::{Arrival, Data, MAX_REPORTED, Pdu, Report, stamp};
-use super::playout::Playout;
 use crate::Ecn;
-use crate::data_numbering::unwrap;
+use crate::data_unit_numbers::unwrap;
 use crate::engine::{Engine, Output};
-use crate::frame_counters::MediaCounts;
+use crate::media_frame_counters::MediaCounts;
 use crate::payload::Payload;
 use crate::transport::{Event, Input, ReceiverCounts};
 use crate::units::{Bytes, Duration, Rate, Time};

@@ -1,18 +1,18 @@
 //! The media sender: encoder, packet queue and pacing (section 4.3).
 
 use super::config::Config;
-use super::control::{Control, MIN_PACING};
+use super::congestion_control::{Control, MIN_PACING};
 use super::encoder::Encoder;
-use super::history::History;
 use super::pdu::{Data, Pdu, Report, ticks};
+use super::sent_packets::History;
 use super::wire::DATA_HEADER;
 use crate::engine::{Engine, Output};
-use crate::frame_counters::{Encoded, MediaCounts};
-use crate::lateness::Lateness;
+use crate::media_frame_counters::{Encoded, MediaCounts};
 use crate::payload::{Payload, Queue};
 use crate::random::Stream;
 use crate::transport::{Event, Input, Limit, LimitClock, SenderStats};
 use crate::units::{Bytes, Duration, Rate, Time};
+use crate::wakeup_lateness::Lateness;
 use std::collections::VecDeque;
 
 /// REF_WND_OVERHEAD.

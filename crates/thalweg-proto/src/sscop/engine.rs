@@ -1,6 +1,6 @@
 //! Endpoint of a connection: state variables, inputs and outputs.
 
-use super::buffer::{ReceiverBuffer, TransmissionBuffer};
+use super::buffers::{ReceiverBuffer, TransmissionBuffer};
 use super::rate::RateControl;
 use super::timers::Timers;
 use super::{Config, Credit, ErrorCode, Input, Pdu, Refusal, Request, SequenceNumber, Signal, Source, Timer};

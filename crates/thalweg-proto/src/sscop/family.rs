@@ -2,7 +2,7 @@
 
 use super::rate::RateField;
 use super::{Endpoint, Pdu, SequenceNumber, Stat};
-use crate::data_numbering::{below, one, unwrap};
+use crate::data_unit_numbers::{below, one, unwrap};
 use crate::endpoint::{End, Notice};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};

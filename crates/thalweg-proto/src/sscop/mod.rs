@@ -29,18 +29,18 @@
 //! | a STAT longer than `MaxSTAT` | refused, or accepted | accepted | |
 //! | a repeated BGN, RS or ER in the idle phase | starts `Timer_NO-RESPONSE` | does not | a late repetition does not end a healthy connection |
 
-mod buffer;
+mod buffers;
 mod codec;
 mod config;
 mod digest;
 mod endpoint;
 mod engine;
 mod family;
-mod number;
 mod pdu;
 pub mod rate;
 mod receive;
 mod send;
+mod sequence_number;
 mod signal;
 mod states;
 #[cfg(test)]
@@ -51,7 +51,7 @@ pub use codec::{MAX_MESSAGE, MAX_PDU, MAX_UU};
 pub use config::{Config, Credit, TimerConfig};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointStats};
 pub use engine::{Reason, Sscop, State, Stats, Variables};
-pub use number::SequenceNumber;
 pub use pdu::{MAX_ELEMENTS, Pdu, PduKind, Source, Stat, Ustat};
+pub use sequence_number::SequenceNumber;
 pub use signal::{ErrorCode, Input, Invalid, Refusal, Request, Retrieve, Signal};
 pub use timers::Timer;

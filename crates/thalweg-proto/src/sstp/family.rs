@@ -1,7 +1,7 @@
 //! Protocol-family adapter of two-level flow control: the PDU and endpoint traits that all drivers use.
 
 use super::{Data, Pdu, Position, Receiver, Report, Sender, wire};
-use crate::data_numbering::{below, one, unwrap};
+use crate::data_unit_numbers::{below, one, unwrap};
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, SegmentStep, Wire, packed};

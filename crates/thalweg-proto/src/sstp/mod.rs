@@ -57,21 +57,21 @@
 //! | one segment size | a write may end in a short segment | streams end | short writes use up the window |
 
 mod bitmap;
+mod burst_rate_control;
 mod config;
 mod digest;
+mod digest_origin;
 mod family;
-mod number_origin;
 mod pdu;
-mod rate;
 mod reassembly;
 mod receiver;
 mod sender;
 pub mod wire;
 
 pub use bitmap::Bitmap;
+pub use burst_rate_control::{RateError, RateSpec, Resume};
 pub use config::{Acknowledgement, EndsConfig, Evicted, MAX_WINDOW, ReceiverConfig, SenderConfig, Tolerance};
-pub use number_origin::Origin;
+pub use digest_origin::Origin;
 pub use pdu::{Data, Pdu, Position, Report, Request};
-pub use rate::{RateError, RateSpec, Resume};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use sender::{SegmentStats, Sender, SenderReason};

@@ -1,7 +1,7 @@
 //! SSTP sender.
 
+use super::burst_rate_control::BurstClock;
 use super::pdu::{expand, serial_distance};
-use super::rate::BurstClock;
 use super::{Bitmap, Data, MAX_WINDOW, Pdu, Position, Report, Request, SenderConfig};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};

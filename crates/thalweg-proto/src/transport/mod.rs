@@ -3,11 +3,11 @@
 //! All protocol families share these types. One driver runs them all, and gates and router feedback work with each.
 
 mod failure;
-mod limits;
+mod sender_limits;
 mod statistics;
 
 pub use failure::{ComponentKind, ContractViolation, Failure, ViolationKind};
-pub use limits::{Limit, LimitClock};
+pub use sender_limits::{Limit, LimitClock};
 pub use statistics::{CongestionState, ReceiverCounts, SegmentCounts, SenderStats};
 
 use crate::Ecn;

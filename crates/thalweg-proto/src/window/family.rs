@@ -3,7 +3,7 @@
 use super::{AnySender, Pdu, Receiver, Sender, wire};
 use crate::Ecn;
 use crate::congestion::{CongestionState, Controller};
-use crate::data_numbering::below;
+use crate::data_unit_numbers::below;
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Payload, Slice};
 use crate::pdu::{DataUnit, Wire};

@@ -5,19 +5,19 @@
 //! controller limits the outstanding data. The receiver delivers in order and exactly once, and answers with cumulative
 //! and selective acknowledgements.
 
+mod byte_ranges;
 mod config;
-mod controller;
+mod controller_selection;
 mod endpoint_configs;
-mod external;
+mod external_controller;
 mod family;
+mod gate_pause;
 mod misbehaving_receiver;
-mod pause;
 mod pdu;
-mod ranges;
 mod rare_receiver_state;
 mod receiver;
 mod rledbat;
-mod rtt;
+mod rtt_estimator;
 mod scoreboard;
 mod segment_record;
 mod sender;
@@ -30,11 +30,11 @@ pub use config::{
     Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
     Validation, VerifyAcks,
 };
-pub use controller::{ControllerConfig, MadeSender};
+pub use controller_selection::{ControllerConfig, MadeSender};
 pub use endpoint_configs::EndsConfig;
-pub use external::{AnySender, Carried, ExternalController};
+pub use external_controller::{AnySender, Carried, ExternalController};
 pub use misbehaving_receiver::Misbehaviour;
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
-pub use rtt::RttEstimator;
+pub use rtt_estimator::RttEstimator;
 pub use sender::{Sender, SenderReason, WindowStats};

@@ -1,6 +1,6 @@
 //! Scoreboard: the segments sent and not cumulatively acknowledged.
 
-use super::ranges::Ranges;
+use super::byte_ranges::Ranges;
 use super::segment_record::{Kept, Record, Repair, SegmentState};
 use crate::digest::feed;
 use crate::payload::Payload;

@@ -4,7 +4,7 @@
 //! acknowledged. A host that delivers segments in batches may receive more ranges between two acknowledgements, and a
 //! sender retransmits any range that is never reported.
 
-use super::ranges::Ranges;
+use super::byte_ranges::Ranges;
 use std::collections::VecDeque;
 
 /// Maximum number of remembered ranges; beyond it the oldest are dropped.

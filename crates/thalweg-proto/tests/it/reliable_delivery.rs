@@ -1,7 +1,7 @@
 //! Tests that a window sender and receiver deliver every byte in order and exactly once over any channel, and become
 //! idle afterwards: random channels, settings, writes, pauses and readers, in virtual time.
 
-use crate::random::controller;
+use crate::random_settings::controller;
 use crate::sender_receiver_pair::{Hostility, Pair, Plan, Reader};
 use proptest::prelude::*;
 use thalweg_proto::congestion::{

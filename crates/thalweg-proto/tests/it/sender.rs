@@ -1,7 +1,7 @@
 //! The sender's rules as packet traces: segments of 1000 bytes are numbered from 0, `r` marks a retransmission, `!` a
 //! congestion signal. Expected values are computed by hand from the documents named at each test.
 
-mod signals;
+mod drop_signals;
 
 use crate::packet_trace::Trace;
 use thalweg_proto::Ecn;

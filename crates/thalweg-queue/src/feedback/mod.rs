@@ -12,10 +12,10 @@
 //! - [`Watch`] is any of these policies, selected by a [`FeedbackSpec`].
 
 mod arrival_rate;
+mod bbn_rations;
 mod dec_bit;
-mod message_limit;
-mod rations;
 mod seif;
+mod seif_message_limit;
 #[cfg(test)]
 mod seif_tests;
 mod source_quench;
@@ -24,8 +24,8 @@ mod spec;
 #[cfg(test)]
 mod testing;
 
+pub use bbn_rations::Rations;
 pub use dec_bit::DecBit;
-pub use rations::Rations;
 pub use seif::Seif;
 pub use source_quench::SourceQuench;
 pub use spec::{

@@ -12,7 +12,7 @@
 //! | the reacting policy's filter | owners of dropped packets are always notified, other sources only if the filter is ready; it is ready again below the threshold | both rules of the text hold | how often other sources are notified |
 
 use super::arrival_rate::Arrivals;
-use super::message_limit::Overhead;
+use super::seif_message_limit::Overhead;
 use super::source_table::{SourceState, Sources};
 use super::{ArrivalOutcome, FlowId, Message, Passing, Policy, SeifPolicy, SeifSpec, Source, View};
 use crate::Limit;

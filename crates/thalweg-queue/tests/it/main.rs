@@ -1,5 +1,5 @@
 //! Integration tests of `thalweg-queue`, in one program: it is linked once.
 
-mod capacity;
+mod capacity_clock;
 mod disciplines;
-mod losses;
+mod loss_processes;

@@ -2,7 +2,7 @@ use super::summary;
 use crate::output::Style;
 use crate::results::fixtures::{header, result};
 use crate::results::{Document, Run};
-use thalweg_proto::frame_counters::{Encoded, Shown};
+use thalweg_proto::media_frame_counters::{Encoded, Shown};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::{MediaResult, Ratios, SizeClass, Summary, Transfers, TwoLevelCounts};
 

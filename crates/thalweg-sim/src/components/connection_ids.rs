@@ -6,7 +6,7 @@
 //! partition. Packets carry it, queues and ECMP groups distinguish connections by it, and ties are broken by it.
 //! Positions are assigned on demand: tables are as long as the maximum number of simultaneous connections.
 
-use crate::components::packet::EndpointId;
+use crate::components::packet_pool::EndpointId;
 use crate::event_queue::ENTITY_BITS;
 use crate::spec::{GroupSpec, TransportSpec};
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use super::connection_ids::ConnectionIds;
 use super::endpoint::{Counts, Endpoint, EndpointPath, Engine};
 use super::flow::{Connection, Flow, Role};
-use super::packet::{Class, EndpointId};
-use super::traffic::Traffic;
+use super::flows_and_groups::Traffic;
+use super::packet_pool::{Class, EndpointId};
 use core::ops::{Index, IndexMut};
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;

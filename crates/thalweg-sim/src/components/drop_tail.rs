@@ -1,6 +1,6 @@
 //! FIFO drop-tail queues, the most common ones: linked lists of packets that need no memory of their own.
 
-use crate::components::packet::{NONE, Packets};
+use crate::components::packet_pool::{NONE, Packets};
 use thalweg_queue::{DropReason, Dropped, Entry, Limit};
 
 /// A FIFO queue with tail drop. Urgent packets precede all others and are FIFO among themselves. The rules are those of
@@ -129,7 +129,7 @@ impl DropTail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::components::packet::{Cargo, Flags, Packet};
+    use crate::components::packet_pool::{Flags, PackedPdu, Packet};
     use proptest::prelude::*;
     use thalweg_proto::Ecn;
     use thalweg_proto::units::Time;
@@ -140,7 +140,7 @@ mod tests {
         if urgent {
             flags.set(Flags::URGENT);
         }
-        let cargo = Cargo::Ack { cumulative: 0, window: 0, ce: 0 };
+        let cargo = PackedPdu::Ack { cumulative: 0, window: 0, ce: 0 };
         let packet = packets.add(Packet { size, flags, cargo, ..Packet::EMPTY });
         Entry { packet, size, flow: 0, priority: 0, urgent, ecn: Ecn::NotEct, marked: false }
     }

@@ -1,6 +1,6 @@
 //! ECMP groups: positions on routes with a choice of next links.
 
-use crate::components::packet::{Flags, Packet};
+use crate::components::packet_pool::{Flags, Packet};
 use crate::event::MAX_ENTITIES;
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 use crate::Pdu;
 use crate::components::gate::NO_GATE;
-use crate::components::packet::{Class, NONE};
-use crate::components::segment_delays::SegmentTimes;
+use crate::components::packet_pool::{Class, NONE};
+use crate::components::sstp_segment_delays::SegmentTimes;
 use crate::prefetch::prefetch_all;
 use crate::spec::LOWEST_PRIORITY;
 use thalweg_catalog::{AnyEngine, Visit};

@@ -2,8 +2,8 @@
 
 use super::connections::Connections;
 use super::endpoint::Prefetch;
-use super::network::{Destination, Network};
-use super::packet::{EndpointId, NONE};
+use super::forwarding::{Destination, Network};
+use super::packet_pool::{EndpointId, NONE};
 use crate::event_queue::{LANES, Wheel};
 use crate::prefetch::{prefetch, prefetch_at};
 

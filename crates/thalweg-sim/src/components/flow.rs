@@ -1,13 +1,13 @@
 //! Flows: applications, connections and counts.
 
-use crate::components::barrier_rounds::Rounds;
+use crate::components::completion_times::CompletionTimes;
 use crate::components::endpoint::{Counts, EndpointPath};
-use crate::components::packet::NONE;
+use crate::components::packet_pool::NONE;
 use crate::components::reading_application::Reader;
-use crate::components::transfer::Completions;
 use crate::components::workload::Workload;
+use crate::components::workload_barrier::Rounds;
 use crate::measure::Histogram;
-use crate::result::{FlowCounts, TwoLevelCounts};
+use crate::run_result::{FlowCounts, TwoLevelCounts};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Time};
 
@@ -75,7 +75,7 @@ pub(crate) struct Group {
     pub flows: u32,
     /// Position of its first flow among all that open connections during the run; `None` if its flows do not.
     pub opening: Option<u32>,
-    pub completions: Completions,
+    pub completions: CompletionTimes,
     /// The rounds of its flows, if any.
     pub rounds: Rounds,
     /// One-way delays, for a group too large for a histogram per flow.
@@ -281,7 +281,7 @@ impl Group {
         Self {
             name: self.name.clone(),
             scheme: self.scheme.clone(),
-            completions: Completions::default(),
+            completions: CompletionTimes::default(),
             rounds: Rounds { left: self.rounds.left, think: self.rounds.think, ..Rounds::default() },
             delay: Histogram::default(),
             round_trips: Histogram::default(),

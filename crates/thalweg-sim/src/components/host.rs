@@ -1,8 +1,8 @@
 //! Hosts: single processors that handle every packet sent or received, and [threads](Thread).
 
 use crate::Pdu;
-use crate::components::endpoint_thread::Thread;
-use crate::components::packet::EndpointId;
+use crate::components::endpoint_thread_model::Thread;
+use crate::components::packet_pool::EndpointId;
 use crate::processing_cost::Processing;
 use std::collections::VecDeque;
 use thalweg_proto::units::Duration;

@@ -1,9 +1,9 @@
 //! Measurements of a run beyond the counts of its flows and links.
 
-use super::segment_delays::SegmentRecords;
-use super::series::SeriesRecorders;
-use super::totals::RunTotals;
-use super::transfer::TransferList;
+use super::completion_times::TransferList;
+use super::run_totals::RunTotals;
+use super::series_recorders::SeriesRecorders;
+use super::sstp_segment_delays::SegmentRecords;
 use crate::spec::MeasureSpec;
 use thalweg_proto::units::Duration;
 

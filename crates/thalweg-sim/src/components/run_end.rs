@@ -1,6 +1,6 @@
 //! The end of a run, regular or by an error.
 
-use crate::error::SpecError;
+use crate::spec_error::SpecError;
 
 /// State of a run that may have ended.
 #[derive(Debug, Default)]

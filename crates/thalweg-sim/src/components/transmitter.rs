@@ -1,8 +1,8 @@
 //! One direction of a link: a transmitter with its queue, and the propagation after it.
 
 use crate::components::drop_tail::DropTail;
-use crate::components::feedback::Watched;
-use crate::components::packet::{NONE, Packets};
+use crate::components::packet_pool::{NONE, Packets};
+use crate::components::router_feedback::Watched;
 use crate::measure::Occupancy;
 use crate::spec::{DirectionSpec, Framing, JitterChange};
 use std::sync::Arc;

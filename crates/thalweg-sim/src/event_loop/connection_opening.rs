@@ -8,9 +8,9 @@
 use super::EventLoop;
 use crate::components::endpoint::{Endpoint, Engine};
 use crate::components::flow::Role;
-use crate::components::packet::{EndpointId, Flags};
-use crate::error::SpecError;
-use crate::tracing::Tracing;
+use crate::components::packet_pool::{EndpointId, Flags};
+use crate::packet_tracing::Tracing;
+use crate::spec_error::SpecError;
 
 impl<T: Tracing> EventLoop<T> {
     /// Returns the flow of the connection with this id, as carried by packets.

@@ -4,9 +4,9 @@ use super::EventLoop;
 use crate::components::endpoint::Command;
 use crate::components::gate::{GateOutput, NO_GATE};
 use crate::components::host::Host;
-use crate::components::packet::{EndpointId, NONE};
+use crate::components::packet_pool::{EndpointId, NONE};
 use crate::event::EventKind;
-use crate::tracing::Tracing;
+use crate::packet_tracing::Tracing;
 use thalweg_proto::gate::GateInput;
 use thalweg_proto::transport::Signal;
 

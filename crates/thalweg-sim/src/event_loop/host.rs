@@ -2,10 +2,10 @@
 
 use super::EventLoop;
 use crate::components::host::{Host, Job, MAX_WAITING, Processor};
-use crate::components::packet::{EndpointId, Flags};
+use crate::components::packet_pool::{EndpointId, Flags};
 use crate::event::EventKind;
+use crate::packet_tracing::Tracing;
 use crate::trace::Step;
-use crate::tracing::Tracing;
 use thalweg_proto::Output;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 

@@ -3,21 +3,21 @@
 use super::EventLoop;
 use crate::components::endpoint::Counts;
 
+use crate::components::completion_times::CompletionTimes;
 use crate::components::flow::Group;
-use crate::components::packet::Packets;
+use crate::components::packet_pool::Packets;
 use crate::components::reading_application::Reader;
-use crate::components::segment_delays::mean;
-use crate::components::transfer::Completions;
+use crate::components::sstp_segment_delays::mean;
 use crate::components::workload::Workload;
 use crate::event_queue::Wheel;
 use crate::fairness::fairness_variance;
 use crate::measure::Histogram;
-use crate::result::{
+use crate::packet_tracing::Tracing;
+use crate::run_result::{
     Curves, FlowResult, GroupResult, LinkResult, MediaResult, QueueResult, RunResult, SegmentDelay, Summary,
     TwoLevelCounts, jain_of,
 };
 use crate::spec::Ties;
-use crate::tracing::Tracing;
 use thalweg_proto::endpoint::Notice;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -167,7 +167,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         let of_group = |(group, unfinished): (usize, &u64)| self.group_result(group, &flows, *unfinished);
         let groups = unfinished.iter().enumerate().map(of_group).collect();
-        let mut completions = Completions::default();
+        let mut completions = CompletionTimes::default();
         self.traffic.groups.iter().for_each(|group| completions.merge(&group.completions));
         let mut round_trips = Histogram::default();
         self.traffic.groups.iter().for_each(|group| round_trips.merge(&self.round_trips(group)));

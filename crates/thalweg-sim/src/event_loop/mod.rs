@@ -4,39 +4,39 @@
 //! and a gate is notified of its drop. Hence the steps are methods of the loop, grouped by the component where they
 //! start. A step within one component is a method of that component, which does not depend on the loop.
 
-mod boundary;
 mod connection_opening;
-mod endpoint_thread;
-mod feedback;
+mod endpoint_thread_model;
 mod flow;
+mod forwarding;
 mod gate;
 mod host;
 mod measurement_results;
-mod network;
+mod partition_messages;
 mod reading_application;
 mod real_packets;
-mod sampling;
-mod transfer;
+mod router_feedback;
+mod series_recording;
+mod transfer_completion;
 
 use crate::Pdu;
-use crate::components::boundary::Boundary;
 use crate::components::connections::Connections;
 use crate::components::endpoint::{self, Command};
 use crate::components::event_prefetch::Lookahead;
 use crate::components::flow::Role;
+use crate::components::flows_and_groups::Traffic;
+use crate::components::forwarding::Network;
 use crate::components::gate::{Gates, NO_GATE};
 use crate::components::host::Host;
 use crate::components::measurements::Measurements;
-use crate::components::network::Network;
-use crate::components::packet::{EndpointId, Flags, NONE, Packet};
+use crate::components::packet_pool::{EndpointId, Flags, NONE, Packet};
+use crate::components::partition_boundary::Boundary;
 use crate::components::real_hosts::Outside;
 use crate::components::run_end::Ending;
-use crate::components::totals::PacketOutcome;
-use crate::components::traffic::Traffic;
+use crate::components::run_totals::PacketOutcome;
 use crate::event::{EventKind, MAX_ENTITIES};
 use crate::event_queue::Wheel;
+use crate::packet_tracing::Tracing;
 use crate::trace::{PacketId, Record, Step};
-use crate::tracing::Tracing;
 use core::sync::atomic::{AtomicBool, Ordering};
 use thalweg_proto::endpoint::End;
 use thalweg_proto::payload::Length;

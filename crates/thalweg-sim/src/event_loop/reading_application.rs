@@ -5,7 +5,7 @@ use crate::components::endpoint::Command;
 use crate::components::flow::NO_CONNECTION;
 use crate::components::reading_application::{READS, ReadStep};
 use crate::event::EventKind;
-use crate::tracing::Tracing;
+use crate::packet_tracing::Tracing;
 use thalweg_proto::endpoint::Notice;
 use thalweg_proto::units::Time;
 

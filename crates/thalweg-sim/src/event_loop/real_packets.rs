@@ -4,21 +4,21 @@
 
 use super::EventLoop;
 use crate::Pdu;
-use crate::components::barrier_rounds::Rounds;
+use crate::components::completion_times::CompletionTimes;
 use crate::components::endpoint::{Endpoint, EndpointPath};
 use crate::components::flow::{Connection, Delays, Flow, Group, Role};
+use crate::components::forwarding::END;
 use crate::components::gate::NO_GATE;
 use crate::components::host::Host;
-use crate::components::network::END;
-use crate::components::packet::{Class, EndpointId, Flags, NONE, Packet};
+use crate::components::packet_pool::{Class, EndpointId, Flags, NONE, Packet};
 use crate::components::real_hosts::{Arrival, Held, LinkStatus, Message, Outside, SCHEME};
-use crate::components::totals::PacketOutcome;
-use crate::components::transfer::Completions;
+use crate::components::run_totals::PacketOutcome;
 use crate::components::transmitter::TransmitQueue;
+use crate::components::workload_barrier::Rounds;
 use crate::measure::Histogram;
+use crate::packet_tracing::Tracing;
 use crate::spec::TransportSpec;
 use crate::trace::Step;
-use crate::tracing::Tracing;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::datagram::SourceConfig;
@@ -74,7 +74,7 @@ impl<T: Tracing> EventLoop<T> {
             first_flow: number,
             flows: 1,
             opening: None,
-            completions: Completions::default(),
+            completions: CompletionTimes::default(),
             rounds: Rounds::default(),
             delay: Histogram::default(),
             round_trips: Histogram::default(),

@@ -39,7 +39,7 @@ const SHORT: usize = 16;
 /// Capacity of the list, including taken entries, which are removed when it is full.
 const CAPACITY: usize = 4 * LONG;
 
-/// Placeholder for no packet, as [`crate::components::packet::NONE`].
+/// Placeholder for no packet, as [`crate::components::packet_pool::NONE`].
 const NOTHING: u32 = u32::MAX;
 /// Placeholder for no key.
 const NO_KEY: u32 = u32::MAX;

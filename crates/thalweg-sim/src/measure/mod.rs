@@ -1,12 +1,12 @@
 //! Measurement: distributions of delay, occupancy of queues, bounded series, states of controllers.
 
-mod occupancy;
-mod ratios;
-mod series;
-mod states;
+mod bounded_series;
+mod controller_states;
+mod queue_occupancy;
+mod ratio_distribution;
 
-pub(crate) use occupancy::Occupancy;
-pub(crate) use ratios::Ratios;
-pub(crate) use series::Recorder;
-pub(crate) use states::Visits;
+pub(crate) use bounded_series::Recorder;
+pub(crate) use controller_states::Visits;
+pub(crate) use queue_occupancy::Occupancy;
+pub(crate) use ratio_distribution::Ratios;
 pub(crate) use thalweg_proto::histogram::Histogram;

@@ -4,19 +4,19 @@
 //! the records alone, it follows every packet from sending to its end. It keeps state only for packets in the network,
 //! their links and their endpoints, hence it can follow runs of any length.
 
-mod counters;
-mod link;
+mod flow_counters;
+mod link_replay;
 mod topology;
 mod violation;
 
 pub use violation::{Fault, Violation};
 
 use crate::Pdu;
-use crate::result::RunResult;
+use crate::run_result::RunResult;
 use crate::spec::Spec;
 use crate::trace::{PacketId, Record, Step, Tracer};
-use counters::{AllFlowCounters, is_data};
-use link::{Due, LinkState};
+use flow_counters::{AllFlowCounters, is_data};
+use link_replay::{Due, LinkState};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;
 use thalweg_proto::window;

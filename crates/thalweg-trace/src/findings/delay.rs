@@ -1,8 +1,8 @@
 //! Findings about delays and acknowledgements.
 
 use super::{Finding, Kind, Viewed, ms, percent};
-use crate::model::{Ack, Connection, Limit, View};
 use crate::quantile;
+use crate::trace_model::{Ack, Connection, Limit, View};
 use thalweg_units::{Duration, Time};
 
 /// Minimum number of round-trip times.

@@ -1,8 +1,8 @@
 //! Findings about losses and their repair.
 
 use super::{Finding, Kind, Viewed, ms, percent};
-use crate::model::{Direction, Packet, View};
 use crate::quantile;
+use crate::trace_model::{Direction, Packet, View};
 use thalweg_units::{Bytes, Duration, Rate, Time};
 
 /// Minimum number of packets in flight of a busy flow: with fewer, no acknowledgement reports a loss in time.

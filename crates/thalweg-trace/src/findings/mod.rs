@@ -8,7 +8,7 @@ mod tests;
 
 pub use loss::token_bucket;
 
-use crate::model::{Connection, Direction};
+use crate::trace_model::{Connection, Direction};
 use thalweg_units::{Duration, Time};
 
 /// Finding in a direction of a connection.

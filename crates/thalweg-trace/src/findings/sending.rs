@@ -1,7 +1,7 @@
 //! Findings about how packets are sent.
 
 use super::{Finding, Kind, Viewed, ms};
-use crate::model::View;
+use crate::trace_model::View;
 use thalweg_units::{Duration, Time};
 
 /// Largest burst that is allowed: the initial window (RFC 6928), in packets.
@@ -69,7 +69,7 @@ pub(super) fn idle_restarts(view: &Viewed<'_>) -> Option<Finding> {
         let [before, next] = [pair[0], pair[1]];
         let pause = next.time.since(before.time);
         // All was acknowledged: the end of the pause is not that of a repair.
-        if pause < timeout || before.acked > next.time || next.is(crate::model::Packet::AGAIN) {
+        if pause < timeout || before.acked > next.time || next.is(crate::trace_model::Packet::AGAIN) {
             continue;
         }
         let burst = packets[at + 1..]

@@ -1,7 +1,7 @@
 //! Each kind of finding on a small trace that has it, and on one that does not.
 
 use super::*;
-use crate::model::{Ack, Limit, Packet, Sack, Timeout, View};
+use crate::trace_model::{Ack, Limit, Packet, Sack, Timeout, View};
 
 fn at(millis: f64) -> Time {
     Time::ZERO + Duration::from_secs_f64(millis / 1e3)

@@ -5,12 +5,12 @@
 
 use super::endpoints::Ends;
 use super::headers::{Datagram, Segment, Skipped, datagram};
+use super::opaque_udp::Udp;
 use super::quic::KeyLog;
 use super::tcp::Tcp;
 use super::thalweg_protocols::Pdus;
-use super::udp::Udp;
-use crate::format::Limits;
-use crate::model::Connection;
+use crate::format_and_limits::Limits;
+use crate::trace_model::Connection;
 use std::collections::{BTreeMap, HashMap};
 use thalweg_units::Time;
 

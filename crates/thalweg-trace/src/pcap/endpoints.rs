@@ -1,7 +1,7 @@
 //! The two ends of a connection in a capture, and what follows from them: names, and the place of the capture.
 
 use super::headers::Address;
-use crate::model::{Connection, Point, View};
+use crate::trace_model::{Connection, Point, View};
 use std::net::Ipv6Addr;
 use thalweg_units::Duration;
 

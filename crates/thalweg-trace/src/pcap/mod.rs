@@ -11,14 +11,14 @@
 mod connections;
 mod endpoints;
 mod headers;
+mod opaque_udp;
 mod quic;
 mod tcp;
 mod thalweg_protocols;
-mod udp;
 
-use crate::format::{Format, Limits, ReadError};
-use crate::input::Input;
-use crate::model::Trace;
+use crate::buffered_input::Input;
+use crate::format_and_limits::{Format, Limits, ReadError};
+use crate::trace_model::Trace;
 use connections::{CapturedAt, Connections};
 pub use quic::KeyLog;
 use thalweg_units::Time;

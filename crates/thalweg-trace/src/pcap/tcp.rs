@@ -19,8 +19,8 @@
 
 use super::endpoints::{End, Ends, label, point};
 use super::headers::Segment;
-use crate::model::{Ack, Connection, Direction, Limit, Packet, Point, Protocol, Sack, Timeout};
 use crate::ranges::Ranges;
+use crate::trace_model::{Ack, Connection, Direction, Limit, Packet, Point, Protocol, Sack, Timeout};
 use std::collections::VecDeque;
 use thalweg_units::{Duration, Time};
 

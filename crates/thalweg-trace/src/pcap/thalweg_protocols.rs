@@ -6,9 +6,9 @@
 
 use super::endpoints::{End, Ends, label};
 use super::headers::Datagram;
-use crate::model::{Ack, Connection, Counts, Direction, Packet, Protocol, Sack};
+use crate::trace_model::{Ack, Connection, Counts, Direction, Packet, Protocol, Sack};
 use std::collections::BTreeMap;
-use thalweg_proto::data_numbering::unwrap;
+use thalweg_proto::data_unit_numbers::unwrap;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::pdu::Captured;
 use thalweg_proto::sscop::SequenceNumber;

@@ -4,11 +4,11 @@ use super::Head;
 use super::clock::{Clock, MAX_SECONDS};
 use super::event::{CRYPTO, Data, Event, Frames};
 use super::logs_without_frames;
-use crate::format::{Format, Limits};
-use crate::model::{
+use crate::format_and_limits::{Format, Limits};
+use crate::ranges::Ranges;
+use crate::trace_model::{
     Ack, Connection, Direction, Limit, Metric, Packet, Point, Protocol, Sack, Timeout, Trace, View,
 };
-use crate::ranges::Ranges;
 use serde_json::Value;
 use std::collections::HashMap;
 use thalweg_units::{Duration, Time};

@@ -1,7 +1,7 @@
 //! Times of a trace: units, formats, and the wall clock.
 
 use super::Head;
-use crate::model::{Connection, Direction};
+use crate::trace_model::{Connection, Direction};
 use serde_json::Value;
 use thalweg_units::{Duration, Time};
 
@@ -49,7 +49,7 @@ impl Clock {
         });
         let times: Vec<Time> = times.collect();
         let reference = field("reference_time");
-        let named = reference["wall_clock_time"].as_str().and_then(crate::dates::rfc3339);
+        let named = reference["wall_clock_time"].as_str().and_then(crate::date_text::rfc3339);
         let number = reference.as_f64().or_else(|| reference.as_str().and_then(|text| text.parse().ok()));
         let reference = named.or(number.map(wall_clock).filter(|seconds| *seconds > YEAR_2001));
         let is_absolute = first * unit > YEAR_2001;

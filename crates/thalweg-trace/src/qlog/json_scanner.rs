@@ -1,6 +1,6 @@
 //! A scanner of JSON (RFC 8259) that holds one value of a list at a time.
 
-use crate::input::Input;
+use crate::buffered_input::Input;
 use core::fmt;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Logs without frames, as quinn writes them: sizes, losses, and the bytes in flight.
 
 use super::event::Data;
-use crate::model::{Direction, Metric};
+use crate::trace_model::{Direction, Metric};
 
 /// Initial round-trip time (RFC 9002, section 6.2.2), in seconds.
 const INITIAL_RTT: f64 = 0.333;

@@ -22,9 +22,9 @@ mod event;
 mod json_scanner;
 mod logs_without_frames;
 
-use crate::format::{Format, Limits, ReadError};
-use crate::input::Input;
-use crate::model::Trace;
+use crate::buffered_input::Input;
+use crate::format_and_limits::{Format, Limits, ReadError};
+use crate::trace_model::Trace;
 pub(crate) use builder::Builder;
 use event::Columns;
 pub(crate) use event::{CRYPTO, Data, Event, Frames};

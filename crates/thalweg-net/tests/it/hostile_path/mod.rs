@@ -5,7 +5,7 @@ use thalweg_net::flow::{Flow, FlowInput, FlowOutput, PathHints, Registry, Role, 
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
-use thalweg_proto::resequencer::{Release, Resequencer, Tolerance};
+use thalweg_proto::resequencer::{Release, Resequencer, ResequencerConfig};
 use thalweg_proto::transport::{Event, Failure};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{Impairment, ImpairmentSpec, LossSpec, ReorderSpec};
@@ -170,7 +170,7 @@ impl<'a> Transfer<'a> {
             sender: Flow::new(&scheme, Role::Sender, hints),
             receiver: Flow::new(&decoded, Role::Receiver, hints),
             order: scheme.needs_in_order().then(|| {
-                let make = || Resequencer::new(Tolerance::default(), 0);
+                let make = || Resequencer::new(ResequencerConfig::default(), 0);
                 [make(), make()]
             }),
             scheme,

@@ -37,9 +37,9 @@
 
 mod aggregation;
 mod config;
-mod control;
-mod loss;
-mod model;
+mod control_parameters;
+mod loss_response;
+mod path_model;
 mod probe_bw;
 mod probe_rtt;
 mod startup;
@@ -69,13 +69,13 @@ pub struct Bbr {
     cwnd: f64,
     /// BBR.prior_cwnd.
     prior_cwnd: f64,
-    cwnd_limited: control::CwndLimited,
+    cwnd_limited: control_parameters::CwndLimited,
     /// C.pacing_rate.
     pacing_rate: f64,
     /// C.send_quantum.
     send_quantum: f64,
     /// BBR.max_bw.
-    max_bw: model::MaxBandwidth,
+    max_bw: path_model::MaxBandwidth,
     /// BBR.bw.
     bw: f64,
     /// BBR.bw_shortterm; infinite if unbounded.
@@ -84,15 +84,15 @@ pub struct Bbr {
     inflight_shortterm: f64,
     /// BBR.inflight_longterm; infinite if unbounded.
     inflight_longterm: f64,
-    latest: model::Latest,
+    latest: path_model::Latest,
     aggregation: aggregation::Aggregation,
     full_bw: startup::FullBandwidth,
     /// BBR.drain_start_round.
     drain_start_round: u64,
     cycle: probe_bw::Cycle,
     min_rtt: probe_rtt::MinRtt,
-    loss: loss::Losses,
-    undo: loss::Undo,
+    loss: loss_response::Losses,
+    undo: loss_response::Undo,
     /// BBR.idle_restart.
     idle_restart: bool,
     has_rtt: bool,
@@ -124,22 +124,22 @@ impl Bbr {
             smss: 0.0,
             cwnd: 0.0,
             prior_cwnd: 0.0,
-            cwnd_limited: control::CwndLimited::default(),
+            cwnd_limited: control_parameters::CwndLimited::default(),
             pacing_rate: 0.0,
             send_quantum: 0.0,
-            max_bw: model::MaxBandwidth::default(),
+            max_bw: path_model::MaxBandwidth::default(),
             bw: 0.0,
             bw_shortterm: f64::INFINITY,
             inflight_shortterm: f64::INFINITY,
             inflight_longterm: f64::INFINITY,
-            latest: model::Latest::default(),
+            latest: path_model::Latest::default(),
             aggregation: aggregation::Aggregation::default(),
             full_bw: startup::FullBandwidth::default(),
             drain_start_round: 0,
             cycle: probe_bw::Cycle::default(),
             min_rtt: probe_rtt::MinRtt::default(),
-            loss: loss::Losses::default(),
-            undo: loss::Undo::default(),
+            loss: loss_response::Losses::default(),
+            undo: loss_response::Undo::default(),
             idle_restart: false,
             has_rtt: false,
         }

@@ -31,16 +31,16 @@
 //! | marks: unspecified | packets are Not-ECT | in default mode losses do not indicate congestion, so marks would not either | a queue that marks drops its packets |
 //! | one-way or round-trip delays: unspecified | round-trip delays | a queue on the return path is outside the sender's control | less throughput if the return path is congested |
 
-mod losses;
+mod heavy_losses;
 mod mode;
 
-use super::windowed_min_max::Recent;
+use super::windowed_rtt_extremes::Recent;
 use super::{
     AckSample, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
     SharedPath,
 };
 use crate::units::{Duration, Rate, Time};
-use losses::Losses;
+use heavy_losses::Losses;
 use mode::Mode;
 
 /// Minimum window, in segments.

@@ -1,8 +1,8 @@
 //! Spacing of SDs at the source, which probes the network without extra packets.
 
 use super::Probing;
-use crate::lateness::Lateness;
 use crate::units::{Duration, Time};
+use crate::wakeup_lateness::Lateness;
 
 /// Pacer whose mean rate is the granted one, while some SDs probe for more.
 #[derive(Clone, Debug)]

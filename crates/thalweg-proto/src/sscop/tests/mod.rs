@@ -5,12 +5,12 @@
 
 mod channel;
 mod codec;
-mod matrix;
-mod numbers;
-mod phases;
+mod number_wrap;
+mod polling_phases;
 mod receiver;
 mod recovery;
 mod sender;
+mod state_by_input_table;
 
 use super::*;
 use crate::engine::{Engine, Output};

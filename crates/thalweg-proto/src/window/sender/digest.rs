@@ -1,7 +1,7 @@
 //! The digest of all state that determines a sender's behaviour.
 
 use super::Sender;
-use super::pause_and_marks::PauseAndMarks;
+use super::rare_sender_state::PauseAndMarks;
 use crate::congestion::Controller;
 use crate::digest::{Digest, feed, until};
 use crate::payload::Payload;

@@ -22,7 +22,7 @@
 //! | sets the window to 2 or 3 segments after a genuine loss (steps 2a and 3a) | keeps the window that slow start reached from one segment | the controller limits the growth, and pacing controllers pace | larger where one acknowledgement covers many segments |
 //! | takes any duplicate without new information for a loss (step 3a) | ignores the duplicate for the spurious retransmission of the first segment, if the receiver [reports it](crate::window::Arrival) | it indicates a spurious time-out | fewer wrong decisions |
 //! | requires that data acknowledged in step 3b was not acknowledged before | requires also that it was not retransmitted before the time-out | a tail probe may have repaired it | none without a probe |
-//! | leaves the response open (section 4 names RFC 4015) | restores the controller, as for other [undone reductions](super::undo) | one response | a burst of at most the reduction |
+//! | leaves the response open (section 4 names RFC 4015) | restores the controller, as for other [undone reductions](super::spurious_reduction_undo) | one response | a burst of at most the reduction |
 
 use super::{AckOutcome, Phase, Sender};
 use crate::congestion::Controller;
@@ -206,7 +206,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(f_rto) = self.f_rto() else { return };
         let Some(PendingTimeout { before, .. }) = f_rto.pending.take() else { return };
         f_rto.count = f_rto.count.saturating_add(1);
-        self.scoreboard.on_spurious_timeout(self.unsent());
+        self.scoreboard.on_spurious_timeout(self.withheld_start());
         let Self { extensions, scoreboard, controller, .. } = self;
         if let Some(rack) = extensions.as_deref_mut().and_then(|extensions| extensions.rack.as_mut()) {
             rack.on_spurious_timeout(scoreboard);

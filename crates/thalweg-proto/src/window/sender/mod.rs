@@ -1,41 +1,41 @@
 //! The sender of the window transport.
 
 mod ack_requests;
-mod application;
+mod ack_verification;
+mod application_interface;
+mod concealed_mark_probes;
 mod counters;
 mod cwnd_validation;
 mod digest;
-mod dupacks;
+mod duplicate_acks;
 mod ecn;
 mod f_rto;
-mod losses;
-mod mark_probes;
+mod loss_notification;
 mod min_rtt;
 mod pacer;
-mod path_change;
-mod pause_and_marks;
+mod path_change_reset;
 mod peer_window;
 mod prr;
 mod rack;
+mod rare_sender_state;
 mod recovery;
 mod retransmission_timer;
 mod router_feedback;
+mod spurious_reduction_undo;
 mod tail_loss_probe;
 mod time_based_recovery;
-mod undo;
-mod verify;
 mod window_exemption;
 
-use application::Application;
+use ack_verification::AckStretch;
+use application_interface::Application;
 use counters::Counters;
-use dupacks::Dupacks;
+use duplicate_acks::Dupacks;
 use f_rto::FRtoAction;
 use pacer::Pacer;
-use pause_and_marks::PauseAndMarks;
 use peer_window::{PeerWindow, WindowChange};
+use rare_sender_state::PauseAndMarks;
 use retransmission_timer::RetransmissionTimer;
 use time_based_recovery::Extensions;
-use verify::AckStretch;
 use window_exemption::Exemption;
 
 use super::scoreboard::{AckOutcome, Scoreboard};
@@ -250,7 +250,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.drops_acks() {
             return;
         }
-        let is_refused = self.extensions.is_some() && !self.accepts(now, ack);
+        let is_refused = self.extensions.is_some() && !self.verify_ack(now, ack);
         // RFC 9293, section 3.10.7.4: an acknowledgement of unsent data is dropped.
         if is_refused || ack.cumulative > self.scoreboard.next() {
             self.counters.add_invalid_ack();
@@ -332,7 +332,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             duplicate = duplicate && !self.has_withheld_gap();
         }
         if let VerifyAcks::AboveStretch(max) = self.config.verify_acks
-            && self.ack_stretch.exceeds(max, outcome.segments)
+            && self.ack_stretch.record_and_check(max, outcome.segments)
         {
             self.verify_from_now();
         }
@@ -494,7 +494,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             // be retransmitted more than once.
             self.timer.set(now + self.rtt.timeout());
         }
-        let is_withheld = self.leaves_for_the_first_time(record.start);
+        let is_withheld = self.record_first_transmission(record.start);
         self.counters.add_retransmissions(u64::from(!is_withheld));
         if self.extensions.is_some() && record.retransmissions == 1 && !is_withheld {
             self.note_first_loss(record.start);
@@ -517,7 +517,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     fn send_new(&mut self, now: Time, length: u32) -> Option<Segment<P>> {
         if self.extensions.is_some() {
-            self.keep_back(now, length);
+            self.withhold(now, length);
         }
         if self.scoreboard.is_empty()
             && self.counters.sent() > 0

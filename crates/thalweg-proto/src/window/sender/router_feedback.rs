@@ -1,7 +1,7 @@
 //! Router feedback at the sender.
 
 use super::Sender;
-use super::losses::notify_dropped;
+use super::loss_notification::notify_dropped;
 use crate::congestion::{Controller, FeedbackSample};
 use crate::payload::Payload;
 use crate::transport::{Feedback, Signal};

@@ -1,14 +1,14 @@
 //! Loss recovery with time-based detection: the common part of RACK, tail loss probes and undo.
 
 use super::ack_requests::AckRequests;
+use super::ack_verification::ReceiverCheck;
+use super::concealed_mark_probes::MarkProbes;
 use super::cwnd_validation::Use;
 use super::f_rto::FRto;
-use super::losses::notify_lost;
-use super::mark_probes::MarkProbes;
+use super::loss_notification::notify_lost;
 use super::prr::Prr;
 use super::rack::{Found, Rack, RecoveryState};
-use super::undo::Undo;
-use super::verify::Verify;
+use super::spurious_reduction_undo::Undo;
 use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::digest::Digest;
@@ -31,7 +31,7 @@ pub(super) struct Extensions<C> {
     pub prr: Option<Prr>,
     pub ack_requests: Option<AckRequests>,
     /// Detection of false acknowledgements: with time-based loss detection, or once acknowledgements are few.
-    pub verify: Option<Verify>,
+    pub verify: Option<ReceiverCheck>,
     /// Detection of concealed marks, by senders that verify acknowledgements.
     pub mark_probes: Option<MarkProbes>,
 }
@@ -50,7 +50,7 @@ impl<C> Extensions<C> {
             let f_rto = f_rto.then(FRto::new);
             let window_use = config.validation.map(|validation| Use::new(validation, initial));
             let verify = match config.verify_acks {
-                VerifyAcks::Always(min_window) if rack.is_some() => Some(Verify::new(min_window)),
+                VerifyAcks::Always(min_window) if rack.is_some() => Some(ReceiverCheck::new(min_window)),
                 _ => None,
             };
             let rack = rack.map(Rack::new);
@@ -84,7 +84,7 @@ impl<C> Extensions<C> {
     }
 
     /// Creates the state of a sender that verifies acknowledgements and has no other extension.
-    pub fn verifying(verify: Verify) -> Box<Self> {
+    pub fn verifying(verify: ReceiverCheck) -> Box<Self> {
         Box::new(Self { verify: Some(verify), ..*Self::with_path_change(Time::ZERO) })
     }
 
@@ -181,9 +181,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub(super) fn verify_from_now(&mut self) {
         match self.extensions.as_deref_mut() {
             Some(extensions) => {
-                extensions.verify.get_or_insert_with(Verify::begin_now);
+                extensions.verify.get_or_insert_with(ReceiverCheck::begin_now);
             }
-            None => self.extensions = Some(Extensions::verifying(Verify::begin_now())),
+            None => self.extensions = Some(Extensions::verifying(ReceiverCheck::begin_now())),
         }
     }
 

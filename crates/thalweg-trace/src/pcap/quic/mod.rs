@@ -12,9 +12,9 @@ mod protection;
 pub use keys::KeyLog;
 
 use super::endpoints::{Ends, label, point};
-use crate::format::{Format, Limits};
-use crate::model::{Connection, Direction, Point, View};
+use crate::format_and_limits::{Format, Limits};
 use crate::qlog::{Builder, Data, Event, Head};
+use crate::trace_model::{Connection, Direction, Point, View};
 use frames::Bytes;
 use keys::{Opened, Suite, Version};
 #[cfg(not(target_family = "wasm"))]

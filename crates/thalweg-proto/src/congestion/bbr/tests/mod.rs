@@ -1,13 +1,13 @@
 //! Tests of BBR: the 22 cases of the draft's appendix ("BBR Example Test Cases") over a range of paths, each named
 //! after the title of its section.
 
-mod changes;
+mod draft_rules;
+mod open_questions;
 mod path;
+mod path_changes;
+mod probe_bw;
 mod probe_rtt;
-mod probing;
-mod questions;
-mod rules;
-mod spurious;
+mod spurious_losses;
 mod startup;
 
 use super::BbrState;

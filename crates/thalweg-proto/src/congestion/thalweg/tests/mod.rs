@@ -1,6 +1,6 @@
 //! Rules of the scheme on one link of 100 Mbit/s and 40 ms, with greedy flows.
 
-mod drains;
+mod periodic_drains;
 mod router_feedback;
 
 use super::*;
@@ -269,7 +269,7 @@ fn an_unproven_loss_reduces_the_window_as_cubic_does() {
     let before = network.run_until_response();
     // The data in flight is slightly less than the window.
     let left = network.window() / before;
-    assert!((0.99 * cubic::BETA..=cubic::BETA).contains(&left), "{left}");
+    assert!((0.99 * cubic_window::BETA..=cubic_window::BETA).contains(&left), "{left}");
     assert!(network.thalweg().evidence.is_trial());
 }
 
@@ -548,7 +548,7 @@ fn a_mark_is_not_a_path_loss() {
     let before = network.window();
     network.mark();
     let left = network.window() / before;
-    assert!((0.99 * cubic::BETA..=cubic::BETA).contains(&left), "{left}");
+    assert!((0.99 * cubic_window::BETA..=cubic_window::BETA).contains(&left), "{left}");
     let thalweg = network.thalweg();
     assert!(thalweg.is_competing() && thalweg.path_loss() == 0.0 && !thalweg.evidence.is_trial());
     assert!(network.run_until(60, |network| !network.thalweg().is_competing()), "it finds nobody");

@@ -1,6 +1,6 @@
 //! The response to messages of routers.
 
-use super::drains::run_drain;
+use super::periodic_drains::run_drain;
 use super::*;
 
 /// Delivers a router's message to the flow; with `true` it names the packet that the flow sent last.
@@ -71,6 +71,6 @@ fn warnings_beside_competing_traffic_are_ignored() {
     assert_eq!(network.window(), before);
     send_message(&mut network, true);
     let left = network.window() / before;
-    assert!((0.99 * cubic::BETA..=cubic::BETA).contains(&left), "{left}");
+    assert!((0.99 * cubic_window::BETA..=cubic_window::BETA).contains(&left), "{left}");
     assert_eq!(network.thalweg().path_loss(), 0.0);
 }

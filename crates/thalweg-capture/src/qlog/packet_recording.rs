@@ -1,0 +1,231 @@
+//! Recording of the packets that senders send and receive.
+
+use core::ops::Range;
+use std::collections::BTreeMap;
+use thalweg_proto::data_unit_numbers::{merged, take_within};
+use thalweg_proto::payload::Payload as _;
+use thalweg_proto::pdu::DataUnit as _;
+use thalweg_proto::units::Time;
+use thalweg_proto::window;
+use thalweg_sim::Pdu;
+use thalweg_sim::trace::{Record, Step, Tracer};
+
+/// Kind of a packet event, from its sender's view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EventKind {
+    Sent,
+    Received,
+    /// Lost: the sender retransmits the data.
+    Lost,
+}
+
+/// Packet contents in QUIC terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// Stream data.
+    Stream { offset: u64, length: u32 },
+    /// A message.
+    Datagram { length: u32 },
+    /// Newly acknowledged data packets, as inclusive ranges of their numbers.
+    Ack { ranges: Box<[(u64, u64)]> },
+    /// Contents without a QUIC counterpart; the code is that of the packet's own protocol.
+    Other { code: u8 },
+}
+
+/// Event of a sender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    pub time: Time,
+    pub kind: EventKind,
+    /// Packet number at this end; `None` for router feedback.
+    pub number: Option<u64>,
+    /// Size on the wire, in bytes.
+    pub size: u32,
+    pub frame: Frame,
+}
+
+/// Events of a flow's sender, or of the sender of its replies.
+#[derive(Clone, Debug, Default)]
+struct Sender {
+    events: Vec<Event>,
+    /// Next packet numbers of sender and receiver.
+    next: [u64; 2],
+}
+
+/// Connection in use.
+#[derive(Clone, Debug, Default)]
+struct Connection {
+    incarnation: u16,
+    /// Packet numbers by direction (backward is true) and serial number.
+    numbers: BTreeMap<(bool, u32), u64>,
+    /// Recently used data number.
+    number_hint: u64,
+    /// Unacknowledged data, by first number.
+    open: BTreeMap<u64, UnackedData>,
+}
+
+#[derive(Clone, Debug)]
+struct UnackedData {
+    end: u64,
+    /// Packets that carried the data, in order.
+    copies: Vec<Transmission>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    number: u64,
+    size: u32,
+    has_arrived: bool,
+}
+
+/// Recorder of sent and received packets, for [`write_qlog`](super::write_qlog).
+///
+/// Packets are numbered as in QUIC, each once, in the sending order of the flow. Acknowledgements refer to data by the
+/// protocol's own numbers. If several packets carried the same data, those that arrived count as acknowledged. A packet
+/// counts as lost once the sender retransmits its data.
+#[derive(Clone, Debug)]
+pub struct QlogPackets {
+    max: usize,
+    event_count: usize,
+    /// End of the recording, at the limit; `None` while it continues.
+    truncated_at: Option<Time>,
+    /// Senders by flow, and true for that of the replies.
+    senders: BTreeMap<(u32, bool), Sender>,
+    connections: BTreeMap<u32, Connection>,
+}
+
+impl QlogPackets {
+    /// Creates a recorder of at most `max` events.
+    pub fn new(max: usize) -> Self {
+        Self {
+            max,
+            event_count: 0,
+            truncated_at: None,
+            senders: BTreeMap::new(),
+            connections: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the time of the event that exceeded the limit; `None` if recording is complete.
+    pub fn truncated_at(&self) -> Option<Time> {
+        self.truncated_at
+    }
+
+    /// Returns the events of a flow's sender, or of the sender of its replies.
+    pub(super) fn events_of(&self, flow: u32, answers: bool) -> &[Event] {
+        self.senders.get(&(flow, answers)).map_or(&[], |sender| &sender.events)
+    }
+
+    /// Returns the flows with events; the flag is true for reply flows.
+    pub(super) fn senders(&self) -> impl Iterator<Item = (u32, bool)> {
+        self.senders.keys().copied()
+    }
+
+    fn stop(&mut self, time: Time) {
+        self.truncated_at = Some(time);
+        self.connections.clear();
+    }
+
+    fn sent(&mut self, record: &Record<'_>) {
+        let connection = connection(&mut self.connections, record);
+        let sender = self.senders.entry((record.flow, record.reply)).or_default();
+        let backward = record.packet.backward;
+        let next = &mut sender.next[usize::from(backward)];
+        let number = *next;
+        *next += 1;
+        connection.numbers.insert((backward, record.packet.serial), number);
+        if backward {
+            return;
+        }
+        let event = |kind, number, size| {
+            let frame = frame(record.pdu);
+            Event { time: record.time, kind, number: Some(number), size, frame }
+        };
+        let size = record.size;
+        if let Some(Range { start, end }) = record.pdu.data(connection.number_hint) {
+            connection.number_hint = start;
+            let open = connection.open.entry(start).or_insert(UnackedData { end, copies: Vec::new() });
+            if let Some(before) = open.copies.last() {
+                sender.events.push(event(EventKind::Lost, before.number, before.size));
+                self.event_count += 1;
+            }
+            open.copies.push(Transmission { number, size, has_arrived: false });
+        }
+        sender.events.push(event(EventKind::Sent, number, size));
+        self.event_count += 1;
+    }
+
+    /// Records that a data packet reached the receiver.
+    fn arrived(&mut self, record: &Record<'_>) {
+        let connection = connection(&mut self.connections, record);
+        let Some(&number) = connection.numbers.get(&(false, record.packet.serial)) else { return };
+        let Some(data) = record.pdu.data(connection.number_hint) else { return };
+        let copies = connection.open.get_mut(&data.start).map(|open| open.copies.iter_mut());
+        for copy in copies.into_iter().flatten().filter(|copy| copy.number == number) {
+            copy.has_arrived = true;
+        }
+    }
+
+    /// Records a packet that the sender received.
+    fn received(&mut self, record: &Record<'_>) {
+        let connection = connection(&mut self.connections, record);
+        let number = connection.numbers.get(&(true, record.packet.serial)).copied();
+        let number = number.filter(|_| record.packet.router.is_none());
+        let frame = match record.pdu.acknowledged(connection.number_hint) {
+            Some(ranges) => Frame::Ack { ranges: connection.acknowledge(&ranges) },
+            None => frame(record.pdu),
+        };
+        let event = Event { time: record.time, kind: EventKind::Received, number, size: record.size, frame };
+        self.senders.entry((record.flow, record.reply)).or_default().events.push(event);
+        self.event_count += 1;
+    }
+}
+
+impl Connection {
+    /// Removes data acknowledged by `ranges`; returns the numbers of the packets that delivered it.
+    fn acknowledge(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
+        let closed = take_within(&mut self.open, ranges, |open| open.end);
+        let copies = closed.into_iter().flat_map(|open| open.copies);
+        merged(copies.filter(|copy| copy.has_arrived).map(|copy| copy.number).collect())
+    }
+}
+
+/// Returns the connection of a record's packet; starts afresh when its number is reused.
+fn connection<'a>(all: &'a mut BTreeMap<u32, Connection>, record: &Record<'_>) -> &'a mut Connection {
+    let connection = all.entry(record.packet.connection).or_default();
+    if connection.incarnation != record.packet.incarnation {
+        *connection = Connection { incarnation: record.packet.incarnation, ..Connection::default() };
+    }
+    connection
+}
+
+/// Returns the contents of a packet other than an acknowledgement.
+fn frame(pdu: &Pdu) -> Frame {
+    match pdu {
+        Pdu::Window(window::Pdu::Segment(segment)) => {
+            Frame::Stream { offset: segment.sequence, length: segment.payload.len() }
+        }
+        pdu => match pdu.payload_len() {
+            Some(length) => Frame::Datagram { length },
+            None => Frame::Other { code: pdu.code() },
+        },
+    }
+}
+
+impl Tracer for QlogPackets {
+    fn record(&mut self, record: &Record<'_>) {
+        if self.truncated_at.is_some() {
+            return;
+        }
+        // A loss inferred from this packet needs one more entry.
+        if self.event_count + 2 > self.max {
+            return self.stop(record.time);
+        }
+        match (record.step, record.packet.backward, record.packet.router.is_some()) {
+            (Step::Sent, _, false) => self.sent(record),
+            (Step::Delivered, false, _) => self.arrived(record),
+            (Step::Delivered, true, _) => self.received(record),
+            _ => {}
+        }
+    }
+}

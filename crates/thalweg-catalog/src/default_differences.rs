@@ -1,0 +1,453 @@
+//! Options shared by several schemes with different defaults.
+//!
+//! Such differences turn a comparison of two schemes into one of their transports too. [`default_differences`] finds
+//! differences caused by unset options, and the value that removes each; [`defaults_reference`] lists all such options.
+
+use crate::explicit_values::Values;
+use crate::key::{Environment, Key, Live};
+use crate::scheme_description::SchemeDescription;
+use crate::schemes::{SCHEMES, window, window_presets};
+use crate::value::Value;
+use core::fmt::Write as _;
+
+/// A scheme in a comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// The scheme's name in outputs, possibly with options.
+    pub name: &'a str,
+    /// The description.
+    pub description: &'static SchemeDescription,
+    /// The values set by the scenario, and the defaults for all others.
+    pub values: &'a Values,
+    /// True if the application pauses or sends parts of segments, such as requests and responses.
+    pub pauses: bool,
+}
+
+/// An option with different values under several schemes, because their defaults differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DefaultDifference {
+    /// The option.
+    pub option: &'static str,
+    /// The schemes that use their default, each with that value; schemes with another meaning of the option are
+    /// omitted.
+    pub values: Vec<(String, Option<Value>)>,
+    /// A value that all of them accept; `None` if there is none.
+    pub level: Option<Value>,
+}
+
+impl DefaultDifference {
+    /// Returns true if all window schemes have the option, and a scenario can set it for all at once.
+    pub fn is_common(&self) -> bool {
+        window::keys(&[], &[]).find(self.option).is_some()
+    }
+}
+
+/// Returns the unset options shared by these schemes whose defaults differ, except those inherent to a scheme. Of the
+/// latter, those that others can share and that change the results of applications with pauses are included where one
+/// pauses.
+pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
+    let pauses = schemes.iter().any(|of| of.pauses);
+    let mut seen: Vec<&Key> = Vec::new();
+    let mut levelled: Vec<Values> = schemes.iter().map(|of| of.values.clone()).collect();
+    let mut found = Vec::new();
+    for key in schemes.iter().flat_map(|of| of.description.keys.flat()) {
+        if seen.iter().any(|other| other.name == key.name && other.has_same_meaning(key)) {
+            continue;
+        }
+        seen.push(key);
+        let at_default: Vec<usize> =
+            (0..schemes.len()).filter(|&number| takes_default(&schemes[number], key, pauses)).collect();
+        let value = |number: &usize| schemes[*number].values.get(key.name);
+        if at_default.iter().all(|number| value(number) == at_default.first().and_then(value)) {
+            continue;
+        }
+        let is_inherent = |of: &Compared<'_>| {
+            Reason::find(of.description.name, key.name).is_some_and(|reason| reason.bond != Bond::Loose)
+        };
+        // An inherent value has no alternative.
+        let inherent = at_default.iter().filter(|&&number| is_inherent(&schemes[number])).filter_map(value);
+        let mut candidates: Vec<Value> = inherent.chain(of_hosts(key)).chain(of_live(key)).collect();
+        candidates.extend(at_default.iter().filter_map(value));
+        let level = candidates.into_iter().find(|level| {
+            at_default
+                .iter()
+                .all(|&number| accepts(schemes[number].description, &levelled[number], key, *level))
+        });
+        for &number in &at_default {
+            level.into_iter().for_each(|level| levelled[number].set_value(key.name, level));
+        }
+        let values = at_default.iter().map(|number| (schemes[*number].name.to_owned(), value(number)));
+        found.push(DefaultDifference { option: key.name, values: values.collect(), level });
+    }
+    found
+}
+
+/// Returns the options with other values in simulations than on real paths, each with both, for a scheme with these
+/// values. Options that one of both does not have, or that are not settled for the path yet, are omitted.
+pub fn environment_differences(
+    description: &SchemeDescription,
+    simulated: &Values,
+    live: &Values,
+) -> Vec<(&'static str, [Option<Value>; 2])> {
+    let is_comparable = |key: &&Key| {
+        let from_path = matches!(key.live, Live::Path(_)) && live.explicit_value(key.name).is_none();
+        key.is_simulated() && key.is_live() && !from_path
+    };
+    let keys = description.keys.flat().filter(is_comparable);
+    let both = keys.map(|key| (key.name, [simulated.get(key.name), live.get(key.name)]));
+    both.filter(|(_, [simulated, live])| simulated != live).collect()
+}
+
+/// Returns true for a scheme that has the option, uses its default, and could have another value, or has one that others
+/// can share and that matters for an application that `pauses`.
+fn takes_default(of: &Compared<'_>, key: &Key, pauses: bool) -> bool {
+    let is_there = |own: &&Key| match of.values.environment() {
+        Environment::Simulated => own.is_simulated(),
+        Environment::Live => own.is_live(),
+    };
+    let own = of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key));
+    let is_set = of.values.explicit_value(key.name).or_else(|| of.values.preset_value(key.name)).is_some();
+    let is_inherent = Reason::find(of.description.name, key.name).is_some_and(|reason| match reason.bond {
+        Bond::Loose => false,
+        Bond::Inherent => true,
+        Bond::InherentShareable => !pauses,
+    });
+    own.is_some()
+        && !is_set
+        && !is_inherent
+        // The stated default does not apply to a scheme with its own response.
+        && of.values.get(key.name).is_none_or(|value| accepts(of.description, of.values, key, value))
+}
+
+/// Returns true if a scheme with these values also accepts this one.
+fn accepts(description: &SchemeDescription, values: &Values, key: &Key, value: Value) -> bool {
+    let mut with = values.clone();
+    with.set_value(key.name, value);
+    let before = description.faults(values);
+    values.accepts(key.name, &value)
+        && key.check(&value, values.environment()).is_ok()
+        && description.faults(&with).iter().all(|fault| before.contains(fault))
+}
+
+/// Returns the default of real hosts, if Linux and the standards track agree on it.
+fn of_hosts(key: &Key) -> Option<Value> {
+    let (_, text) = window_presets::BOTH.iter().find(|(name, _)| *name == key.name)?;
+    key.kind.read(text).ok()
+}
+
+/// Returns the default on real paths.
+fn of_live(key: &Key) -> Option<Value> {
+    match key.live {
+        Live::Default { value, .. } => key.kind.read(value).ok(),
+        Live::Same | Live::Path(_) | Live::Absent(_) | Live::Only(_) => None,
+    }
+}
+
+impl Key {
+    /// Returns true if the keys of two schemes have the same meaning, regardless of kinds, defaults and sources.
+    /// [`Values::accepts`] compares kinds.
+    pub fn has_same_meaning(&self, other: &Self) -> bool {
+        let meaning = |key: &Self| key.about.split(['.', '(']).next().unwrap_or_default().trim();
+        meaning(self) == meaning(other)
+    }
+}
+
+/// The reason for a scheme's own default.
+struct Reason {
+    option: &'static str,
+    /// The schemes; empty for all that no other entry names.
+    schemes: &'static [&'static str],
+    why: &'static str,
+    bond: Bond,
+}
+
+/// Relation of a scheme to its own default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bond {
+    /// The scheme can have another value.
+    Loose,
+    /// The value defines the scheme, or no other value is possible: not a difference to remove.
+    Inherent,
+    /// An inherent value that other schemes can have, and that changes the results of applications with pauses.
+    InherentShareable,
+}
+
+impl Reason {
+    const fn new(option: &'static str, schemes: &'static [&'static str], why: &'static str) -> Self {
+        Self { option, schemes, why, bond: Bond::Loose }
+    }
+
+    const fn inherent(self) -> Self {
+        Self { bond: Bond::Inherent, ..self }
+    }
+
+    const fn inherent_but_for_pauses(self) -> Self {
+        Self { bond: Bond::InherentShareable, ..self }
+    }
+
+    /// Returns the reason for the option of a scheme: an entry that names it, else the entry for all others.
+    fn find(scheme: &str, option: &str) -> Option<&'static Self> {
+        let mut of_option = REASONS.iter().filter(|reason| reason.option == option);
+        let named = of_option.clone().find(|reason| reason.schemes.contains(&scheme));
+        named.or_else(|| of_option.find(|reason| reason.schemes.is_empty()))
+    }
+}
+
+/// The schemes that predate selective acknowledgement.
+const OLD: &[&str] = &["slow-start", "source-quench", "tri-s", "dec-bit", "bbn", "fixed"];
+
+/// The reasons for all defaults that differ from the default of most schemes.
+const REASONS: &[Reason] = &[
+    Reason::new(
+        "recovery",
+        OLD,
+        "Its transport predates selective acknowledgement (RFC 2018) and retransmits by go-back-N.",
+    ),
+    Reason::new("recovery", &["seif"], "The thesis repairs one packet at a time."),
+    Reason::new(
+        "rack",
+        &["bbr"],
+        "The draft assumes RACK-TLP (RFC 8985), with tail loss probes, and undoes reductions after spurious retransmissions.",
+    ),
+    Reason::new("rack", &["prague"], "The draft requires time-based loss detection (section 2.3.3)."),
+    Reason::new("rack", &["copa", "thalweg"], "A reordered packet must not count as lost."),
+    Reason::new(
+        "rack",
+        &["ledbat-plus-plus"],
+        "Half of its acknowledgements may be lost; without tail loss probes a window of two packets waits for the retransmission timeout each time.",
+    ),
+    Reason::new(
+        "verify-acks",
+        &["thalweg"],
+        "Its live senders do this; others begin only when acknowledgements cover many packets.",
+    )
+    .inherent(),
+    Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.")
+        .inherent_but_for_pauses(),
+    Reason::new("nagle", &["source-quench"], "RFC 896 specifies Source Quench and this algorithm."),
+    Reason::new("ecn", &["thalweg"], "A mark signals queue growth before packets are lost."),
+    Reason::new(
+        "idle-restart",
+        &["bbr", "thalweg"],
+        "It continues at its estimated rate and has no window to restart.",
+    )
+    .inherent_but_for_pauses(),
+    Reason::new("timestamps", &["thalweg"], "It acts on one-way delays.").inherent(),
+    Reason::new("initial-window", &["slow-start", "seif", "dec-bit"], "As in its paper."),
+    Reason::new("initial-window", &["vegas"], "As in its paper, with a slower slow start."),
+    Reason::new("initial-window", &["ledbat-plus-plus"], "The draft starts with two packets."),
+    Reason::new(
+        "segment",
+        &["udp", "sscop", "sscop-rate", "sscop-rate-literal", "sstp"],
+        "With its own headers a packet has 1500 bytes, like a packet of a window scheme.",
+    )
+    .inherent(),
+    Reason::new("segment", &[], "As in its paper."),
+    Reason::new("segment", &["scream"], "A common size of RTP packets."),
+    Reason::new("header", &[], "Its packets have other headers.").inherent(),
+];
+
+/// An option with the default of most schemes that share it, and the schemes with another default.
+struct Shared {
+    key: &'static Key,
+    common: Option<Value>,
+    others: Vec<(&'static str, Option<Value>)>,
+}
+
+/// Returns the options with different defaults among the built-in schemes.
+fn differing() -> Vec<Shared> {
+    let mut found: Vec<Shared> = Vec::new();
+    for key in SCHEMES.iter().flat_map(|of| of.keys.flat()).filter(|key| key.is_simulated()) {
+        if found.iter().any(|of| of.key.name == key.name && of.key.has_same_meaning(key)) {
+            continue;
+        }
+        let with = SCHEMES.iter().filter_map(|of| {
+            let own = of.keys.find(key.name).filter(|own| own.has_same_meaning(key))?;
+            Some((of.name, of.keys.default_of(own, Environment::Simulated)))
+        });
+        let with: Vec<_> = with.collect();
+        let count = |value: &Option<Value>| with.iter().filter(|(_, other)| other == value).count();
+        // Of equally common values, the first one.
+        let common = with.iter().rev().map(|(_, value)| *value).max_by_key(count).flatten();
+        let others = with.iter().filter(|(_, value)| *value != common).copied().collect();
+        found.push(Shared { key, common, others });
+    }
+    found.retain(|of| !of.others.is_empty());
+    found
+}
+
+/// Formats all options whose default differs by scheme as Markdown.
+pub fn defaults_reference() -> String {
+    let mut out = String::from(
+        "| option | default | of | reason | can be equalised |\n| --- | --- | --- | --- | --- |\n",
+    );
+    let quoted = |value: Option<Value>| value.map_or("unset".to_owned(), |value| format!("`{value}`"));
+    for Shared { key, common, others } in differing() {
+        let _ = writeln!(out, "| `{}` | {} | all others | | |", key.name, quoted(common));
+        for reason in REASONS.iter().filter(|reason| reason.option == key.name) {
+            let is_of = |name: &str| Reason::find(name, key.name).is_some_and(|of| core::ptr::eq(of, reason));
+            let mut listed: Vec<Option<Value>> = Vec::new();
+            for (_, value) in others.iter().filter(|(name, _)| is_of(name)) {
+                if listed.contains(value) {
+                    continue;
+                }
+                listed.push(*value);
+                let of = others.iter().filter(|(name, own)| own == value && is_of(name));
+                let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
+                let levelled = match reason.bond {
+                    Bond::InherentShareable => "by the others, if workloads pause",
+                    Bond::Inherent => "belongs to the scheme",
+                    Bond::Loose => "yes",
+                };
+                let _ = writeln!(
+                    out,
+                    "| | {} | {} | {} | {levelled} |",
+                    quoted(*value),
+                    of.join(", "),
+                    reason.why
+                );
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PathHints, Registry};
+
+    /// Returns the differences of schemes in text form, such as `cubic:rack=true`.
+    fn between(texts: &[&str]) -> Vec<DefaultDifference> {
+        between_with(texts, false)
+    }
+
+    /// Returns the differences of schemes of applications with or without pauses.
+    fn between_with(texts: &[&str], pauses: bool) -> Vec<DefaultDifference> {
+        let read = |text: &&str| Registry::default().read_scheme(text, Environment::Simulated).unwrap();
+        let read: Vec<(&SchemeDescription, Values)> = texts.iter().map(read).collect();
+        let schemes = texts.iter().zip(&read);
+        let schemes: Vec<Compared<'_>> = schemes
+            .map(|(name, (description, values))| Compared { name, description, values, pauses })
+            .collect();
+        default_differences(&schemes)
+    }
+
+    fn names(texts: &[&str]) -> Vec<&'static str> {
+        between(texts).iter().map(|of| of.option).collect()
+    }
+
+    #[test]
+    fn differing_loss_repair_defaults_are_found_with_the_levelling_option() {
+        let found = between(&["cubic", "bbr"]);
+        let rack = |on| Some(Value::Switch(on));
+        let values = vec![("cubic".to_owned(), rack(false)), ("bbr".to_owned(), rack(true))];
+        assert_eq!(found, [DefaultDifference { option: "rack", values, level: rack(true) }]);
+        assert!(found[0].is_common());
+        assert_eq!(names(&["cubic", "newreno", "dctcp"]), [""; 0]);
+        assert_eq!(names(&["bbr", "copa", "prague"]), [""; 0]);
+    }
+
+    /// CUBIC restarts after an idle time; BBR has no window to restart.
+    #[test]
+    fn inherent_values_that_others_can_share_are_found_where_the_application_pauses() {
+        let found = |texts: &[&str]| -> Vec<(&str, String)> {
+            let found = between_with(texts, true).into_iter();
+            found.map(|of| (of.option, of.level.unwrap().to_string())).collect()
+        };
+        let level = |option, value: &str| (option, value.to_owned());
+        let expected = [level("counting", "bytes"), level("rack", "true"), level("idle-restart", "false")];
+        assert_eq!(found(&["cubic", "bbr"]), expected);
+        assert_eq!(found(&["bbr", "cubic"]), expected);
+        assert_eq!(found(&["cubic:rack=true,idle-restart=false,counting=bytes", "bbr"]), []);
+        assert_eq!(found(&["cubic", "newreno"]), []);
+        assert_eq!(found(&["bbr", "thalweg"]), [level("ecn", "true")]);
+    }
+
+    /// Live, all window schemes have RACK; of the simulated and the live CUBIC only the latter has it.
+    #[test]
+    fn defaults_of_real_paths_are_compared_with_each_other_and_with_simulated_ones() {
+        let read = |name, place| Registry::default().read_scheme(name, place).unwrap();
+        let live = ["cubic", "bbr"].map(|name| (name, read(name, Environment::Live)));
+        let live: Vec<Compared<'_>> = live
+            .iter()
+            .map(|(name, (description, values))| Compared { name, description, values, pauses: false })
+            .collect();
+        assert!(default_differences(&live).iter().all(|of| of.option != "rack"));
+        let between = |text| {
+            let [(description, simulated), (_, mut live)] =
+                [Environment::Simulated, Environment::Live].map(|place| read(text, place));
+            (description.apply_path_hints)(&mut live, &PathHints::default());
+            environment_differences(description, &simulated, &live)
+        };
+        let rack = ("rack", [false, true].map(|on| Some(Value::Switch(on))));
+        assert!(between("cubic").contains(&rack), "{:?}", between("cubic"));
+        assert!(!between("cubic:rack=true").iter().any(|(option, _)| *option == "rack"));
+    }
+
+    #[test]
+    fn explicit_options_are_not_default_differences() {
+        assert_eq!(names(&["cubic:rack=true", "bbr"]), [""; 0]);
+        assert_eq!(names(&["cubic", "cubic:rack=true"]), [""; 0]);
+        assert_eq!(names(&["cubic:preset=linux", "bbr:preset=linux"]), [""; 0]);
+        // The explicit option excludes its scheme; the two others still differ.
+        let found = between(&["cubic:rack=true", "newreno", "bbr"]);
+        assert_eq!(
+            found[0].values.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            ["newreno", "bbr"]
+        );
+    }
+
+    #[test]
+    fn a_value_invalid_for_one_scheme_is_not_proposed() {
+        // Queues never mark packets of Copa.
+        let found = between(&["copa", "thalweg"]);
+        let ecn = found.iter().find(|of| of.option == "ecn").unwrap();
+        assert_eq!(ecn.level, Some(Value::Switch(false)));
+        // DCTCP always uses ECN, regardless of its default.
+        assert!(!names(&["dctcp", "thalweg"]).contains(&"ecn"));
+        // Time-based loss detection requires selective acknowledgement, so `recovery` comes first.
+        let found = between(&["tri-s", "bbr"]);
+        let levels: Vec<_> =
+            found.iter().map(|of| (of.option, of.level.map(|level| level.to_string()))).collect();
+        let yes = |text: &str| Some(text.to_owned());
+        assert_eq!(levels, [("recovery", yes("sack")), ("rack", yes("true"))]);
+    }
+
+    #[test]
+    fn every_difference_between_two_schemes_can_be_levelled() {
+        for one in SCHEMES {
+            for other in SCHEMES {
+                let found = between_with(&[one.name, other.name], true);
+                let text = |name: &str| {
+                    let options = found.iter().map(|of| {
+                        let level = of.level.unwrap_or_else(|| panic!("{} {}: {of:?}", one.name, other.name));
+                        format!("{}={}", of.option, level.to_string().replace(' ', ""))
+                    });
+                    let options: Vec<String> = options.collect();
+                    let colon = if options.is_empty() { "" } else { ":" };
+                    format!("{name}{colon}{}", options.join(","))
+                };
+                assert_eq!(between_with(&[&text(one.name), &text(other.name)], true), [], "{found:?}");
+            }
+        }
+    }
+
+    /// The table of reasons matches the descriptions: no entry is missing or unused.
+    #[test]
+    fn every_scheme_specific_default_has_a_reason() {
+        let mut listed: Vec<(&str, &str)> = Vec::new();
+        for Shared { key, others, .. } in differing() {
+            for (scheme, value) in others {
+                assert!(Reason::find(scheme, key.name).is_some(), "`{}` of {scheme} is {value:?}", key.name);
+                listed.push((key.name, scheme));
+            }
+        }
+        for reason in REASONS {
+            for scheme in reason.schemes {
+                let is_listed = listed.contains(&(reason.option, scheme));
+                assert!(is_listed, "`{}` of {scheme} has the default of most", reason.option);
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Descriptions of transport schemes.
+
+use crate::endpoint_configs::EndpointConfigs;
+use crate::explicit_values::{Bound, Values};
+use crate::external_family::{ExternalFamily, Open};
+use crate::key::{ConfigError, Environment, Keys};
+use crate::path_hints::PathHints;
+use crate::value::Value;
+use core::fmt;
+use thalweg_proto::units::Bytes;
+
+/// Properties of a scheme that do not depend on its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemeTraits {
+    /// Reliable delivery: no loss and no duplicates.
+    pub is_reliable: bool,
+    /// Window transport: numbers the bytes of a stream and adapts its packet size to the path MTU.
+    pub is_window: bool,
+    /// Fixed rate: both ends agree on a rate, and the scheme does not probe for one.
+    pub keeps_rate: bool,
+    /// Simulated configuration that also depends on the path.
+    pub follows_path: bool,
+    /// Overhead of a live packet beside its payload, in bytes.
+    pub overhead: u32,
+    /// Paths on which the scheme collapses.
+    pub collapse: Collapse,
+    /// Loss-based: every loss is congestion, and reduces the window (RFC 5681, section 3.1).
+    pub is_loss_based: bool,
+}
+
+/// The paths on which more than half of what a scheme sends may be lost or repeated (`hunt --goal collapse`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collapse {
+    /// None of those in the tests.
+    Never,
+    /// Those whose rate falls at once to a fraction, for a while.
+    RateFall,
+    /// Those with short queues.
+    ShortQueue,
+    /// All that carry less than the scheme is set to send, as losses do not slow it down.
+    Unresponsive,
+}
+
+impl Collapse {
+    /// Returns a sentence for the description of a scheme, or an empty string.
+    const fn sentence(self) -> &'static str {
+        match self {
+            Self::Never => "",
+            Self::RateFall => {
+                " After a sudden drop of the path's rate, more than half of its packets may be retransmissions or lost."
+            }
+            Self::ShortQueue => " With short queues, most of its packets may be lost.",
+            Self::Unresponsive => {
+                " Losses do not slow it down: on a path of a lower rate, most of its packets may be lost."
+            }
+        }
+    }
+}
+
+impl SchemeTraits {
+    /// Properties of a reliable scheme that finds its own rate and assumes only that the path may lose packets.
+    pub const RELIABLE: Self = Self {
+        is_reliable: true,
+        is_window: false,
+        keeps_rate: false,
+        follows_path: false,
+        overhead: 0,
+        collapse: Collapse::Never,
+        is_loss_based: false,
+    };
+}
+
+/// Builds both endpoint configurations from a scheme's values. In simulations the path holds the known hints of the
+/// flow's path; it is empty before any are known.
+pub type MakeEnds =
+    &'static (dyn Fn(&Values, &PathHints) -> Result<EndpointConfigs, ConfigError> + Send + Sync);
+/// Writes the values of both endpoint configurations; returns false if they belong to another scheme.
+pub type WriteEnds = &'static (dyn Fn(&EndpointConfigs, &mut Values) -> bool + Send + Sync);
+
+/// Finds conflicts between values that are each in range.
+pub type CheckValues = &'static (dyn Fn(&Values) -> Vec<ConfigError> + Send + Sync);
+
+/// A transport scheme: its name, its keys, and the constructor of its endpoint configurations.
+pub struct SchemeDescription {
+    /// The name in scenario files and on command lines.
+    pub name: &'static str,
+    /// The scheme under which references list the keys: this one, or another with the same keys.
+    pub keys_of: &'static str,
+    /// A description, with its source, in sentences.
+    pub about: &'static str,
+    /// Its keys.
+    pub keys: Keys,
+    /// Properties that do not depend on the values.
+    pub traits: SchemeTraits,
+    /// Check for conflicts between values that are each in range, by the rules of the family.
+    pub check: CheckValues,
+    /// Check for conflicts by the rules of the scheme itself.
+    pub scheme_check: fn(&Values) -> Vec<ConfigError>,
+    /// Check for values that are probably unintended on a simulated path.
+    pub warnings: fn(&Values, &PathHints) -> Vec<ConfigError>,
+    /// Setter of the values that follow from a real path and on which both ends must agree.
+    pub apply_path_hints: fn(&mut Values, &PathHints),
+    /// Constructor of both endpoint configurations.
+    pub ends: MakeEnds,
+    /// Writer of the values of both endpoint configurations.
+    pub write: WriteEnds,
+}
+
+impl fmt::Debug for SchemeDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SchemeDescription({})", self.name)
+    }
+}
+
+impl SchemeDescription {
+    /// Returns the description, with the paths on which the scheme collapses.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.about, self.traits.collapse.sentence())
+    }
+
+    /// Sets the paths on which the scheme collapses.
+    #[must_use]
+    pub const fn collapses(self, collapse: Collapse) -> Self {
+        Self { traits: SchemeTraits { collapse, ..self.traits }, ..self }
+    }
+
+    /// Declares the scheme as loss-based.
+    #[must_use]
+    pub const fn loss_based(self) -> Self {
+        Self { traits: SchemeTraits { is_loss_based: true, ..self.traits }, ..self }
+    }
+
+    /// Returns the title of its key table in references.
+    pub fn title(&self) -> String {
+        format!("{} scheme", self.keys_of)
+    }
+
+    /// Describes the scheme of a family of another crate, whose configuration is bound to the keys. The scheme takes
+    /// the name of the family. Beside the keys, both live ends must agree on the packet size.
+    pub const fn for_family<F>(about: &'static str, keys: Keys, traits: SchemeTraits) -> Self
+    where
+        F: Open + Bound,
+    {
+        Self {
+            name: F::NAME,
+            keys_of: F::NAME,
+            about,
+            keys,
+            traits: SchemeTraits { overhead: F::OVERHEAD, ..traits },
+            check: &|_| Vec::new(),
+            scheme_check: |_| Vec::new(),
+            warnings: |_, _| Vec::new(),
+            apply_path_hints: set_external_segment::<F>,
+            ends: &|values, path| {
+                let mut values = values.clone();
+                if values.environment() == Environment::Live {
+                    set_external_segment::<F>(&mut values, path);
+                }
+                Ok(ExternalFamily::new(F::from_values(&values)).into())
+            },
+            write: &|ends, values| {
+                let EndpointConfigs::External(family) = ends else { return false };
+                let Some(config) = family.config::<F>() else { return false };
+                config.write_to(values);
+                true
+            },
+        }
+    }
+
+    /// Adds a check of the scheme's own, run before that of its family.
+    #[must_use]
+    pub const fn checked(self, own: fn(&Values) -> Vec<ConfigError>) -> Self {
+        Self { scheme_check: own, ..self }
+    }
+
+    /// Returns the conflicts between values that are each in range.
+    pub fn faults(&self, values: &Values) -> Vec<ConfigError> {
+        let mut faults = (self.scheme_check)(values);
+        faults.extend((self.check)(values));
+        faults
+    }
+
+    /// Returns the scheme's values with no key set.
+    pub const fn values(&self, place: Environment) -> Values {
+        Values::new(self.keys, place)
+    }
+
+    /// Converts live values into complete simulated values: the explicit ones, and the live defaults of the rest. Omits
+    /// values that depend on an unknown path.
+    pub fn simulated(&self, live: &Values) -> Values {
+        let path = PathHints { max_datagram: 65_535, memory: u64::MAX, ..PathHints::default() };
+        let mut made = self.values(Environment::Simulated);
+        let is_made = (self.ends)(live, &path).is_ok_and(|ends| (self.write)(&ends, &mut made));
+        let mut values = self.values(Environment::Simulated);
+        for key in self.keys.flat().filter(|key| key.is_simulated() && key.is_live()) {
+            let known = live.get(key.name);
+            let value = if is_made { known.and(made.explicit_value(key.name)) } else { known };
+            if let Some(value) = value {
+                values.set_value(key.name, value);
+            }
+        }
+        values
+    }
+}
+
+/// Sets the packet size of a family of another crate, on which both ends must agree.
+fn set_external_segment<F: Open>(values: &mut Values, path: &PathHints) {
+    if values.keys().find("segment").is_some() {
+        set_live_segment(values, path, F::OVERHEAD);
+    }
+}
+
+/// Sets the payload of live packets, in whole words where it is large enough, because SSCOP pads to words.
+pub(crate) fn set_live_segment(values: &mut Values, path: &PathHints, overhead: u32) {
+    let segment = path.max_payload(overhead);
+    let segment = if segment > 4 { segment & !3 } else { segment };
+    values.suggest("segment", Value::Size(Bytes::new(u64::from(segment))));
+}

@@ -1,0 +1,20 @@
+//! A window that never changes.
+
+use super::window::{self, GO_BACK_N};
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::key::key;
+use crate::scheme_description::{Collapse, SchemeDescription};
+use crate::{Key, Kind, bind};
+use thalweg_proto::congestion::FixedConfig;
+
+/// A window that never changes.
+pub const SCHEME: SchemeDescription =
+    window::scheme::<FixedConfig>("A window that never changes.", window::keys(KEYS, GO_BACK_N))
+        .collapses(Collapse::Unresponsive);
+
+/// The keys of a window that never changes.
+const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The window.")
+    .within(WINDOW_RANGE, NO_WINDOW)
+    .peer(PEER_WINDOW)];
+
+bind!(FixedConfig { window: "window" });

@@ -1,0 +1,26 @@
+//! Recording of series: at intervals, or at every change.
+
+use super::EventLoop;
+use crate::event::EventKind;
+use crate::packet_tracing::Tracing;
+
+impl<T: Tracing> EventLoop<T> {
+    /// Samples every series. If every change is recorded, only rates are sampled: they need an interval.
+    pub(crate) fn on_sample(&mut self) {
+        let Some(interval) = self.measured.series.interval() else { return };
+        self.count_shared();
+        self.measured.series.sample(
+            self.now,
+            interval,
+            &self.traffic.flows,
+            self.connections.endpoints(),
+            &self.network,
+        );
+        self.wheel.push(self.now + interval, EventKind::Sample.key(0));
+    }
+
+    /// Records a changed state of a flow's sender.
+    pub(crate) fn record_flow_change(&mut self, flow: u32) {
+        self.measured.series.record_flow(flow, self.now, &self.traffic.flows, self.connections.endpoints());
+    }
+}

@@ -1,0 +1,110 @@
+//! Figures of a direction.
+
+use crate::trace_model::{Connection, Metric};
+use thalweg_units::{Duration, Rate};
+
+/// Figures of a connection's direction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Time from its first packet to its last packet or acknowledgement.
+    pub duration: Duration,
+    /// Payload bytes that arrived, each once.
+    pub delivered: u64,
+    /// Bytes of all packets.
+    pub sent_bytes: u64,
+    /// Packets with data; for `ss`, segments.
+    pub packets: u64,
+    /// Delivered payload by the duration.
+    pub goodput: Rate,
+    /// Share of retransmitted bytes in the payload sent.
+    pub retransmitted: f64,
+    /// Packets that the sender took for lost.
+    pub lost: u64,
+    /// Unnecessary retransmissions.
+    pub spurious: u64,
+    /// Expired retransmission timers.
+    pub timeouts: usize,
+    /// Round-trip times, if any are known.
+    pub rtt: Option<RttSummary>,
+}
+
+/// Distribution of round-trip times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RttSummary {
+    /// Shortest.
+    pub min: Duration,
+    /// Median.
+    pub median: Duration,
+    /// 99 % quantile.
+    pub p99: Duration,
+    /// Number of samples.
+    pub samples: usize,
+    /// True if these are the sender's smoothed times, as the trace has no samples.
+    pub is_smoothed: bool,
+}
+
+impl RttSummary {
+    /// Returns the distribution of these times; `None` without any.
+    pub fn from_samples(mut samples: Vec<Duration>, is_smoothed: bool) -> Option<Self> {
+        samples.sort_unstable();
+        let at = |share: f64| quantile(&samples, share);
+        Some(Self { min: at(0.0)?, median: at(0.5)?, p99: at(0.99)?, samples: samples.len(), is_smoothed })
+    }
+}
+
+/// Returns a quantile of sorted values: the smallest value that this share of them does not exceed.
+pub fn quantile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied()
+}
+
+impl Summary {
+    /// Summarises a direction (0: of the client, 1: of the server) of a connection.
+    pub fn from_connection(connection: &Connection, direction: usize) -> Self {
+        let data = &connection.directions[direction & 1];
+        let counts = data.counts;
+        let first = data.packets.first().map_or(connection.start, |packet| packet.time);
+        let last = data.packets.last().map(|packet| packet.time);
+        let acked = data.acks.last().map(|ack| ack.time);
+        let last = last.max(acked).unwrap_or(connection.end).max(first);
+        let duration = if data.packets.is_empty() { connection.duration() } else { last.since(first) };
+        let rtt = RttSummary::from_samples(data.rtt_samples().iter().map(|sample| sample.1).collect(), false);
+        let smoothed = || {
+            let logged = data.metrics.get(&Metric::SmoothedRtt)?;
+            let times =
+                logged.iter().map(|point| Duration::from_secs_f64(point.1)).filter(|rtt| !rtt.is_zero());
+            RttSummary::from_samples(times.collect(), true)
+        };
+        Self {
+            duration,
+            delivered: counts.delivered,
+            sent_bytes: counts.bytes,
+            packets: counts.not_kept
+                + if data.packets.is_empty() { counts.packets } else { data.packets.len() as u64 },
+            goodput: rate(counts.delivered, duration),
+            retransmitted: counts.again_bytes as f64 / counts.payload.max(1) as f64,
+            lost: counts.lost,
+            spurious: counts.spurious,
+            timeouts: data.timeouts.len(),
+            rtt: rtt.or_else(smoothed),
+        }
+    }
+}
+
+/// Returns the rate of these bytes in a duration; zero for an empty one.
+pub(crate) fn rate(bytes: u64, duration: Duration) -> Rate {
+    let seconds = duration.as_secs_f64();
+    Rate::from_bits_per_sec(if seconds > 0.0 { (bytes as f64 * 8.0 / seconds) as u64 } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_values_of_the_sample() {
+        let values: Vec<u32> = (1..=100).collect();
+        assert_eq!([0.0, 0.5, 0.99, 1.0].map(|share| quantile(&values, share).unwrap()), [1, 50, 99, 100]);
+        assert_eq!(quantile::<u32>(&[], 0.5), None);
+    }
+}
