@@ -27,7 +27,7 @@ def test_the_examples_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.Monke
     assert ran >= 8
     assert "aimd" in capsys.readouterr().out and 0.3 < known["score"].value < 3
     assert known["observations"].shape == (64, 7)
-    calls = re.search(r"## Other calls\n(.*?)\n## ", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    calls = re.search(r"## Python names of commands\n(.*?)\n## ", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     assert calls is not None
     ran = 0
     for row in calls[1].splitlines():
