@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scenario_lines import scenario
+from long_scenario import scenario
 from speed import dumbbell
 from stopped import until_stopped
 

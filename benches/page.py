@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 
 from stopped import until_stopped
-from traces import measured as measured_command
-from traces import qlog
+from view_speed import measured as measured_command
+from view_speed import qlog
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ["dumbbell", "parking-lot", "two-flows", "l4s"]

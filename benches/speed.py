@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from scenario_lines import scenario
+from long_scenario import scenario
 from stopped import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
