@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "target" / "deviations"

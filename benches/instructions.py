@@ -20,7 +20,7 @@ from pathlib import Path
 
 from long_scenario import scenario
 from speed import dumbbell
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 HERE = Path(__file__).resolve().parent
 STORED = HERE / "instructions.json"

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 from view_speed import measured as measured_command
 from view_speed import qlog
 

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 THALWEG = ROOT / "target/release/thalweg"

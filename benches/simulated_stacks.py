@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "adapters/target/release/thalweg-stacks"

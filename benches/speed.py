@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from long_scenario import scenario
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 
