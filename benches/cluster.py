@@ -21,7 +21,7 @@ import psutil
 from distributed import Client
 
 import thalweg
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 
 def spent():

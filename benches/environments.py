@@ -13,7 +13,7 @@ import numpy
 
 import thalweg
 import thalweg.envs
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 
 def path(rate, delay):

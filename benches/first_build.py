@@ -23,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 # The command of the README, as a reader types it.

@@ -18,9 +18,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scenario_lines import scenario
+from long_scenario import scenario
 from speed import dumbbell
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 HERE = Path(__file__).resolve().parent
 STORED = HERE / "instructions.json"

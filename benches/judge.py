@@ -27,7 +27,7 @@ import re
 import sys
 
 from judging import goals, many, networks, scores, shown, simulate, trade
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 
 def listed(text):

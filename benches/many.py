@@ -19,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "target/release/examples/many"

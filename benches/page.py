@@ -18,9 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from stopped import until_stopped
-from traces import measured as measured_command
-from traces import qlog
+from keyboard_interrupt import until_stopped
+from view_speed import measured as measured_command
+from view_speed import qlog
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ["dumbbell", "parking-lot", "two-flows", "l4s"]

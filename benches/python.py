@@ -13,7 +13,7 @@ import time
 import pyarrow
 
 import thalweg
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 
 def best(tries, work):

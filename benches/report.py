@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -21,8 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from scenario_lines import scenario
-from stopped import until_stopped
+from long_scenario import scenario
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-from stopped import until_stopped  # noqa: E402
+from keyboard_interrupt import until_stopped  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "target/release/thalweg"

@@ -9,7 +9,7 @@ use crate::text::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use thalweg_report::report::cards::{Card, cards};
+use thalweg_report::report::first_screen_cards::{Card, cards};
 use thalweg_report::report::html::{Page, STYLE, escape};
 use thalweg_sweep::svg_charts::HeatMap;
 

@@ -10,7 +10,6 @@
 
 mod assessment;
 pub mod claim_decisions;
-mod controller_states;
 mod document;
 mod html_page;
 mod junit;
@@ -20,6 +19,7 @@ mod markdown;
 mod measure;
 mod pack;
 mod pack_files;
+mod state_measure;
 mod svg_curves;
 mod text;
 mod transients;

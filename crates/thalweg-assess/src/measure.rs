@@ -1,6 +1,6 @@
 //! Measures: the quantities of a run that claims test.
 
-use crate::controller_states::{self, StateMeasure};
+use crate::state_measure::{self, StateMeasure};
 use serde::{Deserialize, Deserializer};
 use thalweg_proto::congestion::SharedPath;
 use thalweg_proto::units::Duration;
@@ -136,9 +136,7 @@ impl Measure {
     pub fn format_value(&self, of: f64) -> String {
         match self {
             Self::Of(metric) => value(*metric, of),
-            Self::States(measured) => {
-                controller_states::format_value(&measured.name(), of).unwrap_or_default()
-            }
+            Self::States(measured) => state_measure::format_value(&measured.name(), of).unwrap_or_default(),
             Self::MinShare | Self::ShareOfMean => format!("{:.1} %", of * 100.0),
             Self::QueuePerTarget => format!("{of:.2}"),
         }

@@ -1,9 +1,9 @@
 //! Assessment as text.
 
 use crate::claim_decisions::ClaimOutcome;
-use crate::controller_states;
 use crate::document::{ClaimResults, Document, PointResults, Verdict};
 use crate::measure::Measure;
+use crate::state_measure;
 use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error, StrDeserializer};
@@ -19,7 +19,7 @@ fn measure(name: &str) -> Option<Measure> {
 pub(crate) fn value(claim: &ClaimResults, of: f64) -> String {
     let known_measure = measure(&claim.measure).map(|measure| measure.format_value(of));
     known_measure
-        .or_else(|| controller_states::format_value(&claim.measure, of))
+        .or_else(|| state_measure::format_value(&claim.measure, of))
         .unwrap_or_else(|| of.to_string())
 }
 

@@ -3,7 +3,7 @@
 //! Feedback to a source delays its incoming acknowledgements for a fixed time, together and in order; TCP sends nothing
 //! new meanwhile. Only pure acknowledgements are delayed. Further feedback during the delay has no effect.
 
-use crate::packet::Header;
+use crate::ip_header::Header;
 use crate::tcp::Segment;
 use std::collections::HashMap;
 use std::net::SocketAddr;

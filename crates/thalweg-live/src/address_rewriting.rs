@@ -1,6 +1,6 @@
 //! Address and port translation in packets. Updates checksums incrementally (RFC 1624): invalid ones stay invalid.
 
-use crate::packet::{Header, ICMP, ICMP6, TCP, UDP, seal_v4};
+use crate::ip_header::{Header, ICMP, ICMP6, TCP, UDP, seal_v4};
 use crate::router_packets::compose;
 use std::net::IpAddr;
 
@@ -120,7 +120,7 @@ pub(crate) fn requote(bytes: &[u8], header: &Header, (address, port): (IpAddr, u
 mod tests {
     use super::*;
     use crate::icmp::{IcmpError, message};
-    use crate::packet::checksum;
+    use crate::ip_header::checksum;
     use crate::router_packets::datagram;
     use std::net::SocketAddr;
 

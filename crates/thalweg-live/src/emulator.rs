@@ -4,12 +4,12 @@
 //! ends it. The packet arrives there after the delay of the links, and that router notifies the source.
 
 use crate::ack_delay_signal::Acks;
-use crate::connections::{Connections, Key};
+use crate::connection_tracking::{Connections, Key};
 use crate::gates::{GateVerdict, Gates};
 use crate::icmp::{self, IcmpError};
+use crate::ip_header::{Header, cut, rewrite};
 use crate::middlebox::{Inbound, Middle};
 use crate::network_plan::Plan;
-use crate::packet::{Header, cut, rewrite};
 use crate::router_feedback::{Sources, head};
 use crate::tcp::{Segment, is_after};
 use std::collections::HashMap;

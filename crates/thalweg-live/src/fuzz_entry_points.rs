@@ -3,7 +3,7 @@
 use crate::gateway::name_server;
 use crate::gso::cut;
 use crate::host::namespace::{dropped_in, resolved_by};
-use crate::host::{netlink, sockets};
+use crate::host::{netlink, tcp_info};
 use crate::tun_queue::Offload;
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ pub use crate::tun_queue::HEADER;
 /// Answers a message to the name server of a host that knows `server`; `None` where there must be no answer.
 pub fn name_answer(message: &[u8]) -> Option<Vec<u8>> {
     let addresses = vec![IpAddr::from([10, 71, 0, 2]), IpAddr::from([0xfd74, 0, 0, 0, 0, 0, 0, 2])];
-    crate::host::names::Known::new([("server".to_owned(), addresses)]).answer(message)
+    crate::host::dns_server::Known::new([("server".to_owned(), addresses)]).answer(message)
 }
 
 /// Splits a GSO buffer, preceded by the device's header, into packets; returns their lengths.
@@ -41,6 +41,6 @@ pub fn is_acknowledged(reply: &[u8]) -> bool {
 pub fn connections(reply: &[u8]) -> usize {
     let mut found = Vec::new();
     // Connections before an error count.
-    let _ = sockets::read(reply, &mut found);
+    let _ = tcp_info::read(reply, &mut found);
     found.len()
 }

@@ -6,8 +6,8 @@
 //! - A gate holds data back. Other TCP packets pass: acknowledgements and connection setup.
 //! - A TCP retransmission of data that waits at the gate is dropped, as a second copy would be redundant.
 
-use crate::connections::Key;
-use crate::packet::{Header, TCP, UDP};
+use crate::connection_tracking::Key;
+use crate::ip_header::{Header, TCP, UDP};
 use crate::tcp::{Segment, Sender};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

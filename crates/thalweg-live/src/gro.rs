@@ -6,7 +6,7 @@
 //! same size.
 
 use crate::gso::{checksum_at, cut, heads};
-use crate::packet::{Header, TCP, UDP, checksum, pseudo, seal_v4};
+use crate::ip_header::{Header, TCP, UDP, checksum, pseudo, seal_v4};
 use crate::tun_queue::{GsoKind, Offload, Port};
 use rustix::io::Errno;
 use thalweg_proto::units::{Duration, Time};

@@ -1,7 +1,7 @@
 //! Segmentation of GSO buffers that the system leaves to the network card. They are split before they enter the
 //! network, to let each packet pass it separately.
 
-use crate::packet::{Header, checksum, pseudo, seal_v4};
+use crate::ip_header::{Header, checksum, pseudo, seal_v4};
 use crate::tun_queue::{GsoKind, Offload};
 
 /// TCP flags that belong to only the first or the last packet of a buffer.
@@ -110,7 +110,7 @@ fn seal(packet: &mut [u8], start: usize, offset: usize) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::packet::{TCP, UDP};
+    use crate::ip_header::{TCP, UDP};
     use proptest::prelude::*;
     use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
 //! ICMP messages of routers about undeliverable packets, and answers to packets addressed to a router (RFC 792, RFC
 //! 4443).
 
-use crate::packet::{Header, ICMP, ICMP6, UDP};
+use crate::ip_header::{Header, ICMP, ICMP6, UDP};
 use crate::router_packets::compose;
 use std::net::IpAddr;
 
@@ -86,8 +86,8 @@ pub(crate) fn is_host(address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::checksum;
-    use crate::packet::tests::udp_v4;
+    use crate::ip_header::checksum;
+    use crate::ip_header::tests::udp_v4;
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     fn about(error: IcmpError, bytes: &[u8]) -> Option<Vec<u8>> {

@@ -8,7 +8,7 @@
 //! | port-restricted | of a port inside | addresses and ports that it has sent to |
 //! | symmetric | of a port inside and a target's address and port | that target |
 
-use crate::packet::UDP;
+use crate::ip_header::UDP;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use thalweg_proto::units::{Duration, Time};

@@ -3,7 +3,7 @@
 //! A sender of this project is recognised by its packets ([`Head`]). Feedback is sent from the target's address and
 //! port, to pass NATs and reach connected sockets.
 
-use crate::packet::{Header, UDP};
+use crate::ip_header::{Header, UDP};
 use crate::router_packets::datagram;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;

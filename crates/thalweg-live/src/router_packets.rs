@@ -1,6 +1,6 @@
 //! Packets originated by routers.
 
-use crate::packet::{ICMP, UDP, checksum, pseudo, seal_v4};
+use crate::ip_header::{ICMP, UDP, checksum, pseudo, seal_v4};
 use std::net::{IpAddr, SocketAddr};
 
 /// Initial TTL or hop limit.
@@ -52,7 +52,7 @@ pub(crate) fn datagram(source: SocketAddr, target: SocketAddr, payload: &[u8]) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Header;
+    use crate::ip_header::Header;
 
     /// A valid checksum makes the receiver's sum all ones (RFC 1071).
     #[test]

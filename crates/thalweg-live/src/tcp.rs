@@ -1,6 +1,6 @@
 //! Parsing of TCP headers (RFC 9293), and detection of congestion from passing segments.
 
-use crate::packet::{Header, TCP};
+use crate::ip_header::{Header, TCP};
 use thalweg_proto::transport::Signal;
 
 const FIN: u8 = 0x01;

@@ -60,7 +60,6 @@
 
 mod address;
 pub mod admission;
-pub mod advice;
 pub mod atomic_file;
 pub mod batch;
 pub mod cookie;
@@ -75,7 +74,8 @@ pub mod mtu;
 pub mod packet_protection;
 pub mod pairing;
 pub mod path;
-pub mod replay;
+pub mod performance_advice;
+pub mod replay_protection;
 pub mod safe_display;
 pub mod session;
 mod token_bucket;

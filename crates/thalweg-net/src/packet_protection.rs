@@ -6,7 +6,7 @@
 //! 9001, section 6.6, allows 2^23 packets under one key of AES-GCM, and [`INTEGRITY_LIMIT`] forgeries per connection,
 //! under all its keys.
 
-use crate::replay::ReplayWindow;
+use crate::replay_protection::ReplayWindow;
 use crate::wire::{HEADER, TAG, packet_number};
 use core::hash::Hasher;
 use core::ops::Range;
@@ -255,7 +255,7 @@ impl Decryptor {
     }
 
     fn is_previous_needed(&self) -> bool {
-        self.window.next() < self.epoch * self.epoch_length + crate::replay::WINDOW
+        self.window.next() < self.epoch * self.epoch_length + crate::replay_protection::WINDOW
     }
 }
 
@@ -363,7 +363,7 @@ mod tests {
         const LENGTH: u64 = 10_000;
         let first = Secret([7; 32]);
         let (mut encryptor, mut decryptor) = pair(LENGTH);
-        let last = LENGTH + crate::replay::WINDOW - 1;
+        let last = LENGTH + crate::replay_protection::WINDOW - 1;
         for number in 0..=last {
             decryptor.open(&mut seal(&mut encryptor, b"x")).unwrap();
             assert_eq!(decryptor.previous.is_some(), (LENGTH..last).contains(&number), "{number}");

@@ -6,8 +6,8 @@
 // Exported names and imported functions are the interface of a module.
 #![allow(unsafe_code)]
 
-use crate::input::Shown;
 use crate::requests::Laboratory;
+use crate::scenario_input::Shown;
 use crate::script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
 use crate::traces::{Files, view};
 use core::cell::RefCell;

@@ -1,6 +1,6 @@
 //! Controls of a scenario: the values that the page offers to change, each with its key for `--set`.
 
-use crate::input::Input;
+use crate::scenario_input::Input;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -258,7 +258,7 @@ fn of_group(number: usize, group: &GroupSpec, spec: &Spec, schemes: &[String]) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::registry;
+    use crate::scenario_input::registry;
 
     fn found(name: &str) -> Vec<Control> {
         controls(&Input { name: name.to_owned(), ..Input::default() }, &registry(None))

@@ -12,18 +12,18 @@
 #[cfg(target_arch = "wasm32")]
 mod abi;
 mod controls;
-mod input;
 pub mod lesson;
 mod packet_steps;
 mod requests;
 mod run;
+mod scenario_input;
 mod script_controller;
 #[cfg(test)]
 mod tests;
 mod traces;
 
-pub use input::MAX_MEMORY;
 pub use requests::Laboratory;
 pub use run::Run;
+pub use scenario_input::MAX_MEMORY;
 pub use script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
 pub use traces::{Files, LIMITS, view};

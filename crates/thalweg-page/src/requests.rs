@@ -1,9 +1,9 @@
 //! The page's requests and their answers.
 
 use crate::controls::controls;
-use crate::input::{Input, Shown, registry};
 use crate::lesson::{self, Answer, Verdict};
 use crate::run::{Finished, Progress, Run, version};
+use crate::scenario_input::{Input, Shown, registry};
 use crate::script_controller::{Scheme, Script};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! A run that the page advances in slices.
 
-use crate::input::{Input, Shown};
 use crate::packet_steps::{PacketStep, Steps};
+use crate::scenario_input::{Input, Shown};
 use serde::Serialize;
 use std::sync::Arc;
 use thalweg_catalog::Registry;

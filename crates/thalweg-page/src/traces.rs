@@ -1,7 +1,7 @@
 //! Traces: files that the reader of the page opens, read as `thalweg view` reads them, and their page of plots.
 
-use crate::input::Shown;
 use crate::run::version;
+use crate::scenario_input::Shown;
 use core::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Congestion controllers written in Python: their base class, and the adapter that senders use.
 
-use crate::attached::Attached;
+use crate::thread_state::Attached;
 use pyo3::exceptions::{
     PyKeyboardInterrupt, PyNotImplementedError, PyPermissionError, PyTypeError, PyValueError,
 };

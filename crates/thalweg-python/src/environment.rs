@@ -2,7 +2,7 @@
 
 use crate::controller::{codepoint, refuse_candidates};
 use crate::message::{Message, converted};
-use crate::pool::Pool;
+use crate::thread_pool::Pool;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

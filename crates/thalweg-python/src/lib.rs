@@ -2,14 +2,15 @@
 //!
 //! Long operations run on a thread of their own without Python's lock. The calling thread polls for Ctrl-C meanwhile.
 
-mod attached;
+mod arrow_table;
 mod controller;
 mod environment;
 mod message;
-mod pool;
 mod registry;
-mod table;
+mod thread_pool;
+mod thread_state;
 
+use arrow_table::Table;
 use controller::{Controller, Sample, in_candidate, interrupt_called, refuse_candidates};
 use environment::Environments;
 use message::{Message, converted};
@@ -24,7 +25,6 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use table::Table;
 use thalweg::{Called, Caller, Registry, Request, Simulated, simulate};
 use thalweg_report::output::{Cells, Pixels, QuantityHistory, Rows, pixels, value as value_in_words};
 use thalweg_report::results::{Metric, Of, Run};

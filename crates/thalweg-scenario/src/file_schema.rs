@@ -1,7 +1,7 @@
 //! The JSON Schema of scenario files, for editors.
 
 use super::keys::Document;
-use super::schema::{Definitions, TableDoc};
+use super::schema_definitions::{Definitions, TableDoc};
 use super::table::Decode;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn listed_schemes() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::Takes;
+    use super::super::schema_definitions::Takes;
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::file_schema::tables;
 use super::keys::Common;
-use super::schema::{Field, TableDoc, sentence};
+use super::schema_definitions::{Field, TableDoc, sentence};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

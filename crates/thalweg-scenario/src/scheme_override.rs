@@ -1,7 +1,7 @@
 //! Scheme overrides for a scenario's flows, and their effect on the flows' options.
 
 use super::diagnostic::Report;
-use super::explicit_values::Given;
+use super::explicit_options::Given;
 use super::keys::{Common, SchemeRef};
 use super::parsed_tree::{Table, Value, ValueKind};
 use super::table::{At, Decode as _};

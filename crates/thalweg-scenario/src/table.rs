@@ -6,7 +6,7 @@
 
 use super::diagnostic::Report;
 use super::parsed_tree::{Key, Table, Value, ValueKind};
-use super::schema::{Definitions, Field, TableDoc, Takes, document};
+use super::schema_definitions::{Definitions, Field, TableDoc, Takes, document};
 use super::source_text::Span;
 use std::ops::Deref;
 
@@ -209,20 +209,20 @@ macro_rules! table {
             const NAME: &'static str = $title;
             const ABOUT: &'static str = concat!($($about, "\n"),+);
 
-            fn list(fields: &mut Vec<$crate::schema::Field>) {
-                $(fields.push($crate::schema::Field {
+            fn list(fields: &mut Vec<$crate::schema_definitions::Field>) {
+                $(fields.push($crate::schema_definitions::Field {
                     key: $key,
                     about: concat!($($doc, "\n"),+),
                     default: $crate::table::first(&[$($default)?]).map(str::to_owned),
                     required: !$crate::table::is_empty(&[$(stringify!($required))?]),
-                    takes: $crate::schema::Takes::new::<$Type>(),
+                    takes: $crate::schema_definitions::Takes::new::<$Type>(),
                 });)*
                 $(<$Part as $crate::table::Fields>::list(fields);)*
                 let _ = fields;
             }
 
-            fn fields() -> &'static [$crate::schema::Field] {
-                static FIELDS: std::sync::OnceLock<Vec<$crate::schema::Field>> = std::sync::OnceLock::new();
+            fn fields() -> &'static [$crate::schema_definitions::Field] {
+                static FIELDS: std::sync::OnceLock<Vec<$crate::schema_definitions::Field>> = std::sync::OnceLock::new();
                 FIELDS.get_or_init(|| {
                     let mut fields = Vec::new();
                     <Self as $crate::table::Fields>::list(&mut fields);
@@ -285,7 +285,7 @@ macro_rules! table {
                 $crate::table::decode_fields(table, value.span, &[], report)
             }
 
-            fn schema(definitions: &mut $crate::schema::Definitions) -> serde_json::Value {
+            fn schema(definitions: &mut $crate::schema_definitions::Definitions) -> serde_json::Value {
                 definitions.table::<Self>()
             }
         }
@@ -452,7 +452,7 @@ macro_rules! choice {
                 Self::decode_kind(kind, table, value.span, report)
             }
 
-            fn schema(definitions: &mut $crate::schema::Definitions) -> serde_json::Value {
+            fn schema(definitions: &mut $crate::schema_definitions::Definitions) -> serde_json::Value {
                 definitions.choice($title, concat!($($about, "\n"),+), $tag, &[$(
                     ($value, $crate::table::variant::<$Table>),
                 )+])

@@ -5,7 +5,7 @@ use crate::plan::{Plan, SCHEME};
 use crate::svg_charts::{HeatMap, Scatter};
 use std::fmt::Write as _;
 use thalweg_report::output::{Remedy, differing_defaults_warning, heads_of, value};
-use thalweg_report::report::cards::{Card, cards};
+use thalweg_report::report::first_screen_cards::{Card, cards};
 use thalweg_report::report::html::{Page, escape};
 use thalweg_report::results::{Metric, Of};
 

@@ -4,7 +4,7 @@ use crate::assess_live;
 use crate::cluster::{Cluster, unfinished};
 use crate::console::{ArgumentError, Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::kernel_tcp::{control_of, is_kernel, reject_without_live};
+use crate::kernel_schemes::{control_of, is_kernel, reject_without_live};
 use crate::progress::counting_runs;
 use crate::run::{available_memory, typed};
 use crate::value_parsers::{positive, replications};

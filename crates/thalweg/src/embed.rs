@@ -1,10 +1,10 @@
 //! Commands as library calls: returns the output, the messages and the measurements to the calling program.
 
 use crate::arguments::Kind;
+use crate::batch_execution::{Execution, Scheme};
 use crate::catalog;
 use crate::commands::Arguments;
 use crate::console::{Caller, Console, Error, OutputBuffer};
-use crate::execute::{Execution, Scheme};
 use crate::message::{Message, Vocabulary};
 use crate::parser_error::{self, called};
 use crate::run::{can_count, compared, has_memory, header, seeds_from};

@@ -1,8 +1,8 @@
 //! Parsers of external input, as used by the commands, for fuzzing.
 
-use crate::advice::Findings;
 use crate::bench::stream::{Request, trailer};
 use crate::bench::text::{ClientResults, server_line};
+use crate::performance_advice::Findings;
 use crate::transfer::metrics_http;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;

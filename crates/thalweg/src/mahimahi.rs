@@ -5,7 +5,7 @@ use crate::scenario_sources::Source;
 use clap::Args;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
-use thalweg_report::output::mahimahi::{TraceWriteError, opportunities};
+use thalweg_report::output::mahimahi_trace::{TraceWriteError, opportunities};
 use thalweg_scenario::nearest;
 use thalweg_sim::spec::{DirectionSpec, LinkSpec, Spec};
 

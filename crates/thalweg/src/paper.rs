@@ -1,8 +1,8 @@
 //! `thalweg paper`: reproduces published studies.
 
 use crate::arguments::PaperArguments;
+use crate::batch_execution::TableFiles;
 use crate::console::{ArgumentError, Console, Done, Error};
-use crate::execute::TableFiles;
 use crate::interrupt::interruptible_by;
 use crate::progress::Bar;
 use crate::report::ReportTarget;

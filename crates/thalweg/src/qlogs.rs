@@ -2,7 +2,7 @@
 
 use crate::arguments::Options;
 use crate::console::Error;
-use crate::run_files::RunFiles;
+use crate::output_file_names::RunFiles;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};

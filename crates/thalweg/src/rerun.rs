@@ -1,8 +1,8 @@
 //! `thalweg rerun`: reproduces stored results.
 
 use crate::arguments::RerunArguments;
+use crate::batch_execution::{Execution, Scheme};
 use crate::console::{Console, Done, Error};
-use crate::execute::{Execution, Scheme};
 use crate::interrupt::interruptible_by;
 use crate::version::version;
 use serde_json::Value;

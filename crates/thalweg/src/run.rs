@@ -1,14 +1,14 @@
 //! `thalweg run` and `thalweg compare`.
 
 use crate::arguments::{CompareArguments, Options, RunArguments, Trace};
-use crate::capture::Captures;
+use crate::batch_execution::{Execution, Scheme};
 use crate::console::{Console, Done, Error};
-use crate::execute::{Execution, Scheme};
 use crate::interrupt::interruptible_by;
 use crate::json_lines::Lines;
-use crate::kernel_tcp::reject_without_live;
+use crate::kernel_schemes::reject_without_live;
+use crate::packet_animation::Replays;
+use crate::packet_captures::Captures;
 use crate::qlogs::Qlogs;
-use crate::replays::Replays;
 use crate::report::ReportTarget;
 use crate::scenario_sources::Source;
 use crate::sequence_diagrams::Sequences;

@@ -2,7 +2,7 @@
 
 use crate::arguments::Options;
 use crate::console::Error;
-use crate::run_files::{file_name, file_names};
+use crate::output_file_names::{file_name, file_names};
 use std::fs;
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Duration, Time};

@@ -5,7 +5,7 @@
 
 use super::socket_passing::SocketKind;
 use super::{Forwarder, SocketKey};
-use crate::packet::Header;
+use crate::ip_header::Header;
 use crate::router_packets::compose;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -49,7 +49,7 @@ impl Forwarder {
         request[4..6].copy_from_slice(&client.local_id);
         if client.is_raw && client.target.is_ipv4() {
             request[2..4].fill(0);
-            let sum = crate::packet::checksum(&[&request]);
+            let sum = crate::ip_header::checksum(&[&request]);
             request[2..4].copy_from_slice(&sum.to_be_bytes());
         }
         // Echo requests may be lost.
@@ -115,8 +115,8 @@ fn answer(client: &EchoClient, message: &[u8]) -> Option<Vec<u8>> {
         false => message,
     };
     let (kind, protocol) = match client.target {
-        IpAddr::V4(_) => (0, crate::packet::ICMP),
-        IpAddr::V6(_) => (129, crate::packet::ICMP6),
+        IpAddr::V4(_) => (0, crate::ip_header::ICMP),
+        IpAddr::V6(_) => (129, crate::ip_header::ICMP6),
     };
     let is_ours = !client.is_raw || message.get(4..6)? == client.local_id;
     if *message.first()? != kind || message.len() < 8 || !is_ours {
@@ -148,7 +148,7 @@ mod tests {
         let header = Header::parse(&packet).unwrap();
         assert_eq!((header.source, header.target, header.ports), (target, program, [0x0708; 2]));
         assert_eq!(packet[26..], [0, 5, b'x']);
-        assert_eq!(crate::packet::checksum(&[&packet[20..]]), 0);
+        assert_eq!(crate::ip_header::checksum(&[&packet[20..]]), 0);
         client.is_raw = true;
         let raw = [[0x45, 0, 0, 29].as_slice(), &[0; 16], &echo].concat();
         assert_eq!(answer(&client, &raw), Some(packet));

@@ -17,8 +17,8 @@ pub use socket_passing::{SocketClient, control_socket_pair, receive_fd, send_fd,
 
 use crate::host::{Host, HostError, Sockets};
 use crate::icmp::{IcmpError, message};
+use crate::ip_header::{Header, ICMP, ICMP6, TCP, UDP};
 use crate::network_plan::Plan;
-use crate::packet::{Header, ICMP, ICMP6, TCP, UDP};
 use crate::tcp::Segment;
 use crate::tun_queue::Port;
 use icmp_echo::EchoClient;

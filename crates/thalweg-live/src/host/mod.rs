@@ -1,13 +1,13 @@
 //! Hosts of a live network: network namespaces, each with a TUN device.
 
+pub(crate) mod dns_server;
 mod error;
-pub(crate) mod names;
 pub(crate) mod namespace;
 pub(crate) mod netlink;
-pub(crate) mod sockets;
+pub(crate) mod tcp_info;
 mod tun;
 
+pub use dns_server::serve;
 pub use error::HostError;
-pub use names::serve;
 pub use namespace::{Host, Names, end_with_parent, enter, make, prepare_namespace};
-pub use sockets::{Sockets, TcpInfo};
+pub use tcp_info::{Sockets, TcpInfo};

@@ -154,7 +154,7 @@ pub fn prepare_namespace(plan: &Plan) -> Result<(), HostError> {
     if !Path::new("/etc/resolv.conf").exists() {
         return Ok(());
     }
-    // With a gateway, its name server resolves real names; otherwise only node names exist (`names.rs`).
+    // With a gateway, its name server resolves real names; otherwise only node names exist (`dns_server.rs`).
     let server =
         plan.outside.map_or("127.0.0.1".to_owned(), |node| plan.nodes[node].addresses[0].to_string());
     let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();

@@ -21,14 +21,14 @@
 
 mod engine_adapter;
 mod fin;
-mod record;
 mod scheme;
 mod send_autotuning;
+mod sender_recording;
 #[cfg(test)]
 mod tests;
 
-pub use record::{ESTIMATES_INTERVAL, EventKind, Recorded, Recorder, Recording, SenderEstimates};
 pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
+pub use sender_recording::{ESTIMATES_INTERVAL, EventKind, Recorded, Recorder, Recording, SenderEstimates};
 pub use thalweg_catalog::path_hints::FLOW_HEADER;
 pub use thalweg_catalog::{PathHints, Registry};
 

@@ -2,7 +2,7 @@
 
 use super::buffer_pool::Pool;
 use super::shared_state::{Opening, PART, Peer, Pipe, State};
-use super::threads::Running;
+use super::thread_state::Running;
 use crate::endpoint::ConnectError;
 use crate::identity::PublicKey;
 use crate::session::{Closed, SessionStats, code};

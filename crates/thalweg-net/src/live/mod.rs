@@ -6,9 +6,9 @@
 
 mod buffer_pool;
 mod clock;
-mod coalescing;
 mod connection;
 mod datagram;
+mod host_capabilities;
 mod lateness;
 mod packet_steering;
 mod partial_stream;
@@ -16,16 +16,16 @@ mod reachability;
 mod shared_state;
 mod socket;
 mod socket_thread;
-mod threads;
+mod thread_state;
 mod udp;
-mod udp_capabilities;
+mod wakeup_coalescing;
 
 pub use clock::{Clock, Jumps};
 pub use connection::{Connection, NetError, RecvStream, SendStream};
 pub use datagram::MAX_DATAGRAM;
+pub use host_capabilities::{Findings, examine};
 pub use lateness::Lateness;
 pub use partial_stream::Part;
 pub use reachability::{ClosedPortDetector, ConnectFailure, connect_reachable};
 pub use socket::{Socket, SocketConfig};
 pub use udp::{Offload, UdpStats};
-pub use udp_capabilities::{Findings, examine};

@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::connection::{Connection, NetError};
 use super::shared_state::{Opening, Pipe};
 use super::socket_thread::Driver;
-use super::threads::{AcceptQueue, Arrivals, Arrived, Running, Shared};
+use super::thread_state::{AcceptQueue, Arrivals, Arrived, Running, Shared};
 use super::udp::{Offload, Udp, UdpStats};
 use crate::endpoint::{
     Connect, Endpoint, EndpointConfig, EndpointStats, ListenerState, MAX_SHARDS, Refusal, Trust,

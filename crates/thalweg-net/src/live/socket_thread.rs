@@ -1,10 +1,10 @@
 //! Socket thread: receives, serves handles, sends due packets, sleeps until the next event.
 
 use super::clock::Clock;
-use super::coalescing::Coalescing;
 use super::shared_state::{Opening, PART, Peer, Pipe};
-use super::threads::{Arrived, Shared};
+use super::thread_state::{Arrived, Shared};
 use super::udp::{Received, Sent, Udp};
+use super::wakeup_coalescing::Coalescing;
 use crate::batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};
 use crate::session::{Agreed, Closed, Next, SessionEvent, code};

@@ -2,8 +2,8 @@
 
 use super::buffer_pool::{Buffer, Pool};
 use super::clock::timespec;
-use super::coalescing::Sleep;
 use super::packet_steering::attach_steering;
+use super::wakeup_coalescing::Sleep;
 use crate::address::unmapped;
 use crate::batch::{Batch, Purpose, Run};
 use crate::endpoint::{Arrival, Shared};

@@ -2,8 +2,8 @@
 
 use crate::endpoint_pair::{Channel, Pair, pattern};
 use thalweg_catalog::Registry;
-use thalweg_net::advice::{Advice, Advisor, BETTER};
 use thalweg_net::impair::{DirectionSpec, LinkDirection};
+use thalweg_net::performance_advice::{Advice, Advisor, BETTER};
 use thalweg_proto::units::Duration;
 
 /// Returns the observations of a sender after some seconds of a transfer through this line, with 50 ms back. With

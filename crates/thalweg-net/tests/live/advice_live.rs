@@ -3,10 +3,10 @@
 use crate::relay::{Running, config, direction};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
-use thalweg_net::advice::{Advice, Advisor, WORTH};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Clock, Socket, SocketConfig};
+use thalweg_net::performance_advice::{Advice, Advisor, WORTH};
 
 fn identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])

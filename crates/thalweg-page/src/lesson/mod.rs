@@ -3,10 +3,10 @@
 //! A lesson is the file `NAME.toml` in the folder `lessons` of this crate, beside its scenario `NAME.scenario.toml`. Each
 //! right answer is an expression over the results ([`expression`]), not a stored value.
 
-mod check;
+mod answer_check;
 pub mod expression;
 
-pub use check::{Answer, Verdict};
+pub use answer_check::{Answer, Verdict};
 
 use expression::Expression;
 use serde::Deserialize;

@@ -3,8 +3,8 @@
 use super::differing_defaults::{Remedy, differing_defaults_warning};
 use super::metric_columns::{self, Datum, MARK, Row, has_transfers};
 use super::number_format::{Scale, Style, quoted};
-use super::sections::{direction, mean_row, mean_size_words, section};
 use super::table::{Align, Table, shorten};
+use super::table_elements::{direction, mean_row, mean_size_words, section};
 use super::verdict::{Decisions, verdicts};
 use crate::results::{
     Body, Compared, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired,

@@ -4,8 +4,8 @@ use super::comparison;
 use super::metric_columns::{self, Datum, Row, has_transfers};
 use super::number_format::{Scale, Style, plain_seconds, seconds};
 use super::remarks::remarks;
-use super::sections::{direction, mean_row, mean_size_words, section, size_words};
 use super::table::{Align, Table, distinct_width, shorten};
+use super::table_elements::{direction, mean_row, mean_size_words, section, size_words};
 use crate::results::{
     Body, Document, Flow, Group, GroupMetrics, Link, Metric, Of, Run, Summary, Tables, Until,
 };

@@ -1,7 +1,7 @@
 //! First screen of a report: the winner, its lead, its significance and the reasons.
 
 use super::bars::bar;
-use super::cards::{Card, cards};
+use super::first_screen_cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::reasons::{self, MAX_GROUPS, capital};
 use crate::output::{

@@ -6,12 +6,12 @@
 //! The page loads nothing: its content security policy forbids it.
 
 mod bars;
-mod bounds;
-pub mod cards;
 mod downsampling;
 mod figure;
 mod first_screen;
+pub mod first_screen_cards;
 pub mod html;
+mod interval_bounds;
 mod number_encoding;
 mod page_data;
 mod reasons;
@@ -48,7 +48,7 @@ fn page(
     answer: String,
 ) -> String {
     let topology = spec.map(Topology::from_spec);
-    let bounds = spec.map(bounds::Bounds::from_spec).unwrap_or_default();
+    let bounds = spec.map(interval_bounds::Bounds::from_spec).unwrap_or_default();
     let data = Model::new(document, series, topology.as_ref(), &bounds, replays).to_json();
     let mut body = answer;
     body.push_str(SECTIONS);

@@ -1,6 +1,6 @@
 //! Data for a page's scripts: one JSON document.
 
-use super::bounds::Bounds;
+use super::interval_bounds::Bounds;
 use super::number_encoding::Numbers;
 use super::replay::Replay;
 use super::series::{AllSeries, Embedded};

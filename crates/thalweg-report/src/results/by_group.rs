@@ -1,8 +1,8 @@
 //! Results restricted to some groups of flows.
 
-use super::definition::Joined;
-use super::metric::{OfGroup, OfNetwork, Values, weighted_mean};
-use super::metrics::Metric;
+use super::metric_definition::Joined;
+use super::metric_values::{OfGroup, OfNetwork, Values, weighted_mean};
+use super::metrics_table::Metric;
 use super::run::{Flow, Group, Run};
 use crate::statistics;
 

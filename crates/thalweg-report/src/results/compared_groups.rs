@@ -1,7 +1,7 @@
 //! Comparisons in which only some groups of flows use each scheme in turn: their results, and the other groups'
 //! results.
 
-use super::metrics::Metric;
+use super::metrics_table::Metric;
 use super::run::Run;
 use super::summary::{Difference, Metrics, Paired, Summary};
 use super::{Body, Document, Header, SchemeResults};

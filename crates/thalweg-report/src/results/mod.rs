@@ -6,31 +6,31 @@
 mod by_group;
 mod compared_groups;
 mod contention;
-mod defaults;
-mod definition;
-mod drift;
-mod metric;
-mod metrics;
-mod reference;
+mod controller_states;
+mod differing_defaults;
+mod metric_definition;
+mod metric_values;
+mod metrics_reference;
+mod metrics_table;
 mod run;
-mod states;
 mod stopping_rule;
 mod summary;
+mod warmup_drift;
 
 pub use compared_groups::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
 pub use contention::{Contention, PathFlows};
-pub use defaults::{
+pub use controller_states::{StateVariable, StateVisit};
+pub use differing_defaults::{
     DifferingDefault, SchemeDefault, compared_scheme, differing_defaults, differing_defaults_within,
 };
-pub use definition::{Joined, Of, Tables, Unit};
-pub use drift::{Drift, GoodputSeries};
-pub use metric::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};
-pub use metrics::{Line, Metric};
-pub use reference::reference;
+pub use metric_definition::{Joined, Of, Tables, Unit};
+pub use metric_values::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};
+pub use metrics_reference::reference;
+pub use metrics_table::{Line, Metric};
 pub use run::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
-pub use states::{StateVariable, StateVisit};
 pub use stopping_rule::{Goal, MIN_RUNS, Until};
 pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
+pub use warmup_drift::{Drift, GoodputSeries};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

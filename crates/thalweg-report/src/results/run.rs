@@ -1,9 +1,9 @@
 //! Results of one run in the document.
 
-use super::definition::FlowView;
-use super::metric::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Values};
-use super::metrics::Metric;
-use super::states::StateVisit;
+use super::controller_states::StateVisit;
+use super::metric_definition::FlowView;
+use super::metric_values::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Values};
+use super::metrics_table::Metric;
 use serde::{Deserialize, Serialize};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim as sim;

@@ -5,8 +5,8 @@
 //! may stop at a randomly narrow interval: with fewer than ten runs, the coverage of the interval would be clearly
 //! below its nominal value.
 
-use super::definition::Of;
-use super::metrics::Metric;
+use super::metric_definition::Of;
+use super::metrics_table::Metric;
 use super::run::Run;
 use super::{Body, Document};
 use crate::statistics::Estimate;

@@ -4,7 +4,7 @@ mod feedback;
 mod gate;
 mod link_direction;
 mod queue;
-mod transport;
+mod scheme;
 mod workload;
 
 use super::Scenario;
@@ -102,7 +102,7 @@ fn schemes<'g>(groups: &'g [GroupSpec], registry: &Registry) -> Schemes<'g> {
     for GroupSpec { transport, .. } in groups {
         schemes
             .entry(transport.scheme.as_str())
-            .or_insert_with(|| (transport, transport::entries(transport, registry)));
+            .or_insert_with(|| (transport, scheme::entries(transport, registry)));
     }
     schemes
 }
@@ -126,7 +126,7 @@ fn flow(spec: &Spec, group: &GroupSpec, schemes: &Schemes<'_>, registry: &Regist
     if table.is_some_and(|(of, _)| **of == group.transport) {
         entries.put("scheme", text(name));
     } else {
-        let own = transport::entries(&group.transport, registry);
+        let own = scheme::entries(&group.transport, registry);
         if table.is_some_and(|(_, entries)| *entries == own) {
             entries.put("scheme", text(name));
         } else {

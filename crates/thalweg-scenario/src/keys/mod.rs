@@ -4,10 +4,10 @@ mod feedback;
 mod flow;
 mod gate;
 mod host;
+mod impairment;
 mod jitter;
 mod link;
-mod loss;
-mod medium;
+mod link_layer;
 mod network;
 mod queue;
 mod read_rate;
@@ -25,9 +25,9 @@ pub use gate::{
     AcksName, AfterServiceName, GateKeys, GateTable, MarkingName, ResumeName, SignalsName, TimersName,
 };
 pub use host::{HostKey, host_table, hosts};
+pub use impairment::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use jitter::{Drawn, Jitter, JitterTable};
 pub use link::{FramingName, Link, LinkDirection, LinkEnds, Reverse, ScheduleEntry};
-pub use loss::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
 pub use queue::{Capacity, Queue};
 pub use read_rate::{ReadRate, Reading, ReadingEntry, ReadingTable};
@@ -42,7 +42,7 @@ pub use workload::{
 use super::diagnostic::Report;
 use super::parsed_tree::{Value, ValueKind};
 use super::quantity::{Interval, Name, name_fault};
-use super::schema::Definitions;
+use super::schema_definitions::Definitions;
 use super::table::{At, Decode, decode_entry, table, wrong_type};
 use serde_json::json;
 use thalweg_proto::units::Duration;

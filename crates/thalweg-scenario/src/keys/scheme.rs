@@ -1,10 +1,10 @@
 //! Schemes: a transport with its congestion controller and their parameters.
 
 use super::super::diagnostic::Report;
-use super::super::explicit_values::Given;
+use super::super::explicit_options::Given;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::{Name, scheme_name_fault};
-use super::super::schema::{Definitions, Field, TableDoc};
+use super::super::schema_definitions::{Definitions, Field, TableDoc};
 use super::super::table::{At, Decode, as_table, decode_tag, wrong_type};
 use serde_json::json;
 use std::sync::Arc;
@@ -235,7 +235,7 @@ macro_rules! words {
                     }
                 }
             }
-            fn schema(_: &mut $crate::schema::Definitions) -> serde_json::Value {
+            fn schema(_: &mut $crate::schema_definitions::Definitions) -> serde_json::Value {
                 serde_json::json!({ "enum": [$($word),+] })
             }
         }

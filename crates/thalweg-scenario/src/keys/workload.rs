@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::{MAX_LIST_LENGTH, Number, Share};
-use super::super::schema::Definitions;
+use super::super::schema_definitions::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
 use serde_json::json;
 use std::sync::Arc;

@@ -1,21 +1,21 @@
 //! Lints: checks of a valid scenario for errors and probably unintended values.
 
 mod ecn;
-mod effects;
 mod feedback;
 mod gates;
 mod links;
 mod load;
-mod memory;
+mod memory_estimate;
 mod phase_effects;
 mod randomness;
 mod reordering;
 mod schemes;
 mod traffic;
+mod unused_settings;
 
 pub(super) use links::{about, bytes};
 pub(super) use load::{offered, rounded};
-pub use memory::{Memory, memory};
+pub use memory_estimate::{Memory, memory};
 pub use randomness::is_random;
 
 use super::diagnostic::Report;
@@ -54,8 +54,8 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     feedback::unserved_flows(&checked, report);
     ecn::queues(&checked, report);
     ecn::unserved_flows(&checked, report);
-    effects::groups(&checked, report);
-    effects::links(&checked, report);
+    unused_settings::groups(&checked, report);
+    unused_settings::links(&checked, report);
     reordering::late(&checked, report);
     gates::gates(&checked, report);
     for (message, span) in &origins.unused {

@@ -1,7 +1,7 @@
 //! Resolution of schemes.
 
 use super::super::diagnostic::Report;
-use super::super::explicit_values::Given;
+use super::super::explicit_options::Given;
 use super::super::keys::{Common, Document, SchemeRef, SchemeTable};
 use super::super::path_properties::Paths;
 use super::super::quantity::split_options;

@@ -71,7 +71,7 @@ impl Decode for Tree {
         }
     }
 
-    fn schema(_definitions: &mut super::schema::Definitions) -> serde_json::Value {
+    fn schema(_definitions: &mut super::schema_definitions::Definitions) -> serde_json::Value {
         serde_json::json!({ "type": "object" })
     }
 }

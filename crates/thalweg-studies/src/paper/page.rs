@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use thalweg_report::report::cards::{Card, cards};
+use thalweg_report::report::first_screen_cards::{Card, cards};
 use thalweg_report::report::html::{Page, escape};
 
 /// Returns the results page of a paper, from the JSON of [`Results::to_json`](crate::paper::Results::to_json). `title`

@@ -4,9 +4,9 @@ use super::arguments::BenchOptions;
 use super::endpoints::{SERVICE, counted, cpu, failed, socket};
 use super::stream::{MAX_DURATION, Request, read_within, trailer, write_for};
 use super::text::ClientResults;
-use crate::advice::{self, Findings};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
+use crate::performance_advice::{self, Findings};
 use crate::record::Record;
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use thalweg_net::advice::Advisor;
 use thalweg_net::endpoint::{Connect, ConnectError, Trust};
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Clock, ConnectFailure, Connection, NetError, connect_reachable};
+use thalweg_net::performance_advice::Advisor;
 use thalweg_net::session::{Closed, code};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::Limit;
@@ -95,7 +95,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
         (false, _) => Some(Findings::from_advisor(&advisor)),
         (true, server) => server.and_then(|server| Findings::from_json(&server["findings"])),
     };
-    let advice = findings.and_then(|findings| advice::words_for(&findings, &connect.scheme));
+    let advice = findings.and_then(|findings| performance_advice::words_for(&findings, &connect.scheme));
     let is_interrupted = stop.load(Ordering::Relaxed);
     let ended = if is_interrupted {
         Err(Error::Lost("interrupted: the results cover the time until then".to_owned()))

@@ -8,7 +8,7 @@ use super::results;
 use crate::arguments::CompareArguments;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::kernel_tcp::{control_of, is_kernel};
+use crate::kernel_schemes::{control_of, is_kernel};
 use crate::report::{ReportTarget, part};
 use crate::run::{compared, typed};
 use crate::scenario_sources::Source;

@@ -2,7 +2,7 @@
 //! flows, and from the kernel's TCP.
 
 use crate::console::Error;
-use crate::kernel_tcp::is_kernel;
+use crate::kernel_schemes::is_kernel;
 use crate::run::SchemeOptions;
 use serde_json::{Value, json};
 use thalweg_catalog::{Compared, Environment, PathHints, Registry, environment_differences};

@@ -2,8 +2,8 @@
 
 use super::traffic::Carried;
 use super::{Network, ShellArguments};
+use crate::batch_execution::TableFiles;
 use crate::console::{Console, Error};
-use crate::execute::TableFiles;
 use crate::report::{FIDELITY, ReportTarget, TRAFFIC};
 use crate::version::version;
 use serde_json::Value;

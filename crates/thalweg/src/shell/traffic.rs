@@ -1,7 +1,7 @@
 //! `--traffic`: the flows of a scenario, carried over a live network; their results as a document and a table.
 
 use crate::console::Error;
-use crate::kernel_tcp::control_of;
+use crate::kernel_schemes::control_of;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

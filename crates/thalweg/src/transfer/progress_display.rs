@@ -2,8 +2,8 @@
 
 use super::metrics::Counted;
 use super::summary::rate;
-use crate::advice;
 use crate::console::{Console, one_line};
+use crate::performance_advice;
 use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use std::collections::VecDeque;
@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use thalweg_net::admission::ENDED;
-use thalweg_net::advice::Advisor;
 use thalweg_net::flow::Scheme;
 use thalweg_net::live::{Clock, ClosedPortDetector, Connection};
+use thalweg_net::performance_advice::Advisor;
 use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{Pace, Progress, Total};
 use thalweg_proto::transport::Limit;
@@ -117,7 +117,7 @@ impl MeterInputs {
                 updates += 1;
                 if !is_advised
                     && updates % UPDATES_PER_ADVICE == 0
-                    && let Some(words) = advice::advice_text(&advisor, scheme)
+                    && let Some(words) = performance_advice::advice_text(&advisor, scheme)
                 {
                     is_advised = true;
                     bar.println(one_line(&format!("note: {words}")));

@@ -8,9 +8,9 @@ use super::pairing;
 use super::progress_display::{Meter, MeterInputs};
 use super::summary::{self, Summary, SummaryInputs, add};
 use super::{bind, lend};
-use crate::advice;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
+use crate::performance_advice;
 use crate::record::Record;
 use crate::value_parsers::{addresses, is_pairing_code, with_port};
 use std::io;
@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_net::admission::{PAIRING, SERVICE, close};
-use thalweg_net::advice::Advisor;
 use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
 use thalweg_net::flow::{Recorder, Scheme};
 use thalweg_net::identity::Identity;
 use thalweg_net::keyring::{Keyring, KnownPeers};
 use thalweg_net::live::{ConnectFailure, Connection, NetError, Socket, connect_reachable};
 use thalweg_net::pairing::Code;
+use thalweg_net::performance_advice::Advisor;
 use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
 use thalweg_net::transfer::{
     self, Options, Pace, Progress, Report, Roots, Source, Throttle, TransferOutcome,
@@ -247,7 +247,8 @@ impl Sender<'_> {
         drop(meter);
         // Failures for other reasons are no evidence of an unsuitable scheme.
         let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
-        self.advice = outcome.result.is_ok().then(|| advice::advice_text(&advisor, &self.scheme)).flatten();
+        self.advice =
+            outcome.result.is_ok().then(|| performance_advice::advice_text(&advisor, &self.scheme)).flatten();
         if let Some(metrics) = &self.metrics {
             metrics.end(&outcome);
         }

@@ -4,7 +4,7 @@
 //! receiver thereby knows without an index of its own which files a sender may replace: those it delivered, unmodified
 //! since.
 
-use super::folder::{EntryTarget, obstructed};
+use super::received_folder::{EntryTarget, obstructed};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::error::{Fault, FaultKind};
 use crate::transfer::file_metadata::MARK;

@@ -4,7 +4,7 @@
 //! a symbolic link must stay inside the receiver's folder lexically: relative, with all `..` components first, and not
 //! above that folder. (A `..` after a name could escape if that name is itself a link.)
 
-use super::folder::{EntryTarget, First};
+use super::received_folder::{EntryTarget, First};
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::error::{Fault, FaultKind};

@@ -5,11 +5,11 @@
 
 mod current_offer;
 mod existing_files;
-mod folder;
 mod links;
 mod offer_handling;
 mod pending_offers;
-mod replies;
+mod received_folder;
+mod reply_thread;
 mod scheduler;
 mod sync_threads;
 mod unfinished_file;
@@ -171,7 +171,7 @@ where
     W: Write + Send + 'static,
 {
     let here = |error: io::Error| Error::Here(Fault::from_io_error(&error));
-    let (replies, writer) = replies::begin(to_peer, progress).map_err(here)?;
+    let (replies, writer) = reply_thread::begin(to_peer, progress).map_err(here)?;
     let (report, progress) = (Arc::clone(report), Arc::clone(progress));
     let results = Results { replies, report, progress, shared: Shared::default() };
     let mut frames = FrameReader::new(from_peer);

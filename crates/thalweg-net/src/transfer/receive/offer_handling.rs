@@ -2,9 +2,9 @@
 
 use super::current_offer::{Current, Sink, fail, protocol};
 use super::existing_files;
-use super::folder::{EntryTarget, First, Folder, obstructed};
 use super::links::{self, HardLink, OnLink as _};
 use super::pending_offers::{AllPending, Pending};
+use super::received_folder::{EntryTarget, First, Folder, obstructed};
 use super::sync_threads::{Finished, Finishers, Results};
 use super::unfinished_file::{self, Part};
 use super::{Destination, Target};

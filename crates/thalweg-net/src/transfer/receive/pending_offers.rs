@@ -1,6 +1,6 @@
 //! Answered offers whose contents have not started, and their weight.
 
-use super::folder::EntryTarget;
+use super::received_folder::EntryTarget;
 use crate::transfer::messages::Modified;
 use crate::transfer::tree_hash::Pieces;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Unfinished files: safe opening, writing and the final rename.
 
 use super::existing_files::{self, Existing};
-use super::folder::{EntryTarget, First, obstructed};
+use super::received_folder::{EntryTarget, First, obstructed};
 use super::write_claims::Claim;
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};

@@ -7,7 +7,7 @@ use super::super::claim::decided;
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results, Row};
 use super::metrics::{CLASSES, DELIVERED, GAIN, RESENT, START_ORDER, STARVED, TIME};
-use super::study::{ALIKE, Both, DISCIPLINES, Study, between, distance, in_print, must_stand_out, within};
+use super::table_2::{ALIKE, Both, DISCIPLINES, Study, between, distance, in_print, must_stand_out, within};
 use serde_json::json;
 
 const GATED: [&str; 4] = ["cc/cc", "ts/ts", "cc/be", "ts/be"];

@@ -3,7 +3,7 @@
 
 mod claims;
 mod metrics;
-mod study;
+mod table_2;
 
 use super::Paper;
 

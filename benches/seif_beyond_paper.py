@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Where SEIF holds up beyond its paper, and where it breaks: SEIF, NewReno, CUBIC, Vegas and DEC bit on one bottleneck.
 
-    seif_sweep.py               runs the whole grid with target/release/thalweg, prints a table, and writes
+    seif_beyond_paper.py               runs the whole grid with target/release/thalweg, prints a table, and writes
                                 docs/papers/seif-beyond.csv and docs/pictures/seif-beyond.svg
-    seif_sweep.py --quick       a corner of the grid, prints only
-    seif_sweep.py --draw        runs nothing, and draws the picture from the table that is there
+    seif_beyond_paper.py --quick       a corner of the grid, prints only
+    seif_beyond_paper.py --draw        runs nothing, and draws the picture from the table that is there
 
 The grid: 64 kbit/s to 10 Gbit/s, round trips of 1 to 300 ms, 2 to 1000 flows that always have something to send and
 start within one second. The buffer is one bandwidth-delay product, at least 20 packets; packets are 1500 bytes. A third
@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 THALWEG = ROOT / "target/release/thalweg"

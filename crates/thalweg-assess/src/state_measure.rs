@@ -152,7 +152,7 @@ impl StateMeasure {
     }
 }
 
-/// Formats a value with its unit, for the state measure with this [name](OfStates::name).
+/// Formats a value with its unit, for the state measure with this [name](StateMeasure::name).
 pub fn format_value(name: &str, of: f64) -> Option<String> {
     let (_, what) = name.split_once(": ")?;
     let known = what.split('.').next().unwrap_or_default();

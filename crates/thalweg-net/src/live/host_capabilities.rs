@@ -1,8 +1,8 @@
 //! UDP capabilities of this host: buffers, offloads, timers.
 
 use super::clock::{Clock, timespec};
-use super::coalescing::INTERVAL;
 use super::lateness::{Lateness, SEGMENT, SEGMENTS, measure, readable};
+use super::wakeup_coalescing::INTERVAL;
 use crate::packet_protection::{Encryptor, Secret};
 use crate::wire::{ConnectionId, HEADER, write_header};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};

@@ -1,11 +1,11 @@
 //! Runs a batch and collects its results.
 
-use crate::capture::{Captures, FileCapture};
 use crate::console::{Console, Error};
 use crate::json_lines::{self, Lines, Meter};
+use crate::packet_animation::Replays;
+use crate::packet_captures::{Captures, FileCapture};
 use crate::progress::Bar;
 use crate::qlogs::{FileQlog, Qlogs};
-use crate::replays::Replays;
 use crate::sequence_diagrams::{FileSequence, Sequences};
 use std::cell::RefCell;
 use std::fs::File;

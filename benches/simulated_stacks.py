@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures how fast transport stacks of others run in the simulator, beside schemes of Thalweg, and prints a table in Markdown.
 
-    stacks.py                             10 and 100 connections on 100 Mbit/s for 20 s, three times
-    stacks.py --schemes cubic,quinn-bbr   some schemes
-    stacks.py --flows 10 --repeat 5       one number of connections, more repetitions
-    stacks.py --thalweg PATH              another executable than adapters/target/release/thalweg-stacks
+    simulated_stacks.py                             10 and 100 connections on 100 Mbit/s for 20 s, three times
+    simulated_stacks.py --schemes cubic,quinn-bbr   some schemes
+    simulated_stacks.py --flows 10 --repeat 5       one number of connections, more repetitions
+    simulated_stacks.py --thalweg PATH              another executable than adapters/target/release/thalweg-stacks
 
 A packet-hop is a packet, data or acknowledgement, that leaves a transmitter. CPU seconds are user and system time of the whole
 process; the least of the repetitions counts. The cost of a packet is that at both ends and on the path, with the
@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "adapters/target/release/thalweg-stacks"

@@ -3,7 +3,7 @@
 use super::diagnostic::Report;
 use super::parsed_tree::{self, Table, Value};
 use super::quantity::{Interval, Number, Packets, Probability, Segments, Share, Threshold};
-use super::schema::{Definitions, Field, TableDoc, Takes};
+use super::schema_definitions::{Definitions, Field, TableDoc, Takes};
 use super::source_text::Span;
 use super::table::{Decode, wrong_kind};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Metrics table: the single source for documents, means, tables, reports, pictures and the reference.
 
-use super::definition::{
+use super::metric_definition::{
     self, FlowView, Joined, MetricIndices, SUBJECTS, Tables, Unit, columns, metric_indices,
 };
 use thalweg_proto::transport::Limit;
@@ -8,7 +8,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_sim::{FlowResult, GroupResult, MediaResult, Ratios, RunResult, Summary, TwoLevelCounts};
 
 /// Definition of a metric.
-pub type Line = definition::Line<Metric>;
+pub type Line = metric_definition::Line<Metric>;
 
 macro_rules! metrics {
     ($($(#[doc = $about:literal])+ $id:ident = $line:expr;)+) => {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Introduces deviations in controllers and loss repair, one at a time, and reports which of them tests detect.
 
-    deviations.py                       every deviation, then the score (some minutes)
-    deviations.py reno-bytes idle-late  some of them
-    deviations.py --of cubic rack       those of some mechanisms
-    deviations.py --list                what they are, and where each was seen
-    deviations.py --check               only whether each still fits the source: no build
+    controller_mutations.py                       every deviation, then the score (some minutes)
+    controller_mutations.py reno-bytes idle-late  some of them
+    controller_mutations.py --of cubic rack       those of some mechanisms
+    controller_mutations.py --list                what they are, and where each was seen
+    controller_mutations.py --check               only whether each still fits the source: no build
 
 A deviation is a text in the source that another takes the place of. Nothing of it is in the program: a copy of two crates is
 changed, under `target/deviations`, where it is built and tested. A deviation is named if a test fails, or does not end. Only
@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stopped import until_stopped
+from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "target" / "deviations"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Seconds, CPU seconds and memory of `thalweg view` on large traces: 100 MB of qlog, and 1 GB of packet capture, made here.
 
-    benches/traces.py [--thalweg PROGRAM] [--share S] [--folder DIR]
+    benches/view_speed.py [--thalweg PROGRAM] [--share S] [--folder DIR]
 
 `--share 0.1` makes traces of a tenth of the size. Captures come with whole packets and with headers only, which are twelve times as many
 packets. The goal is 3 s for each to be read and summarised. The page is larger work: series, levels of detail, and their encoding.

@@ -1,7 +1,7 @@
 //! Packet captures of a batch, one file per run.
 
 use crate::console::Error;
-use crate::run_files::RunFiles;
+use crate::output_file_names::RunFiles;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use thalweg_catalog::SchemeTraits;
-use thalweg_net::advice::{Advice, Advisor, BETTER};
 use thalweg_net::flow::Scheme;
+use thalweg_net::performance_advice::{Advice, Advisor, BETTER};
 use thalweg_proto::units::Rate;
 use thalweg_report::output;
 
