@@ -291,7 +291,7 @@ fn run_with(stack: &str, workload: &str) -> Result<Simulated, String> {
         replications: 1,
         jobs: None,
     };
-    thalweg::simulate(&registry(), request, Arc::new(Caller::default())).map_err(|called| called.messages)
+    thalweg::simulate(&registry(), request, Arc::new(Caller::default())).map_err(|called| called.text())
 }
 
 /// Returns the error of a run that must fail.
@@ -389,5 +389,5 @@ fn loops() {
 fn live_paths_refuse_stacks() {
     let arguments = ["bench", "client", "127.0.0.1:1", "--scheme", "sound"].map(str::to_owned);
     let called = thalweg::call(registry(), &arguments, Arc::new(Caller::default()));
-    assert!(called.code != 0 && called.messages.contains("in simulations only"), "{called:?}");
+    assert!(called.code != 0 && called.text().contains("in simulations only"), "{called:?}");
 }

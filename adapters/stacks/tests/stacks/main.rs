@@ -57,7 +57,7 @@ fn schemes() -> Vec<&'static str> {
 fn call(arguments: &[&str]) -> String {
     let words: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
     let called = thalweg::call(Arc::new(thalweg_stacks::registry()), &words, Arc::new(Caller::default()));
-    assert_eq!(called.code, 0, "{arguments:?}: {:?}", called.messages);
+    assert_eq!(called.code, 0, "{arguments:?}: {}", called.text());
     called.printed
 }
 
