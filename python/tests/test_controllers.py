@@ -360,7 +360,7 @@ class Stubborn(Controller):
 def test_a_controller_is_assessed_like_any_other(tmp_path: Path) -> None:
     found = thalweg.assess(Stubborn, tmp_path / "assessed", only=["7.2"], quick=True, reps=2)
     verdicts = {claim["text"]: claim["verdict"] for section in found["sections"] for e in section["experiments"] for claim in e["claims"]}
-    assert found["scheme"] == "stubborn" and verdicts["Its loss is at most twice CUBIC's"] == "does-not", verdicts
+    assert found["scheme"] == "stubborn" and verdicts["The scheme's loss is at most twice CUBIC's"] == "does-not", verdicts
     assert not found["failed"] and (tmp_path / "assessed" / "stubborn.html").exists()
     with pytest.raises(thalweg.ScenarioError, match="no section `9.9`"):
         thalweg.assess(Stubborn, tmp_path / "assessed", only=["9.9"])

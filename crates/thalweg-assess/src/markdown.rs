@@ -143,8 +143,8 @@ pub fn comparison(documents: &[Document]) -> String {
         );
     }
     text.push_str(
-        "\n## Points beyond the margin\n\nOf each claim the number of points beyond the margin, of all of its points; undecided points are not counted as \
-         beyond.\n",
+        "\n## Points beyond the margin\n\nThe table has, for each claim, the number of points beyond the margin and the number of all points. \
+         Undecided points do not count as beyond.\n",
     );
     head(&mut text, "claim");
     for (number, (section, experiment, claim)) in first.claims().enumerate() {

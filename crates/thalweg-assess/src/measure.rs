@@ -19,7 +19,7 @@ pub enum Measure {
     MinShare,
     /// Mean goodput of the flows of the first group, over that of all groups.
     ShareOfMean,
-    /// Mean queueing delay of a link, over that which the flows of a group aim at if they share the link alone.
+    /// Mean queueing delay of a link, divided by the target delay of the flows of a group that share the link alone.
     QueuePerTarget,
     /// Value of the congestion controller's states, for the first flow of a group.
     States(StateMeasure),
@@ -83,7 +83,7 @@ impl Measure {
     }
 
     /// Returns true if the measure does not apply: it needs controller states and the run's controller reports none, or
-    /// a queue that flows aim at, `queue_target`, and they state none.
+    /// a target queue of the flows, `queue_target`, and they state none.
     pub fn is_inapplicable(&self, run: &Run, of: &[String], queue_target: Option<Duration>) -> bool {
         match self {
             Self::States(_) => first_flow(run, of).is_none_or(|flow| flow.states.is_empty()),
@@ -92,7 +92,7 @@ impl Measure {
         }
     }
 
-    /// Returns the queueing delay that the flows of a group aim at, for the measure that needs it.
+    /// Returns the target queueing delay of the flows of a group, for the measure that needs it.
     pub fn queue_target(&self, spec: &Spec, of: &[String]) -> Option<Duration> {
         let Self::QueuePerTarget = self else { return None };
         let number = spec.groups.iter().position(|group| Some(&group.name) == of.first())?;

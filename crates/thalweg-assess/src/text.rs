@@ -201,10 +201,11 @@ pub(crate) fn defaults_warning(document: &Document) -> Option<String> {
 }
 
 /// Sentence on the tests.
-pub(crate) const TESTS: &str = "A point is within the margin if a one-sided paired t-test at 5 % shows that the mean is, and beyond it if \
-    the test shows that the mean is beyond, corrected for the number of the claim's points (Bonferroni). A claim holds if all points are within, \
-    and does not hold if a point is beyond; both are also corrected for the number of claims (Holm). Other claims are not decided at this \
-    number of runs. Intervals cover 95 % each, uncorrected.";
+pub(crate) const TESTS: &str = "A point is within the margin if a one-sided paired t-test at 5 % shows that the mean difference is smaller than \
+    the margin. It is beyond the margin if the test, corrected for the number of the claim's points (Bonferroni), shows that the mean difference \
+    is larger. A claim holds if all of its points are within the margin, and does not hold if a point is beyond it; both verdicts are also \
+    corrected for the number of claims (Holm). All other claims are not decided at this number of runs. Intervals cover 95 % each, without \
+    correction.";
 
 /// Returns the sentence on router support that the scheme needs and does not have here.
 pub(crate) fn routers(needs: &str) -> String {
@@ -216,8 +217,8 @@ pub(crate) fn routers(needs: &str) -> String {
 /// Returns the kind of evidence, for section 3.1 of the RFC.
 pub(crate) fn evidence(document: &Document) -> String {
     format!(
-        "Evidence: simulation, packet by packet, by thalweg {}. {}\n\n{TESTS} Assumptions: hosts that answer at once, one bottleneck, \
-         routers that send no messages to sources; the scenario files define the rest.",
+        "Evidence: packet-level simulation by thalweg {}. {}\n\n{TESTS} Assumptions: hosts without delays, one bottleneck, and no feedback \
+         messages from routers; the scenario files define all other conditions.",
         document.tool_version,
         frame(document)
     )
