@@ -1,4 +1,4 @@
-//! Where `noq-proto` differs from `quinn-proto`, of which it is a fork: `connection` is common to both.
+//! Differences between `noq-proto` and `quinn-proto`, of which it is a fork. The module `connection` is common to both.
 
 pub use noq_proto as proto;
 pub use rand::Rng as Random;

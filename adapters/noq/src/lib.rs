@@ -1,6 +1,6 @@
 //! `noq-proto` in the simulator: a QUIC stack (RFC 9000) with three congestion controllers, a fork of `quinn-proto`.
 //!
-//! What is said of `thalweg-quinn` applies: defaults stay, except for the buffers, and random numbers come from the
+//! As in `thalweg-quinn`, all settings except the buffers have their defaults, and random numbers come from the
 //! connection.
 
 mod api;

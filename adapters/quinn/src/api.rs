@@ -1,4 +1,4 @@
-//! Where `quinn-proto` differs from its fork `noq-proto`: `connection` is common to both.
+//! Differences between `quinn-proto` and its fork `noq-proto`. The module `connection` is common to both.
 
 pub use quinn_proto as proto;
 pub use rand::Rng as Random;

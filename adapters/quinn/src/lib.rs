@@ -1,10 +1,11 @@
 //! `quinn-proto` in the simulator: a QUIC stack (RFC 9000) with three congestion controllers.
 //!
-//! Its defaults stay, with these exceptions: the buffers follow the scheme's key `buffer`, keys and connection ids come from the
-//! random numbers of the connection, and no connection depends on earlier ones (no tokens, no resumption).
+//! All settings have their defaults, with these exceptions: the buffers follow the scheme's key `buffer`, keys and
+//! connection ids come from the random numbers of the connection, and no connection depends on earlier ones (no tokens,
+//! no resumption).
 //!
-//! `quinn-proto` takes time as an argument. It draws random numbers by itself in one place of a connection's life: BBR draws a
-//! seed from `rand::rng`, which is seeded anew for each connection here.
+//! `quinn-proto` takes time as an argument. It draws random numbers by itself in one place: BBR draws a seed from
+//! `rand::rng`, whose seed comes from the random numbers of the connection in this workspace.
 
 mod api;
 mod connection;

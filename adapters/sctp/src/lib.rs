@@ -1,11 +1,12 @@
 //! `sctp-proto` in the simulator: an SCTP stack (RFC 9260), that of data channels in `str0m`, over UDP (RFC 6951).
 //!
-//! Defaults stay, except for the receive buffer, which follows the scheme's key `buffer`. There is no DTLS below it, as WebRTC
-//! has: chunks are visible in captures. The stack has one congestion control, and no ECN.
+//! All settings have their defaults, except for the receive buffer, which follows the scheme's key `buffer`. Unlike in
+//! WebRTC, there is no DTLS below SCTP: chunks are visible in captures. The stack has one congestion control, and no
+//! ECN.
 //!
 //! It takes time as an argument, except for the start of an association, which reads the system's clock:
-//! `thalweg-stack-clock` replaces it. Tags, sequence numbers and cookies come from `rand` 0.9, which takes its seeds from the
-//! connection in this workspace.
+//! `thalweg-stack-clock` replaces it. Tags, sequence numbers and cookies come from `rand` 0.9, which takes its seeds
+//! from the connection in this workspace.
 
 mod connection;
 

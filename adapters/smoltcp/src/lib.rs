@@ -1,8 +1,8 @@
 //! `smoltcp` in the simulator: its TCP (RFC 9293) with three settings of congestion control.
 //!
-//! Its datagrams are IPv4 packets with checksums. Defaults stay, except for the buffers, which follow the scheme's key
-//! `buffer`. `smoltcp` takes time as an argument, in microseconds, and one random seed, from which it draws initial sequence
-//! numbers. It has no ECN.
+//! Its datagrams are IPv4 packets with checksums. All settings have their defaults, except for the buffers, which
+//! follow the scheme's key `buffer`. `smoltcp` takes time as an argument, in microseconds, and one random seed, from
+//! which it draws initial sequence numbers. It has no ECN.
 
 mod connection;
 mod device;

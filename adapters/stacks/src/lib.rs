@@ -1,4 +1,4 @@
-//! The transport stacks of others, all in one registry.
+//! All third-party transport stacks, in one registry.
 
 use thalweg::Registry;
 

@@ -1,4 +1,4 @@
-//! The command `thalweg` with the transport stacks of others as schemes: `thalweg-stacks compare dumbbell --schemes
+//! The command `thalweg` with third-party transport stacks as schemes: `thalweg-stacks compare dumbbell --schemes
 //! cubic,quinn-cubic`.
 
 use std::process::ExitCode;

@@ -17,7 +17,7 @@
 //! - **Both endpoints agree**: each connection has exactly one peer, with the expected key, the same binding (the hash
 //!   of all handshake messages), service and scheme, and mirrored connection ids.
 //! - **A datagram is accepted once**, and was sent by the peer of that very connection.
-//! - **An unvalidated address** gets at most three bytes for one.
+//! - **An unvalidated address** is sent at most three bytes per byte received from it.
 //! - **When the attacker stops, the client connects**: from each state, a requested connection is soon established at
 //!   both endpoints, or closed at both for a verified reason.
 //!
@@ -30,8 +30,8 @@
 //!
 //! # States
 //!
-//! Endpoints cannot be copied. A state is therefore stored as the steps that lead to it and restored by taking them
-//! again; an endpoint has no randomness of its own. States are compared by digests
+//! Endpoints cannot be copied. A state is therefore stored as the steps that lead to it and restored by repeating
+//! them; an endpoint has no randomness of its own. States are compared by digests
 //! ([`Digest`](thalweg_proto::digest::Digest)) of all endpoints and of the attacker's knowledge. Most of the attacker's
 //! attempts are rejected without a change of state; these lead to no new state and cost next to nothing.
 //!

@@ -1,7 +1,8 @@
 //! Options shared by several schemes with different defaults.
 //!
-//! Such differences turn a comparison of two schemes into one of their transports too. [`default_differences`] finds
-//! differences caused by unset options, and the value that removes each; [`defaults_reference`] lists all such options.
+//! With such differences, a comparison of two schemes also compares options of their transports.
+//! [`default_differences`] finds differences caused by unset options, and the value that removes each;
+//! [`defaults_reference`] lists all such options.
 
 use crate::explicit_values::Values;
 use crate::key::{Environment, Key, Live};

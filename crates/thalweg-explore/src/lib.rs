@@ -29,9 +29,9 @@
 //!
 //! # Comparison with existing model checkers
 //!
-//! Crates such as `stateright` explore actors written for them, from several threads. Here the engines are the ones
-//! that are simulated and deployed, the outcome must be the same on every machine, and the search takes some two
-//! hundred lines. That is less than an adapter, and no dependency.
+//! Crates such as `stateright` explore actors written for them, from several threads. This crate explores
+//! the engines that are simulated and deployed, and its outcome is the same on every machine. The search has some two
+//! hundred lines, fewer than an adapter to such a crate, and needs no dependency.
 
 mod adaptive_ack;
 mod counterexample;

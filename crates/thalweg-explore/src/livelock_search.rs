@@ -1,4 +1,4 @@
-//! An endless stream over a lossy path: does the protocol recover to a steady state?
+//! Search of an endless stream over a lossy path, for states from which the protocol does not return to a steady state.
 //!
 //! A receiver with less buffer than the window discards segments; their retransmissions may meet a full buffer again,
 //! without end (Gong and Parulkar 1992 found this with soft acknowledgement). All delivered data is correct meanwhile,

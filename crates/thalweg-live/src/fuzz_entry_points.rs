@@ -1,4 +1,5 @@
-//! Entry points for fuzzing: the parsers of bytes that programs in a live network write, and of what the host says.
+//! Entry points for fuzzing: the parsers of bytes from programs in a live network, and of files and replies of the
+//! host.
 
 use crate::gateway::name_server;
 use crate::gso::cut;

@@ -1,12 +1,12 @@
 //! Network address translation: port mappings and inbound filtering (RFC 4787 for UDP, RFC 5382 for TCP, RFC 5508 for
 //! ICMP echo, with identifiers as ports).
 //!
-//! | kind (RFC 3489, section 5) | a port outside is | packets are let in from |
+//! | kind (RFC 3489, section 5) | an external port is mapped to | accepts packets from |
 //! | --- | --- | --- |
-//! | full cone | of a port inside | everybody |
-//! | restricted | of a port inside | addresses that it has sent to |
-//! | port-restricted | of a port inside | addresses and ports that it has sent to |
-//! | symmetric | of a port inside and a target's address and port | that target |
+//! | full cone | an internal port | any address |
+//! | restricted | an internal port | addresses to which the internal port has sent |
+//! | port-restricted | an internal port | addresses and ports to which the internal port has sent |
+//! | symmetric | an internal port and a target's address and port | that target |
 
 use crate::ip_header::UDP;
 use std::collections::{HashMap, HashSet};

@@ -1,4 +1,5 @@
-//! `mark-above`: a FIFO with a rule of its own holds the FIFO of Thalweg, which has the limit and the urgent packets.
+//! `mark-above`: a FIFO with an additional rule. It contains Thalweg's FIFO, which handles the limit and urgent
+//! packets.
 
 use thalweg_catalog::key::key;
 use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};

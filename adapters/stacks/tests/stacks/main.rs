@@ -1,4 +1,4 @@
-//! All stacks in scenarios: delivery, losses, ECN, slow readers, many connections, and the same bytes twice.
+//! All stacks in scenarios: delivery, losses, ECN, slow readers, many connections, and reproducibility.
 
 mod cases;
 #[path = "../../../kit/claims.rs"]

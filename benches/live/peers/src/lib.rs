@@ -1,4 +1,4 @@
-//! What the peers have in common: arguments, the certificate, and the line that a receiver prints.
+//! Common code of the peers: arguments, the certificate, and the line that a receiver prints.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,13 @@
-//! Sets of values of window schemes: the sender as a kernel has it, and as its specification has it.
+//! Presets: sets of values of window schemes that reproduce the sender of a kernel, or of a specification.
 //!
-//! # Differences from what they are named after
+//! # Differences from the kernel and the specifications
 //!
-//! | there | Ours | Reason | Effect |
+//! | Linux or RFC | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | Linux delays acknowledgements by 40 ms up to 200 ms, as the gaps between segments have it, and not at all in the beginning | by 40 ms | one time | slower beginnings of short flows |
-//! | Linux takes a time-out for spurious when anything but its repair arrives that was sent once, before new segments tell (F-RTO) | after they do | RFC 5682, section 3.1 | a time-out after which only the first segment is missing costs its window |
-//! | Linux has version 1 of BBR, and those of DCTCP and Prague reduce by what their estimate says in whole segments | version 3, and real numbers | the drafts and the RFC | small windows are a fraction larger |
-//! | RFC 5681 lets receivers wait for 500 ms | they do | it is the longest that is allowed | as slow as it may be where a segment is alone |
+//! | Linux delays acknowledgements by 40 to 200 ms, depending on the gaps between segments, and not at all at the start of a connection | by 40 ms | there is one key for the delay | short flows start more slowly |
+//! | F-RTO in Linux: a time-out is spurious if any other segment that was sent once is acknowledged, before the new segments are | after the new segments have been acknowledged | RFC 5682, section 3.1 | if only the first segment is missing, the reduction by the time-out is not undone |
+//! | Linux has version 1 of BBR; its DCTCP and Prague reduce the window by whole segments | version 3 of BBR; windows are real numbers | the drafts and the RFC | small windows are larger by a fraction of a segment |
+//! | RFC 5681 permits receivers to delay an acknowledgement by up to 500 ms | they delay it by 500 ms | the maximum that the RFC permits | single segments are acknowledged as late as the RFC permits |
 
 use crate::Kind;
 use crate::key::{Key, PRESET, Preset, key};

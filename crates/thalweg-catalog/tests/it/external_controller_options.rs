@@ -1,4 +1,4 @@
-//! Options of window schemes that need something of a controller of another crate.
+//! Options of window schemes that depend on the functions of a controller of another crate.
 
 use thalweg_catalog::schemes::window::{self, external_scheme};
 use thalweg_catalog::{EndpointConfigs, Environment, PathHints, Registry, SchemeDescription, bind};

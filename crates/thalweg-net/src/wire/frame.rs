@@ -5,11 +5,11 @@
 //! | 0 | padding | none |
 //! | 1 | ping | token of 8 bytes |
 //! | 2 | pong | the token of the ping |
-//! | 3 | probe: does a datagram of this size arrive? | size of the datagram in 2 bytes |
-//! | 4 | it does | the size |
+//! | 3 | path-MTU probe | size of the datagram in 2 bytes; the datagram is padded to this size |
+//! | 4 | probe acknowledgement | the size of the probe in 2 bytes |
 //! | 5 | path challenge | 8 random bytes |
 //! | 6 | path response | the bytes of the challenge |
-//! | 7 | close | code in 2 bytes, 1 if the receiver's stream has arrived whole or else 0, length in 2 bytes, reason as UTF-8 |
+//! | 7 | close | code in 2 bytes; 1 if the stream from the receiver of this frame has arrived completely, else 0; length in 2 bytes; reason in UTF-8 |
 //! | 8 | PDU | flow in 2 bytes, PDU up to the end of the packet |
 //! | 9 | PDU of given length | flow in 2 bytes, length in 2 bytes, PDU |
 //! | 10 | datagram of the application | 1 to [`MAX_DATAGRAM`] bytes, up to the end of the packet |

@@ -8,10 +8,10 @@
 //! | 2 | cookie | client's connection id, cookie |
 //! | 3 | response | client's connection id, second Noise message |
 //! | 4 | confirm | server's connection id, third Noise message |
-//! | 5 | reset | connection id that the receiver put on its packets, token of 16 bytes |
-//! | 6 | version | client's connection id, version of the server, which is not that of the hello it answers |
+//! | 5 | reset | connection id in the packet that it answers, token of 16 bytes |
+//! | 6 | version | client's connection id, version of the server, which does not support the version of the hello |
 //! | 8 | protected | connection id of the receiver, low 32 bits of the packet number, sealed frames with their tag |
-//! | 9 | router feedback | connection id of the receiver of a packet that a router has seen, and its feedback ([`router_feedback`](thalweg_proto::router_feedback_datagram)) |
+//! | 9 | router feedback | connection id and number of a packet that the router has observed, and its feedback ([`router_feedback`](thalweg_proto::router_feedback_datagram)) |
 //!
 //! Numbers are in network byte order. The plaintext of a protected packet consists of [frames](frame). Its kind,
 //! connection id and packet number are associated data: readable, but authenticated.

@@ -8,7 +8,7 @@
 //!
 //! # Differences from the specification
 //!
-//! | There | Ours | Reason | Effect |
+//! | Paper or Linux | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | one-way delays, assumed to be half of the round-trip time (section 4.1) | half of the round-trip time, as Linux | clocks need not be synchronised | none |
 //! | Linux extends the limit of a train by up to 1 ms, for segmentation offload | no allowance | engines have no segmentation offload | at most 1 ms earlier |

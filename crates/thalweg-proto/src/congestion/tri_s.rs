@@ -20,9 +20,9 @@
 //!                                   +----------------------- time-out ------------------------+
 //! ```
 //!
-//! In the last mode the window grows by 1 / W an acknowledgement. At the end of each round trip after which it has grown by
-//! one or more it is tested: if the gradient is below NTGi, the growth is taken back. The window thus holds where a larger
-//! one gains nothing (Liang 1991, section 2.5.1).
+//! In the last mode the window grows by 1 / W per acknowledgement. When it has grown by at least one, it is tested at
+//! the end of the round trip: if the gradient is below NTGi, the growth is undone. The window thus remains at a size
+//! beyond which the throughput does not increase (Liang 1991, section 2.5.1).
 //!
 //! # Differences from the paper
 //!

@@ -4,12 +4,12 @@
 //!
 //! | bytes | segment | acknowledgement |
 //! | --- | --- | --- |
-//! | 0, upper half | 1 | 2, or 3 where it ends with a delay |
+//! | 0, upper half | 1 | 2, or 3 if it ends with a delay |
 //! | 0, lower half | 1 for a retransmission, plus 2 with a timestamp, plus 4 to request an immediate acknowledgement | 1 with a CE count, plus 2 for each SACK block, plus 8 with an arrival report |
 //! | 1-8 | sequence number | cumulative |
-//! | 9-16 | payload from here, behind a timestamp (4) where there is one | window |
-//! | 17-40 | | up to three SACK blocks: start (4), end (4), counted from `cumulative` |
-//! | 5 more | | arrival report: 1 late, 2 repair, 3 needless (1); start of the segment, counted from `cumulative`, in two's complement (4) |
+//! | 9-16 | timestamp (4) if present, then payload | window |
+//! | 17-40 | | up to three SACK blocks: start (4), end (4), relative to `cumulative` |
+//! | 5 more | | arrival report: 1 late, 2 repair, 3 spurious (1); start of the segment, relative to `cumulative`, in two's complement (4) |
 //! | 2 more | | number of segments received with CE, modulo 65536, if not 0 |
 //! | 4 more | | delay |
 //!

@@ -1,4 +1,4 @@
-//! Fuzz target's body on fixed scripts.
+//! The body of the fuzz target for SSCOP, with fixed scripts as input.
 
 use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;

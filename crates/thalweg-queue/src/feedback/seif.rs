@@ -1,6 +1,7 @@
 //! The router of SEIF, synchronous control by explicit and implicit feedback (Liang 1991, chapter 3).
 //!
-//! The router notifies all sources of a queue at once, before it overflows: all cut back together and share fairly.
+//! The router notifies all sources of a queue at once, before the queue overflows. All sources then reduce their
+//! windows at the same time, and share the link fairly.
 //!
 //! | thesis | here | reason | effect |
 //! | --- | --- | --- | --- |

@@ -1,15 +1,15 @@
 //! The limit on the messages of a SEIF router.
 //!
-//! Liang 1991, section 6.1, asks for routers that determine the growth of windows from how often the threshold is crossed
-//! and from the overhead, that disable explicit feedback where it does not pay, and that take the distance to the source
-//! into account. It gives no algorithm; this one is ours:
+//! Liang 1991, section 6.1, proposes that routers determine the growth of windows from the frequency of threshold
+//! crossings and from the overhead, disable explicit feedback if its cost exceeds its benefit, and consider the
+//! distance to the source. The thesis gives no algorithm. The algorithm here:
 //!
-//! - The cost of a message is its size times the links on its way.
-//! - [`OverheadControl::Growth`]: the time between two warnings is about proportional to the windows of acknowledgements
-//!   per packet of growth. At each warning that number is multiplied by the share of the line's rate that messages took
-//!   since the last one, divided by the limit; by 1/2 to 2 at a time, from 1 to [`MAX_GROWTH`].
-//! - [`OverheadControl::Silence`]: the router saves the limit's share of the line's rate, up to the cost of the warning at
-//!   hand, and spends it on messages.
+//! - The cost of a message is its size times the number of links on its path.
+//! - [`OverheadControl::Growth`]: the time between two warnings is about proportional to the windows of
+//!   acknowledgements per packet of growth. At each warning that number is multiplied by the share of the line's rate
+//!   that messages took since the last one, divided by the limit; by 1/2 to 2 at a time, from 1 to [`MAX_GROWTH`].
+//! - [`OverheadControl::Silence`]: the router saves the limit's share of the line's rate, up to the cost of the warning
+//!   at hand, and spends it on messages.
 
 use super::{OverheadControl, OverheadSpec, View};
 use thalweg_proto::units::Time;

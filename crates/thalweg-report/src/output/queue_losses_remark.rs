@@ -1,9 +1,10 @@
-//! Remarks on groups of flows of which queues drop much.
+//! Remarks on groups of flows with a high drop ratio at queues.
 //!
-//! NewReno's loss rate at a mean window of W segments is 1.5 / W^2 (Mathis et al. 1997), that is 9.4 % at W = 4, the smallest
-//! window with the three duplicate acknowledgements of fast retransmit (RFC 5681, section 3.2). Below it time-outs keep the
-//! rate low: 4 to 30 flows of NewReno or CUBIC over 10 Mbit/s and 20 ms lose 9 % at most with queues of 5 to 40 packets, those
-//! of Copa 5 to 25 %. A sender that loses more than 10 % does not adapt, unless its window is so small that it cannot.
+//! NewReno's loss rate at a mean window of W segments is 1.5 / W^2 (Mathis et al. 1997), that is 9.4 % at W = 4, the
+//! smallest window with the three duplicate acknowledgements of fast retransmit (RFC 5681, section 3.2). Below it
+//! time-outs keep the rate low: 4 to 30 flows of NewReno or CUBIC over 10 Mbit/s and 20 ms lose 9 % at most with queues
+//! of 5 to 40 packets, those of Copa 5 to 25 %. A sender that loses more than 10 % does not adapt, unless its window is
+//! so small that it cannot.
 
 use super::number_format::{Scale, Style};
 use crate::results::{Document, Group, Metric, Run};

@@ -5,11 +5,12 @@
 //! a group. The formulas take W as a real number.
 //!
 //! The printed form of the third regime of the throughput efficiency is discontinuous at its upper end, where it should
-//! meet `1 - p`, and lies below simulation by up to 0.3. In the corrected form, p times m, the time for retransmitting
-//! the losses of the segments sent while waiting, replaces p and m apart. It meets the next regime up to p for small p
-//! (the step is 0.017 at p = 1e-2) and lies closely above simulation. The analysis is made for p up to 1e-2. Towards p
-//! = 1 the formulas exceed the share of packets that arrive, 1 - p, which is impossible; the corrected form is limited
-//! to it. [`Form`] offers both; [`Form::Corrected`] is the default.
+//! meet `1 - p`, and lies below simulation by up to 0.3. The denominator of the printed form has p and m as separate
+//! terms; that of the corrected form has p times m, the time for retransmitting the losses of the segments sent while
+//! waiting. The corrected form meets the next regime up to p for small p (the step is 0.017 at p = 1e-2) and lies
+//! closely above simulation. The analysis is made for p up to 1e-2. Towards p = 1 the formulas exceed 1 - p, the share
+//! of packets that arrive; the corrected form is limited to this value. [`Form`] offers both; [`Form::Corrected`] is
+//! the default.
 
 use thalweg_proto::units::{Bytes, Duration, Rate};
 

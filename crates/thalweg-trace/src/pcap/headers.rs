@@ -1,4 +1,4 @@
-//! Headers of packets: link layer, IP, and what follows.
+//! Headers of packets: link layer, IP and transport.
 
 /// A packet of IP with TCP or UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

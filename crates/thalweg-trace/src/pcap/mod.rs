@@ -1,12 +1,13 @@
 //! Packet captures: pcap and pcapng, in both byte orders, with microseconds or nanoseconds.
 //!
-//! Link types are Ethernet (with VLAN tags and PPPoE), raw IP, Linux cooked mode (versions 1 and 2), loopback and PPP; IPv4 and IPv6 with
-//! its extension headers. Packets may be cut to their headers: sizes are those of the headers' length fields.
+//! Link types are Ethernet (with VLAN tags and PPPoE), raw IP, Linux cooked mode (versions 1 and 2), loopback and PPP;
+//! IPv4 and IPv6 with its extension headers. Packets may be cut to their headers: sizes are those of the headers'
+//! length fields.
 //!
-//! TCP connections are reconstructed as tcptrace does (`tcp`). QUIC is decrypted (`quic`) if the
-//! capture or a key log has its secrets. Of QUIC without them, and of other protocols over UDP, only sizes
-//! and times are visible, and QUIC's spin bit (RFC 9000, section 17.4). Fragments other than the first, and packets of other
-//! protocols, are counted.
+//! TCP connections are reconstructed as tcptrace does (`tcp`). QUIC is decrypted (`quic`) if the capture or a key log
+//! has its secrets. For QUIC without secrets, and for other protocols over UDP, only sizes and times are visible, and
+//! QUIC's spin bit (RFC 9000, section 17.4). Fragments other than the first, and packets of other protocols, are
+//! counted.
 
 mod connections;
 mod endpoints;

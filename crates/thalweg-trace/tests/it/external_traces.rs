@@ -1,4 +1,4 @@
-//! Traces of others that are not stored here: every file of a folder is read, and a line is printed for each.
+//! Third-party traces that are not in this repository: reads every file of a folder, and prints a line for each.
 
 use std::fs;
 use std::path::{Path, PathBuf};

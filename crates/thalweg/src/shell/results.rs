@@ -1,4 +1,4 @@
-//! Results of a live run: the same document, folder and page as of a simulated run, and a fidelity certificate.
+//! Results of a live run: the document, folder and page of a simulated run, and the fidelity record.
 
 use super::traffic::Carried;
 use super::{Network, ShellArguments};

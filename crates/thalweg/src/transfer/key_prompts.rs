@@ -1,4 +1,4 @@
-//! Questions to the user about keys, and complaints about their files.
+//! Questions to the user about keys, and errors in key files.
 
 use crate::console::{Console, prompt};
 use std::io::{self, IsTerminal as _};

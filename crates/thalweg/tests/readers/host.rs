@@ -1,4 +1,4 @@
-//! Fuzz target for what the host says: configuration, kernel tables and replies, and attributes of files.
+//! Fuzz target for input from the host: configuration, kernel tables and replies, and attributes of files.
 
 use std::net::IpAddr;
 use thalweg_live::fuzz_entry_points::{connections, dropped, is_acknowledged, name_servers};

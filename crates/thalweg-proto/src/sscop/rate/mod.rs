@@ -7,8 +7,9 @@
 //! # Differences from the paper
 //!
 //! The printed rules ([`RateConfig::literal`]) fill the bottleneck's queue and lose packets continuously. In a busy
-//! FIFO, the probing pattern measures about 2λ/(1+λ) of the capacity instead of the share λ, and the lowest third
-//! selects the luckiest pairs. [`RateConfig::amended`] adds the amendments that reproduce the paper's results:
+//! FIFO, the probing pattern measures about 2λ/(1+λ) of the capacity instead of the share λ, and the lowest third of
+//! the spacings selects the pairs with the fewest PDUs of other sources between them. [`RateConfig::amended`] adds the
+//! amendments that reproduce the paper's results:
 //!
 //! | paper | ours | reason | effect |
 //! | --- | --- | --- | --- |

@@ -5,18 +5,20 @@
 //! therefore holds back one segment from time to time and sends the next ones (skipped segments, Sherwood et al. 2005,
 //! "Misbehaving TCP Receivers Can Cause Internet-Wide Congestion Collapse"). A correct receiver reports the gap; the
 //! segment is then sent like a lost one, without a response of the controller. An acknowledgement that covers the
-//! segment before its transmission is proof of misbehaviour, and ends the connection. So does an acknowledgement of
-//! data beyond all sent data (RFC 9000, section 13.1), and a decreasing count of CE marks (section 13.4.2.1).
+//! segment before its transmission is proof of misbehaviour, and ends the connection. An acknowledgement of data that
+//! was never sent (RFC 9000, section 13.1) and a decreasing count of CE marks (section 13.4.2.1) also end it.
 //!
-//! A check delays the data behind the segment at the receiver by a round trip. It is made if the window has a minimum
-//! size, more data is waiting and no gap is open, once in 32 to 64 windows of the size at the last check. A receiver
-//! that begins to misbehave just after a check is thus detected within 64 windows of that size. The position depends on
-//! the arrival times of acknowledgements, which the receiver cannot predict to the clock's resolution.
+//! A check delays the data behind the segment at the receiver by a round trip. Once in 32 to 64 windows of the size at
+//! the last check, a check begins if the window has a minimum size, more data is waiting and no gap is open. A receiver
+//! that begins to misbehave just after a check is thus detected within 64 windows of that size. The position of
+//! the segment depends on the arrival times of acknowledgements, which the receiver cannot predict to the clock's
+//! resolution.
 //!
-//! Senders that trust their receivers, as TCP does, begin with the checks once acknowledgements cover many segments each:
-//! a correct receiver acknowledges each arrival, or every second one (RFC 5681, section 4.2), so either acknowledgements
-//! are lost, or data that they cover. Without this a receiver that hides losses makes BBR double its rate for ever, as
-//! what it sends counts as delivered. Without selective acknowledgement a duplicate acknowledgement reports the gap.
+//! Senders that trust their receivers, as TCP does, begin the checks when acknowledgements cover many segments each. A
+//! correct receiver acknowledges each arrival, or every second one (RFC 5681, section 4.2): either acknowledgements
+//! were lost, or data that they cover. Without these checks, a receiver that hides losses makes BBR double its rate
+//! repeatedly, because all sent data counts as delivered. Without selective acknowledgement a duplicate acknowledgement
+//! reports the gap.
 
 use super::Sender;
 use crate::congestion::Controller;

@@ -1,11 +1,11 @@
 //! The specifications of C4's test cases (`sim_specs` of private-octopus/c4, which picoquic's simulator runs): lines of
 //! `key: value`.
 //!
-//! | there | here | reason | effect |
+//! | specification | here | reason | effect |
 //! | --- | --- | --- | --- |
 //! | the client asks with some bytes on a stream | the server begins half a round trip later | flows here send by themselves | none but for a loss of the request |
-//! | a queue is full when its delay reaches a maximum | it holds as many bytes as leave in that time | queues have bytes | one packet more |
-//! | Wi-Fi's jitter by picoquic's code: x = (average - 1 ms) / 84 ms, less a random part of a retransmission | the draft's: 90 ms | the draft tells it | the mean differs by 3 % |
+//! | a queue is full when its delay reaches a maximum | it holds as many bytes as leave in that time | capacities of queues are in bytes | one packet more |
+//! | Wi-Fi's jitter by picoquic's code: x = (average - 1 ms) / 84 ms, less a random part of a retransmission | by the draft: 90 ms | the draft specifies it | the mean differs by 3 % |
 //! | the run ends when the main connection is closed | the completion is the last byte's arrival | | below a round trip |
 
 mod link;

@@ -1,8 +1,9 @@
 //! Claims of the report in its order, decided by our runs. The id of a claim begins with its section; ours begin with
 //! `ours` and come last. A claim whose experiments were not run is left out.
 //!
-//! The report leaves rate and delay of its figures open. Its two claims on the size of the window are judged for three
-//! bandwidth-delay products, of which 1 Gbit/s times 100 ms is its own example.
+//! The report does not state the rate and the delay of its figures. Its two claims on the size of the window are
+//! therefore decided for three bandwidth-delay products. One of them, 1 Gbit/s times 100 ms, is an example of the
+//! report.
 
 use super::super::claim::decided;
 use super::super::evidence::Evidence;

@@ -1,5 +1,5 @@
-//! Tests that its numbers decide each claim: with those of a calibration by an independent program the known ones fail,
-//! and each changes with another number.
+//! Tests that the numbers decide each claim: with the numbers of a calibration by an independent program, exactly the
+//! known claims fail, and the verdict of each claim changes with another number.
 
 use super::super::super::{Cell, ExperimentResults, Row, Verdict};
 use super::*;

@@ -1,4 +1,4 @@
-//! Claims of chapters 1 and 2: what the thesis says of the schemes before its own.
+//! Claims of chapters 1 and 2, on earlier schemes.
 
 use super::{Claim, DROPS, Decide, Evidence, Interval, MESSAGES, ONE_WAY, Study, THROUGHPUT, list};
 use crate::paper::liang91::metrics::VARIANCE_PER_RUN;
