@@ -84,8 +84,8 @@ table! {
         reach: u32 = "reach";
         /// Marks the packets of notified sources, and does not notify sources that another router has notified.
         mark: bool = "mark" or "false";
-        /// The share of the line's rate that messages may take, each counted for every link of its way; above 0, by default
-        /// without a limit.
+        /// The share of the link's rate that messages may take, each counted once for every link of its path; above 0, by
+        /// default without a limit.
         overhead: Share = "overhead";
         /// The means to keep to `overhead`: "growth" (the default) makes sources grow more slowly the more often the
         /// threshold is crossed; "silence" notifies only the nearest sources, or none, and the others rely on losses.

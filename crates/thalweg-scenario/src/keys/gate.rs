@@ -55,7 +55,7 @@ table! {
         /// acknowledgement or its timer ("at-timer").
         resume: ResumeName = "resume" or r#""at-once""#;
         /// The acknowledgements that arrive for a stopped flow of a window transport: they "pass", or the gate stops
-        /// them too ("stopped"), so that the flow does not learn what arrived.
+        /// them too ("stopped").
         acks: AcksName = "acks" or r#""pass""#;
         /// In a live network, the priority in the DSCP of packets that no `match` assigns to a flow: "class" reads the
         /// class selector, 5 and above for the highest; "six-bits" has a bit for each priority, the leftmost for the
