@@ -37,7 +37,7 @@ impl DisciplineDescription {
             name: C::NAME,
             about,
             keys,
-            capacity: "How much it holds, without the packet in service.",
+            capacity: "Capacity of the queue, without the packet in service.",
             check: |_| Ok(()),
             make: |values, limit| DisciplineSpec::new(limit, C::from_values(values)),
             write: |spec, values| spec.config::<C>().map(|config| config.write_to(values)).is_some(),

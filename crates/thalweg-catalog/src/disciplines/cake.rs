@@ -11,26 +11,32 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<CakeC
      `access` each end of a flow is a host.",
     Keys::own(KEYS),
 )
-.with_capacity_help("How much it holds, without the packet in service; Linux has the data of four round-trip times, and 4 MB.");
+.with_capacity_help("Capacity of the queue, without the packet in service; Linux has the data of four round-trip times, and 4 MB.");
 
 const KEYS: &[Key] = &[
     key(
         "isolation",
         ISOLATION,
         "triple-isolate",
-        "What has equal shares: \"flows\"; \"srchost\" or \"dsthost\", sources or destinations, each one queue; \"hosts\", pairs \
-         of them; \"dual-srchost\" or \"dual-dsthost\", these and then their flows; or \"triple-isolate\", the busier of both and then flows.",
+        "Unit of fairness: \"flows\"; \"srchost\" or \"dsthost\", sources or destinations, with one queue each; \"hosts\", pairs \
+         of source and destination; \"dual-srchost\" or \"dual-dsthost\", sources or destinations and then their flows; \
+         or \"triple-isolate\", the busier of source and destination and then flows.",
     ),
-    key("rtt", Kind::Time, "100 ms", "The round-trip time that COBALT waits for; its target is a twentieth.")
-        .within(Range::POSITIVE, ""),
+    key(
+        "rtt",
+        Kind::Time,
+        "100 ms",
+        "COBALT's interval, a typical round-trip time; its target is a twentieth of it.",
+    )
+    .within(Range::POSITIVE, ""),
     key(
         "flows",
         Kind::Count,
         "1024",
-        "How many queues flows are hashed to: a multiple of eight, the queues of a set.",
+        "Number of queues to which flows are hashed: a multiple of eight, the size of a set.",
     )
     .within(Range::between(8.0, 65_536.0), ""),
-    key("ecn", Kind::Switch, "true", "Marks packets that may be marked in place of dropping them."),
+    key("ecn", Kind::Switch, "true", "Marks ECN-capable packets instead of dropping them."),
 ];
 
 words!(ISOLATION: Isolation {

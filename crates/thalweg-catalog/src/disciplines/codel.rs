@@ -6,7 +6,7 @@ use thalweg_queue::CoDelConfig;
 
 /// CoDel (RFC 8289).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<CoDelConfig>(
-    "CoDel (RFC 8289): packets are dropped as they leave, ever more often, while all wait for longer than a target.",
+    "CoDel (RFC 8289): departing packets are dropped, at increasing frequency, while all packets wait for longer than a target.",
     Keys::own(CODEL_KEYS),
 );
 
@@ -17,16 +17,16 @@ pub(crate) const CODEL_KEYS: &[Key] = &[
         "interval",
         Kind::Time,
         "100 ms",
-        "Interval for which queueing delay must exceed the target: a typical round-trip time.",
+        "Time for which the queueing delay must exceed the target before the first drop; a typical round-trip time.",
     )
     .within(Range::POSITIVE, ""),
     key(
         "max-packet",
         Kind::Size,
         "1514 B",
-        "A queue of no more than this is never too long: the largest packet.",
+        "Size of the largest packet; a queue of at most this size causes no drop.",
     ),
-    key("ecn", Kind::Switch, "true", "Marks packets that may be marked in place of dropping them."),
+    key("ecn", Kind::Switch, "true", "Marks ECN-capable packets instead of dropping them."),
 ];
 
 bind!(CoDelConfig { target: "target", interval: "interval", max_packet: "max-packet", ecn: "ecn" });

@@ -17,7 +17,7 @@ const KEYS: &[Key] = &[
         "quantum",
         Kind::Size,
         "1500 B",
-        "Bytes that a queue gains per round; at least the largest packet is best.",
+        "Bytes that a queue may send per round; use at least the size of the largest packet.",
     )
     .within(Range::POSITIVE, ""),
     key(

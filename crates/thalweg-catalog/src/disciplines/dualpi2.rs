@@ -6,21 +6,21 @@ use thalweg_queue::DualPi2Config;
 
 /// DualPI2 (RFC 9332).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<DualPi2Config>(
-    "DualPI2 (RFC 9332): a queue of low latency for flows that send ECT(1), beside one for all others, coupled so that both \
-     kinds get about the same rate.",
+    "DualPI2 (RFC 9332): a low-latency queue for flows that send ECT(1) and a classic queue for all others, coupled to give flows of \
+     both kinds about the same rate.",
     Keys::own(KEYS),
 );
 
 const KEYS: &[Key] = &[
-    key("target", Kind::Time, "15 ms", "The wait in the classic queue that is aimed at."),
+    key("target", Kind::Time, "15 ms", "Target queueing delay of the classic queue."),
     key(
         "max-rtt",
         Kind::Time,
         "100 ms",
-        "The longest round trip that is expected; the controller answers the more slowly for it.",
+        "Longest expected round-trip time; a larger value makes the controller slower.",
     )
     .within(Range::between(1e-3, 100.0), "the RFC's is 100 ms"),
-    key("update", Kind::Time, "15 ms", "How often the probability is computed anew.")
+    key("update", Kind::Time, "15 ms", "Interval at which the drop probability is updated.")
         .within(Range::between(1e-4, 10.0), "the RFC's is 15 ms"),
     key(
         "coupling",

@@ -17,7 +17,7 @@ const KEYS: &[Key] = &[
         "promptness",
         Kind::Size,
         "0 B",
-        "Promptness: a flow that has sent less than this in the current round is served earlier for it.",
+        "Promptness: a flow that has sent less than this in the current round is served earlier.",
     ),
     key(
         "mark-above",

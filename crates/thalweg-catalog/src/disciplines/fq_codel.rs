@@ -11,10 +11,10 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FqCoD
      CoDel.",
     Keys { own: KEYS, shared: &[CODEL_KEYS, WEIGHT_KEYS], defaults: &[], presets: &[] },
 )
-.with_capacity_help("How much it holds, without the packet in service; the RFC has 10240 packets.");
+.with_capacity_help("Capacity of the queue, without the packet in service; the RFC has 10240 packets.");
 
 const KEYS: &[Key] = &[
-    key("flows", Kind::Count, "1024", "How many queues flows are hashed to.")
+    key("flows", Kind::Count, "1024", "Number of queues to which flows are hashed.")
         .within(Range::between(1.0, 65_536.0), ""),
     key("quantum", Kind::Size, "1514 B", "Bytes that a queue may send per round.")
         .within(Range::POSITIVE, ""),
@@ -22,7 +22,7 @@ const KEYS: &[Key] = &[
         "drop-batch",
         Kind::Count,
         "64",
-        "At a full buffer the largest queue loses half of its bytes, but at most this many packets.",
+        "Maximum number of packets that the largest queue loses at a full buffer; it loses up to half of its bytes.",
     )
     .within(Range::POSITIVE, ""),
 ];

@@ -29,7 +29,7 @@ const KEYS: &[Key] = &[
         "levels",
         Kind::Count,
         "2",
-        "Number of levels. Flows of a lower priority than this are on the last one.",
+        "Number of levels. Flows with a lower priority than this number are on the last level.",
     )
     .within(Range::between(1.0, Weights::CLASSES as f64), ""),
 ];

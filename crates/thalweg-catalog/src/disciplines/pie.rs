@@ -6,31 +6,31 @@ use thalweg_queue::PieConfig;
 
 /// PIE (RFC 8033).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<PieConfig>(
-    "PIE (RFC 8033): arrivals are dropped at random such that packets wait for about a target.",
+    "PIE (RFC 8033): arrivals are dropped at random, to keep the queueing delay near a target.",
     Keys::own(KEYS),
 );
 
 const KEYS: &[Key] = &[
     key("target", Kind::Time, "15 ms", "The wait that is aimed at."),
-    key("update", Kind::Time, "15 ms", "How often the probability is computed anew.")
+    key("update", Kind::Time, "15 ms", "Interval at which the drop probability is updated.")
         .within(Range::between(1e-4, 10.0), "the RFC's is 15 ms"),
     key(
         "alpha",
         Kind::Number,
         "0.125",
-        "How much a second above the target adds to the probability at each update.",
+        "Increase of the drop probability per update and per second of delay above the target.",
     )
     .within(Range::POSITIVE, ""),
-    key("beta", Kind::Number, "1.25", "How much a second more than at the last update adds to it.")
+    key("beta", Kind::Number, "1.25", "Increase of the drop probability per update and per second of delay growth since the previous update.")
         .within(Range::POSITIVE, ""),
-    key("max-burst", Kind::Time, "150 ms", "A burst as long as this passes a queue that was short before."),
+    key("max-burst", Kind::Time, "150 ms", "Duration of a burst that is not dropped after the queue was short."),
     key(
         "ecn-threshold",
         Kind::Probability,
         "0.1",
-        "Marks packets that may be marked while the probability is at most this; 0 never marks.",
+        "Maximum drop probability at which ECN-capable packets are marked instead of dropped; 0 for never.",
     ),
-    key("mean-packet", Kind::Size, "1000 B", "A queue of two such packets or less is left alone."),
+    key("mean-packet", Kind::Size, "1000 B", "Typical packet size; a queue of at most two such packets causes no drop."),
 ];
 
 bind!(PieConfig {

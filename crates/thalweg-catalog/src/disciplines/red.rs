@@ -6,8 +6,7 @@ use thalweg_proto::units::Bytes;
 use thalweg_queue::{RedConfig, RedUnit};
 
 /// Random Early Detection (Floyd and Jacobson 1993).
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<RedConfig>("Random Early Detection (Floyd and Jacobson 1993): arrivals are dropped at random, the more likely the longer the \
-     queue has been on average.",
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<RedConfig>("Random Early Detection (Floyd and Jacobson 1993): arrivals are dropped at random, with a probability that increases with the average queue length.",
     Keys::own(KEYS),
 )
 .with_check(check);
@@ -25,7 +24,7 @@ const KEYS: &[Key] = &[
         "15 pkt",
         "At this average length the probability reaches `max-probability`, in the same unit.",
     ),
-    key("weight", Kind::Probability, "0.002", "The weight of the length in the average of lengths.")
+    key("weight", Kind::Probability, "0.002", "The weight of the current queue length in the average.")
         .within(Range::POSITIVE, ""),
     key("max-probability", Kind::Probability, "0.1", "The probability of a drop just below `max-threshold`.")
         .within(Range::POSITIVE, ""),
@@ -33,20 +32,20 @@ const KEYS: &[Key] = &[
         "gentle",
         Kind::Switch,
         "true",
-        "Beyond `max-threshold` the probability grows to 1 at twice that length; otherwise it is 1 at once.",
+        "Above `max-threshold` the probability increases to 1 at twice that length; with false it is 1 at once.",
     ),
-    key("ecn", Kind::Switch, "true", "Marks packets that may be marked, in place of dropping them."),
+    key("ecn", Kind::Switch, "true", "Marks ECN-capable packets instead of dropping them."),
     key(
         "hard-drop",
         Kind::Switch,
         "true",
-        "With `ecn`: where the probability is 1, packets that may be marked are dropped too (RFC 3168, section 7). Linux marks them unless `harddrop` is set: its default is `false`.",
+        "With `ecn`: while the probability is 1, ECN-capable packets are dropped too (RFC 3168, section 7). Linux marks them unless `harddrop` is set: its default is `false`.",
     ),
     key(
         "mean-packet",
         Kind::Size,
         "1000 B",
-        "Typical packet size: sets how fast the average decays in idle times, and scales sizes in bytes.",
+        "Typical packet size: determines the decay of the average in idle times, and scales sizes in bytes.",
     )
     .within(Range::POSITIVE, ""),
 ];

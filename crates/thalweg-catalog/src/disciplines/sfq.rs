@@ -15,11 +15,16 @@ const KEYS: &[Key] = &[
         "buckets",
         Kind::Count,
         "1024",
-        "How many queues flows are hashed to: best several times the number of flows.",
+        "Number of queues to which flows are hashed; use several times the number of flows.",
     )
     .within(Range::POSITIVE, ""),
-    key("perturbation", Kind::Interval, "10 s", "How often the hash is drawn anew; \"off\" never does.")
-        .within(Range::POSITIVE, "to disable it, write \"off\""),
+    key(
+        "perturbation",
+        Kind::Interval,
+        "10 s",
+        "Interval at which the hash function is drawn anew; \"off\" for never.",
+    )
+    .within(Range::POSITIVE, "to disable it, write \"off\""),
     OVERFLOW_KEY,
 ];
 

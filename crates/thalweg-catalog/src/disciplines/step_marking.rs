@@ -15,7 +15,7 @@ const KEYS: &[Key] = &[key(
     "threshold",
     Kind::Length,
     "65 pkt",
-    "An arrival that finds more than this waiting is marked, if it may be; in packets or bytes.",
+    "Queue length above which an ECN-capable arrival is marked, in packets or bytes.",
 )];
 
 impl Bound for StepConfig {

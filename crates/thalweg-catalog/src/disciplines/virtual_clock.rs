@@ -16,8 +16,8 @@ const KEYS: &[Key] = &[key(
     "rate",
     Kind::Rate,
     "",
-    "Reserved rate of a flow of weight 1; default: a tenth of the link's rate (1 Mbit/s where that is unknown). The \
-     reserved rates should not exceed the link's rate in sum: otherwise the order is nearly first come, first served.",
+    "Reserved rate of a flow of weight 1; default: a tenth of the link's rate (1 Mbit/s if that is unknown). \
+     The sum of the reserved rates should not exceed the link's rate; otherwise the order is nearly first come, first served.",
 )
 .within(Range::POSITIVE, "")];
 

@@ -8,7 +8,7 @@ use thalweg_queue::Weights;
 pub(crate) const WEIGHT_KEYS: &[Key] = &[
     weight(
         "weight-1",
-        "Weight of flows with priority 1, the highest: each sends this multiple of the bytes of a flow with weight 1 that has packets waiting too.",
+        "Weight of flows with priority 1, the highest: each sends this multiple of the bytes of a backlogged flow with weight 1.",
     ),
     weight("weight-2", "Weight of flows with priority 2."),
     weight("weight-3", "Weight of flows with priority 3."),
