@@ -142,7 +142,7 @@ class WorkerPool:
         if "Cancelled" in name or self._client.status != "running":
             self._lose(f"the scheduler at {_place(self._client)} is gone")
         elif name == "KilledWorker":
-            words = "the workers that made it ended without a word, each time: perhaps they have too little memory"
+            words = "the workers that made it ended without a message, each time: possibly too little memory"
             self._send({"batch": number, "failed": words})
         else:
             # A new worker may be the cause.

@@ -144,7 +144,7 @@ pub(crate) fn run(spec: &mut Spec, goal: Goal) -> Result<f64, NoScore> {
     };
     catch_unwind(AssertUnwindSafe(simulate)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
         Err(NoScore::Fault(format!("it panicked: {text}")))
     })
 }

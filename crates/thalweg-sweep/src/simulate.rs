@@ -27,7 +27,7 @@ pub fn simulate(spec: &Arc<Spec>, seed: u64, stop: &Arc<AtomicBool>) -> Simulate
         Ok(Err(error)) => Simulated::Failed(format!("it cannot be simulated: {error}")),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
             Simulated::Failed(format!("it panicked, which is a bug in the simulator: {text}"))
         }
     }

@@ -169,7 +169,7 @@ impl Task {
     fn header(&self) -> String {
         match self {
             Self::Packets(bounds) => format!(
-                "window {}, {} packets; at most {} lost, {} duplicated, {} delayed, {} early expiries{}",
+                "window {}, {} packets; at most {} lost, {} duplicated, {} delayed, early expiries: {}{}",
                 bounds.window,
                 bounds.messages,
                 bounds.losses,

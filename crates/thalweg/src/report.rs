@@ -240,7 +240,7 @@ fn page_beside(
     })
 }
 
-/// File in the folder of a live run with the host's certificate.
+/// File in the folder of a live run with the fidelity record.
 pub const FIDELITY: &str = "fidelity.json";
 /// File in the folder of a live run with the carried flows.
 pub const TRAFFIC: &str = "traffic.json";

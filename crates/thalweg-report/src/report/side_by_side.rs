@@ -16,11 +16,11 @@ pub struct Part {
     pub document: Document,
     /// Their series.
     pub series: AllSeries,
-    /// Certificate of a live run.
+    /// Fidelity record of a live run.
     pub fidelity: Option<Fidelity>,
 }
 
-/// Certificate of a live run: whether its host kept up.
+/// Fidelity record of a live run: whether its host kept up.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Fidelity {
     /// True if it did.
@@ -74,7 +74,7 @@ impl SideBySide {
                 )),
                 Some(_) => notes.push(format!("{} is valid: its host kept up.", part.label)),
                 None if part.is_live() => {
-                    warnings.push(format!("{} has no certificate of its host\u{2019}s timing.", part.label));
+                    warnings.push(format!("{} has no fidelity record of its host.", part.label));
                 }
                 None => {}
             }

@@ -192,7 +192,7 @@ impl Resolver<'_> {
             self.report
                 .error("scenario.unknown-name", name.span, message)
                 .names(&name.value.0, valid)
-                .help("nodes exist by being named in a link");
+                .help("a node is declared by its name in a link");
         }
         found
     }

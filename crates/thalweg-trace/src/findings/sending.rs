@@ -47,8 +47,8 @@ pub(super) fn bursts(view: &Viewed<'_>) -> Option<Finding> {
         until: found.last()?.0,
         count: found.len() as u64,
         figures: format!(
-            "{} bursts of more than {ALLOWED} packets, of up to {max} packets ({:.0} kB)",
-            found.len(),
+            "{} of more than {ALLOWED} packets, of up to {max} packets ({:.0} kB)",
+            if found.len() == 1 { "a burst".to_owned() } else { format!("{} bursts", found.len()) },
             max as f64 * view.segment as f64 / 1e3
         ),
     })

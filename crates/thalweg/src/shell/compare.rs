@@ -31,7 +31,7 @@ struct SchemeOutcome {
     scheme: String,
     place: &'static str,
     flows: Vec<FlowOutcome>,
-    /// Fidelity certificate of a live run: true if valid, and the reason if not.
+    /// Fidelity of a live run: true if valid, and the reason if not.
     fidelity: Option<(bool, String)>,
 }
 

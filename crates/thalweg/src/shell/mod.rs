@@ -85,7 +85,7 @@ pub struct ShellArguments {
     /// Print the results as one JSON document to standard output, after the commands' output
     #[arg(long)]
     pub json: bool,
-    /// Print results, certificate and carried flows as one JSON document: what `compare --live` reads
+    /// Print results, fidelity record and carried flows as one JSON document, the input of `compare --live`
     #[arg(long, hide = true, conflicts_with = "json")]
     pub all: bool,
     /// Fail if this host fell behind, which invalidates the measurements

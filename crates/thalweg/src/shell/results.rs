@@ -39,7 +39,7 @@ pub fn show(
     let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
     let place =
         ReportTarget::of(arguments.report.as_ref(), REPORT, folder.is_some(), &network.source.name())?;
-    let certificate = certificate(fidelity, counts);
+    let fidelity_text = fidelity_text(fidelity, counts);
     if let Some(place) = place {
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: result.seed }, result);
@@ -72,9 +72,9 @@ pub fn show(
     }
     let verdict = fidelity.verdict();
     match &verdict {
-        Verdict::Invalid(_) if network.is_measured => console.note(&certificate),
+        Verdict::Invalid(_) if network.is_measured => console.note(&fidelity_text),
         // Otherwise it is an ordinary message.
-        Verdict::Valid | Verdict::Invalid(_) => console.inform(&certificate),
+        Verdict::Valid | Verdict::Invalid(_) => console.inform(&fidelity_text),
     }
     Ok(verdict == Verdict::Valid)
 }
@@ -95,8 +95,8 @@ pub(super) fn document(result: &RunResult, scenario: Scenario) -> Document {
     Document::from_runs(header, vec![Run::from_result(result)])
 }
 
-/// Returns the certificate as text.
-fn certificate(fidelity: &Fidelity, counts: &Counts) -> String {
+/// Returns the fidelity record as text.
+fn fidelity_text(fidelity: &Fidelity, counts: &Counts) -> String {
     let mut text = match fidelity.verdict() {
         Verdict::Valid => "Fidelity: valid".to_owned(),
         Verdict::Invalid(why) => format!("Fidelity: NOT VALID: {}", why.join("; ")),
@@ -142,7 +142,7 @@ fn all(outcome: &ShellOutcome, document: &Document) -> Result<Value, Error> {
     Ok(serde_json::json!({ "results": results, "fidelity": json(&outcome.fidelity), "traffic": traffic }))
 }
 
-/// Returns the certificate as JSON.
+/// Returns the fidelity record as JSON.
 fn json(fidelity: &Fidelity) -> Value {
     let times = |of: &Lateness| {
         serde_json::json!({

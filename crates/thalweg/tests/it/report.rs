@@ -253,7 +253,7 @@ fn several_folders_are_shown_side_by_side() {
         let sets = ["--set", "duration=3 s", "--set", "warmup=1 s", "--set", &set];
         succeeds(&place, &[&["run", "two-flows", "--out", folder][..], &sets].concat());
     }
-    // A live run adds its flows and its certificate.
+    // A live run adds its flows and its fidelity record.
     fs::write(place.join("wide/fidelity.json"), r#"{"valid": false, "why_not": ["late by 7 ms"]}"#).unwrap();
     succeeds(&place, &["report", "narrow", "--beside", "wide"]);
     let both = page(&place.join("beside.html"));

@@ -138,7 +138,7 @@ pub fn recordings(octets: &[u8]) {
 }
 
 /// Fuzzes result files: documents, tables of series, stored runs of a sweep, results of papers, stored scores of a hunt, and the
-/// flows and certificate of a live run.
+/// flows and fidelity record of a live run.
 pub fn results(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 6) else { return };
     let Some(text) = text(octets) else { return };

@@ -190,7 +190,7 @@ fn a_router_reports_oversized_packets() {
     assert_eq!(printed(&shell("1300"), "too"), Vec::<Vec<&str>>::new());
 }
 
-/// The exit code is that of the command; the folder contains the results and a certificate.
+/// The exit code is that of the command; the folder contains the results and a fidelity record.
 #[test]
 fn a_call_ends_as_its_command() {
     if !can() {
