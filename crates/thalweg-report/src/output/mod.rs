@@ -27,6 +27,7 @@ mod verdict;
 mod warmup_arrivals_remark;
 
 pub use differing_defaults::{Remedy, differing_defaults_warning};
+pub(crate) use criterion::aborted_schemes;
 pub use environment_rendering::{QuantityHistory, history};
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored, is_trace};
 pub(crate) use metric_columns::{Datum, cell_text};

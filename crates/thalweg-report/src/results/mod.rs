@@ -21,7 +21,8 @@ pub use compared_groups::{Compared, ComparedDifference, ComparedScheme, Parts, g
 pub use contention::{Contention, PathFlows};
 pub use controller_states::{StateVariable, StateVisit};
 pub use differing_defaults::{
-    DifferingDefault, SchemeDefault, compared_scheme, differing_defaults, differing_defaults_within,
+    DifferingDefault, LOSS_REPAIR, SchemeDefault, compared_scheme, differing_defaults,
+    differing_defaults_within,
 };
 pub use metric_definition::{Joined, Of, Tables, Unit};
 pub use metric_values::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};
