@@ -22,6 +22,8 @@ pub struct Compared<'a> {
     pub values: &'a Values,
     /// True if the application pauses or sends parts of segments, such as requests and responses.
     pub pauses: bool,
+    /// True if the path reorders packets.
+    pub reorders: bool,
 }
 
 /// An option with different values under several schemes, because their defaults differ.
@@ -81,6 +83,30 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
         found.push(DefaultDifference { option: key.name, values: values.collect(), level });
     }
     found
+}
+
+/// Returns the loss repair of each scheme on a path that reorders packets, where it differs and no option equalises it:
+/// the schemes have different transports. Reordered packets look like lost ones to some transports and not to others.
+pub fn repair_differences(schemes: &[Compared<'_>]) -> Vec<(String, String)> {
+    let transport = |of: &Compared<'_>| match of.description.traits {
+        traits if !traits.is_reliable => "none".to_owned(),
+        traits if traits.is_window => "of the window transport".to_owned(),
+        // The variants of a scheme have one transport.
+        _ => format!("of {}", of.description.name.split("-rate").next().unwrap_or_default()),
+    };
+    let repair = |of: &Compared<'_>| {
+        let options = ["recovery", "rack"].iter().filter_map(|option| {
+            let value = of.values.get(option).filter(|_| of.description.traits.is_window)?;
+            Some(format!("{option}={value}"))
+        });
+        let options: Vec<String> = options.collect();
+        let behind = if options.is_empty() { String::new() } else { format!(" with {}", options.join(" ")) };
+        (of.name.to_owned(), transport(of) + &behind)
+    };
+    let first = schemes.first().map(transport);
+    let differ =
+        schemes.iter().any(|of| of.reorders) && schemes.iter().any(|of| Some(transport(of)) != first);
+    if differ { schemes.iter().map(repair).collect() } else { Vec::new() }
 }
 
 /// Returns the options with other values in simulations than on real paths, each with both, for a scheme with these
@@ -329,7 +355,13 @@ mod tests {
         let read: Vec<(&SchemeDescription, Values)> = texts.iter().map(read).collect();
         let schemes = texts.iter().zip(&read);
         let schemes: Vec<Compared<'_>> = schemes
-            .map(|(name, (description, values))| Compared { name, description, values, pauses })
+            .map(|(name, (description, values))| Compared {
+                name,
+                description,
+                values,
+                pauses,
+                reorders: false,
+            })
             .collect();
         default_differences(&schemes)
     }
@@ -347,6 +379,33 @@ mod tests {
         assert!(found[0].is_common());
         assert_eq!(names(&["cubic", "newreno", "dctcp"]), [""; 0]);
         assert_eq!(names(&["bbr", "copa", "prague"]), [""; 0]);
+    }
+
+    /// SSCOP repairs by its own messages; both window schemes have one transport.
+    #[test]
+    fn transports_with_other_loss_repair_are_found_where_paths_reorder() {
+        let repairs = |texts: &[&str], reorders| {
+            let read = |text: &&str| Registry::default().read_scheme(text, Environment::Simulated).unwrap();
+            let read: Vec<(&SchemeDescription, Values)> = texts.iter().map(read).collect();
+            let schemes = texts.iter().zip(&read);
+            let schemes: Vec<Compared<'_>> = schemes
+                .map(|(name, (description, values))| Compared {
+                    name,
+                    description,
+                    values,
+                    pauses: false,
+                    reorders,
+                })
+                .collect();
+            repair_differences(&schemes)
+        };
+        let window = "of the window transport with recovery=sack rack=false";
+        let expected = [("cubic", window), ("sscop", "of sscop"), ("udp", "none")];
+        let expected = expected.map(|(scheme, repair)| (scheme.to_owned(), repair.to_owned()));
+        assert_eq!(repairs(&["cubic", "sscop", "udp"], true), expected);
+        assert_eq!(repairs(&["cubic", "sscop"], false), []);
+        assert_eq!(repairs(&["cubic", "tri-s", "bbr"], true), []);
+        assert_eq!(repairs(&["sscop", "sscop-rate"], true), []);
     }
 
     /// CUBIC restarts after an idle time; BBR has no window to restart.
@@ -372,7 +431,13 @@ mod tests {
         let live = ["cubic", "bbr"].map(|name| (name, read(name, Environment::Live)));
         let live: Vec<Compared<'_>> = live
             .iter()
-            .map(|(name, (description, values))| Compared { name, description, values, pauses: false })
+            .map(|(name, (description, values))| Compared {
+                name,
+                description,
+                values,
+                pauses: false,
+                reorders: false,
+            })
             .collect();
         assert!(default_differences(&live).iter().all(|of| of.option != "rack"));
         let between = |text| {

@@ -35,6 +35,7 @@ pub use any_engine::{AnyEngine, AnyOutput, Visit};
 pub use any_pdu::{AnyPdu, Packed};
 pub use default_differences::{
     Compared, DefaultDifference, default_differences, defaults_reference, environment_differences,
+    repair_differences,
 };
 pub use discipline_description::DisciplineDescription;
 pub use disciplines::DISCIPLINES;

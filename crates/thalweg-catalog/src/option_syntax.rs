@@ -2,7 +2,7 @@
 
 use crate::explicit_values::Values;
 use crate::key::{ConfigError, Environment, Keys};
-use crate::spelling_suggestions::{live_only, nearest};
+use crate::spelling_suggestions::{equivalent, live_only, nearest};
 use core::fmt;
 
 /// An error in the text form of a scheme or discipline.
@@ -49,6 +49,9 @@ impl fmt::Display for TextError {
                     return write!(f, "there is no {what} `{name}` here; {hint}");
                 }
                 write!(f, "there is no {what} `{name}`; there are {}", known.join(", "))?;
+                if let Some(hint) = equivalent(name) {
+                    return write!(f, "; {hint}");
+                }
                 match nearest(name, known.iter().copied()) {
                     Some(meant) => write!(f, "; did you mean `{meant}`?"),
                     None => Ok(()),

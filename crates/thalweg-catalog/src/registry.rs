@@ -386,8 +386,8 @@ mod tests {
                 .starts_with("the thresholds are in different units: give both")
         );
         assert!(
-            error_text("red:min-threshold=20pkt")
-                .starts_with("the maximum threshold must be above the minimum")
+            error_text("red:min-threshold=50pkt,max-threshold=20pkt")
+                .starts_with("`min-threshold` of 50 must be below `max-threshold` of 20: swap the two")
         );
     }
 }

@@ -44,6 +44,12 @@ pub fn is_known_elsewhere(name: &str) -> bool {
     UNSUPPORTED_NAMES.contains(&name.to_lowercase().as_str())
 }
 
+/// Returns what has the effect of a scheme or discipline of this name elsewhere, and another name or form here.
+pub fn equivalent(name: &str) -> Option<&'static str> {
+    let written: String = simplified(name).into_iter().collect();
+    EQUIVALENTS.iter().find(|(names, _)| names.contains(&written.as_str())).map(|(_, hint)| *hint)
+}
+
 /// Returns the commands for a scheme that no simulation and no connection of this project can have: `kernel:` and a
 /// congestion control of the host's kernel. `None` for any other name.
 pub fn live_only(name: &str) -> Option<&'static str> {
@@ -74,6 +80,22 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("preemption", &["away"]),
     ("preemption-every", &["away-every"]),
     ("fcfs", &["fifo", "pfifo", "bfifo", "droptail", "drop-tail", "taildrop", "tail-drop"]),
+];
+
+/// Names of schemes and disciplines elsewhere, with what has their effect here.
+const EQUIVALENTS: &[(&[&str], &str)] = &[
+    (
+        &["wfq", "weighted-fair-queueing", "wf2q"],
+        "weighted fair queueing is `fq` with `weight-1` to `weight-6`, the weights of the flows' priorities",
+    ),
+    (
+        &["diffserv", "diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"],
+        "a tin setting of CAKE: `cake` has one tin, as with besteffort; `priority` serves classes in their order",
+    ),
+    (
+        &["abe", "cubic-abe", "newreno-abe"],
+        "ABE (RFC 8511) is an option of other schemes, as in `cubic:ecn=true,ecn-beta=0.85`",
+    ),
 ];
 
 /// Known schemes and disciplines that this project lacks.
@@ -122,6 +144,17 @@ mod tests {
         ] {
             assert_eq!(nearest(typed, keys), Some(meant), "{typed}");
         }
+    }
+
+    #[test]
+    fn names_that_are_options_here_are_explained() {
+        assert!(equivalent("WFQ").is_some_and(|hint| hint.contains("`weight-1`")));
+        assert!(equivalent("diffserv4").is_some_and(|hint| hint.contains("one tin")));
+        assert!(equivalent("abe").is_some_and(|hint| hint.contains("ecn-beta=0.85")));
+        assert_eq!((equivalent("fq"), equivalent("cubic")), (None, None));
+        crate::Registry::default()
+            .read_scheme("cubic:ecn=true,ecn-beta=0.85", crate::Environment::Simulated)
+            .unwrap();
     }
 
     #[test]

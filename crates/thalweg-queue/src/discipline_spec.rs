@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(red(default).check(), Ok(()));
         assert_eq!(
             what(red(RedConfig { min_threshold: 15.0, ..default })),
-            "the maximum threshold must be above the minimum, but they are 15 and 15"
+            "the minimum threshold must be below the maximum, but they are 15 and 15"
         );
         for min_threshold in [-1.0, f64::NAN] {
             assert!(red(RedConfig { min_threshold, ..default }).check().is_err());

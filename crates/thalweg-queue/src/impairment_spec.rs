@@ -247,7 +247,7 @@ impl fmt::Display for SpecError {
                 write!(f, "`{what}` must be a multiple of {of}, but it is {found}")
             }
             Self::Thresholds { min, max } => {
-                write!(f, "the maximum threshold must be above the minimum, but they are {max} and {min}")
+                write!(f, "the minimum threshold must be below the maximum, but they are {min} and {max}")
             }
             Self::Share { what, value } => {
                 write!(f, "`{what}` is a share, so it must lie between 0 and 1, but it is {value}")

@@ -417,13 +417,18 @@ fn finish(
         built_in: loader.built_in(),
         replaced,
     };
-    let resolve::Resolved { spec, origins, paths, former, schemes } =
+    let resolve::Resolved { spec, origins, paths, former, mut schemes } =
         resolve::resolve(&document, scope, &mut report);
     if report.errors() == 0 {
         lint::lint(&spec, &origins, &paths, &mut report);
     }
     if report.errors() > 0 {
         return Err(report.take());
+    }
+    for number in lint::reordered_groups(&spec, &origins, &paths) {
+        if let Some(scheme) = schemes.get_mut(&number) {
+            Arc::make_mut(scheme).reorders = true;
+        }
     }
     let text = |at: &Option<table::At<String>>| at.as_ref().map(|at| at.value.clone()).unwrap_or_default();
     let (title, description) = (text(&document.title), text(&document.description));

@@ -5,7 +5,7 @@
 use super::demand::{Demand, MAX_BITS};
 use super::diagnostic::Report;
 use super::include::Loader;
-use super::list_columns::{FROM, RATE, TO};
+use super::list_columns::{self, FROM, RATE, TO};
 use super::network::sndlib_demands;
 use super::parsed_tree::{Key, Table, Value, ValueKind};
 use super::source_text::{Source, Span};
@@ -219,12 +219,12 @@ fn parse(
     let columns = COLUMNS.map(place);
     let found = match columns {
         [Some(from), Some(to), rate] => match rate {
-            Some(rate) => list(&lines[1..], [from, to, rate], unit),
+            Some(rate) => list(&lines[1..], [from, to, rate], heads.len(), unit),
             None => Err((lines[0].1, "the first line names no column `rate`".to_owned())),
         },
         _ => match square(&lines, nodes, unit) {
             Some(found) => found,
-            None => list(&lines, [0, 1, 2], unit),
+            None => list(&lines, [0, 1, 2], 3, unit),
         },
     };
     match found {
@@ -239,22 +239,20 @@ fn parse(
 /// Splits a line at commas, semicolons or tabs, else at spaces, and removes quotation marks.
 fn cells(line: &str) -> Vec<&str> {
     match [',', ';', '\t'].into_iter().find(|separator| line.contains(*separator)) {
-        Some(separator) => line.split(separator).map(unquoted).collect(),
-        None => line.split_whitespace().map(unquoted).collect(),
+        Some(separator) => list_columns::cells(line, |c| c == separator).collect(),
+        None => list_columns::cells(line, char::is_whitespace).filter(|cell| !cell.is_empty()).collect(),
     }
-}
-
-fn unquoted(cell: &str) -> &str {
-    let cell = cell.trim();
-    cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell)
 }
 
 type Line<'a> = (Vec<&'a str>, Span);
 type Found = Result<Vec<Demand>, (Span, String)>;
 
-/// Parses demands, one per line.
-fn list(lines: &[Line<'_>], [from, to, rate]: [usize; 3], unit: Option<f64>) -> Found {
+/// Parses demands, one per line of at most `columns` cells.
+fn list(lines: &[Line<'_>], [from, to, rate]: [usize; 3], columns: usize, unit: Option<f64>) -> Found {
     let one = |(cells, span): &Line<'_>| {
+        if let Some(fault) = list_columns::surplus(cells, columns, &COLUMNS.map(|names| names[0])) {
+            return Err((*span, fault));
+        }
         let cell = |place: usize, name: &str| {
             cells.get(place).copied().ok_or_else(|| (*span, format!("the column `{name}` is missing")))
         };

@@ -19,7 +19,7 @@ use thalweg_report::output::{
     CsvSeries, CsvTransfers, Folder, FolderError, ParquetSeries, ParquetTransfers, RunKey,
 };
 use thalweg_report::report::{AllSeries, Recorder, Replay};
-use thalweg_report::results::{Document, Drift, Goal, GoodputSeries, Header, Run};
+use thalweg_report::results::{Document, Drift, FairShares, Goal, GoodputSeries, Header, Run, Starved};
 use thalweg_scenario::{Loaded, Scenario};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
@@ -446,11 +446,16 @@ impl<'a> Gathered<'a> {
         let named = self.drift_series.iter().zip(&self.execution.schemes);
         let drifts: Vec<Drift> =
             named.flat_map(|(series, scheme)| series.drifts(scheme.name.as_deref(), header.margin)).collect();
+        let schemes = self.execution.schemes.iter().zip(&self.runs);
+        let starved: Vec<Starved> = schemes
+            .flat_map(|(of, runs)| FairShares::from_spec(&of.spec).starved(of.name.as_deref(), runs))
+            .collect();
         let mut document = match names {
             Some(names) => Document::from_comparison(header, names.into_iter().zip(self.runs).collect()),
             None => Document::from_runs(header, self.runs.into_iter().flatten().collect()),
         };
         document.drifts = drifts;
+        document.starved = starved;
         let document = document.until(self.execution.until.as_ref().map(|(goal, _)| goal.clone()));
         Ok((document, self.kept, self.replays))
     }

@@ -83,7 +83,7 @@ const RENAMED: [(&[&str], &str, &str); 5] = [
     (&["explore"], "--unproved", "the option is --unvalidated"),
 ];
 
-const SEND: [(&[&str], &str); 15] = [
+const SEND: [(&[&str], &str); 16] = [
     (&["-r", "-R", "--recursive"], "folders need no -r: `thalweg send FOLDER HOST` sends all that is in one"),
     (
         &[
@@ -109,7 +109,7 @@ const SEND: [(&[&str], &str); 15] = [
         "progress is shown at a terminal unless --quiet is given; --json prints the details",
     ),
     (
-        &["-z", "--compress"],
+        &["-z", "-C", "--compress"],
         "nothing is compressed in transit: compress it first, as in `tar cz FOLDER | thalweg send - HOST`",
     ),
     (
@@ -146,12 +146,16 @@ const SEND: [(&[&str], &str); 15] = [
     ),
     (&["--code"], "--pair asks for the receiver's code"),
     (
+        &["-y", "--yes"],
+        "nothing is asked at the sender unless --pair is given; the receiver admits any sender by --trust new",
+    ),
+    (
         &["--exclude", "--include", "--filter", "--exclude-from", "--files-from"],
         "names are not filtered: list the files to send",
     ),
 ];
 
-const RECEIVE: [(&[&str], &str); 6] = [
+const RECEIVE: [(&[&str], &str); 8] = [
     (
         &["-p", "-P", "--port", "--bind"],
         "the port is that of --listen: `--listen PORT` or `--listen ADDRESS:PORT`",
@@ -164,6 +168,14 @@ const RECEIVE: [(&[&str], &str); 6] = [
     (
         &["-r", "--recursive", "-v", "--verbose", "--progress", "-a", "-z"],
         "folders are received whole, and progress is shown, without an option",
+    ),
+    (
+        &["-C", "--compress"],
+        "nothing is compressed in transit: the sender compresses it first, as in `tar cz FOLDER | thalweg send - HOST`",
+    ),
+    (
+        &["-i", "-e", "-J", "--rsh"],
+        "no ssh is used: a sender is known by its key (--trust KEY) or by a code (--pair)",
     ),
     (&["-D", "--daemon"], "it stays in the foreground until it is stopped"),
     (&["--code"], "--pair shows a code for the sender to enter: `thalweg send --pair FILES... HOST`"),
@@ -327,6 +339,10 @@ mod tests {
             (&["send", "-az", "a", "h"], "always sent"),
             (&["send", "-P", "a", "h"], "HOST:PORT"),
             (&["send", "-z", "a", "h"], "tar cz"),
+            (&["send", "-C", "a", "h"], "tar cz"),
+            (&["send", "--yes", "a", "h"], "--trust new"),
+            (&["recv", "-C", "d"], "tar cz"),
+            (&["recv", "-i", "key", "d"], "known by its key"),
             (&["send", "-v", "a", "h"], "progress is shown"),
             (&["send", "-n", "a", "h"], "no dry run"),
             (&["send", "--bwlimit=500", "a", "h"], "--rate RATE"),

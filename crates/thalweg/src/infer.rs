@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use thalweg_catalog::{Environment, Registry};
 use thalweg_report::batch::{self, Job, Progress};
 use thalweg_report::infer::{Interval, Losses, Path, Recording, capture_limitation, scenario};
-use thalweg_report::output::{Align, Table, counted};
+use thalweg_report::output::{Align, Table, counted, listed};
 use thalweg_scenario::{Loaded, check_host, load_text_with, load_with};
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult};
@@ -104,6 +104,9 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     }
     let description = console.style.folded(&describe(&path));
     let mut text = format!("{description}\n\n{}", table(&live, &again).render(console.style));
+    if let Some(sentence) = deviation(&live, &again, &path) {
+        text.push_str(&console.style.folded(&format!("\n{sentence}\n")));
+    }
     if !others.is_empty() {
         let own = recording.scheme.as_str();
         let all = std::iter::once((own, again)).chain(others.iter().copied());
@@ -252,10 +255,11 @@ fn describe(path: &Path) -> String {
             1.0 / bad_to_good
         ),
     };
-    let queue = match (path.was_filled, path.queue_was_full) {
-        (true, true) => "full at times",
-        (true, false) => "never full, so maybe longer",
-        (false, _) => "or more (it was never filled)",
+    let queue = match (path.policer, path.was_filled, path.queue_was_full) {
+        (Some(_), ..) => "simulated; unknown, as the policer drops before it is full",
+        (None, true, true) => "full at times",
+        (None, true, false) => "never full, so maybe longer",
+        (None, false, _) => "or more (it was never filled)",
     };
     let policer = path.policer.map_or(String::new(), |(rate, burst)| {
         format!("\nPolicer     {}, bucket of {burst}: it explains the losses", per_second(rate.as_f64(), 4))
@@ -292,6 +296,55 @@ fn table(live: &Outcome, again: &Outcome) -> Table {
     }
     table
 }
+
+/// Returns the names and the sizes of the differences that make the simulated run another one than the recorded.
+fn differences(live: &Outcome, again: &Outcome) -> Vec<(&'static str, String)> {
+    let [goodput, shortest, smoothed, retransmitted] = errors(live, again);
+    let share = |name: &'static str, what: &str, error: Option<f64>, max: f64| {
+        let error = error.filter(|error| error.abs() > max)?;
+        let direction = if error < 0.0 { "less" } else { "more" };
+        Some((name, format!("{:.0} % {direction} {what}", error.abs() * 100.0)))
+    };
+    let repairs = retransmitted.filter(|points| points.abs() > MAX_ERROR_OF_RETRANSMISSIONS).map(|_| {
+        let percent = |of: &Outcome| format!("{:.2} %", of.retransmitted * 100.0);
+        (
+            "retransmitted_share",
+            format!("{} of its packets retransmitted, not {}", percent(again), percent(live)),
+        )
+    });
+    let all = [
+        share("goodput", "goodput", goodput, MAX_ERROR),
+        share("min_rtt", "of a shortest round trip", shortest, MAX_ERROR_OF_SHORTEST),
+        share("mean_smoothed_rtt", "of a mean smoothed round trip", smoothed, MAX_ERROR),
+        repairs,
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Returns the sentence on a simulated run that is unlike the recorded one; `None` if it is like it.
+fn deviation(live: &Outcome, again: &Outcome, path: &Path) -> Option<String> {
+    let found = differences(live, again);
+    let sizes: Vec<&str> = found.iter().map(|(_, size)| size.as_str()).collect();
+    let queue = match (path.policer, path.queue_was_full) {
+        (Some(_), _) => " Its queue is unknown: other values of `capacity` in the scenario may fit.",
+        (None, false) => " Its queue is only a lower bound: a longer `queue` in the scenario may fit.",
+        (None, true) => "",
+    };
+    (!sizes.is_empty()).then(|| {
+        format!(
+            "UNLIKE THE RECORDING: the simulated run has {}. The inferred path does not explain the recording; runs with \
+             other schemes share its errors.{queue}",
+            listed(&sizes)
+        )
+    })
+}
+
+/// Largest relative error of goodput and of the mean smoothed round trip in a run like the recorded one.
+const MAX_ERROR: f64 = 0.25;
+/// The same for the shortest round trip, which is a property of the path.
+const MAX_ERROR_OF_SHORTEST: f64 = 0.1;
+/// The same for the share of retransmissions, as a difference.
+const MAX_ERROR_OF_RETRANSMISSIONS: f64 = 0.02;
 
 /// Returns the table of the transfer with each scheme.
 fn instead<'a>(outcomes: impl Iterator<Item = (&'a str, Outcome)>) -> Table {
@@ -375,6 +428,7 @@ fn document(scheme: &str, path: &Path, live: &Outcome, again: &Outcome, others: 
         },
         "scheme": scheme,
         "others": others,
+        "unlike": differences(live, again).iter().map(|(name, _)| *name).collect::<Vec<_>>(),
         "recorded": of(live),
         "simulated": of(again),
         "error": {
@@ -389,6 +443,38 @@ fn document(scheme: &str, path: &Path, live: &Outcome, again: &Outcome, others: 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A policer drops, and how long the queue behind it is, the recording does not show.
+    #[test]
+    fn a_simulated_run_unlike_the_recorded_one_is_said_to_be_so() {
+        let packets = (0..1000_u32).map(|number| {
+            let sent = f64::from(number) * 1e-3;
+            thalweg_report::infer::Packet {
+                sent,
+                size: 1500,
+                length: 1448,
+                acknowledged: Some(sent + 0.04),
+                ..Default::default()
+            }
+        });
+        let recording = Recording { packets: packets.collect(), seconds: 1.04, ..Recording::default() };
+        let mut path = Path::infer(&recording).unwrap();
+        let live = recorded(&recording);
+        let again = Outcome { retransmitted: 0.142, goodput: live.goodput * 1.1, ..live };
+        let text = deviation(&live, &again, &path).unwrap();
+        let expected =
+            "UNLIKE THE RECORDING: the simulated run has 14.20 % of its packets retransmitted, not 0.00 %.";
+        assert!(text.starts_with(expected) && text.contains("only a lower bound"), "{text}");
+        assert_eq!(document("cubic", &path, &live, &again, &[])["unlike"], json!(["retransmitted_share"]));
+        assert!(describe(&path).contains("or more (it was never filled)"));
+        let slower = Outcome { goodput: live.goodput * 0.7, smoothed: live.smoothed * 1.3, ..live };
+        let text = deviation(&live, &slower, &path).unwrap();
+        assert!(text.contains("30 % less goodput and 30 % more of a mean smoothed round trip."), "{text}");
+        assert_eq!(deviation(&live, &live, &path), None);
+        path.policer = Some((path.rate, thalweg_proto::units::Bytes::new(15_000)));
+        assert!(describe(&path).contains("simulated; unknown, as the policer drops"), "{}", describe(&path));
+        assert!(deviation(&live, &again, &path).unwrap().contains("other values of `capacity`"));
+    }
 
     #[test]
     fn rates_have_the_unit_that_suits_them() {

@@ -67,13 +67,14 @@ fn check(values: &Values) -> Result<(), ConfigError> {
             .help("give both in packets or both in bytes; without them they are \"5 pkt\" and \"15 pkt\"")),
         Some((_, min, max)) if max == min => Err(ConfigError::new(
             given,
-            format!("the maximum threshold must be above the minimum, but both are {min}"),
+            format!("`min-threshold` must be below `max-threshold`, but both are {min}"),
         )
         .help("a queue that marks all above one length is { discipline = \"step\", threshold = ... }")),
         Some((_, min, max)) if max < min => Err(ConfigError::new(
             given,
-            format!("the maximum threshold must be above the minimum, but they are {max} and {min}"),
-        )),
+            format!("`min-threshold` of {min} must be below `max-threshold` of {max}"),
+        )
+        .help("swap the two, or set both: without them they are \"5 pkt\" and \"15 pkt\"")),
         Some(_) => Ok(()),
     }
 }

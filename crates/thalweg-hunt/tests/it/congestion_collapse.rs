@@ -7,7 +7,7 @@ use thalweg_catalog::{Collapse, Registry, SCHEMES};
 use thalweg_hunt::{Goal, score_of};
 use thalweg_scenario::load_text;
 use thalweg_sim::trace::NoTrace;
-use thalweg_sim::{Simulation, Status};
+use thalweg_sim::{FlowResult, Simulation, Status};
 
 /// Maximum share of the packets sent that is lost or retransmitted: at this share twice the arriving data was sent.
 const BOUND: f64 = 0.5;
@@ -83,12 +83,35 @@ fn scenario(scheme: &str, link: &str, flows: u32, spread_ms: u32, seconds: u32) 
     )
 }
 
-/// Returns the share of packets sent by `scheme` that is lost or retransmitted.
-fn score(scheme: &str, case: Case) -> f64 {
+/// Returns the scenario of `scheme` on the path of a case.
+fn scenario_of(scheme: &str, case: Case, seconds: u32) -> String {
     let Case { delay_ms, rate, queue, flows, spread_ms } = case;
     let link = format!("rate = \"{rate} Mbit/s\"\ndelay = \"{delay_ms} ms\"\nqueue = {queue}");
+    scenario(scheme, &link, flows, spread_ms, seconds)
+}
+
+/// Returns the flows of a run of each of these seeds.
+fn flows_of_runs(text: &str, seeds: impl Iterator<Item = u64>) -> Vec<Vec<FlowResult>> {
+    let mut spec = load_text("case.toml", text, Path::new(""), &[]).unwrap().spec().clone();
+    let run = |seed| {
+        spec.seed = seed;
+        let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
+        while simulation.advance(1 << 30) == Status::Running {}
+        simulation.finish().0.flows
+    };
+    seeds.map(run).collect()
+}
+
+/// Returns the least goodput of a flow in three runs, in bit/s.
+fn worst_goodput_of(text: &str) -> f64 {
+    let goodput = flows_of_runs(text, 1..=3).into_iter().flatten().map(|flow| flow.goodput.as_f64());
+    goodput.fold(f64::INFINITY, f64::min)
+}
+
+/// Returns the share of packets sent by `scheme` that is lost or retransmitted.
+fn score(scheme: &str, case: Case) -> f64 {
     // A hundred round trips of a long path.
-    let text = scenario(scheme, &link, flows, spread_ms, 8.max(delay_ms / 5));
+    let text = scenario_of(scheme, case, 8.max(case.delay_ms / 5));
     score_of("collapse.toml", &text, Path::new(""), Goal::Collapse, &Arc::<Registry>::default())
         .unwrap_or_else(|error| panic!("{scheme}: {error}"))
 }
@@ -125,13 +148,7 @@ const LOSS_BASED_CASES: [Case; 5] = [
 
 /// Returns the share of packets sent by `scheme` after the warm-up that queues drop.
 fn dropped(scheme: &str, case: Case) -> f64 {
-    let Case { delay_ms, rate, queue, flows, spread_ms } = case;
-    let link = format!("rate = \"{rate} Mbit/s\"\ndelay = \"{delay_ms} ms\"\nqueue = {queue}");
-    let text = scenario(scheme, &link, flows, spread_ms, 40);
-    let spec = load_text("losses.toml", &text, Path::new(""), &[]).unwrap().spec().clone();
-    let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
-    while simulation.advance(1 << 30) == Status::Running {}
-    let flows = simulation.finish().0.flows;
+    let flows = flows_of_runs(&scenario_of(scheme, case, 40), 1..=1).concat();
     let lost: u64 = flows.iter().map(|flow| flow.counts.lost_data).sum();
     let arrived: u64 = flows.iter().map(|flow| flow.counts.arrived_data).sum();
     lost as f64 / (lost + arrived) as f64
@@ -194,15 +211,7 @@ fn losing_half_of_the_acknowledgements_stalls_declared_schemes_alone() {
 /// Returns the least goodput of three seeds in Mbit/s, with half of the acknowledgements lost.
 fn worst_goodput(scheme: &str) -> f64 {
     let link = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"1 bdp\"\nreverse = { loss = 0.5 }";
-    let text = scenario(scheme, link, 1, 0, 40);
-    let mut spec = load_text("acks.toml", &text, Path::new(""), &[]).unwrap().spec().clone();
-    let run = |seed| {
-        spec.seed = seed;
-        let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
-        while simulation.advance(1 << 30) == Status::Running {}
-        simulation.finish().0.flows[0].goodput.as_f64() / 1e6
-    };
-    (1..=3).map(run).fold(f64::INFINITY, f64::min)
+    worst_goodput_of(&scenario(scheme, link, 1, 0, 40)) / 1e6
 }
 
 /// Returns the least goodput of 30 flows in three runs, relative to their share of 10 Mbit/s.
@@ -210,16 +219,7 @@ fn worst_of_thirty(scheme: &str, discipline: &str) -> f64 {
     let link = format!(
         "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = {{ discipline = \"{discipline}\", capacity = \"20 pkt\" }}"
     );
-    let text = scenario(scheme, &link, 30, 1000, 60);
-    let mut spec = load_text("lock-out.toml", &text, Path::new(""), &[]).unwrap().spec().clone();
-    let run = |seed| {
-        spec.seed = seed;
-        let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
-        while simulation.advance(1 << 30) == Status::Running {}
-        let rates = simulation.finish().0.flows.into_iter().map(|flow| flow.goodput.as_f64());
-        rates.fold(f64::INFINITY, f64::min) * 30.0 / 10e6
-    };
-    (1..=3).map(run).fold(f64::INFINITY, f64::min)
+    worst_goodput_of(&scenario(scheme, &link, 30, 1000, 60)) * 30.0 / 10e6
 }
 
 /// A queue shorter than the flows' smallest windows locks flows out (RFC 2309, section 2), as the time-out doubles at

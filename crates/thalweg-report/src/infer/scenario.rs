@@ -46,7 +46,7 @@ pub fn scenario(
         Some((rate, burst)) => {
             let _ = writeln!(
                 text,
-                "queue = {{ discipline = \"policer\", capacity = \"{} B\", rate = \"{rate}\", burst = \"{} B\" }}",
+                "queue = {{ discipline = \"policer\", capacity = \"{} B\", rate = \"{rate}\", burst = \"{} B\" }} # the capacity is unknown",
                 path.queue.get(),
                 burst.get().max(3000)
             );

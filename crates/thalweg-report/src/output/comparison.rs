@@ -1,5 +1,6 @@
 //! Text of a comparison: the results of several schemes side by side, and the winner.
 
+use super::criterion::aborted_schemes;
 use super::differing_defaults::{Remedy, differing_defaults_warning};
 use super::metric_columns::{self, Datum, MARK, Row, has_transfers};
 use super::number_format::{Scale, Style, quoted};
@@ -170,8 +171,10 @@ fn sentences(
         ),
     };
     let verdicts = verdicts(schemes, margin, contention);
-    if !verdicts.is_empty() || !further.is_empty() {
+    let aborted = aborted_schemes(schemes);
+    if aborted.is_some() || !verdicts.is_empty() || !further.is_empty() {
         text.push('\n');
+        text.extend(aborted.map(|sentence| style.clean(&sentence) + "\n"));
         text.extend(verdicts.iter().map(|verdict| style.clean(&verdict.sentence) + "\n"));
         text.extend(further.lines().map(|sentence| style.clean(sentence) + "\n"));
     }

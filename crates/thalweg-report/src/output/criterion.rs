@@ -1,6 +1,6 @@
 //! Criteria that schemes are compared by, and the schemes' values of each.
 
-use super::number_format::{Scale, listed};
+use super::number_format::{Scale, counted, listed, seconds};
 use super::warmup_arrivals_remark::share_from_warmup;
 use crate::results::{Contention, Group, Metric, Of, PathFlows, Run, SchemeResults};
 use crate::statistics;
@@ -356,6 +356,9 @@ fn candidates<'a>(
     let seeds = schemes.first().map_or(&[][..], |of| &of.runs).iter().map(|run| run.seed);
     let seeds: Vec<u64> = seeds.take(if once { 1 } else { usize::MAX }).collect();
     let candidate = |of: &'a SchemeResults| {
+        if aborted(of).is_some_and(|aborted| aborted.is_much()) {
+            return None;
+        }
         let find = |seed: u64| of.runs.iter().find(|run| run.complete && run.seed == seed);
         let values: Vec<Option<f64>> = seeds.iter().map(|&seed| find(seed).and_then(&value)).collect();
         let known: Vec<f64> = values.iter().copied().flatten().collect();
@@ -366,6 +369,52 @@ fn candidates<'a>(
     // The sort is stable: schemes with equal values keep their order.
     candidates.sort_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)));
     candidates
+}
+
+/// Flows of a scheme whose sender aborted the connection before all data was delivered.
+pub(super) struct Aborted {
+    /// Aborted flows of all complete runs.
+    pub flows: usize,
+    /// All flows of these runs.
+    pub of: usize,
+    /// Time of the first, in seconds.
+    pub first: f64,
+}
+
+impl Aborted {
+    /// Returns true where so many flows carried less because they aborted that the scheme is not judged.
+    pub fn is_much(&self) -> bool {
+        self.flows as f64 > MUCH_ABORTED * self.of as f64
+    }
+}
+
+/// Returns the aborted flows of a scheme; `None` if there are none.
+pub(super) fn aborted(of: &SchemeResults) -> Option<Aborted> {
+    let flows = || of.runs.iter().filter(|run| run.complete).flat_map(|run| &run.flows);
+    let ends = || flows().filter_map(|flow| flow.values.get(Metric::Failed));
+    let first = ends().reduce(f64::min)?;
+    Some(Aborted { flows: ends().count(), of: flows().count(), first })
+}
+
+/// Returns the sentence on schemes that are not judged because their flows aborted; `None` if there are none.
+pub(crate) fn aborted_schemes(schemes: &[SchemeResults]) -> Option<String> {
+    let one = |of: &SchemeResults| {
+        let Aborted { flows, of: all, first } = aborted(of).filter(Aborted::is_much)?;
+        let (share, after) = (counted(all as u64, "flow"), seconds(first));
+        Some((of.scheme.clone(), format!("{flows} of {share} of {}, the first after {after}", of.scheme)))
+    };
+    let found: Vec<(String, String)> = schemes.iter().filter_map(one).collect();
+    let (names, each): (Vec<&str>, Vec<&str>) =
+        found.iter().map(|(name, text)| (name.as_str(), text.as_str())).unzip();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    let left = if schemes.len() - names.len() < 2 { ", and there is no verdict" } else { "" };
+    (!names.is_empty()).then(|| {
+        format!(
+            "ABORTED: the sender gave up before all data was delivered: {}. {} {verb} not judged{left}.",
+            each.join("; "),
+            listed(&names)
+        )
+    })
 }
 
 /// Returns the positions of the groups that have a value in some complete run.
@@ -551,5 +600,7 @@ fn lost_datagrams(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> S
     }
 }
 
+/// Share of aborted flows above which a scheme is not judged.
+const MUCH_ABORTED: f64 = 0.01;
 /// Packet-loss share above which a loss-repairing scheme is remarked on.
 const MUCH: f64 = 0.1;

@@ -1,7 +1,7 @@
 //! Warning that compared schemes differ in the defaults of options.
 
 use super::number_format::listed;
-use crate::results::{DifferingDefault, SchemeDefault};
+use crate::results::{DifferingDefault, LOSS_REPAIR, SchemeDefault};
 
 /// Place to make the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +52,21 @@ pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> O
         }
     }
     remedies.extend(named.iter().map(|[scheme, with]| format!("{with} in place of {scheme}")));
-    let level = match remedies.is_empty() {
-        true => " No value is valid for all of them.".to_owned(),
-        false => format!(" To equalise: {}", remedies.join(", ")),
+    let has_options = all.iter().any(|of| of.option != LOSS_REPAIR);
+    let mut level = match remedies.is_empty() {
+        true if has_options => " No value is valid for all of them.".to_owned(),
+        true => String::new(),
+        // No comma, which would be copied with an option before it.
+        false => format!(" To equalise: {}", remedies.join(" and ")),
     };
+    // Before the remedy, whose end may be copied.
+    if all.iter().any(|of| of.option == LOSS_REPAIR) {
+        level.insert_str(
+            0,
+            " Their transports repair losses in different ways, which no option equalises, and the path reorders packets: \
+             some schemes may slow down or retransmit where others do not.",
+        );
+    }
     let [of, effect] = match remedy {
         Remedy::Groups => ["the schemes of these groups", "Differences between groups"],
         Remedy::Command | Remedy::Schemes | Remedy::SweepFile => ["the schemes", "The results below"],
@@ -98,6 +109,24 @@ mod tests {
     }
 
     #[test]
+    fn different_transports_are_named_without_a_remedy() {
+        let repair = differing(LOSS_REPAIR, &[("cubic", "of the window transport"), ("sscop", "of sscop")]);
+        let text = differing_defaults_warning(std::slice::from_ref(&repair), Remedy::Command).unwrap();
+        assert!(
+            text.contains("differ in loss repair (of the window transport: cubic, of sscop: sscop).")
+                && text.contains("which no option equalises, and the path reorders packets")
+                && !text.contains("No value is valid"),
+            "{text}"
+        );
+        let rack = DifferingDefault {
+            set: Some("defaults.scheme.rack=true".to_owned()),
+            ..differing("rack", &[("cubic", "false"), ("bbr", "true")])
+        };
+        let text = differing_defaults_warning(&[rack, repair], Remedy::Command).unwrap();
+        assert!(text.ends_with("To equalise: --set defaults.scheme.rack=true"), "{text}");
+    }
+
+    #[test]
     fn the_warning_names_options_values_and_what_levels_them() {
         assert_eq!(differing_defaults_warning(&[], Remedy::Command), None);
         let rack = DifferingDefault {
@@ -115,13 +144,15 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.ends_with("To equalise: --set defaults.scheme.rack=true, vegas:a=1,b=1 in place of vegas"),
+            text.ends_with(
+                "To equalise: --set defaults.scheme.rack=true and vegas:a=1,b=1 in place of vegas"
+            ),
             "{text}"
         );
         let text = differing_defaults_warning(&all, Remedy::Groups).unwrap();
         assert!(text.contains("the schemes of these groups also differ in rack"), "{text}");
         let text = differing_defaults_warning(&all, Remedy::Schemes).unwrap();
-        let names = "cubic:rack=true in place of cubic, vegas:rack=true,a=1,b=1 in place of vegas";
+        let names = "cubic:rack=true in place of cubic and vegas:rack=true,a=1,b=1 in place of vegas";
         assert!(text.ends_with(&format!("To equalise: {names}")), "{text}");
         let text = differing_defaults_warning(&all[..1], Remedy::SweepFile).unwrap();
         assert!(

@@ -16,6 +16,7 @@ mod remarks;
 mod result_rows;
 pub mod sequence;
 mod series;
+mod starvation_remark;
 mod summary;
 pub(crate) mod svg;
 mod table;
@@ -26,6 +27,7 @@ mod unsettled_goodput_remark;
 mod verdict;
 mod warmup_arrivals_remark;
 
+pub(crate) use criterion::aborted_schemes;
 pub use differing_defaults::{Remedy, differing_defaults_warning};
 pub use environment_rendering::{QuantityHistory, history};
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored, is_trace};

@@ -4,12 +4,13 @@ use super::Style;
 use super::aborted_flows_remark::failures;
 use super::differing_defaults::{Remedy, differing_defaults_warning};
 use super::queue_losses_remark::losses;
+use super::starvation_remark::starvation;
 use super::unsettled_goodput_remark::settling;
 use super::warmup_arrivals_remark::early_arrivals;
 use crate::results::{Body, Document};
 
-/// Returns the remarks on defaults that differ between the groups of a scenario, flows that gave up, groups that lost
-/// much, goodput of data from the warm-up, and goodput that had not settled.
+/// Returns the remarks on defaults that differ between the groups of a scenario, flows that gave up or
+/// starved, groups that lost much, goodput of data from the warm-up, and goodput that had not settled.
 pub(crate) fn remarks(document: &Document, style: Style) -> impl Iterator<Item = String> {
     let unlike = match document.body {
         Body::Run { .. } | Body::Replications { .. } => {
@@ -23,6 +24,7 @@ pub(crate) fn remarks(document: &Document, style: Style) -> impl Iterator<Item =
     unlike
         .into_iter()
         .chain(failures)
+        .chain(starvation(document, style))
         .chain(losses(document, style))
         .chain(early)
         .chain(settling(document, style))

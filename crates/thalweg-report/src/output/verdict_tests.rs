@@ -63,6 +63,41 @@ fn differences_below_the_margin_are_ties() {
     assert!(verdict.sentence.contains("equal within 10 %"), "{}", verdict.sentence);
 }
 
+/// The goodput until the sender gave up says nothing about the scheme: it is neither last nor first.
+#[test]
+fn a_scheme_whose_flows_aborted_is_named_first_and_not_judged() {
+    let results = |mbits: &[u64], failed: bool| {
+        let mut results = with_goodput(mbits);
+        for flow in results.iter_mut().flat_map(|result| &mut result.flows).take(usize::from(failed)) {
+            flow.failed = Some(Time::ZERO + Duration::from_millis(6100));
+        }
+        results
+    };
+    let text = |schemes: &[(&str, Vec<RunResult>)]| {
+        let runs = |results: &[RunResult]| results.iter().map(Run::from_result).collect();
+        let schemes = schemes.iter().map(|(name, results)| ((*name).to_owned(), runs(results))).collect();
+        let text = summary(&Document::from_comparison(header(&[1, 2, 3]), schemes), Style::PLAIN);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (a, b) = (results(&[75, 76, 76], false), results(&[70, 72, 71], false));
+    for mbits in [1, 200] {
+        let c = results(&[mbits; 3], true);
+        let all = [("a", a.clone()), ("b", b.clone()), ("c", c)];
+        let found = verdicts_of(&all, MARGIN);
+        let verdict = about(&found, "goodput");
+        assert_eq!(verdict.leader.as_deref(), Some("a"));
+        assert!(found.iter().all(|verdict| !verdict.sentence.contains(" c ")), "{found:#?}");
+        let text = text(&all);
+        let sentence = "flows of c, the first after 6.100 s. c is not judged.";
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        assert!(at("ABORTED: ") < at(sentence) && at(sentence) < at("a carried most"), "{text}");
+    }
+    let two = [("a", a.clone()), ("c", results(&[1; 3], true))];
+    assert!(verdicts_of(&two, MARGIN).is_empty());
+    assert!(text(&two).contains("c is not judged, and there is no verdict."), "{}", text(&two));
+    assert!(!text(&[("a", a), ("b", b)]).contains("ABORTED"));
+}
+
 #[test]
 fn a_small_mean_difference_that_chance_may_hide_is_open() {
     let verdict = goodput(&[("a", &[70, 90, 80]), ("b", &[90, 70, 80])], MARGIN);

@@ -5,8 +5,8 @@ use super::first_screen_cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::reasons::{self, MAX_GROUPS, capital};
 use crate::output::{
-    Certainty, Datum, Remedy, Scale, Style, Verdict, cell_text, differing_defaults_warning, heads_of, listed,
-    rate, remarks, seconds, verdicts,
+    Certainty, Datum, Remedy, Scale, Style, Verdict, aborted_schemes, cell_text, differing_defaults_warning,
+    heads_of, listed, rate, remarks, seconds, verdicts,
 };
 use crate::results::{
     Body, Contention, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables,
@@ -54,6 +54,9 @@ pub(super) fn answer(document: &Document) -> String {
 
 fn comparison(html: &mut String, schemes: &[SchemeResults], margin: f64, contention: Option<&Contention>) {
     let verdicts = verdicts(schemes, margin, contention);
+    if let Some(sentence) = aborted_schemes(schemes) {
+        let _ = writeln!(html, "<p class=\"warning\">{}</p>", escape(&sentence));
+    }
     cards(html, &verdicts.iter().map(verdict_card).collect::<Vec<_>>(), false);
     scores(html, schemes);
     let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());

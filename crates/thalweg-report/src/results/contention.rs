@@ -31,15 +31,15 @@ pub struct PathFlows {
 }
 
 /// Path with its flows.
-struct Class<'a> {
-    group: &'a GroupSpec,
+pub(super) struct Class<'a> {
+    pub group: &'a GroupSpec,
     pair: u32,
     flows: f64,
     /// Bits on the wire of each direction per bit of goodput of one flow.
-    uses: Vec<(DirectionId, f64)>,
+    pub uses: Vec<(DirectionId, f64)>,
     /// Goodput limit of a flow other than shared links.
     limit: f64,
-    wants_more: bool,
+    pub wants_more: bool,
 }
 
 impl Contention {
@@ -82,7 +82,7 @@ impl Contention {
 }
 
 /// Returns true for flows that send during the whole measured time.
-fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
+pub(super) fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
     let last = group.start + group.spread + group.stagger * u64::from(group.count.saturating_sub(1));
     let counted = thalweg_proto::units::Time::ZERO + spec.warmup;
     let end = thalweg_proto::units::Time::ZERO + spec.duration;
@@ -91,7 +91,10 @@ fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
 }
 
 /// Returns the flows with a known long-run demand, by group and path; `None` where a path is unknown.
-fn classes<'a>(spec: &'a Spec, routes: &BTreeMap<(NodeId, NodeId), FlowPaths>) -> Option<Vec<Class<'a>>> {
+pub(super) fn classes<'a>(
+    spec: &'a Spec,
+    routes: &BTreeMap<(NodeId, NodeId), FlowPaths>,
+) -> Option<Vec<Class<'a>>> {
     let mut classes = Vec::new();
     for group in &spec.groups {
         let (wants_more, demand) = match &group.workload {
@@ -128,17 +131,23 @@ fn classes<'a>(spec: &'a Spec, routes: &BTreeMap<(NodeId, NodeId), FlowPaths>) -
     Some(classes)
 }
 
-fn line_of(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
+pub(super) fn line_of(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
     let link = &spec.links[hop as usize / 2];
     if hop.is_multiple_of(2) { &link.forward } else { &link.backward }
 }
 
+/// Returns the rate that a direction carries in the long run, in bit/s: that of its transmitter, shaper or policer.
+fn capacity(line: &DirectionSpec) -> f64 {
+    let rate = line.nominal_rate();
+    line.queue.policer().map_or(rate, |policer| rate.min(policer.rate)).as_f64()
+}
+
 /// Returns the max-min fair goodput per flow of each class, and the saturated directions. All rates rise together
 /// (water-filling) until a direction is full or a flow reaches its limit; the flows stopped by that keep their rates.
-fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionId>) {
+pub(super) fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionId>) {
     let mut spare_rate: BTreeMap<DirectionId, f64> = BTreeMap::new();
     for (hop, _) in classes.iter().flat_map(|class| &class.uses) {
-        spare_rate.entry(*hop).or_insert_with(|| line_of(spec, *hop).nominal_rate().as_f64());
+        spare_rate.entry(*hop).or_insert_with(|| capacity(line_of(spec, *hop)));
     }
     let mut shares = vec![0.0; classes.len()];
     let mut rises: Vec<bool> = classes.iter().map(|class| class.flows > 0.0).collect();
@@ -164,7 +173,7 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
         for (hop, slope) in &slope {
             if let Some(spare_rate) = spare_rate.get_mut(hop) {
                 *spare_rate -= slope * step.max(0.0);
-                if *spare_rate <= line_of(spec, *hop).nominal_rate().as_f64() * RELATIVE_TOLERANCE {
+                if *spare_rate <= capacity(line_of(spec, *hop)) * RELATIVE_TOLERANCE {
                     full.insert(*hop);
                 }
             }
@@ -183,7 +192,7 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
 }
 
 /// Maximum number of paths of backlogged flows to analyse.
-const MAX_CLASSES: usize = 512;
+pub(super) const MAX_CLASSES: usize = 512;
 /// Divisor of the duration: flows that start within the first 1/20 count as present from the start.
 const SOON: u64 = 20;
 /// Relative tolerance for rounding errors.

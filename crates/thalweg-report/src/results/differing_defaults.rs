@@ -1,7 +1,7 @@
 //! Options that differ between compared schemes because of their defaults.
 
 use serde::{Deserialize, Serialize};
-use thalweg_catalog::{Compared, default_differences};
+use thalweg_catalog::{Compared, default_differences, repair_differences};
 use thalweg_scenario::{Loaded, SchemeInUse};
 
 /// Option that differs between compared schemes because of their defaults.
@@ -71,12 +71,32 @@ pub fn differing_defaults(schemes: &[Compared<'_>]) -> Vec<DifferingDefault> {
             schemes,
         }
     };
-    default_differences(schemes).into_iter().map(of).collect()
+    let mut all: Vec<DifferingDefault> = default_differences(schemes).into_iter().map(of).collect();
+    let repair = repair_differences(schemes);
+    if !repair.is_empty() {
+        let values = repair.into_iter().map(|(scheme, repair)| SchemeDefault { scheme, value: Some(repair) });
+        all.push(DifferingDefault {
+            option: LOSS_REPAIR.to_owned(),
+            values: values.collect(),
+            set: None,
+            schemes: Vec::new(),
+        });
+    }
+    all
 }
+
+/// The entry for schemes with different transports on a path that reorders packets. It is not an option.
+pub const LOSS_REPAIR: &str = "loss repair";
 
 /// Returns the scheme of a group for a comparison, under this name.
 pub fn compared_scheme<'a>(name: &'a str, of: &'a SchemeInUse) -> Compared<'a> {
-    Compared { name, description: of.description, values: &of.values, pauses: of.pauses }
+    Compared {
+        name,
+        description: of.description,
+        values: &of.values,
+        pauses: of.pauses,
+        reorders: of.reorders,
+    }
 }
 
 /// Returns the options whose defaults differ between the groups of one scenario that send reliably.

@@ -13,6 +13,7 @@ mod metric_values;
 mod metrics_reference;
 mod metrics_table;
 mod run;
+mod starvation;
 mod stopping_rule;
 mod summary;
 mod warmup_drift;
@@ -21,13 +22,15 @@ pub use compared_groups::{Compared, ComparedDifference, ComparedScheme, Parts, g
 pub use contention::{Contention, PathFlows};
 pub use controller_states::{StateVariable, StateVisit};
 pub use differing_defaults::{
-    DifferingDefault, SchemeDefault, compared_scheme, differing_defaults, differing_defaults_within,
+    DifferingDefault, LOSS_REPAIR, SchemeDefault, compared_scheme, differing_defaults,
+    differing_defaults_within,
 };
 pub use metric_definition::{Joined, Of, Tables, Unit};
 pub use metric_values::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};
 pub use metrics_reference::reference;
 pub use metrics_table::{Line, Metric};
 pub use run::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
+pub use starvation::{FairShares, Starved};
 pub use stopping_rule::{Goal, MIN_RUNS, Until};
 pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
 pub use warmup_drift::{Drift, GoodputSeries};
@@ -87,6 +90,9 @@ pub struct Document {
     /// Groups of flows whose goodput had not converged at the end of the warm-up; missing if none is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<Drift>,
+    /// Groups with flows that carried less than a twentieth of their max-min share; missing if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starved: Vec<Starved>,
     /// Requested confidence interval and its outcome, for runs with a stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
@@ -231,6 +237,7 @@ impl Document {
             contention: None,
             compared: None,
             drifts: Vec::new(),
+            starved: Vec::new(),
             until: None,
             body: comparison(all, MARGIN),
         })
@@ -250,6 +257,7 @@ impl Document {
             contention: header.contention,
             compared: None,
             drifts: Vec::new(),
+            starved: Vec::new(),
             until: None,
             body,
         }

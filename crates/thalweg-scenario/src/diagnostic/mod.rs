@@ -4,7 +4,7 @@ mod render;
 mod report;
 
 pub(crate) use report::Report;
-pub use thalweg_catalog::spelling_suggestions::{is_known_elsewhere, nearest};
+pub use thalweg_catalog::spelling_suggestions::{equivalent, is_known_elsewhere, nearest};
 
 use super::source_text::Source;
 use std::ops::Range;

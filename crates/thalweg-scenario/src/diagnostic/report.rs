@@ -1,6 +1,6 @@
 //! The collector of diagnostics while a scenario is parsed.
 
-use super::{Diagnostic, Severity, is_known_elsewhere, nearest};
+use super::{Diagnostic, Severity, equivalent, is_known_elsewhere, nearest};
 use crate::source_text::{Source, Sources, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,6 +45,9 @@ impl Draft<'_> {
         let valid: Vec<&str> = valid.into_iter().collect();
         // Keys are too many to list; names are few enough.
         let is_name = self.0.as_ref().is_some_and(|found| found.code == "scenario.unknown-name");
+        if let Some(hint) = equivalent(name).filter(|_| is_name) {
+            return self.label(hint.to_owned()).help(format!("valid here: {}", list(&valid)));
+        }
         let (labelled, shows_all) = match nearest(name, valid.iter().copied()) {
             Some(meant) => (self.label(format!("did you mean `{meant}`?")), is_name),
             None if is_name && is_known_elsewhere(name) => {

@@ -57,9 +57,11 @@ impl Decode for Capacity {
         }
         if bare || unit.is_empty() {
             let message = format!("`{number}` has no unit");
+            // Packets are whole; fractions are those of a bandwidth-delay product.
+            let unit = if number.contains(['.', 'e', 'E']) { "bdp" } else { "pkt" };
             report
                 .error("scenario.unit", value.span, message)
-                .label(format!("did you mean \"{number} pkt\"?"));
+                .label(format!("did you mean \"{number} {unit}\"?"));
             return None;
         }
         match unit {

@@ -102,9 +102,10 @@ table! {
     ListWorkload "list workload" for WorkloadSpec::List(list) {
         /// A file beside the scenario file with one transfer per line, from a node of `from` to a node of `to`. CSV:
         /// start, from, to and size, in this order or as named in its first line, with a time from the flow's start (in
-        /// seconds if it has no unit) and a size (in bytes if it has no unit). Also Parquet with these columns
-        /// (`.parquet`), the connection matrices of htsim (`.cm`), and the flow files of ns-3 in the format of HPCC
-        /// (`flow.txt`). Numbers are indices into `from` and `to`, from 0.
+        /// seconds if it has no unit) and a size (in bytes if it has no unit). Further columns need a name in the first
+        /// line, and are ignored. Also Parquet with these columns (`.parquet`), the connection matrices of htsim
+        /// (`.cm`), and the flow files of ns-3 in the format of HPCC (`flow.txt`). Numbers are indices into `from` and
+        /// `to`, from 0.
         file: String = "file";
         /// The same as one string, with transfers separated by `;`: the index of the flow's node pair, from 1, the time
         /// and the size, `"1 0.5s 10kB; 2 0.6s 1MB"`.

@@ -17,6 +17,7 @@ pub(super) use links::{about, bytes};
 pub(super) use load::{offered, rounded};
 pub use memory_estimate::{Memory, memory};
 pub use randomness::is_random;
+pub use reordering::reordered_groups;
 
 use super::diagnostic::Report;
 use super::path_properties::Paths;

@@ -138,9 +138,9 @@ mod tests {
         );
         let edges = edges(&text);
         let ends: Vec<&[String; 2]> = edges.iter().map(|edge| &edge.ends).collect();
-        assert_eq!(ends, [&["North", "South"], &["North", "South"], &["n2", "n3"]]);
+        assert_eq!(ends, [&["North", "South"], &["North", "South"], &["Same-n2", "Same-n3"]]);
         let names: Vec<_> = edges.iter().map(|edge| edge.name.as_deref().unwrap()).collect();
-        assert_eq!(names, ["North-South", "North-South 2", "n2-n3"]);
+        assert_eq!(names, ["North-South", "North-South 2", "Same-n2-Same-n3"]);
         let rates: Vec<_> = edges.iter().map(|edge| edge.rate).collect();
         let mbits = |mbits| Some(Rate::from_mbits_per_sec(mbits));
         assert_eq!(rates, [mbits(2488), mbits(155), None]);

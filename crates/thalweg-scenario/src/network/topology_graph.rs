@@ -54,7 +54,7 @@ impl Map {
         if report.errors() > errors {
             return None;
         }
-        let names = self.names();
+        let names = self.names(report);
         let positions = self.positions(&pairs);
         let mut names_of_links = Names::default();
         let (mut amid, mut within) = (0, 0);
@@ -185,19 +185,54 @@ impl Map {
         at
     }
 
-    /// Returns each node's name: its label if that is valid and unique, or else its id, converted to a name.
-    fn names(&self) -> Vec<String> {
+    /// Returns each node's name: its label if that is valid and unique; label and id if other nodes have the same label;
+    /// or else its id, converted to a name. Warns of labels that are not the names.
+    fn names(&self, report: &mut Report) -> Vec<String> {
         let mut uses: BTreeMap<&str, u32> = BTreeMap::new();
-        for label in self.places.iter().filter_map(|place| place.label.as_deref()) {
-            *uses.entry(label.trim()).or_default() += 1;
+        for label in self.places.iter().filter_map(MapNode::label) {
+            *uses.entry(label).or_default() += 1;
         }
-        let mut names = Names::default();
-        let name = |place: &MapNode| {
-            let label = place.label.as_deref().map(str::trim);
-            let label = label.filter(|label| uses.get(label) == Some(&1) && name_fault(label).is_none());
-            names.take(&label.map_or_else(|| as_name(&place.id), str::to_owned))
+        let is_valid = |label: &&str| name_fault(label).is_none();
+        let is_unique = |label: &&str| is_valid(label) && uses.get(label) == Some(&1);
+        let mut taken = Names::default();
+        // A unique label stays, whatever the ids of other nodes are.
+        let own: Vec<Option<String>> = self
+            .places
+            .iter()
+            .map(|place| place.label().filter(is_unique).map(|label| taken.take(label)))
+            .collect();
+        let (mut repeated, mut invalid) = (Vec::new(), Vec::new());
+        let rest = |(place, own): (&MapNode, Option<String>)| {
+            own.unwrap_or_else(|| {
+                let label = place.label().filter(is_valid);
+                let wanted = label.map_or_else(|| as_name(&place.id), |label| label_and_id(label, &place.id));
+                let name = taken.take(&wanted);
+                if let Some(found) = place.label().filter(|label| *label != name) {
+                    let list = if label.is_some() { &mut repeated } else { &mut invalid };
+                    list.push((place.span, format!("`{found}`, here `{name}`")));
+                }
+                name
+            })
         };
-        self.places.iter().map(name).collect()
+        let names = self.places.iter().zip(own).map(rest).collect();
+        for (list, what, instead) in [
+            (repeated, "labels that other nodes have too", "label and id"),
+            (invalid, "labels that are not valid names", "their ids"),
+        ] {
+            if let Some((span, example)) = list.first() {
+                let message =
+                    format!("{} of {} nodes have {what} ({example})", list.len(), self.places.len());
+                report.warn("scenario.name", *span, message).help(format!("they are named by {instead}"));
+            }
+        }
+        names
+    }
+}
+
+impl MapNode {
+    /// Returns the label, unless it is empty.
+    fn label(&self) -> Option<&str> {
+        self.label.as_deref().map(str::trim).filter(|label| !label.is_empty())
     }
 }
 
@@ -238,6 +273,13 @@ fn as_name(id: &str) -> String {
         return name;
     }
     format!("n{name}")
+}
+
+/// Returns the name of a node whose label others have too.
+fn label_and_id(label: &str, id: &str) -> String {
+    let id = as_name(id);
+    let length = MAX_NAME_LENGTH.saturating_sub(id.chars().count() + 1);
+    format!("{}-{id}", label.chars().take(length).collect::<String>())
 }
 
 /// Shortens a name to the maximum length.

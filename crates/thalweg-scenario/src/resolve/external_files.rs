@@ -1,6 +1,7 @@
 //! External files of a scenario: lists of losses, capacity traces, recorded writes.
 
 use super::super::keys::{Trace, TraceTable};
+use super::super::list_columns;
 use super::super::quantity::{MAX_LIST_LENGTH, Share};
 use super::super::source_text::{Source, Span};
 use super::super::table::{At, Fields};
@@ -113,6 +114,11 @@ impl Resolver<'_> {
         }
         let mut points = Vec::new();
         for (line, span) in lines {
+            let cells: Vec<&str> = list_columns::cells(&line, |c| c == ',').collect();
+            if let Some(fault) = list_columns::surplus(&cells, 2, &["size", "share"]) {
+                self.report.error("scenario.file", span, fault).help(SIZES);
+                break;
+            }
             let pair = line.split_once(',');
             let pair =
                 pair.map(|(size, share)| (size.trim().parse::<Bytes>(), share.trim().parse::<Share>()));
@@ -123,8 +129,7 @@ impl Resolver<'_> {
                     break;
                 }
                 None => {
-                    let help = "such as: 10 kB, 15 %; or numbers alone, as published distributions have them: 10000 0.15";
-                    self.report.error("scenario.file", span, "expected a size and a share").help(help);
+                    self.report.error("scenario.file", span, "expected a size and a share").help(SIZES);
                     break;
                 }
             }
@@ -191,23 +196,33 @@ impl Resolver<'_> {
     }
 }
 
+/// The forms of a distribution of sizes.
+const SIZES: &str = "such as: 10 kB, 15 %; or numbers alone, as published distributions have them: 10000 0.15, or with the \
+                     three columns of ns-2 separated by spaces";
+
 /// The packet size in bytes used by the distributions of ns-2.
 const NS2_PACKET: f64 = 1460.0;
 
 /// Parses a published distribution of bare numbers: a size in bytes and a share of 1, or of 100 if the last one exceeds
-/// 1; in three columns, the size in packets and the share in the first and last. A size of 0 at share 0 becomes 1 B.
+/// 1; in three columns separated by spaces, the size in packets and the share in the first and last. Commas do not
+/// separate three columns, because `2,000 0.5` is a size and a share. A size of 0 at share 0 becomes 1 B.
 fn plain_sizes(lines: &[(String, Span)]) -> Option<Vec<((Bytes, f64), Span)>> {
     let rows = lines.iter().map(|(line, span)| {
         let words = line.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
         let numbers: Option<Vec<f64>> = words.map(|word| word.parse().ok()).collect();
-        let size_and_share = match *numbers? {
+        let numbers = numbers?;
+        let size_and_share = match *numbers {
             [size, share] => (size, share),
-            [packets, _, share] => (packets * NS2_PACKET, share),
+            [packets, _, share] if !line.contains(',') => (packets * NS2_PACKET, share),
             _ => return None,
         };
-        Some((size_and_share, *span))
+        Some((numbers.len(), size_and_share, *span))
     });
-    let rows: Vec<((f64, f64), Span)> = rows.collect::<Option<_>>()?;
+    let rows: Vec<(usize, (f64, f64), Span)> = rows.collect::<Option<_>>()?;
+    if rows.iter().any(|row| row.0 != rows[0].0) {
+        return None;
+    }
+    let rows: Vec<((f64, f64), Span)> = rows.into_iter().map(|(_, point, span)| (point, span)).collect();
     let whole = if rows.last()?.0.1 > 1.0 { 100.0 } else { 1.0 };
     let point = |((size, share), span): ((f64, f64), Span)| {
         let bytes = if share == 0.0 { size.max(1.0) } else { size };

@@ -22,6 +22,8 @@ pub struct SchemeInUse {
     pub values: Values,
     /// True if the application pauses or sends parts of segments.
     pub pauses: bool,
+    /// True if the path of some flow of the group reorders packets.
+    pub reorders: bool,
 }
 
 impl SchemeInUse {
@@ -180,7 +182,12 @@ impl Resolver<'_> {
             }
         };
         let transport = transport(&scheme, ends, &given.values);
-        let in_use = Arc::new(SchemeInUse { description, values: given.values.clone(), pauses: false });
+        let in_use = Arc::new(SchemeInUse {
+            description,
+            values: given.values.clone(),
+            pauses: false,
+            reorders: false,
+        });
         if is_named && faults.is_empty() && !description.traits.follows_path {
             self.transports.insert(scheme.clone(), (transport.clone(), Arc::clone(&in_use)));
         }

@@ -1,7 +1,7 @@
 //! Transfers listed in a file: source, sink, time and size.
 
 use super::super::keys::{Flow, ListWorkload};
-use super::super::list_columns::{FROM, SIZE, START, TO};
+use super::super::list_columns::{self, FROM, SIZE, START, TO};
 use super::super::quantity::Name;
 use super::super::source_text::Span;
 use super::super::table::At;
@@ -14,8 +14,8 @@ use thalweg_sim::spec::{ArrivalList, NodeId};
 /// The format of a list file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// CSV with columns in any order: the indices of start, source, sink and size.
-    Csv([usize; 4]),
+    /// CSV with columns in any order: the indices of start, source, sink and size, and the number of all columns.
+    Csv([usize; 4], usize),
     /// A connection matrix of htsim, with the number of its connections where its head has one.
     Matrix(Option<usize>),
     /// A flow file of ns-3, with the number of its flows.
@@ -175,28 +175,28 @@ fn format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> 
     }
     let found = COLUMNS.map(|names| places(names).first().copied());
     if found.iter().all(Option::is_none) {
-        return Ok((Format::Csv([0, 1, 2, 3]), 0));
+        return Ok((Format::Csv([0, 1, 2, 3], 4), 0));
     }
     let missing = COLUMNS.iter().zip(found).find(|(_, found)| found.is_none());
     match missing {
         Some((names, _)) => Err((0, format!("the first line names no column `{}`", names[0]))),
-        None => Ok((Format::Csv(found.map(Option::unwrap_or_default)), 1)),
+        None => Ok((Format::Csv(found.map(Option::unwrap_or_default), words.len()), 1)),
     }
 }
 
 /// Returns the cells of a line of CSV, separated by commas, semicolons or tabs, without their quotes.
 fn cells(line: &str) -> impl Iterator<Item = &str> {
-    line.split([',', ';', '\t']).map(|cell| {
-        let cell = cell.trim();
-        cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell)
-    })
+    list_columns::cells(line, |c| matches!(c, ',' | ';' | '\t'))
 }
 
 /// Parses a line; returns `None` if it has no transfer.
 fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
     let row = match format {
-        Format::Csv(places) => {
+        Format::Csv(places, columns) => {
             let words: Vec<&str> = cells(line).collect();
+            if let Some(fault) = list_columns::surplus(&words, columns, &COLUMNS.map(|names| names[0])) {
+                return Err(fault);
+            }
             let of = |place: usize, name: &str| {
                 words.get(place).copied().ok_or_else(|| format!("the column `{name}` is missing"))
             };
@@ -204,7 +204,10 @@ fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
             Row {
                 start: time(of(start, "start")?, "s")?,
                 ends: [of(from, "from")?, of(to, "to")?],
-                size: bytes(of(size, "size")?)?,
+                size: {
+                    let size = of(size, "size")?;
+                    bytes(list_columns::ungrouped(size).as_deref().unwrap_or(size))?
+                },
             }
         }
         Format::Flows(_) => {
@@ -233,6 +236,8 @@ fn matrix_row(line: &str) -> Result<Option<Row<'_>>, String> {
     while let Some(key) = words.next() {
         let value = words.next().ok_or_else(|| format!("`{key}` has no value"))?;
         match key {
+            "start" if start.is_some() => return Err("`start` is there twice".to_owned()),
+            "size" if size.is_some() => return Err("`size` is there twice".to_owned()),
             "start" => start = Some(time(value, "ps")?),
             "size" => size = Some(bytes(value)?),
             "id" | "prio" => {}

@@ -77,6 +77,7 @@ fn invalid_schedules_are_rejected_at_their_position() {
         ("schedule = [{ at = \"1 s\" }]", "this schedule entry changes nothing"),
         ("schedule = [{ at = \"1 s\", queue = \"0 pkt\" }]", "the queue holds nothing"),
         ("schedule = [{ at = \"1 s\", queue = 10 }]", "did you mean \"10 pkt\"?"),
+        ("schedule = [{ at = \"1 s\", queue = 0.5 }]", "did you mean \"0.5 bdp\"?"),
         ("schedule = [{ at = \"1 s\", queu = \"1 pkt\" }]", "did you mean `queue`?"),
         (
             "queue = { discipline = \"fcfs\", capacity = \"9 pkt\", feedback = \"source-quench\" }\n\

@@ -66,7 +66,8 @@ fn all_list_formats_give_the_same_transfers() {
     let expected = [of("n1", 100.0, 10_000), of("n1", 500_000.0, 20_000), of("n2", 2.0, 7)];
     let excel = "\u{feff}start;from;to;size\r\n0.5;n1;n3;20000\r\n100 us;n1;n3;10 kB\r\n0.000002;n2;n3;7\r\n";
     let quoted = "\"size\"\t\"to\"\t\"start\"\t\"from\"\n20000\t\"n3\"\t0.5\t\"n1\"\n10000\tn3\t0.0001\tn1\n7\tn3\t2us\tn2\n";
-    for text in [csv, named, excel, quoted, matrix, flows, short] {
+    let grouped = "0.5, n1, n3, \"20,000\", ,\n0.0001, \"n1\", n3, \"10,000\"\n0.000002, n2, n3, 7\n";
+    for text in [csv, named, excel, quoted, grouped, matrix, flows, short] {
         let loaded = listed(text).unwrap_or_else(|found| panic!("{text}{}", rendered(Err(found))));
         assert_eq!(transfers(&loaded), expected, "{text}");
         let explanation = loaded.explain();
@@ -124,6 +125,21 @@ fn errors_in_a_list_are_reported_with_their_line() {
         ("-1, n1, n3, 7\n", 1, "-1"),
         ("1e400, n1, n3, 7\n", 1, "1e400"),
         ("0.5, n1, n3, 99999999999999999999999\n", 1, "99999999999999999999999"),
+        (
+            "0.1,n1,n3,2,000,000\n",
+            1,
+            "expected 4 columns (start, from, to, size), found 6: a number like 2,000,000",
+        ),
+        ("0.1,n1,n3,7,\n0.1,n1,n3,7,x\n", 2, "expected 4 columns (start, from, to, size), found 5"),
+        (
+            "start,from,to,size,tag\n0.1,n1,n3,2,x\n0.1,n1,n3,2,000,x\n",
+            3,
+            "expected 5 columns as in the first line, found 6",
+        ),
+        ("0.1,n1,n3,\"2,00\"\n", 1, "2,00"),
+        ("0->1 start 0 size 7 size 8\n", 1, "`size` is there twice"),
+        ("0->1 start 0 size 2,000\n", 1, "2,000"),
+        ("1\n0 1 3 100 2,000 0.5\n", 2, "2,000"),
         ("2\n0 1 3 100 10 0.5\n", 1, "the first line says 2 flows, but there are 1"),
         ("1\n0 1 0.5\n", 2, "expected 4 to 6 columns, found 3"),
         ("Nodes 2\nConnections 1\n0->1 id 1 trigger 1 size 7\n", 3, "`trigger` has no counterpart"),
@@ -206,6 +222,19 @@ fn published_distributions_are_read_as_they_are() {
     let bad = "workload = { kind = \"poisson\", gap = \"1 s\", size = { distribution = \"table\", file = \"flows\" } }\npattern = \"permutation\"\n";
     let rendered = rendered(with("10000 0.5\n5000 1\n", bad));
     assert!(rendered.contains("sizes and shares ascend") && rendered.contains("flows:2:"), "{rendered}");
+    // Neither packets of ns-2 nor a size of 2 B.
+    for (text, line, expected) in [
+        ("2,000 0.5\n20,000 1\n", 1, "2"),
+        ("2,000,0.5\n20,000,1\n", 1, "expected 2 columns (size, share), found 3"),
+        ("10 kB, 15 %, x\n", 1, "expected 2 columns (size, share), found 3"),
+        ("1000 0.5\n2 000 1\n", 1, "expected a size and a share"),
+    ] {
+        let rendered = self::rendered(with(text, bad));
+        assert!(
+            rendered.contains(expected) && rendered.contains(&format!("flows:{line}:")),
+            "{text}{rendered}"
+        );
+    }
 }
 
 /// A file counts once per inclusion: 201 times 1.1 MB are rejected as soon as they exceed the limit.

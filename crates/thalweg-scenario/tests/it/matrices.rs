@@ -128,6 +128,17 @@ fn errors_in_matrices_are_reported_with_their_line() {
         ("n1, n2, 4\n", POISSON, "`4` has no unit"),
         ("n1, n2, -4 Mbit/s\n", POISSON, "tm:1:1"),
         ("n1, n2\n", POISSON, "the column `rate` is missing"),
+        (
+            "n1,n2,2,000 kbit/s\n",
+            POISSON,
+            "expected 3 columns (from, to, rate), found 4: a number like 2,000,000",
+        ),
+        ("n1 n2 4 kbit/s\n", "matrix-unit = \"1 Mbit/s\"\n", "expected 3 columns (from, to, rate), found 4"),
+        (
+            "from,to,rate,tag\nn1,n2,4,x,y\n",
+            "matrix-unit = \"1 Mbit/s\"\n",
+            "expected 4 columns as in the first",
+        ),
         ("from,to\nn1,n2\n", POISSON, "names no column `rate`"),
         ("n1, n9, 4 Mbit/s\n", POISSON, "there is no node `n9`"),
         ("", POISSON, "this file has no demands"),

@@ -165,6 +165,32 @@ fn loops_are_skipped_and_parallel_links_are_kept() {
     );
 }
 
+/// Repeated labels do not change the names of other nodes; an id that is another node's label yields.
+#[test]
+fn repeated_labels_get_their_ids_with_a_warning() {
+    let at = |degree: f64| Some([0.0, degree]);
+    let nodes =
+        [("None", at(0.0)), ("Oslo", at(1.0)), ("None", at(2.0)), ("n4", at(3.0)), ("St. Louis", at(4.0))];
+    let text = graphml(&nodes, &[(0, 1, ""), (1, 2, ""), (2, 3, ""), (3, 4, "")]);
+    let loaded = load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["None-n0", "n4 2"])
+        .unwrap_or_else(|found| panic!("{}", rendered(&found)));
+    let mut names: Vec<&str> = loaded.spec().nodes.iter().map(|node| &*node.name).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["None-n0", "None-n2", "Oslo", "n4", "n4 2"]);
+    let output = rendered(&loaded.warnings);
+    for expected in [
+        "2 of 5 nodes have labels that other nodes have too (`None`, here `None-n0`)",
+        "1 of 5 nodes have labels that are not valid names (`St. Louis`, here `n4 2`)",
+    ] {
+        assert!(output.contains(expected), "{output}");
+    }
+    // An id of SNDlib that is no name is one of these labels.
+    let text = sndlib("", "pixel", "").replace(">A<", ">A.b<").replace("\"A\"", "\"A.b\"");
+    let loaded = load("s.xml", &text, ", rate = \"1 Gbit/s\", delay = \"1 ms\"", ["A-b", "B"])
+        .unwrap_or_else(|found| panic!("{}", rendered(&found)));
+    assert!(rendered(&loaded.warnings).contains("(`A.b`, here `A-b`)"), "{}", rendered(&loaded.warnings));
+}
+
 #[test]
 fn duplicate_ids_are_reported() {
     let text =

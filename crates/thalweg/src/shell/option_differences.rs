@@ -56,11 +56,12 @@ impl Likeness {
                 }
             }
         }
-        let pauses = options.in_use.iter().flat_map(|(_, groups)| groups.values()).any(|of| of.pauses);
+        let in_use = || options.in_use.iter().flat_map(|(_, groups)| groups.values());
+        let (pauses, reorders) = (in_use().any(|of| of.pauses), in_use().any(|of| of.reorders));
         let compared: Vec<_> = ours
             .iter()
             .zip(&live)
-            .map(|(name, (description, values))| Compared { name, description, values, pauses })
+            .map(|(name, (description, values))| Compared { name, description, values, pauses, reorders })
             .collect();
         Ok(Self {
             simulated: options.unlike_defaults.clone(),

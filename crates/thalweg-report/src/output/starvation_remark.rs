@@ -1,0 +1,83 @@
+//! Remarks on flows that carried a small part of their share.
+
+use super::Style;
+use super::number_format::{Scale, counted, rate};
+use crate::results::{Document, Starved};
+
+/// Returns a sentence for each group of each scheme with starved flows, the least part of its share first.
+pub(super) fn starvation(document: &Document, style: Style) -> Vec<String> {
+    let mut all: Vec<&Starved> = document.starved.iter().collect();
+    all.sort_by(|a, b| part(a).total_cmp(&part(b)));
+    all.into_iter().take(MAX_SENTENCES).map(|starved| sentence(starved, document, style)).collect()
+}
+
+fn part(of: &Starved) -> f64 {
+    of.goodput_bps / of.share_bps
+}
+
+fn sentence(of: &Starved, document: &Document, style: Style) -> String {
+    let own = document.runs().find_map(|(_, run)| run.groups.iter().find(|group| group.name == of.group));
+    let scheme = of.scheme.as_deref().or(own.map(|group| group.scheme.as_str())).unwrap_or_default();
+    let subject = match of.of {
+        1 => format!("`{}` ({}) starved: it", style.clean(&of.group), style.clean(scheme)),
+        all => format!(
+            "{} of {} of `{}` ({}) starved: one",
+            of.flows,
+            counted(u64::from(all), "flow"),
+            style.clean(&of.group),
+            style.clean(scheme)
+        ),
+    };
+    let percent = part(of);
+    let decimals = if percent >= 0.01 { 0 } else { 1 };
+    let percent = match percent {
+        none if none < 0.0005 => "less than 0.1 %".to_owned(),
+        some => Scale::PERCENT.fixed(some, decimals),
+    };
+    format!(
+        "{subject} carried {}, {percent} of its max-min share of {}, with {} and {} of its packets lost.",
+        rate(of.goodput_bps),
+        rate(of.share_bps),
+        counted(of.timeouts as u64, "time-out"),
+        Scale::PERCENT.fixed(of.loss, 1)
+    )
+}
+
+/// Maximum number of groups named.
+const MAX_SENTENCES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Run;
+    use crate::results::fixtures::{header, result};
+
+    #[test]
+    fn starved_flows_are_named_with_their_share() {
+        let remarks = |starved: &[(u32, u32, f64)]| {
+            let mut document = Document::from_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
+            let one = |&(flows, of, goodput_bps): &(u32, u32, f64)| Starved {
+                scheme: None,
+                group: "bold".to_owned(),
+                flows,
+                of,
+                goodput_bps,
+                share_bps: 3.87e6,
+                timeouts: 7.0,
+                loss: 0.123,
+            };
+            document.starved = starved.iter().map(one).collect();
+            starvation(&document, Style::PLAIN)
+        };
+        assert!(remarks(&[]).is_empty());
+        let expected = "`bold` (cubic) starved: it carried 9.000 kbit/s, 0.2 % of its max-min share of 3.870 Mbit/s, with 7 time-outs and \
+                        12.3 % of its packets lost.";
+        assert_eq!(remarks(&[(1, 1, 9e3)]), [expected]);
+        let found = remarks(&[(2, 30, 200e3), (1, 1, 0.0)]);
+        assert!(found[0].contains("less than 0.1 % of its"), "{found:?}");
+        assert!(
+            found[1].starts_with("2 of 30 flows of `bold` (cubic) starved: one carried 200.0 kbit/s, 5 % of"),
+            "{found:?}"
+        );
+    }
+}

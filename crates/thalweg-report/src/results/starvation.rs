@@ -1,0 +1,216 @@
+//! Starvation: backlogged flows that lose packets to queues and carry a small part of their max-min share.
+
+use super::contention::{MAX_CLASSES, classes, is_steady, line_of, max_min};
+use super::metrics_table::Metric;
+use super::run::{Flow, Run};
+use serde::{Deserialize, Serialize};
+use thalweg_queue::LossSpec;
+use thalweg_sim::shortest_paths::all_paths;
+use thalweg_sim::spec::{DirectionSpec, Spec, WorkloadSpec};
+
+/// Flows of a group that carried less than a twentieth of their max-min share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Starved {
+    /// Scheme, where several are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<String>,
+    /// Group of these flows.
+    pub group: String,
+    /// Number of starved flows in all complete runs.
+    pub flows: u32,
+    /// Number of flows of the group in these runs.
+    pub of: u32,
+    /// Least goodput of these flows, in bit/s.
+    pub goodput_bps: f64,
+    /// Max-min share of that flow, in bit/s.
+    pub share_bps: f64,
+    /// Its time-outs.
+    pub timeouts: f64,
+    /// The share of its packets that was lost.
+    pub loss: f64,
+}
+
+/// Max-min shares of the backlogged flows of a scenario.
+#[derive(Clone, Debug, Default)]
+pub struct FairShares {
+    groups: Vec<Shares>,
+}
+
+/// Shares of the flows of a group.
+#[derive(Clone, Debug)]
+struct Shares {
+    group: String,
+    scheme: String,
+    /// Goodput of a flow of each pair of nodes, in bit/s.
+    pairs: Vec<f64>,
+}
+
+impl FairShares {
+    /// Returns the shares of a scenario whose flows have known demands and send all the time. Groups are left out if their
+    /// paths lose packets at random, change their rate, or serve other flows first: they may carry little by intention.
+    pub fn from_spec(spec: &Spec) -> Self {
+        let is_known = |workload: &WorkloadSpec| {
+            matches!(workload, WorkloadSpec::Bulk | WorkloadSpec::ConstantRate { .. })
+        };
+        let pairs: usize = spec.groups.iter().map(|group| group.ends().len()).sum();
+        if pairs > MAX_CLASSES || !spec.groups.iter().all(|group| is_known(&group.workload)) {
+            return Self::default();
+        }
+        let Some(classes) = classes(spec, &all_paths(spec)) else { return Self::default() };
+        let (shares, _) = max_min(spec, &classes);
+        let of_group = |group: &thalweg_sim::spec::GroupSpec| {
+            let own = || classes.iter().zip(&shares).filter(|(class, _)| core::ptr::eq(class.group, group));
+            let access =
+                group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
+            let lines = own().flat_map(|(class, _)| &class.uses).map(|(hop, _)| line_of(spec, *hop));
+            let is_backlogged = own().all(|(class, _)| class.wants_more) && is_steady(spec, group);
+            (is_backlogged && lines.chain(access).all(is_plain)).then(|| Shares {
+                group: group.name.clone(),
+                scheme: group.transport.scheme.clone(),
+                pairs: own().map(|(_, share)| *share).collect(),
+            })
+        };
+        Self { groups: spec.groups.iter().filter_map(of_group).collect() }
+    }
+
+    /// Returns the groups of a scheme's complete runs with starved flows; `scheme` is named where several are compared.
+    pub fn starved(&self, scheme: Option<&str>, runs: &[Run]) -> Vec<Starved> {
+        // Less than best effort: it yields to others on purpose.
+        let yields = |shares: &Shares| self.groups.len() > 1 && shares.scheme.starts_with("ledbat");
+        let of_group = |shares: &Shares| {
+            let flows = runs
+                .iter()
+                .filter(|run| run.complete)
+                .flat_map(|run| run.flows.iter().filter(|flow| flow.group == shares.group).enumerate());
+            let (mut all, mut found) = (0, Vec::new());
+            for (number, flow) in flows {
+                all += 1;
+                let share = shares.pairs[number % shares.pairs.len().max(1)];
+                if is_starved(flow, share) {
+                    found.push((flow, share));
+                }
+            }
+            let relative = |(flow, share): &(&Flow, f64)| flow.or_zero(Metric::Goodput) / share;
+            let worst = found.iter().min_by(|a, b| relative(a).total_cmp(&relative(b)))?;
+            Some(Starved {
+                scheme: scheme.map(str::to_owned),
+                group: shares.group.clone(),
+                flows: found.len() as u32,
+                of: all,
+                goodput_bps: worst.0.or_zero(Metric::Goodput),
+                share_bps: worst.1,
+                timeouts: worst.0.or_zero(Metric::Timeouts),
+                loss: worst.0.or_zero(Metric::Loss),
+            })
+        };
+        self.groups.iter().filter(|shares| !yields(shares)).filter_map(of_group).collect()
+    }
+}
+
+/// Returns true for a path that carries what its rate and its queue admit.
+fn is_plain(line: &DirectionSpec) -> bool {
+    line.schedule.is_empty()
+        && line.capacity.is_none()
+        && line.periodic_variation.is_none()
+        && line.impairment.loss == LossSpec::None
+        && line.impairment.corrupt == 0.0
+        && !line.queue.serves_by_priority()
+}
+
+/// Returns true for a backlogged flow that carried little although queues dropped or marked its packets: neither its
+/// application nor its receiver limited it.
+fn is_starved(flow: &Flow, share: f64) -> bool {
+    let of = |metric: Metric| flow.or_zero(metric);
+    let is_limited_elsewhere = of(Metric::HeldByReceiver) + of(Metric::HeldByGate) > 0.5;
+    flow.wanted_more
+        && !is_limited_elsewhere
+        && flow.get(Metric::Failed).is_none()
+        && of(Metric::Counted) >= MIN_COUNTED
+        && (of(Metric::Drops) + of(Metric::Marked) + of(Metric::Timeouts)) > 0.0
+        && of(Metric::Goodput) < SMALL * share
+}
+
+/// Share of the max-min share below which a flow is starved.
+const SMALL: f64 = 0.05;
+/// Shortest time that shows starvation, in seconds: some retransmission time-outs.
+const MIN_COUNTED: f64 = 5.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::fixtures;
+    use thalweg_proto::units::{Duration, Rate};
+
+    /// Returns the starved flows of `bold` where it carries `mbits` of its share of 50 beside another group, after a
+    /// change to both the scenario and the result.
+    fn starved(mbits: u64, change: impl Fn(&mut Spec, &mut thalweg_sim::RunResult)) -> Vec<Starved> {
+        let mut spec = fixtures::spec();
+        spec.duration = Duration::from_secs(30);
+        let line = &mut spec.links[0].forward;
+        // Of 1028 bytes on the wire 1000 are payload.
+        line.rate = Rate::from_bits_per_sec(102_800_000);
+        spec.groups[0].workload = WorkloadSpec::Bulk;
+        let other = thalweg_sim::spec::GroupSpec { name: "shy".to_owned(), ..spec.groups[0].clone() };
+        spec.groups[0].name = "bold".to_owned();
+        spec.groups[0].transport.scheme = "cubic".to_owned();
+        spec.groups.push(other);
+        let mut result = fixtures::result(1, mbits);
+        change(&mut spec, &mut result);
+        FairShares::from_spec(&spec).starved(None, &[Run::from_result(&result)])
+    }
+
+    #[test]
+    fn a_flow_below_a_twentieth_of_its_share_is_starved() {
+        let found = starved(2, |_, _| {});
+        let expected = Starved {
+            scheme: None,
+            group: "bold".to_owned(),
+            flows: 1,
+            of: 1,
+            goodput_bps: 2e6,
+            share_bps: 50e6,
+            timeouts: 1.0,
+            loss: 0.012,
+        };
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!((found[0].share_bps - 50e6).abs() < 1.0);
+        assert_eq!(Starved { share_bps: 50e6, ..found[0].clone() }, expected);
+        assert_eq!(starved(3, |_, _| {}), []);
+    }
+
+    /// A policer limits the path, not the line's rate.
+    #[test]
+    fn shares_are_those_of_a_policer() {
+        use thalweg_queue::{Limit, PolicerConfig};
+        let policed = |mbits| {
+            starved(mbits, |spec, _| {
+                let rate = Rate::from_bits_per_sec(20_560_000);
+                let policer = PolicerConfig { rate, burst: thalweg_proto::units::Bytes::new(30_000) };
+                spec.links[0].forward.queue = thalweg_queue::DisciplineSpec::new(Limit::Packets(10), policer);
+            })
+        };
+        assert_eq!(policed(2), []);
+        let found = policed(0);
+        assert!((found[0].share_bps - 10e6).abs() < 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn flows_that_carry_little_for_other_reasons_are_not_starved() {
+        let last = |result: &mut thalweg_sim::RunResult, change: &dyn Fn(&mut thalweg_sim::FlowResult)| {
+            change(result.flows.last_mut().unwrap());
+        };
+        let none: [&dyn Fn(&mut Spec, &mut thalweg_sim::RunResult); 6] = [
+            // The application or the receiver limits it, it was short, or nothing was dropped.
+            &|_, result| last(result, &|flow| flow.limits[3] = Duration::from_secs(20)),
+            &|_, result| last(result, &|flow| flow.counted = Duration::from_secs(4)),
+            &|_, result| last(result, &|flow| (flow.counts.drops, flow.timeouts) = (0, 0)),
+            &|spec, _| spec.links[0].forward.impairment.loss = LossSpec::Uniform { probability: 0.01 },
+            &|spec, _| spec.groups[0].transport.scheme = "ledbat-plus-plus".to_owned(),
+            // Others send an unknown amount.
+            &|spec, _| spec.groups[1].workload = fixtures::spec().groups[0].workload.clone(),
+        ];
+        for (number, change) in none.iter().enumerate() {
+            assert_eq!(starved(1, change), [], "{number}");
+        }
+    }
+}
