@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from long_scenario import scenario
+from scenario_file_generator import scenario
 from speed import dumbbell
 from keyboard_interrupt import until_stopped
 

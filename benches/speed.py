@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from long_scenario import scenario
+from scenario_file_generator import scenario
 from keyboard_interrupt import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent

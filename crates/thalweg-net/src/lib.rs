@@ -74,11 +74,11 @@ pub mod mtu;
 pub mod packet_protection;
 pub mod pairing;
 pub mod path;
+mod peer_rate_limits;
 pub mod performance_advice;
 pub mod replay_protection;
 pub mod safe_display;
 pub mod session;
-mod token_bucket;
 pub mod transfer;
 pub mod wire;
 

@@ -1,4 +1,4 @@
-//! Two-level flow control.
+//! SSTP: two-level flow control (Gong and Parulkar 1992).
 
 use super::{LOWER_LAYERS, SIZES, ack};
 use crate::endpoint_configs::EndpointConfigs;

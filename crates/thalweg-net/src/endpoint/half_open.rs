@@ -13,7 +13,7 @@
 
 use super::fair_slots::{Host, Shares};
 use super::interface::Limits;
-use crate::token_bucket::Bucket;
+use crate::peer_rate_limits::Bucket;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};

@@ -1,8 +1,8 @@
 //! Application handles of a connection.
 
 use super::buffer_pool::Pool;
-use super::shared_state::{Opening, PART, Peer, Pipe, State};
-use super::thread_state::Running;
+use super::connection_shared_state::{Opening, PART, Peer, Pipe, State};
+use super::socket_shared_state::Running;
 use crate::endpoint::ConnectError;
 use crate::identity::PublicKey;
 use crate::session::{Closed, SessionStats, code};

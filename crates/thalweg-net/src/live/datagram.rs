@@ -5,7 +5,7 @@
 //! drop the oldest datagram.
 
 use super::connection::{Connection, NetError};
-use super::shared_state::{MAX_DATAGRAMS, State};
+use super::connection_shared_state::{MAX_DATAGRAMS, State};
 use std::future::poll_fn;
 use std::task::Poll;
 use thalweg_proto::payload::Slice;

@@ -7,16 +7,16 @@
 mod buffer_pool;
 mod clock;
 mod connection;
+mod connection_shared_state;
 mod datagram;
 mod host_capabilities;
 mod lateness;
 mod packet_steering;
 mod partial_stream;
 mod reachability;
-mod shared_state;
 mod socket;
+mod socket_shared_state;
 mod socket_thread;
-mod thread_state;
 mod udp;
 mod wakeup_coalescing;
 

@@ -1,7 +1,7 @@
 //! Streams with holes, for schemes with partial reliability.
 
 use super::connection::{NetError, RecvStream};
-use super::shared_state::State;
+use super::connection_shared_state::State;
 use std::future::poll_fn;
 use std::task::Poll;
 use thalweg_proto::payload::{Payload as _, Slice};

@@ -2,9 +2,9 @@
 
 use super::clock::Clock;
 use super::connection::{Connection, NetError};
-use super::shared_state::{Opening, Pipe};
+use super::connection_shared_state::{Opening, Pipe};
+use super::socket_shared_state::{AcceptQueue, Arrivals, Arrived, Running, Shared};
 use super::socket_thread::Driver;
-use super::thread_state::{AcceptQueue, Arrivals, Arrived, Running, Shared};
 use super::udp::{Offload, Udp, UdpStats};
 use crate::endpoint::{
     Connect, Endpoint, EndpointConfig, EndpointStats, ListenerState, MAX_SHARDS, Refusal, Trust,

@@ -1,8 +1,8 @@
 //! Socket thread: receives, serves handles, sends due packets, sleeps until the next event.
 
 use super::clock::Clock;
-use super::shared_state::{Opening, PART, Peer, Pipe};
-use super::thread_state::{Arrived, Shared};
+use super::connection_shared_state::{Opening, PART, Peer, Pipe};
+use super::socket_shared_state::{Arrived, Shared};
 use super::udp::{Received, Sent, Udp};
 use super::wakeup_coalescing::Coalescing;
 use crate::batch::Batch;

@@ -1,7 +1,7 @@
 //! Criteria that schemes are compared by, and the schemes' values of each.
 
 use super::number_format::{Scale, listed};
-use super::warmup_arrivals_remark::share_from_warmup;
+use super::warmup_data_remark::share_from_warmup;
 use crate::results::{Contention, Group, Metric, Of, PathFlows, Run, SchemeResults};
 use crate::statistics;
 

@@ -24,7 +24,7 @@ mod text_to_paths;
 mod transfers;
 mod unsettled_goodput_remark;
 mod verdict;
-mod warmup_arrivals_remark;
+mod warmup_data_remark;
 
 pub use differing_defaults::{Remedy, differing_defaults_warning};
 pub use environment_rendering::{QuantityHistory, history};

@@ -5,7 +5,7 @@ use super::aborted_flows_remark::failures;
 use super::differing_defaults::{Remedy, differing_defaults_warning};
 use super::queue_losses_remark::losses;
 use super::unsettled_goodput_remark::settling;
-use super::warmup_arrivals_remark::early_arrivals;
+use super::warmup_data_remark::early_arrivals;
 use crate::results::{Body, Document};
 
 /// Returns the remarks on defaults that differ between the groups of a scenario, flows that gave up, groups that lost

@@ -1,7 +1,7 @@
 //! Rate-based flow control for SSCOP (Chen and Chen 1999).
 //!
 //! The source spaces its SDs in a pattern that probes for up to twice its rate ([`pacer`]). The receiver estimates the
-//! granted rate from the spacing of arrivals, and reports it in STAT and USTAT ([`estimator`]). The source corrects
+//! granted rate from the spacing of arrivals, and reports it in STAT and USTAT ([`receiver_rate_estimator`]). The source corrects
 //! that rate by the queueing delay of its POLLs ([`control`]).
 //!
 //! # Differences from the paper
@@ -19,14 +19,14 @@
 //! | fewer than three arrivals in a period give no rate | arrivals are kept until there are three ([`RateConfig::keep_records`]) | otherwise a source at 1 PDU a round trip never gets a rate | slow sources start |
 
 pub mod control;
-pub mod estimator;
 pub mod pacer;
+pub mod receiver_rate_estimator;
 
 use super::SequenceNumber;
 use crate::units::{Duration, Rate, Time};
 use control::Control;
-use estimator::Estimator;
 use pacer::Pacer;
+use receiver_rate_estimator::Estimator;
 
 /// Rate in a STAT or USTAT: a floating-point number of 16 bits, 6 of exponent and 10 of mantissa.
 ///

@@ -3,7 +3,7 @@
 mod ack_requests;
 mod ack_verification;
 mod application_interface;
-mod concealed_mark_probes;
+mod concealed_mark_detection;
 mod counters;
 mod cwnd_validation;
 mod digest;

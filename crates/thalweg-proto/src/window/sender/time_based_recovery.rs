@@ -2,7 +2,7 @@
 
 use super::ack_requests::AckRequests;
 use super::ack_verification::ReceiverCheck;
-use super::concealed_mark_probes::MarkProbes;
+use super::concealed_mark_detection::MarkProbes;
 use super::cwnd_validation::Use;
 use super::f_rto::FRto;
 use super::loss_notification::notify_lost;

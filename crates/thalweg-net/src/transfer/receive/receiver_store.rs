@@ -1,4 +1,4 @@
-//! Receiver side of a transfer: answers offers, keeps matching contents, writes the rest.
+//! The store of a receiving transfer: answers offers, keeps matching contents, writes the rest to disk.
 
 use super::current_offer::{Current, Sink, fail, protocol};
 use super::existing_files;

@@ -1,4 +1,4 @@
-//! Rate limits on work that others can cause.
+//! Token bucket that limits the rate of work that peers can cause, such as handshakes and answers.
 
 use thalweg_proto::units::Time;
 

@@ -1,6 +1,6 @@
 //! Threads of a socket: the state that its handles share with each.
 
-use super::shared_state::Pipe;
+use super::connection_shared_state::Pipe;
 use super::udp::UdpStats;
 use crate::endpoint::{Connect, EndpointStats, Refusal, ShardMessage, Trust};
 use std::collections::VecDeque;
