@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from scenario_file_generator import scenario
-from speed import dumbbell
+from simulator_speed import dumbbell
 from keyboard_interrupt import until_stopped
 
 HERE = Path(__file__).resolve().parent

@@ -3,7 +3,7 @@
 //! What is said of `thalweg-quinn` applies: defaults stay, except for the buffers, and random numbers come from the
 //! connection.
 
-mod api;
+mod fork_specific_api;
 #[path = "../../quinn/src/connection.rs"]
 mod connection;
 #[macro_use]

@@ -6,7 +6,7 @@
 //! `quinn-proto` takes time as an argument. It draws random numbers by itself in one place of a connection's life: BBR draws a
 //! seed from `rand::rng`, which is seeded anew for each connection here.
 
-mod api;
+mod fork_specific_api;
 mod connection;
 #[macro_use]
 mod schemes;

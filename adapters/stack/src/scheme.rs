@@ -1,6 +1,6 @@
 //! Schemes of stacks.
 
-use crate::contract::{Side, Stack};
+use crate::stack_trait::{Side, Stack};
 use crate::datagram::Datagram;
 use crate::engine::End;
 use core::fmt;

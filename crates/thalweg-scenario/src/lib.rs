@@ -31,7 +31,7 @@ mod set_option;
 mod source_text;
 mod speedup_estimate;
 mod sweep;
-mod table;
+mod table_declarations;
 mod toml_writer;
 mod traffic_matrix;
 mod unknown_unit;
@@ -63,7 +63,7 @@ use source_text::{Sources, Span};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use table::Decode as _;
+use table_declarations::Decode as _;
 use thalweg_catalog::Registry;
 use thalweg_sim::spec::Spec;
 
@@ -425,7 +425,9 @@ fn finish(
     if report.errors() > 0 {
         return Err(report.take());
     }
-    let text = |at: &Option<table::At<String>>| at.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+    let text = |at: &Option<table_declarations::At<String>>| {
+        at.as_ref().map(|at| at.value.clone()).unwrap_or_default()
+    };
     let (title, description) = (text(&document.title), text(&document.description));
     let scenario = Scenario { title, description, spec, registry: Arc::clone(report.registry()) };
     let (warnings, units) = (report.take(), report.take_units());

@@ -5,7 +5,7 @@ use super::key_bindings::{FieldOf, plain};
 pub use super::list_columns::MAX_LIST_LENGTH;
 use super::parsed_tree::{Value, ValueKind};
 use super::schema_definitions::Definitions;
-use super::table::{At, Decode, PlainUnit, decode_entry, wrong_type};
+use super::table_declarations::{At, Decode, PlainUnit, decode_entry, wrong_type};
 use super::toml_writer::text;
 use super::unknown_unit::{has_unknown_unit, unknown_unit};
 use serde_json::json;

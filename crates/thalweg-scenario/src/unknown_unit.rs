@@ -70,7 +70,7 @@ mod tests {
     use super::super::keys::Capacity;
     use super::super::quantity::Packets;
     use super::super::source_text::Source;
-    use super::super::table::Decode;
+    use super::super::table_declarations::Decode;
     use super::*;
     use thalweg_proto::units::{Bytes, Duration, Rate};
 

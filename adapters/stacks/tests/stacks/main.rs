@@ -1,9 +1,9 @@
 //! All stacks in scenarios: delivery, losses, ECN, slow readers, many connections, and the same bytes twice.
 
-mod cases;
+mod hunt_cases;
 #[path = "../../../kit/claims.rs"]
 mod claims;
-mod reports;
+mod issue_tracker_reports;
 
 use serde_json::Value;
 use std::path::PathBuf;

@@ -15,7 +15,7 @@ macro_rules! controllers {
         $hand_to! {
             shared {
                 fixed_window: Fixed(Fixed), FixedConfig;
-                tahoe: SlowStart(SlowStart), SlowStartConfig;
+                slow_start_tahoe: SlowStart(SlowStart), SlowStartConfig;
                 new_reno: NewReno(NewReno), NewRenoConfig;
                 vegas: Vegas(Box<Vegas>), VegasConfig;
                 cubic: Cubic(Box<Cubic>), CubicConfig;

@@ -103,34 +103,34 @@ const COMMON_SCRIPTS: &[&str] = &[asset!("dom.js"), asset!("theme.js"), asset!("
 
 /// Scripts in pages with data. A file may use declarations of the files before it.
 const RUN_SCRIPTS: &[&str] = &[
-    asset!("units.js"),
-    asset!("data.js"),
-    asset!("lines.js"),
+    asset!("number-format.js"),
+    asset!("page-data.js"),
+    asset!("series-lines.js"),
     asset!("visible-points.js"),
-    asset!("panels.js"),
+    asset!("panel-definitions.js"),
     asset!("plot-controls.js"),
-    asset!("plots.js"),
-    asset!("run-plots.js"),
-    asset!("tables.js"),
-    asset!("topology.js"),
-    asset!("replay.js"),
-    asset!("clock.js"),
+    asset!("linked-plots.js"),
+    asset!("report-plots.js"),
+    asset!("result-tables.js"),
+    asset!("network-drawing.js"),
+    asset!("packets-in-flight.js"),
+    asset!("network-playback.js"),
     asset!("main.js"),
 ];
 
 /// Scripts in pages of traces: the same plots, with packets and levels of detail.
 pub(super) const TRACE_SCRIPTS: &[&str] = &[
-    asset!("units.js"),
-    asset!("data.js"),
-    asset!("levels.js"),
-    asset!("lines.js"),
+    asset!("number-format.js"),
+    asset!("page-data.js"),
+    asset!("levels-of-detail.js"),
+    asset!("series-lines.js"),
     asset!("visible-points.js"),
-    asset!("panels.js"),
-    asset!("sequence.js"),
+    asset!("panel-definitions.js"),
+    asset!("time-sequence-graph.js"),
     asset!("plot-controls.js"),
-    asset!("plots.js"),
-    asset!("run-plots.js"),
-    asset!("trace.js"),
+    asset!("linked-plots.js"),
+    asset!("report-plots.js"),
+    asset!("trace-page.js"),
 ];
 
 /// Approximate size of the parts common to all pages, in bytes.

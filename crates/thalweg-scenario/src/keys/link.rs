@@ -5,7 +5,7 @@ use super::super::named_paths::{self, PathDescription};
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::{Name, Probability};
 use super::super::schema_definitions::Definitions;
-use super::super::table::{At, Decode, Fields, table, wrong_type};
+use super::super::table_declarations::{At, Decode, Fields, table, wrong_type};
 use super::impairment::{Chance, Loss, LossTable, Reorder};
 use super::jitter::Jitter;
 use super::link_layer::{AggregationTable, EcnName, OrNone, PeriodicVariationTable, ShaperTable, SleepTable};

@@ -5,7 +5,7 @@ use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::Share;
 use super::super::schema_definitions::Definitions;
-use super::super::table::{Decode, Fields, table, wrong_type};
+use super::super::table_declarations::{Decode, Fields, table, wrong_type};
 use super::super::toml_writer::{Entries, text};
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};

@@ -43,7 +43,7 @@ use super::diagnostic::Report;
 use super::parsed_tree::{Value, ValueKind};
 use super::quantity::{Interval, Name, name_fault};
 use super::schema_definitions::Definitions;
-use super::table::{At, Decode, decode_entry, table, wrong_type};
+use super::table_declarations::{At, Decode, decode_entry, table, wrong_type};
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};

@@ -6,7 +6,7 @@ use super::super::explicit_options::Given;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::{Packets, QUOTED_TABLE};
 use super::super::schema_definitions::{Definitions, Field, TableDoc};
-use super::super::table::{At, Decode, as_table, decode_entry, decode_tag, missing, wrong_type};
+use super::super::table_declarations::{At, Decode, as_table, decode_entry, decode_tag, missing, wrong_type};
 use super::super::unknown_unit::{has_unknown_unit, unknown_unit};
 use super::feedback::FeedbackChoice;
 use serde_json::json;

@@ -21,9 +21,9 @@ use super::diagnostic::Report;
 use super::keys::{Link, LinkDirection, LinkEnds, NetworkTable};
 use super::quantity::Name;
 use super::source_text::Span;
-use super::table::At;
+use super::table_declarations::At;
 #[cfg(test)]
-use super::table::Decode;
+use super::table_declarations::Decode;
 use thalweg_proto::units::{Duration, Rate};
 
 pub use topology_file::demands as sndlib_demands;

@@ -3,7 +3,7 @@
 use super::super::keys::{Trace, TraceTable};
 use super::super::quantity::{MAX_LIST_LENGTH, Share};
 use super::super::source_text::{Source, Span};
-use super::super::table::{At, Fields};
+use super::super::table_declarations::{At, Fields};
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Time};

@@ -2,7 +2,7 @@
 
 use super::super::keys::{Chance, Loss, LossTable, NO_REORDER, Reorder, ScheduleEntry};
 use super::super::quantity::Probability;
-use super::super::table::At;
+use super::super::table_declarations::At;
 use super::Resolver;
 use thalweg_queue::{ImpairmentSpec, LossSpec, ReorderSpec};
 

@@ -2,7 +2,7 @@
 
 use super::super::keys::{Jitter, JitterTable};
 use super::super::source_text::Span;
-use super::super::table::At;
+use super::super::table_declarations::At;
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::Duration;

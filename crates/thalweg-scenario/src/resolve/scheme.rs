@@ -6,7 +6,7 @@ use super::super::keys::{Common, Document, SchemeRef, SchemeTable};
 use super::super::path_properties::Paths;
 use super::super::quantity::split_options;
 use super::super::source_text::Span;
-use super::super::table::At;
+use super::super::table_declarations::At;
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_catalog::spelling_suggestions::live_only;

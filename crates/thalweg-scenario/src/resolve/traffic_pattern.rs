@@ -2,7 +2,7 @@
 
 use super::super::keys::{Flow, Nodes, Pattern};
 use super::super::quantity::Name;
-use super::super::table::At;
+use super::super::table_declarations::At;
 use super::Resolver;
 use thalweg_proto::random::Stream;
 use thalweg_sim::spec::NodeId;

@@ -3,7 +3,7 @@
 use super::super::keys::{
     ChanceTable, Drawn, JitterTable, LinkDirection, LossTable, NO_REORDER, Reorder, ScheduleEntry,
 };
-use super::super::table::Fields;
+use super::super::table_declarations::Fields;
 use super::super::toml_writer::{Entries, text};
 use super::feedback;
 use super::queue::{capacity as capacity_of, queue};

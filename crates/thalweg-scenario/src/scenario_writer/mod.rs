@@ -9,7 +9,7 @@ mod workload;
 
 use super::Scenario;
 use super::keys::{Document, Flow, FlowDefaults, Link, Measure, ProcessingTable, Reverse, Routing};
-use super::table::Fields;
+use super::table_declarations::Fields;
 use super::toml_writer::{Entries, key, text};
 use std::collections::BTreeMap;
 use thalweg_catalog::Registry;

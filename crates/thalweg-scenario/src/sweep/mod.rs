@@ -11,7 +11,7 @@ use super::diagnostic::{Diagnostic, Report, Severity};
 use super::include::MAX_TOML_BYTES;
 use super::parsed_tree::{self, Table, Value, ValueKind};
 use super::source_text::{Reader, Source, Span};
-use super::table::{At, Decode, table, wrong_type};
+use super::table_declarations::{At, Decode, table, wrong_type};
 use std::path::Path;
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ mod delayed_acks;
 
 use super::byte_ranges::Ranges;
 use super::misbehaving_receiver::{Misbehaving, REPEATED};
-use super::rare_receiver_state::Special;
+use super::optional_receiver_state::Special;
 use super::rledbat::Background;
 use super::{Ack, Arrival, Misbehaviour, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
 use crate::Ecn;

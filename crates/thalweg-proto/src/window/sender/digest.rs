@@ -1,7 +1,7 @@
 //! The digest of all state that determines a sender's behaviour.
 
 use super::Sender;
-use super::rare_sender_state::PauseAndMarks;
+use super::gate_pause_and_ecn_counters::PauseAndMarks;
 use crate::congestion::Controller;
 use crate::digest::{Digest, feed, until};
 use crate::payload::Payload;
