@@ -1,4 +1,4 @@
-//! Functions that versions 0.3 and 0.4 of the crate have in common.
+//! The random numbers of `/dev/urandom`, for versions 0.3 and 0.4 of the crate `getrandom`.
 
 use core::fmt;
 use core::mem::MaybeUninit;

@@ -1,4 +1,4 @@
-//! Where `noq-proto` differs from `quinn-proto`, of which it is a fork: `connection` is common to both.
+//! The calls of `noq-proto` that differ from those of `quinn-proto`, of which it is a fork.
 
 pub use noq_proto as proto;
 pub use rand::Rng as Random;

@@ -3,9 +3,9 @@
 //! What is said of `thalweg-quinn` applies: defaults stay, except for the buffers, and random numbers come from the
 //! connection.
 
-mod fork_specific_api;
 #[path = "../../quinn/src/connection.rs"]
 mod connection;
+mod fork_specific_api;
 #[macro_use]
 #[path = "../../quinn/src/schemes.rs"]
 mod schemes;

@@ -1,4 +1,4 @@
-//! Where `quinn-proto` differs from its fork `noq-proto`: `connection` is common to both.
+//! The calls of `quinn-proto` that differ from those of its fork `noq-proto`.
 
 pub use quinn_proto as proto;
 pub use rand::Rng as Random;

@@ -6,8 +6,8 @@
 //! `quinn-proto` takes time as an argument. It draws random numbers by itself in one place of a connection's life: BBR draws a
 //! seed from `rand::rng`, which is seeded anew for each connection here.
 
-mod fork_specific_api;
 mod connection;
+mod fork_specific_api;
 #[macro_use]
 mod schemes;
 

@@ -1,10 +1,10 @@
 //! One end of a connection of a stack, as an engine.
 
-use crate::stack_trait::{Connection, Side, Stack, State, Stats, Transmit};
-use crate::datagram::Datagram;
 use crate::byte_pattern;
-use crate::scheme::{Config, IP_AND_UDP};
+use crate::datagram::Datagram;
 use crate::hang_watchdog::{Watched, guard};
+use crate::scheme::{Config, IP_AND_UDP};
+use crate::stack_trait::{Connection, Side, Stack, State, Stats, Transmit};
 use core::fmt;
 use core::marker::PhantomData;
 use std::collections::VecDeque;

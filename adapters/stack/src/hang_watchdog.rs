@@ -1,4 +1,4 @@
-//! Calls of stacks that do not return.
+//! Watchdog of stacks: ends the process if a call of a stack does not return.
 //!
 //! Nothing in this process can end a call that loops forever. A thread watches all calls; if one takes longer than
 //! [`limit`], it reports the stack and the simulated time, and ends the process with [`EXIT_CODE`]. What was written before,

@@ -29,19 +29,19 @@ macro_rules! exchange_events {
     };
 }
 
-pub mod simulated_instant;
-mod stack_trait;
+pub mod byte_pattern;
 mod datagram;
 mod engine;
-pub mod byte_pattern;
-pub mod stack_qlog_files;
-mod scheme;
 pub mod hang_watchdog;
+mod scheme;
+pub mod simulated_instant;
+pub mod stack_qlog_files;
+mod stack_trait;
 
-pub use stack_trait::{Connection, Side, Stack, State, Stats, Transmit};
 pub use datagram::Datagram;
 pub use engine::End;
 pub use scheme::{Config, Datagrams, scheme};
+pub use stack_trait::{Connection, Side, Stack, State, Stats, Transmit};
 pub use thalweg_proto::Ecn;
 pub use thalweg_proto::transport::Failure;
 pub use thalweg_proto::units::{Duration, Rate, Time};

@@ -1,4 +1,4 @@
-//! Simulated time as [`Instant`].
+//! Simulated time as [`Instant`], for stacks that take it.
 //!
 //! Stacks only subtract instants from each other, hence the start of the simulation may be any instant. It lies a day
 //! after the first use, so that stacks can compute instants before the start on a system that booted recently. Nanoseconds

@@ -1,4 +1,4 @@
-//! The contract of a stack.
+//! The traits [`Stack`] and [`Connection`], which a transport stack implements to run in the simulator.
 
 use crate::scheme::Config;
 use core::fmt;

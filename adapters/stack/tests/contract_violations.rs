@@ -6,8 +6,8 @@ use std::sync::Arc;
 use thalweg::{Caller, Registry, Request, Simulated};
 use thalweg_catalog::SchemeDescription;
 use thalweg_stack::{
-    Config, Connection, Duration, Ecn, Failure, Side, Stack, State, Stats, Time, Transmit, byte_pattern, scheme,
-    hang_watchdog,
+    Config, Connection, Duration, Ecn, Failure, Side, Stack, State, Stats, Time, Transmit, byte_pattern,
+    hang_watchdog, scheme,
 };
 
 /// How a stack behaves. All but the first break the contract.

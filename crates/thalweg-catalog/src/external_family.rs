@@ -1,4 +1,4 @@
-//! Families of other crates.
+//! Protocol families of other crates, with checks of their contract.
 //!
 //! An [`ExternalFamily`] holds the type-erased configuration of any [`Family`]. Its PDUs and engines are boxed, at no cost
 //! to built-in families.
@@ -8,7 +8,7 @@
 //! its own connection, by [`Failure::ContractViolation`] with its name. Outputs are checked because stacks of other projects have hung
 //! runs: with a timer each nanosecond, a transmission without a datagram, a close without end.
 
-use crate::family::{Endpoint, Family, Properties};
+use crate::protocol_family::{Endpoint, Family, Properties};
 use core::any::Any;
 use core::cell::Cell;
 use core::fmt;

@@ -1,11 +1,11 @@
 //! Event loop between devices and network, by the clock of this host.
 
-use crate::capture::Capture;
 use crate::emulator::{Delivery, Emulator};
-use crate::fidelity::Fidelity;
+use crate::fidelity_record::Fidelity;
 use crate::gateway::GatewayTap;
 use crate::gro::{DeliveryEvent, Runs};
 use crate::gso::cut;
+use crate::pcapng_capture::Capture;
 use crate::snapshots::{self, Watch};
 use crate::thread_priority;
 use crate::tun_queue::Port;

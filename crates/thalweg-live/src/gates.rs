@@ -8,7 +8,7 @@
 
 use crate::connection_tracking::Key;
 use crate::ip_header::{Header, TCP, UDP};
-use crate::tcp::{Segment, Sender};
+use crate::tcp_headers::{Segment, Sender};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::{IpAddr, SocketAddr};

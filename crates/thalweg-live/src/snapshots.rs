@@ -1,7 +1,7 @@
 //! Snapshots of a running network for observers.
 
 use crate::emulator::{Emulator, LinkDirectionState};
-use crate::fidelity::Fidelity;
+use crate::fidelity_record::Fidelity;
 use std::sync::{Mutex, PoisonError};
 use thalweg_proto::units::{Duration, Time};
 

@@ -9,7 +9,7 @@ use allocation_counter::held;
 use endpoint_pair::{SERVER, Seeded, client_config, connect, server_config};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle, Limits};
 use thalweg_net::session::{Next, SessionConfig, SessionEvent, code};
 use thalweg_proto::Ecn;

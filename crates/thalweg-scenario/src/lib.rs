@@ -4,25 +4,24 @@
 //! its position ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
 
 mod built_in;
-mod demand;
 mod diagnostic;
 mod explain;
 mod explicit_options;
 mod file_schema;
 mod flow_group_lookup;
 pub mod import;
-mod include;
+mod included_files;
 mod key_bindings;
+mod key_reference;
 mod keys;
 mod lint;
 mod list_columns;
+mod matrix_demand;
 mod named_paths;
 mod network;
 mod parquet;
 mod parsed_tree;
 mod path_properties;
-mod quantity;
-mod reference;
 mod resolve;
 mod scenario_writer;
 mod schema_definitions;
@@ -35,16 +34,17 @@ mod table_declarations;
 mod toml_writer;
 mod traffic_matrix;
 mod unknown_unit;
+mod value_types;
 
 pub use built_in::{BUILT_IN, BuiltIn};
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use file_schema::{schema, schema_with};
 pub use flow_group_lookup::group_named;
+pub use key_reference::reference;
 pub use keys::{host_table, hosts};
 pub use lint::{Memory, is_random, memory};
 pub use named_paths::{PATHS, PathDescription, known_path};
 pub use path_properties::{GroupPath, Paths, packet_sizes};
-pub use reference::reference;
 pub use scenario_writer::expand;
 pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
 pub use source_text::{Files, MAX_READ, Position, ReadError, Reader, Source, read_text};
@@ -56,7 +56,7 @@ pub use sweep::{
 pub use toml_writer::text as toml_text;
 
 use diagnostic::Report;
-use include::Loader;
+use included_files::Loader;
 use resolve::Origins;
 pub use resolve::SchemeInUse;
 use source_text::{Sources, Span};

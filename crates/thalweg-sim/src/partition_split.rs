@@ -4,21 +4,21 @@
 //! entries of other partitions: events have the same keys and ties the same order everywhere.
 
 use crate::components::completion_times::TransferList;
+use crate::components::connection_endpoint::Endpoint;
 use crate::components::connection_ids::opens;
 use crate::components::connections::Connections;
-use crate::components::endpoint::Endpoint;
 use crate::components::event_prefetch::Lookahead;
-use crate::components::flow::{Flow, Group, NO_CONNECTION};
+use crate::components::flow_state::{Flow, Group, NO_CONNECTION};
 use crate::components::flows_and_groups::Traffic;
-use crate::components::forwarding::Network;
-use crate::components::gate::{Gates, NO_GATE, NodeGate};
-use crate::components::host::Host;
+use crate::components::forwarding_state::Network;
+use crate::components::host_processor::Host;
+use crate::components::node_gates::{Gates, NO_GATE, NodeGate};
 use crate::components::packet_pool::{NONE, Packets};
 use crate::components::partition_boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
 use crate::components::reading_application::READS;
 use crate::components::run_end::Ending;
 use crate::components::transmitter::{PortState, Transmitter};
-use crate::event::{EventKind, MAX_ENTITIES};
+use crate::event_kinds::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::event_queue::Wheel;
 use crate::packet_tracing::Tracing;

@@ -2,17 +2,17 @@
 
 use crate::batch_codec::{Response, Task};
 use crate::differing_defaults::{differing_defaults, join};
-use crate::plan::{Plan, PlanError};
+use crate::failure_catching_run::{Simulated, simulate};
 use crate::program_identity::Program;
 use crate::remote_client::{Engine, Lost};
 use crate::run_store::{Store, StoreError};
-use crate::simulate::{Simulated, simulate};
+use crate::sweep_points::{Plan, PlanError};
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as WallTime;
-use thalweg_report::batch;
+use thalweg_report::parallel_batch;
 use thalweg_report::results::{DifferingDefault, Goal, MIN_RUNS, Run};
 use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile, group_named};
 use thalweg_sim::spec::Spec;
@@ -209,7 +209,7 @@ impl<'a> Sweep<'a> {
 
     /// Returns the point's changes to the scenario.
     pub fn sets(&self, point: usize) -> Vec<String> {
-        let of = |(number, factor): (usize, &crate::plan::Factor)| {
+        let of = |(number, factor): (usize, &crate::sweep_points::Factor)| {
             format!("{}={}", factor.key.text, self.plan.level(point, number).toml)
         };
         let factors = self.plan.factors.iter().enumerate().filter(|(_, factor)| !factor.is_scheme);
@@ -396,7 +396,7 @@ impl<'a> Sweep<'a> {
                 }
                 None => {
                     let work = |number: usize| self.make(jobs[number], store);
-                    batch::run_parallel(jobs.len(), self.threads, &self.stop, work, each, show);
+                    parallel_batch::run_parallel(jobs.len(), self.threads, &self.stop, work, each, show);
                 }
             }
             status = now.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -562,7 +562,7 @@ impl<'a> Sweep<'a> {
                         engine.enqueue(Task { number, scenario: prepared.expanded, seed: jobs[number].1 });
                     }
                 };
-                batch::run_parallel(count, self.threads, &self.stop, unfinished, found, &mut show);
+                parallel_batch::run_parallel(count, self.threads, &self.stop, unfinished, found, &mut show);
                 next += count;
             }
             // Do not wait for runs in progress while jobs remain to be checked.
@@ -580,7 +580,7 @@ impl<'a> Sweep<'a> {
             // Save received runs even after a stop request.
             let go_on = AtomicBool::new(false);
             let taken = |_, (number, outcome)| drop(early.insert(number, outcome));
-            batch::run_parallel(answers.len(), self.threads, &go_on, take, taken, || ());
+            parallel_batch::run_parallel(answers.len(), self.threads, &go_on, take, taken, || ());
             while let Some(outcome) = early.remove(&due) {
                 each(due, outcome);
                 due += 1;

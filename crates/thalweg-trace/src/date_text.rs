@@ -1,4 +1,4 @@
-//! Times and dates as text.
+//! Parses times and dates from text (RFC 3339).
 
 /// Parses `hh:mm:ss`, with or without a fraction.
 pub(crate) fn time_of_day(word: &str) -> Option<f64> {

@@ -1,6 +1,6 @@
-//! `thalweg explore adversary`.
+//! `thalweg explore adversary`: searches for attacks on the endpoints.
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::search_progress::{report, text, watched};
 use crate::value_parsers::bytes;

@@ -1,17 +1,17 @@
-//! `thalweg run` and `thalweg compare`.
+//! `thalweg run` and `thalweg compare`: simulate a scenario with one scheme, or with several side by side.
 
-use crate::arguments::{CompareArguments, Options, RunArguments, Trace};
 use crate::batch_execution::{Execution, Scheme};
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::json_lines::Lines;
 use crate::kernel_schemes::reject_without_live;
 use crate::packet_animation::Replays;
 use crate::packet_captures::Captures;
-use crate::qlogs::Qlogs;
 use crate::report::ReportTarget;
 use crate::scenario_sources::Source;
+use crate::sender_qlogs::Qlogs;
 use crate::sequence_diagrams::Sequences;
+use crate::simulation_arguments::{CompareArguments, Options, RunArguments, Trace};
 use crate::version::version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;

@@ -1,6 +1,6 @@
 //! `mark-above`: a FIFO with a rule of its own holds the FIFO of Thalweg, which has the limit and the urgent packets.
 
-use thalweg_catalog::key::key;
+use thalweg_catalog::option_keys::key;
 use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_proto::units::Time;
 use thalweg_queue::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, Streams, Traits};

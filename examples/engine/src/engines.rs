@@ -1,4 +1,4 @@
-//! Stop-and-wait engines.
+//! A stop-and-wait sender and receiver, as engines.
 
 use crate::Config;
 use crate::pdu::Pdu;

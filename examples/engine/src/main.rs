@@ -10,7 +10,7 @@ use engines::{Receiver, Sender};
 use pdu::Pdu;
 use std::process::ExitCode;
 use thalweg::Registry;
-use thalweg_catalog::key::{Key, Keys, key};
+use thalweg_catalog::option_keys::{Key, Keys, key};
 use thalweg_catalog::schemes::SIZES;
 use thalweg_catalog::{Family, Kind, Properties, Range, SchemeDescription, SchemeTraits, bind};
 use thalweg_proto::payload::Payload;

@@ -1,8 +1,8 @@
 //! All stacks in scenarios: delivery, losses, ECN, slow readers, many connections, and the same bytes twice.
 
-mod hunt_cases;
 #[path = "../../../kit/claims.rs"]
 mod claims;
+mod hunt_cases;
 mod issue_tracker_reports;
 
 use serde_json::Value;

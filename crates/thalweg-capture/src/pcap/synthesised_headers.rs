@@ -8,7 +8,7 @@ use thalweg_proto::pdu::{Captured, DataUnit as _};
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
-use thalweg_sim::trace::{PacketId, Record};
+use thalweg_sim::packet_trace::{PacketId, Record};
 
 /// Headers of one packet.
 pub(super) struct Headers {

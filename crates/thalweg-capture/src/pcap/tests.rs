@@ -11,7 +11,7 @@ use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Rate, Time};
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 use thalweg_sim::Pdu;
-use thalweg_sim::trace::PacketId;
+use thalweg_sim::packet_trace::PacketId;
 
 fn segment(sequence: u64) -> Pdu {
     let segment = Segment::new(sequence, Length(1000));

@@ -1,8 +1,8 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr).
+//! Catalogue description of the scheme BBR, version 3 (draft-ietf-ccwg-bbr).
 
 use super::{INITIAL_WINDOW, window_presets};
 use super::{window, window_key_conflicts};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{ConfigError, Key, Kind, Range, Value, Values, bind, words};
 use thalweg_proto::congestion::{BbrConfig, FilterAdvance, ProbeRttBasis};

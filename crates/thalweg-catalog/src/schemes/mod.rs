@@ -20,7 +20,7 @@ macro_rules! schemes {
 thalweg_proto::controllers!(schemes);
 
 pub mod adaptive_ack;
-pub mod bbn;
+pub mod bbn_rations;
 pub mod bbr;
 pub mod copa;
 pub mod cubic;
@@ -46,7 +46,7 @@ mod window_endpoint_configs;
 mod window_key_conflicts;
 pub mod window_presets;
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::path_hints::PathHints;
 use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, Values};

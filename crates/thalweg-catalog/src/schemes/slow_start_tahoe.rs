@@ -1,8 +1,8 @@
-//! Slow Start with congestion avoidance (Jacobson 1988).
+//! Catalogue description of the scheme Slow Start with congestion avoidance (Jacobson 1988).
 
 use super::window;
 use super::{INITIAL_THRESHOLD, initial_window};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
 use crate::{Bound, Key, Kind, Value, Values};
 use thalweg_proto::congestion::{Growth, SlowStartConfig};

@@ -1,6 +1,6 @@
 //! Conflicts between the values of window schemes.
 
-use crate::key::PRESET;
+use crate::option_keys::PRESET;
 use crate::{Bound, ConfigError, Environment, Value, Values};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller as _};

@@ -10,7 +10,7 @@
 //! | RFC 5681 lets receivers wait for 500 ms | they do | it is the longest that is allowed | as slow as it may be where a segment is alone |
 
 use crate::Kind;
-use crate::key::{Key, PRESET, Preset, key};
+use crate::option_keys::{Key, PRESET, Preset, key};
 
 /// The key that selects a preset. All window schemes have it; not all have presets.
 pub(crate) const KEY: Key = key(
@@ -150,7 +150,7 @@ const MODEL: List =
 
 #[cfg(test)]
 mod tests {
-    use crate::key::{Environment, PRESET};
+    use crate::option_keys::{Environment, PRESET};
     use crate::{EndpointConfigs, PathHints, Registry, SCHEMES, SchemeDescription};
     use thalweg_proto::units::Duration;
     use thalweg_proto::window::{EndsConfig, SenderConfig};

@@ -1,6 +1,6 @@
 //! Streams with holes, for schemes with partial reliability.
 
-use super::connection::{NetError, RecvStream};
+use super::connection_handles::{NetError, RecvStream};
 use super::connection_shared_state::State;
 use std::future::poll_fn;
 use std::task::Poll;

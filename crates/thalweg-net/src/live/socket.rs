@@ -1,11 +1,11 @@
 //! UDP socket with its threads, and the state that they share with handles.
 
-use super::clock::Clock;
-use super::connection::{Connection, NetError};
+use super::connection_handles::{Connection, NetError};
 use super::connection_shared_state::{Opening, Pipe};
+use super::host_clock::Clock;
 use super::socket_shared_state::{AcceptQueue, Arrivals, Arrived, Running, Shared};
 use super::socket_thread::Driver;
-use super::udp::{Offload, Udp, UdpStats};
+use super::udp_offload_socket::{Offload, Udp, UdpStats};
 use crate::endpoint::{
     Connect, Endpoint, EndpointConfig, EndpointStats, ListenerState, MAX_SHARDS, Refusal, Trust,
 };

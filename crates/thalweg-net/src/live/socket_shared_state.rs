@@ -1,7 +1,7 @@
-//! Threads of a socket: the state that its handles share with each.
+//! State that a socket's handles share with the threads that serve it.
 
 use super::connection_shared_state::Pipe;
-use super::udp::UdpStats;
+use super::udp_offload_socket::UdpStats;
 use crate::endpoint::{Connect, EndpointStats, Refusal, ShardMessage, Trust};
 use std::collections::VecDeque;
 use std::net::SocketAddr;

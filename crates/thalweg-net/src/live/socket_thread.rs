@@ -1,11 +1,11 @@
 //! Socket thread: receives, serves handles, sends due packets, sleeps until the next event.
 
-use super::clock::Clock;
 use super::connection_shared_state::{Opening, PART, Peer, Pipe};
+use super::host_clock::Clock;
 use super::socket_shared_state::{Arrived, Shared};
-use super::udp::{Received, Sent, Udp};
+use super::udp_offload_socket::{Received, Sent, Udp};
 use super::wakeup_coalescing::Coalescing;
-use crate::batch::Batch;
+use crate::datagram_batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};
 use crate::session::{Agreed, Closed, Next, SessionEvent, code};
 use std::collections::HashMap;

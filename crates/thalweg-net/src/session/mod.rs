@@ -1,4 +1,4 @@
-//! Established connections, sans-I/O.
+//! Sessions: established connections without sockets and clock (sans-I/O).
 //!
 //! A [`Session`] takes decrypted packets and application data. It returns encrypted datagrams, events, and the time of
 //! the next poll. The contract is that of [`Engine`](thalweg_proto::Engine): mutate, then poll until drained.
@@ -6,32 +6,32 @@
 //! The flows of its streams handle all data. The session multiplexes them, manages the path (MTU, peer address,
 //! liveness) and closes the connection.
 
-mod counters;
-mod digest;
+mod connection_migration;
+mod counter_list;
 mod in_order_delivery;
-mod interface;
-mod migration;
 mod mtu_black_hole;
-mod output;
 mod overhead_budget;
+mod packet_output;
 mod receive_autotuning;
 mod router_feedback;
+mod settings_and_events;
+mod state_digest;
 
-pub use crate::path::EcnState;
-pub use counters::{COUNTERS, Counter};
+pub use crate::peer_path::EcnState;
+pub use counter_list::{COUNTERS, Counter};
 use in_order_delivery::Ordered;
-pub use interface::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
 use mtu_black_hole::Progress;
 use overhead_budget::Budget;
 pub use overhead_budget::UNAUTHENTICATED_MEMORY;
 use receive_autotuning::ReceiveAutotuning;
 use router_feedback::RecentlySent;
+pub use settings_and_events::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
 
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
 use crate::identity::Entropy;
-use crate::mtu::Change;
 use crate::packet_protection::{Decryptor, Encryptor, Refused};
-use crate::path::Path;
+use crate::path_mtu_discovery::Change;
+use crate::peer_path::Path;
 use crate::peer_rate_limits::Bucket;
 use crate::safe_display::printable_within;
 use crate::wire::frame::{FlowNumber, Frame, Frames, MAX_DATAGRAM, MAX_REASON, PDU_HEADER};

@@ -1,7 +1,7 @@
 //! Messages between the two sides of a transfer.
 
-use super::error::Fault;
-use super::priority::Priority;
+use super::transfer_error::Fault;
+use super::transfer_priority::Priority;
 use super::tree_hash::{BLOCK, Digest};
 
 /// Protocol version; peers with another version are refused.

@@ -32,36 +32,36 @@
 //!
 //! [`send`] and [`receive`] block; each uses a few threads. The end of the connection must make both streams fail.
 
-mod dir;
-mod error;
 mod file_metadata;
 mod file_names;
 mod folder_walk;
-mod frames;
+mod frame_io;
 pub mod messages;
-mod preview;
-mod priority;
+mod offer_preview;
+mod open_folders;
 mod progress;
-mod quota;
+mod rate_limited_stream;
 mod receive;
 mod send;
-mod throttle;
+mod storage_quota;
+mod transfer_error;
+mod transfer_priority;
 pub mod tree_hash;
-mod wire;
+mod wire_format;
 
-pub use error::{Error, Fault, FaultKind, first_hidden, is_hidden, printable};
 pub use file_names::{checked as checked_name, unfinished as unfinished_name};
 pub use folder_walk::{Roots, Source};
-pub use preview::{Preview, PreviewItem, PreviewItemKind, preview};
-pub use priority::Priority;
+pub use offer_preview::{Preview, PreviewItem, PreviewItemKind, preview};
 pub use progress::{Cut, Failure, Progress, Report, Total};
-pub use quota::{Limits, Quota};
+pub use rate_limited_stream::{Pace, Throttle};
 #[doc(hidden)]
 pub use receive::read_mark;
 pub use receive::{Claims, Destination, Existing, Target, TransferScheduler, receive};
 pub use send::{Options, send};
-pub use throttle::{Pace, Throttle};
-pub use wire::{Frame, WireError};
+pub use storage_quota::{Limits, Quota};
+pub use transfer_error::{Error, Fault, FaultKind, first_hidden, is_hidden, printable};
+pub use transfer_priority::Priority;
+pub use wire_format::{Frame, WireError};
 
 /// Outcome of a transfer.
 #[derive(Debug)]

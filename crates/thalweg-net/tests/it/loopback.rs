@@ -4,7 +4,7 @@
 use crate::endpoint_pair::{Seeded, client_config, connect, server_config};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle};
 use thalweg_net::session::SessionEvent;
 use thalweg_proto::Ecn;

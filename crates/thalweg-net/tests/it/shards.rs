@@ -5,7 +5,7 @@ use crate::endpoint_pair::{client_config, connect, identity, server_config, shor
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{
     Arrival, Endpoint, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, ListenerState, Trust,
 };

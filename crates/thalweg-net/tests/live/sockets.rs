@@ -1,4 +1,4 @@
-//! Real sockets on this host.
+//! Connections over real sockets on this host: streams, closing, limits.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;

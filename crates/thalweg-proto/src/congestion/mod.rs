@@ -11,7 +11,7 @@
 #[macro_use]
 mod controller_list;
 mod any_controller;
-mod bbn;
+mod bbn_rations;
 mod bbr;
 mod controller_config;
 mod copa;
@@ -29,7 +29,7 @@ pub mod interpreted_controller;
 mod ledbat_plus_plus;
 mod new_reno;
 mod prague;
-mod search;
+mod search_slow_start_exit;
 mod seif;
 mod slow_start_exit;
 mod slow_start_exit_decision;
@@ -40,7 +40,7 @@ mod tri_s;
 mod vegas;
 mod windowed_rtt_extremes;
 
-pub use bbn::*;
+pub use bbn_rations::*;
 pub use bbr::*;
 pub use copa::*;
 pub use cubic::*;

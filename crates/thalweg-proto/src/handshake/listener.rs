@@ -2,7 +2,7 @@
 
 use super::handshake_timer::Backoff;
 use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Input};
 use crate::units::Time;

@@ -3,7 +3,7 @@
 use super::handshake_timer::Backoff;
 use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
 use crate::endpoint::Notice;
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Failure, Input};
 use crate::units::{Duration, Time};

@@ -29,7 +29,7 @@
 mod config;
 mod congestion_control;
 mod encoder;
-mod family;
+mod family_adapter;
 mod frame_playout;
 mod pdu;
 mod queueing_delay;

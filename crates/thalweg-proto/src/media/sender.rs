@@ -6,7 +6,7 @@ use super::encoder::Encoder;
 use super::pdu::{Data, Pdu, Report, ticks};
 use super::sent_packets::History;
 use super::wire::DATA_HEADER;
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::media_frame_counters::{Encoded, MediaCounts};
 use crate::payload::{Payload, Queue};
 use crate::random::Stream;

@@ -2,9 +2,9 @@
 
 use super::config::{Acknowledgement, Evicted};
 use super::{Bitmap, MAX_WINDOW, ReceiverConfig};
-use crate::digest::feed;
 use crate::endpoint::cost;
 use crate::payload::Payload;
+use crate::state_digest::feed;
 use crate::transport::ReceiverCounts;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeSet, VecDeque};

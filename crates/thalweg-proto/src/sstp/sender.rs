@@ -1,9 +1,9 @@
-//! SSTP sender.
+//! SSTP sender: segments, bursts at a rate, retransmission of requested packets.
 
 use super::burst_rate_control::BurstClock;
 use super::pdu::{expand, serial_distance};
 use super::{Bitmap, Data, MAX_WINDOW, Pdu, Position, Report, Request, SenderConfig};
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::{Payload, Queue};
 use crate::transport::{Event, Input, Limit, LimitClock, SenderStats};
 use crate::units::{Duration, Time};

@@ -10,7 +10,7 @@ mod config;
 mod controller_selection;
 mod endpoint_configs;
 mod external_controller;
-mod family;
+mod family_adapter;
 mod gate_pause;
 mod misbehaving_receiver;
 mod optional_receiver_state;

@@ -1,4 +1,4 @@
-//! Rarely used state of a receiver, allocated separately to keep other receivers small.
+//! Optional state of a receiver (rLEDBAT, misbehaviour), allocated separately to keep other receivers small.
 
 use super::ReceiverConfig;
 use super::misbehaving_receiver::Misbehaving;

@@ -1,4 +1,4 @@
-//! Fuzz target's body on fixed scripts.
+//! The SSCOP fuzz target on fixed scripts.
 
 use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;

@@ -1,4 +1,4 @@
-//! Description of routes and failures.
+//! Explains the routes and link failures of a scenario.
 
 use std::fmt::Write as _;
 use thalweg_proto::units::Time;

@@ -2,10 +2,10 @@
 
 use super::super::diagnostic::Report;
 use super::super::parsed_tree::{Table, Value, ValueKind};
-use super::super::quantity::{Number, Packets, Share};
 use super::super::schema_definitions::Definitions;
 use super::super::source_text::Span;
 use super::super::table_declarations::{Decode, choice, table, wrong_type};
+use super::super::value_types::{Number, Packets, Share};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::congestion::FeedbackKind;

@@ -5,11 +5,11 @@ mod flow;
 mod gate;
 mod host;
 mod impairment;
-mod jitter;
 mod link;
 mod link_layer;
 mod network;
 mod queue;
+mod random_delay;
 mod read_rate;
 mod routing;
 mod scheme;
@@ -26,10 +26,10 @@ pub use gate::{
 };
 pub use host::{HostKey, host_table, hosts};
 pub use impairment::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
-pub use jitter::{Drawn, Jitter, JitterTable};
 pub use link::{FramingName, Link, LinkDirection, LinkEnds, Reverse, ScheduleEntry};
 pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
 pub use queue::{Capacity, Queue};
+pub use random_delay::{Drawn, Jitter, JitterTable};
 pub use read_rate::{ReadRate, Reading, ReadingEntry, ReadingTable};
 pub use routing::{Failure, Routing};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
@@ -41,9 +41,9 @@ pub use workload::{
 
 use super::diagnostic::Report;
 use super::parsed_tree::{Value, ValueKind};
-use super::quantity::{Interval, Name, name_fault};
 use super::schema_definitions::Definitions;
 use super::table_declarations::{At, Decode, decode_entry, table, wrong_type};
+use super::value_types::{Interval, Name, name_fault};
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};

@@ -2,9 +2,9 @@
 
 use super::super::diagnostic::Report;
 use super::super::parsed_tree::{Key, Table, Value, ValueKind};
-use super::super::quantity::{Number, Share};
 use super::super::schema_definitions::Definitions;
 use super::super::table_declarations::{Decode, choice, table, wrong_type};
+use super::super::value_types::{Number, Share};
 use super::link::LinkDirection;
 use serde_json::json;
 use std::collections::BTreeSet;

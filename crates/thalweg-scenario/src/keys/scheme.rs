@@ -3,9 +3,9 @@
 use super::super::diagnostic::Report;
 use super::super::explicit_options::Given;
 use super::super::parsed_tree::{Value, ValueKind};
-use super::super::quantity::{Name, scheme_name_fault};
 use super::super::schema_definitions::{Definitions, Field, TableDoc};
 use super::super::table_declarations::{At, Decode, as_table, decode_tag, wrong_type};
+use super::super::value_types::{Name, scheme_name_fault};
 use serde_json::json;
 use std::sync::Arc;
 use thalweg_catalog::{Keys, SchemeDescription};

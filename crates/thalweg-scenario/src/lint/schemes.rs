@@ -5,7 +5,7 @@ use super::super::path_properties::{GroupPath, packet_sizes};
 use super::super::source_text::Span;
 use super::Checked;
 use std::collections::BTreeMap;
-use thalweg_catalog::family::OnPath;
+use thalweg_catalog::protocol_family::OnPath;
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_sim::spec::TransportSpec;
 

@@ -5,7 +5,7 @@ use super::super::path_properties::{GroupPath, direction, packet_sizes};
 use super::Checked;
 use super::load::rounded;
 use std::collections::BTreeMap;
-use thalweg_catalog::family::ReceiveWindow;
+use thalweg_catalog::protocol_family::ReceiveWindow;
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim::shortest_paths::{DirectionId, shortest_path};
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};

@@ -1,9 +1,9 @@
 //! External files of a scenario: lists of losses, capacity traces, recorded writes.
 
 use super::super::keys::{Trace, TraceTable};
-use super::super::quantity::{MAX_LIST_LENGTH, Share};
 use super::super::source_text::{Source, Span};
 use super::super::table_declarations::{At, Fields};
+use super::super::value_types::{MAX_LIST_LENGTH, Share};
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Time};

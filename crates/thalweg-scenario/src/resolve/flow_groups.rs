@@ -5,9 +5,9 @@ use super::super::keys::{
     Access, Document, Flow, FlowDefaults, LinkDirection, Load, Poisson, Side, SizeChoice, SizeTable,
     TableSize, TraceWorkload, Workload, WorkloadTable,
 };
-use super::super::quantity::Name;
 use super::super::source_text::Span;
 use super::super::table_declarations::{At, Fields};
+use super::super::value_types::Name;
 use super::link_direction::Pending;
 use super::offered_load::PendingLoad;
 use super::traffic_pattern::MAX_PAIRS;

@@ -1,4 +1,4 @@
-//! Resolution of queue disciplines.
+//! Resolves the keys of queue disciplines to their specification.
 
 use super::super::diagnostic::Report;
 use super::super::keys::Queue;

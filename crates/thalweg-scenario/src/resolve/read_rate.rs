@@ -1,4 +1,4 @@
-//! Resolution of read rates.
+//! Resolves the keys of read rates to their specification.
 
 use super::super::keys::{ReadRate, Reading};
 use super::super::table_declarations::{At, Fields};

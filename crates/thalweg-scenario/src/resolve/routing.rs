@@ -1,4 +1,4 @@
-//! Resolution of routing and link failures.
+//! Resolves the keys of routing and link failures to their specification.
 
 use super::super::keys::{Document, Failure};
 use super::super::table_declarations::At;

@@ -1,4 +1,4 @@
-//! Link directions before their specification is complete.
+//! Identifies a link direction by its table while its specification is still being resolved.
 
 use thalweg_sim::spec::{DirectionSpec, Spec};
 

@@ -1,8 +1,8 @@
-//! Router feedback as TOML.
+//! Writes router feedback as keys of a scenario file.
 
 use super::super::keys::{OverheadName, RecipientsName, SeifRule, SeifRuleName};
-use super::super::quantity::Packets;
 use super::super::toml_writer::{Entries, text};
+use super::super::value_types::Packets;
 use thalweg_proto::units::Bytes;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
 

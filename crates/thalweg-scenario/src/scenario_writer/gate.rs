@@ -1,4 +1,4 @@
-//! Gates of nodes.
+//! Writes gates of nodes as keys of a scenario file.
 
 use super::super::keys::{AcksName, AfterServiceName, MarkingName, ResumeName, SignalsName, TimersName};
 use super::super::toml_writer::{Entries, text};

@@ -1,4 +1,4 @@
-//! Expands a scenario into one self-contained file: defaults filled in, includes merged, external files inlined.
+//! Writes a scenario as one self-contained file: defaults filled in, includes merged, external files inlined.
 
 mod feedback;
 mod gate;

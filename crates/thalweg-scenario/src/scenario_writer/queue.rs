@@ -1,4 +1,4 @@
-//! Keys of queues and their disciplines.
+//! Writes queues and their disciplines as keys of a scenario file.
 
 use super::super::toml_writer::{Entries, text};
 use thalweg_catalog::Registry;

@@ -1,4 +1,4 @@
-//! Keys of a scheme.
+//! Writes schemes as keys of a scenario file.
 
 use super::super::toml_writer::{Entries, text};
 use thalweg_catalog::Registry;

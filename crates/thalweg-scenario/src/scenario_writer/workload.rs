@@ -1,4 +1,4 @@
-//! Workloads as TOML.
+//! Writes workloads as keys of a scenario file.
 
 use super::super::keys::{ReadingEntry, ReadingTable, WorkloadTable};
 use super::super::toml_writer::{Entries, text};

@@ -8,7 +8,7 @@ mod varied_keys;
 pub use varied_keys::{Drawn, List, Listed, Range, SamplingMethod, Values, Varied};
 
 use super::diagnostic::{Diagnostic, Report, Severity};
-use super::include::MAX_TOML_BYTES;
+use super::included_files::MAX_TOML_BYTES;
 use super::parsed_tree::{self, Table, Value, ValueKind};
 use super::source_text::{Reader, Source, Span};
 use super::table_declarations::{At, Decode, table, wrong_type};

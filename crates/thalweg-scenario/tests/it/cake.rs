@@ -1,7 +1,7 @@
 //! CAKE queues in whole simulations: shares of hosts, short queues, marks, a shaper before a slower device.
 
 use thalweg_scenario::load_text;
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 /// Queue with the keys of a home gateway.

@@ -1,8 +1,8 @@
 //! The connections of a run or partition: their ids, their state and their endpoints.
 
+use super::connection_endpoint::{Counts, Endpoint, EndpointPath, Engine};
 use super::connection_ids::ConnectionIds;
-use super::endpoint::{Counts, Endpoint, EndpointPath, Engine};
-use super::flow::{Connection, Flow, Role};
+use super::flow_state::{Connection, Flow, Role};
 use super::flows_and_groups::Traffic;
 use super::packet_pool::{Class, EndpointId};
 use core::ops::{Index, IndexMut};

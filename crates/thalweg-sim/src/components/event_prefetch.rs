@@ -1,11 +1,11 @@
 //! Prefetching of the memory that coming events need.
 
+use super::connection_endpoint::Prefetch;
 use super::connections::Connections;
-use super::endpoint::Prefetch;
-use super::forwarding::{Destination, Network};
+use super::forwarding_state::{Destination, Network};
 use super::packet_pool::{EndpointId, NONE};
 use crate::event_queue::{LANES, Wheel};
-use crate::prefetch::{prefetch, prefetch_at};
+use crate::prefetch_hints::{prefetch, prefetch_at};
 
 /// Endpoints that the next two events of each lane will probably need; [`NONE`] for other events.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The packet table: one pool for all packets in the network avoids allocations.
 
 use crate::Pdu;
-use crate::prefetch::prefetch;
+use crate::prefetch_hints::prefetch;
 use thalweg_catalog::Packed;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;

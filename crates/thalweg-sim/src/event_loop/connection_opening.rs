@@ -6,8 +6,8 @@
 //! with handshakes, start and end together.
 
 use super::EventLoop;
-use crate::components::endpoint::{Endpoint, Engine};
-use crate::components::flow::Role;
+use crate::components::connection_endpoint::{Endpoint, Engine};
+use crate::components::flow_state::Role;
 use crate::components::packet_pool::{EndpointId, Flags};
 use crate::packet_tracing::Tracing;
 use crate::spec_error::SpecError;

@@ -2,12 +2,12 @@
 
 use super::EventLoop;
 use crate::components::endpoint_thread_model::{Placed, Thread};
-use crate::components::host::Host;
+use crate::components::host_processor::Host;
 use crate::components::packet_pool::{EndpointId, Flags, NONE, Packet};
-use crate::event::EventKind;
+use crate::event_kinds::EventKind;
 use crate::host_model::MAX_SENT;
+use crate::packet_trace::Step;
 use crate::packet_tracing::Tracing;
-use crate::trace::Step;
 use thalweg_proto::Output;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::Duration;

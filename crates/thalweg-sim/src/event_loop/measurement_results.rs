@@ -1,16 +1,16 @@
 //! Resets and results of measurements.
 
 use super::EventLoop;
-use crate::components::endpoint::Counts;
+use crate::components::connection_endpoint::Counts;
 
 use crate::components::completion_times::CompletionTimes;
-use crate::components::flow::Group;
+use crate::components::flow_state::Group;
 use crate::components::packet_pool::Packets;
 use crate::components::reading_application::Reader;
 use crate::components::sstp_segment_delays::mean;
-use crate::components::workload::Workload;
+use crate::components::workload_state::Workload;
 use crate::event_queue::Wheel;
-use crate::fairness::fairness_variance;
+use crate::fairness_measures::fairness_variance;
 use crate::measure::Histogram;
 use crate::packet_tracing::Tracing;
 use crate::run_result::{

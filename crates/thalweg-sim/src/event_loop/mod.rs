@@ -6,11 +6,11 @@
 
 mod connection_opening;
 mod endpoint_thread_model;
-mod flow;
-mod forwarding;
-mod gate;
-mod host;
+mod flow_events;
+mod gate_events;
+mod host_packets;
 mod measurement_results;
+mod packet_forwarding;
 mod partition_messages;
 mod reading_application;
 mod real_packets;
@@ -19,24 +19,24 @@ mod series_recording;
 mod transfer_completion;
 
 use crate::Pdu;
+use crate::components::connection_endpoint::{self, Command};
 use crate::components::connections::Connections;
-use crate::components::endpoint::{self, Command};
 use crate::components::event_prefetch::Lookahead;
-use crate::components::flow::Role;
+use crate::components::flow_state::Role;
 use crate::components::flows_and_groups::Traffic;
-use crate::components::forwarding::Network;
-use crate::components::gate::{Gates, NO_GATE};
-use crate::components::host::Host;
-use crate::components::measurements::Measurements;
+use crate::components::forwarding_state::Network;
+use crate::components::host_processor::Host;
+use crate::components::node_gates::{Gates, NO_GATE};
 use crate::components::packet_pool::{EndpointId, Flags, NONE, Packet};
 use crate::components::partition_boundary::Boundary;
 use crate::components::real_hosts::Outside;
 use crate::components::run_end::Ending;
+use crate::components::run_measurements::Measurements;
 use crate::components::run_totals::PacketOutcome;
-use crate::event::{EventKind, MAX_ENTITIES};
+use crate::event_kinds::{EventKind, MAX_ENTITIES};
 use crate::event_queue::Wheel;
+use crate::packet_trace::{PacketId, Record, Step};
 use crate::packet_tracing::Tracing;
-use crate::trace::{PacketId, Record, Step};
 use core::sync::atomic::{AtomicBool, Ordering};
 use thalweg_proto::endpoint::End;
 use thalweg_proto::payload::Length;
@@ -223,7 +223,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Polls an endpoint's engine and updates its timer.
     #[inline]
-    pub(crate) fn poll(&mut self, id: EndpointId) -> endpoint::Output {
+    pub(crate) fn poll(&mut self, id: EndpointId) -> connection_endpoint::Output {
         let output = self.connections.endpoint_mut(id).engine.poll(self.now);
         if let Output::Timeout { at, .. } = output {
             self.arm(id, at.max(self.now + self.granularity(id)));

@@ -6,12 +6,12 @@
 
 use super::EventLoop;
 use crate::Pdu;
-use crate::components::flow::Role;
+use crate::components::flow_state::Role;
 use crate::components::packet_pool::{EndpointId, Flags, PackedPdu, Packet};
 use crate::components::router_feedback::Watched;
-use crate::event::EventKind;
+use crate::event_kinds::EventKind;
+use crate::packet_trace::Step;
 use crate::packet_tracing::Tracing;
-use crate::trace::Step;
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::pdu::DataUnit as _;

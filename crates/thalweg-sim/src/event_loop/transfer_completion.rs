@@ -2,12 +2,12 @@
 
 use super::EventLoop;
 use crate::components::completion_times::{Hop, ideal_one_way_time};
-use crate::components::endpoint::EndpointPath;
-use crate::components::flow::{Connection, Flow, NO_CONNECTION};
-use crate::components::forwarding::EXIT;
+use crate::components::connection_endpoint::EndpointPath;
+use crate::components::flow_state::{Connection, Flow, NO_CONNECTION};
+use crate::components::forwarding_state::EXIT;
 use crate::components::packet_pool::NONE;
-use crate::components::workload::{Exchange, Workload};
-use crate::event::EventKind;
+use crate::components::workload_state::{Exchange, Workload};
+use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
 use crate::run_result::Transfer;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};

@@ -9,8 +9,8 @@ use thalweg_proto::handshake::{Config, HandshakeKind, HandshakeStep};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
+use thalweg_sim::packet_trace::{Record, Step as Event, Tracer};
 use thalweg_sim::spec::*;
-use thalweg_sim::trace::{Record, Step as Event, Tracer};
 use thalweg_sim::{Pdu, Simulation, Status};
 
 /// Segments of 960 bytes with headers of 40.

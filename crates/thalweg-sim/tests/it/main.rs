@@ -1,6 +1,5 @@
 //! Integration tests of `thalweg-sim`, in one program: it is linked once.
 
-mod accounting;
 mod adaptive_ack;
 mod copa;
 mod delay_distributions;
@@ -10,23 +9,24 @@ mod external_agents;
 mod external_controller;
 mod external_discipline;
 mod external_engine;
-mod feedback;
+mod flow_counts;
 mod gates;
 mod handshakes;
 mod host_model;
-mod l4s;
 mod ledbat;
+mod live_media;
 mod live_network;
 mod measured_values;
-mod media;
-mod parallel;
-mod progress;
+mod parallel_runs;
+mod prague_and_l4s;
 mod queueing_theory;
 mod random_delays;
 mod random_networks;
 mod read_rate;
 mod regressions;
 mod rledbat;
+mod router_feedback;
+mod series_during_run;
 mod simultaneous_events;
 mod sscop;
 mod steady_state_theory;

@@ -3,9 +3,9 @@
 //! A capture at several interfaces, such as those of both hosts, sees the same packets several times: each interface has connections
 //! of its own. Where every interface sees one direction only, as at a tap, both are one connection.
 
-use super::endpoints::Ends;
-use super::headers::{Datagram, Segment, Skipped, datagram};
+use super::connection_endpoints::Ends;
 use super::opaque_udp::Udp;
+use super::packet_headers::{Datagram, Segment, Skipped, datagram};
 use super::quic::KeyLog;
 use super::tcp::Tcp;
 use super::thalweg_protocols::Pdus;

@@ -8,10 +8,10 @@
 //! and times are visible, and QUIC's spin bit (RFC 9000, section 17.4). Fragments other than the first, and packets of other
 //! protocols, are counted.
 
+mod connection_endpoints;
 mod connections;
-mod endpoints;
-mod headers;
 mod opaque_udp;
+mod packet_headers;
 mod quic;
 mod tcp;
 mod thalweg_protocols;

@@ -17,9 +17,9 @@
 //!
 //! A segment longer than the maximum segment size was captured before a network card cut it. It counts as several packets.
 
-use super::endpoints::{End, Ends, label, point};
-use super::headers::Segment;
-use crate::ranges::Ranges;
+use super::connection_endpoints::{End, Ends, label, point};
+use super::packet_headers::Segment;
+use crate::position_ranges::Ranges;
 use crate::trace_model::{Ack, Connection, Direction, Limit, Packet, Point, Protocol, Sack, Timeout};
 use std::collections::VecDeque;
 use thalweg_units::{Duration, Time};

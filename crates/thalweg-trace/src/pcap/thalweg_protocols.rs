@@ -4,8 +4,8 @@
 //! A unit is what the protocol acknowledges: a packet of adaptive acknowledgement, an SD of SSCOP, a segment of two-level flow
 //! control.
 
-use super::endpoints::{End, Ends, label};
-use super::headers::Datagram;
+use super::connection_endpoints::{End, Ends, label};
+use super::packet_headers::Datagram;
 use crate::trace_model::{Ack, Connection, Counts, Direction, Packet, Protocol, Sack};
 use std::collections::BTreeMap;
 use thalweg_proto::data_unit_numbers::unwrap;

@@ -1,7 +1,7 @@
 //! Differences of options between the rows of `compare --live`: between schemes, between a scheme's simulated and its live
 //! flows, and from the kernel's TCP.
 
-use crate::console::Error;
+use crate::console_output::Error;
 use crate::kernel_schemes::is_kernel;
 use crate::run::SchemeOptions;
 use serde_json::{Value, json};

@@ -1,22 +1,22 @@
 //! `thalweg send`, `thalweg recv` and `thalweg serve`: files over the deployed engines.
 
 mod approval_prompt;
-pub mod arguments;
-mod denial_line;
 mod early_failure;
 mod failure_log;
 mod key_prompts;
 mod landlock;
-mod metrics;
 pub(crate) mod metrics_http;
-mod pairing;
 mod progress_display;
+mod prometheus_metrics;
 mod receive;
+mod rejected_sender_line;
 mod send;
 mod sender_listener;
-mod summary;
+mod sender_pairing;
+pub mod transfer_arguments;
+mod transfer_summary;
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 pub use receive::{recv, serve};
 pub use send::send;
 use std::net::SocketAddr;

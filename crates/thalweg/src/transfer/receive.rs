@@ -1,13 +1,13 @@
 //! `thalweg recv` and `thalweg serve`: admission, one thread for each transfer, and reports of outcomes.
 
-use super::arguments::{ListenArguments, RecvArguments, ServeArguments};
 use super::early_failure::Stopped;
 use super::failure_log::FailureLog;
-use super::metrics::{Counted, Metrics};
 use super::progress_display::{Meter, MeterInputs};
+use super::prometheus_metrics::{Counted, Metrics};
 use super::sender_listener::SenderListener;
-use super::summary::{self, Summary, SummaryInputs};
-use crate::console::{Console, Done, Error};
+use super::transfer_arguments::{ListenArguments, RecvArguments, ServeArguments};
+use super::transfer_summary::{self, Summary, SummaryInputs};
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::reloadable;
 use std::fs;
 use std::io;
@@ -456,7 +456,7 @@ impl Session {
             let (to_peer, mut from_peer) = sender.enter();
             let mut outcome = transfer::receive(target, &scheduler, &mut from_peer, to_peer, &progress);
             drop(meter);
-            summary::mark_user_stop(&mut outcome, &stop);
+            transfer_summary::mark_user_stop(&mut outcome, &stop);
             let span = begun.elapsed();
             match &outcome.result {
                 Ok(()) => close(&watch, code::DONE, ""),

@@ -1,17 +1,17 @@
-//! `thalweg send`.
+//! `thalweg send`: sends files and folders to a receiver.
 
-use super::arguments::{SendArguments, Trusted};
 use super::early_failure::Stopped;
 use super::key_prompts::{confirm, may_prompt, report_invalid_lines};
-use super::metrics::Metrics;
-use super::pairing;
 use super::progress_display::{Meter, MeterInputs};
-use super::summary::{self, Summary, SummaryInputs, add};
+use super::prometheus_metrics::Metrics;
+use super::sender_pairing;
+use super::transfer_arguments::{SendArguments, Trusted};
+use super::transfer_summary::{self, Summary, SummaryInputs, add};
 use super::{bind, lend};
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::performance_advice;
-use crate::record::Record;
+use crate::transfer_recording::Record;
 use crate::value_parsers::{addresses, is_pairing_code, with_port};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -93,7 +93,7 @@ fn run(
         name,
         scheme,
         metrics: Metrics::begin(arguments.metrics, console)?,
-        code: arguments.pair.as_ref().map(|code| pairing::given(code.as_ref())).transpose()?,
+        code: arguments.pair.as_ref().map(|code| sender_pairing::given(code.as_ref())).transpose()?,
         recorder,
         advice: None,
         approval_time: Duration::ZERO,
@@ -152,20 +152,20 @@ fn run(
 
 /// Implements `--strict`: fails if anything could not be carried.
 fn refuse_loss(roots: &Roots, console: &Console) -> Done {
-    let (audit, parts) = roots.audit(summary::SHOWN);
+    let (audit, parts) = roots.audit(transfer_summary::SHOWN);
     if audit.is_complete() {
         return Ok(());
     }
-    for failure in audit.failures.iter().chain(&audit.passed).take(summary::SHOWN) {
+    for failure in audit.failures.iter().chain(&audit.passed).take(transfer_summary::SHOWN) {
         console.report_problem(&format!("{}: {}", failure.name, failure.fault));
     }
     for (name, lost) in parts {
-        console.report_problem(&format!("{name}: {}", summary::lost(&lost).unwrap_or_default()));
+        console.report_problem(&format!("{name}: {}", transfer_summary::lost(&lost).unwrap_or_default()));
     }
     let omitted_entries = audit.failed + audit.omitted;
-    let omitted_entries =
-        (omitted_entries > 0).then(|| format!("{} not sent", summary::omitted_entries(omitted_entries)));
-    let why: Vec<_> = omitted_entries.into_iter().chain(summary::lost(&audit.lost)).collect();
+    let omitted_entries = (omitted_entries > 0)
+        .then(|| format!("{} not sent", transfer_summary::omitted_entries(omitted_entries)));
+    let why: Vec<_> = omitted_entries.into_iter().chain(transfer_summary::lost(&audit.lost)).collect();
     Err(Error::Failed(format!("--strict: nothing was sent, as {}", why.join(", and "))))
 }
 
@@ -242,8 +242,8 @@ impl Sender<'_> {
         let SendArguments { checksum, priority, .. } = *self.arguments;
         let options = Options { checksum, priority };
         let mut outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
-        summary::mark_ended_peer(&mut outcome, &has_peer_ended);
-        summary::mark_user_stop(&mut outcome, &self.stop);
+        transfer_summary::mark_ended_peer(&mut outcome, &has_peer_ended);
+        transfer_summary::mark_user_stop(&mut outcome, &self.stop);
         drop(meter);
         // Failures for other reasons are no evidence of an unsuitable scheme.
         let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
@@ -274,7 +274,7 @@ impl Sender<'_> {
         if let Some(code) = self.code.take() {
             let (_socket, connection) = self.connect_first(&addresses, &Trust::Anyone, PAIRING)?;
             let key = connection.peer();
-            let paired = pairing::prove(&self.name, self.identity.public(), &code, connection);
+            let paired = sender_pairing::prove(&self.name, self.identity.public(), &code, connection);
             paired.map_err(|error| match error {
                 Error::Failed(why) => Stopped::untrusted(why),
                 Error::Lost(why) => Stopped::unreachable(why),

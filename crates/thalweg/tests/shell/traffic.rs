@@ -1,6 +1,6 @@
 //! A scenario's own flows, over the kernel's TCP and this project's transport, both compared with simulation.
 
-use super::scenarios::{Scenario, two};
+use super::test_scenarios::{Scenario, two};
 use super::{Shell, can};
 use serde_json::Value;
 use std::process::Command;

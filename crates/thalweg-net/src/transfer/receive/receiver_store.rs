@@ -2,21 +2,21 @@
 
 use super::current_offer::{Current, Sink, fail, protocol};
 use super::existing_files;
-use super::links::{self, HardLink, OnLink as _};
 use super::pending_offers::{AllPending, Pending};
 use super::received_folder::{EntryTarget, First, Folder, obstructed};
+use super::received_links::{self, HardLink, OnLink as _};
 use super::sync_threads::{Finished, Finishers, Results};
 use super::unfinished_file::{self, Part};
 use super::{Destination, Target};
-use crate::transfer::dir::{Dir, Entry, EntryKind};
-use crate::transfer::error::{Error, Fault, FaultKind, printable};
 use crate::transfer::file_metadata;
 use crate::transfer::file_names;
 use crate::transfer::messages::{
     MAX_DEPTH, MAX_DIGESTS, MAX_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
     WINDOW_WEIGHT,
 };
+use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::progress::Cut;
+use crate::transfer::transfer_error::{Error, Fault, FaultKind, printable};
 use crate::transfer::tree_hash::{self, Digest, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -202,7 +202,7 @@ impl Store {
         let made = match (place, &offer.kind) {
             (Err(fault), _) => Err(fault),
             (Ok(place), OfferKind::Link { modified, target }) => {
-                links::make(&place, target, *modified, depth, &to)
+                received_links::make(&place, target, *modified, depth, &to)
             }
             (Ok(place), OfferKind::Name { first }) => {
                 let further = HardLink { id, name, weight, place, to };

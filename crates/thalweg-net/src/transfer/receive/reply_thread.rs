@@ -1,6 +1,6 @@
 //! Thread that writes replies to the sender.
 
-use crate::transfer::frames::FrameWriter;
+use crate::transfer::frame_io::FrameWriter;
 use crate::transfer::messages::{ToSender, VERSION};
 use crate::transfer::progress::Progress;
 use std::io::{self, Write};

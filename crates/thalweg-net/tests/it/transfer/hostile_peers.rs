@@ -1,4 +1,4 @@
-//! Peers that send arbitrary messages.
+//! Peers of a transfer that send arbitrary messages.
 
 use crate::transfer::temporary_folders::TestFolder;
 use crate::transfer::{Break, pipes};

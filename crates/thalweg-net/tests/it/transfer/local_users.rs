@@ -1,7 +1,7 @@
 //! Other users of the receiver's host: their access to its folder while files arrive, and the permissions of received
 //! files.
 
-use crate::transfer::faults::while_sending;
+use crate::transfer::file_faults::while_sending;
 use crate::transfer::temporary_folders::{TestFolder, noise};
 use crate::transfer::{Ends, Transfer};
 use std::fs;

@@ -16,9 +16,9 @@
 
 use super::Sender;
 use crate::congestion::Controller;
-use crate::digest::feed;
 use crate::payload::Payload;
 use crate::random::spread;
+use crate::state_digest::feed;
 use core::hash::Hasher;
 use std::collections::VecDeque;
 

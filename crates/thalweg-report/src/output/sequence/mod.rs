@@ -7,7 +7,7 @@ use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::units::Time;
-use thalweg_sim::trace::{PacketId, Record, Step, Tracer};
+use thalweg_sim::packet_trace::{PacketId, Record, Step, Tracer};
 
 /// Maximum number of packets that fit into a PNG picture, however far apart in time they are.
 pub const MAX_IN_PIXELS: u32 = svg::MAX_IN_PIXELS;

@@ -1,6 +1,6 @@
 //! Series of this project's runs as a trace: one connection for each flow.
 
-use super::super::series::{AllSeries, One};
+use super::super::report_series::{AllSeries, One};
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_trace::{Ack, Connection, Format, Limits, Metric, Point, Protocol, Trace, View};

@@ -1,16 +1,16 @@
 //! Pages of traces: connections recorded by any program, drawn by the plots of reports.
 
+mod direction_series;
 mod from_series;
 mod levels_of_detail;
 mod page_text;
-mod series;
 
-use super::html::{self, Page};
+use super::html_text_and_pages::{self, Page};
+use direction_series::Subject;
 pub use from_series::trace_of_results;
 use levels_of_detail::Levels;
 use serde::Serialize;
 use serde_json::{Value, json};
-use series::Subject;
 use thalweg_trace::{Connection, Trace};
 
 /// Trace with the name of its file.
@@ -85,12 +85,12 @@ pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
     };
     let title = names.join(", ");
     Page { title: &title, subtitle: &subtitle, body: &body, data: Some(&data), version }
-        .render_with(html::TRACE_SCRIPTS)
+        .render_with(html_text_and_pages::TRACE_SCRIPTS)
 }
 
 /// Returns the script of every page of traces, for the security policy of a page that shows one in a frame.
 pub fn trace_script() -> String {
-    html::script(html::TRACE_SCRIPTS)
+    html_text_and_pages::script(html_text_and_pages::TRACE_SCRIPTS)
 }
 
 /// Returns the connections with most data, in their order, and the number of others.

@@ -2,7 +2,7 @@
 
 use super::{Placed, Shown, label};
 use crate::output::{counted, rate};
-use crate::report::html::escape;
+use crate::report::html_text_and_pages::escape;
 use core::fmt::Write as _;
 use thalweg_proto::units::Duration;
 use thalweg_trace::{Summary, findings};

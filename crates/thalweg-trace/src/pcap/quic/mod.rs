@@ -11,7 +11,7 @@ mod protection;
 
 pub use keys::KeyLog;
 
-use super::endpoints::{Ends, label, point};
+use super::connection_endpoints::{Ends, label, point};
 use crate::format_and_limits::{Format, Limits};
 use crate::qlog::{Builder, Data, Event, Head};
 use crate::trace_model::{Connection, Direction, Point, View};
