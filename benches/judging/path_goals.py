@@ -19,8 +19,8 @@ PATHS = {
     # The same, the last third of a minute.
     "A1-60": ((1000, 1000, 0.05, 1), 20, {}),
     # Files: packets that are late without keeping order; jitter that keeps it, and packets held back; a short queue.
-    "R1-1": ((100, 100, 0, 1), None, {"jitter": scenario_runs.late(0.01, 10)}),
-    "R1-5": ((100, 100, 0, 1), None, {"jitter": scenario_runs.late(0.05, 10)}),
+    "R1-1": ((100, 100, 0, 1), None, {"jitter": scenario_runs.late_packets_jitter(0.01, 10)}),
+    "R1-5": ((100, 100, 0, 1), None, {"jitter": scenario_runs.late_packets_jitter(0.05, 10)}),
     "R2": ((100, 100, 0, 1), None, {"jitter": "20 ms", "reorder": {"probability": "5 %", "delay": "10 ms"}}),
     "S1": ((100, 100, 0, 1), None, {"queue": "64 kB"}),
 }

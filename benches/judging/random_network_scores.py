@@ -40,7 +40,7 @@ def measure(network, spec, options):
     """The scores of a run; only those that the network has."""
     several = sum(group["count"] for group in network.own) > 1
     made = scenario_runs.run(network.scenario(spec), options.seed, 1, options.thalweg, LIMIT, goodputs if several else None)
-    run, late = made if several else (made[0], {})
+    run, late_goodputs = made if several else (made[0], {})
     own = [group for group in run["groups"] if group["name"].startswith("own-")]
     flows = [flow for flow in run["flows"] if flow["group"].startswith("own-")]
     goodput = sum(group["goodput_bps"] for group in own)
@@ -63,7 +63,7 @@ def measure(network, spec, options):
     lost = part * (forward["losses"] + forward["corrupted"])
     found["again"] = 1 + max(again - lost, 0) / max(sent - again, 1)
     if several:
-        shares = [late.get(flow["name"], 0.0) for flow in flows]
+        shares = [late_goodputs.get(flow["name"], 0.0) for flow in flows]
         squares = sum(share * share for share in shares)
         if squares:
             found["jain"] = sum(shares) ** 2 / (len(shares) * squares)

@@ -19,7 +19,7 @@ MAX_PACKETS = 2.5e6  # of one run, where that is long enough for its round trips
 SHARE = 1430 / 1500  # of a packet that is payload
 
 RATES = (1.0, 10_000.0)  # Mbit/s
-TRIPS = (1.0, 600.0)  # ms
+ROUND_TRIPS_MS = (1.0, 600.0)  # ms
 BUFFERS = (0.1, 10.0)  # products of rate and round trip
 
 
@@ -66,7 +66,7 @@ class Network:
     def path(self, draw):
         """A path on which something can be said about flows within the packets that a run may have."""
         while True:
-            self.rate, self.rtt, self.buffer = draw.log(*RATES), draw.log(*TRIPS), draw.log(*BUFFERS)
+            self.rate, self.rtt, self.buffer = draw.log(*RATES), draw.log(*ROUND_TRIPS_MS), draw.log(*BUFFERS)
             a_second = self.rate * 1e6 / PACKET
             wanted = min(max(30, 0.06 * self.rtt), 60)
             self.seconds = round(max(min(wanted, MAX_PACKETS / a_second), 0.025 * self.rtt, 1), 1)
@@ -224,12 +224,12 @@ def beside(scheme):
             within_reach(network)
         network.fair = 1 / (1 + others)
         network.about = f"beside {others} {scheme}"
-        late = draw.between(0, network.seconds / 4)
+        start = draw.between(0, network.seconds / 4)
         if draw.chance(0.5):
-            network.own[0]["start"] = f"{late:.3g} s"
+            network.own[0]["start"] = f"{start:.3g} s"
             network.other(scheme, scheme, count=others)
         else:
-            network.other(scheme, scheme, count=others, start=f"{late:.3g} s")
+            network.other(scheme, scheme, count=others, start=f"{start:.3g} s")
         if marks:
             network.link = {"queue": {"discipline": "dualpi2", "capacity": f"{network.queue_bytes} B"}}
             network.about += " at DualPI2"
@@ -290,7 +290,7 @@ def jitter(network, draw):
         network.about = f"jitter of Wi-Fi of {average:.3g} ms"
     elif kind == "late":
         share, milliseconds = draw.log(0.002, 0.05), draw.log(1, 20)
-        network.link = {"jitter": scenario_runs.late(share, milliseconds)}
+        network.link = {"jitter": scenario_runs.late_packets_jitter(share, milliseconds)}
         network.about = f"{100 * share:.3g} % of packets {milliseconds:g} ms late"
     else:
         deviation = min(20, network.rtt * draw.log(0.02, 0.2))

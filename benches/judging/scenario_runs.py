@@ -109,7 +109,7 @@ def side_by_side(work, tasks, jobs):
         yield from pool.map(work, tasks)
 
 
-def late(share, milliseconds):
+def late_packets_jitter(share, milliseconds):
     """Delays: this share has the given length, the others are zero, in random order. Between neighbours of the list there are straight
     lines: one of a thousand is in between."""
     whole = 1000

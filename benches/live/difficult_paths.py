@@ -107,8 +107,8 @@ def on_path(text, path):
     return text.format(rate=rate, bdp=Product(rate, rtt), poll=min(max(rtt / 2, 20), 750))
 
 
-def spoken(who, path):
-    return on_path(SCHEMES.get(who, who), path)
+def spoken(transport, path):
+    return on_path(SCHEMES.get(transport, transport), path)
 
 
 # Transfers. Each returns its running server, a function that starts its client at a time of the monotonic clock, and a function of
@@ -165,9 +165,9 @@ def peer_result(server, client):
     return 8 * document["bytes"] / max(document["seconds"], 1e-9), notes
 
 
-def starter(who):
-    kind, _, rest = who.partition("-")
-    if who in PEERS:
+def starter(transport):
+    kind, _, rest = transport.partition("-")
+    if transport in PEERS:
         return (tcp if kind == "tcp" else quic), rest
     return ours, None
 
@@ -181,9 +181,9 @@ def starts(seed, count):
 def begin(names, everyone, path, seconds, options, after=None):
     """Transfers with their start times in seconds, each with a port of its own."""
     after, prepared = after or [0] * len(everyone), []
-    for number, who in enumerate(everyone):
-        start, what = starter(who)
-        prepared.append(start(names, what or spoken(who, path), path, seconds, options, PORT + number))
+    for number, transport in enumerate(everyone):
+        start, what = starter(transport)
+        prepared.append(start(names, what or spoken(transport, path), path, seconds, options, PORT + number))
     time.sleep(0.5)
     zero, clients = time.monotonic() + LEAD, {}
     # Clients of kernel TCP wait by themselves.
@@ -200,10 +200,10 @@ def end(transfer, seconds):
     return result(finish(server, 5 if client_text or client.returncode == 0 else 0.1), client_text)
 
 
-def of_file(names, who, path, options):
+def of_file(names, transport, path, options):
     """A file from its start to the end of the sender, in bit/s; what had arrived counts where the time was over before."""
     size = path.file * 1_000_000
-    start, what = starter(who)
+    start, what = starter(transport)
     began = time.monotonic()
     if start is tcp:
         server, client, result = tcp(names, what, path, path.seconds, options, size=size)
@@ -214,7 +214,7 @@ def of_file(names, who, path, options):
         done, notes = bool(client_text), result(finish(server, 5), client_text)[1] if client_text else {}
     else:
         with tempfile.TemporaryDirectory() as scratch:
-            scheme = spoken(who, path)
+            scheme = spoken(transport, path)
             Path(f"{scratch}/file").write_bytes(bytes(size))
             # Keys and known peers are in a separate home folder.
             home = {"env": {**os.environ, "HOME": scratch, "XDG_CONFIG_HOME": scratch}, "stderr": subprocess.DEVNULL}
@@ -249,25 +249,25 @@ def record(options, **fields):
     print(json.dumps(fields), flush=True)
 
 
-def once(name, who, seed, options):
+def once(name, transport, seed, options):
     path = PATHS[name]
     with network(path, seed) as (names, _):
         if path.file:
-            rate, notes = of_file(names, who, path, options)
+            rate, notes = of_file(names, transport, path, options)
         else:
             seconds = options.time or path.seconds
-            transfer, = begin(names, [who], path, seconds, options)
+            transfer, = begin(names, [transport], path, seconds, options)
             time.sleep(seconds)
             on_wire = 8 * testbed.received(names[1]) / seconds
             rate, notes = end(transfer, seconds)
             if "failed" in notes:
                 # Draining its buffers took too long: count the bytes that arrived in time, less headers.
                 rate, notes = on_wire * PAYLOAD, {"from_wire": True}
-    return {"kind": "live", "path": name, "who": who, "seed": seed, "share": rate / (path.rate * 1e6), **notes}
+    return {"kind": "live", "path": name, "transport": transport, "seed": seed, "share": rate / (path.rate * 1e6), **notes}
 
 
 def run(options):
-    several(once, options, [(name, who) for name in options.paths for who in options.schemes + options.peers])
+    several(once, options, [(name, transport) for name in options.paths for transport in options.schemes + options.peers])
 
 
 def several(measure, options, rows):
@@ -279,35 +279,35 @@ def several(measure, options, rows):
 
 def share(options):
     """A scheme beside kernel TCP with CUBIC, and beside itself."""
-    several(pair, options, [(SHARED, who, other, "share") for who in options.schemes + options.peers
-                            for other in dict.fromkeys(("tcp-cubic", who))])
+    several(pair, options, [(SHARED, transport, other, "share") for transport in options.schemes + options.peers
+                            for other in dict.fromkeys(("tcp-cubic", transport))])
 
 
 def beside(options):
     """A scheme beside kernel TCP with CUBIC on the clean path, by the length of its buffer."""
-    several(pair, options, [(PATHS["clean"]._replace(buffer=buffer), who, "tcp-cubic", "beside")
-                            for who in options.schemes + options.peers for buffer in BUFFERS])
+    several(pair, options, [(PATHS["clean"]._replace(buffer=buffer), transport, "tcp-cubic", "beside")
+                            for transport in options.schemes + options.peers for buffer in BUFFERS])
 
 
-def pair(path, who, other, kind, seed, options):
+def pair(path, transport, other, kind, seed, options):
     seconds, after = max(options.time or 0, 30), starts(seed, 2)
     with network(path, seed) as (names, relay):
-        both = begin(names, (who, other), path, seconds, options, after)
+        both = begin(names, (transport, other), path, seconds, options, after)
         rates = [end(each, seconds)[0] / (path.rate * 1e6) for each in both]
-    return {"kind": kind, "buffer": path.buffer, "who": who, "other": other, "seed": seed, "share": rates[0], "others": rates[1],
+    return {"kind": kind, "buffer": path.buffer, "transport": transport, "other": other, "seed": seed, "share": rates[0], "others": rates[1],
             "starts": after, "seconds": seconds, "relay_us": testbed.lateness(relay)}
 
 
 def four(options):
     """Four flows of one kind on the clean path, and a probe beside them."""
-    several(quartet, options, [(who,) for who in options.schemes + options.peers])
+    several(quartet, options, [(transport,) for transport in options.schemes + options.peers])
 
 
-def quartet(who, seed, options):
+def quartet(transport, seed, options):
     path, seconds, after = PATHS["clean"], max(options.time or 0, 30), starts(seed, 4)
     with network(path, seed) as (names, relay):
         echo = inside(names[1], testbed.program("echo", "--port", PORT - 1))
-        flows = begin(names, 4 * [who], path, seconds, options, after)
+        flows = begin(names, 4 * [transport], path, seconds, options, after)
         # While all of them send: each has a time of its own, and what it gets when others are done is more than its part.
         probe = inside(names[0], testbed.program("probe", "--port", PORT - 1, "--time", seconds - 3))
         before, since = testbed.received(names[1]), time.monotonic()
@@ -318,7 +318,7 @@ def quartet(who, seed, options):
         echo.kill()
         echo.communicate()
     waits = {f"queue_{share}_ms": trips[share] - path.rtt for share in ("p50", "p95") if trips[share] is not None}
-    return {"kind": "four", "who": who, "seed": seed, "share": FULL[starter(who)[0] is tcp] * together / (path.rate * 1e6),
+    return {"kind": "four", "transport": transport, "seed": seed, "share": FULL[starter(transport)[0] is tcp] * together / (path.rate * 1e6),
             "jain": jain(rates), "rates": rates, "starts": after, "seconds": seconds, "relay_us": testbed.lateness(relay), **waits}
 
 
@@ -330,8 +330,8 @@ def jain(rates):
 def simulate(options):
     for name in options.paths:
         path = PATHS[name]
-        for who in options.schemes:
-            scheme, _, keys = spoken(who, path).partition(":")
+        for transport in options.schemes:
+            scheme, _, keys = spoken(transport, path).partition(":")
             keys = ",".join(filter(None, (on_path(LIVE.get(scheme, WINDOW), path), keys)))
             changes = [*path.sets(), f"flow.transfer.scheme={scheme}", f"duration={options.time or path.seconds} s"]
             changes += [f"scheme.{scheme}.{key}" for key in filter(None, keys.split(","))]
@@ -345,7 +345,7 @@ def simulate(options):
             rate = flow["goodput_bps"]
             if path.file and flow["completion_s"]:
                 rate = 8e6 * path.file / flow["completion_s"]
-            record(options, kind="simulated", path=name, who=who, share=rate / (path.rate * 1e6), segments_sent=flow["sent_packets"],
+            record(options, kind="simulated", path=name, transport=transport, share=rate / (path.rate * 1e6), segments_sent=flow["sent_packets"],
                    retransmissions=flow["retransmissions"])
 
 
@@ -354,32 +354,32 @@ def table(options):
     for kind in ("live", "simulated"):
         shares = {}
         for each in (each for each in records if each["kind"] == kind):
-            shares.setdefault(each["who"], {}).setdefault(each["path"], []).append(each["share"])
+            shares.setdefault(each["transport"], {}).setdefault(each["path"], []).append(each["share"])
         if not shares:
             continue
         names = [name for name in PATHS if any(name in of for of in shares.values())]
-        medians = {who: {path: statistics.median(of[path]) for path in of} for who, of in shares.items()}
+        medians = {transport: {path: statistics.median(of[path]) for path in of} for transport, of in shares.items()}
 
-        def mean(who):
+        def mean(transport):
             # A share below a thousandth counts as that.
-            logs = [math.log(max(share, 1e-3)) for share in medians[who].values()]
+            logs = [math.log(max(share, 1e-3)) for share in medians[transport].values()]
             return math.exp(sum(logs) / len(logs))
 
         print(f"\n| {kind}, % of the rate | {' | '.join(names)} | geometric mean | worst |")
         print("| --- |" + " ---: |" * (len(names) + 2))
-        for who in sorted(medians, key=mean, reverse=True):
-            cells = [f"{100 * medians[who][path]:.1f}" if path in medians[who] else "" for path in names]
-            worst = min(medians[who].values())
-            print(f"| {who} | {' | '.join(cells)} | {100 * mean(who):.1f} | {100 * worst:.1f} |")
+        for transport in sorted(medians, key=mean, reverse=True):
+            cells = [f"{100 * medians[transport][path]:.1f}" if path in medians[transport] else "" for path in names]
+            worst = min(medians[transport].values())
+            print(f"| {transport} | {' | '.join(cells)} | {100 * mean(transport):.1f} | {100 * worst:.1f} |")
     shared, quartets = {}, {}
     for each in records:
         if each["kind"] in ("share", "beside"):
-            name = f"{each['who']} beside {each['other']}"
+            name = f"{each['transport']} beside {each['other']}"
             if each["kind"] == "beside":
                 name += f", a buffer of {each['buffer']:g}"
             shared.setdefault(name, []).append((each["share"], each["others"]))
         elif each["kind"] == "four":
-            quartets.setdefault(each["who"], []).append(each)
+            quartets.setdefault(each["transport"], []).append(each)
     if shared:
         print("\n| on one path, % of the rate | it | the other |\n| --- | ---: | ---: |")
         for name, pairs in shared.items():
@@ -388,10 +388,10 @@ def table(options):
     if quartets:
         print("\n| four flows | together, % of the rate | Jain's index | a probe waits, ms: median | p95 |")
         print("| --- | ---: | ---: | ---: | ---: |")
-        for who, of in quartets.items():
+        for transport, of in quartets.items():
             cells = [statistics.median(each.get(key, math.nan) for each in of)
                      for key in ("share", "jain", "queue_p50_ms", "queue_p95_ms")]
-            print(f"| {who} | {100 * cells[0]:.1f} | {cells[1]:.3f} | {cells[2]:.1f} | {cells[3]:.1f} |")
+            print(f"| {transport} | {100 * cells[0]:.1f} | {cells[1]:.3f} | {cells[2]:.1f} | {cells[3]:.1f} |")
 
 
 def main():

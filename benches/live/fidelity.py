@@ -53,38 +53,39 @@ def host(options):
     return json.loads(text)["host"]
 
 
-def observed(recording, who, seconds):
-    over_time = recording.in_flight if who.partition(":")[0] in WITHOUT_WINDOW else recording.windows
+def observed(recording, transport, seconds):
+    over_time = recording.in_flight if transport.partition(":")[0] in WITHOUT_WINDOW else recording.windows
     return {"rate": 8 * recording.acknowledged / seconds, "p50": recording.trip(0.5), "p95": recording.trip(0.95),
             "windows": over_time}
 
 
-def live(name, who, seed, options):
+def live(name, transport, seed, options):
     path = difficult_paths.PATHS[name]
     seconds = options.time or path.seconds
     measured = host(options)
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as scratch:
         record = f"{scratch}/record.qlog"
-        document, relay = cross(path, who, seed, seconds, record, options)
+        document, relay = send_over_path(path, transport, seed, seconds, record, options)
         testbed.simulate([options.thalweg, "infer", record, "--out", f"{scratch}/inferred", "--quiet", "--json"])
         scheme = tomllib.loads(Path(f"{scratch}/inferred/scenario.toml").read_text())["scheme"]
-        found = observed(testbed.Recording(record, seconds), who, seconds)
+        found = observed(testbed.Recording(record, seconds), transport, seconds)
     (base, keys), = scheme.items()
     here = document["client"]
-    return {"path": name, "who": who, "seed": seed, "kind": "live", "host": measured, "relay_us": testbed.lateness(relay), "load": load,
+    return {"path": name, "transport": transport, "seed": seed, "kind": "live", "host": measured, "relay_us": testbed.lateness(relay), "load": load,
             "seconds": seconds, "base": base, "keys": flat(keys), "sent": here["segments_sent"], "resent": here["retransmissions"],
             **found}
 
 
-def cross(path, who, seed, seconds, record, options):
+def send_over_path(path, transport, seed, seconds, record, options):
     """A transfer over the path: what its client says, and the relay, which has ended."""
     with testbed.network(path, seed, twin=True) as (names, relay):
         most = difficult_paths.memory(path) + (["--datagram", options.datagram] if options.datagram else [])
         server = testbed.inside(names[1], [options.thalweg, "bench", "server", f"{testbed.FAR}:{testbed.PORT}", "--once", "--quiet", "--json", *most])
         time.sleep(0.3)
-        client = testbed.inside(names[0], [options.thalweg, "bench", "client", f"{testbed.FAR}:{testbed.PORT}", "--scheme", difficult_paths.spoken(who, path),
-                                       "--time", f"{seconds}s", "--json", "--quiet", "--record", record, *most])
+        scheme = difficult_paths.spoken(transport, path)
+        client = testbed.inside(names[0], [options.thalweg, "bench", "client", f"{testbed.FAR}:{testbed.PORT}", "--scheme", scheme,
+                                           "--time", f"{seconds}s", "--json", "--quiet", "--record", record, *most])
         document = json.loads(testbed.finish(client, 3 * seconds + 20))
         testbed.finish(server, 5)
     return document, relay
@@ -101,7 +102,7 @@ def flat(table, prefix=""):
     return found
 
 
-def late(row):
+def relay_jitter(row):
     """The relay is woken late for packets that come, as hosts are, and late again when they are due: as jitter of the line, or none."""
     median, most = row.get("relay_us", [0, 0])
     woken = re.search(r'late = "([0-9.]+) us"', row["host"])
@@ -113,7 +114,7 @@ def late(row):
 
 
 def relayed(row):
-    jitter = late(row)
+    jitter = relay_jitter(row)
     return [f'link.path.jitter={{distribution = "log-normal", median = "{jitter["median"]}", sigma = {jitter["sigma"]}}}'] if jitter else []
 
 
@@ -130,22 +131,22 @@ def simulated(row, seed, options):
         testbed.simulate([*twin(row, seed, options.thalweg), "--quiet", "--out", f"{scratch}/out", "--qlog", "--qlog-packets", str(EVENTS)])
         flow = json.loads(Path(f"{scratch}/out/results.json").read_text())["runs"][0]["flows"][0]
         recording = testbed.Recording(f"{scratch}/out/trace.qlog", row["seconds"], is_simulated=True)
-        found = observed(recording, row["who"], row["seconds"])
+        found = observed(recording, row["transport"], row["seconds"])
         if row["base"] not in WITHOUT_WINDOW:
             found["windows"] = testbed.series(f"{scratch}/out", "window")
-    return {"path": row["path"], "who": row["who"], "seed": seed, "kind": "simulated", "sent": flow["sent_packets"],
+    return {"path": row["path"], "transport": row["transport"], "seed": seed, "kind": "simulated", "sent": flow["sent_packets"],
             "resent": flow["retransmissions"], **found}
 
 
-def both(name, who, seed, options):
+def both(name, transport, seed, options):
     """A live transfer and its twin, or what is missing of them."""
     done = {}
     for _ in range(2):
         try:
-            row = live(name, who, seed, options)
+            row = live(name, transport, seed, options)
             return [row, simulated(row, seed, options)]
         except (ValueError, KeyError, RuntimeError, subprocess.SubprocessError, OSError) as error:
-            done = {"path": name, "who": who, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}
+            done = {"path": name, "transport": transport, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}
     return [done]
 
 
@@ -163,16 +164,16 @@ def several(options, todo, measure, summary_line):
 
 
 def summary_line(record):
-    return f"{record['path']:11}{record['who']:20}{record['seed']:3} {record['kind']:10}" + (
+    return f"{record['path']:11}{record['transport']:20}{record['seed']:3} {record['kind']:10}" + (
         record.get("failed") or f"{record['rate'] / 1e6:8.2f} Mbit/s{record['p50'] or 0:8.2f}{record['p95'] or 0:8.2f} ms  "
                                 f"{record['resent']:6} of {record['sent']:7} again")
 
 
 def run(options):
-    there = {(record["path"], record["who"], record["seed"]) for record in testbed.records(options.results) if "failed" not in record}
+    there = {(record["path"], record["transport"], record["seed"]) for record in testbed.records(options.results) if "failed" not in record}
     seeds = range(options.seed, options.seed + options.seeds)
-    several(options, [(name, who, seed) for name in options.paths for seed in seeds for who in options.schemes
-                      if (name, who, seed) not in there], both, summary_line)
+    several(options, [(name, transport, seed) for name in options.paths for seed in seeds for transport in options.schemes
+                      if (name, transport, seed) not in there], both, summary_line)
 
 
 def again(options):
@@ -182,9 +183,9 @@ def again(options):
 
 
 def measured(options):
-    """(path, who) -> kind -> records, by seed, that both kinds have."""
+    """(path, transport) -> kind -> records, by seed, that both kinds have."""
     def is_wanted(record):
-        return record["path"] in options.paths and (not options.given or record["who"] in options.schemes)
+        return record["path"] in options.paths and (not options.given or record["transport"] in options.schemes)
 
     return testbed.twins(testbed.records(options.results), "path", difficult_paths.PATHS, is_wanted)
 
@@ -262,12 +263,12 @@ def table(options):
           "goal |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     counts = {}
-    for (name, who), rows in measured(options).items():
+    for (name, transport), rows in measured(options).items():
         found = {key: differences(rows, value) for key, value in VALUES.items()}
         shares = [[record["resent"] / max(record["sent"], 1) for record in rows[kind]] for kind in ("live", "simulated")]
         resent = [b - a for a, b in zip(*shares)]
         pairs, chance = window_differences(rows)
-        if who.partition(":")[0] in WITHOUT_WINDOW:
+        if transport.partition(":")[0] in WITHOUT_WINDOW:
             count, pairs, chance = len(pairs), "", ""
         else:
             count, pairs = len(pairs), testbed.with_interval([100 * each for each in pairs], 0)
@@ -276,7 +277,7 @@ def table(options):
         says = "no" if "no" in verdicts else "open" if "open" in verdicts else "yes"
         counts[says] = counts.get(says, 0) + 1
         rate = testbed.with_interval([record["rate"] / 1e6 for record in rows["live"]], 2)
-        print(f"| {name} | {who} | {count} | {rate} | {' | '.join(cell(*found[key]) for key in VALUES)} | "
+        print(f"| {name} | {transport} | {count} | {rate} | {' | '.join(cell(*found[key]) for key in VALUES)} | "
               f"{cell(statistics.mean(resent), testbed.interval(resent), 2)} | {pairs} | {chance} | {says} |")
     print(f"\nGoodput within {100 * GOALS['goodput']:.0f} % and p95 within {100 * GOALS['p95']:.0f} %: "
           + ", ".join(f"{word} {count}" for word, count in sorted(counts.items(), reverse=True)))
@@ -284,10 +285,10 @@ def table(options):
 
 def plot(options):
     panels = []
-    for (name, who), rows in measured(options).items():
+    for (name, transport), rows in measured(options).items():
         path = difficult_paths.PATHS[name]
         shown = ", ".join(str(row["seed"]) for row in rows["live"][:options.seeds])
-        title = f"{who} on {name}: {path.rate} Mbit/s, {path.rtt} ms. Window in packets, seed {shown}"
+        title = f"{transport} on {name}: {path.rate} Mbit/s, {path.rtt} ms. Window in packets, seed {shown}"
         lines = [(kind, colour, record["windows"]) for kind, colour in (("live", "#0072b2"), ("simulated", "#d55e00"))
                  for record in rows[kind][:options.seeds]]
         panels.append((title, path, lines))

@@ -34,16 +34,16 @@ ROWS = {"four": None, **{f"beside-{buffer:g}": buffer for buffer in difficult_pa
 REST = 3
 
 
-def everyone(row, who):
-    return 4 * [who] if row == "four" else [who, KERNEL]
+def everyone(row, transport):
+    return 4 * [transport] if row == "four" else [transport, KERNEL]
 
 
-def live(row, who, seed, options):
+def live(row, transport, seed, options):
     found = {"host": fidelity.host(options)}
     if row == "four":
-        found |= difficult_paths.quartet(who, seed, options)
+        found |= difficult_paths.quartet(transport, seed, options)
     else:
-        found |= difficult_paths.pair(difficult_paths.PATHS["clean"]._replace(buffer=ROWS[row]), who, KERNEL, "beside", seed, options)
+        found |= difficult_paths.pair(difficult_paths.PATHS["clean"]._replace(buffer=ROWS[row]), transport, KERNEL, "beside", seed, options)
         found["rates"] = [found["share"], found["others"]]
     return found | {"row": row, "kind": "live", "value": value(row, found["rates"])}
 
@@ -55,17 +55,17 @@ def value(row, rates):
 
 def scenario(record):
     """The scenario that simulates a live record."""
-    row, who, seconds = record["row"], record["who"], record["seconds"]
+    row, transport, seconds = record["row"], record["transport"], record["seconds"]
     path = path_goals.PATHS["P1"][0]
     host = tomllib.loads(f"host = {record['host']}")["host"] if "{" in record["host"] else record["host"]
     flows = []
-    for number, (each, start) in enumerate(zip(everyone(row, who), record["starts"]), 1):
+    for number, (each, start) in enumerate(zip(everyone(row, transport), record["starts"]), 1):
         scheme = scenario_runs.competitor("cubic") if each == KERNEL else scenario_runs.scheme(each, *path[:2])
         flows.append({"name": f"flow {number}", "scheme": scheme, "host": host, "start": f"{start} s", "stop": f"{start + seconds:.3f} s"})
     link = {"queue": f"{round((ROWS[row] or 1) * scenario_runs.difficult_paths.bdp_bytes(*path[:2]))} B"}
-    if jitter := fidelity.late(record):
+    if jitter := fidelity.relay_jitter(record):
         link["jitter"] = jitter
-    return path_goals.scenario(f"{row}, {who}", seconds + difficult_paths.SPREAD + REST, path, link, flows)
+    return path_goals.scenario(f"{row}, {transport}", seconds + difficult_paths.SPREAD + REST, path, link, flows)
 
 
 def simulated(record, options):
@@ -73,16 +73,16 @@ def simulated(record, options):
     run, = scenario_runs.run(scenario(record), record["seed"], 1, options.thalweg)
     of = path_goals.by_name(run["flows"])
     rates = [8 * of[f"flow {number}"]["delivered_total_bytes"] / record["seconds"] / 1e8 for number in range(1, len(record["rates"]) + 1)]
-    return {"row": row, "who": record["who"], "seed": record["seed"], "kind": "simulated", "rates": rates, "value": value(row, rates),
+    return {"row": row, "transport": record["transport"], "seed": record["seed"], "kind": "simulated", "rates": rates, "value": value(row, rates),
             "queue_p50_ms": path_goals.extra(of["probe"])}
 
 
-def both(row, who, seed, options):
+def both(row, transport, seed, options):
     try:
-        record = live(row, who, seed, options)
+        record = live(row, transport, seed, options)
         return [record, simulated(record, options)]
     except (ValueError, KeyError, RuntimeError, subprocess.SubprocessError, OSError) as error:
-        return [{"row": row, "who": who, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}]
+        return [{"row": row, "transport": transport, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}]
 
 
 def once_more(record, options):
@@ -90,15 +90,15 @@ def once_more(record, options):
 
 
 def run(options):
-    there = {(record["row"], record["who"], record["seed"]) for record in testbed.records(options.results) if "failed" not in record}
+    there = {(record["row"], record["transport"], record["seed"]) for record in testbed.records(options.results) if "failed" not in record}
     seeds = range(options.seed, options.seed + options.seeds)
-    fidelity.several(options, [(row, who, seed) for seed in seeds for row in options.rows for who in options.schemes
-                               if (row, who, seed) not in there], both, summary_line)
+    fidelity.several(options, [(row, transport, seed) for seed in seeds for row in options.rows for transport in options.schemes
+                               if (row, transport, seed) not in there], both, summary_line)
 
 
 def summary_line(record):
     rates = " ".join(f"{100 * rate:5.1f}" for rate in record.get("rates", []))
-    return f"{record['row']:12}{record['who']:20}{record['seed']:3} {record['kind']:10}" + (
+    return f"{record['row']:12}{record['transport']:20}{record['seed']:3} {record['kind']:10}" + (
         record.get("failed") or f"{record['value']:6.3f}   {rates} Mbit/s")
 
 
@@ -108,9 +108,9 @@ def again(options):
 
 
 def measured(options):
-    """(row, who) -> kind -> records, by seed, that both kinds have."""
+    """(row, transport) -> kind -> records, by seed, that both kinds have."""
     def is_wanted(record):
-        return record["row"] in options.rows and record["who"] in (options.schemes or [record["who"]])
+        return record["row"] in options.rows and record["transport"] in (options.schemes or [record["transport"]])
 
     return testbed.twins(testbed.records(options.results), "row", ROWS, is_wanted)
 
@@ -125,13 +125,13 @@ def twin(options):
 def table(options):
     print("| row | flows | seeds | live | simulated | difference | rates, live | simulated |")
     print("| --- | --- | ---: | ---: | ---: | ---: | --- | --- |")
-    for (row, who), kinds in measured(options).items():
+    for (row, transport), kinds in measured(options).items():
         digits, factor = (2, 1) if row == "four" else (0, 100)
         values = {kind: [factor * record["value"] for record in records] for kind, records in kinds.items()}
         differences = [b - a for a, b in zip(values["live"], values["simulated"])]
         means = [" ".join(f"{100 * sum(each) / len(each):.0f}" for each in zip(*(record["rates"] for record in kinds[kind])))
                  for kind in ("live", "simulated")]
-        print(f"| {row} | {who} | {len(differences)} | {testbed.with_interval(values['live'], digits)} | "
+        print(f"| {row} | {transport} | {len(differences)} | {testbed.with_interval(values['live'], digits)} | "
               f"{testbed.with_interval(values['simulated'], digits)} | {testbed.with_interval(differences, digits)} | {' | '.join(means)} |")
     print("\nJain's index of four flows, and the share beside one flow of kernel CUBIC in %; half of the 95 % interval of the mean; the mean "
           "of each flow's rates in Mbit/s.")

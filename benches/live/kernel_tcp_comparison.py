@@ -2,7 +2,7 @@
 """Compares CUBIC and BBR with the kernel's on the same paths, live and in the simulator: goodput, retransmissions, windows.
 
     kernel_tcp_comparison.py run                      five seeds of every path (40 minutes), the table, and the picture
-    kernel_tcp_comparison.py run --paths clean --seeds 2 --who tcp-cubic,cubic
+    kernel_tcp_comparison.py run --paths clean --seeds 2 --transports tcp-cubic,cubic
     kernel_tcp_comparison.py table                    the tables of what was measured so far
     kernel_tcp_comparison.py plot --seed 2            windows over time, as SVG
 
@@ -42,7 +42,7 @@ FAMILIES = {
     "cubic": ["tcp-cubic", "cubic", "cubic:preset=linux", "simulated cubic"],
     "bbr": ["tcp-bbr", "bbr", "simulated bbr"],
 }
-WHO = [who for family in FAMILIES.values() for who in family]
+TRANSPORTS = [transport for family in FAMILIES.values() for transport in family]
 # What kernel TCP has on the wire: with it a simulated share is one of the kernel's.
 KERNEL_SIZES = {"segment": "1448 B", "header": "52 B"}
 SIMULATED = {"cubic": {"preset": "linux"}, "bbr": {"delayed-ack": "true"}}
@@ -93,49 +93,49 @@ def simulated(path, scheme, seed, options):
 
 # Actions.
 
-def transfer(name, who, seed, options):
+def transfer(name, transport, seed, options):
     path = PATHS[name]
-    if who.startswith("simulated "):
-        rate, sent, resent, windows = simulated(path, who.split()[1], seed, options)
+    if transport.startswith("simulated "):
+        rate, sent, resent, windows = simulated(path, transport.split()[1], seed, options)
     else:
         with testbed.network(path, seed) as (names, _):
-            if who.startswith("tcp-"):
-                rate, sent, resent, windows = kernel(names, who[4:], options)
+            if transport.startswith("tcp-"):
+                rate, sent, resent, windows = kernel(names, transport[4:], options)
             else:
-                rate, sent, resent, windows = ours(names, who, options, seed == options.seed)
-    return {"path": name, "who": who, "seed": seed, "share": rate / (path[0] * 1e6), "sent": sent, "resent": resent,
+                rate, sent, resent, windows = ours(names, transport, options, seed == options.seed)
+    return {"path": name, "transport": transport, "seed": seed, "share": rate / (path[0] * 1e6), "sent": sent, "resent": resent,
             "load": os.getloadavg()[0], "windows": windows if seed == options.seed else []}
 
 
-def alone(name, who, seed, options):
+def alone(name, transport, seed, options):
     for _ in range(2):
         try:
-            return transfer(name, who, seed, options)
+            return transfer(name, transport, seed, options)
         except (ValueError, KeyError, subprocess.SubprocessError, OSError) as error:
             failed = f"{type(error).__name__}: {error}"
-    return {"path": name, "who": who, "seed": seed, "failed": failed}
+    return {"path": name, "transport": transport, "seed": seed, "failed": failed}
 
 
 def run(options):
     seeds = range(options.seed, options.seed + options.seeds)
     # Compared transfers are also adjacent in time: a slow minute of the machine affects all of them.
-    todo = [(name, who, seed, options) for name in options.paths for seed in seeds for who in options.who]
+    todo = [(name, transport, seed, options) for name in options.paths for seed in seeds for transport in options.transports]
     with open(options.results, "a", encoding="utf-8") as results:
         for record in testbed.several(alone, todo, options.parallel):
             results.write(json.dumps(record) + "\n")
             results.flush()
-            print(f"{record['path']:11}{record['who']:20}{record['seed']:3}  "
+            print(f"{record['path']:11}{record['transport']:20}{record['seed']:3}  "
                   + (record.get("failed") or f"{100 * record['share']:6.1f} %  {record['resent']:6} of {record['sent']:7} again"),
                   flush=True)
 
 
 def measured(options):
-    """path -> who -> records."""
+    """path -> transport -> records."""
     found = {}
     with open(options.results, encoding="utf-8") as lines:
         for record in map(json.loads, lines):
             if "failed" not in record:
-                found.setdefault(record["path"], {}).setdefault(record["who"], []).append(record)
+                found.setdefault(record["path"], {}).setdefault(record["transport"], []).append(record)
     return {name: found[name] for name in PATHS if name in found}
 
 
@@ -144,25 +144,25 @@ def table(options):
     print("| path | | goodput, % of the rate: mean | median | best | retransmitted, % of packets: mean | median |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for name, of in found.items():
-        for who in [who for who in WHO if who in of] + [who for who in of if who not in WHO]:
-            shares = [100 * record["share"] for record in of[who]]
-            again = [100 * record["resent"] / record["sent"] for record in of[who] if record["sent"]]
-            print(f"| {name} | {who} | {testbed.with_interval(shares)} | {statistics.median(shares):.1f} | {max(shares):.1f} | "
+        for transport in [transport for transport in TRANSPORTS if transport in of] + [transport for transport in of if transport not in TRANSPORTS]:
+            shares = [100 * record["share"] for record in of[transport]]
+            again = [100 * record["resent"] / record["sent"] for record in of[transport] if record["sent"]]
+            print(f"| {name} | {transport} | {testbed.with_interval(shares)} | {statistics.median(shares):.1f} | {max(shares):.1f} | "
                   f"{testbed.with_interval(again, 2)} | {statistics.median(again):.2f} |")
     print("\n| beside the kernel's | path | goodput, median | best | retransmitted, median |")
     print("| --- | --- | ---: | ---: | ---: |")
     for family in FAMILIES.values():
-        for who in family[1:]:
+        for transport in family[1:]:
             for name, of in found.items():
-                if who in of and family[0] in of:
-                    print(f"| {who} | {name} | {ratio(of, who, family[0])} |")
+                if transport in of and family[0] in of:
+                    print(f"| {transport} | {name} | {ratio(of, transport, family[0])} |")
 
 
-def ratio(of, who, other):
+def ratio(of, transport, other):
     shares = lambda one: [record["share"] for record in of[one]]
     again = lambda one: statistics.median(record["resent"] / max(record["sent"], 1) for record in of[one])
-    by = lambda how: f"{100 * (how(shares(who)) / how(shares(other)) - 1):+.1f} %"
-    resent = f"{100 * (again(who) / again(other) - 1):+.0f} %" if again(other) else f"{100 * again(who):.2f} % of none"
+    by = lambda how: f"{100 * (how(shares(transport)) / how(shares(other)) - 1):+.1f} %"
+    resent = f"{100 * (again(transport) / again(other) - 1):+.0f} %" if again(other) else f"{100 * again(transport):.2f} % of none"
     return f"{by(statistics.median)} | {by(max)} | {resent}"
 
 
@@ -173,13 +173,14 @@ COLOURS = {"tcp-cubic": "#111111", "cubic": "#0072b2", "cubic:preset=linux": "#e
 
 def plot(options):
     found = measured(options)
-    first = {name: {who: [record for record in records if record["seed"] == options.seed] or records
-                    for who, records in of.items()} for name, of in found.items()}
+    first = {name: {transport: [record for record in records if record["seed"] == options.seed] or records
+                    for transport, records in of.items()} for name, of in found.items()}
     panels = []
     for name in (name for name in options.paths if name in first):
         rate, rtt = PATHS[name][:2]
         for family in FAMILIES.values():
-            lines = [(who, COLOURS.get(who, testbed.GREY), first[name][who][0]["windows"]) for who in family if who in first[name]]
+            drawn = [transport for transport in family if transport in first[name]]
+            lines = [(each, COLOURS.get(each, testbed.GREY), first[name][each][0]["windows"]) for each in drawn]
             if lines:
                 panels.append((f"{name}: {rate} Mbit/s, {rtt} ms, a queue of one BDP. Window in packets", PATHS[name], lines))
     testbed.picture(options.picture, "Congestion windows of kernel TCP, live and simulated, over one path", panels, options.time)
@@ -189,7 +190,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["run", "table", "plot"])
     parser.add_argument("--paths", type=testbed.listed, default=None, help=", ".join(PATHS))
-    parser.add_argument("--who", type=testbed.listed, default=WHO, help="kernel TCP, schemes as bench takes them, \"simulated SCHEME\"")
+    parser.add_argument("--transports", type=testbed.listed, default=TRANSPORTS, help="kernel TCP, schemes as bench takes them, \"simulated SCHEME\"")
     parser.add_argument("--time", type=int, default=20, help="seconds of a transfer")
     parser.add_argument("--seed", type=int, default=1, help="the first; its windows are kept")
     parser.add_argument("--seeds", type=int, default=5)

@@ -521,12 +521,12 @@ def picture(file, title, panels, seconds):
 
 
 def twins(found, key, order, is_wanted):
-    """(row, who) -> kind -> the wanted records of seeds that have a live and a simulated one, by seed; rows, which `key` names in a
+    """(row, transport) -> kind -> the wanted records of seeds that have a live and a simulated one, by seed; rows, which `key` names in a
     record, in this order."""
     kinds_of = {}
     for record in found:
         if "failed" not in record and is_wanted(record):
-            kinds_of.setdefault((record[key], record["who"]), {}).setdefault(record["kind"], {})[record["seed"]] = record
+            kinds_of.setdefault((record[key], record["transport"]), {}).setdefault(record["kind"], {})[record["seed"]] = record
     chosen = {}
     for row, kinds in sorted(kinds_of.items(), key=lambda item: (list(order).index(item[0][0]), item[0][1])):
         if seeds := sorted(set(kinds.get("live", {})) & set(kinds.get("simulated", {}))):

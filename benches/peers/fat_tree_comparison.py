@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from loopback_comparison import last_json, run_process, until_stopped
+from simulator_comparison import last_json, run_process, until_stopped
 
 HERE = Path(__file__).resolve().parent
 NS3_LIBS = ["applications", "traffic-control", "point-to-point", "internet", "network", "core"]

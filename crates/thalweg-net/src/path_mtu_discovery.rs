@@ -1,6 +1,6 @@
 //! Path MTU discovery: packetization layer path MTU discovery for datagram transports (RFC 8899).
 //!
-//! A path starts with the size that every path takes ([`SAFE_DATAGRAM`]). Probes test other sizes, and only
+//! A path starts with the size that every path takes (BASE_PLPMTU, [`SAFE_DATAGRAM`]). Probes test other sizes, and only
 //! acknowledged sizes are used. The size in use is confirmed periodically while data is sent, and at once when a flow's
 //! retransmission timer expires. If these probes fail, the path has become a black hole for datagrams of that size, and
 //! discovery restarts from the safe size (RFC 8899, section 4.3).
@@ -10,31 +10,37 @@ use thalweg_proto::units::{Duration, Time};
 
 /// Common link sizes, tried first, since one of them is nearly always right: Ethernet under IPv6 and IPv4, PPPoE
 /// likewise, and jumbo frames likewise.
-const COMMON: [u16; 6] = [1444, 1452, 1464, 1472, 8952, 8972];
+const COMMON_PLPMTUS: [u16; 6] = [1444, 1452, 1464, 1472, 8952, 8972];
 
 /// Largest datagram on most paths, in bytes.
-const ETHERNET: u16 = 1472;
+const ETHERNET_PLPMTU: u16 = 1472;
 
-/// Number of probes per size (MAX_PROBES of RFC 8899, section 5.1.2).
-const TRIES: u8 = 3;
+/// Number of probes per size (RFC 8899, section 5.1.2).
+const MAX_PROBES: u8 = 3;
+
+/// Time until a probe counts as lost (PROBE_TIMER of RFC 8899), while the round-trip time is unknown.
+const INITIAL_PROBE_TIMER: Duration = Duration::from_millis(500);
+
+/// Minimum of the time until a probe counts as lost; otherwise it is three round trips.
+const MIN_PROBE_TIMER: Duration = Duration::from_millis(100);
 
 /// Search resolution, in bytes.
-const ENOUGH: u16 = 16;
+const SEARCH_RESOLUTION: u16 = 16;
 
-/// Interval between searches, as the path may change (PMTU_RAISE_TIMER of RFC 8899, section 5.1.1).
-const RAISE: Duration = Duration::from_secs(600);
+/// Interval between searches, as the path may change (RFC 8899, section 5.1.1).
+const PMTU_RAISE_TIMER: Duration = Duration::from_secs(600);
 
 /// Delay of the next search after a black hole; shorter, as the outage may have been temporary.
-const RECOVER: Duration = Duration::from_secs(5);
+const RECOVERY_TIMER: Duration = Duration::from_secs(5);
 
-/// Interval at which the size in use is confirmed while large datagrams are sent.
-const CONFIRM: Duration = Duration::from_secs(2);
+/// Interval at which the size in use is confirmed while large datagrams are sent (RFC 8899, section 5.1.1).
+const CONFIRMATION_TIMER: Duration = Duration::from_secs(2);
 
 /// Outstanding probe.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     size: u16,
-    tries: u8,
+    count: u8,
     /// Loss deadline of the probe.
     deadline: Time,
 }
@@ -51,40 +57,41 @@ pub enum Change {
 /// Path MTU discovery on one path.
 #[derive(Clone, Debug)]
 pub struct Discovery {
-    current: u16,
-    /// Maximum size that both ends accept, in bytes.
-    limit: u16,
+    /// Size in use (PLPMTU), in bytes.
+    plpmtu: u16,
+    /// Maximum size that both ends accept (MAX_PLPMTU), in bytes.
+    max_plpmtu: u16,
     /// Exclusive upper bound of the search: sizes from here on are lost.
     above: u32,
     /// True while a search is running.
     searching: bool,
     probe: Option<Probe>,
     /// Start time of the next search.
-    next_search: Time,
+    search_at: Time,
     /// Confirmation time of the size in use, if it is used until then.
-    next_confirm: Time,
+    confirm_at: Time,
     used: bool,
 }
 
 impl Discovery {
-    /// Starts discovery on an unknown path, with datagrams of at most `limit` bytes.
-    pub fn new(limit: u16) -> Self {
-        let limit = limit.max(SAFE_DATAGRAM);
+    /// Starts discovery on an unknown path, with datagrams of at most `max_plpmtu` bytes.
+    pub fn new(max_plpmtu: u16) -> Self {
+        let max_plpmtu = max_plpmtu.max(SAFE_DATAGRAM);
         Self {
-            current: SAFE_DATAGRAM,
-            limit,
-            above: u32::from(limit) + 1,
+            plpmtu: SAFE_DATAGRAM,
+            max_plpmtu,
+            above: u32::from(max_plpmtu) + 1,
             searching: true,
             probe: None,
-            next_search: Time::MAX,
-            next_confirm: Time::ZERO,
+            search_at: Time::MAX,
+            confirm_at: Time::ZERO,
             used: false,
         }
     }
 
     /// Returns the maximum datagram size, in bytes.
-    pub fn current(&self) -> u16 {
-        self.current
+    pub fn plpmtu(&self) -> u16 {
+        self.plpmtu
     }
 
     /// Notes that a datagram of this size was sent.
@@ -95,9 +102,9 @@ impl Discovery {
 
     /// Handles an expired retransmission timer of a flow: the size may be the cause.
     pub fn on_timeout(&mut self) {
-        if self.current > SAFE_DATAGRAM {
+        if self.plpmtu > SAFE_DATAGRAM {
             self.used = true;
-            self.next_confirm = Time::ZERO;
+            self.confirm_at = Time::ZERO;
         }
     }
 
@@ -108,32 +115,32 @@ impl Discovery {
             if now < probe.deadline {
                 return (None, None);
             }
-            if probe.tries >= TRIES {
-                change = self.give_up(now, probe.size);
+            if probe.count >= MAX_PROBES {
+                change = self.on_probe_failed(now, probe.size);
             }
         }
-        if !self.searching && now >= self.next_search {
+        if !self.searching && now >= self.search_at {
             self.searching = true;
-            self.above = u32::from(self.limit) + 1;
-            self.next_search = Time::MAX;
+            self.above = u32::from(self.max_plpmtu) + 1;
+            self.search_at = Time::MAX;
         }
-        let confirms = self.used && self.current > SAFE_DATAGRAM && now >= self.next_confirm;
+        let confirms = self.used && self.plpmtu > SAFE_DATAGRAM && now >= self.confirm_at;
         let size = match self.probe {
             Some(probe) => Some(probe.size),
-            None if confirms => Some(self.current),
-            None if self.searching => self.candidate(),
+            None if confirms => Some(self.plpmtu),
+            None if self.searching => self.next_probe_size(),
             None => None,
         };
         let Some(size) = size else {
             if self.searching {
                 self.searching = false;
-                self.next_search = now + RAISE;
+                self.search_at = now + PMTU_RAISE_TIMER;
             }
             return (None, change);
         };
-        let tries = self.probe.map_or(0, |probe| probe.tries) + 1;
-        let wait = rtt.map_or(Duration::from_millis(500), |rtt| (rtt * 3).max(Duration::from_millis(100)));
-        self.probe = Some(Probe { size, tries, deadline: now + wait });
+        let count = self.probe.map_or(0, |probe| probe.count) + 1;
+        let wait = rtt.map_or(INITIAL_PROBE_TIMER, |rtt| (rtt * 3).max(MIN_PROBE_TIMER));
+        self.probe = Some(Probe { size, count, deadline: now + wait });
         (Some(size), change)
     }
 
@@ -142,35 +149,35 @@ impl Discovery {
         if let Some(probe) = self.probe {
             return probe.deadline;
         }
-        let confirm = if self.used && self.current > SAFE_DATAGRAM { self.next_confirm } else { Time::MAX };
-        let search = if self.searching { Time::ZERO } else { self.next_search };
+        let confirm = if self.used && self.plpmtu > SAFE_DATAGRAM { self.confirm_at } else { Time::MAX };
+        let search = if self.searching { Time::ZERO } else { self.search_at };
         confirm.min(search)
     }
 
     /// Returns the next size to probe.
-    fn candidate(&self) -> Option<u16> {
-        let (low, high) = (self.current, self.above - 1);
+    fn next_probe_size(&self) -> Option<u16> {
+        let (low, high) = (self.plpmtu, self.above - 1);
         // The bounds lie within the range of sizes.
         let high = u16::try_from(high).unwrap_or(u16::MAX);
-        if high <= low || high - low < ENOUGH && high != self.limit {
+        if high <= low || high - low < SEARCH_RESOLUTION && high != self.max_plpmtu {
             return None;
         }
-        if self.above == u32::from(self.limit) + 1 {
+        if self.above == u32::from(self.max_plpmtu) + 1 {
             // Try the size of nearly every path first; it brings most of the gain.
-            return Some(if low < ETHERNET { high.min(ETHERNET) } else { high });
+            return Some(if low < ETHERNET_PLPMTU { high.min(ETHERNET_PLPMTU) } else { high });
         }
-        let common = COMMON.iter().rev().copied().find(|&size| low < size && size <= high);
+        let common = COMMON_PLPMTUS.iter().rev().copied().find(|&size| low < size && size <= high);
         common.or(Some(low + (high - low).div_ceil(2)))
     }
 
     /// Handles the acknowledgement of a probe of this size.
-    pub fn on_answer(&mut self, now: Time, size: u16) -> Option<Change> {
+    pub fn on_probe_acked(&mut self, now: Time, size: u16) -> Option<Change> {
         self.probe.filter(|probe| probe.size == size)?;
         self.probe = None;
-        self.next_confirm = now + CONFIRM;
+        self.confirm_at = now + CONFIRMATION_TIMER;
         self.used = false;
-        (size > self.current).then(|| {
-            self.current = size;
+        (size > self.plpmtu).then(|| {
+            self.plpmtu = size;
             Change::Raised
         })
     }
@@ -178,24 +185,24 @@ impl Discovery {
     /// Handles a datagram of this size that the host's network layer refused.
     pub fn on_refused(&mut self, now: Time, size: u16) -> Option<Change> {
         if self.probe.is_some_and(|probe| probe.size == size) {
-            return self.give_up(now, size);
+            return self.on_probe_failed(now, size);
         }
-        (size <= self.current && self.current > SAFE_DATAGRAM).then(|| self.fall(now))
+        (size <= self.plpmtu && self.plpmtu > SAFE_DATAGRAM).then(|| self.enter_black_hole(now))
     }
 
-    fn give_up(&mut self, now: Time, size: u16) -> Option<Change> {
+    fn on_probe_failed(&mut self, now: Time, size: u16) -> Option<Change> {
         self.probe = None;
-        if size <= self.current {
-            return Some(self.fall(now));
+        if size <= self.plpmtu {
+            return Some(self.enter_black_hole(now));
         }
         self.above = self.above.min(u32::from(size));
         None
     }
 
-    fn fall(&mut self, now: Time) -> Change {
-        self.current = SAFE_DATAGRAM;
+    fn enter_black_hole(&mut self, now: Time) -> Change {
+        self.plpmtu = SAFE_DATAGRAM;
         self.searching = false;
-        self.next_search = now + RECOVER;
+        self.search_at = now + RECOVERY_TIMER;
         self.used = false;
         self.probe = None;
         Change::Fallen
@@ -216,7 +223,7 @@ mod tests {
         loop {
             let (probe, _) = discovery.poll(*now, Some(RTT));
             let Some(probe) = probe else {
-                if discovery.deadline() > *now + RAISE / 2 {
+                if discovery.deadline() > *now + PMTU_RAISE_TIMER / 2 {
                     return probes;
                 }
                 *now = discovery.deadline();
@@ -226,7 +233,7 @@ mod tests {
             assert!(probes < 200, "no end at {probe}");
             if probe <= size {
                 *now += RTT;
-                discovery.on_answer(*now, probe);
+                discovery.on_probe_acked(*now, probe);
             }
         }
     }
@@ -237,7 +244,7 @@ mod tests {
         {
             let mut discovery = Discovery::new(limit);
             let probes = search(&mut discovery, &mut Time::ZERO.clone(), size);
-            assert!(discovery.current() <= size && discovery.current() + ENOUGH > size, "{size}");
+            assert!(discovery.plpmtu() <= size && discovery.plpmtu() + SEARCH_RESOLUTION > size, "{size}");
             assert!(probes <= max, "{probes} probes for {size} below {limit}");
         }
     }
@@ -252,10 +259,10 @@ mod tests {
             if size > 1472 {
                 discovery.on_refused(now, size);
             } else {
-                discovery.on_answer(now, size);
+                discovery.on_probe_acked(now, size);
             }
         }
-        assert_eq!(discovery.current(), 1472);
+        assert_eq!(discovery.plpmtu(), 1472);
         assert!(probes < 20, "{probes}");
     }
 
@@ -265,7 +272,7 @@ mod tests {
         let mut discovery = Discovery::new(1472);
         let mut now = Time::ZERO;
         search(&mut discovery, &mut now, 1472);
-        assert_eq!(discovery.current(), 1472);
+        assert_eq!(discovery.plpmtu(), 1472);
         // The route changes; the flow's retransmission timer expires.
         discovery.on_timeout();
         let start = now;
@@ -275,10 +282,10 @@ mod tests {
             fallen = change;
             now = now.max(discovery.deadline());
         }
-        assert_eq!((fallen, discovery.current()), (Some(Change::Fallen), SAFE_DATAGRAM));
+        assert_eq!((fallen, discovery.plpmtu()), (Some(Change::Fallen), SAFE_DATAGRAM));
         assert!(now.since(start) < Duration::from_secs(10));
         search(&mut discovery, &mut now, 1400);
-        assert!((1385..=1400).contains(&discovery.current()), "{}", discovery.current());
+        assert!((1385..=1400).contains(&discovery.plpmtu()), "{}", discovery.plpmtu());
     }
 
     #[test]
@@ -291,7 +298,7 @@ mod tests {
         assert_eq!(discovery.poll(now, Some(RTT)).0, None);
         discovery.on_sent(1472);
         assert_eq!(discovery.poll(now, Some(RTT)).0, Some(1472));
-        assert_eq!(discovery.on_answer(now + RTT, 1472), None);
+        assert_eq!(discovery.on_probe_acked(now + RTT, 1472), None);
         assert_eq!(discovery.poll(now + RTT, Some(RTT)).0, None);
     }
 
@@ -299,9 +306,9 @@ mod tests {
     #[test]
     fn unsolicited_probe_answers_are_ignored() {
         let mut discovery = Discovery::new(9000);
-        assert_eq!(discovery.poll(Time::ZERO, None).0, Some(ETHERNET));
-        assert_eq!(discovery.on_answer(Time::ZERO, 8000), None);
-        assert_eq!(discovery.current(), SAFE_DATAGRAM);
+        assert_eq!(discovery.poll(Time::ZERO, None).0, Some(ETHERNET_PLPMTU));
+        assert_eq!(discovery.on_probe_acked(Time::ZERO, 8000), None);
+        assert_eq!(discovery.plpmtu(), SAFE_DATAGRAM);
     }
 
     proptest! {
@@ -311,8 +318,8 @@ mod tests {
             let mut discovery = Discovery::new(limit);
             search(&mut discovery, &mut Time::ZERO.clone(), size);
             let best = size.min(limit);
-            prop_assert!(discovery.current() <= best);
-            prop_assert!(discovery.current() + ENOUGH >= best, "{} of {}", discovery.current(), best);
+            prop_assert!(discovery.plpmtu() <= best);
+            prop_assert!(discovery.plpmtu() + SEARCH_RESOLUTION >= best, "{} of {}", discovery.plpmtu(), best);
         }
     }
 }

@@ -327,7 +327,7 @@ impl Session {
         let flow = |sends| self.slots.iter().find(|slot| slot.sends == sends).map(|slot| &slot.flow);
         let sending = flow(true).map_or(self.stats.sending, |flow| flow.stats(now));
         SessionStats {
-            datagram: self.path.mtu.current(),
+            datagram: self.path.mtu.plpmtu(),
             sending,
             receiving: flow(false).map_or(self.stats.receiving, |flow| flow.stats(now)),
             limit: flow(true).and_then(Flow::limit),
@@ -520,7 +520,7 @@ impl Session {
                     if size >= SAFE_DATAGRAM {
                         self.progress.on_arrived(now);
                     }
-                    let change = self.path.mtu.on_answer(now, size);
+                    let change = self.path.mtu.on_probe_acked(now, size);
                     self.on_change(now, change);
                 }
                 Frame::Challenge(token) => self.queue_control_frame(&Frame::Response(token), Some(from)),
@@ -607,7 +607,7 @@ impl Session {
     }
 
     fn set_maximum(&mut self, now: Time) {
-        let maximum = u32::from(self.path.mtu.current() - OVERHEAD);
+        let maximum = u32::from(self.path.mtu.plpmtu() - OVERHEAD);
         for slot in &mut self.slots {
             slot.flow.handle(now, FlowInput::MaximumSegment(maximum));
         }

@@ -240,7 +240,7 @@ impl Session {
     fn poll_flow(&mut self, now: Time, batch: &mut Batch, turn: usize) -> Turn {
         // Where the path takes large datagrams, many small ones are still sent together.
         let follows_path = self.slots[turn].flow.follows_path();
-        let datagram = usize::from(if follows_path { self.path.mtu.current() } else { SAFE_DATAGRAM });
+        let datagram = usize::from(if follows_path { self.path.mtu.plpmtu() } else { SAFE_DATAGRAM });
         let mut sent_once = self.slots[turn].flow.sent_once();
         let mut has_sent = false;
         loop {
