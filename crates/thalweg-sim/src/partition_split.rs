@@ -13,7 +13,7 @@ use crate::components::flows_and_groups::Traffic;
 use crate::components::forwarding_state::Network;
 use crate::components::host_processor::Host;
 use crate::components::node_gates::{Gates, NO_GATE, NodeGate};
-use crate::components::packet_pool::{NONE, Packets};
+use crate::components::packet_pool::{NONE, PacketPool};
 use crate::components::partition_boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
 use crate::components::reading_application::READS;
 use crate::components::run_end::Ending;
@@ -107,7 +107,7 @@ pub(crate) fn split<T: Tracing + Clone>(
             seed: whole.seed,
             wheel: Wheel::new(spec.ties),
             network: Network {
-                packets: Packets::new(),
+                packets: PacketPool::new(),
                 transmitters,
                 port_states,
                 directions: network.directions.clone(),
@@ -347,7 +347,7 @@ fn connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mu
     whole.connections.ids = whole.connections.ids.fresh();
     for (opener, &flow) in owners.opening.flows().iter().enumerate() {
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow as usize]));
-        let places = [source, sink].map(|part| parts[part].connections.ids.places(opener).to_vec());
+        let places = [source, sink].map(|part| parts[part].connections.ids.indices(opener).to_vec());
         // The source has opened every connection.
         for (turn, &place) in places[0].iter().enumerate() {
             let [sender, receiver] =

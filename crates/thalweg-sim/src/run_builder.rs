@@ -10,7 +10,7 @@ use crate::components::flows_and_groups::Traffic;
 use crate::components::forwarding_state::{END, EXIT, Network};
 use crate::components::host_processor::{Host, Processor};
 use crate::components::node_gates::{Gates, NO_GATE, NodeGate};
-use crate::components::packet_pool::{NONE, Packets};
+use crate::components::packet_pool::{NONE, PacketPool};
 use crate::components::reading_application::{READS, Reader};
 use crate::components::router_feedback::MessageRoutes;
 use crate::components::run_end::Ending;
@@ -111,7 +111,7 @@ impl<'a> Builder<'a> {
             routes: Routes::new(spec),
             route_table,
             network: Network {
-                packets: Packets::new(),
+                packets: PacketPool::new(),
                 transmitters: Vec::with_capacity(2 * spec.links.len() + of_flows),
                 port_states: Vec::new(),
                 directions: Vec::new(),

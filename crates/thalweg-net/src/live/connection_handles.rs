@@ -116,7 +116,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let mut state = self.pipe.lock();
         if state.closed.is_none() {
-            state.close.get_or_insert((code::DONE, String::new()));
+            state.close_requested.get_or_insert((code::DONE, String::new()));
             self.wake(state);
         }
     }
@@ -134,7 +134,7 @@ impl Inner {
     fn close(&self, code: u16, reason: &str) {
         let mut state = self.pipe.lock();
         if state.closed.is_none() {
-            state.close.get_or_insert((code, reason.to_owned()));
+            state.close_requested.get_or_insert((code, reason.to_owned()));
             self.wake(state);
         }
     }
@@ -346,13 +346,13 @@ impl SendStream {
     fn begin_finish(&mut self) {
         if !std::mem::replace(&mut self.is_over, true) {
             let mut state = self.inner.pipe.lock();
-            state.finish = true;
+            state.fin_requested = true;
             self.inner.wake(state);
         }
     }
 
     fn is_finished(state: &State) -> Option<Result<(), NetError>> {
-        if state.finished {
+        if state.all_acknowledged {
             return Some(Ok(()));
         }
         state.closed.clone().map(|why| Err(NetError::Closed(why)))
@@ -364,7 +364,7 @@ impl SendStream {
             let mut state = self.inner.pipe.lock();
             state.outgoing.clear();
             state.outgoing_bytes = 0;
-            state.stop = true;
+            state.stop_requested = true;
             self.inner.wake(state);
         }
     }
@@ -518,7 +518,7 @@ impl RecvStream {
     }
 
     pub(super) fn end(state: &State) -> Option<Result<(), NetError>> {
-        match (state.ended, &state.closed) {
+        match (state.stream_end, &state.closed) {
             (Some(false), _) => Some(Ok(())),
             (Some(true), _) => Some(Err(NetError::Stopped)),
             (None, Some(why)) => Some(Err(NetError::Closed(why.clone()))),

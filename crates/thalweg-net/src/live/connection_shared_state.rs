@@ -45,10 +45,12 @@ pub(super) struct State {
     pub outgoing_bytes: u64,
     /// Capacity of the send queue, in bytes.
     pub send_buffer: u64,
-    pub finish: bool,
-    pub stop: bool,
-    /// True once the peer has received everything.
-    pub finished: bool,
+    /// True if the application has ended the outgoing stream.
+    pub fin_requested: bool,
+    /// True if the application wants no more incoming data.
+    pub stop_requested: bool,
+    /// True once the peer has acknowledged everything.
+    pub all_acknowledged: bool,
     pub incoming: Incoming,
     /// Bytes read by the application.
     pub taken: u64,
@@ -62,10 +64,13 @@ pub(super) struct State {
     pub consumed: (u64, u32),
     /// Limit of unreported reads before the thread is notified.
     pub reading: Reading,
-    pub ended: Option<bool>,
+    /// End of the incoming stream, once it is known; true if the peer stopped early.
+    pub stream_end: Option<bool>,
     /// True if the application has authorised the peer.
     pub authorise: bool,
-    pub close: Option<(u16, String)>,
+    /// Code and reason with which the application closes the connection.
+    pub close_requested: Option<(u16, String)>,
+    /// Reason of the close, once the connection is closed.
     pub closed: Option<Closed>,
     pub stats: SessionStats,
     /// True if the statistics were read recently and may be read again.
@@ -169,9 +174,9 @@ impl Pipe {
                 outgoing: VecDeque::new(),
                 outgoing_bytes: 0,
                 send_buffer: PART,
-                finish: false,
-                stop: false,
-                finished: false,
+                fin_requested: false,
+                stop_requested: false,
+                all_acknowledged: false,
                 incoming: Incoming::default(),
                 taken: 0,
                 holes: VecDeque::new(),
@@ -181,9 +186,9 @@ impl Pipe {
                 datagrams_missed: 0,
                 consumed: (0, 0),
                 reading: Reading { bytes: 1, pieces: 1 },
-                ended: None,
+                stream_end: None,
                 authorise: false,
-                close: None,
+                close_requested: None,
                 closed: None,
                 stats: SessionStats::default(),
                 stats_wanted: false,

@@ -64,7 +64,7 @@ impl PendingConnect<'_> {
 impl Drop for PendingConnect<'_> {
     fn drop(&mut self) {
         if !self.is_resolved {
-            self.pipe.lock().close = Some((code::DONE, String::new()));
+            self.pipe.lock().close_requested = Some((code::DONE, String::new()));
             self.running.wake(&self.pipe);
         }
     }

@@ -97,28 +97,25 @@ impl<E> Listener<E> {
         if control.protocol != protocol {
             return;
         }
-        if protocol == Protocol::Tcp && matches!(control.step, HandshakeStep::Confirm | HandshakeStep::Fin(_))
-        {
+        if protocol == Protocol::Tcp && matches!(control.step, HandshakeStep::Ack | HandshakeStep::Fin(_)) {
             self.establish(now);
         }
         match (control.step, self.phase) {
-            (HandshakeStep::Open, Phase::Listening) => {
+            (HandshakeStep::Syn, Phase::Listening) => {
                 self.phase = Phase::SynReceived;
-                self.send(now, HandshakeStep::Answer);
+                self.send(now, HandshakeStep::SynAck);
             }
-            (HandshakeStep::Open, Phase::SynReceived) => self.repeat(now, HandshakeStep::Answer),
-            (HandshakeStep::Confirm, Phase::SynReceived | Phase::Established)
-                if protocol == Protocol::Quic =>
-            {
+            (HandshakeStep::Syn, Phase::SynReceived) => self.repeat(now, HandshakeStep::SynAck),
+            (HandshakeStep::Ack, Phase::SynReceived | Phase::Established) if protocol == Protocol::Quic => {
                 self.establish(now);
-                self.owed = Some(HandshakeStep::Done);
+                self.owed = Some(HandshakeStep::HandshakeDone);
             }
             (HandshakeStep::Fin(length), Phase::Established) => self.length = Some(length),
             (HandshakeStep::Fin(of), Phase::LastAck(length)) if of == length => {
-                self.repeat(now, HandshakeStep::FinAnswer(length));
+                self.repeat(now, HandshakeStep::FinAck(length));
             }
-            (HandshakeStep::FinConfirm(of), Phase::LastAck(length)) if of == length => self.close(),
-            (HandshakeStep::Close, Phase::SynReceived | Phase::Established) => self.close(),
+            (HandshakeStep::AckOfFin(of), Phase::LastAck(length)) if of == length => self.close(),
+            (HandshakeStep::ConnectionClose, Phase::SynReceived | Phase::Established) => self.close(),
             _ => {}
         }
     }
@@ -144,8 +141,8 @@ impl<E> Listener<E> {
                 self.phase = Phase::Listening;
                 self.timer = Backoff::new(&self.config);
             }
-            Phase::SynReceived => self.repeat(now, HandshakeStep::Answer),
-            Phase::LastAck(length) => self.repeat(now, HandshakeStep::FinAnswer(length)),
+            Phase::SynReceived => self.repeat(now, HandshakeStep::SynAck),
+            Phase::LastAck(length) => self.repeat(now, HandshakeStep::FinAck(length)),
             Phase::Listening | Phase::Established | Phase::Closed => self.timer.at = Time::MAX,
         }
     }
@@ -175,7 +172,7 @@ where
             Phase::Established => {}
             Phase::SynReceived if self.config.kind.is_early() => {}
             // All data has arrived before.
-            Phase::LastAck(length) => return self.repeat(now, HandshakeStep::FinAnswer(length)),
+            Phase::LastAck(length) => return self.repeat(now, HandshakeStep::FinAck(length)),
             Phase::Listening | Phase::SynReceived | Phase::Closed => return,
         }
         self.engine.handle(now, Input::Pdu { pdu, ecn });
@@ -212,9 +209,9 @@ where
             self.length.filter(|length| self.phase == Phase::Established && self.delivered >= *length)
         {
             self.phase = Phase::LastAck(length);
-            self.send(now, HandshakeStep::FinAnswer(length));
+            self.send(now, HandshakeStep::FinAck(length));
             self.owed = None;
-            return Output::Transmit(self.control(HandshakeStep::FinAnswer(length)));
+            return Output::Transmit(self.control(HandshakeStep::FinAck(length)));
         }
         self.timer.or_earlier(timeout)
     }

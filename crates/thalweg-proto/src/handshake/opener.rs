@@ -111,8 +111,8 @@ impl<E> Opener<E> {
                 self.timer.at = Time::MAX;
                 return;
             }
-            Phase::Opening => HandshakeStep::Open,
-            Phase::Unconfirmed => HandshakeStep::Confirm,
+            Phase::Opening => HandshakeStep::Syn,
+            Phase::Unconfirmed => HandshakeStep::Ack,
             Phase::FinWait(length) => HandshakeStep::Fin(length),
             Phase::Idle | Phase::Established | Phase::Closed(_) => {
                 self.timer.at = Time::MAX;
@@ -136,28 +136,28 @@ impl<E: Carried> Opener<E> {
             return;
         }
         match (control.step, self.phase) {
-            (HandshakeStep::Answer, Phase::Opening) => self.open(now),
-            (HandshakeStep::Answer, Phase::Unconfirmed) => self.owed = Some(HandshakeStep::Confirm),
+            (HandshakeStep::SynAck, Phase::Opening) => self.open(now),
+            (HandshakeStep::SynAck, Phase::Unconfirmed) => self.owed = Some(HandshakeStep::Ack),
             // The answer was received, but its confirmation was lost.
-            (HandshakeStep::Answer, Phase::Established | Phase::FinWait(_))
+            (HandshakeStep::SynAck, Phase::Established | Phase::FinWait(_))
                 if self.protocol() == Protocol::Tcp =>
             {
-                self.owed = self.owed.or(Some(HandshakeStep::Confirm));
+                self.owed = self.owed.or(Some(HandshakeStep::Ack));
             }
             // RFC 9000, section 10.2.1: every packet received in the closing state is answered with CONNECTION_CLOSE.
-            (HandshakeStep::Answer, Phase::Closed(_)) if self.protocol() == Protocol::Quic => {
-                self.owed = Some(HandshakeStep::Close);
+            (HandshakeStep::SynAck, Phase::Closed(_)) if self.protocol() == Protocol::Quic => {
+                self.owed = Some(HandshakeStep::ConnectionClose);
             }
-            (HandshakeStep::Done, Phase::Unconfirmed) => {
+            (HandshakeStep::HandshakeDone, Phase::Unconfirmed) => {
                 self.phase = Phase::Established;
                 self.timer.at = Time::MAX;
             }
-            (HandshakeStep::FinAnswer(of), Phase::FinWait(length)) if of == length => {
+            (HandshakeStep::FinAck(of), Phase::FinWait(length)) if of == length => {
                 self.close(Some(length));
-                self.owed = Some(HandshakeStep::FinConfirm(length));
+                self.owed = Some(HandshakeStep::AckOfFin(length));
             }
-            (HandshakeStep::FinAnswer(of), Phase::Closed(Some(length))) if of == length => {
-                self.owed = Some(HandshakeStep::FinConfirm(length));
+            (HandshakeStep::FinAck(of), Phase::Closed(Some(length))) if of == length => {
+                self.owed = Some(HandshakeStep::AckOfFin(length));
             }
             _ => {}
         }
@@ -175,7 +175,7 @@ impl<E: Carried> Opener<E> {
                 Phase::Unconfirmed
             }
         };
-        self.owed = Some(HandshakeStep::Confirm);
+        self.owed = Some(HandshakeStep::Ack);
         let is_tcp = self.protocol() == Protocol::Tcp;
         let timeout = if was_repeated && is_tcp { RTO_AFTER_LOST_SYN } else { Duration::ZERO };
         if let Some(end) = self.engine.end_mut() {
@@ -221,7 +221,7 @@ where
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
         if self.phase == Phase::Idle {
-            (self.phase, self.began, self.owed) = (Phase::Opening, now, Some(HandshakeStep::Open));
+            (self.phase, self.began, self.owed) = (Phase::Opening, now, Some(HandshakeStep::Syn));
             self.timer.start(now);
         }
         if now >= self.timer.at {
@@ -242,7 +242,7 @@ where
             Output::Event(Event::Finished) if self.protocol() == Protocol::Quic => {
                 self.drained = true;
                 self.close(None);
-                return Output::Transmit(self.control(HandshakeStep::Close));
+                return Output::Transmit(self.control(HandshakeStep::ConnectionClose));
             }
             Output::Event(event) => {
                 match event {

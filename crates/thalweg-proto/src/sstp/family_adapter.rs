@@ -46,7 +46,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
             }
             Self::Snak(report, request) => {
                 let start = first(request.segment, near);
-                let held = (0..request.bitmap.len()).filter(|packet| request.bitmap.has(*packet));
+                let held = (0..request.bitmap.len()).filter(|packet| request.bitmap.is_received(*packet));
                 let held = held.map(|packet| one(start + u64::from(packet)));
                 Some(below(first(report.cumulative, near)).chain(held).collect())
             }

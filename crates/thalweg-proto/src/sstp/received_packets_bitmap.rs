@@ -21,15 +21,15 @@ enum Words {
 
 impl Bitmap {
     /// Creates the bitmap of a segment of `packets` packets (at most 65535) with none received.
-    pub fn missing(packets: u16) -> Self {
-        let mut bitmap = Self::zero(packets.div_ceil(8));
+    pub fn none_received(packets: u16) -> Self {
+        let mut bitmap = Self::zeroed(packets.div_ceil(8));
         for bit in u32::from(packets)..bitmap.len() {
-            bitmap.set(bit);
+            bitmap.mark_received(bit);
         }
         bitmap
     }
 
-    fn zero(bytes: u16) -> Self {
+    fn zeroed(bytes: u16) -> Self {
         let words = if bytes <= 8 {
             Words::One(0)
         } else {
@@ -42,11 +42,11 @@ impl Bitmap {
     /// used.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let count = bytes.len().min(MAX_BYTES);
-        let mut bitmap = Self::zero(count as u16);
+        let mut bitmap = Self::zeroed(count as u16);
         for (at, &byte) in bytes[..count].iter().enumerate() {
             for bit in 0..8 {
                 if byte & (0x80 >> bit) != 0 {
-                    bitmap.set(at as u32 * 8 + bit);
+                    bitmap.mark_received(at as u32 * 8 + bit);
                 }
             }
         }
@@ -55,8 +55,9 @@ impl Bitmap {
 
     /// Returns the bytes of the wire format, in the order of [`from_bytes`](Self::from_bytes).
     pub fn to_bytes(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..u32::from(self.bytes))
-            .map(|at| (0..8).fold(0, |byte, bit| byte | (u8::from(self.has(at * 8 + bit)) * (0x80 >> bit))))
+        (0..u32::from(self.bytes)).map(|at| {
+            (0..8).fold(0, |byte, bit| byte | (u8::from(self.is_received(at * 8 + bit)) * (0x80 >> bit)))
+        })
     }
 
     /// Returns the number of bits: the packets of the segment, rounded up to whole bytes.
@@ -78,13 +79,13 @@ impl Bitmap {
 
     /// Returns true if a packet has been received; packets beyond the end count as received.
     #[inline]
-    pub fn has(&self, packet: u32) -> bool {
+    pub fn is_received(&self, packet: u32) -> bool {
         packet >= self.len() || self.words()[packet as usize / 64] & (1 << (packet % 64)) != 0
     }
 
     /// Marks a packet as received; returns true if it was missing.
     #[inline]
-    pub fn set(&mut self, packet: u32) -> bool {
+    pub fn mark_received(&mut self, packet: u32) -> bool {
         if packet >= self.len() {
             return false;
         }
@@ -101,11 +102,11 @@ impl Bitmap {
     /// Marks as missing the packets that are missing in `other`. Bits that only one bitmap has stay unchanged.
     pub fn mark_missing(&mut self, other: &Self) {
         for packet in other.missing_from(0) {
-            self.unset(packet);
+            self.clear_received(packet);
         }
     }
 
-    fn unset(&mut self, packet: u32) {
+    fn clear_received(&mut self, packet: u32) {
         if packet >= self.len() {
             return;
         }
@@ -154,7 +155,7 @@ impl Bitmap {
 impl fmt::Debug for Bitmap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for packet in 0..self.len() {
-            f.write_str(if self.has(packet) { "1" } else { "0" })?;
+            f.write_str(if self.is_received(packet) { "1" } else { "0" })?;
         }
         Ok(())
     }
@@ -171,20 +172,20 @@ mod tests {
     #[test]
     fn bits_beyond_the_segment_are_received() {
         for packets in [1, 7, 8, 9, 63, 64, 65, 200, u16::MAX] {
-            let bitmap = Bitmap::missing(packets);
+            let bitmap = Bitmap::none_received(packets);
             assert_eq!(bitmap.count_missing(), u32::from(packets));
-            assert!(bitmap.has(u32::from(packets)) && !bitmap.has(u32::from(packets) - 1));
+            assert!(bitmap.is_received(u32::from(packets)) && !bitmap.is_received(u32::from(packets) - 1));
             assert_eq!(bitmap.len(), u32::from(packets).div_ceil(8) * 8);
         }
     }
 
     #[test]
     fn missing_packets_are_found_in_order() {
-        let mut bitmap = Bitmap::missing(130);
+        let mut bitmap = Bitmap::none_received(130);
         for packet in (0..130).filter(|packet| ![3, 63, 64, 129].contains(packet)) {
-            assert!(bitmap.set(packet));
+            assert!(bitmap.mark_received(packet));
         }
-        assert!(!bitmap.set(5), "it was there");
+        assert!(!bitmap.mark_received(5), "it was there");
         assert_eq!(bitmap.missing_from(0).collect::<Vec<_>>(), [3, 63, 64, 129]);
         assert_eq!(bitmap.missing_from(64).collect::<Vec<_>>(), [64, 129]);
         assert_eq!((bitmap.count_missing(), bitmap.count_missing_before(64)), (4, 2));
@@ -195,9 +196,9 @@ mod tests {
 
     #[test]
     fn losses_are_united() {
-        let (mut one, mut other) = (Bitmap::missing(10), Bitmap::missing(10));
-        (0..10).filter(|&packet| packet != 2).for_each(|packet| assert!(one.set(packet)));
-        (0..10).filter(|&packet| packet != 7).for_each(|packet| assert!(other.set(packet)));
+        let (mut one, mut other) = (Bitmap::none_received(10), Bitmap::none_received(10));
+        (0..10).filter(|&packet| packet != 2).for_each(|packet| assert!(one.mark_received(packet)));
+        (0..10).filter(|&packet| packet != 7).for_each(|packet| assert!(other.mark_received(packet)));
         one.mark_missing(&other);
         assert_eq!(one.missing_from(0).collect::<Vec<_>>(), [2, 7]);
     }

@@ -447,7 +447,7 @@ impl<P: Payload> Sender<P> {
         let record = self.record(segment)?;
         let packet = record.wanted.first_missing(0)?;
         let payload = record.packets.get(packet as usize)?.clone();
-        record.wanted.set(packet);
+        record.wanted.mark_received(packet);
         record.shipped = now;
         record.resent = true;
         let count = record.packets.len() as u32;
@@ -517,9 +517,9 @@ impl<P: Payload> Sender<P> {
 
 /// Returns a bitmap without missing packets.
 fn received(packets: u16) -> Bitmap {
-    let mut bitmap = Bitmap::missing(packets);
+    let mut bitmap = Bitmap::none_received(packets);
     for packet in 0..u32::from(packets) {
-        bitmap.set(packet);
+        bitmap.mark_received(packet);
     }
     bitmap
 }

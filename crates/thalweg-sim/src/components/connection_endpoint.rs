@@ -2,7 +2,7 @@
 
 use crate::Pdu;
 use crate::components::node_gates::NO_GATE;
-use crate::components::packet_pool::{Class, NONE};
+use crate::components::packet_pool::{NONE, PacketClass};
 use crate::components::sstp_segment_delays::SegmentTimes;
 use crate::prefetch_hints::prefetch_all;
 use crate::spec::LOWEST_PRIORITY;
@@ -151,7 +151,7 @@ pub(crate) struct Endpoint {
     /// True while its outputs are being processed.
     pub draining: bool,
     /// Priority of its flow, and ECN codepoint of its first transmissions.
-    pub class: Class,
+    pub class: PacketClass,
     /// Its gate.
     pub gate: u16,
 }
@@ -182,7 +182,7 @@ impl Endpoint {
         waiting: false,
         watched: false,
         draining: false,
-        class: Class::new(LOWEST_PRIORITY, Ecn::NotEct),
+        class: PacketClass::new(LOWEST_PRIORITY, Ecn::NotEct),
         gate: NO_GATE,
     };
 

@@ -45,7 +45,7 @@ impl EcmpGroups {
     pub fn choose(&self, packet: &Packet, entry: u32) -> Branch {
         let branches = self.branches(entry);
         let node = self.ecmp_groups[(entry - FIRST_ECMP_GROUP) as usize].0;
-        let side = u64::from(packet.flags.has(Flags::BACKWARD));
+        let side = u64::from(packet.flags.has(Flags::TO_SENDER));
         let connection = u64::from(packet.connection) << 17 | u64::from(packet.incarnation) << 1 | side;
         let of_packet = if self.by_packet { u64::from(packet.serial) } else { 0 };
         let hash = mix(mix(mix(self.seed ^ u64::from(node) << 32) ^ connection) ^ of_packet);
@@ -94,7 +94,7 @@ mod tests {
         let first = ecmp_groups.choose(&of(9, 0), FIRST_ECMP_GROUP);
         assert!((1..100).all(|serial| ecmp_groups.choose(&of(9, serial), FIRST_ECMP_GROUP) == first));
         let mut back = of(9, 0);
-        back.flags.set(Flags::BACKWARD);
+        back.flags.set(Flags::TO_SENDER);
         assert_ne!(ecmp_groups.choose(&back, FIRST_ECMP_GROUP), first);
     }
 }

@@ -1,7 +1,7 @@
 //! Forwarding state: transmitters, queues, and packets in propagation.
 
 use crate::components::ecmp_groups::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
-use crate::components::packet_pool::{EndpointId, Flags, NONE, Packets};
+use crate::components::packet_pool::{EndpointId, Flags, NONE, PacketPool};
 use crate::components::router_feedback::MessageRoutes;
 use crate::components::transmitter::{PortState, QueueMode, Speed, TransmitQueue, Transmitter};
 use crate::components::transmitter_names::Names;
@@ -19,7 +19,7 @@ pub(crate) const EXIT: u32 = u32::MAX - 1;
 /// All transmitters and the packets among them.
 #[derive(Debug)]
 pub(crate) struct Network {
-    pub packets: Packets,
+    pub packets: PacketPool,
     pub transmitters: Vec<Transmitter>,
     /// Extended state of transmitters other than plain access links.
     pub port_states: Vec<PortState>,
@@ -176,7 +176,7 @@ impl Network {
     /// Appends a packet to an unbounded FIFO; an urgent one is inserted after the urgent ones at the head.
     pub fn line_up(&mut self, link: u32, packet: u32) {
         let transmitter = &mut self.transmitters[link as usize];
-        let is_urgent = |packets: &Packets, packet: u32| packets.get(packet).flags.has(Flags::URGENT);
+        let is_urgent = |packets: &PacketPool, packet: u32| packets.get(packet).flags.has(Flags::URGENT);
         let mut before = NONE;
         if transmitter.line_first != NONE && !is_urgent(&self.packets, packet) {
             before = transmitter.line_last;

@@ -2,7 +2,7 @@
 
 use crate::Pdu;
 use crate::components::endpoint_thread_model::Thread;
-use crate::components::packet_pool::EndpointId;
+use crate::components::packet_pool::EndpointIndex;
 use crate::processing_cost::Processing;
 use std::collections::VecDeque;
 use thalweg_proto::units::Duration;
@@ -13,8 +13,8 @@ pub(crate) const MAX_WAITING: usize = 1 << 16;
 /// The current job of a processor.
 #[derive(Debug)]
 pub(crate) enum Job {
-    Receive { endpoint: EndpointId, packet: u32 },
-    Send { endpoint: EndpointId, pdu: Pdu },
+    Receive { endpoint: EndpointIndex, packet: u32 },
+    Send { endpoint: EndpointIndex, pdu: Pdu },
 }
 
 /// A non-ideal host.
@@ -55,9 +55,9 @@ impl Host {
 pub(crate) struct Processor {
     processing: Processing,
     pub job: Option<Job>,
-    pub control: VecDeque<(EndpointId, u32)>,
-    pub ready: VecDeque<EndpointId>,
-    pub data: VecDeque<(EndpointId, u32)>,
+    pub control: VecDeque<(EndpointIndex, u32)>,
+    pub ready: VecDeque<EndpointIndex>,
+    pub data: VecDeque<(EndpointIndex, u32)>,
 }
 
 impl Processor {

@@ -4,7 +4,7 @@ use super::EventLoop;
 use crate::components::connection_endpoint::{Command, Engine};
 use crate::components::flow_state::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
 use crate::components::node_gates::NO_GATE;
-use crate::components::packet_pool::EndpointId;
+use crate::components::packet_pool::EndpointIndex;
 use crate::components::reading_application::{READS, Reader};
 use crate::components::workload_state::{Reaction, Workload};
 use crate::event_kinds::EventKind;
@@ -138,7 +138,7 @@ impl<T: Tracing> EventLoop<T> {
     fn open(&mut self, flow: u32, role: Role) -> u32 {
         let opened = self.now;
         let given = self.number_of(flow, role);
-        let number = self.connections.next_place(flow, given, &self.traffic);
+        let number = self.connections.next_index(flow, given, &self.traffic);
         self.connections[number] = Connection { flow, role, opened, delivered_at: opened, size: 0 };
         if T::BUFFERS && self.has_source(flow) {
             let own = self.connections.id(number);
@@ -205,31 +205,31 @@ impl<T: Tracing> EventLoop<T> {
             self.connections.drop_engines(number);
         }
         if let Some(opener) = self.traffic.opener(flow) {
-            self.connections.ids.release_position(opener, number);
+            self.connections.ids.release_index(opener, number);
         }
     }
 
     /// Handles an engine's event for its application.
     #[inline]
-    pub(crate) fn on_event(&mut self, id: EndpointId, event: &Event<Length>) {
+    pub(crate) fn on_event(&mut self, index: EndpointIndex, event: &Event<Length>) {
         match event {
-            Event::Delivered(data) => self.on_delivered(id / 2, u64::from(data.len())),
+            Event::Delivered(data) => self.on_delivered(index / 2, u64::from(data.len())),
             Event::Writable => {
-                let connection = self.connections[id / 2];
+                let connection = self.connections[index / 2];
                 if connection.role == Role::Main {
                     let reaction =
                         self.traffic.flows[connection.flow as usize].workload.on_writable(self.now);
                     self.react(connection.flow, reaction);
                 }
             }
-            Event::Finished => self.on_finished(id),
+            Event::Finished => self.on_finished(index),
             Event::Failed(failure) => {
                 if let Failure::ContractViolation(violation) = failure {
-                    self.end_for(id / 2, *violation);
+                    self.end_for(index / 2, *violation);
                 }
-                self.on_failed(id / 2);
+                self.on_failed(index / 2);
             }
-            Event::Congestion(signal) => self.notify_gate_of_congestion(id, *signal),
+            Event::Congestion(signal) => self.notify_gate_of_congestion(index, *signal),
             // The application tolerates these holes.
             Event::Hole { .. } => {}
         }
@@ -328,10 +328,10 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Handles the end reported by an engine: a sender's peer has everything, or a receiver's connection is closed.
-    fn on_finished(&mut self, id: EndpointId) {
-        let number = id / 2;
+    fn on_finished(&mut self, index: EndpointIndex) {
+        let number = index / 2;
         let connection = self.connections[number];
-        let is_sender = id.is_multiple_of(2);
+        let is_sender = index.is_multiple_of(2);
         match connection.role {
             Role::Main | Role::Reply if !is_sender => {}
             Role::Main => {

@@ -4,7 +4,7 @@ use super::EventLoop;
 use crate::components::connection_endpoint::Command;
 use crate::components::host_processor::Host;
 use crate::components::node_gates::{GateOutput, NO_GATE};
-use crate::components::packet_pool::{EndpointId, NONE};
+use crate::components::packet_pool::{EndpointIndex, NONE};
 use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
 use thalweg_proto::gate::GateInput;
@@ -31,9 +31,9 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Reports a congestion signal of a sender to its gate.
-    pub(crate) fn notify_gate_of_congestion(&mut self, id: EndpointId, signal: Signal) {
-        let gate = self.connections.endpoint(id).gate;
-        self.notify_gate(gate, GateInput::Congestion { flow: id / 2, signal });
+    pub(crate) fn notify_gate_of_congestion(&mut self, index: EndpointIndex, signal: Signal) {
+        let gate = self.connections.endpoint(index).gate;
+        self.notify_gate(gate, GateInput::Congestion { flow: index / 2, signal });
     }
 
     /// Reports a dropped packet to the gate of the queue's node.
@@ -45,8 +45,8 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Reports a packet of a sender to its gate.
     #[cold]
-    pub(crate) fn notify_gate_of_data(&mut self, id: EndpointId) {
-        self.gates.handle_data(self.connections.endpoint(id).gate, self.now, id / 2);
+    pub(crate) fn notify_gate_of_data(&mut self, index: EndpointIndex) {
+        self.gates.handle_data(self.connections.endpoint(index).gate, self.now, index / 2);
     }
 
     fn notify_gate(&mut self, gate: u16, input: GateInput) {

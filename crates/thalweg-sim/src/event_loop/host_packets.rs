@@ -2,7 +2,7 @@
 
 use super::EventLoop;
 use crate::components::host_processor::{Host, Job, MAX_WAITING, Processor};
-use crate::components::packet_pool::{EndpointId, Flags};
+use crate::components::packet_pool::{EndpointIndex, Flags};
 use crate::event_kinds::EventKind;
 use crate::packet_trace::Step;
 use crate::packet_tracing::Tracing;
@@ -18,13 +18,13 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Handles a packet that reached the host of its endpoint.
-    pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
+    pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointIndex, packet: u32) {
         let number = self.connections.endpoint(endpoint).path.host;
         if matches!(self.hosts[number as usize], Host::Outside) {
             return self.deliver_outside(endpoint, packet);
         }
         // Packets of a data sender keep their order: a POLL must not overtake the data it asks about.
-        let is_answer = self.network.packets.get(packet).flags.has(Flags::BACKWARD);
+        let is_answer = self.network.packets.get(packet).flags.has(Flags::TO_SENDER);
         let Some(host) = self.processor(number) else {
             return self.deliver_to_thread(number, endpoint, packet);
         };
@@ -38,17 +38,17 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Requests the host for an endpoint that may have something to send.
-    pub(crate) fn request_host(&mut self, id: EndpointId) {
-        let endpoint = self.connections.endpoint_mut(id);
+    pub(crate) fn request_host(&mut self, index: EndpointIndex) {
+        let endpoint = self.connections.endpoint_mut(index);
         let number = endpoint.path.host;
         let is_new = !core::mem::replace(&mut endpoint.waiting, true);
         match &mut self.hosts[number as usize] {
             Host::Processor(processor) => {
-                processor.ready.extend(is_new.then_some(id));
+                processor.ready.extend(is_new.then_some(index));
                 self.next_job(number);
             }
             Host::Thread(thread) => {
-                thread.ready.extend(is_new.then_some(id));
+                thread.ready.extend(is_new.then_some(index));
                 self.wake_thread(number);
             }
             Host::Outside => {}
@@ -72,21 +72,21 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Polls an endpoint until it has something to send.
-    fn poll_for_host(&mut self, number: u32, id: EndpointId) {
+    fn poll_for_host(&mut self, number: u32, index: EndpointIndex) {
         loop {
-            match self.poll(id) {
+            match self.poll(index) {
                 Output::Transmit(pdu) => {
                     if let Some(step) = pdu.segment_step().filter(|step| *step == SegmentStep::Begun) {
-                        self.step_segment(id, step);
+                        self.step_segment(index, step);
                     }
-                    return self.begin(number, Job::Send { endpoint: id, pdu });
+                    return self.begin(number, Job::Send { endpoint: index, pdu });
                 }
-                Output::Event(event) => self.on_event(id, &event),
-                Output::Timeout { .. } | Output::Idle => return self.record_endpoint(id),
+                Output::Event(event) => self.on_event(index, &event),
+                Output::Timeout { .. } | Output::Idle => return self.record_endpoint(index),
             }
             if self.processor(number).is_some_and(|host| host.job.is_some()) {
                 // The event made another endpoint of this host send: this one waits its turn.
-                return self.request_host(id);
+                return self.request_host(index);
             }
         }
     }

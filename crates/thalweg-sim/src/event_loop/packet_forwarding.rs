@@ -4,7 +4,7 @@ use super::EventLoop;
 use crate::Pdu;
 use crate::components::ecmp_groups::FIRST_ECMP_GROUP;
 use crate::components::forwarding_state::{END, EXIT, Network};
-use crate::components::packet_pool::{Flags, NONE, Packet, Packets};
+use crate::components::packet_pool::{Flags, NONE, Packet, PacketPool};
 use crate::components::transmitter::{Extra, OnWire, Queue, QueueMode, Speed, Varying};
 use crate::event_kinds::EventKind;
 use crate::packet_trace::Step;
@@ -15,7 +15,7 @@ use thalweg_proto::window::{self, Ack};
 use thalweg_queue::{AckFilter, Any, ContractViolation, Discipline, DropReason, Dropped, Entry, Limit};
 
 /// Returns the acknowledgement in a packet, if it is an undamaged one of the window transport.
-fn ack_of(packets: &Packets, packet: u32) -> Option<(&Packet, Ack)> {
+fn ack_of(packets: &PacketPool, packet: u32) -> Option<(&Packet, Ack)> {
     let header = packets.get(packet);
     match packets.unpack(header.cargo) {
         Pdu::Window(window::Pdu::Ack(ack)) if !header.flags.has(Flags::DAMAGED) => Some((header, ack)),
@@ -27,14 +27,14 @@ fn ack_of(packets: &Packets, packet: u32) -> Option<(&Packet, Ack)> {
 /// one.
 #[cold]
 fn filter_acks(
-    packets: &Packets,
+    packets: &PacketPool,
     filter: AckFilter,
     entry: Entry,
     queue: &mut Any,
     dropped: &mut Vec<Dropped>,
 ) -> bool {
     let Some((newer, ack)) = ack_of(packets, entry.packet) else { return false };
-    let of = |header: &Packet| (header.connection, header.incarnation, header.flags.has(Flags::BACKWARD));
+    let of = |header: &Packet| (header.connection, header.incarnation, header.flags.has(Flags::TO_SENDER));
     let superfluous = |waiting: &Entry| {
         waiting.flow == entry.flow
             && ack_of(packets, waiting.packet)
@@ -45,7 +45,7 @@ fn filter_acks(
 
 /// Returns a packet as disciplines see it.
 #[inline(always)]
-fn entry_of(packets: &Packets, packet: u32) -> Entry {
+fn entry_of(packets: &PacketPool, packet: u32) -> Entry {
     let header = packets.get(packet);
     Entry {
         packet,

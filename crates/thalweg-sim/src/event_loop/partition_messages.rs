@@ -179,8 +179,8 @@ impl<T: Tracing> EventLoop<T> {
     /// Receives notices of ended transfers whose sinks are here.
     fn receive_notices(&mut self, from: usize, notices: &mut Vec<EndedTransfer>) {
         for EndedTransfer { connection, moment, mut transfer } in notices.drain(..) {
-            let Some(place) = self.connections.ids.position(connection) else { continue };
-            let end = self.connections[place].delivered_at;
+            let Some(index) = self.connections.ids.index_of(connection) else { continue };
+            let end = self.connections[index].delivered_at;
             transfer.end = Some(end);
             self.traffic.record_completion(&transfer, end.since(transfer.start));
             if let Some(boundary) = &mut self.boundary {

@@ -21,15 +21,15 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Records the end of one of a flow's many transfers, as known to its sender.
-    pub(crate) fn complete_transfer(&mut self, place: u32) {
-        let Connection { flow, size, opened, delivered_at, .. } = self.connections[place];
+    pub(crate) fn complete_transfer(&mut self, index: u32) {
+        let Connection { flow, size, opened, delivered_at, .. } = self.connections[index];
         if self.has_sink(flow) {
             return self.complete(flow, size, opened, delivered_at);
         }
         if self.measured.tally.is_counting() {
             let ideal = self.ideal(flow, size, 0);
             let transfer = Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal };
-            self.notify_sink(self.connections.id(place), transfer);
+            self.notify_sink(self.connections.id(index), transfer);
         }
     }
 

@@ -80,12 +80,12 @@ fn sizes_on_the_wire_are_those_of_the_protocol() {
     let mut simulation = Simulation::new(&spec, sizes.clone()).expect("it is valid");
     while simulation.advance(1 << 20) == Status::Running {}
     let expected = [
-        (HandshakeStep::Open, 48),
-        (HandshakeStep::Answer, 48),
-        (HandshakeStep::Confirm, 40),
+        (HandshakeStep::Syn, 48),
+        (HandshakeStep::SynAck, 48),
+        (HandshakeStep::Ack, 40),
         (HandshakeStep::Fin(960), 40),
-        (HandshakeStep::FinAnswer(960), 40),
-        (HandshakeStep::FinConfirm(960), 40),
+        (HandshakeStep::FinAck(960), 40),
+        (HandshakeStep::AckOfFin(960), 40),
     ];
     assert_eq!(*sizes.0.borrow(), expected);
 }

@@ -179,7 +179,7 @@ impl Pdus {
                 let unit = |number: u16| unwrap(number.into(), 1 << 16, peer.next);
                 let (cumulative, asked) = (unit(report.cumulative), unit(request.segment));
                 peer.acknowledge(time, cumulative, is_full);
-                peer.request(time, asked..asked + 1, &|number| !request.bitmap.has(number));
+                peer.request(time, asked..asked + 1, &|number| !request.bitmap.is_received(number));
             }
             _ => {}
         }
