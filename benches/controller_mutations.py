@@ -285,7 +285,7 @@ DEVIATIONS = {
                       "self.is_urgent |= data.is_last || count", "self.is_urgent |= count"),
     "freeze-threshold": ("libwebrtc's other rule: three averages alone", "media/frame_playout.rs",
                          "(average * 3).max(average + LONGER)", "(average * 3)"),
-    "encoder-lag": ("own: the encoder follows at once", "media/encoder.rs", "now.since(at) >= self.config.reaction", "now >= at"),
+    "encoder-lag": ("own: the encoder follows at once", "media/video_encoder_model.rs", "now.since(at) >= self.config.reaction", "now >= at"),
     "ledbat-gain": ("own: the target over the round trip, not twice that", "congestion/ledbat_plus_plus.rs", "(2.0 * target / shortest)",
                     "(target / shortest)"),
     "ledbat-least-gain": ("own: a gain of a thirty-second", "congestion/ledbat_plus_plus.rs", "MAX_DIVISOR: f64 = 16.0",

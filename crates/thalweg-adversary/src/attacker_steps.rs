@@ -1,7 +1,7 @@
 //! Steps of the attacker and of the other agents.
 
+use crate::attacker_knowledge::Knowledge;
 use crate::client_server_attacker::{ATTACKER, CLIENT, OTHER, Remaining, SERVER, World};
-use crate::knowledge::Knowledge;
 use std::net::SocketAddr;
 use thalweg_net::wire::{
     COOKIE, ConnectionId, Packet, write_confirm, write_cookie, write_hello, write_reset, write_response,
@@ -161,7 +161,7 @@ impl World {
         for forgery in forgeries {
             let bytes = forgery.write(known, &[]);
             for (from, to) in routes {
-                let is_known = |datagram: &crate::knowledge::Known| {
+                let is_known = |datagram: &crate::attacker_knowledge::Known| {
                     (datagram.from, datagram.to) == (self.address(from), self.agents[to].address)
                         && datagram.bytes == bytes
                 };

@@ -1,8 +1,8 @@
 //! A client, a server, another socket of the server's identity, and the attacker, with the rules that must hold between
 //! them.
 
+use crate::attacker_knowledge::{Knowledge, Known};
 use crate::endpoint_agent::{Agent, opposite};
-use crate::knowledge::{Knowledge, Known};
 use crate::{Bounds, Fault};
 use core::hash::{Hash as _, Hasher as _};
 use std::net::SocketAddr;

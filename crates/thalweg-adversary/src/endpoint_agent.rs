@@ -1,6 +1,6 @@
 //! Agents: real endpoints, with an application that sends one datagram on each connection.
 
-use crate::knowledge::Known;
+use crate::attacker_knowledge::Known;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

@@ -41,12 +41,12 @@
 //! find each.
 
 mod attack_search;
+mod attacker_knowledge;
 mod attacker_steps;
 mod client_server_attacker;
 mod code_pairing;
 mod endpoint_agent;
 mod invariants;
-mod knowledge;
 mod system_under_test;
 
 pub use attack_search::{search, search_pairing};

@@ -1,6 +1,6 @@
 //! Breadth-first search through all states of a protocol within bounds.
 
-use super::counterexample::trail;
+use super::counterexample_trace::trail;
 use super::endpoint_pair::End;
 use super::explored_state::{State, Step};
 use super::visited_states::Visited;

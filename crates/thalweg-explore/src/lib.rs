@@ -35,7 +35,7 @@
 
 mod adaptive_ack;
 mod breadth_first_search;
-mod counterexample;
+mod counterexample_trace;
 #[cfg(test)]
 mod digest_equivalence;
 mod endpoint_pair;

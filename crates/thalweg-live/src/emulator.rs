@@ -5,7 +5,7 @@
 
 use crate::ack_delay_signal::Acks;
 use crate::connection_tracking::{Connections, Key};
-use crate::gates::{GateVerdict, Gates};
+use crate::gates_on_packets::{GateVerdict, Gates};
 use crate::ip_header::{Header, cut, rewrite};
 use crate::middlebox::{Inbound, Middle};
 use crate::network_plan::Plan;

@@ -3,7 +3,7 @@
 //! [`load`] parses a file into a [`Scenario`], the input of the simulator, and reports all mistakes at once, each with
 //! its position ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
 
-mod built_in;
+mod built_in_scenarios;
 mod diagnostic;
 mod explain;
 mod explicit_options;
@@ -36,7 +36,7 @@ mod traffic_matrix;
 mod unknown_unit;
 mod value_types;
 
-pub use built_in::{BUILT_IN, BuiltIn};
+pub use built_in_scenarios::{BUILT_IN, BuiltIn};
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use file_schema::{schema, schema_with};
 pub use flow_group_lookup::group_named;

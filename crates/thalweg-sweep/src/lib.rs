@@ -19,7 +19,7 @@ mod run_store;
 #[cfg(test)]
 mod source_hash;
 pub mod svg_charts;
-mod sweep;
+mod sweep_execution;
 mod sweep_points;
 
 pub use batch_codec::Task;
@@ -30,5 +30,5 @@ pub use remote_client::{Engine, Lost};
 pub use remote_worker::run_batch;
 pub use results_document::{Document, FactorResults, FailedPoint, Importance, PointResults};
 pub use run_store::{Purpose, Store, StoreError};
-pub use sweep::{Budget, Failure, Load, LoadError, Made, Status, Sweep, SweepError, Unfinished};
+pub use sweep_execution::{Budget, Failure, Load, LoadError, Made, Status, Sweep, SweepError, Unfinished};
 pub use sweep_points::{Factor, Level, Plan, PlanError, Point};

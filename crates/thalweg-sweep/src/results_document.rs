@@ -2,7 +2,7 @@
 
 use crate::factor_importance::{Classes, explained};
 use crate::run_store::Store;
-use crate::sweep::{Budget, Made, Sweep};
+use crate::sweep_execution::{Budget, Made, Sweep};
 use crate::sweep_points::{Factor, Plan};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -524,7 +524,7 @@ const MAX_LOADED: usize = 8;
 mod tests {
     use super::*;
     use crate::program_identity::Program;
-    use crate::sweep::LoadError;
+    use crate::sweep_execution::LoadError;
     use std::path::Path;
     use std::sync::Arc;
     use thalweg_scenario::{Loaded, SchemeOverride, load_text_with_override, read_sweep_text};

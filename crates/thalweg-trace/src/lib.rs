@@ -14,7 +14,7 @@
 //! A trace that ends early or is damaged gives what was read before, with a note.
 
 mod buffered_input;
-mod date_text;
+mod date_parsing;
 mod direction_summary;
 pub mod findings;
 mod format_and_limits;

@@ -8,7 +8,7 @@
 //! connection has the sender's window, round-trip time and rates, and the bytes acknowledged.
 
 use crate::buffered_input::Input;
-use crate::date_text::{rfc3339, time_of_day};
+use crate::date_parsing::{rfc3339, time_of_day};
 use crate::format_and_limits::{Format, Limits, ReadError};
 use crate::trace_model::{Ack, Connection, Direction, Limit, Metric, Point, Protocol, Timeout, Trace, View};
 use std::collections::HashMap;

@@ -19,7 +19,7 @@
 //! The window is converted to bytes by `mss`, or 1448 B without it.
 
 use crate::buffered_input::Input;
-use crate::date_text::time_of_day;
+use crate::date_parsing::time_of_day;
 use crate::format_and_limits::{Format, Limits, ReadError};
 use crate::trace_model::{Ack, Connection, Metric, Point, Protocol, Trace, View};
 use std::collections::HashMap;

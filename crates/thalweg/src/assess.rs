@@ -6,7 +6,7 @@ use crate::cluster_workers::{Cluster, unfinished};
 use crate::console_output::{ArgumentError, Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::kernel_schemes::{control_of, is_kernel, reject_without_live};
-use crate::run::{available_memory, typed};
+use crate::run_and_compare::{available_memory, typed};
 use crate::value_parsers::{positive, replications};
 use crate::version::program;
 use clap::Args;

@@ -6,7 +6,7 @@
 
 use crate::batch_progress::RESUME_HINT;
 use crate::console_output::{Console, Error};
-use crate::run::available_memory;
+use crate::run_and_compare::available_memory;
 use crate::version::version;
 use std::io::BufReader;
 use std::os::unix::net::UnixStream;

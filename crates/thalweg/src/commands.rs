@@ -26,7 +26,9 @@ use crate::sweep::{self, SweepArguments};
 use crate::transfer::transfer_arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::{build, version};
 use crate::view::{self, ViewArguments};
-use crate::{laboratory_page, paper, report, rerun, run, scenario_sources, transfer, value_lists};
+use crate::{
+    laboratory_page, paper, report, rerun, run_and_compare, scenario_sources, transfer, value_lists,
+};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -263,9 +265,9 @@ impl Command {
     /// The failure, with its exit code.
     pub fn execute(self, console: &Console) -> Done {
         match self {
-            Self::Run(arguments) => run::run(&arguments, console),
+            Self::Run(arguments) => run_and_compare::run(&arguments, console),
             Self::Compare(arguments) if arguments.live => shell::compare_live::compare(&arguments, console),
-            Self::Compare(arguments) => run::compare(&arguments, console),
+            Self::Compare(arguments) => run_and_compare::compare(&arguments, console),
             Self::Sweep(arguments) => sweep::sweep(&arguments, console),
             Self::Assess(arguments) => assess::assess(&arguments, console),
             Self::Hunt(arguments) => hunt::hunt(&arguments, console),

@@ -14,7 +14,6 @@
 //! }
 //! ```
 
-mod adversary;
 mod analytical_models;
 mod assess;
 mod assess_live;
@@ -29,6 +28,7 @@ mod completions_and_man_pages;
 mod console_output;
 mod doctor;
 mod explore;
+mod explore_adversary;
 #[doc(hidden)]
 pub mod fuzz_entry_points;
 mod help_groups;
@@ -51,7 +51,7 @@ mod parser_error;
 mod performance_advice;
 mod report;
 mod rerun;
-mod run;
+mod run_and_compare;
 mod scenario_sources;
 mod search_progress;
 mod sender_qlogs;
@@ -80,7 +80,7 @@ pub use library_calls::{
     Called, Prepared, Request, Simulated, call, explain, listed, option_unit, prepare, simulate,
 };
 pub use message_records::{Message, MessageKind, Part};
-pub use run::agents;
+pub use run_and_compare::agents;
 pub use thalweg_catalog::Registry;
 
 /// Runs the command `thalweg` with the arguments of this process and returns its exit code. The schemes and disciplines

@@ -5,7 +5,7 @@ use crate::commands::Arguments;
 use crate::console_output::{Caller, Console, Error, OutputBuffer};
 use crate::message_records::{Message, Vocabulary};
 use crate::parser_error::{self, called};
-use crate::run::{can_count, compared, has_memory, header, seeds_from};
+use crate::run_and_compare::{can_count, compared, has_memory, header, seeds_from};
 use crate::scenario_sources::Source;
 use crate::simulation_arguments::Kind;
 use crate::value_lists;

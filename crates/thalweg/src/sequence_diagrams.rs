@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_report::output::png;
-use thalweg_report::output::sequence::{MAX_IN_PIXELS, Sequence, View};
+use thalweg_report::output::sequence_diagram::{MAX_IN_PIXELS, Sequence, View};
 use thalweg_scenario::nearest;
 use thalweg_sim::spec::Spec;
 

@@ -5,7 +5,7 @@ use crate::cluster_workers::{Cluster, unfinished};
 use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::report::ReportTarget;
-use crate::run::available_memory;
+use crate::run_and_compare::available_memory;
 use crate::scenario_sources::Source;
 use crate::value_parsers::positive;
 use crate::version::program;

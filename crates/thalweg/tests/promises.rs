@@ -143,7 +143,7 @@ const WRITERS: [(&str, &str); 8] = [
     ("shell/namespace_launcher.rs", "a code of the program's own"),
     ("shell/live_view.rs", "names of links are escaped"),
     ("transfer/progress_display.rs", "names of files are escaped"),
-    ("transfer/receive.rs", "the contents of a file, which its user asked for"),
+    ("transfer/receive_commands.rs", "the contents of a file, which its user asked for"),
 ];
 
 /// Only these files write without `Console`.

@@ -1,7 +1,7 @@
 //! Buffered reading and writing of frames over byte streams.
 
-use super::messages::MAX_BODY_BYTES;
 use super::transfer_error::Error;
+use super::transfer_messages::MAX_BODY_BYTES;
 use super::wire_format::{Frame, WireError, length_from};
 use std::io::{self, Read, Write};
 
@@ -180,7 +180,7 @@ fn protocol(error: WireError) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::messages::{Offer, OfferKind, ToReceiver};
+    use crate::transfer::transfer_messages::{Offer, OfferKind, ToReceiver};
     use proptest::prelude::*;
 
     /// Reader that returns a few bytes per call.

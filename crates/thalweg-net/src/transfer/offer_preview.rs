@@ -1,13 +1,13 @@
 //! Preview of an offered transfer, read before it is approved.
 //!
-//! Before the receiver's greeting, a sender sends at most [`PRE_ACCEPTANCE_BYTES`](super::messages::PRE_ACCEPTANCE_BYTES):
+//! Before the receiver's greeting, a sender sends at most [`PRE_ACCEPTANCE_BYTES`](super::transfer_messages::PRE_ACCEPTANCE_BYTES):
 //! the number of items that its user named, the first of them, and the total amount once counted. This is enough for an
 //! approval prompt. The bytes read are buffered for the transfer.
 
 use super::frame_io::{FrameReader, FrameWriter};
-use super::messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION};
-use super::progress::Total;
 use super::transfer_error::{Error, Fault, FaultKind, printable};
+use super::transfer_messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION};
+use super::transfer_progress::Total;
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thalweg_proto::units::Bytes;

@@ -4,7 +4,7 @@
 //! symbolic links. A folder that moves, or a link that replaces it while files arrive, cannot redirect the transfer.
 //! (For single components, `O_NOFOLLOW` is equivalent to `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`.)
 
-use super::messages::Modified;
+use super::transfer_messages::Modified;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -4,11 +4,11 @@
 //! and the body. Integers in bodies use the same encoding unless stated otherwise. The fields must use up the body.
 //! File contents follow the header of a [`ToReceiver::Data`] frame and are not decoded here.
 
-use super::messages::{
+use super::transfer_error::{Fault, FaultKind};
+use super::transfer_messages::{
     Lost, MAX_DATA, MAX_DIGESTS, MAX_HOLE, MAX_NAME_BYTES, MAX_TARGET_BYTES, Modified, Offer, OfferKind,
     ToReceiver, ToSender, VERSION,
 };
-use super::transfer_error::{Fault, FaultKind};
 use super::transfer_priority::Priority;
 use super::tree_hash::{BLOCK, Digest};
 use std::fmt;
@@ -486,7 +486,7 @@ impl<'a> Fields<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::messages::MAX_BODY_BYTES;
+    use crate::transfer::transfer_messages::MAX_BODY_BYTES;
     use proptest::prelude::*;
 
     /// Splits a frame into kind and body, as a stream reader does.

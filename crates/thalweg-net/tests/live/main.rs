@@ -7,10 +7,10 @@ mod endpoint_pair;
 mod examples;
 mod impairing_relay;
 mod performance_advice;
+mod real_sockets;
 mod relay;
 mod send_autotuning;
 mod simulated_and_real_drivers;
-mod sockets;
 mod unreliable_traffic;
 
 use thalweg_net::live::Connection;

@@ -28,7 +28,6 @@
 
 mod config;
 mod congestion_control;
-mod encoder;
 mod family_adapter;
 mod frame_playout;
 mod pdu;
@@ -36,6 +35,7 @@ mod queueing_delay;
 mod receiver;
 mod sender;
 mod sent_packets;
+mod video_encoder_model;
 pub mod wire;
 
 pub use crate::media_frame_counters::{Encoded, MediaCounts, Shown};

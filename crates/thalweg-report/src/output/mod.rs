@@ -15,7 +15,7 @@ mod queue_losses_remark;
 mod remarks_below_tables;
 mod result_rows;
 mod results_folder;
-pub mod sequence;
+pub mod sequence_diagram;
 pub(crate) mod svg_diagrams;
 mod table_elements;
 mod text_summary;

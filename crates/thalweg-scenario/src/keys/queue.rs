@@ -8,7 +8,7 @@ use super::super::schema_definitions::{Definitions, Field, TableDoc};
 use super::super::table_declarations::{At, Decode, as_table, decode_entry, decode_tag, missing, wrong_type};
 use super::super::unknown_unit::{has_unknown_unit, unknown_unit};
 use super::super::value_types::{Packets, QUOTED_TABLE};
-use super::feedback::FeedbackChoice;
+use super::router_feedback::FeedbackChoice;
 use serde_json::json;
 use std::sync::Arc;
 use thalweg_catalog::{DisciplineDescription, Registry};

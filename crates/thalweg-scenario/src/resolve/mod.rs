@@ -1,7 +1,6 @@
 //! Resolution of decoded tables into a specification: names become numbers, defaults are filled in, files are read.
 
 mod external_files;
-mod feedback;
 mod flow_groups;
 mod gate;
 mod impairment;
@@ -10,6 +9,7 @@ mod offered_load;
 mod queue;
 mod random_delay;
 mod read_rate;
+mod router_feedback;
 mod routing;
 mod scheme;
 mod traffic_pattern;

@@ -5,8 +5,8 @@ use super::super::keys::{
 };
 use super::super::table_declarations::Fields;
 use super::super::toml_writer::{Entries, text};
-use super::feedback;
 use super::queue::{capacity as capacity_of, queue};
+use super::router_feedback;
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::random_delay::VariationSpec;
@@ -23,7 +23,7 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
     LinkDirection::write(direction, &mut entries);
     put_jitter(direction.jitter, direction.variation.as_deref(), &mut entries);
     let mut queue = queue(&direction.queue, registry);
-    queue.put("feedback", feedback::value(direction.feedback.as_ref()));
+    queue.put("feedback", router_feedback::value(direction.feedback.as_ref()));
     entries.put("queue", queue.inline());
     impairment(&direction.impairment, &mut entries);
     let changes = schedule(&direction.schedule, direction.capacity.is_some());

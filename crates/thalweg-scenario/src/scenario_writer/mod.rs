@@ -1,9 +1,9 @@
 //! Writes a scenario as one self-contained file: defaults filled in, includes merged, external files inlined.
 
-mod feedback;
 mod gate;
 mod link_direction;
 mod queue;
+mod router_feedback;
 mod scheme;
 mod workload;
 

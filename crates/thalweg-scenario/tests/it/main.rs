@@ -1,6 +1,6 @@
 //! Integration tests of `thalweg-scenario`, in one program: it is linked once.
 
-mod cake;
+mod cake_queues;
 mod damaged_files;
 mod error_messages;
 mod external_scalable_controller;

@@ -49,7 +49,7 @@ impl Clock {
         });
         let times: Vec<Time> = times.collect();
         let reference = field("reference_time");
-        let named = reference["wall_clock_time"].as_str().and_then(crate::date_text::rfc3339);
+        let named = reference["wall_clock_time"].as_str().and_then(crate::date_parsing::rfc3339);
         let number = reference.as_f64().or_else(|| reference.as_str().and_then(|text| text.parse().ok()));
         let reference = named.or(number.map(wall_clock).filter(|seconds| *seconds > YEAR_2001));
         let is_absolute = first * unit > YEAR_2001;

@@ -9,7 +9,7 @@ use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::kernel_schemes::{control_of, is_kernel};
 use crate::report::{ReportTarget, part};
-use crate::run::{compared, typed};
+use crate::run_and_compare::{compared, typed};
 use crate::scenario_sources::Source;
 use crate::simulation_arguments::CompareArguments;
 use serde_json::{Value, json};

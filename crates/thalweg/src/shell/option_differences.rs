@@ -3,7 +3,7 @@
 
 use crate::console_output::Error;
 use crate::kernel_schemes::is_kernel;
-use crate::run::SchemeOptions;
+use crate::run_and_compare::SchemeOptions;
 use serde_json::{Value, json};
 use thalweg_catalog::{Compared, Environment, PathHints, Registry, environment_differences};
 use thalweg_net::flow::SchemeError;
@@ -133,7 +133,7 @@ impl Likeness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::compared;
+    use crate::run_and_compare::compared;
     use crate::scenario_sources::Source;
     use std::path::Path;
     use std::sync::Arc;

@@ -385,7 +385,7 @@ pub fn omitted_entries(count: u64) -> String {
 }
 
 /// Describes the metadata that was not carried, if any.
-pub fn lost(lost: &transfer::messages::Lost) -> Option<String> {
+pub fn lost(lost: &transfer::transfer_messages::Lost) -> Option<String> {
     let counts = lost.counts().into_iter().filter(|(count, ..)| *count > 0);
     let named = counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
     let named: Vec<_> = named.collect();

@@ -11,4 +11,4 @@ mod paper;
 mod relay_matches_simulated_link;
 mod report;
 mod sweep;
-mod view;
+mod view_and_infer;

@@ -1,7 +1,7 @@
 //! Fuzz targets for parsers of external files and texts. The first byte of an input selects the parser.
 
-mod host;
-mod packets;
+mod host_inputs;
+mod live_packets;
 
 use std::fs;
 use std::io::Cursor;
@@ -22,8 +22,8 @@ use thalweg_scenario::{Diagnostic, Loaded, load, load_text, read_sweep_text};
 use thalweg_sweep::{Engine, Plan, Program, Purpose, Store};
 use thalweg_trace::{KeyLog, Limits};
 
-pub use host::host;
-pub use packets::packets;
+pub use host_inputs::host;
+pub use live_packets::packets;
 
 /// Memory limit in bytes, above which a scenario is parsed but not built.
 const MAX_MEMORY: u64 = 64 << 20;

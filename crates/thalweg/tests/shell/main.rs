@@ -4,8 +4,8 @@
 mod gates;
 mod gateway;
 mod in_network_commands;
+mod scenario_traffic;
 mod test_scenarios;
-mod traffic;
 
 use in_network_commands::{PART, play};
 use std::process::{Command, Output, Stdio};

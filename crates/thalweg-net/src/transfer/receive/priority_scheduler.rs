@@ -6,8 +6,8 @@
 //! counts concurrent demand from transfers of several priorities as congestion.
 
 use crate::live::Clock;
-use crate::transfer::progress::Progress;
 use crate::transfer::transfer_priority::Priority;
+use crate::transfer::transfer_progress::Progress;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, Gate, GateConfig, GateEvent, GateInput, GateOutput};

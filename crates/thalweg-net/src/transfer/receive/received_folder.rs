@@ -3,10 +3,10 @@
 use super::{ATTEMPTS, Destination};
 use crate::transfer::file_metadata;
 use crate::transfer::file_names;
-use crate::transfer::messages::Modified;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::storage_quota::Quota;
 use crate::transfer::transfer_error::{Fault, FaultKind};
+use crate::transfer::transfer_messages::Modified;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;

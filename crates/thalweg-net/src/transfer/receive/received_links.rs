@@ -7,10 +7,10 @@
 use super::received_folder::{EntryTarget, First};
 use super::{ATTEMPTS, Destination};
 use crate::transfer::file_names;
-use crate::transfer::messages::Modified;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::storage_quota::Quota;
 use crate::transfer::transfer_error::{Fault, FaultKind};
+use crate::transfer::transfer_messages::Modified;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
@@ -64,7 +64,7 @@ pub struct HardLink {
     pub id: u64,
     /// Printable name.
     pub name: String,
-    /// [Weight](crate::transfer::messages::Offer::weight) of the offer.
+    /// [Weight](crate::transfer::transfer_messages::Offer::weight) of the offer.
     pub weight: usize,
     /// Target place.
     pub place: EntryTarget,

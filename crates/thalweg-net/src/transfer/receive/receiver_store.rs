@@ -10,13 +10,13 @@ use super::unfinished_file::{self, Part};
 use super::{Destination, Target};
 use crate::transfer::file_metadata;
 use crate::transfer::file_names;
-use crate::transfer::messages::{
+use crate::transfer::open_folders::{Dir, Entry, EntryKind};
+use crate::transfer::transfer_error::{Error, Fault, FaultKind, printable};
+use crate::transfer::transfer_messages::{
     MAX_DEPTH, MAX_DIGESTS, MAX_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
     WINDOW_WEIGHT,
 };
-use crate::transfer::open_folders::{Dir, Entry, EntryKind};
-use crate::transfer::progress::Cut;
-use crate::transfer::transfer_error::{Error, Fault, FaultKind, printable};
+use crate::transfer::transfer_progress::Cut;
 use crate::transfer::tree_hash::{self, Digest, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::ffi::OsStr;

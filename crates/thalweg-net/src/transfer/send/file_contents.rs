@@ -3,8 +3,8 @@
 use super::reply_inbox::ReceivedDigests;
 use super::{Sending, size_of, stopped_fault, stream_fault};
 use crate::transfer::folder_walk::SourceFile;
-use crate::transfer::messages::{MAX_DIGESTS, MAX_HOLE, ToReceiver};
 use crate::transfer::transfer_error::{Error, Fault};
+use crate::transfer::transfer_messages::{MAX_DIGESTS, MAX_HOLE, ToReceiver};
 use crate::transfer::tree_hash::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

@@ -7,12 +7,12 @@ use super::TransferOutcome;
 use super::file_names;
 use super::folder_walk::{Item, Missing, Roots, Source, SourceFile, Walk, WalkEntry};
 use super::frame_io::FrameWriter;
-use super::messages::{
+use super::transfer_error::{Error, Fault, FaultKind, printable};
+use super::transfer_messages::{
     Offer, OfferKind, PRE_ACCEPTANCE_BYTES, ToReceiver, ToSender, VERSION, WINDOW, WINDOW_WEIGHT,
 };
-use super::progress::{Cut, Progress, Report};
-use super::transfer_error::{Error, Fault, FaultKind, printable};
 use super::transfer_priority::Priority;
+use super::transfer_progress::{Cut, Progress, Report};
 use reply_inbox::{Inbox, InboxWaker};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};

@@ -2,9 +2,9 @@
 //! is writing.
 
 use crate::transfer::frame_io::FrameReader;
-use crate::transfer::messages::{MAX_DIGESTS, ToSender, VERSION, WINDOW};
-use crate::transfer::progress::Progress;
 use crate::transfer::transfer_error::{Error, Fault, FaultKind};
+use crate::transfer::transfer_messages::{MAX_DIGESTS, ToSender, VERSION, WINDOW};
+use crate::transfer::transfer_progress::Progress;
 use crate::transfer::tree_hash::Digest;
 use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};

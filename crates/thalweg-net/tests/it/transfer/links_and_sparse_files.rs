@@ -6,7 +6,7 @@ use std::fs::{self, File, FileTimes, OpenOptions};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use thalweg_net::transfer::messages::Lost;
+use thalweg_net::transfer::transfer_messages::Lost;
 use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{Claims, Destination, Existing, FaultKind, Options, Roots, Source, Target};
 

@@ -7,9 +7,9 @@ mod file_faults;
 mod hostile_peers;
 mod interruptions;
 mod links_and_sparse_files;
-mod local_users;
 mod name_collisions;
-mod round_trips;
+mod other_local_users;
+mod round_trip_counts;
 mod temporary_folders;
 mod yielding_to_urgent_transfers;
 

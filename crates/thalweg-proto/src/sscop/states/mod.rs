@@ -3,7 +3,7 @@
 
 mod data_transfer_ready;
 mod idle_to_disconnecting;
-mod recovery;
+mod protocol_error_recovery;
 mod resynchronisation;
 
 use super::engine::{Sscop, State};

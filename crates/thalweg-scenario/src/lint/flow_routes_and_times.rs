@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction, packet_sizes};
 use super::Checked;
-use super::load::rounded;
+use super::offered_load::rounded;
 use std::collections::BTreeMap;
 use thalweg_catalog::protocol_family::ReceiveWindow;
 use thalweg_proto::units::{Bytes, Duration, Time};

@@ -1,7 +1,7 @@
 //! Progress and final report of a transfer.
 
-use super::messages::Lost;
 use super::transfer_error::{Fault, FaultKind, printable};
+use super::transfer_messages::Lost;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};

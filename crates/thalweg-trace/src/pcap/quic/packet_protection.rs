@@ -1,6 +1,6 @@
 //! Packet protection of QUIC and key updates (RFC 9001, sections 5 and 6).
 
-use super::keys::{Opened, Suite, Version, expanded};
+use super::key_log_secrets::{Opened, Suite, Version, expanded};
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey, quic};
 use ring::hkdf;
 

@@ -7,7 +7,7 @@ use super::connection_endpoints::Ends;
 use super::opaque_udp::Udp;
 use super::packet_headers::{Datagram, Segment, Skipped, datagram};
 use super::quic::KeyLog;
-use super::tcp::Tcp;
+use super::tcp_reconstruction::Tcp;
 use super::thalweg_protocols::Pdus;
 use crate::format_and_limits::Limits;
 use crate::trace_model::Connection;

@@ -1,7 +1,7 @@
 """Proximal policy optimisation by stable-baselines3 on environments of `thalweg.envs`, and what it learned beside AIMD on the same path.
 
     pip install '.[envs]' stable-baselines3      # with torch, which takes gigabytes unless it is one for processors alone
-    python examples/notebooks/baselines3.py --minutes 10 --threads 2
+    python examples/notebooks/stable_baselines3_ppo.py --minutes 10 --threads 2
 """
 
 import argparse
