@@ -18,8 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from long_scenario import scenario
-from speed import dumbbell
+from scenario_file_generator import scenario
+from simulator_speed import dumbbell
 from keyboard_interrupt import until_stopped
 
 HERE = Path(__file__).resolve().parent

@@ -26,7 +26,9 @@ import argparse
 import re
 import sys
 
-from judging import goals, many, networks, scores, shown, simulate, trade
+from judging import (
+    behaviour_experiments, loss_tolerance_tradeoff, many_equal_flows, path_goals, random_network_scores, random_networks, scenario_runs,
+)
 from keyboard_interrupt import until_stopped
 
 
@@ -50,34 +52,34 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["goals", "train", "judge", "final", "many", "shown", "trade"])
     parser.add_argument("--schemes", type=specs, default=["cubic", "bbr", "sscop-rate"], help="as send takes them")
-    parser.add_argument("--rows", type=listed, default=goals.ROWS)
+    parser.add_argument("--rows", type=listed, default=path_goals.ROWS)
     parser.add_argument("--seed", type=int, default=1, help="the first")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--count", type=int, default=networks.COUNT, help="number of random networks, from the first")
+    parser.add_argument("--count", type=int, default=random_networks.COUNT, help="number of random networks, from the first")
     parser.add_argument("--only", type=lambda text: [int(word) for word in listed(text)], help="these of them, by their numbers")
     parser.add_argument("--keep", help="a folder to write scenario files into")
     parser.add_argument("--picture", help="of shown and trade: the plots, as SVG")
-    parser.add_argument("--results", default=str(simulate.ROOT / "target/judge.jsonl"))
+    parser.add_argument("--results", default=str(scenario_runs.ROOT / "target/judge.jsonl"))
     parser.add_argument("--reuse", type=specs, default=[], help="schemes whose results of other builds will do")
     parser.add_argument("--host", default="linux-server", help="a host of scenarios by its name, or ideal")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="concurrent simulations")
-    parser.add_argument("--thalweg", default=simulate.THALWEG)
+    parser.add_argument("--thalweg", default=scenario_runs.THALWEG)
     options = parser.parse_args()
-    chosen(options.rows, goals.ROWS, "row")
+    chosen(options.rows, path_goals.ROWS, "row")
     try:
         if options.what == "goals":
-            goals.goals(options)
+            path_goals.goals(options)
         elif options.what == "many":
-            many.many(options)
+            many_equal_flows.many(options)
         elif options.what == "trade":
-            trade.trade(options)
+            loss_tolerance_tradeoff.trade(options)
         elif options.what == "shown":
-            shown.shown(options)
+            behaviour_experiments.shown(options)
         else:
-            scores.judge(options)
+            random_network_scores.judge(options)
     except RuntimeError as error:
         # Scenarios of `shown` are not kept.
-        sys.exit(str(error) if options.what == "shown" else simulate.with_place(str(error), options.keep))
+        sys.exit(str(error) if options.what == "shown" else scenario_runs.with_place(str(error), options.keep))
 
 
 if __name__ == "__main__":

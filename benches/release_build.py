@@ -21,7 +21,7 @@ import sys
 import time
 from pathlib import Path
 
-from speed import ROOT, RUNS, dumbbell, measure
+from simulator_speed import ROOT, RUNS, dumbbell, measure
 from keyboard_interrupt import until_stopped
 
 # Goals: bytes of the file, resident bytes of a small run, seconds for the JSON of many flows, hops beside the quick build.

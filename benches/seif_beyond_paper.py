@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 THALWEG = ROOT / "target/release/thalweg"
 SCHEMES = ["seif", "newreno", "cubic", "vegas", "dec-bit"]
 RATES = [("64 kbit/s", 64e3), ("1 Mbit/s", 1e6), ("100 Mbit/s", 1e8), ("10 Gbit/s", 1e10)]
-TRIPS = [1, 10, 100, 300]  # ms
+ROUND_TRIPS_MS = [1, 10, 100, 300]  # ms
 FLOWS = [2, 30, 1000]
 PACKET = 12000  # bits
 MAX_PACKETS = 6e6  # of one run
@@ -117,7 +117,7 @@ def colour(share):
 def picture(rows):
     """A map for each scheme and of each of two measures: round trips across, rates and numbers of flows down."""
     cell, high, left, top = 34, 17, 190, 60
-    wide = cell * len(TRIPS) + 18
+    wide = cell * len(ROUND_TRIPS_MS) + 18
     lines = [(name, flows) for name, _ in RATES for flows in FLOWS]
     width, block = left + wide * len(SCHEMES), top + high * len(lines)
     parts = []
@@ -133,8 +133,8 @@ def picture(rows):
             word(left - 8, shift + top + high * at + 12, f"{name}, {flows} flows", "end")
         for at, scheme in enumerate(SCHEMES):
             x = left + wide * at
-            word(x + cell * len(TRIPS) / 2, shift + 38, scheme, size=13)
-            for column, trip in enumerate(TRIPS):
+            word(x + cell * len(ROUND_TRIPS_MS) / 2, shift + 38, scheme, size=13)
+            for column, trip in enumerate(ROUND_TRIPS_MS):
                 word(x + cell * column + cell / 2, shift + 54, f"{trip} ms", size=9)
                 for down, (name, flows) in enumerate(lines):
                     row = next(row for row in rows if row["scheme"] == scheme and row["rate"] == name
@@ -170,7 +170,7 @@ def main():
     if arguments.draw:
         image.write_text(picture(stored(values)))
         return
-    rates, trips, flows = (RATES[:2], TRIPS[:2], FLOWS[:2]) if arguments.quick else (RATES, TRIPS, FLOWS)
+    rates, trips, flows = (RATES[:2], ROUND_TRIPS_MS[:2], FLOWS[:2]) if arguments.quick else (RATES, ROUND_TRIPS_MS, FLOWS)
     tasks = [(rate, trip, count) for rate in rates for count in flows for trip in trips]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         rows = [row for rows in pool.map(partial(point, arguments.thalweg), tasks) for row in rows]

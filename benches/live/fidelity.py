@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Measures the difference between the simulator and real hosts: the same scheme on the same path, live and simulated, seed by seed.
 
-    fidelity.py run                     seven paths, every scheme of `paths.py` and BBR, five seeds, live and simulated (two hours)
+    fidelity.py run                     seven paths, every scheme of `difficult_paths.py` and BBR, five seeds, live and simulated (two hours)
     fidelity.py run --paths clean,long-1 --schemes cubic,bbr:headroom=10% --seeds 3 --parallel 2
     fidelity.py again                   simulates what was measured live once more, by the simulator as it is now
     fidelity.py twin --paths long-1 --schemes cubic --seed 2       the command that simulates a row (| sh runs it)
     fidelity.py table                   their difference
     fidelity.py plot --paths long-1 --schemes cubic,bbr            windows over each other, as SVG
 
-The path is that of `rig.py`; the n-th data packet meets the same fate live and simulated. Simulated hosts are those that
+The path is that of `namespace_testbed.py`; the n-th data packet meets the same fate live and simulated. Simulated hosts are those that
 `thalweg doctor` measures right before each transfer, at the same priority, or `--host`. The scheme's options are those of the live
 transfer, as `thalweg infer` reads them from its recording. Results are added to `--results FILE`, one JSON record a line; what is there
 already is not measured again. `fidelity.md` has the results. Needs root.
@@ -32,10 +32,10 @@ import time
 import tomllib
 from pathlib import Path
 
-import paths
-import rig
+import difficult_paths
+import namespace_testbed as testbed
 
-SCHEMES = [*paths.SCHEMES, "bbr"]
+SCHEMES = [*difficult_paths.SCHEMES, "bbr"]
 # These have no congestion window: pictures show the data in flight, which live and simulated runs count differently.
 WITHOUT_WINDOW = ("adaptive-ack", "sscop", "sscop-rate", "sstp", "udp")
 GOALS = {"goodput": 0.05, "p95": 0.10}
@@ -49,44 +49,45 @@ def host(options):
     """The host as scenarios have it: `--host`, or what is measured now, at the priority of transfers."""
     if options.host:
         return options.host
-    text = subprocess.run([*rig.SECOND, options.thalweg, "doctor", "--json"], capture_output=True, check=True).stdout
+    text = subprocess.run([*testbed.SECOND, options.thalweg, "doctor", "--json"], capture_output=True, check=True).stdout
     return json.loads(text)["host"]
 
 
-def observed(recording, who, seconds):
-    over_time = recording.in_flight if who.partition(":")[0] in WITHOUT_WINDOW else recording.windows
+def observed(recording, transport, seconds):
+    over_time = recording.in_flight if transport.partition(":")[0] in WITHOUT_WINDOW else recording.windows
     return {"rate": 8 * recording.acknowledged / seconds, "p50": recording.trip(0.5), "p95": recording.trip(0.95),
             "windows": over_time}
 
 
-def live(name, who, seed, options):
-    path = paths.PATHS[name]
+def live(name, transport, seed, options):
+    path = difficult_paths.PATHS[name]
     seconds = options.time or path.seconds
     measured = host(options)
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as scratch:
         record = f"{scratch}/record.qlog"
-        document, relay = cross(path, who, seed, seconds, record, options)
-        rig.simulate([options.thalweg, "infer", record, "--out", f"{scratch}/inferred", "--quiet", "--json"])
+        document, relay = send_over_path(path, transport, seed, seconds, record, options)
+        testbed.simulate([options.thalweg, "infer", record, "--out", f"{scratch}/inferred", "--quiet", "--json"])
         scheme = tomllib.loads(Path(f"{scratch}/inferred/scenario.toml").read_text())["scheme"]
-        found = observed(rig.Recording(record, seconds), who, seconds)
+        found = observed(testbed.Recording(record, seconds), transport, seconds)
     (base, keys), = scheme.items()
     here = document["client"]
-    return {"path": name, "who": who, "seed": seed, "kind": "live", "host": measured, "relay_us": rig.lateness(relay), "load": load,
+    return {"path": name, "transport": transport, "seed": seed, "kind": "live", "host": measured, "relay_us": testbed.lateness(relay), "load": load,
             "seconds": seconds, "base": base, "keys": flat(keys), "sent": here["segments_sent"], "resent": here["retransmissions"],
             **found}
 
 
-def cross(path, who, seed, seconds, record, options):
+def send_over_path(path, transport, seed, seconds, record, options):
     """A transfer over the path: what its client says, and the relay, which has ended."""
-    with rig.network(path, seed, twin=True) as (names, relay):
-        most = paths.memory(path) + (["--datagram", options.datagram] if options.datagram else [])
-        server = rig.inside(names[1], [options.thalweg, "bench", "server", f"{rig.FAR}:{rig.PORT}", "--once", "--quiet", "--json", *most])
+    with testbed.network(path, seed, twin=True) as (names, relay):
+        most = difficult_paths.memory(path) + (["--datagram", options.datagram] if options.datagram else [])
+        server = testbed.inside(names[1], [options.thalweg, "bench", "server", f"{testbed.FAR}:{testbed.PORT}", "--once", "--quiet", "--json", *most])
         time.sleep(0.3)
-        client = rig.inside(names[0], [options.thalweg, "bench", "client", f"{rig.FAR}:{rig.PORT}", "--scheme", paths.spoken(who, path),
-                                       "--time", f"{seconds}s", "--json", "--quiet", "--record", record, *most])
-        document = json.loads(rig.finish(client, 3 * seconds + 20))
-        rig.finish(server, 5)
+        scheme = difficult_paths.spoken(transport, path)
+        client = testbed.inside(names[0], [options.thalweg, "bench", "client", f"{testbed.FAR}:{testbed.PORT}", "--scheme", scheme,
+                                           "--time", f"{seconds}s", "--json", "--quiet", "--record", record, *most])
+        document = json.loads(testbed.finish(client, 3 * seconds + 20))
+        testbed.finish(server, 5)
     return document, relay
 
 
@@ -101,7 +102,7 @@ def flat(table, prefix=""):
     return found
 
 
-def late(row):
+def relay_jitter(row):
     """The relay is woken late for packets that come, as hosts are, and late again when they are due: as jitter of the line, or none."""
     median, most = row.get("relay_us", [0, 0])
     woken = re.search(r'late = "([0-9.]+) us"', row["host"])
@@ -113,39 +114,39 @@ def late(row):
 
 
 def relayed(row):
-    jitter = late(row)
+    jitter = relay_jitter(row)
     return [f'link.path.jitter={{distribution = "log-normal", median = "{jitter["median"]}", sigma = {jitter["sigma"]}}}'] if jitter else []
 
 
 def twin(row, seed, thalweg):
     """The words of the command that simulates a live row."""
-    changes = [*relayed(row), *paths.PATHS[row["path"]].sets(), f"flow.transfer.scheme={row['base']}", f"flow.transfer.host={row['host']}",
-               f"duration={row['seconds']} s", f"measure.interval={round(1e3 * rig.SAMPLE)} ms"]
+    changes = [*relayed(row), *difficult_paths.PATHS[row["path"]].sets(), f"flow.transfer.scheme={row['base']}", f"flow.transfer.host={row['host']}",
+               f"duration={row['seconds']} s", f"measure.interval={round(1e3 * testbed.SAMPLE)} ms"]
     changes += [f"scheme.{row['base']}.{key}={value}" for key, value in row["keys"].items()]
-    return [thalweg, "run", os.path.relpath(rig.SCENARIO), "--seed", str(seed), *rig.sets(changes)]
+    return [thalweg, "run", os.path.relpath(testbed.SCENARIO), "--seed", str(seed), *testbed.sets(changes)]
 
 
 def simulated(row, seed, options):
     with tempfile.TemporaryDirectory() as scratch:
-        rig.simulate([*twin(row, seed, options.thalweg), "--quiet", "--out", f"{scratch}/out", "--qlog", "--qlog-packets", str(EVENTS)])
+        testbed.simulate([*twin(row, seed, options.thalweg), "--quiet", "--out", f"{scratch}/out", "--qlog", "--qlog-packets", str(EVENTS)])
         flow = json.loads(Path(f"{scratch}/out/results.json").read_text())["runs"][0]["flows"][0]
-        recording = rig.Recording(f"{scratch}/out/trace.qlog", row["seconds"], is_simulated=True)
-        found = observed(recording, row["who"], row["seconds"])
+        recording = testbed.Recording(f"{scratch}/out/trace.qlog", row["seconds"], is_simulated=True)
+        found = observed(recording, row["transport"], row["seconds"])
         if row["base"] not in WITHOUT_WINDOW:
-            found["windows"] = rig.series(f"{scratch}/out", "window")
-    return {"path": row["path"], "who": row["who"], "seed": seed, "kind": "simulated", "sent": flow["sent_packets"],
+            found["windows"] = testbed.series(f"{scratch}/out", "window")
+    return {"path": row["path"], "transport": row["transport"], "seed": seed, "kind": "simulated", "sent": flow["sent_packets"],
             "resent": flow["retransmissions"], **found}
 
 
-def both(name, who, seed, options):
+def both(name, transport, seed, options):
     """A live transfer and its twin, or what is missing of them."""
     done = {}
     for _ in range(2):
         try:
-            row = live(name, who, seed, options)
+            row = live(name, transport, seed, options)
             return [row, simulated(row, seed, options)]
         except (ValueError, KeyError, RuntimeError, subprocess.SubprocessError, OSError) as error:
-            done = {"path": name, "who": who, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}
+            done = {"path": name, "transport": transport, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}
     return [done]
 
 
@@ -155,7 +156,7 @@ def once_more(row, options):
 
 def several(options, todo, measure, summary_line):
     with open(options.results, "a", encoding="utf-8") as results:
-        for found in rig.several(measure, [(*each, options) for each in todo], options.parallel):
+        for found in testbed.several(measure, [(*each, options) for each in todo], options.parallel):
             for record in found:
                 results.write(json.dumps(record) + "\n")
                 results.flush()
@@ -163,16 +164,16 @@ def several(options, todo, measure, summary_line):
 
 
 def summary_line(record):
-    return f"{record['path']:11}{record['who']:20}{record['seed']:3} {record['kind']:10}" + (
+    return f"{record['path']:11}{record['transport']:20}{record['seed']:3} {record['kind']:10}" + (
         record.get("failed") or f"{record['rate'] / 1e6:8.2f} Mbit/s{record['p50'] or 0:8.2f}{record['p95'] or 0:8.2f} ms  "
                                 f"{record['resent']:6} of {record['sent']:7} again")
 
 
 def run(options):
-    there = {(record["path"], record["who"], record["seed"]) for record in rig.records(options.results) if "failed" not in record}
+    there = {(record["path"], record["transport"], record["seed"]) for record in testbed.records(options.results) if "failed" not in record}
     seeds = range(options.seed, options.seed + options.seeds)
-    several(options, [(name, who, seed) for name in options.paths for seed in seeds for who in options.schemes
-                      if (name, who, seed) not in there], both, summary_line)
+    several(options, [(name, transport, seed) for name in options.paths for seed in seeds for transport in options.schemes
+                      if (name, transport, seed) not in there], both, summary_line)
 
 
 def again(options):
@@ -182,11 +183,11 @@ def again(options):
 
 
 def measured(options):
-    """(path, who) -> kind -> records, by seed, that both kinds have."""
+    """(path, transport) -> kind -> records, by seed, that both kinds have."""
     def is_wanted(record):
-        return record["path"] in options.paths and (not options.given or record["who"] in options.schemes)
+        return record["path"] in options.paths and (not options.given or record["transport"] in options.schemes)
 
-    return rig.twins(rig.records(options.results), "path", paths.PATHS, is_wanted)
+    return testbed.twins(testbed.records(options.results), "path", difficult_paths.PATHS, is_wanted)
 
 
 def print_twins(options):
@@ -222,7 +223,7 @@ def differences(rows, value):
     mean = statistics.mean(a for a, _ in pairs) if pairs else 0
     if not mean:
         return None, None
-    half = rig.interval([b - a for a, b in pairs])
+    half = testbed.interval([b - a for a, b in pairs])
     return statistics.mean(b - a for a, b in pairs) / mean, None if half is None else half / mean
 
 
@@ -262,44 +263,44 @@ def table(options):
           "goal |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     counts = {}
-    for (name, who), rows in measured(options).items():
+    for (name, transport), rows in measured(options).items():
         found = {key: differences(rows, value) for key, value in VALUES.items()}
         shares = [[record["resent"] / max(record["sent"], 1) for record in rows[kind]] for kind in ("live", "simulated")]
         resent = [b - a for a, b in zip(*shares)]
         pairs, chance = window_differences(rows)
-        if who.partition(":")[0] in WITHOUT_WINDOW:
+        if transport.partition(":")[0] in WITHOUT_WINDOW:
             count, pairs, chance = len(pairs), "", ""
         else:
-            count, pairs = len(pairs), rig.with_interval([100 * each for each in pairs], 0)
+            count, pairs = len(pairs), testbed.with_interval([100 * each for each in pairs], 0)
             chance = f"{100 * statistics.mean(chance):.0f}" if chance else ""
         verdicts = [verdict(*found[key], goal) for key, goal in GOALS.items()]
         says = "no" if "no" in verdicts else "open" if "open" in verdicts else "yes"
         counts[says] = counts.get(says, 0) + 1
-        rate = rig.with_interval([record["rate"] / 1e6 for record in rows["live"]], 2)
-        print(f"| {name} | {who} | {count} | {rate} | {' | '.join(cell(*found[key]) for key in VALUES)} | "
-              f"{cell(statistics.mean(resent), rig.interval(resent), 2)} | {pairs} | {chance} | {says} |")
+        rate = testbed.with_interval([record["rate"] / 1e6 for record in rows["live"]], 2)
+        print(f"| {name} | {transport} | {count} | {rate} | {' | '.join(cell(*found[key]) for key in VALUES)} | "
+              f"{cell(statistics.mean(resent), testbed.interval(resent), 2)} | {pairs} | {chance} | {says} |")
     print(f"\nGoodput within {100 * GOALS['goodput']:.0f} % and p95 within {100 * GOALS['p95']:.0f} %: "
           + ", ".join(f"{word} {count}" for word, count in sorted(counts.items(), reverse=True)))
 
 
 def plot(options):
     panels = []
-    for (name, who), rows in measured(options).items():
-        path = paths.PATHS[name]
+    for (name, transport), rows in measured(options).items():
+        path = difficult_paths.PATHS[name]
         shown = ", ".join(str(row["seed"]) for row in rows["live"][:options.seeds])
-        title = f"{who} on {name}: {path.rate} Mbit/s, {path.rtt} ms. Window in packets, seed {shown}"
+        title = f"{transport} on {name}: {path.rate} Mbit/s, {path.rtt} ms. Window in packets, seed {shown}"
         lines = [(kind, colour, record["windows"]) for kind, colour in (("live", "#0072b2"), ("simulated", "#d55e00"))
                  for record in rows[kind][:options.seeds]]
         panels.append((title, path, lines))
-    rig.picture(options.picture, "Windows over time, live and simulated", panels, options.time or 20)
+    testbed.picture(options.picture, "Windows over time, live and simulated", panels, options.time or 20)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     do = {"run": run, "again": again, "twin": print_twins, "table": table, "plot": plot}
     parser.add_argument("what", choices=do)
-    parser.add_argument("--paths", type=rig.listed, default=list(paths.SEVEN), help=", ".join(paths.PATHS))
-    parser.add_argument("--schemes", type=rig.schemes_listed, help="names of paths.py, or whatever bench takes")
+    parser.add_argument("--paths", type=testbed.listed, default=list(difficult_paths.SEVEN), help=", ".join(difficult_paths.PATHS))
+    parser.add_argument("--schemes", type=testbed.schemes_listed, help="names of difficult_paths.py, or whatever bench takes")
     parser.add_argument("--host", help="of simulated flows: a name or a table; without, it is measured before each transfer")
     parser.add_argument("--time", type=int, help="seconds of a transfer, in place of the path's")
     parser.add_argument("--datagram", help="of live transfers, the largest: with 1200B there is no search for the path's MTU")
@@ -308,19 +309,19 @@ def main():
     parser.add_argument("--parallel", type=int, default=1, help="concurrent transfers, each over a path of its own")
     parser.add_argument("--results", default="fidelity.jsonl")
     parser.add_argument("--picture", default="fidelity.svg")
-    parser.add_argument("--thalweg", default=rig.THALWEG)
+    parser.add_argument("--thalweg", default=testbed.THALWEG)
     options = parser.parse_args()
     options.given = options.schemes is not None
     options.schemes = options.schemes or SCHEMES
-    unknown = [name for name in options.paths if name not in paths.PATHS or paths.PATHS[name].file]
+    unknown = [name for name in options.paths if name not in difficult_paths.PATHS or difficult_paths.PATHS[name].file]
     if unknown:
         parser.error(f"{unknown[0]} is no path of transfers for a time; there are "
-                     + ", ".join(name for name, path in paths.PATHS.items() if not path.file))
-    rig.end_well()
+                     + ", ".join(name for name, path in difficult_paths.PATHS.items() if not path.file))
+    testbed.end_well()
     do[options.what](options)
     if options.what in ("run", "again"):
         table(options)
 
 
 if __name__ == "__main__":
-    rig.until_stopped(main)
+    testbed.until_stopped(main)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures the difference between the simulator and real hosts where several flows share a path: the rows of
-`paths.py beside` and `paths.py four`, live and simulated, seed by seed.
+`difficult_paths.py beside` and `difficult_paths.py four`, live and simulated, seed by seed.
 
     fidelity_shared_path.py run --schemes thalweg,cubic,bbr,tcp-cubic --parallel 2       five seeds of each row, live and simulated (half an hour)
     fidelity_shared_path.py run --rows four,beside-1 --schemes thalweg --seeds 3
@@ -22,67 +22,67 @@ import subprocess
 import tomllib
 
 import fidelity
-import paths
-import rig
+import difficult_paths
+import namespace_testbed as testbed
 
 # Beside this folder, where `rig` lets modules be found.
-from judging import goals, simulate
+from judging import path_goals, scenario_runs
 
 KERNEL = "tcp-cubic"
-ROWS = {"four": None, **{f"beside-{buffer:g}": buffer for buffer in paths.BUFFERS}}
+ROWS = {"four": None, **{f"beside-{buffer:g}": buffer for buffer in difficult_paths.BUFFERS}}
 # Seconds after the last start for data in flight to arrive.
 REST = 3
 
 
-def everyone(row, who):
-    return 4 * [who] if row == "four" else [who, KERNEL]
+def everyone(row, transport):
+    return 4 * [transport] if row == "four" else [transport, KERNEL]
 
 
-def live(row, who, seed, options):
+def live(row, transport, seed, options):
     found = {"host": fidelity.host(options)}
     if row == "four":
-        found |= paths.quartet(who, seed, options)
+        found |= difficult_paths.quartet(transport, seed, options)
     else:
-        found |= paths.pair(paths.PATHS["clean"]._replace(buffer=ROWS[row]), who, KERNEL, "beside", seed, options)
+        found |= difficult_paths.pair(difficult_paths.PATHS["clean"]._replace(buffer=ROWS[row]), transport, KERNEL, "beside", seed, options)
         found["rates"] = [found["share"], found["others"]]
     return found | {"row": row, "kind": "live", "value": value(row, found["rates"])}
 
 
 def value(row, rates):
     """Jain's index of four flows, the share of a flow beside another."""
-    return paths.jain(rates) if row == "four" else rates[0] / (sum(rates) or 1)
+    return difficult_paths.jain(rates) if row == "four" else rates[0] / (sum(rates) or 1)
 
 
 def scenario(record):
     """The scenario that simulates a live record."""
-    row, who, seconds = record["row"], record["who"], record["seconds"]
-    path = goals.PATHS["P1"][0]
+    row, transport, seconds = record["row"], record["transport"], record["seconds"]
+    path = path_goals.PATHS["P1"][0]
     host = tomllib.loads(f"host = {record['host']}")["host"] if "{" in record["host"] else record["host"]
     flows = []
-    for number, (each, start) in enumerate(zip(everyone(row, who), record["starts"]), 1):
-        scheme = simulate.competitor("cubic") if each == KERNEL else simulate.scheme(each, *path[:2])
+    for number, (each, start) in enumerate(zip(everyone(row, transport), record["starts"]), 1):
+        scheme = scenario_runs.competitor("cubic") if each == KERNEL else scenario_runs.scheme(each, *path[:2])
         flows.append({"name": f"flow {number}", "scheme": scheme, "host": host, "start": f"{start} s", "stop": f"{start + seconds:.3f} s"})
-    link = {"queue": f"{round((ROWS[row] or 1) * simulate.paths.bdp_bytes(*path[:2]))} B"}
-    if jitter := fidelity.late(record):
+    link = {"queue": f"{round((ROWS[row] or 1) * scenario_runs.difficult_paths.bdp_bytes(*path[:2]))} B"}
+    if jitter := fidelity.relay_jitter(record):
         link["jitter"] = jitter
-    return goals.scenario(f"{row}, {who}", seconds + paths.SPREAD + REST, path, link, flows)
+    return path_goals.scenario(f"{row}, {transport}", seconds + difficult_paths.SPREAD + REST, path, link, flows)
 
 
 def simulated(record, options):
     row = record["row"]
-    run, = simulate.run(scenario(record), record["seed"], 1, options.thalweg)
-    of = goals.by_name(run["flows"])
+    run, = scenario_runs.run(scenario(record), record["seed"], 1, options.thalweg)
+    of = path_goals.by_name(run["flows"])
     rates = [8 * of[f"flow {number}"]["delivered_total_bytes"] / record["seconds"] / 1e8 for number in range(1, len(record["rates"]) + 1)]
-    return {"row": row, "who": record["who"], "seed": record["seed"], "kind": "simulated", "rates": rates, "value": value(row, rates),
-            "queue_p50_ms": goals.extra(of["probe"])}
+    return {"row": row, "transport": record["transport"], "seed": record["seed"], "kind": "simulated", "rates": rates, "value": value(row, rates),
+            "queue_p50_ms": path_goals.extra(of["probe"])}
 
 
-def both(row, who, seed, options):
+def both(row, transport, seed, options):
     try:
-        record = live(row, who, seed, options)
+        record = live(row, transport, seed, options)
         return [record, simulated(record, options)]
     except (ValueError, KeyError, RuntimeError, subprocess.SubprocessError, OSError) as error:
-        return [{"row": row, "who": who, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}]
+        return [{"row": row, "transport": transport, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}]
 
 
 def once_more(record, options):
@@ -90,15 +90,15 @@ def once_more(record, options):
 
 
 def run(options):
-    there = {(record["row"], record["who"], record["seed"]) for record in rig.records(options.results) if "failed" not in record}
+    there = {(record["row"], record["transport"], record["seed"]) for record in testbed.records(options.results) if "failed" not in record}
     seeds = range(options.seed, options.seed + options.seeds)
-    fidelity.several(options, [(row, who, seed) for seed in seeds for row in options.rows for who in options.schemes
-                               if (row, who, seed) not in there], both, summary_line)
+    fidelity.several(options, [(row, transport, seed) for seed in seeds for row in options.rows for transport in options.schemes
+                               if (row, transport, seed) not in there], both, summary_line)
 
 
 def summary_line(record):
     rates = " ".join(f"{100 * rate:5.1f}" for rate in record.get("rates", []))
-    return f"{record['row']:12}{record['who']:20}{record['seed']:3} {record['kind']:10}" + (
+    return f"{record['row']:12}{record['transport']:20}{record['seed']:3} {record['kind']:10}" + (
         record.get("failed") or f"{record['value']:6.3f}   {rates} Mbit/s")
 
 
@@ -108,31 +108,31 @@ def again(options):
 
 
 def measured(options):
-    """(row, who) -> kind -> records, by seed, that both kinds have."""
+    """(row, transport) -> kind -> records, by seed, that both kinds have."""
     def is_wanted(record):
-        return record["row"] in options.rows and record["who"] in (options.schemes or [record["who"]])
+        return record["row"] in options.rows and record["transport"] in (options.schemes or [record["transport"]])
 
-    return rig.twins(rig.records(options.results), "row", ROWS, is_wanted)
+    return testbed.twins(testbed.records(options.results), "row", ROWS, is_wanted)
 
 
 def twin(options):
     for kinds in measured(options).values():
         for record in kinds["live"]:
             if record["seed"] == options.seed:
-                print(simulate.document(scenario(record)))
+                print(scenario_runs.document(scenario(record)))
 
 
 def table(options):
     print("| row | flows | seeds | live | simulated | difference | rates, live | simulated |")
     print("| --- | --- | ---: | ---: | ---: | ---: | --- | --- |")
-    for (row, who), kinds in measured(options).items():
+    for (row, transport), kinds in measured(options).items():
         digits, factor = (2, 1) if row == "four" else (0, 100)
         values = {kind: [factor * record["value"] for record in records] for kind, records in kinds.items()}
         differences = [b - a for a, b in zip(values["live"], values["simulated"])]
         means = [" ".join(f"{100 * sum(each) / len(each):.0f}" for each in zip(*(record["rates"] for record in kinds[kind])))
                  for kind in ("live", "simulated")]
-        print(f"| {row} | {who} | {len(differences)} | {rig.with_interval(values['live'], digits)} | "
-              f"{rig.with_interval(values['simulated'], digits)} | {rig.with_interval(differences, digits)} | {' | '.join(means)} |")
+        print(f"| {row} | {transport} | {len(differences)} | {testbed.with_interval(values['live'], digits)} | "
+              f"{testbed.with_interval(values['simulated'], digits)} | {testbed.with_interval(differences, digits)} | {' | '.join(means)} |")
     print("\nJain's index of four flows, and the share beside one flow of kernel CUBIC in %; half of the 95 % interval of the mean; the mean "
           "of each flow's rates in Mbit/s.")
 
@@ -141,25 +141,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     do = {"run": run, "again": again, "twin": twin, "table": table}
     parser.add_argument("what", choices=do)
-    parser.add_argument("--rows", type=rig.listed, default=list(ROWS), help=", ".join(ROWS))
-    parser.add_argument("--schemes", type=rig.schemes_listed, help="whatever bench takes, or tcp-cubic")
+    parser.add_argument("--rows", type=testbed.listed, default=list(ROWS), help=", ".join(ROWS))
+    parser.add_argument("--schemes", type=testbed.schemes_listed, help="whatever bench takes, or tcp-cubic")
     parser.add_argument("--host", help="of simulated flows: a name or a table; without, it is measured before each row")
     parser.add_argument("--time", type=int, help="seconds of a transfer, 30 at least")
     parser.add_argument("--seed", type=int, default=1, help="the first")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--parallel", type=int, default=1, help="concurrent rows, each over a path of its own")
     parser.add_argument("--results", default="together.jsonl")
-    parser.add_argument("--thalweg", default=rig.THALWEG)
+    parser.add_argument("--thalweg", default=testbed.THALWEG)
     options = parser.parse_args()
     if unknown := [row for row in options.rows if row not in ROWS]:
         parser.error(f"no row is called {unknown[0]}; there are {', '.join(ROWS)}")
     if options.what == "run":
         options.schemes = options.schemes or ["thalweg", "cubic", "bbr", KERNEL]
-    rig.end_well()
+    testbed.end_well()
     do[options.what](options)
     if options.what in ("run", "again"):
         table(options)
 
 
 if __name__ == "__main__":
-    rig.until_stopped(main)
+    testbed.until_stopped(main)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what `run.py` compares with and does not build itself, from Debian packages (written for Debian 12: iperf3 3.12,
-# srt-tools 1.5.1, rsync 3.2.7). Needs root. quinn, s2n-quic and quic-go are built by `run.py` from their published
+# Installs what `loopback_comparison.py` compares with and does not build itself, from Debian packages (written for Debian 12: iperf3 3.12,
+# srt-tools 1.5.1, rsync 3.2.7). Needs root. quinn, s2n-quic and quic-go are built by `loopback_comparison.py` from their published
 # packages, at the versions that `peers/Cargo.lock` and `quic-go/go.sum` name.
 set -eu
 apt-get update

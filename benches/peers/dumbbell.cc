@@ -3,7 +3,7 @@
 //   src_i --access-- R1 ==bottleneck== R2 --access-- dst_i
 //
 // Prints one line of JSON. No random number is drawn: two runs give the same
-// result. run.py compiles this file; by hand:
+// result. simulator_comparison.py compiles this file; by hand:
 //
 //   g++ -O2 -std=c++17 dumbbell.cc -o dumbbell -lns3-applications
 //   -lns3-point-to-point -lns3-internet -lns3-network -lns3-core

@@ -1,6 +1,6 @@
 // A fat tree in ns-3, in which each host sends to one other: the twin of htsim.cc's.
 //
-// Prints one line of JSON. fabric.py compiles this file; by hand:
+// Prints one line of JSON. fat_tree_comparison.py compiles this file; by hand:
 //
 //   g++ -O2 -std=c++17 fabric.cc -o fabric -lns3-applications -lns3-traffic-control
 //   -lns3-point-to-point -lns3-internet -lns3-network -lns3-core

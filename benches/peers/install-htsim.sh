@@ -3,7 +3,7 @@
 #
 #   ./install-htsim.sh FOLDER [SOURCE]       SOURCE: a clone to take it from, in place of GitHub
 #
-# Leaves FOLDER/htsim, which run.py and fabric.py take with --htsim. Needs git, make and g++.
+# Leaves FOLDER/htsim, which simulator_comparison.py and fat_tree_comparison.py take with --htsim. Needs git, make and g++.
 set -eu
 commit=841d9e7be46bb968eece766aa4b6c044c7799f67
 here=$(cd "$(dirname "$0")" && pwd)

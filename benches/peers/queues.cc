@@ -4,7 +4,7 @@
 //
 // ARRIVALS has a line "seconds flow bytes" for each packet, in order of time. Prints for each packet that left: its flow
 // and its wait in seconds. The discipline is asked as a device with no queue of its own would ask it: at an arrival, and
-// when the line has sent a packet. queues.py compiles this file.
+// when the line has sent a packet. queue_comparison.py compiles this file.
 
 #include "ns3/core-module.h"
 #include "ns3/network-module.h"

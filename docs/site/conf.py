@@ -12,7 +12,7 @@ author = "The authors of Thalweg"
 # Single backticks in the docstrings of Python are code.
 default_role = "code"
 root_doc = "docs/README"
-extensions = ["myst_parser", "autoapi.extension", "sphinx_copybutton", "menu", "sources", "laboratory"]
+extensions = ["myst_parser", "autoapi.extension", "sphinx_copybutton", "site_menu", "source_pages", "laboratory"]
 
 # Links to headings are those of the repository's host.
 myst_heading_anchors = 4

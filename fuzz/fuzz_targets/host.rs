@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../crates/thalweg/tests/readers/mod.rs"]
-mod readers;
+#[path = "../../crates/thalweg/tests/parser_fuzz_targets/mod.rs"]
+mod parser_fuzz_targets;
 
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| readers::host(octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| parser_fuzz_targets::host(octets));

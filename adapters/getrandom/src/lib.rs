@@ -3,11 +3,11 @@
 //! `rand` and others take their seeds from it. Within the call of a stack they get numbers of the running connection
 //! ([`thalweg_stack_random`]), elsewhere those of the operating system.
 
-mod source;
+mod urandom_source;
 
 #[cfg(feature = "sys_rng")]
 pub use rand_core;
-pub use source::{Error, fill, fill_uninit, u32, u64};
+pub use urandom_source::{Error, fill, fill_uninit, u32, u64};
 
 /// The generator of `rand_core` over [`fill`].
 #[cfg(feature = "sys_rng")]

@@ -3,9 +3,9 @@
 //! As in `thalweg-quinn`, all settings except the buffers have their defaults, and random numbers come from the
 //! connection.
 
-mod api;
 #[path = "../../quinn/src/connection.rs"]
 mod connection;
+mod fork_specific_api;
 #[macro_use]
 #[path = "../../quinn/src/schemes.rs"]
 mod schemes;

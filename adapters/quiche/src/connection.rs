@@ -1,4 +1,4 @@
-//! One end of a connection.
+//! One end of a QUIC connection of `quiche`, driven by the simulator.
 
 use boring::pkey::PKey;
 use boring::ssl::{

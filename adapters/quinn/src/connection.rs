@@ -1,6 +1,6 @@
 //! One end of a connection of `quinn-proto`, or of its fork `noq-proto`.
 
-use crate::api::{self, Random as _, proto};
+use crate::fork_specific_api::{self, Random as _, proto};
 use bytes::Bytes;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -103,12 +103,12 @@ impl End {
         let mut transport = transport(config, controller);
         let number = seed.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
         if let Some(file) = qlog::file(scheme, side, number, now) {
-            api::log(&mut transport, file, scheme, clock::instant(Time::ZERO));
+            fork_specific_api::log(&mut transport, file, scheme, clock::instant(Time::ZERO));
         }
         let transport = Arc::new(transport);
         let mut endpoint_config = EndpointConfig::default();
         endpoint_config.rng_seed(Some(seed));
-        api::identify(&mut endpoint_config, || Box::new(Ids));
+        fork_specific_api::identify(&mut endpoint_config, || Box::new(Ids));
         let server = (side == Side::Server).then(|| {
             let crypto = QuicServerConfig::try_from(thalweg_stack_tls::server());
             let crypto = Arc::new(crypto.expect("the provider has the initial suite"));
@@ -116,7 +116,7 @@ impl End {
             server.transport_config(Arc::clone(&transport));
             server
         });
-        let mut endpoint = api::endpoint(endpoint_config, server);
+        let mut endpoint = fork_specific_api::endpoint(endpoint_config, server);
         let connection = (side == Side::Client).then(|| {
             let crypto = QuicClientConfig::try_from(thalweg_stack_tls::client());
             let crypto = Arc::new(crypto.expect("the provider has the initial suite"));
@@ -216,7 +216,7 @@ impl Connection for End {
         let now = clock::instant(now);
         let ecn = EcnCodepoint::from_bits(ecn.bits());
         let mut buffer = Vec::new();
-        match api::handle(&mut self.endpoint, now, PEER, ecn, datagram, &mut buffer) {
+        match fork_specific_api::handle(&mut self.endpoint, now, PEER, ecn, datagram, &mut buffer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
                     connection.handle_event(event);
@@ -240,7 +240,7 @@ impl Connection for End {
             None => {}
         }
         self.process_events();
-        self.lost = self.connection.as_mut().map_or(0, |(_, connection)| api::lost(connection));
+        self.lost = self.connection.as_mut().map_or(0, |(_, connection)| fork_specific_api::lost(connection));
     }
 
     fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
@@ -249,7 +249,7 @@ impl Connection for End {
             return Some(Transmit { ecn, segment: None, is_last: false });
         }
         let (_, connection) = self.connection.as_mut()?;
-        let sent = api::transmit(connection, clock::instant(now), self.max_datagrams, buffer)?;
+        let sent = fork_specific_api::transmit(connection, clock::instant(now), self.max_datagrams, buffer)?;
         Some(Transmit { ecn: codepoint(sent.ecn), segment: sent.segment_size, is_last: false })
     }
 
@@ -266,7 +266,7 @@ impl Connection for End {
 
     fn write(&mut self, _now: Time, bytes: &'static [u8]) -> usize {
         let Some((stream, connection)) = self.stream() else { return 0 };
-        api::write(connection, stream, Bytes::from_static(bytes))
+        fork_specific_api::write(connection, stream, Bytes::from_static(bytes))
     }
 
     fn finish(&mut self, _now: Time) {
@@ -301,7 +301,7 @@ impl Connection for End {
     }
 
     fn stats(&self) -> Stats {
-        let stats = self.connection.as_ref().map(|(_, connection)| api::stats(connection));
+        let stats = self.connection.as_ref().map(|(_, connection)| fork_specific_api::stats(connection));
         Stats { lost: self.lost, ..stats.unwrap_or_default() }
     }
 }

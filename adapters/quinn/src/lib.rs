@@ -7,8 +7,8 @@
 //! `quinn-proto` takes time as an argument. It draws random numbers by itself in one place: BBR draws a seed from
 //! `rand::rng`, whose seed comes from the random numbers of the connection in this workspace.
 
-mod api;
 mod connection;
+mod fork_specific_api;
 #[macro_use]
 mod schemes;
 

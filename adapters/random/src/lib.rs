@@ -1,4 +1,4 @@
-//! Random numbers of the running connection.
+//! Random numbers for stacks of other projects, from the seed of the running connection.
 //!
 //! Stacks draw random numbers by themselves, without an argument that a caller could provide. In the simulator these numbers
 //! must come from the seed of the run. [`with`] installs the generator of a connection for one call of its stack;

@@ -1,4 +1,4 @@
-//! One end of an association.
+//! One end of an SCTP association of `sctp-proto`, driven by the simulator.
 
 use bytes::Bytes;
 use core::fmt;

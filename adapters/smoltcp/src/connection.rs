@@ -1,4 +1,4 @@
-//! One end of a connection.
+//! One end of a TCP connection of `smoltcp`, driven by the simulator.
 
 use crate::device::Queues;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! Datagrams of stacks.
+//! Datagrams that a stack of another project sends, as PDUs of the simulator.
 
 use crate::scheme::IP_AND_UDP;
 use core::ops::Range;

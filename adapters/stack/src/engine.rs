@@ -1,10 +1,10 @@
 //! One end of a connection of a stack, as an engine.
 
-use crate::contract::{Connection, Side, Stack, State, Stats, Transmit};
+use crate::byte_pattern;
 use crate::datagram::Datagram;
-use crate::pattern;
+use crate::hang_watchdog::{Watched, guard};
 use crate::scheme::{Config, IP_AND_UDP};
-use crate::watch::{Watched, guard};
+use crate::stack_trait::{Connection, Side, Stack, State, Stats, Transmit};
 use core::fmt;
 use core::marker::PhantomData;
 use std::collections::VecDeque;
@@ -201,8 +201,8 @@ impl<S: Stack, P: Payload> End<S, P> {
     /// Gives the stack the bytes that it accepts.
     fn write(&mut self, now: Time) {
         while self.unsent > 0 {
-            let length = usize::try_from(self.unsent).unwrap_or(usize::MAX).min(pattern::MAX_PIECE);
-            let bytes = pattern::piece(self.written, length);
+            let length = usize::try_from(self.unsent).unwrap_or(usize::MAX).min(byte_pattern::MAX_PIECE);
+            let bytes = byte_pattern::piece(self.written, length);
             let accepted = self.call(now, |connection| connection.write(now, bytes));
             assert!(accepted <= bytes.len(), "accepted {accepted} of {} bytes", bytes.len());
             if accepted == 0 {
@@ -239,7 +239,7 @@ impl<S: Stack, P: Payload> End<S, P> {
         self.call(now, |connection| {
             if max > 0 {
                 connection.read(now, max, &mut |bytes| {
-                    is_right &= pattern::matches(offset + length, bytes);
+                    is_right &= byte_pattern::matches(offset + length, bytes);
                     length += bytes.len() as u64;
                 });
             }

@@ -4,17 +4,17 @@
 //! its own handshake, loss recovery and congestion control. [`Stack`] and [`Connection`] are the contract; [`scheme`]
 //! makes a scheme of a stack, for the `Registry` of a program that calls `thalweg::run_with`.
 //!
-//! Application data is a fixed [pattern] of bytes. They travel in the stack's packets, and the receiving end
+//! Application data is a fixed [byte pattern](byte_pattern) of bytes. They travel in the stack's packets, and the receiving end
 //! compares them. A connection holds no more than the stack's own buffers, whose size is a key of the scheme, and the
 //! datagrams of one transmission.
 //!
-//! Simulated time is passed to every call ([`clock`] converts it for stacks that take [`std::time::Instant`]). Random
+//! Simulated time is passed to every call ([`simulated_instant`] converts it for stacks that take [`std::time::Instant`]). Random
 //! numbers come from the seed of the run and the connection ([`random`]). Two runs with the same seed are therefore
 //! equal to the byte.
 //!
 //! Stacks are not trusted. A stack ends the run, with its name, the flow and the simulated time, if it panics, asks to
 //! be woken in the past, acts without end at one instant, delivers other bytes than were written, or sends datagrams
-//! that no path carries. A call that does not return ends the process ([`watch`]).
+//! that no path carries. A call that does not return ends the process ([`hang_watchdog`]).
 
 /// Passes the events of a connection to its endpoint, and the answers back: for stacks with the interface of `quinn-proto`,
 /// whose types differ. `$poll` is the connection's method for such events.
@@ -29,19 +29,19 @@ macro_rules! exchange_events {
     };
 }
 
-pub mod clock;
-mod contract;
+pub mod byte_pattern;
 mod datagram;
 mod engine;
-pub mod pattern;
-pub mod qlog;
+pub mod hang_watchdog;
 mod scheme;
-pub mod watch;
+pub mod simulated_instant;
+pub mod stack_qlog_files;
+mod stack_trait;
 
-pub use contract::{Connection, Side, Stack, State, Stats, Transmit};
 pub use datagram::Datagram;
 pub use engine::End;
 pub use scheme::{Config, Datagrams, scheme};
+pub use stack_trait::{Connection, Side, Stack, State, Stats, Transmit};
 pub use thalweg_proto::Ecn;
 pub use thalweg_proto::transport::Failure;
 pub use thalweg_proto::units::{Duration, Rate, Time};

@@ -1,12 +1,12 @@
-//! Schemes of stacks.
+//! Descriptions of transport stacks as schemes of the simulator.
 
-use crate::contract::{Side, Stack};
 use crate::datagram::Datagram;
 use crate::engine::End;
+use crate::stack_trait::{Side, Stack};
 use core::fmt;
 use core::marker::PhantomData;
-use thalweg_catalog::family::{Adjustment, EndNeeds, ReceiveWindow};
-use thalweg_catalog::key::{Key, Keys, key};
+use thalweg_catalog::option_keys::{Key, Keys, key};
+use thalweg_catalog::protocol_family::{Adjustment, EndNeeds, ReceiveWindow};
 use thalweg_catalog::{
     Bound, ConfigError, Environment, Family, Kind, Properties, Range, SchemeDescription, SchemeTraits, Values,
 };

@@ -1,4 +1,4 @@
-//! TLS 1.3 of simulated connections.
+//! TLS 1.3 configurations and certificates for the QUIC stacks in the simulator.
 //!
 //! Handshakes are complete: key exchange by X25519, an Ed25519 certificate that the client verifies, AES-128-GCM. Two
 //! inputs are replaced. Random numbers come from the connection ([`thalweg_stack_random`]), also those of the key

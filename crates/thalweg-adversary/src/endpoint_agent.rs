@@ -1,10 +1,10 @@
 //! Agents: real endpoints, with an application that sends one datagram on each connection.
 
-use crate::knowledge::Known;
+use crate::attacker_knowledge::Known;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle};
 use thalweg_net::identity::{Entropy, PublicKey};
 use thalweg_net::session::{Closed, Next, Side};

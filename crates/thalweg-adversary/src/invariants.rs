@@ -1,7 +1,7 @@
-//! The rules that must hold in every state.
+//! Security invariants of endpoints under attack, checked in every state of the search.
 
+use crate::client_server_attacker::World;
 use crate::endpoint_agent::{Exchange, opposite};
-use crate::world::World;
 use std::net::SocketAddr;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::session::{Closed, Side};
@@ -131,8 +131,8 @@ impl World {
 mod tests {
     //! Breaks each rule by hand and verifies that the check fails.
     use super::*;
-    use crate::steps::AttackStep;
-    use crate::world::{CLIENT, SERVER, key};
+    use crate::attacker_steps::AttackStep;
+    use crate::client_server_attacker::{CLIENT, SERVER, key};
     use crate::{Bounds, Fault};
     use thalweg_net::endpoint::EndpointEvent;
     use thalweg_net::session::SessionEvent;

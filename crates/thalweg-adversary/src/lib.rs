@@ -32,7 +32,7 @@
 //!
 //! Endpoints cannot be copied. A state is therefore stored as the steps that lead to it and restored by repeating
 //! them; an endpoint has no randomness of its own. States are compared by digests
-//! ([`Digest`](thalweg_proto::digest::Digest)) of all endpoints and of the attacker's knowledge. Most of the attacker's
+//! ([`Digest`](thalweg_proto::state_digest::Digest)) of all endpoints and of the attacker's knowledge. Most of the attacker's
 //! attempts are rejected without a change of state; these lead to no new state and cost next to nothing.
 //!
 //! # Faults
@@ -40,16 +40,16 @@
 //! The search itself is tested by fault injection. [`Fault`]s are earlier or deliberately wrong rules; the search must
 //! find each.
 
+mod attack_search;
+mod attacker_knowledge;
+mod attacker_steps;
+mod client_server_attacker;
 mod code_pairing;
 mod endpoint_agent;
 mod invariants;
-mod knowledge;
-mod search;
-mod steps;
 mod system_under_test;
-mod world;
 
-pub use search::{search, search_pairing};
+pub use attack_search::{search, search_pairing};
 
 use thalweg_proto::units::Bytes;
 

@@ -1,14 +1,14 @@
 //! Executes the runs of an assessment and decides its claims.
 
+use crate::assessment_pack::{Claim, Pack, Section};
 use crate::claim_decisions::{self, ClaimOutcome, Test};
-use crate::document::{
+use crate::equivalence_margins::{Band, Margins};
+use crate::pack_files::Files;
+use crate::results_document::{
     ClaimResults, Document, ExperimentResults, FailedPoint, PointResults, ReferenceResults, SectionResults,
     Verdict,
 };
-use crate::margins::{Band, Margins};
-use crate::measure::Measure;
-use crate::pack::{Claim, Pack, Section};
-use crate::pack_files::Files;
+use crate::run_measures::Measure;
 use crate::transients::{Transient, transients};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -16,7 +16,7 @@
 //! | runs differ | where all distances are equal, their value decides | there is no random variation | a verdict from one run |
 //! | values exist | a seed without a value, where the reference has one, counts as beyond; if all seeds lack one, the p-value is one half to the power of their number | a transfer that never ends has no completion time | starvation is detected |
 
-use crate::margins::Band;
+use crate::equivalence_margins::Band;
 use thalweg_report::statistics::{Estimate, holm, mean, student_p};
 
 /// Significance level of the tests.

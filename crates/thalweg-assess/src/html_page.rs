@@ -1,16 +1,18 @@
 //! Assessment as an HTML page.
 
 use crate::claim_decisions::ClaimOutcome;
-use crate::document::{ClaimResults, Document, ExperimentResults, PointResults, SectionResults, Verdict};
+use crate::results_document::{
+    ClaimResults, Document, ExperimentResults, PointResults, SectionResults, Verdict,
+};
 use crate::svg_curves::draw;
-use crate::text::{
+use crate::text_output::{
     TESTS, claim_line, defaults_warning, distance, evidence, frame, point_words, routers, short, statement,
     verdicts,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use thalweg_report::report::first_screen_cards::{Card, cards};
-use thalweg_report::report::html::{Page, STYLE, escape};
+use thalweg_report::report::html_text_and_pages::{Page, STYLE, escape};
 use thalweg_sweep::svg_charts::HeatMap;
 
 /// Returns the page: the verdicts, the harm to other flows, each section with maps of its points, and the margins.
@@ -169,7 +171,7 @@ fn map(html: &mut String, claim: &ClaimResults) {
         let value = if claim.less_is_better { worst } else { -worst };
         let text = match claim.is_relative {
             true => format!("{:+.0} %", 100.0 * value),
-            false => crate::text::value(claim, value),
+            false => crate::text_output::value(claim, value),
         };
         Some((-worst, text))
     };

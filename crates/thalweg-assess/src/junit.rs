@@ -1,7 +1,7 @@
 //! Assessment as JUnit XML, for continuous integration.
 
-use crate::document::{Document, Verdict};
-use crate::text::{claim_line, defaults_warning};
+use crate::results_document::{Document, Verdict};
+use crate::text_output::{claim_line, defaults_warning};
 use std::fmt::Write as _;
 use thalweg_report::output::{Style, counted};
 

@@ -9,32 +9,32 @@
 //! - [`Document`]: the results as JSON, a page, Markdown for a draft's appendix, and JUnit.
 
 mod assessment;
+mod assessment_pack;
 pub mod claim_decisions;
-mod document;
+mod controller_state_measures;
+mod equivalence_margins;
 mod html_page;
 mod junit;
 mod live_sample;
-mod margins;
 mod markdown;
-mod measure;
-mod pack;
 mod pack_files;
-mod state_measure;
+mod results_document;
+mod run_measures;
 mod svg_curves;
-mod text;
+mod text_output;
 mod transients;
 
 pub use assessment::{AssessError, Assessment, Choice};
-pub use document::{
-    ClaimResults, Document, ExperimentResults, FailedPoint, PointResults, ReferenceResults, SectionResults,
-    Verdict,
-};
+pub use assessment_pack::{Claim, Experiment, Pack, Section};
+pub use equivalence_margins::{Band, Margin, Margins};
 pub use html_page::page;
 pub use junit::junit;
 pub use live_sample::Sampled;
-pub use margins::{Band, Margin, Margins};
 pub use markdown::{comparison, markdown};
-pub use pack::{Claim, Experiment, Pack, Section};
 pub use pack_files::{Files, PACKS};
-pub use text::{claim_line, summary};
+pub use results_document::{
+    ClaimResults, Document, ExperimentResults, FailedPoint, PointResults, ReferenceResults, SectionResults,
+    Verdict,
+};
+pub use text_output::{claim_line, summary};
 pub use transients::Transient;

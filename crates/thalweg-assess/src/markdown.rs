@@ -1,8 +1,8 @@
 //! Assessment as Markdown, for the appendix of an Internet-Draft, and a comparison of several.
 
 use crate::claim_decisions::ClaimOutcome;
-use crate::document::{Document, Verdict};
-use crate::text::{
+use crate::results_document::{Document, Verdict};
+use crate::text_output::{
     TESTS, claim_line, defaults_warning, distance, evidence, point_words, routers, seeds, statement, verdicts,
 };
 use std::fmt::Write as _;

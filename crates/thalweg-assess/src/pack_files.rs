@@ -158,8 +158,8 @@ impl Files {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::margins::Margins;
-    use crate::pack::Pack;
+    use crate::assessment_pack::Pack;
+    use crate::equivalence_margins::Margins;
     use std::collections::BTreeSet;
     use thalweg_scenario::read_sweep_text;
     use thalweg_sweep::Plan;

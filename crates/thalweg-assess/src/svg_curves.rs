@@ -1,10 +1,10 @@
 //! Curves over time as SVG within a page.
 
-use crate::text::short;
+use crate::text_output::short;
 use crate::transients::Transient;
 use std::fmt::Write as _;
 use thalweg_report::output::rate;
-use thalweg_report::report::html::escape;
+use thalweg_report::report::html_text_and_pages::escape;
 
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 150.0;

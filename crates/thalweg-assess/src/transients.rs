@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use thalweg_report::batch::{self, Job};
+use thalweg_report::parallel_batch::{self, Job};
 use thalweg_sim::{Quantity, RunResult};
 use thalweg_sweep::Sweep;
 
@@ -36,7 +36,7 @@ pub fn transients(
     let work = |point: usize| {
         let spec = sweep.spec(point).ok()?;
         let job = Job { spec: spec.clone(), seed: sweep.seed, events: None, threads: 1 };
-        let run = catch_unwind(AssertUnwindSafe(|| batch::one(&job, &sweep.stop))).ok()?.ok()?;
+        let run = catch_unwind(AssertUnwindSafe(|| parallel_batch::one(&job, &sweep.stop))).ok()?.ok()?;
         let length = spec.duration.as_secs_f64();
         Some((length / SAMPLES as f64, goodput_samples(&run.0, group, length)))
     };
@@ -44,7 +44,7 @@ pub fn transients(
         let mut made = made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         made.extend(goodput_samples.map(|goodput_samples| (point, goodput_samples)));
     };
-    batch::run_parallel(count, sweep.threads, &sweep.stop, work, each, || ());
+    parallel_batch::run_parallel(count, sweep.threads, &sweep.stop, work, each, || ());
     let made = made.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let transient = |first: usize| {
         let known = schemes.iter().enumerate().filter_map(|(number, scheme)| {

@@ -8,7 +8,9 @@ use thalweg_assess::{
     AssessError, Assessment, Choice, Document, Files, Margins, Pack, Verdict, comparison, junit, markdown,
     page, summary,
 };
-use thalweg_catalog::{Key, Kind, Range, Registry, SchemeDescription, bind, key::key, schemes::window};
+use thalweg_catalog::{
+    Key, Kind, Range, Registry, SchemeDescription, bind, option_keys::key, schemes::window,
+};
 use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossSample};
 use thalweg_report::output::Style;
 use thalweg_sweep::{Program, Purpose, Store};

@@ -3,8 +3,8 @@
 use crate::any_pdu::AnyPdu;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::external_family::{Carries, ExternalEnd};
-use crate::families::families;
-use crate::family::Family;
+use crate::family_list::families;
+use crate::protocol_family::Family;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::endpoint::{End, Notice};
 use thalweg_proto::handshake::{self, Carried, Listener, Opener};
@@ -85,7 +85,7 @@ macro_rules! engines {
 
         impl<P: Carries> AnyEngine<P> {
             /// Creates the sender of a new connection, with `stream` as the source of its
-            /// [draws](crate::family::EndNeeds::random).
+            /// [draws](crate::protocol_family::EndNeeds::random).
             pub fn sender(ends: &EndpointConfigs, stream: Option<Stream>) -> Self {
                 let mut sender = match ends {
                     EndpointConfigs::Window(config) => {
@@ -104,7 +104,7 @@ macro_rules! engines {
             }
 
             /// Creates the receiver of a new connection, with `stream` as the source of its
-            /// [draws](crate::family::EndNeeds::random).
+            /// [draws](crate::protocol_family::EndNeeds::random).
             pub fn receiver(ends: &EndpointConfigs, stream: Option<Stream>) -> Self {
                 let mut receiver = match ends {
                     EndpointConfigs::Window(config) => {

@@ -1,8 +1,8 @@
-//! A PDU of any family.
+//! A PDU of any protocol family, as one type.
 
 use crate::external_family::ExternalPdu;
-use crate::families::families;
-use crate::family::Family;
+use crate::family_list::families;
+use crate::protocol_family::Family;
 use core::ops::Range;
 use thalweg_proto::Ecn;
 use thalweg_proto::handshake;

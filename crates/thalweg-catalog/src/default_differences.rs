@@ -5,10 +5,10 @@
 //! [`defaults_reference`] lists all such options.
 
 use crate::explicit_values::Values;
-use crate::key::{Environment, Key, Live};
+use crate::option_keys::{Environment, Key, Live};
+use crate::option_values::Value;
 use crate::scheme_description::SchemeDescription;
 use crate::schemes::{SCHEMES, window, window_presets};
-use crate::value::Value;
 use core::fmt::Write as _;
 
 /// A scheme in a comparison.

@@ -1,7 +1,7 @@
-//! Descriptions of queue disciplines.
+//! The type of a queue discipline's description in the catalogue.
 
 use crate::explicit_values::{Bound, Values};
-use crate::key::{ConfigError, Environment, Keys};
+use crate::option_keys::{ConfigError, Environment, Keys};
 use core::fmt;
 use thalweg_queue::{Configure, DisciplineSpec, Limit};
 

@@ -1,8 +1,8 @@
 //! The endpoint configurations of a connection of any family.
 
 use crate::external_family::ExternalFamily;
-use crate::families::families;
-use crate::family::{Family, Properties};
+use crate::family_list::families;
+use crate::protocol_family::{Family, Properties};
 use thalweg_proto::{handshake, window};
 
 macro_rules! ends {

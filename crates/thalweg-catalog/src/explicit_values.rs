@@ -1,7 +1,7 @@
 //! Explicit values of keys, and configurations built from them.
 
-use crate::key::{Environment, Key, Keys, Kind, PRESET};
-use crate::value::Value;
+use crate::option_keys::{Environment, Key, Keys, Kind, PRESET};
+use crate::option_values::Value;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// The values of a scheme or a discipline: the explicit ones, and the defaults of all others.

@@ -1,14 +1,14 @@
-//! Families of other crates.
+//! Protocol families of other crates, with checks of their contract.
 //!
 //! An [`ExternalFamily`] holds the type-erased configuration of any [`Family`]. Its PDUs and engines are boxed, at no cost
 //! to built-in families.
 //!
 //! Such engines are not trusted. An engine violates its contract if it panics, requests a poll in the past, produces
-//! endless output at one instant, or delivers more than arrived. The violation ends only its own connection, by
-//! [`Failure::ContractViolation`] with its name. Outputs are checked because stacks of other projects have hung
+//! endless output at one instant, sends a PDU larger than a datagram, or delivers more than arrived. The violation ends only
+//! its own connection, by [`Failure::ContractViolation`] with its name. Outputs are checked because stacks of other projects have hung
 //! runs: with a timer each nanosecond, a transmission without a datagram, a close without end.
 
-use crate::family::{Endpoint, Family, Properties};
+use crate::protocol_family::{Endpoint, Family, Properties};
 use core::any::Any;
 use core::cell::Cell;
 use core::fmt;

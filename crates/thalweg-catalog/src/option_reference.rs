@@ -1,9 +1,9 @@
 //! The reference of the options of live schemes, generated from their descriptions.
 
-use crate::key::{Environment, Key, Keys, Kind, Live};
+use crate::option_keys::{Environment, Key, Keys, Kind, Live};
+use crate::option_values::Range;
 use crate::schemes::SCHEMES;
 use crate::schemes::window::{self, WINDOW_KEYS};
-use crate::value::Range;
 use core::fmt::Write as _;
 
 /// Formats all options of live schemes, and the differences of their defaults from simulations, as Markdown.

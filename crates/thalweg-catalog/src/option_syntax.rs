@@ -1,7 +1,7 @@
 //! Values as text: `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
 
 use crate::explicit_values::Values;
-use crate::key::{ConfigError, Environment, Keys};
+use crate::option_keys::{ConfigError, Environment, Keys};
 use crate::spelling_suggestions::{equivalent, live_only, nearest};
 use core::fmt;
 

@@ -4,7 +4,7 @@ use crate::discipline_description::DisciplineDescription;
 use crate::disciplines::DISCIPLINES;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::explicit_values::Values;
-use crate::key::{Environment, Keys, check_name};
+use crate::option_keys::{Environment, Keys, check_name};
 use crate::option_syntax::{TextError, read_options, split_name};
 use crate::scheme_description::SchemeDescription;
 use crate::schemes::SCHEMES;
@@ -190,9 +190,9 @@ fn faults(name: &str, keys: &Keys, build: impl FnOnce()) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{Key, Kind, key};
+    use crate::option_keys::{Key, Kind, key};
+    use crate::option_values::Range;
     use crate::schemes::window;
-    use crate::value::Range;
     use thalweg_proto::units::Duration;
     use thalweg_queue::CoDelConfig;
 

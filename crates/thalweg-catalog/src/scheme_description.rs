@@ -1,11 +1,11 @@
-//! Descriptions of transport schemes.
+//! The type of a transport scheme's description in the catalogue.
 
 use crate::endpoint_configs::EndpointConfigs;
 use crate::explicit_values::{Bound, Values};
 use crate::external_family::{ExternalFamily, Open};
-use crate::key::{ConfigError, Environment, Keys};
+use crate::option_keys::{ConfigError, Environment, Keys};
+use crate::option_values::Value;
 use crate::path_hints::PathHints;
-use crate::value::Value;
 use core::fmt;
 use thalweg_proto::units::Bytes;
 

@@ -1,4 +1,4 @@
-//! Suggestions for misspelt names.
+//! Suggestions for misspelt names of schemes, disciplines and keys.
 
 /// Maximum length of a name to compare, in characters.
 const MAX_COMPARED_LENGTH: usize = 64;

@@ -1,4 +1,4 @@
-//! Adaptive acknowledgement.
+//! Adaptive acknowledgement as a protocol to explore.
 
 use super::{Bounds, Scheme, Tag};
 use std::sync::Arc;

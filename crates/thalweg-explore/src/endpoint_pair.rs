@@ -1,4 +1,4 @@
-//! The two endpoints.
+//! The two endpoints of an exploration: sender and receiver.
 
 /// One of the endpoints; also the direction towards it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

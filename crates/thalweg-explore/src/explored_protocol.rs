@@ -3,8 +3,8 @@
 use super::{Bounds, End, Tag};
 use core::hash::{Hash, Hasher};
 use thalweg_proto::Engine;
-use thalweg_proto::digest::Digest;
 use thalweg_proto::pdu::DataUnit;
+use thalweg_proto::state_digest::Digest;
 use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Duration, Time};
 

@@ -18,7 +18,7 @@
 //! so this loses no behaviour. While nothing is in flight, the earliest timer expires first, and both clocks advance.
 //! An expiry out of order (slow packets, or a slow clock at the other endpoint) is a fault and counted. States are
 //! compared by digests of the state that determines the future, with times as spans from now
-//! ([`Digest`](thalweg_proto::digest::Digest)).
+//! ([`Digest`](thalweg_proto::state_digest::Digest)).
 //!
 //! A paced sender may continue at any time, before or after the packets in flight arrive. That is no fault. Nor is an
 //! application that reads slowly ([`Bounds::slow_reader`]): it reads each byte before or after any other step. Unread
@@ -34,16 +34,16 @@
 //! hundred lines, fewer than an adapter to such a crate, and needs no dependency.
 
 mod adaptive_ack;
-mod counterexample;
+mod breadth_first_search;
+mod counterexample_trace;
 #[cfg(test)]
 mod digest_equivalence;
 mod endpoint_pair;
+mod explorable_protocols;
 mod explored_protocol;
 mod explored_state;
 mod fnv_hash;
 mod livelock_search;
-mod schemes;
-mod search;
 mod sscop;
 mod sstp;
 mod tagged_payload;
@@ -52,12 +52,12 @@ mod window;
 mod window_with_controller;
 
 pub use adaptive_ack::AdaptiveAck;
+pub use breadth_first_search::{Counterexample, SearchOutcome, search};
 pub use endpoint_pair::End;
+pub use explorable_protocols::{SCHEMES, acknowledgement, bounds, explore, has_flow_control};
 pub use explored_protocol::Scheme;
 pub use fnv_hash::Fnv;
 pub use livelock_search::{Endless, search_endless};
-pub use schemes::{SCHEMES, acknowledgement, bounds, explore, has_flow_control};
-pub use search::{Counterexample, SearchOutcome, search};
 pub use sscop::Sscop;
 pub use sstp::Sstp;
 pub use tagged_payload::Tag;

@@ -1,4 +1,4 @@
-//! Data transfer of SSCOP.
+//! Data transfer of SSCOP as a protocol to explore.
 
 use super::{Bounds, End, Scheme, Tag};
 use core::hash::{Hash, Hasher};

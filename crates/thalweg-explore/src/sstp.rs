@@ -1,4 +1,4 @@
-//! Two-level flow control (SSTP).
+//! Two-level flow control (SSTP) as a protocol to explore.
 
 use super::{Bounds, End, Scheme, Tag};
 use core::hash::{Hash, Hasher};

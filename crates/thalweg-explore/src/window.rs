@@ -1,4 +1,4 @@
-//! The window transport.
+//! The window transport as a protocol to explore.
 
 use super::{Bounds, Scheme, Tag};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use thalweg_proto::congestion::{
     Any, Bbr, BbrConfig, ConfigureController, Controller, CopaConfig, CubicConfig, DctcpConfig,
     LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, SlowStartExit,
 };
-use thalweg_proto::digest::Digest;
+use thalweg_proto::state_digest::Digest;
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{
     self, ControllerConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig, SenderReason,

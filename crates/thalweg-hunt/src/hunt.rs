@@ -1,17 +1,17 @@
 //! Whole hunt: the parallel search, its saved state, and the confirmation and minimisation of the worst candidates.
 
 use crate::candidate::Candidate;
-use crate::evaluate::{Evaluator, NoScore, joined, millionths};
+use crate::candidate_scenario::{MAX_LINES, Schemes};
+use crate::candidate_score::{Evaluator, NoScore, joined, millionths};
+use crate::map_elites_search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
 use crate::minimise::simpler;
-use crate::scenario::{MAX_LINES, Schemes};
-use crate::search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
 use crate::search_space::Space;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_catalog::Registry;
 use thalweg_proto::random::Stream;
-use thalweg_report::batch;
+use thalweg_report::parallel_batch;
 use thalweg_scenario::{Diagnostic, Reader};
 use thalweg_sweep::{Status, Store, StoreError};
 
@@ -129,8 +129,8 @@ impl Hunt<'_> {
         candidate.others.push(crate::candidate::Other { start: 0, extra_delay: 0 });
         for tested in core::iter::once(self.schemes.tested).chain(self.against) {
             let schemes = Schemes { tested, ..self.schemes };
-            let text = crate::scenario::scenario(&candidate, self.space, schemes, "");
-            crate::evaluate::read("hunt", &text, std::path::Path::new(""), self.registry)
+            let text = crate::candidate_scenario::scenario(&candidate, self.space, schemes, "");
+            crate::candidate_score::read("hunt", &text, std::path::Path::new(""), self.registry)
                 .map_err(HuntError::Scheme)?;
         }
         Ok(())
@@ -211,7 +211,7 @@ impl Hunt<'_> {
             made.refused += u64::from(matches!(score, Err(NoScore::Refused(_))));
         };
         let show = || tick(done.load(Ordering::Relaxed));
-        batch::run_parallel(candidates.len(), self.threads, &self.stop, work, each, show);
+        parallel_batch::run_parallel(candidates.len(), self.threads, &self.stop, work, each, show);
         (made.scores.len() == candidates.len()).then_some(made)
     }
 
@@ -225,7 +225,7 @@ impl Hunt<'_> {
         let mut scores: Vec<Score> = Vec::new();
         // Finish confirming what the search found, even after an interruption.
         let go_on = AtomicBool::new(false);
-        batch::run_parallel(
+        parallel_batch::run_parallel(
             candidates.len() * seeds,
             self.threads,
             &go_on,

@@ -9,25 +9,25 @@
 //! - [`cases()`]: findings as regression tests.
 
 mod candidate;
-mod evaluate;
-mod goal;
+mod candidate_scenario;
+mod candidate_score;
+mod failure_goals;
 mod hunt;
+mod map_elites_search;
 mod minimise;
 mod regression_cases;
-mod scenario;
-mod search;
 mod search_space;
 
 pub use candidate::{Candidate, Change, Disturbance, DisturbanceKind, Kinds, Other, Pulses};
-pub use evaluate::{Evaluator, NoScore};
-pub use goal::{GROUP_UNDER_TEST, Goal};
+pub use candidate_scenario::{MAX_LINES, Schemes, scenario};
+pub use candidate_score::{Evaluator, NoScore};
+pub use failure_goals::{GROUP_UNDER_TEST, Goal};
 #[doc(hidden)]
 pub use hunt::kept_scores;
 pub use hunt::{Finding, Hunt, HuntError, SEEDS};
+pub use map_elites_search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
 pub use minimise::simpler;
 pub use regression_cases::{Case, CheckedCase, LIST, cases, check_case, entry, score_of};
-pub use scenario::{MAX_LINES, Schemes, scenario};
-pub use search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
 pub use search_space::Space;
 
 /// Default scheme of competing flows.

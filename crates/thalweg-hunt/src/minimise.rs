@@ -91,7 +91,7 @@ fn rounder(value: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::candidate::{Kinds, Pulses};
-    use crate::goal::Goal;
+    use crate::failure_goals::Goal;
     use thalweg_proto::random::Stream;
 
     /// For a finding that needs only pulses and a short queue, everything else is removed, and the remaining values are

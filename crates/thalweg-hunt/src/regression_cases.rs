@@ -1,7 +1,7 @@
 //! Findings as regression tests: a folder of scenarios, and a list of bounds on their scores.
 
-use crate::evaluate::{NoScore, joined, read, run};
-use crate::goal::Goal;
+use crate::candidate_score::{NoScore, joined, read, run};
+use crate::failure_goals::Goal;
 use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The search space of a hunt, and the operators that sample, mutate and cross candidates.
 
 use crate::candidate::{Candidate, Change, Disturbance, DisturbanceKind, Kinds, Other, Pulses};
-use crate::goal::Goal;
+use crate::failure_goals::Goal;
 use core::f64::consts::LN_2;
 use core::ops::RangeInclusive;
 use thalweg_proto::random::Stream;

@@ -4,7 +4,7 @@
 //! new meanwhile. Only pure acknowledgements are delayed. Further feedback during the delay has no effect.
 
 use crate::ip_header::Header;
-use crate::tcp::Segment;
+use crate::tcp_headers::Segment;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};

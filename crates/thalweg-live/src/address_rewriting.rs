@@ -119,8 +119,8 @@ pub(crate) fn requote(bytes: &[u8], header: &Header, (address, port): (IpAddr, u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::icmp::{IcmpError, message};
     use crate::ip_header::checksum;
+    use crate::router_icmp::{IcmpError, message};
     use crate::router_packets::datagram;
     use std::net::SocketAddr;
 

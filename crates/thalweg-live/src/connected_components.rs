@@ -6,7 +6,7 @@
 
 use crate::emulator::{Counts, Emulator};
 use crate::event_loop::{Device, Driven};
-use crate::fidelity::Fidelity;
+use crate::fidelity_record::Fidelity;
 use crate::network_plan::Plan;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Duration;

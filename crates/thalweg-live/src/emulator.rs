@@ -5,13 +5,13 @@
 
 use crate::ack_delay_signal::Acks;
 use crate::connection_tracking::{Connections, Key};
-use crate::gates::{GateVerdict, Gates};
-use crate::icmp::{self, IcmpError};
+use crate::gates_on_packets::{GateVerdict, Gates};
 use crate::ip_header::{Header, cut, rewrite};
 use crate::middlebox::{Inbound, Middle};
 use crate::network_plan::Plan;
 use crate::router_feedback::{Sources, head};
-use crate::tcp::{Segment, is_after};
+use crate::router_icmp::{self, IcmpError};
+use crate::tcp_headers::{Segment, is_after};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::Ecn;
@@ -192,7 +192,7 @@ impl Emulator {
         self.counts.sent += 1;
         self.pass(now);
         match Header::parse(&bytes)
-            .filter(|header| icmp::is_host(header.target) && icmp::is_host(header.source))
+            .filter(|header| router_icmp::is_host(header.target) && router_icmp::is_host(header.source))
         {
             Some(header) => self.route(now, node, bytes, &header),
             None => self.counts.ignored += 1,
@@ -469,7 +469,7 @@ impl Emulator {
             self.counts.waited += u64::from(packet.is_none());
             return packet.map(|(node, at, bytes)| Delivery { node, at, bytes });
         }
-        let answer = icmp::answer(&bytes, &header)?;
+        let answer = router_icmp::answer(&bytes, &header)?;
         self.send_from_router(now, node, answer);
         None
     }
@@ -505,7 +505,9 @@ impl Emulator {
             }
         };
         let family = usize::from(header.source.is_ipv6());
-        if let Some(message) = icmp::message(self.plan.nodes[node].addresses[family], error, bytes, header) {
+        if let Some(message) =
+            router_icmp::message(self.plan.nodes[node].addresses[family], error, bytes, header)
+        {
             self.send_from_router(now, node, message);
         }
     }

@@ -1,12 +1,12 @@
 //! Event loop between devices and network, by the clock of this host.
 
-use crate::capture::Capture;
 use crate::emulator::{Delivery, Emulator};
-use crate::fidelity::Fidelity;
+use crate::fidelity_record::Fidelity;
 use crate::gateway::GatewayTap;
 use crate::gro::{DeliveryEvent, Runs};
 use crate::gso::cut;
-use crate::snapshots::{self, Watch};
+use crate::network_snapshots::{self, Watch};
+use crate::pcapng_capture::Capture;
 use crate::thread_priority;
 use crate::tun_queue::Port;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
@@ -153,7 +153,7 @@ pub fn drive(
             let now = clock.now();
             if now >= seen {
                 watch.observe(now, &emulator, &fidelity);
-                seen = now + snapshots::EVERY;
+                seen = now + network_snapshots::EVERY;
             }
             next = Some(next.map_or(seen, |next| next.min(seen)));
         }

@@ -5,42 +5,42 @@
 //!   do.
 //! - [`host`] creates the hosts: network namespaces with one TUN device each. No privileges are needed where
 //!   unprivileged user namespaces are enabled.
-//! - [`traffic`] carries the flows of a scenario between hosts, over the kernel's TCP or a scheme.
+//! - [`scenario_traffic`] carries the flows of a scenario between hosts, over the kernel's TCP or a scheme.
 //! - [`drive`] moves packets between the devices and the network by this host's clock and records the lateness:
 //!   [`Fidelity`].
 
 mod ack_delay_signal;
 mod address_rewriting;
-mod capture;
 mod connected_components;
 mod connection_tracking;
 mod emulator;
 mod event_loop;
-mod fidelity;
+mod fidelity_record;
 #[doc(hidden)]
 pub mod fuzz_entry_points;
-mod gates;
+mod gates_on_packets;
 pub mod gateway;
 mod gro;
 mod gso;
 pub mod host;
-mod icmp;
 mod ip_header;
 mod middlebox;
 mod nat;
 pub mod network_plan;
+mod network_snapshots;
+mod pcapng_capture;
 mod router_feedback;
+mod router_icmp;
 mod router_packets;
-mod snapshots;
-mod tcp;
+pub mod scenario_traffic;
+mod tcp_headers;
 mod thread_priority;
-pub mod traffic;
 mod tun_queue;
 
-pub use capture::Capture;
 pub use connected_components::{Groups, Joined};
 pub use emulator::{Counts, Delivery, Emulator, LinkDirectionState};
 pub use event_loop::{Device, Driven, FileCapture, NetworkObservers, drive};
-pub use fidelity::{Fidelity, Lateness, Verdict};
-pub use snapshots::{View, Watch};
+pub use fidelity_record::{Fidelity, Lateness, Verdict};
+pub use network_snapshots::{View, Watch};
+pub use pcapng_capture::Capture;
 pub use tun_queue::Port;

@@ -1,10 +1,10 @@
 //! Middleboxes on links: NATs and firewalls.
 
 use crate::address_rewriting::{End, quoted, readdress, requote};
-use crate::icmp::is_host;
 use crate::ip_header::{Header, UDP};
 use crate::nat::{Nat, TransportAddress};
 use crate::network_plan::Plan;
+use crate::router_icmp::is_host;
 use std::collections::HashMap;
 use thalweg_proto::units::Time;
 use thalweg_sim::shortest_paths::DirectionId;

@@ -1,4 +1,4 @@
-//! Packets originated by routers.
+//! Builds the IP packets that routers of a live network originate: ICMP messages and UDP datagrams.
 
 use crate::ip_header::{ICMP, UDP, checksum, pseudo, seal_v4};
 use std::net::{IpAddr, SocketAddr};

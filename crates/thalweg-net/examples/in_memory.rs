@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{
     Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle, Listen, Trust,
 };

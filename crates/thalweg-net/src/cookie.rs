@@ -11,7 +11,7 @@ use crate::wire::{COOKIE, ConnectionId};
 use core::hash::{Hash, Hasher};
 use std::collections::{HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use thalweg_proto::digest::Digest;
+use thalweg_proto::state_digest::Digest;
 use thalweg_proto::units::{Duration, Time};
 
 /// Lifetime of a cookie: longer than any round trip, but short for a thief.

@@ -58,11 +58,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod address;
 pub mod admission;
 pub mod atomic_file;
-pub mod batch;
 pub mod cookie;
+pub mod datagram_batch;
 pub mod endpoint;
 pub mod flow;
 pub mod handshake;
@@ -70,15 +69,16 @@ pub mod identity;
 pub mod impair;
 pub mod keyring;
 pub mod live;
-pub mod mtu;
+mod normalised_address;
 pub mod packet_protection;
 pub mod pairing;
-pub mod path;
+pub mod path_mtu_discovery;
+pub mod peer_path;
+mod peer_rate_limits;
 pub mod performance_advice;
 pub mod replay_protection;
 pub mod safe_display;
 pub mod session;
-mod token_bucket;
 pub mod transfer;
 pub mod wire;
 

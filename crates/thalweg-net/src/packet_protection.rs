@@ -11,7 +11,7 @@ use crate::wire::{HEADER, TAG, packet_number};
 use core::hash::Hasher;
 use core::ops::Range;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-use thalweg_proto::digest::Digest;
+use thalweg_proto::state_digest::Digest;
 use thalweg_proto::units::Time;
 
 /// Packets per key: a quarter of the allowed number.

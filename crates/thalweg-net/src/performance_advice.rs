@@ -47,7 +47,7 @@ pub enum Advice {
 
 /// Scheme with the highest, or nearly the highest, throughput on lossy wires of all schemes that find their own rate.
 /// Measured between live ends in simulated time, at 10 to 200 Mbit/s, 4 to 200 ms and 0.3 to 10 % of losses
-/// (`tests/advice.rs`).
+/// (`tests/it/performance_advice.rs`).
 pub const BETTER: &str = "thalweg";
 
 /// Minimum interval between two samples.

@@ -1,7 +1,7 @@
 //! Replay protection: packet numbers already received.
 
 use core::hash::{Hash, Hasher};
-use thalweg_proto::digest::Digest;
+use thalweg_proto::state_digest::Digest;
 use thalweg_proto::units::Time;
 
 /// Size of the replay window, in packets; older packets are dropped.

@@ -1,4 +1,4 @@
-//! Safe display of peers' text.
+//! Escapes control characters in peers' text for display on a terminal.
 
 use core::fmt::Write as _;
 

@@ -9,21 +9,21 @@
 //!
 //! A run gives the same fingerprint as that of the command. `scripts/page` builds the page.
 
-#[cfg(target_arch = "wasm32")]
-mod abi;
-mod controls;
 pub mod lesson;
+mod opened_traces;
 mod packet_steps;
-mod requests;
-mod run;
+mod page_requests;
+mod scenario_controls;
 mod scenario_input;
 mod script_controller;
+mod sliced_run;
 #[cfg(test)]
 mod tests;
-mod traces;
+#[cfg(target_arch = "wasm32")]
+mod wasm_interface;
 
-pub use requests::Laboratory;
-pub use run::Run;
+pub use opened_traces::{Files, LIMITS, view};
+pub use page_requests::Laboratory;
 pub use scenario_input::MAX_MEMORY;
 pub use script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
-pub use traces::{Files, LIMITS, view};
+pub use sliced_run::Run;

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use thalweg_proto::pdu::DataUnit as _;
-use thalweg_sim::trace::{Record, Step, Tracer};
+use thalweg_sim::packet_trace::{Record, Step, Tracer};
 
 /// Maximum number of steps that are kept until they are taken; older ones are discarded.
 const MAX_KEPT: usize = 500;

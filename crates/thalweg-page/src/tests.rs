@@ -1,12 +1,12 @@
 //! The page's requests: runs as the command makes them, controllers, and requests that are wrong.
 
-use crate::requests::Laboratory;
+use crate::page_requests::Laboratory;
 use crate::script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use thalweg_proto::congestion::CeResponse;
-use thalweg_report::batch::{Job, one};
+use thalweg_report::parallel_batch::{Job, one};
 use thalweg_scenario::{BUILT_IN, load_built_in};
 
 fn ask(laboratory: &mut Laboratory, request: &Value) -> Result<Value, String> {

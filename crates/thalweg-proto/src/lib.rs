@@ -18,7 +18,7 @@
 //! - [`DataUnit`](pdu::DataUnit) and [`End`](endpoint::End): family-independent interfaces of PDUs and endpoints.
 //! - [`Ecn`]: the ECN codepoints.
 //! - [`data_unit_numbers`]: data numbering in logs.
-//! - [`digest`]: state digests of engines, for state-space exploration.
+//! - [`state_digest`]: state digests of engines, for state-space exploration.
 //! - [`media_frame_counters`]: frame counters of live media.
 //! - [`histogram`]: distributions of durations.
 //! - [`units`]: time, rate and size. [`random`]: named random-number streams.
@@ -27,10 +27,9 @@ pub mod adaptive_ack;
 pub mod congestion;
 pub mod data_unit_numbers;
 pub mod datagram;
-pub mod digest;
 mod ecn;
 pub mod endpoint;
-mod engine;
+mod engine_contract;
 pub mod gate;
 pub mod handshake;
 pub mod histogram;
@@ -44,10 +43,11 @@ pub mod resequencer;
 pub mod router_feedback_datagram;
 pub mod sscop;
 pub mod sstp;
+pub mod state_digest;
 pub mod transport;
 mod wakeup_lateness;
 pub mod window;
 
 pub use ecn::Ecn;
-pub use engine::{Engine, Output};
+pub use engine_contract::{Engine, Output};
 pub use thalweg_units as units;

@@ -3,21 +3,21 @@
 //! Long operations run on a thread of their own without Python's lock. The calling thread polls for Ctrl-C meanwhile.
 
 mod arrow_table;
-mod controller;
-mod environment;
-mod message;
-mod registry;
+mod command_messages;
+mod controller_registry;
+mod environment_batch;
+mod python_controller;
+mod python_thread_state;
 mod thread_pool;
-mod thread_state;
 
 use arrow_table::Table;
-use controller::{Controller, Sample, in_candidate, interrupt_called, refuse_candidates};
-use environment::Environments;
-use message::{Message, converted};
+use command_messages::{Message, converted};
+use controller_registry::Controllers;
+use environment_batch::Environments;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use registry::Controllers;
+use python_controller::{Controller, Sample, in_candidate, interrupt_called, refuse_candidates};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Acknowledgement filters.
+//! Acknowledgement filters: drop cumulative acknowledgements that a later one replaces.
 
 /// Acknowledgements that a line removes from its queue once newer ones supersede them (RFC 3449, section 5.2.1). The
 /// protocol decides which acknowledgements are superseded.

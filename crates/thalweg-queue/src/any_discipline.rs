@@ -1,4 +1,4 @@
-//! Common type for all disciplines.
+//! One type for all queue disciplines, selected at run time.
 
 use crate::discipline_spec::Made;
 use crate::{AckFilter, ContractViolation, Discipline, DisciplineSpec, Dropped, Entry, Limit};

@@ -1,10 +1,10 @@
-//! CAKE.
+//! The queue discipline CAKE (Høiland-Jørgensen, Täht and Morton 2018).
 
 use crate::cobalt::{Cobalt, CobaltParameters, MTU};
 use crate::flow_hash_buckets::Buckets;
 use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
-use crate::occupancy::Occupancy;
+use crate::queue_occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::Stream;
@@ -394,7 +394,7 @@ impl Isolation {
 mod tests {
     //! Tests CAKE: shares of flows and hosts, separate queues in a set, and drops on overflow.
     use super::*;
-    use crate::testing::{offer, ordinary};
+    use crate::test_helpers::{offer, ordinary};
 
     fn queue(isolation: Isolation, limit: Limit) -> Cake {
         let config = CakeConfig { isolation, ..CakeConfig::default() };

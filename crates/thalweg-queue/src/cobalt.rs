@@ -137,7 +137,7 @@ impl Cobalt {
 mod tests {
     //! Tests CoDel's schedule, its decay, and BLUE's probability.
     use super::*;
-    use crate::testing::ordinary;
+    use crate::test_helpers::ordinary;
     use thalweg_proto::Ecn;
 
     fn ms(millis: u64) -> Time {

@@ -1,4 +1,4 @@
-//! CoDel.
+//! The queue discipline CoDel (RFC 8289).
 
 use crate::impairment_spec::above_zero;
 use crate::timestamped_fifo::TimestampedQueue;
@@ -228,7 +228,7 @@ impl Configure for CoDelConfig {
 mod tests {
     //! Tests CoDel's rules on a queue with known sojourn times.
     use super::*;
-    use crate::testing::ordinary;
+    use crate::test_helpers::ordinary;
     use thalweg_proto::Ecn;
 
     fn ms(millis: u64) -> Time {

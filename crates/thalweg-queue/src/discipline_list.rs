@@ -1,4 +1,4 @@
-//! The list of disciplines.
+//! The list of queue disciplines, from which macros generate types and selection.
 
 /// Passes the list of disciplines to the macro `$hand_to`, which generates code from it: the types here, and the
 /// descriptions in the catalogue. A line names the file, in both places; references follow its order.

@@ -1,10 +1,10 @@
-//! Deficit Round Robin.
+//! The queue discipline Deficit Round Robin (Shreedhar and Varghese 1995).
 
 use crate::flow_hash_buckets::Buckets;
 use crate::flow_queues::Lanes;
+use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
-use crate::occupancy::Occupancy;
-use crate::weights::Weights;
+use crate::queue_occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Overflow, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
@@ -237,7 +237,7 @@ impl Configure for DrrConfig {
 mod tests {
     //! Tests DRR: the paper's deficit example, its fairness bound, and small quanta.
     use super::*;
-    use crate::testing::{drain, offer, ordinary};
+    use crate::test_helpers::{drain, offer, ordinary};
 
     fn queue(quantum: u64, limit: Limit, overflow: Overflow) -> Drr {
         let config =

@@ -1,7 +1,7 @@
-//! DualPI2.
+//! The queue discipline DualPI2 (RFC 9332).
 
 use crate::impairment_spec::{above_zero, probability};
-use crate::occupancy::Occupancy;
+use crate::queue_occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::Ecn;
@@ -340,7 +340,7 @@ mod tests {
     //! Tests the rules of appendix A of RFC 9332: classification, controller steps, both probabilities, overload, and
     //! no starvation of the classic queue.
     use super::*;
-    use crate::testing::ordinary;
+    use crate::test_helpers::ordinary;
 
     fn queue() -> DualPi2 {
         DualPi2::new(Limit::Packets(10_000), DualPi2Config::default())

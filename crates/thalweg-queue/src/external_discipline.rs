@@ -194,7 +194,7 @@ impl Discipline for ExternalQueue {
 mod tests {
     //! Tests that each violation is detected at once and attributed, and that a correct discipline is not affected.
     use super::*;
-    use crate::testing::ordinary;
+    use crate::test_helpers::ordinary;
     use crate::{Configure, SpecError, Traits};
     use std::collections::VecDeque;
     use thalweg_proto::random::Stream;

@@ -1,10 +1,10 @@
-//! Fair Queueing.
+//! The queue discipline Fair Queueing (Demers, Keshav and Shenker 1989).
 
 use crate::bit_round_robin::{Round, Rounds, of_bytes};
 use crate::flow_queues::Lanes;
+use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
-use crate::occupancy::Occupancy;
-use crate::weights::Weights;
+use crate::queue_occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};

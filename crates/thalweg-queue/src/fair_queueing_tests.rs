@@ -1,7 +1,7 @@
 //! Tests Fair Queueing: the order of bids, the delay bound, drops and marks.
 
 use super::*;
-use crate::testing::ordinary;
+use crate::test_helpers::ordinary;
 use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Duration;

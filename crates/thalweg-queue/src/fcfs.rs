@@ -1,4 +1,4 @@
-//! FIFO (first come, first served).
+//! The queue discipline FIFO (first come, first served), with drop-tail.
 
 use crate::{AckFilter, Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
 use std::collections::VecDeque;
@@ -187,7 +187,7 @@ impl Configure for FcfsConfig {
 mod tests {
     //! Tests drop-tail: accepted and dropped packets, and the service order.
     use super::*;
-    use crate::testing::{drain, offer, ordinary};
+    use crate::test_helpers::{drain, offer, ordinary};
 
     fn entry(packet: u32, size: u32, urgent: bool) -> Entry {
         Entry { size, urgent, ..ordinary(packet) }

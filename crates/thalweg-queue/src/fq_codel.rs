@@ -1,11 +1,11 @@
-//! FQ-CoDel.
+//! The queue discipline FQ-CoDel (RFC 8290).
 
 use crate::codel::{Backlog, CoDelConfig, Control};
 use crate::flow_hash_buckets::Buckets;
 use crate::flow_queues::Lanes;
+use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
-use crate::occupancy::Occupancy;
-use crate::weights::Weights;
+use crate::queue_occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
@@ -278,7 +278,7 @@ impl Configure for FqCoDelConfig {
 mod tests {
     //! Tests FQ-CoDel: new queues first, credits, drops on overflow, and CoDel in each queue.
     use super::*;
-    use crate::testing::{offer, ordinary};
+    use crate::test_helpers::{offer, ordinary};
     use thalweg_proto::units::Duration;
 
     fn queue(limit: Limit, quantum: u64) -> FqCoDel {

@@ -1,9 +1,9 @@
-//! Hierarchical Round Robin.
+//! The queue discipline Hierarchical Round Robin (Kalmanek, Kanakia and Keshav 1990).
 
 use crate::flow_queues::Lanes;
+use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
-use crate::occupancy::Occupancy;
-use crate::weights::Weights;
+use crate::queue_occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Time};

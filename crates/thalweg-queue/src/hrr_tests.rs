@@ -1,7 +1,7 @@
 //! Tests HRR: the order of slots by the definition, shares and delays of levels, unneeded slots, sizes, and drops.
 
 use super::*;
-use crate::testing::{drain, offer, ordinary};
+use crate::test_helpers::{drain, offer, ordinary};
 use std::collections::BTreeMap;
 
 /// Slots of 1000 bytes, as large as the packets of [`entry`].

@@ -1,4 +1,4 @@
-//! Treatment of ECN codepoints by a link.
+//! Treatment of ECN codepoints by a link: cleared, changed, or packets dropped.
 
 use thalweg_proto::Ecn;
 

@@ -50,7 +50,7 @@ impl LinkIdle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::ordinary;
+    use crate::test_helpers::ordinary;
     use thalweg_proto::units::Duration;
 
     /// At 8 Mbit/s a packet of 1000 bytes takes a millisecond.

@@ -1,4 +1,4 @@
-//! Packet loss processes.
+//! Packet loss processes of a wire: independent, bursty, or as listed.
 
 use crate::LossSpec;
 use crate::bernoulli_trials::Trials;

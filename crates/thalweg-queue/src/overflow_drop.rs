@@ -1,7 +1,7 @@
 //! Drop rule for a full buffer shared by several flows.
 
 use crate::flow_queues::Lanes;
-use crate::occupancy::Occupancy;
+use crate::queue_occupancy::Occupancy;
 use crate::{Entry, Limit};
 
 /// Drop rule for a full buffer shared by several queues.

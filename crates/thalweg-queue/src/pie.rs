@@ -1,4 +1,4 @@
-//! PIE.
+//! The queue discipline PIE (RFC 8033).
 
 use crate::impairment_spec::{above_zero, probability};
 use crate::timestamped_fifo::TimestampedQueue;
@@ -240,7 +240,7 @@ impl Configure for PieConfig {
 mod tests {
     //! Tests PIE: the controller's steps, the burst allowance, conditions without drops, and made-up updates.
     use super::*;
-    use crate::testing::ordinary;
+    use crate::test_helpers::ordinary;
     use thalweg_proto::Ecn;
 
     fn queue(config: PieConfig) -> Pie {

@@ -1,4 +1,4 @@
-//! Random Drop.
+//! The queue discipline Random Drop (Mankin 1990): a full queue drops a random packet.
 
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, Streams, Traits};
 use thalweg_proto::random::Stream;
@@ -110,7 +110,7 @@ impl Configure for RandomDropConfig {
 mod tests {
     //! Tests Random Drop: one uniform draw, spared smaller victims, and urgent arrivals that displace nothing.
     use super::*;
-    use crate::testing::{offer, ordinary};
+    use crate::test_helpers::{offer, ordinary};
 
     fn entry(packet: u32, size: u32) -> Entry {
         Entry { size, ..ordinary(packet) }

@@ -1,4 +1,4 @@
-//! Random Early Detection.
+//! The queue discipline Random Early Detection (Floyd and Jacobson 1993).
 
 use crate::impairment_spec::{above_zero, probability};
 use crate::{
@@ -248,7 +248,7 @@ impl Configure for RedConfig {
 mod tests {
     //! Tests RED: the average, the spacing of drops, behaviour beyond the thresholds, and marks.
     use super::*;
-    use crate::testing::ordinary;
+    use crate::test_helpers::ordinary;
     use thalweg_proto::Ecn;
     use thalweg_proto::units::Duration;
 

@@ -1,9 +1,9 @@
-//! Stochastic Fairness Queueing.
+//! The queue discipline Stochastic Fairness Queueing (McKenney 1991).
 
 use crate::flow_hash_buckets::Buckets;
 use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
-use crate::occupancy::Occupancy;
+use crate::queue_occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Overflow, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
@@ -211,7 +211,7 @@ impl Configure for SfqConfig {
 mod tests {
     //! Tests SFQ: service order, drops and perturbation.
     use super::*;
-    use crate::testing::{drain, offer, ordinary};
+    use crate::test_helpers::{drain, offer, ordinary};
 
     fn queue(limit: Limit, overflow: Overflow, perturbation: Option<Duration>) -> Sfq {
         Sfq::new(limit, SfqConfig { buckets: 1 << 20, perturbation, overflow }, Stream::new(1, "test", 0))

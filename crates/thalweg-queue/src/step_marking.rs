@@ -1,4 +1,4 @@
-//! Step marking.
+//! A FIFO that marks every packet above a threshold, as DCTCP expects (RFC 8257).
 
 use crate::{Configure, Discipline, Dropped, Entry, Fcfs, Limit, Streams, Traits};
 use thalweg_proto::units::Time;
@@ -106,7 +106,7 @@ mod tests {
     //! Tests RFC 8257, section 3.1: marks by the instantaneous length, above the threshold, on ECN-capable packets
     //! only.
     use super::*;
-    use crate::testing::ordinary;
+    use crate::test_helpers::ordinary;
     use thalweg_proto::Ecn;
 
     fn marks(config: StepConfig, ecn: Ecn, count: u32) -> Vec<bool> {

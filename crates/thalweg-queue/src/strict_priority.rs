@@ -1,6 +1,6 @@
-//! Strict priority.
+//! A queue that serves packets in the order of their priority.
 
-use crate::occupancy::Occupancy;
+use crate::queue_occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
@@ -134,7 +134,7 @@ impl Configure for PriorityConfig {
 mod tests {
     //! Tests strict priority: the order, push-out, and Cobham's waiting times.
     use super::*;
-    use crate::testing::{drain, offer, ordinary};
+    use crate::test_helpers::{drain, offer, ordinary};
     use thalweg_proto::random::Stream;
     use thalweg_proto::units::Duration;
 

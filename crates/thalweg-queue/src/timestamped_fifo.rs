@@ -1,6 +1,6 @@
 //! FIFO of packets with arrival timestamps.
 
-use crate::occupancy::Occupancy;
+use crate::queue_occupancy::Occupancy;
 use crate::{Dropped, Entry, Limit};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
@@ -76,7 +76,7 @@ impl TimestampedQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::ordinary;
+    use crate::test_helpers::ordinary;
     use thalweg_proto::units::Duration;
 
     #[test]

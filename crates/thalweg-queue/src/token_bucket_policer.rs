@@ -1,4 +1,4 @@
-//! A token-bucket policer.
+//! A policer that drops packets beyond a token bucket (RFC 2697).
 
 use crate::token_bucket::TokenBucket;
 use crate::{
@@ -106,7 +106,7 @@ impl Configure for PolicerConfig {
 mod tests {
     //! Tests that passed traffic equals the bucket for any arrivals, and that packets with tokens are not dropped.
     use super::*;
-    use crate::testing::{drain, offer, ordinary};
+    use crate::test_helpers::{drain, offer, ordinary};
     use proptest::prelude::*;
     use thalweg_proto::units::Duration;
 

@@ -1,4 +1,4 @@
-//! Transmitter that follows a capacity trace.
+//! Transmitter whose delivery opportunities follow a capacity trace.
 
 use crate::{CapacityError, CapacityTrace};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! Virtual Clock.
+//! The queue discipline Virtual Clock (Zhang 1990).
 
+use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
-use crate::occupancy::Occupancy;
-use crate::weights::Weights;
+use crate::queue_occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};
@@ -192,7 +192,7 @@ impl Configure for VirtualClockConfig {
 mod tests {
     //! Tests Virtual Clock: stamps by the definition, isolation of flows, and memory.
     use super::*;
-    use crate::testing::{drain, offer, ordinary};
+    use crate::test_helpers::{drain, offer, ordinary};
     use thalweg_proto::units::Duration;
 
     fn ms(millis: u64) -> Time {

@@ -3,7 +3,7 @@
 //! All computations use IEEE arithmetic and the `libm` crate; results are bit-identical on every machine.
 
 use serde::{Deserialize, Serialize};
-pub use thalweg_sim::fairness::{fairness_variance, jain};
+pub use thalweg_sim::fairness_measures::{fairness_variance, jain};
 
 /// Mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

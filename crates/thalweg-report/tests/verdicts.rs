@@ -2,11 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use thalweg_report::batch::{self, Job, Progress};
 use thalweg_report::output::{Certainty, Verdict, verdicts};
+use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_report::results::{Body, Document, Header, MARGIN, Run, Scenario};
 use thalweg_scenario::{Diagnostic, load_text};
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::packet_trace::NoTrace;
 
 const THREADS: usize = 4;
 
@@ -19,7 +19,8 @@ fn runs(text: &str, seeds: &[u64]) -> Vec<Run> {
         seeds.iter().map(|&seed| Job { spec: Arc::clone(&spec), seed, events: None, threads: 1 }).collect();
     let progress = Progress::new(&jobs, Arc::default());
     let mut runs = Vec::new();
-    batch::run(&jobs, THREADS, &progress, |_| NoTrace, |_, _, run, _| runs.push(run), || ()).unwrap();
+    parallel_batch::run(&jobs, THREADS, &progress, |_| NoTrace, |_, _, run, _| runs.push(run), || ())
+        .unwrap();
     runs
 }
 

@@ -2,10 +2,10 @@
 
 use super::diagnostic::Report;
 use super::parsed_tree::{self, Table, Value};
-use super::quantity::{Interval, Number, Packets, Probability, Segments, Share, Threshold};
 use super::schema_definitions::{Definitions, Field, TableDoc, Takes};
 use super::source_text::Span;
-use super::table::{Decode, wrong_kind};
+use super::table_declarations::{Decode, wrong_kind};
+use super::value_types::{Interval, Number, Packets, Probability, Segments, Share, Threshold};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog as catalog;

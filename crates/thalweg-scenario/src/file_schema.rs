@@ -2,7 +2,7 @@
 
 use super::keys::Document;
 use super::schema_definitions::{Definitions, TableDoc};
-use super::table::Decode;
+use super::table_declarations::Decode;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use thalweg_catalog::Registry;

@@ -1,4 +1,4 @@
-//! Flow groups by their names.
+//! Finds flow groups of a scenario by name.
 
 use crate::nearest;
 use thalweg_sim::spec::Spec;

@@ -3,49 +3,49 @@
 //! [`load`] parses a file into a [`Scenario`], the input of the simulator, and reports all mistakes at once, each with
 //! its position ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
 
-mod built_in;
-mod demand;
+mod built_in_scenarios;
 mod diagnostic;
-mod expand;
 mod explain;
 mod explicit_options;
 mod file_schema;
 mod flow_group_lookup;
 pub mod import;
-mod include;
+mod included_files;
 mod key_bindings;
+mod key_reference;
 mod keys;
 mod lint;
 mod list_columns;
+mod matrix_demand;
 mod named_paths;
 mod network;
 mod parquet;
 mod parsed_tree;
 mod path_properties;
-mod quantity;
-mod reference;
 mod resolve;
+mod scenario_writer;
 mod schema_definitions;
 mod scheme_override;
 mod set_option;
 mod source_text;
 mod speedup_estimate;
 mod sweep;
-mod table;
+mod table_declarations;
 mod toml_writer;
 mod traffic_matrix;
 mod unknown_unit;
+mod value_types;
 
-pub use built_in::{BUILT_IN, BuiltIn};
+pub use built_in_scenarios::{BUILT_IN, BuiltIn};
 pub use diagnostic::{Diagnostic, Severity, nearest};
-pub use expand::expand;
 pub use file_schema::{schema, schema_with};
 pub use flow_group_lookup::group_named;
+pub use key_reference::reference;
 pub use keys::{host_table, hosts};
 pub use lint::{Memory, is_random, memory};
 pub use named_paths::{PATHS, PathDescription, known_path};
 pub use path_properties::{GroupPath, Paths, packet_sizes};
-pub use reference::reference;
+pub use scenario_writer::expand;
 pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
 pub use source_text::{Files, MAX_READ, Position, ReadError, Reader, Source, read_text};
 pub use speedup_estimate::describe_speedup;
@@ -56,14 +56,14 @@ pub use sweep::{
 pub use toml_writer::text as toml_text;
 
 use diagnostic::Report;
-use include::Loader;
+use included_files::Loader;
 use resolve::Origins;
 pub use resolve::SchemeInUse;
 use source_text::{Sources, Span};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use table::Decode as _;
+use table_declarations::Decode as _;
 use thalweg_catalog::Registry;
 use thalweg_sim::spec::Spec;
 
@@ -430,7 +430,9 @@ fn finish(
             Arc::make_mut(scheme).reorders = true;
         }
     }
-    let text = |at: &Option<table::At<String>>| at.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+    let text = |at: &Option<table_declarations::At<String>>| {
+        at.as_ref().map(|at| at.value.clone()).unwrap_or_default()
+    };
     let (title, description) = (text(&document.title), text(&document.description));
     let scenario = Scenario { title, description, spec, registry: Arc::clone(report.registry()) };
     let (warnings, units) = (report.take(), report.take_units());

@@ -48,7 +48,7 @@ pub struct Field {
 pub enum Takes {
     /// The values that a type decodes.
     Type {
-        /// The description of the expected values: [`Decode::expected`](super::table::Decode::expected) of the type.
+        /// The description of the expected values: [`Decode::expected`](super::table_declarations::Decode::expected) of the type.
         expected: fn() -> String,
         /// The JSON Schema of the type.
         schema: fn(&mut Definitions) -> Value,

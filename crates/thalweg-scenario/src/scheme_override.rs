@@ -4,7 +4,7 @@ use super::diagnostic::Report;
 use super::explicit_options::Given;
 use super::keys::{Common, SchemeRef};
 use super::parsed_tree::{Table, Value, ValueKind};
-use super::table::{At, Decode as _};
+use super::table_declarations::{At, Decode as _};
 use std::collections::BTreeMap;
 
 /// A scheme override for some flows. A scheme of the same base keeps the flow's options. Any scheme keeps the options

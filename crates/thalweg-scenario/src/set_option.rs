@@ -1,7 +1,7 @@
 //! Changes from the command line: `--set link.core.rate=50 Mbit/s`.
 
 use super::diagnostic::Report;
-use super::include::Loader;
+use super::included_files::Loader;
 use super::parsed_tree::{self, Key, Table, Value, ValueKind};
 use super::source_text::{Source, Span};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Formatting of keys and values as TOML.
+//! Formats keys and values as TOML text.
 
 use std::fmt::{Display, Write as _};
 use thalweg_catalog::{Key, Value};

@@ -2,10 +2,10 @@
 //!
 //! The tables are replaced before they are decoded, and after `--set`. All later steps see ordinary groups.
 
-use super::demand::{Demand, MAX_BITS};
 use super::diagnostic::Report;
-use super::include::Loader;
+use super::included_files::Loader;
 use super::list_columns::{self, FROM, RATE, TO};
+use super::matrix_demand::{Demand, MAX_BITS};
 use super::network::sndlib_demands;
 use super::parsed_tree::{Key, Table, Value, ValueKind};
 use super::source_text::{Source, Span};

@@ -68,9 +68,9 @@ fn canonical_unit(unit: &str, known: &[&str]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::super::keys::Capacity;
-    use super::super::quantity::Packets;
     use super::super::source_text::Source;
-    use super::super::table::Decode;
+    use super::super::table_declarations::Decode;
+    use super::super::value_types::Packets;
     use super::*;
     use thalweg_proto::units::{Bytes, Duration, Rate};
 

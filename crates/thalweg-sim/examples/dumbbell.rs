@@ -7,7 +7,7 @@ use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::*;
-use thalweg_sim::{Simulation, Status, trace::NoTrace};
+use thalweg_sim::{Simulation, Status, packet_trace::NoTrace};
 
 fn main() {
     let number = |n, default| std::env::args().nth(n).and_then(|text| text.parse().ok()).unwrap_or(default);

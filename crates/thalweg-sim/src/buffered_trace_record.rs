@@ -2,7 +2,7 @@
 
 use crate::Pdu;
 use crate::event_queue::EventOrder;
-use crate::trace::{PacketId, Step};
+use crate::packet_trace::{PacketId, Step};
 use thalweg_proto::Ecn;
 
 /// A buffered record.

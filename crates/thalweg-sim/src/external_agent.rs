@@ -12,7 +12,7 @@ use crate::spec_error::SpecError;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use thalweg_catalog::key::key;
+use thalweg_catalog::option_keys::key;
 use thalweg_catalog::schemes::window::{SACK, external_scheme, keys};
 use thalweg_catalog::{EndpointConfigs, Key, Kind, Range, SchemeDescription, Values};
 use thalweg_proto::Ecn;

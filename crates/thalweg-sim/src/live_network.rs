@@ -3,7 +3,7 @@
 //! The caller passes in each packet at the current time, and receives it with its arrival time at the end of the path.
 //! In between, it is handled like a simulated packet.
 
-use crate::components::gate::NO_GATE;
+use crate::components::node_gates::NO_GATE;
 use crate::event_loop::{EventLoop, Status};
 use crate::packet_tracing::Untraced;
 use crate::run_result::{FlowResult, LinkResult, RunResult};

@@ -2,7 +2,7 @@
 
 use crate::buffered_trace_record::BufferedRecord;
 use crate::event_queue::EventOrder;
-use crate::trace::{Record, Step, Tracer};
+use crate::packet_trace::{Record, Step, Tracer};
 use core::fmt;
 
 /// A tracing mode: pass events to a [`Tracer`], buffer them, or do nothing. `order` is the position of the event in a

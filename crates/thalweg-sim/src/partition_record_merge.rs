@@ -8,9 +8,9 @@ use crate::buffered_trace_record::{BufferedRecord, What};
 use crate::components::connection_ids::ConnectionIds;
 use crate::components::packet_pool::copy;
 use crate::event_queue::EventOrder;
+use crate::packet_trace::{PacketId, Record, Step, Tracer};
 use crate::packet_tracing::{Traced, Tracing};
 use crate::spec::Ties;
-use crate::trace::{PacketId, Record, Step, Tracer};
 use core::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ struct OpenedConnections {
 impl OpenedConnections {
     /// Opens the connection of this number.
     fn open(&mut self, number: u32, flow: u32, reply: bool) {
-        if let (None, Some((opener, _))) = (self.ids.position(number), self.ids.flow(number)) {
+        if let (None, Some((opener, _))) = (self.ids.index_of(number), self.ids.flow(number)) {
             let place = self.ids.fixed().max(self.flows.len() as u32);
             self.ids.add(opener, place);
         }
@@ -138,7 +138,7 @@ impl OpenedConnections {
 
     /// Returns the position of the connection of this number.
     fn position(&self, number: u32) -> u32 {
-        self.ids.position(number).unwrap_or(number)
+        self.ids.index_of(number).unwrap_or(number)
     }
 
     fn flow(&self, place: u32) -> (u32, bool) {

@@ -4,21 +4,21 @@
 //! entries of other partitions: events have the same keys and ties the same order everywhere.
 
 use crate::components::completion_times::TransferList;
+use crate::components::connection_endpoint::Endpoint;
 use crate::components::connection_ids::opens;
 use crate::components::connections::Connections;
-use crate::components::endpoint::Endpoint;
 use crate::components::event_prefetch::Lookahead;
-use crate::components::flow::{Flow, Group, NO_CONNECTION};
+use crate::components::flow_state::{Flow, Group, NO_CONNECTION};
 use crate::components::flows_and_groups::Traffic;
-use crate::components::forwarding::Network;
-use crate::components::gate::{Gates, NO_GATE, NodeGate};
-use crate::components::host::Host;
-use crate::components::packet_pool::{NONE, Packets};
+use crate::components::forwarding_state::Network;
+use crate::components::host_processor::Host;
+use crate::components::node_gates::{Gates, NO_GATE, NodeGate};
+use crate::components::packet_pool::{NONE, PacketPool};
 use crate::components::partition_boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
 use crate::components::reading_application::READS;
 use crate::components::run_end::Ending;
 use crate::components::transmitter::{PortState, Transmitter};
-use crate::event::{EventKind, MAX_ENTITIES};
+use crate::event_kinds::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::event_queue::Wheel;
 use crate::packet_tracing::Tracing;
@@ -107,7 +107,7 @@ pub(crate) fn split<T: Tracing + Clone>(
             seed: whole.seed,
             wheel: Wheel::new(spec.ties),
             network: Network {
-                packets: Packets::new(),
+                packets: PacketPool::new(),
                 transmitters,
                 port_states,
                 directions: network.directions.clone(),
@@ -347,7 +347,7 @@ fn connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mu
     whole.connections.ids = whole.connections.ids.fresh();
     for (opener, &flow) in owners.opening.flows().iter().enumerate() {
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow as usize]));
-        let places = [source, sink].map(|part| parts[part].connections.ids.places(opener).to_vec());
+        let places = [source, sink].map(|part| parts[part].connections.ids.indices(opener).to_vec());
         // The source has opened every connection.
         for (turn, &place) in places[0].iter().enumerate() {
             let [sender, receiver] =

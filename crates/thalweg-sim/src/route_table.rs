@@ -1,7 +1,7 @@
 //! The route table of packets, built before the run from the paths between the endpoints of its flows.
 
-use crate::components::ecmp::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
-use crate::components::forwarding::{END, EXIT};
+use crate::components::ecmp_groups::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
+use crate::components::forwarding_state::{END, EXIT};
 use crate::routing_spec::Multipath;
 use crate::shortest_paths::{DirectionId, Routes, ShortestPathDag};
 use crate::spec::{NodeId, Spec};

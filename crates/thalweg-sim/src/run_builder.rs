@@ -5,22 +5,22 @@ use crate::components::connection_ids::{ConnectionIds, opens};
 use crate::components::connections::Connections;
 use crate::components::endpoint_thread_model::Thread;
 use crate::components::event_prefetch::Lookahead;
-use crate::components::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
+use crate::components::flow_state::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
 use crate::components::flows_and_groups::Traffic;
-use crate::components::forwarding::{END, EXIT, Network};
-use crate::components::gate::{Gates, NO_GATE, NodeGate};
-use crate::components::host::{Host, Processor};
-use crate::components::measurements::Measurements;
-use crate::components::packet_pool::{NONE, Packets};
+use crate::components::forwarding_state::{END, EXIT, Network};
+use crate::components::host_processor::{Host, Processor};
+use crate::components::node_gates::{Gates, NO_GATE, NodeGate};
+use crate::components::packet_pool::{NONE, PacketPool};
 use crate::components::reading_application::{READS, Reader};
 use crate::components::router_feedback::MessageRoutes;
 use crate::components::run_end::Ending;
+use crate::components::run_measurements::Measurements;
 use crate::components::series_recorders::MAX_WATCHED_LINKS;
 use crate::components::transmitter::{PortState, Speed, Transmitter};
 use crate::components::transmitter_names::Names;
-use crate::components::workload::Workload;
 use crate::components::workload_barrier::Rounds;
-use crate::event::{EventKind, MAX_ENTITIES};
+use crate::components::workload_state::Workload;
+use crate::event_kinds::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::event_queue::Wheel;
 use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
@@ -36,7 +36,7 @@ use crate::spec_error::SpecError;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use thalweg_catalog::family::Adjustment;
+use thalweg_catalog::protocol_family::Adjustment;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{PeriodicVariationSpec, VariationPeriod};
@@ -111,7 +111,7 @@ impl<'a> Builder<'a> {
             routes: Routes::new(spec),
             route_table,
             network: Network {
-                packets: Packets::new(),
+                packets: PacketPool::new(),
                 transmitters: Vec::with_capacity(2 * spec.links.len() + of_flows),
                 port_states: Vec::new(),
                 directions: Vec::new(),

@@ -1,6 +1,6 @@
 //! The results of a simulation.
 
-use crate::fairness::jain;
+use crate::fairness_measures::jain;
 pub use thalweg_proto::histogram::{SHARES, Summary};
 use thalweg_proto::media::{Encoded, Shown};
 use thalweg_proto::transport::Limit;

@@ -1,4 +1,4 @@
-//! Distributions of sizes.
+//! Distributions of transfer sizes.
 
 use std::sync::Arc;
 use thalweg_proto::units::Bytes;

@@ -12,7 +12,7 @@ pub use crate::scheduled_change::{Change, JitterChange};
 pub use crate::size_distribution::SizeSpec;
 
 use std::sync::Arc;
-use thalweg_catalog::family::Adjustment;
+use thalweg_catalog::protocol_family::Adjustment;
 use thalweg_catalog::{EndpointConfigs, Properties};
 use thalweg_proto::gate::{GateConfig, Marking};
 use thalweg_proto::random::Stream;

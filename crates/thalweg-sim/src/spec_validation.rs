@@ -27,7 +27,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
             gate.config.check().map_err(|what| SpecError::Zero { of: node.name.clone(), what })?;
         }
     }
-    let max = u64::from(crate::components::gate::NO_GATE);
+    let max = u64::from(crate::components::node_gates::NO_GATE);
     if spec.nodes.iter().filter(|node| node.gate.is_some()).count() as u64 >= max {
         return Err(SpecError::TooMany { what: "gates", max });
     }
@@ -41,7 +41,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
     }
     let flows: u64 = spec.groups.iter().map(|group| u64::from(group.count)).sum();
     // A flow has up to two connections with two endpoints each.
-    let max = u64::from(crate::event::MAX_ENTITIES) / 4;
+    let max = u64::from(crate::event_kinds::MAX_ENTITIES) / 4;
     if flows > max {
         return Err(SpecError::TooMany { what: "flows", max });
     }

@@ -1,12 +1,12 @@
 //! HTML page of a sweep.
 
-use crate::document::{Document, FactorResults, PointResults, metrics_of};
-use crate::plan::{Plan, SCHEME};
+use crate::results_document::{Document, FactorResults, PointResults, metrics_of};
 use crate::svg_charts::{HeatMap, Scatter};
+use crate::sweep_points::{Plan, SCHEME};
 use std::fmt::Write as _;
 use thalweg_report::output::{Remedy, differing_defaults_warning, heads_of, value};
 use thalweg_report::report::first_screen_cards::{Card, cards};
-use thalweg_report::report::html::{Page, escape};
+use thalweg_report::report::html_text_and_pages::{Page, escape};
 use thalweg_report::results::{Metric, Of};
 
 /// Maximum number of values of a factor in a heat map.

@@ -8,27 +8,27 @@
 
 mod batch_codec;
 mod differing_defaults;
-mod document;
+mod factor_importance;
+mod failure_catching_run;
 mod html_page;
-mod importance;
-mod plan;
 mod program_identity;
 mod remote_client;
 mod remote_worker;
+mod results_document;
 mod run_store;
-mod simulate;
 #[cfg(test)]
 mod source_hash;
 pub mod svg_charts;
-mod sweep;
+mod sweep_execution;
+mod sweep_points;
 
 pub use batch_codec::Task;
 pub use differing_defaults::{differing_defaults, join};
-pub use document::{Document, FactorResults, FailedPoint, Importance, PointResults};
 pub use html_page::page;
-pub use plan::{Factor, Level, Plan, PlanError, Point};
 pub use program_identity::{Program, SOURCES, build_of_file};
 pub use remote_client::{Engine, Lost};
 pub use remote_worker::run_batch;
+pub use results_document::{Document, FactorResults, FailedPoint, Importance, PointResults};
 pub use run_store::{Purpose, Store, StoreError};
-pub use sweep::{Budget, Failure, Load, LoadError, Made, Status, Sweep, SweepError, Unfinished};
+pub use sweep_execution::{Budget, Failure, Load, LoadError, Made, Status, Sweep, SweepError, Unfinished};
+pub use sweep_points::{Factor, Level, Plan, PlanError, Point};

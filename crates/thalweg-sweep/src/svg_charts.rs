@@ -1,7 +1,7 @@
 //! Heat maps and scatter plots as SVG within a page.
 
 use std::fmt::Write as _;
-use thalweg_report::report::html::escape;
+use thalweg_report::report::html_text_and_pages::escape;
 
 /// Heat map over two lists of names.
 pub struct HeatMap<'a> {

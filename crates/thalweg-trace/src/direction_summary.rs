@@ -1,4 +1,4 @@
-//! Figures of a direction.
+//! Figures of one direction of a traced connection.
 
 use crate::trace_model::{Connection, Metric};
 use thalweg_units::{Duration, Rate};

@@ -1,4 +1,4 @@
-//! Formats, limits and errors of reading.
+//! The formats of traces, limits on their size, and errors of reading them.
 
 use core::fmt;
 

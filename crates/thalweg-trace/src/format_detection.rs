@@ -1,10 +1,10 @@
-//! Recognition of formats.
+//! Detects the format of a trace, and reads it.
 
 use crate::buffered_input::Input;
 use crate::format_and_limits::{Limits, ReadError};
 use crate::pcap::KeyLog;
 use crate::trace_model::Trace;
-use crate::{pcap, qlog, ss, tcp_probe};
+use crate::{pcap, qlog, ss_log, tcp_probe_log};
 use std::io::Read;
 
 /// Reads a trace in any of the formats.
@@ -32,8 +32,8 @@ pub fn read_with_keys(from: &mut dyn Read, limits: &Limits, keys: &KeyLog) -> Re
         head if pcap::is_pcap(head) || pcap::is_pcapng(head) => pcap::read(&mut input, limits, keys),
         head if is_netlog(head) => return Err(ReadError::NetLog),
         head if qlog::is_qlog(head) => qlog::read(&mut input, limits),
-        head if tcp_probe::is_probe(head) => tcp_probe::read(&mut input, limits),
-        head if ss::is_ss(head) => ss::read(&mut input, limits),
+        head if tcp_probe_log::is_probe(head) => tcp_probe_log::read(&mut input, limits),
+        head if ss_log::is_ss(head) => ss_log::read(&mut input, limits),
         _ => return Err(ReadError::Unknown),
     };
     let too_long = input.is_too_long();

@@ -4,8 +4,8 @@
 //! | --- | --- | --- |
 //! | qlog, drafts 00 to 02, 0.3, 0.4 and its JSON text sequences | QUIC stacks, and this project's `--qlog` and `--record` | [`qlog`] |
 //! | pcap and pcapng | tcpdump, Wireshark, and this project's `--pcap` | [`pcap`] |
-//! | repeated output of `ss -tin` | Linux | [`ss`] |
-//! | `tcp_probe` | bpftrace, Linux | [`tcp_probe`] |
+//! | repeated output of `ss -tin` | Linux | [`ss_log`] |
+//! | `tcp_probe` | bpftrace, Linux | [`tcp_probe_log`] |
 //!
 //! [`read`] recognises the format, compressed or not, and returns a [`Trace`]: its connections, in both directions, with packets,
 //! acknowledgements and the sender's estimates. [`Summary`] has the figures of a direction, [`findings()`] what looks wrong in it.
@@ -14,16 +14,16 @@
 //! A trace that ends early or is damaged gives what was read before, with a note.
 
 mod buffered_input;
-mod date_text;
+mod date_parsing;
 mod direction_summary;
 pub mod findings;
 mod format_and_limits;
 mod format_detection;
 pub mod pcap;
+mod position_ranges;
 pub mod qlog;
-mod ranges;
-pub mod ss;
-pub mod tcp_probe;
+pub mod ss_log;
+pub mod tcp_probe_log;
 mod trace_model;
 
 pub use direction_summary::{RttSummary, Summary, quantile};

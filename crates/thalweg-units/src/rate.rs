@@ -1,6 +1,6 @@
 //! Bit rates in whole bits per second.
 
-use super::parse::{Kind, Unit, UnitError, print, quantity};
+use super::quantity_parser::{Kind, Unit, UnitError, print, quantity};
 use super::{Bytes, Duration};
 use core::fmt;
 use core::str::FromStr;

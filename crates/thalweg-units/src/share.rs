@@ -1,6 +1,6 @@
 //! Shares, as fractions or percentages.
 
-use super::parse::UnitError;
+use super::quantity_parser::UnitError;
 use core::fmt;
 use core::str::FromStr;
 

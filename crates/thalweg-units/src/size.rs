@@ -1,6 +1,6 @@
 //! Amounts of data in whole bytes.
 
-use super::parse::{Kind, Unit, UnitError, print, quantity};
+use super::quantity_parser::{Kind, Unit, UnitError, print, quantity};
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use core::str::FromStr;

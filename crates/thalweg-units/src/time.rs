@@ -1,6 +1,6 @@
 //! Points in time and durations in whole picoseconds.
 
-use super::parse::{Kind, Unit, UnitError, print, quantity};
+use super::quantity_parser::{Kind, Unit, UnitError, print, quantity};
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;

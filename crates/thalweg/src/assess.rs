@@ -1,12 +1,12 @@
 //! `thalweg assess`: the evaluation that RFC 9743 requires of a congestion control, in one command.
 
 use crate::assess_live;
-use crate::cluster::{Cluster, unfinished};
-use crate::console::{ArgumentError, Console, Done, Error};
+use crate::batch_progress::counting_runs;
+use crate::cluster_workers::{Cluster, unfinished};
+use crate::console_output::{ArgumentError, Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::kernel_schemes::{control_of, is_kernel, reject_without_live};
-use crate::progress::counting_runs;
-use crate::run::{available_memory, typed};
+use crate::run_and_compare::{available_memory, typed};
 use crate::value_parsers::{positive, replications};
 use crate::version::program;
 use clap::Args;

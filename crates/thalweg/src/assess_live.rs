@@ -1,9 +1,9 @@
 //! `thalweg assess --live`: runs a sample of the points in live networks, with a scheme or the kernel's TCP, and compares with
 //! simulation.
 
-use crate::console::{Console, Error};
+use crate::console_output::{Console, Error};
 use crate::scenario_sources::Source;
-use crate::shell::compare::{Both, both};
+use crate::shell::compare_live::{Both, both};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,11 @@
 //! Runs a batch and collects its results.
 
-use crate::console::{Console, Error};
+use crate::batch_progress::Bar;
+use crate::console_output::{Console, Error};
 use crate::json_lines::{self, Lines, Meter};
 use crate::packet_animation::Replays;
 use crate::packet_captures::{Captures, FileCapture};
-use crate::progress::Bar;
-use crate::qlogs::{FileQlog, Qlogs};
+use crate::sender_qlogs::{FileQlog, Qlogs};
 use crate::sequence_diagrams::{FileSequence, Sequences};
 use std::cell::RefCell;
 use std::fs::File;
@@ -14,16 +14,16 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_proto::units::Time;
-use thalweg_report::batch::{self, Job, Progress};
 use thalweg_report::output::{
     CsvSeries, CsvTransfers, Folder, FolderError, ParquetSeries, ParquetTransfers, RunKey,
 };
+use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_report::report::{AllSeries, Recorder, Replay};
 use thalweg_report::results::{Document, Drift, FairShares, Goal, GoodputSeries, Header, Run, Starved};
 use thalweg_scenario::{Loaded, Scenario};
 use thalweg_sim::RunResult;
+use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::spec::Spec;
-use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::verify::Verifier;
 
 /// A scheme, simulated with each seed.
@@ -116,7 +116,7 @@ impl Execution<'_> {
             let failed = Mutex::new(None);
             let traces = |run| self.traces(run, &failed);
             let each = |number, result: RunResult, run, traces| gathered.add(number, &result, run, traces);
-            let outcome = batch::run(&jobs, jobs_at_a_time, &progress, traces, each, show);
+            let outcome = parallel_batch::run(&jobs, jobs_at_a_time, &progress, traces, each, show);
             gathered.failed = gathered.failed.or(failed.into_inner().unwrap_or_else(PoisonError::into_inner));
             outcome
         } else {
@@ -126,7 +126,7 @@ impl Execution<'_> {
                     results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
                 }
             };
-            batch::run(&jobs, jobs_at_a_time, &progress, |_| NoTrace, each, show)
+            parallel_batch::run(&jobs, jobs_at_a_time, &progress, |_| NoTrace, each, show)
         };
         // Runs beyond those needed for `--until` are discarded.
         let kept = || gathered.runs.iter().flatten();

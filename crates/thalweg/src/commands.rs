@@ -1,14 +1,12 @@
 //! The commands of the command line, and their implementations.
 
-use crate::arguments::{
-    CompareArguments, Kind, PageArguments, PaperArguments, ReportArguments, RerunArguments, RunArguments,
-    ValidateArguments,
-};
+use crate::analytical_models::{self, ModelArguments};
 use crate::assess::{self, AssessArguments};
 use crate::bench;
-use crate::bench::arguments::Bench;
+use crate::bench::bench_arguments::Bench;
 use crate::compatibility_hints;
-use crate::console::{Console, Done};
+use crate::completions_and_man_pages;
+use crate::console_output::{Console, Done};
 use crate::doctor::{self, DoctorArguments};
 use crate::explore::{self, ExploreArguments};
 use crate::help_groups::grouped;
@@ -17,16 +15,20 @@ use crate::impair::{self, ImpairArguments};
 use crate::import::{self, Import};
 use crate::infer::{self, InferArguments};
 use crate::mahimahi::{self, MahimahiArguments};
-use crate::man_pages;
-use crate::model::{self, ModelArguments};
 use crate::parser_error::called;
-use crate::shell::gate::{self, GateArguments};
+use crate::shell::gate_command::{self, GateArguments};
 use crate::shell::{self, ShellArguments};
+use crate::simulation_arguments::{
+    CompareArguments, Kind, PageArguments, PaperArguments, ReportArguments, RerunArguments, RunArguments,
+    ValidateArguments,
+};
 use crate::sweep::{self, SweepArguments};
-use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
+use crate::transfer::transfer_arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::{build, version};
 use crate::view::{self, ViewArguments};
-use crate::{catalog, page, paper, report, rerun, run, scenario_sources, transfer};
+use crate::{
+    laboratory_page, paper, report, rerun, run_and_compare, scenario_sources, transfer, value_lists,
+};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -263,36 +265,38 @@ impl Command {
     /// The failure, with its exit code.
     pub fn execute(self, console: &Console) -> Done {
         match self {
-            Self::Run(arguments) => run::run(&arguments, console),
-            Self::Compare(arguments) if arguments.live => shell::compare::compare(&arguments, console),
-            Self::Compare(arguments) => run::compare(&arguments, console),
+            Self::Run(arguments) => run_and_compare::run(&arguments, console),
+            Self::Compare(arguments) if arguments.live => shell::compare_live::compare(&arguments, console),
+            Self::Compare(arguments) => run_and_compare::compare(&arguments, console),
             Self::Sweep(arguments) => sweep::sweep(&arguments, console),
             Self::Assess(arguments) => assess::assess(&arguments, console),
             Self::Hunt(arguments) => hunt::hunt(&arguments, console),
             Self::Rerun(arguments) => rerun::rerun(&arguments, console),
             Self::Paper(arguments) => paper::paper(&arguments, console),
-            Self::Model(arguments) => model::model(arguments.model.as_ref(), console),
+            Self::Model(arguments) => analytical_models::model(arguments.model.as_ref(), console),
             Self::Report(arguments) => report::report(&arguments, console),
             Self::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, console),
             Self::View(arguments) => view::view(&arguments, console),
             Self::Infer(arguments) => infer::infer(&arguments, console),
             Self::Import(arguments) => import::import(&arguments, console),
-            Self::Page(arguments) => page::page(&arguments, console),
+            Self::Page(arguments) => laboratory_page::page(&arguments, console),
             Self::Validate(arguments) => scenario_sources::validate(&arguments, console),
             Self::Explore(arguments) => explore::explore(&arguments, console),
             Self::Doctor(arguments) => doctor::doctor(&arguments, console),
             Self::Bench(arguments) => bench::bench(&arguments, console),
             Self::Impair(arguments) => impair::impair(&arguments, console),
             Self::Shell(arguments) => shell::shell(&arguments, console),
-            Self::Gate(arguments) => gate::gate(&arguments, console),
-            Self::List { what } => catalog::list(what, console),
-            Self::Schema => catalog::schema(console),
+            Self::Gate(arguments) => gate_command::gate(&arguments, console),
+            Self::List { what } => value_lists::list(what, console),
+            Self::Schema => value_lists::schema(console),
             Self::Send(arguments) => transfer::send(&arguments, console),
             Self::Recv(arguments) => transfer::recv(&arguments, console),
             Self::Serve(arguments) => transfer::serve(&arguments, console),
             Self::Key => transfer::key(console),
-            Self::Completions { shell } => man_pages::completions(shell, Arguments::command(), console),
-            Self::Man { folder } => man_pages::pages(&folder, Arguments::command(), console),
+            Self::Completions { shell } => {
+                completions_and_man_pages::completions(shell, Arguments::command(), console)
+            }
+            Self::Man { folder } => completions_and_man_pages::pages(&folder, Arguments::command(), console),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `thalweg doctor`: UDP capabilities and performance of this host.
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::value_parsers::resolve;
 use clap::Args;
 use serde_json::json;

@@ -1,7 +1,7 @@
-//! `thalweg explore`.
+//! `thalweg explore`: explores all states of a protocol over a faulty channel.
 
-use crate::adversary::{AdversaryArguments, adversary};
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
+use crate::explore_adversary::{AdversaryArguments, adversary};
 use crate::interrupt::interruptible_by;
 use crate::search_progress::{report, text, watched};
 use crate::value_parsers::bytes;

@@ -1,7 +1,7 @@
 //! Parsers of external input, as used by the commands, for fuzzing.
 
-use crate::bench::stream::{Request, trailer};
-use crate::bench::text::{ClientResults, server_line};
+use crate::bench::bench_streams::{Request, trailer};
+use crate::bench::result_text::{ClientResults, server_line};
 use crate::performance_advice::Findings;
 use crate::transfer::metrics_http;
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,8 +1,8 @@
 //! `thalweg hunt`: searches for the worst-case scenarios of a congestion control.
 
-use crate::console::{Console, Done, Error};
+use crate::batch_progress::{RESUME_HINT, counting_runs};
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::progress::{RESUME_HINT, counting_runs};
 use crate::value_parsers::positive;
 use crate::version::program;
 use clap::Args;

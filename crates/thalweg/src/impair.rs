@@ -1,6 +1,6 @@
 //! `thalweg impair`: emulates a network path for the datagrams of any program.
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible;
 use crate::value_parsers::{listen_address, resolve, seconds};
 use clap::Args;

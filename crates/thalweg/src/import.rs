@@ -1,6 +1,6 @@
 //! `thalweg import`: experiments in the formats of other simulators, run here.
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::fs;
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_report::batch::{self, Job, Progress};
 use thalweg_report::output::{Align, Table};
+use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_scenario::import::c4::{self, Choices, Imported};
 use thalweg_scenario::{load_with, read_text};
 use thalweg_sim::RunResult;
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::packet_trace::NoTrace;
 
 /// `thalweg import`.
 #[derive(Debug, Subcommand)]
@@ -110,7 +110,7 @@ fn simulate(
         let main = result.flows.iter().find(|flow| flow.name == c4::MAIN);
         times.push(main.and_then(|flow| flow.finished).map(|end| end.since(Time::ZERO)));
     };
-    batch::run(&jobs, 1, &progress, |_| NoTrace, each, || {})
+    parallel_batch::run(&jobs, 1, &progress, |_| NoTrace, each, || {})
         .map_err(|failed| Error::Failed(format!("the scenario cannot be simulated: {}", failed.error)))?;
     times.sort_by_key(|time| (time.is_none(), *time));
     Ok(times)

@@ -1,6 +1,6 @@
 //! `thalweg infer`: infers the path of a recorded transfer, and repeats the transfer in the simulator, also with other schemes.
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::doctor::this_host;
 use crate::view::{key_log, read};
 use clap::Args;
@@ -10,11 +10,11 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_catalog::{Environment, Registry};
-use thalweg_report::batch::{self, Job, Progress};
-use thalweg_report::infer::{Interval, Losses, Path, Recording, capture_limitation, scenario};
+use thalweg_report::infer::{Interval, Losses, Path, Recording, capture_limitation, inferred_scenario};
 use thalweg_report::output::{Align, Table, counted, listed};
+use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_scenario::{Loaded, check_host, load_text_with, load_with};
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult};
 
 /// `thalweg infer`.
@@ -177,7 +177,7 @@ fn text_of(
     host: Option<&str>,
     registry: &Registry,
 ) -> Result<String, Error> {
-    scenario::scenario(recording, path, TRACE, host, registry)
+    inferred_scenario::scenario(recording, path, TRACE, host, registry)
         .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))
 }
 
@@ -187,7 +187,7 @@ fn simulate(loaded: &Loaded, seed: u64) -> Result<Outcome, Error> {
     let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(false)));
     let mut outcome = Outcome::default();
     let each = |_, result: RunResult, _, _| outcome = simulated(&result);
-    batch::run(&jobs, 1, &progress, |_| NoTrace, each, || {})
+    parallel_batch::run(&jobs, 1, &progress, |_| NoTrace, each, || {})
         .map_err(|failed| Error::Failed(format!("the scenario cannot be simulated: {}", failed.error)))?;
     Ok(outcome)
 }

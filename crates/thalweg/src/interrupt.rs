@@ -1,6 +1,6 @@
 //! Signal handling: Ctrl-C ends the running work at the next safe point, and keeps its results.
 
-use crate::console::{Console, Error};
+use crate::console_output::{Console, Error};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,6 +1,6 @@
 //! `--json-lines`: the events of a run, while it runs, one JSON record per line.
 
-use crate::console::harmless;
+use crate::console_output::harmless;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_report::output::Style;
 use thalweg_report::results::{Document, FORMAT, Header, VERSION};
+use thalweg_sim::packet_trace::{Record, Step, Tracer};
 use thalweg_sim::spec::Spec;
-use thalweg_sim::trace::{Record, Step, Tracer};
 
 /// Standard output for the records of several concurrent runs: records of the first unfinished run are written
 /// immediately, records of later runs are buffered, to keep the order independent of threads.

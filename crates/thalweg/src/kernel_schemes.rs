@@ -1,7 +1,7 @@
 //! TCP of this host's kernel, among the schemes of live runs: `kernel:` and a congestion control ("kernel:cubic").
 
-use crate::console::Error;
-use thalweg_live::traffic::kernel_controls;
+use crate::console_output::Error;
+use thalweg_live::scenario_traffic::kernel_controls;
 
 const PREFIX: &str = "kernel:";
 

@@ -14,21 +14,21 @@
 //! }
 //! ```
 
-mod adversary;
-mod arguments;
+mod analytical_models;
 mod assess;
 mod assess_live;
 mod batch_execution;
+mod batch_progress;
 mod bench;
-mod catalog;
-mod cluster;
+mod closed_formulas;
+mod cluster_workers;
 mod commands;
 mod compatibility_hints;
-mod console;
+mod completions_and_man_pages;
+mod console_output;
 mod doctor;
-mod embed;
 mod explore;
-mod formulas;
+mod explore_adversary;
 #[doc(hidden)]
 pub mod fuzz_entry_points;
 mod help_groups;
@@ -39,48 +39,48 @@ mod infer;
 mod interrupt;
 mod json_lines;
 mod kernel_schemes;
+mod laboratory_page;
+mod library_calls;
 mod mahimahi;
-mod man_pages;
-mod message;
-mod model;
+mod message_records;
 mod output_file_names;
 mod packet_animation;
 mod packet_captures;
-mod page;
 mod paper;
 mod parser_error;
 mod performance_advice;
-mod progress;
-mod qlogs;
-mod record;
 mod report;
 mod rerun;
-mod run;
+mod run_and_compare;
 mod scenario_sources;
 mod search_progress;
+mod sender_qlogs;
 mod sequence_diagrams;
 mod shell;
+mod simulation_arguments;
 mod sweep;
 mod transfer;
+mod transfer_recording;
+mod value_lists;
 mod value_parsers;
 mod version;
 mod view;
 mod wall_clock;
 
 use commands::Arguments;
-use console::Console;
+use console_output::Console;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-pub use cluster::{build, work};
-pub use console::{Caller, Seen};
-pub use embed::{
+pub use cluster_workers::{build, work};
+pub use console_output::{Caller, Seen};
+pub use library_calls::{
     Called, Prepared, Request, Simulated, call, explain, listed, option_unit, prepare, simulate,
 };
-pub use message::{Message, MessageKind, Part};
-pub use run::agents;
+pub use message_records::{Message, MessageKind, Part};
+pub use run_and_compare::agents;
 pub use thalweg_catalog::Registry;
 
 /// Runs the command `thalweg` with the arguments of this process and returns its exit code. The schemes and disciplines

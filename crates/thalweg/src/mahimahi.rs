@@ -1,6 +1,6 @@
 //! `thalweg mahimahi`: exports a link's capacity as a Mahimahi trace.
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::scenario_sources::Source;
 use clap::Args;
 use std::io::{self, IsTerminal as _};

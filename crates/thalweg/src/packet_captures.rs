@@ -1,6 +1,6 @@
 //! Packet captures of a batch, one file per run.
 
-use crate::console::Error;
+use crate::console_output::Error;
 use crate::output_file_names::RunFiles;
 use std::fs::File;
 use std::io::{self, BufWriter};

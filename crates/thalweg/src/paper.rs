@@ -1,21 +1,21 @@
 //! `thalweg paper`: reproduces published studies.
 
-use crate::arguments::PaperArguments;
 use crate::batch_execution::TableFiles;
-use crate::console::{ArgumentError, Console, Done, Error};
+use crate::batch_progress::Bar;
+use crate::console_output::{ArgumentError, Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::progress::Bar;
 use crate::report::ReportTarget;
+use crate::simulation_arguments::PaperArguments;
 use crate::version::version;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use thalweg_report::batch::{self, Progress};
 use thalweg_report::output::{Align, Folder, REPORT, Style, Table, counted};
+use thalweg_report::parallel_batch::{self, Progress};
 use thalweg_report::results::{Document, Header, MARGIN, Run, Scenario};
 use thalweg_scenario::{expand, nearest};
 use thalweg_sim::RunResult;
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_studies::paper::paper_report;
 use thalweg_studies::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prepared, Results};
 
@@ -135,7 +135,8 @@ fn run(
             }
         }
     };
-    let outcome = batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress, ""));
+    let outcome =
+        parallel_batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress, ""));
     bar.finish(progress.simulated_micros() as f64 / 1e6, progress.events(), console);
     if let Err(failed) = outcome {
         let name = prepared.case_of_job(failed.job).map_or("", |case| case.name.as_str());

@@ -1,7 +1,7 @@
 //! Errors of the command line's parser, as records: the kinds and contexts of clap.
 
 use crate::compatibility_hints;
-use crate::message::{Message, MessageKind, Part, Vocabulary, parts};
+use crate::message_records::{Message, MessageKind, Part, Vocabulary, parts};
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;

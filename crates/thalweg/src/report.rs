@@ -1,7 +1,7 @@
-//! `thalweg report`, and `--report` of other commands.
+//! `thalweg report`, and `--report` of other commands: writes results as an HTML page.
 
-use crate::arguments::ReportArguments;
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
+use crate::simulation_arguments::ReportArguments;
 use crate::version::version;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! `thalweg rerun`: reproduces stored results.
 
-use crate::arguments::RerunArguments;
 use crate::batch_execution::{Execution, Scheme};
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
+use crate::simulation_arguments::RerunArguments;
 use crate::version::version;
 use serde_json::Value;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Scenario sources: files and built-in scenarios.
 
-use crate::arguments::ValidateArguments;
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
+use crate::simulation_arguments::ValidateArguments;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Progress and outcome of state-space searches.
 
-use crate::console::{Console, Seen, one_line};
-use crate::progress::target;
+use crate::batch_progress::target;
+use crate::console_output::{Console, Seen, one_line};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
 use thalweg_explore::SearchOutcome;

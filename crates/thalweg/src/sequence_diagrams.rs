@@ -1,13 +1,13 @@
 //! `--trace sequence`: sequence diagrams of a batch, as SVG and text per run, and with `--png` as PNG.
 
-use crate::arguments::Options;
-use crate::console::Error;
+use crate::console_output::Error;
 use crate::output_file_names::{file_name, file_names};
+use crate::simulation_arguments::Options;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_report::output::png;
-use thalweg_report::output::sequence::{MAX_IN_PIXELS, Sequence, View};
+use thalweg_report::output::sequence_diagram::{MAX_IN_PIXELS, Sequence, View};
 use thalweg_scenario::nearest;
 use thalweg_sim::spec::Spec;
 

@@ -1,11 +1,11 @@
 //! `thalweg sweep`: a scenario over ranges of values, schemes and seeds.
 
-use crate::cluster::{Cluster, unfinished};
-use crate::console::{Console, Done, Error};
+use crate::batch_progress::counting_runs;
+use crate::cluster_workers::{Cluster, unfinished};
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::progress::counting_runs;
 use crate::report::ReportTarget;
-use crate::run::available_memory;
+use crate::run_and_compare::available_memory;
 use crate::scenario_sources::Source;
 use crate::value_parsers::positive;
 use crate::version::program;

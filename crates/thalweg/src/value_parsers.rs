@@ -1,6 +1,6 @@
 //! Parsers of command-line values, and their error messages.
 
-use crate::console::Error;
+use crate::console_output::Error;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs as _};
 use std::num::{NonZeroU32, NonZeroUsize};

@@ -1,6 +1,6 @@
 //! Version and build of this program.
 
-use crate::console::Error;
+use crate::console_output::Error;
 use std::sync::OnceLock;
 use thalweg_catalog::Registry;
 use thalweg_sweep::{Program, SOURCES, build_of_file};

@@ -1,6 +1,6 @@
 //! `thalweg view`: summarises and draws traces of any program.
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::report::{ReportTarget, stored_series, stored_spec};
 use crate::version::version;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! Wall-clock time, for people and logs.
+//! Formats wall-clock time for people and logs.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

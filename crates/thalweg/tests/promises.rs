@@ -134,16 +134,16 @@ fn requirements_are_those_that_tests_hold() {
 }
 
 /// Files of the command line that write to standard output or standard error directly: the program's own text, binary
-/// data, or text escaped by `console::harmless` or `console::one_line`. All other output goes through `Console`.
+/// data, or text escaped by `console_output::harmless` or `console_output::one_line`. All other output goes through `Console`.
 const WRITERS: [(&str, &str); 8] = [
-    ("console.rs", "it is the console"),
+    ("console_output.rs", "it is the console"),
     ("json_lines.rs", "records are escaped where they are made"),
     ("mahimahi.rs", "a trace of numbers"),
-    ("progress.rs", "messages of bars are escaped"),
-    ("shell/launcher.rs", "a code of the program's own"),
-    ("shell/view.rs", "names of links are escaped"),
+    ("batch_progress.rs", "messages of bars are escaped"),
+    ("shell/namespace_launcher.rs", "a code of the program's own"),
+    ("shell/live_view.rs", "names of links are escaped"),
     ("transfer/progress_display.rs", "names of files are escaped"),
-    ("transfer/receive.rs", "the contents of a file, which its user asked for"),
+    ("transfer/receive_commands.rs", "the contents of a file, which its user asked for"),
 ];
 
 /// Only these files write without `Console`.

@@ -319,7 +319,10 @@ fn every_crate_has_a_description() {
 /// Additions touch as many files as CONTRIBUTING.md states.
 #[test]
 fn additions_touch_as_few_files_as_documented() {
-    let counted = std::process::Command::new("python3").arg(root().join("scripts/touched")).output().unwrap();
+    let counted = std::process::Command::new("python3")
+        .arg(root().join("scripts/files-per-addition"))
+        .output()
+        .unwrap();
     let printed = String::from_utf8_lossy(&counted.stdout);
     assert!(counted.status.success(), "more files than the recipe says:\n{printed}");
     let recipes = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();

@@ -5,7 +5,7 @@ mod tests;
 
 use std::process::ExitCode;
 use thalweg::Registry;
-use thalweg_catalog::{Key, Kind, Range, SchemeDescription, bind, key::key, schemes::window};
+use thalweg_catalog::{Key, Kind, Range, SchemeDescription, bind, option_keys::key, schemes::window};
 use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample};
 
 /// Additive increase, multiplicative decrease (Chiu and Jain 1989).

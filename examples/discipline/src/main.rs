@@ -8,7 +8,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::process::ExitCode;
 use thalweg::Registry;
-use thalweg_catalog::key::key;
+use thalweg_catalog::option_keys::key;
 use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};

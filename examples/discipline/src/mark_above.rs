@@ -1,7 +1,7 @@
 //! `mark-above`: a FIFO with an additional rule. It contains Thalweg's FIFO, which handles the limit and urgent
 //! packets.
 
-use thalweg_catalog::key::key;
+use thalweg_catalog::option_keys::key;
 use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_proto::units::Time;
 use thalweg_queue::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, Streams, Traits};

@@ -3,14 +3,14 @@
 //!
 //! One packet is in flight at a time: the sender waits for its acknowledgement, and retransmits it after a time-out.
 
-mod engines;
 mod pdu;
+mod stop_and_wait;
 
-use engines::{Receiver, Sender};
 use pdu::Pdu;
 use std::process::ExitCode;
+use stop_and_wait::{Receiver, Sender};
 use thalweg::Registry;
-use thalweg_catalog::key::{Key, Keys, key};
+use thalweg_catalog::option_keys::{Key, Keys, key};
 use thalweg_catalog::schemes::SIZES;
 use thalweg_catalog::{Family, Kind, Properties, Range, SchemeDescription, SchemeTraits, bind};
 use thalweg_proto::payload::Payload;

@@ -1,9 +1,9 @@
 //! All stacks in scenarios: delivery, losses, ECN, slow readers, many connections, and reproducibility.
 
-mod cases;
 #[path = "../../../kit/claims.rs"]
 mod claims;
-mod reports;
+mod hunt_cases;
+mod issue_tracker_reports;
 
 use serde_json::Value;
 use std::path::PathBuf;

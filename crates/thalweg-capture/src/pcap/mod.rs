@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
-use thalweg_sim::trace::{PacketId, Record, Step, Tracer};
+use thalweg_sim::packet_trace::{PacketId, Record, Step, Tracer};
 
 /// Capture point.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use thalweg_proto::pdu::{Captured, DataUnit as _};
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
-use thalweg_sim::trace::{PacketId, Record};
+use thalweg_sim::packet_trace::{PacketId, Record};
 
 /// Headers of one packet.
 pub(super) struct Headers {
@@ -174,12 +174,12 @@ fn tcp(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, window: u16) ->
 /// Returns a SYN or FIN segment; each takes one sequence number (RFC 9293, section 3.4).
 fn opens_or_closes(ends: &Ends, step: HandshakeStep) -> Part {
     let (sequence, acknowledged, flags) = match step {
-        HandshakeStep::Open => (0, 0, SYN),
-        HandshakeStep::Answer => (0, 1, SYN | ACK),
-        HandshakeStep::Confirm | HandshakeStep::Done | HandshakeStep::Close => (1, 1, ACK),
+        HandshakeStep::Syn => (0, 0, SYN),
+        HandshakeStep::SynAck => (0, 1, SYN | ACK),
+        HandshakeStep::Ack | HandshakeStep::HandshakeDone | HandshakeStep::ConnectionClose => (1, 1, ACK),
         HandshakeStep::Fin(length) => (stream(length), 1, FIN | ACK),
-        HandshakeStep::FinAnswer(length) => (1, stream(length.wrapping_add(1)), FIN | ACK),
-        HandshakeStep::FinConfirm(length) => (stream(length.wrapping_add(1)), 2, ACK),
+        HandshakeStep::FinAck(length) => (1, stream(length.wrapping_add(1)), FIN | ACK),
+        HandshakeStep::AckOfFin(length) => (stream(length.wrapping_add(1)), 2, ACK),
     };
     let mut part = tcp(ends, sequence, acknowledged, flags, u16::MAX);
     if flags & SYN != 0 {

@@ -11,7 +11,7 @@ use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Rate, Time};
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 use thalweg_sim::Pdu;
-use thalweg_sim::trace::PacketId;
+use thalweg_sim::packet_trace::PacketId;
 
 fn segment(sequence: u64) -> Pdu {
     let segment = Segment::new(sequence, Length(1000));
@@ -53,12 +53,12 @@ fn connections_of_tcp_open_and_close() {
         (0, backward, 60, pdu)
     };
     let steps = [
-        (false, handshake::HandshakeStep::Open, 0, 0, 0x02),
-        (true, handshake::HandshakeStep::Answer, 0, 1, 0x12),
-        (false, handshake::HandshakeStep::Confirm, 1, 1, 0x10),
+        (false, handshake::HandshakeStep::Syn, 0, 0, 0x02),
+        (true, handshake::HandshakeStep::SynAck, 0, 1, 0x12),
+        (false, handshake::HandshakeStep::Ack, 1, 1, 0x10),
         (false, handshake::HandshakeStep::Fin(1000), 1001, 1, 0x11),
-        (true, handshake::HandshakeStep::FinAnswer(1000), 1, 1002, 0x11),
-        (false, handshake::HandshakeStep::FinConfirm(1000), 1002, 2, 0x10),
+        (true, handshake::HandshakeStep::FinAck(1000), 1, 1002, 0x11),
+        (false, handshake::HandshakeStep::AckOfFin(1000), 1002, 2, 0x10),
     ];
     let packets: Vec<_> = steps.iter().map(|step| packet(step.0, step.1)).collect();
     let bytes = capture(&packets, 60);
@@ -192,7 +192,7 @@ fn two_level_flow_control_is_captured_as_deployed() {
     assert_eq!(format!("{decoded:?}"), format!("{:?}", two_level_request()));
     // A segment whose bitmap exceeds the stored headers.
     let sstp::Pdu::Snak(report, mut request) = two_level_request() else { panic!() };
-    request.bitmap = sstp::Bitmap::missing(60_000);
+    request.bitmap = sstp::Bitmap::none_received(60_000);
     let bytes = capture(&[(2, true, 0, Pdu::Sstp(sstp::Pdu::Snak(report, request)))], 65_535);
     assert_eq!(bytes.len(), 24 + 16 + 28 + 22 + 7500);
 }

@@ -8,7 +8,7 @@ use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
-use thalweg_sim::trace::{Record, Step, Tracer};
+use thalweg_sim::packet_trace::{Record, Step, Tracer};
 
 /// Kind of a packet event, from its sender's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 use thalweg_scenario::load_text;
-use thalweg_sim::trace::{NoTrace, PacketId, Record, Step, Tracer as _};
+use thalweg_sim::packet_trace::{NoTrace, PacketId, Record, Step, Tracer as _};
 use thalweg_sim::{Pdu, Series, Simulation, Status};
 
 /// Two datagram flows, and a window flow with segments of 1000 bytes.

@@ -1,6 +1,6 @@
-//! CAKE.
+//! Catalogue description of the queue discipline CAKE.
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind, words};
 use thalweg_queue::{CakeConfig, Isolation};
 

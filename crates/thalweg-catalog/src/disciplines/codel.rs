@@ -1,6 +1,6 @@
-//! CoDel.
+//! Catalogue description of the queue discipline CoDel.
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::CoDelConfig;
 

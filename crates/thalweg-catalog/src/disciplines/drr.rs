@@ -1,8 +1,8 @@
-//! Deficit Round Robin.
+//! Catalogue description of the queue discipline Deficit Round Robin.
 
+use super::flow_weights::WEIGHT_KEYS;
 use super::sfq::OVERFLOW_KEY;
-use super::weights::WEIGHT_KEYS;
-use crate::key::key;
+use crate::option_keys::key;
 use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
 use thalweg_queue::{DrrConfig, Weights};
 

@@ -1,6 +1,6 @@
-//! DualPI2.
+//! Catalogue description of the queue discipline DualPI2.
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::DualPi2Config;
 

@@ -1,4 +1,4 @@
-//! First come, first served.
+//! Catalogue description of the queue discipline: first come, first served.
 
 use crate::{DisciplineDescription, Keys, bind};
 use thalweg_queue::FcfsConfig;

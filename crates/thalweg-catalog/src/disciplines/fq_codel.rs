@@ -1,8 +1,8 @@
-//! FQ-CoDel.
+//! Catalogue description of the queue discipline FQ-CoDel.
 
 use super::codel::CODEL_KEYS;
-use super::weights::WEIGHT_KEYS;
-use crate::key::key;
+use super::flow_weights::WEIGHT_KEYS;
+use crate::option_keys::key;
 use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
 use thalweg_queue::{CoDelConfig, FqCoDelConfig, Weights};
 

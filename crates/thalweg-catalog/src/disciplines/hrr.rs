@@ -1,7 +1,7 @@
-//! Hierarchical Round Robin.
+//! Catalogue description of the queue discipline Hierarchical Round Robin.
 
-use super::weights::WEIGHT_KEYS;
-use crate::key::key;
+use super::flow_weights::WEIGHT_KEYS;
+use crate::option_keys::key;
 use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
 use thalweg_queue::{HrrConfig, Weights};
 

@@ -8,6 +8,7 @@ pub mod drr;
 pub mod dualpi2;
 pub mod fair_queueing;
 pub mod fcfs;
+mod flow_weights;
 pub mod fq_codel;
 pub mod hrr;
 pub mod pie;
@@ -18,7 +19,6 @@ pub mod step_marking;
 pub mod strict_priority;
 pub mod token_bucket_policer;
 pub mod virtual_clock;
-mod weights;
 
 /// Lists the description of each discipline in reference order.
 macro_rules! declare {

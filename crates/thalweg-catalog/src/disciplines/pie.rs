@@ -1,6 +1,6 @@
-//! PIE.
+//! Catalogue description of the queue discipline PIE.
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::PieConfig;
 

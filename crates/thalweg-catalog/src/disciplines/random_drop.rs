@@ -1,4 +1,4 @@
-//! Random Drop.
+//! Catalogue description of the queue discipline: Random Drop.
 
 use crate::{DisciplineDescription, Keys, bind};
 use thalweg_queue::RandomDropConfig;

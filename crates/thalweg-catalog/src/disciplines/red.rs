@@ -1,6 +1,6 @@
-//! Random Early Detection.
+//! Catalogue description of the queue discipline Random Early Detection.
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::{Bound, ConfigError, DisciplineDescription, Key, Keys, Kind, Range, Value, Values};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{RedConfig, RedUnit};

@@ -1,6 +1,6 @@
-//! Stochastic Fairness Queueing.
+//! Catalogue description of the queue discipline Stochastic Fairness Queueing.
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind, words};
 use thalweg_queue::{Overflow, SfqConfig};
 

@@ -1,6 +1,6 @@
-//! Step marking.
+//! Catalogue description of the queue discipline: step marking.
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Value, Values};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{StepConfig, Threshold};

@@ -1,6 +1,6 @@
-//! Strict priority.
+//! Catalogue description of the queue discipline: strict priority.
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, bind};
 use thalweg_queue::PriorityConfig;
 

@@ -1,6 +1,6 @@
-//! Token-bucket policers.
+//! Catalogue description of the queue discipline: token-bucket policers.
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::PolicerConfig;
 

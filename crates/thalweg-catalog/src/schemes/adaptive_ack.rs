@@ -1,10 +1,10 @@
-//! Adaptive acknowledgement.
+//! Catalogue description of the scheme: adaptive acknowledgement (Lee, Kim, Chung and Kim 1997).
 
 use super::{PEER_TIME, PEER_WINDOW, SIZES, ack};
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::path_hints::PathHints;
+use crate::protocol_family::{EndNeeds, Family, OnPath, PathWarning, Properties};
 use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use std::sync::Arc;

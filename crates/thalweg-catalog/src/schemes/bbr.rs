@@ -1,8 +1,8 @@
-//! BBR, version 3 (draft-ietf-ccwg-bbr).
+//! Catalogue description of the scheme BBR, version 3 (draft-ietf-ccwg-bbr).
 
 use super::{INITIAL_WINDOW, window_presets};
-use super::{window, window_value_conflicts};
-use crate::key::key;
+use super::{window, window_key_conflicts};
+use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{ConfigError, Key, Kind, Range, Value, Values, bind, words};
 use thalweg_proto::congestion::{BbrConfig, FilterAdvance, ProbeRttBasis};
@@ -129,7 +129,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
         let what = "BBR continues at its estimated rate after an idle time, and does not restart";
         faults.push(ConfigError::new("idle-restart", what).help("leave it out"));
     }
-    if window_value_conflicts::is_validated(values) {
+    if window_key_conflicts::is_validated(values) {
         let what = "BBR continues at its estimated rate, and ignores rules about windows";
         faults.push(ConfigError::new("window-validation", what).help("leave it out"));
     }

@@ -1,7 +1,7 @@
-//! Copa (Arun and Balakrishnan 2018).
+//! Catalogue description of the scheme Copa (Arun and Balakrishnan 2018).
 
 use super::{INITIAL_WINDOW, window};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::CopaConfig;

@@ -1,8 +1,8 @@
-//! CUBIC (RFC 9438).
+//! Catalogue description of the scheme CUBIC (RFC 9438).
 
 use super::window::{self, ECN_BETA, SACK, SLOW_START_BETA, SLOW_START_EXIT};
 use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, window_presets};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::CubicConfig;

@@ -1,10 +1,10 @@
-//! Unreliable datagrams.
+//! Catalogue description of the scheme: unreliable datagrams.
 
 use super::{LOWER_LAYERS, SIZES};
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{ConfiguredRates, Family, Properties};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::path_hints::PathHints;
+use crate::protocol_family::{ConfiguredRates, Family, Properties};
 use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use thalweg_proto::datagram::{Pdu, Sink, Source, SourceConfig};

@@ -1,8 +1,8 @@
-//! DCTCP (RFC 8257).
+//! Catalogue description of the scheme DCTCP (RFC 8257).
 
 use super::window::{self, SACK};
 use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, window_presets};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::DctcpConfig;

@@ -1,8 +1,8 @@
-//! The DEC bit (Ramakrishnan and Jain 1988).
+//! Catalogue description of the scheme: the DEC bit (Ramakrishnan and Jain 1988).
 
 use super::initial_window;
 use super::window::{self, GO_BACK_N};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::DecBitConfig;

@@ -1,8 +1,8 @@
-//! A window that never changes.
+//! Catalogue description of the scheme: a window that never changes.
 
 use super::window::{self, GO_BACK_N};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{Key, Kind, bind};
 use thalweg_proto::congestion::FixedConfig;

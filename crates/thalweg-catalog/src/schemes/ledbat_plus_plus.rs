@@ -1,8 +1,8 @@
-//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
+//! Catalogue description of the scheme LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
 
 use super::window;
 use super::{INITIAL_THRESHOLD, initial_window};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::LedbatPlusPlusConfig;

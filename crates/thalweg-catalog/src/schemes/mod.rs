@@ -20,7 +20,7 @@ macro_rules! schemes {
 thalweg_proto::controllers!(schemes);
 
 pub mod adaptive_ack;
-pub mod bbn;
+pub mod bbn_rations;
 pub mod bbr;
 pub mod copa;
 pub mod cubic;
@@ -33,20 +33,20 @@ pub mod new_reno;
 pub mod prague;
 pub mod scream;
 pub mod seif;
+pub mod slow_start_tahoe;
 pub mod source_quench;
 pub mod sscop;
 pub mod sscop_rate;
 pub mod sstp;
-pub mod tahoe;
 pub mod thalweg;
 pub mod tri_s;
 pub mod vegas;
 pub mod window;
 mod window_endpoint_configs;
+mod window_key_conflicts;
 pub mod window_presets;
-mod window_value_conflicts;
 
-use crate::key::key;
+use crate::option_keys::key;
 use crate::path_hints::PathHints;
 use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, Values};

@@ -1,4 +1,4 @@
-//! NewReno (RFC 5681, RFC 6582).
+//! Catalogue description of the scheme NewReno (RFC 5681, RFC 6582).
 
 use super::window::{self, ECN_BETA, SACK, SLOW_START_BETA, SLOW_START_EXIT};
 use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, window_presets};

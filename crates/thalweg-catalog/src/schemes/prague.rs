@@ -1,8 +1,8 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control).
+//! Catalogue description of the scheme Prague (draft-briscoe-iccrg-prague-congestion-control).
 
 use super::window;
 use super::{INITIAL_THRESHOLD, INITIAL_WINDOW, window_presets};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::PragueConfig;

@@ -1,10 +1,10 @@
-//! SCReAMv2: rate-adaptive live video.
+//! Catalogue description of the scheme SCReAMv2, rate-adaptive live video.
 
 use super::{SIZES, ack};
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::path_hints::PathHints;
+use crate::protocol_family::{EndNeeds, Family, OnPath, PathWarning, Properties};
 use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Values, words};
 use thalweg_proto::Ecn;

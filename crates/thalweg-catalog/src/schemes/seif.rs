@@ -1,8 +1,8 @@
-//! SEIF (Liang 1991).
+//! Catalogue description of the scheme SEIF (Liang 1991).
 
 use super::window;
 use super::{NO_WINDOW, WINDOW_RANGE, initial_window};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
 use crate::{Bound, Key, Kind, Range, Values, words};
 use thalweg_proto::congestion::{RouterSelection, SeifConfig, Signals};

@@ -1,8 +1,8 @@
-//! Source Quench (Nagle 1984).
+//! Catalogue description of the scheme Source Quench (Nagle 1984).
 
 use super::window;
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::SourceQuenchConfig;

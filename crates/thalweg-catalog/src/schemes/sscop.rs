@@ -1,10 +1,10 @@
-//! SSCOP.
+//! Catalogue description of the scheme SSCOP (ITU-T Q.2110).
 
 use super::{PEER_TIME, SIZES};
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Adjustment, EndNeeds, Family, OnPath, PathWarning, Properties, ReceiveWindow};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::path_hints::PathHints;
+use crate::protocol_family::{Adjustment, EndNeeds, Family, OnPath, PathWarning, Properties, ReceiveWindow};
 use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, bind};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! SSCOP with rate-based flow control.
+//! Catalogue description of the scheme SSCOP with rate-based flow control (Chen and Chen 1999).
 
 use super::sscop::{self, SCHEME_DEFAULTS, SSCOP_KEYS, TRAITS};
 use super::{PEER_TIME, SIZES};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};

@@ -1,10 +1,10 @@
-//! Two-level flow control.
+//! SSTP: two-level flow control (Gong and Parulkar 1992).
 
 use super::{LOWER_LAYERS, SIZES, ack};
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Adjustment, ConfiguredRates, EndNeeds, Family, Properties};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::path_hints::PathHints;
+use crate::protocol_family::{Adjustment, ConfiguredRates, EndNeeds, Family, Properties};
 use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use std::sync::Arc;

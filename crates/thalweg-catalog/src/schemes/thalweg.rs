@@ -1,7 +1,7 @@
 //! Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 
 use super::{initial_window, window};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription};
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::ThalwegConfig;

@@ -1,7 +1,7 @@
-//! Tri-S (Wang and Crowcroft 1991).
+//! Catalogue description of the scheme Tri-S (Wang and Crowcroft 1991).
 
 use super::window::{self, GO_BACK_N};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
 use crate::{Key, Kind, Range, bind, words};
 use thalweg_proto::congestion::{TriSConfig, TriSIncrease};

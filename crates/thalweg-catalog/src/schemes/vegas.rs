@@ -1,8 +1,8 @@
-//! Vegas (Brakmo and Peterson 1995).
+//! Catalogue description of the scheme Vegas (Brakmo and Peterson 1995).
 
 use super::window;
 use super::{INITIAL_THRESHOLD, initial_window, window_presets};
-use crate::key::key;
+use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
 use crate::{Bound, ConfigError, Key, Kind, Range, Values, bind, words};
 use thalweg_proto::congestion::{VegasConfig, VegasSlowStart};

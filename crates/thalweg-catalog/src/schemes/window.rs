@@ -1,10 +1,10 @@
 //! The keys and rules shared by all window schemes.
 
 use super::window_endpoint_configs::{write, write_shared};
-use super::window_value_conflicts::{check, check_external, check_shared, delayed_ack, has_ssthresh, rack};
+use super::window_key_conflicts::{check, check_external, check_shared, delayed_ack, has_ssthresh, rack};
 use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, window_presets};
 use crate::endpoint_configs::EndpointConfigs;
-use crate::key::key;
+use crate::option_keys::key;
 use crate::path_hints::PathHints;
 use crate::scheme_description::{CheckValues, Collapse, MakeEnds, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Table, Value, Values, bind, words};

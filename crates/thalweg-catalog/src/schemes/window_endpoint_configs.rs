@@ -1,7 +1,7 @@
 //! The endpoint configurations of window schemes: conversion to values, and properties.
 
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Adjustment, EndNeeds, FeedbackUse, Properties, ReceiveWindow};
+use crate::protocol_family::{Adjustment, EndNeeds, FeedbackUse, Properties, ReceiveWindow};
 use crate::{Bound, Environment, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::Ecn;

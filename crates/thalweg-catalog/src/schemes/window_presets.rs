@@ -10,7 +10,7 @@
 //! | RFC 5681 permits receivers to delay an acknowledgement by up to 500 ms | they delay it by 500 ms | the maximum that the RFC permits | single segments are acknowledged as late as the RFC permits |
 
 use crate::Kind;
-use crate::key::{Key, PRESET, Preset, key};
+use crate::option_keys::{Key, PRESET, Preset, key};
 
 /// The key that selects a preset. All window schemes have it; not all have presets.
 pub(crate) const KEY: Key = key(
@@ -150,7 +150,7 @@ const MODEL: List =
 
 #[cfg(test)]
 mod tests {
-    use crate::key::{Environment, PRESET};
+    use crate::option_keys::{Environment, PRESET};
     use crate::{EndpointConfigs, PathHints, Registry, SCHEMES, SchemeDescription};
     use thalweg_proto::units::Duration;
     use thalweg_proto::window::{EndsConfig, SenderConfig};

@@ -7,7 +7,7 @@ use thalweg_explore::{AdaptiveAck, Bounds, SCHEMES, Scheme, SearchOutcome, Tag, 
 use thalweg_proto::adaptive_ack::{
     Data, Pdu, Receiver, ReceiverReason, Report, Transmitter, TransmitterReason,
 };
-use thalweg_proto::digest::Digest;
+use thalweg_proto::state_digest::Digest;
 use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_proto::{Engine, Output};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thalweg_catalog::{Collapse, Registry, SCHEMES};
 use thalweg_hunt::{Goal, score_of};
 use thalweg_scenario::load_text;
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::{FlowResult, Simulation, Status};
 
 /// Maximum share of the packets sent that is lost or retransmitted: at this share twice the arriving data was sent.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use thalweg_catalog::{Collapse, SCHEMES};
 use thalweg_scenario::load_text;
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::{Simulation, Status};
 
 const MISBEHAVIOURS: [&str; 5] =

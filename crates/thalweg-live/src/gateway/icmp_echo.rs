@@ -1,4 +1,4 @@
-//! ICMP echo in the real network.
+//! Forwarding of ICMP echo (ping) to the real network.
 //!
 //! Unprivileged users may send echo requests if `net.ipv4.ping_group_range` includes their group; root always may.
 //! Without permission there is no reply, as from many hosts.

@@ -10,16 +10,16 @@
 
 mod icmp_echo;
 mod socket_passing;
-mod tcp;
-mod udp;
+mod tcp_forwarding;
+mod udp_forwarding;
 
 pub use socket_passing::{SocketClient, control_socket_pair, receive_fd, send_fd, serve_sockets};
 
 use crate::host::{Host, HostError, Sockets};
-use crate::icmp::{IcmpError, message};
 use crate::ip_header::{Header, ICMP, ICMP6, TCP, UDP};
 use crate::network_plan::Plan;
-use crate::tcp::Segment;
+use crate::router_icmp::{IcmpError, message};
+use crate::tcp_headers::Segment;
 use crate::tun_queue::Port;
 use icmp_echo::EchoClient;
 use rustix::event::{Timespec, epoll};
@@ -33,9 +33,9 @@ use std::os::unix::net::UnixDatagram;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tcp::{Connecting, Listener, Pair};
+use tcp_forwarding::{Connecting, Listener, Pair};
 use thalweg_proto::transport::Signal;
-use udp::DatagramRelay;
+use udp_forwarding::DatagramRelay;
 
 /// A program's address and its target's address.
 pub(crate) type Ends = (SocketAddr, SocketAddr);

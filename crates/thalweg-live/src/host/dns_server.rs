@@ -1,8 +1,8 @@
 //! DNS server for node names (RFC 1035), for programs that bypass `/etc/hosts`: at 127.0.0.1 of each host. It knows
 //! only the nodes.
 
-use super::error::HostError;
 use super::namespace::Host;
+use super::setup_error::HostError;
 use crate::network_plan::Plan;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::HashMap;

@@ -1,13 +1,13 @@
 //! Hosts of a live network: network namespaces, each with a TUN device.
 
 pub(crate) mod dns_server;
-mod error;
 pub(crate) mod namespace;
 pub(crate) mod netlink;
+mod setup_error;
 pub(crate) mod tcp_info;
 mod tun;
 
 pub use dns_server::serve;
-pub use error::HostError;
 pub use namespace::{Host, Names, end_with_parent, enter, make, prepare_namespace};
+pub use setup_error::HostError;
 pub use tcp_info::{Sockets, TcpInfo};

@@ -1,7 +1,7 @@
 //! Namespaces: a separate view of network, processes and files for a process and its children.
 
-use super::error::HostError;
 use super::netlink::Netlink;
+use super::setup_error::HostError;
 use super::tun;
 use crate::network_plan::{Plan, inside};
 use crate::tun_queue::Port;

@@ -1,6 +1,6 @@
 //! Addresses and routes of a network namespace, over rtnetlink (RFC 3549).
 
-use super::error::{HostError, of_reply};
+use super::setup_error::{HostError, of_reply};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 use std::net::IpAddr;

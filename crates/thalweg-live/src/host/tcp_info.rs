@@ -1,7 +1,7 @@
 //! TCP state of a host's connections: `struct tcp_info`, over sock_diag.
 
-use super::error::HostError;
-use super::error::of_reply;
+use super::setup_error::HostError;
+use super::setup_error::of_reply;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,

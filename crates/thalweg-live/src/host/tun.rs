@@ -1,7 +1,7 @@
 //! TUN devices: reads from the file return packets that the system sends through the device; written packets arrive at
 //! the system.
 
-use super::error::HostError;
+use super::setup_error::HostError;
 use crate::tun_queue::Port;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;

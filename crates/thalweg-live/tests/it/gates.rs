@@ -1,4 +1,4 @@
-//! Gates on real packets, at given times.
+//! Gates of nodes on real packets, at given times.
 
 use crate::test_network::{chain, micros, until};
 use std::net::IpAddr;

@@ -2,7 +2,7 @@
 
 mod connected_components;
 mod emulator;
-mod feedback;
 mod gates;
 mod middleboxes;
+mod router_feedback;
 mod test_network;

@@ -1,4 +1,4 @@
-//! The list of known senders.
+//! The interface of lists of known senders, by their keys.
 
 use crate::identity::PublicKey;
 

@@ -8,26 +8,26 @@
 //! chose; [`DuplicateSender`] does so for a receiver with one transfer. [`Quotas`] and [`TotalQuota`] bound the contents
 //! of senders' folders.
 
+mod admission_decisions;
 mod admitted_sender;
 mod approval_queue;
-mod decisions;
-mod denials;
 mod duplicate_sender;
 mod fair_queue;
+mod folder_quotas;
 mod known_senders;
 mod pairing_offer;
-mod quotas;
+mod rejected_senders;
 mod transfer_slots;
 mod unknown_senders;
 
+pub use admission_decisions::{Admission, AdmissionConfig, AdmissionEvent};
 pub use admitted_sender::{AdmittedSender, OpenedStreams};
 pub use approval_queue::{Approval, ApprovalRequest, Approver};
-pub use decisions::{Admission, AdmissionConfig, AdmissionEvent};
-pub use denials::{Denial, DenialReason};
 pub use duplicate_sender::{DuplicateSender, Turn};
+pub use folder_quotas::{Quotas, TotalQuota};
 pub use known_senders::{KnownSenders, SenderNames, name_for};
 pub use pairing_offer::{PAIRING, PairingEvent, PairingOffer, TIMEOUT as PAIRING_TIMEOUT};
-pub use quotas::{Quotas, TotalQuota};
+pub use rejected_senders::{Denial, DenialReason};
 pub use transfer_slots::{REMOVED, TransferSlots};
 
 use crate::live::Connection;

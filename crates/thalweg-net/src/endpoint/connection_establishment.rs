@@ -1,10 +1,10 @@
 //! Connection establishment: the handshake at both ends, and limits on its cost.
 
-use super::half_open::CONTENDED_TIMEOUT;
+use super::half_open_handshakes::CONTENDED_TIMEOUT;
 use super::listener_state::{Begun, Hello, HelloOutcome};
 use super::shard_messages::ShardMessage;
 use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Listen, Refusal, State, Trust};
-use crate::batch::{Batch, Purpose};
+use crate::datagram_batch::{Batch, Purpose};
 use crate::flow::Scheme;
 use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
 use crate::identity::PublicKey;

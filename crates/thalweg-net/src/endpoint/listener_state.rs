@@ -12,20 +12,20 @@
 //! and wraps every [`ROUND`]; rates and spent cookies are then reset.
 
 use super::fair_slots::Shares;
-use super::half_open::{CONTENDED_TIMEOUT, HANDSHAKE_TIMEOUT, HalfOpen};
-use super::interface::{Handle, Limits};
+use super::half_open_handshakes::{CONTENDED_TIMEOUT, HANDSHAKE_TIMEOUT, HalfOpen};
+use super::settings_and_events::{Handle, Limits};
 use crate::cookie::{Cookies, UsedCookies};
 use crate::handshake::Responder;
 use crate::identity::Entropy;
+use crate::peer_rate_limits::Bucket;
 use crate::session::UNAUTHENTICATED_MEMORY;
-use crate::token_bucket::Bucket;
 use crate::wire::ConnectionId;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use thalweg_proto::digest::Digest;
+use thalweg_proto::state_digest::Digest;
 use thalweg_proto::units::{Duration, Time};
 
 /// Maximum number of shards of a socket. One byte distinguishes this many with almost equal shares.

@@ -6,14 +6,14 @@
 //! [`Limits::handshakes_per_second`], shared fairly by address.
 
 mod connection_establishment;
-mod digest;
 mod fair_slots;
-mod half_open;
-mod interface;
+mod half_open_handshakes;
 mod listener_state;
+mod settings_and_events;
 mod shard_messages;
+mod state_digest;
 
-use crate::batch::{Batch, Purpose};
+use crate::datagram_batch::{Batch, Purpose};
 use crate::handshake::Initiator;
 use crate::identity::Entropy;
 use crate::packet_protection::Refused;
@@ -22,12 +22,12 @@ use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
 use connection_establishment::Connecting;
 use core::ops::Range;
 pub use fair_slots::Host;
-use half_open::HANDSHAKE_TIMEOUT;
-pub use interface::{
+use half_open_handshakes::HANDSHAKE_TIMEOUT;
+pub use listener_state::{ListenerState, MAX_SHARDS};
+pub use settings_and_events::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
     Trust,
 };
-pub use listener_state::{ListenerState, MAX_SHARDS};
 pub use shard_messages::ShardMessage;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;

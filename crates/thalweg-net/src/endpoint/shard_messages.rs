@@ -5,7 +5,7 @@
 //! the id that the peer knows (resets, feedback from routers). The shard that receives such a datagram forwards it
 //! once, to the shard that owns the connection.
 
-use super::interface::Handle;
+use super::settings_and_events::Handle;
 use super::{Arrival, Endpoint, State};
 use crate::wire::ConnectionId;
 use core::ops::Range;

@@ -20,22 +20,22 @@
 //! Datagrams that are not a PDU of the scheme are counted and dropped. The layer below authenticates the sender.
 
 mod engine_adapter;
-mod fin;
-mod scheme;
+mod scheme_negotiation;
 mod send_autotuning;
 mod sender_recording;
+mod stream_end;
 #[cfg(test)]
 mod tests;
 
-pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
+pub use scheme_negotiation::{MAX_ENCODING, Scheme, SchemeError};
 pub use sender_recording::{ESTIMATES_INTERVAL, EventKind, Recorded, Recorder, Recording, SenderEstimates};
 pub use thalweg_catalog::path_hints::FLOW_HEADER;
 pub use thalweg_catalog::{PathHints, Registry};
 
 use engine_adapter::EngineAdapter;
-use fin::{Fin, FinReceiver, FinSender};
 use send_autotuning::SendBufferLimit;
 use std::collections::VecDeque;
+use stream_end::{Fin, FinReceiver, FinSender};
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
 use thalweg_proto::endpoint::{Notice, cost};

@@ -1,5 +1,5 @@
 //! Tests that scheme descriptions round-trip and that flows accept arbitrary input. Tests of whole transfers are in
-//! `tests/flows.rs`.
+//! `tests/it/flows_over_hostile_paths.rs`.
 
 use super::*;
 use proptest::prelude::*;

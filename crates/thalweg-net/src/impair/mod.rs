@@ -8,10 +8,10 @@
 //!
 //! [`LinkDirection`] is sans-I/O and has no clock. [`Relay`] is the event loop with sockets.
 
+mod impairment_options;
 mod link_direction;
-mod relay;
-mod spec;
+mod relay_event_loop;
 
+pub use impairment_options::{DirectionError, DirectionSpec, MtuChange, Span};
 pub use link_direction::{DelayedDatagram, LinkDirection, LinkDirectionStats};
-pub use relay::{Relay, RelayConfig, RelayStats};
-pub use spec::{DirectionError, DirectionSpec, MtuChange, Span};
+pub use relay_event_loop::{Relay, RelayConfig, RelayStats};

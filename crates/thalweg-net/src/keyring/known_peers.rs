@@ -1,4 +1,4 @@
-//! Known peers, in a file.
+//! The file of known peers: names and public keys.
 
 use super::KeyringError;
 use super::private_file::{make_private, read_private};

@@ -1,7 +1,7 @@
 //! UDP capabilities of this host: buffers, offloads, timers.
 
-use super::clock::{Clock, timespec};
-use super::lateness::{Lateness, SEGMENT, SEGMENTS, measure, readable};
+use super::host_clock::{Clock, timespec};
+use super::host_lateness::{Lateness, SEGMENT, SEGMENTS, measure, readable};
 use super::wakeup_coalescing::INTERVAL;
 use crate::packet_protection::{Encryptor, Secret};
 use crate::wire::{ConnectionId, HEADER, write_header};

@@ -5,27 +5,27 @@
 //! per connection: writers wait for the network, and the peer waits for the reader.
 
 mod buffer_pool;
-mod clock;
-mod connection;
-mod datagram;
+mod connection_handles;
+mod connection_shared_state;
 mod host_capabilities;
-mod lateness;
+mod host_clock;
+mod host_lateness;
 mod packet_steering;
-mod partial_stream;
 mod reachability;
-mod shared_state;
 mod socket;
+mod socket_shared_state;
 mod socket_thread;
-mod thread_state;
-mod udp;
+mod streams_with_holes;
+mod udp_offload_socket;
+mod unreliable_datagrams;
 mod wakeup_coalescing;
 
-pub use clock::{Clock, Jumps};
-pub use connection::{Connection, NetError, RecvStream, SendStream};
-pub use datagram::MAX_DATAGRAM;
+pub use connection_handles::{Connection, NetError, RecvStream, SendStream};
 pub use host_capabilities::{Findings, examine};
-pub use lateness::Lateness;
-pub use partial_stream::Part;
+pub use host_clock::{Clock, Jumps};
+pub use host_lateness::Lateness;
 pub use reachability::{ClosedPortDetector, ConnectFailure, connect_reachable};
 pub use socket::{Socket, SocketConfig};
-pub use udp::{Offload, UdpStats};
+pub use streams_with_holes::Part;
+pub use udp_offload_socket::{Offload, UdpStats};
+pub use unreliable_datagrams::MAX_DATAGRAM;

@@ -42,7 +42,7 @@ pub fn attach_steering(socket: impl AsFd, sockets: usize) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::udp::{Offload, Udp};
+    use super::super::udp_offload_socket::{Offload, Udp};
     use super::*;
     use std::net::UdpSocket;
 

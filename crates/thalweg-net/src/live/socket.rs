@@ -1,11 +1,11 @@
 //! UDP socket with its threads, and the state that they share with handles.
 
-use super::clock::Clock;
-use super::connection::{Connection, NetError};
-use super::shared_state::{Opening, Pipe};
+use super::connection_handles::{Connection, NetError};
+use super::connection_shared_state::{Opening, Pipe};
+use super::host_clock::Clock;
+use super::socket_shared_state::{AcceptQueue, Arrivals, Arrived, Running, Shared};
 use super::socket_thread::Driver;
-use super::thread_state::{AcceptQueue, Arrivals, Arrived, Running, Shared};
-use super::udp::{Offload, Udp, UdpStats};
+use super::udp_offload_socket::{Offload, Udp, UdpStats};
 use crate::endpoint::{
     Connect, Endpoint, EndpointConfig, EndpointStats, ListenerState, MAX_SHARDS, Refusal, Trust,
 };
@@ -64,7 +64,7 @@ impl PendingConnect<'_> {
 impl Drop for PendingConnect<'_> {
     fn drop(&mut self) {
         if !self.is_resolved {
-            self.pipe.lock().close = Some((code::DONE, String::new()));
+            self.pipe.lock().close_requested = Some((code::DONE, String::new()));
             self.running.wake(&self.pipe);
         }
     }

@@ -1,11 +1,11 @@
 //! Socket thread: receives, serves handles, sends due packets, sleeps until the next event.
 
-use super::clock::Clock;
-use super::shared_state::{Opening, PART, Peer, Pipe};
-use super::thread_state::{Arrived, Shared};
-use super::udp::{Received, Sent, Udp};
+use super::connection_shared_state::{Opening, PART, Peer, Pipe};
+use super::host_clock::Clock;
+use super::socket_shared_state::{Arrived, Shared};
+use super::udp_offload_socket::{Received, Sent, Udp};
 use super::wakeup_coalescing::Coalescing;
-use crate::batch::Batch;
+use crate::datagram_batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};
 use crate::session::{Agreed, Closed, Next, SessionEvent, code};
 use std::collections::HashMap;
@@ -295,7 +295,7 @@ impl Driver {
         let mut state = pipe.lock();
         state.notified = false;
         let Some(handle) = state.handle else { return };
-        let close = state.close.take();
+        let close = state.close_requested.take();
         if std::mem::take(&mut state.authorise) {
             self.endpoint.authorise(handle);
             if let Some(session) = self.endpoint.session(handle) {
@@ -330,11 +330,11 @@ impl Driver {
         while let Some(datagram) = state.datagrams_out.pop_front() {
             session.send_datagram(datagram);
         }
-        if std::mem::take(&mut state.stop) {
+        if std::mem::take(&mut state.stop_requested) {
             session.stop(now);
         }
-        if state.finish && state.outgoing.is_empty() {
-            state.finish = false;
+        if state.fin_requested && state.outgoing.is_empty() {
+            state.fin_requested = false;
             session.finish(now);
         }
         if std::mem::take(&mut state.stats_wanted) && state.closed.is_none() {
@@ -516,7 +516,7 @@ impl Driver {
             }
             SessionEvent::Datagram(datagram) => pipe.take_datagram(&mut state, datagram),
             SessionEvent::Ended { stopped } => {
-                state.ended = Some(stopped);
+                state.stream_end = Some(stopped);
                 pipe.wake_readers(&mut state);
             }
             SessionEvent::Writable => {
@@ -524,7 +524,7 @@ impl Driver {
                 self.serve(now, &pipe);
             }
             SessionEvent::Finished => {
-                state.finished = true;
+                state.all_acknowledged = true;
                 pipe.wake_writers(&mut state);
             }
             SessionEvent::Closed(why) => {

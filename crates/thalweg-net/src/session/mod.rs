@@ -1,4 +1,4 @@
-//! Established connections, sans-I/O.
+//! Sessions: established connections without sockets and clock (sans-I/O).
 //!
 //! A [`Session`] takes decrypted packets and application data. It returns encrypted datagrams, events, and the time of
 //! the next poll. The contract is that of [`Engine`](thalweg_proto::Engine): mutate, then poll until drained.
@@ -6,34 +6,34 @@
 //! The flows of its streams handle all data. The session multiplexes them, manages the path (MTU, peer address,
 //! liveness) and closes the connection.
 
-mod counters;
-mod digest;
+mod connection_migration;
+mod counter_list;
 mod in_order_delivery;
-mod interface;
-mod migration;
 mod mtu_black_hole;
-mod output;
 mod overhead_budget;
+mod packet_output;
 mod receive_autotuning;
 mod router_feedback;
+mod settings_and_events;
+mod state_digest;
 
-pub use crate::path::EcnState;
-pub use counters::{COUNTERS, Counter};
+pub use crate::peer_path::EcnState;
+pub use counter_list::{COUNTERS, Counter};
 use in_order_delivery::Ordered;
-pub use interface::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
 use mtu_black_hole::Progress;
 use overhead_budget::Budget;
 pub use overhead_budget::UNAUTHENTICATED_MEMORY;
 use receive_autotuning::ReceiveAutotuning;
 use router_feedback::RecentlySent;
+pub use settings_and_events::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
 
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
 use crate::identity::Entropy;
-use crate::mtu::Change;
 use crate::packet_protection::{Decryptor, Encryptor, Refused};
-use crate::path::Path;
+use crate::path_mtu_discovery::Change;
+use crate::peer_path::Path;
+use crate::peer_rate_limits::Bucket;
 use crate::safe_display::printable_within;
-use crate::token_bucket::Bucket;
 use crate::wire::frame::{FlowNumber, Frame, Frames, MAX_DATAGRAM, MAX_REASON, PDU_HEADER};
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
 use core::ops::Range;
@@ -327,7 +327,7 @@ impl Session {
         let flow = |sends| self.slots.iter().find(|slot| slot.sends == sends).map(|slot| &slot.flow);
         let sending = flow(true).map_or(self.stats.sending, |flow| flow.stats(now));
         SessionStats {
-            datagram: self.path.mtu.current(),
+            datagram: self.path.mtu.plpmtu(),
             sending,
             receiving: flow(false).map_or(self.stats.receiving, |flow| flow.stats(now)),
             limit: flow(true).and_then(Flow::limit),
@@ -520,7 +520,7 @@ impl Session {
                     if size >= SAFE_DATAGRAM {
                         self.progress.on_arrived(now);
                     }
-                    let change = self.path.mtu.on_answer(now, size);
+                    let change = self.path.mtu.on_probe_acked(now, size);
                     self.on_change(now, change);
                 }
                 Frame::Challenge(token) => self.queue_control_frame(&Frame::Response(token), Some(from)),
@@ -607,7 +607,7 @@ impl Session {
     }
 
     fn set_maximum(&mut self, now: Time) {
-        let maximum = u32::from(self.path.mtu.current() - OVERHEAD);
+        let maximum = u32::from(self.path.mtu.plpmtu() - OVERHEAD);
         for slot in &mut self.slots {
             slot.flow.handle(now, FlowInput::MaximumSegment(maximum));
         }

@@ -5,7 +5,7 @@
 //! Acknowledgements and keep-alives still arrive, so no time-out detects the black hole.
 
 use super::{Closed, Session, code};
-use crate::batch::{Batch, Purpose};
+use crate::datagram_batch::{Batch, Purpose};
 use crate::wire::frame::Frame;
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG};
 use thalweg_proto::units::{Duration, Time};

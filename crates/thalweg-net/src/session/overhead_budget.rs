@@ -5,10 +5,10 @@
 //! [`BUDGET_PER_RECEIVED_BYTE`] bytes per received byte, the amount of new data, and [`BUDGET_PER_SECOND`] bytes per second. A flow that
 //! exhausts the budget is not polled until there is more; it neither loses data nor spins.
 //!
-//! An untrusted peer is sent at most [`UNAUTHENTICATED_CREDIT`] bytes plus [`AMPLIFICATION`](crate::path::AMPLIFICATION) bytes per
+//! An untrusted peer is sent at most [`UNAUTHENTICATED_CREDIT`] bytes plus [`AMPLIFICATION`](crate::peer_path::AMPLIFICATION) bytes per
 //! byte received after the handshake, of whatever kind.
 
-use crate::path::AMPLIFICATION;
+use crate::peer_path::AMPLIFICATION;
 use thalweg_proto::units::{Duration, Time};
 
 /// Bytes allowed per received byte.

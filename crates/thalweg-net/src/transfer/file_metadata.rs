@@ -1,6 +1,6 @@
 //! Reads and sets the metadata of files: permissions and modification times.
 
-use super::messages::{Lost, Modified};
+use super::transfer_messages::{Lost, Modified};
 use std::fs::{File, FileTimes, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -1,7 +1,7 @@
 //! File names that a receiver accepts, and names of unfinished files.
 
-use super::error::{Fault, FaultKind};
-use super::messages::MAX_NAME_BYTES;
+use super::transfer_error::{Fault, FaultKind};
+use super::transfer_messages::MAX_NAME_BYTES;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 

@@ -1,10 +1,10 @@
 //! Walk over the sender's files and folders, in protocol order.
 
-use super::error::{Fault, FaultKind, printable};
 use super::file_metadata::{self, Stamp};
 use super::file_names;
-use super::messages::{Lost, MAX_DEPTH, MAX_SHARED, OfferKind};
-use super::progress::Report;
+use super::transfer_error::{Fault, FaultKind, printable};
+use super::transfer_messages::{Lost, MAX_DEPTH, MAX_SHARED, OfferKind};
+use super::transfer_progress::Report;
 use super::tree_hash::{self, Digest};
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};

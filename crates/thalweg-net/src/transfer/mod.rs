@@ -1,7 +1,7 @@
 //! File transfer over any pair of byte streams.
 //!
-//! Two streams, one per direction, carry the frames of [`messages`]. The sender walks its files and
-//! [offers](messages::ToReceiver::Offer) them without waiting, at most [`messages::WINDOW`] ahead. The receiver answers
+//! Two streams, one per direction, carry the frames of [`transfer_messages`]. The sender walks its files and
+//! [offers](transfer_messages::ToReceiver::Offer) them without waiting, at most [`transfer_messages::WINDOW`] ahead. The receiver answers
 //! each offer: send it, already present, or partly present. Contents follow in the order of the answers, so many small
 //! files need no round trip each.
 //!
@@ -15,7 +15,7 @@
 //!   the bytes the receiver wrote, kept blocks included. One pass over the file gives digests and hash ([`tree_hash`]).
 //! - A source file modified during reading is detected by its size, times and inode number before and after. The
 //!   receiver does not store it.
-//! - The sender [reports](messages::ToReceiver::Missing) everything it does not or cannot send, so both sides have the
+//! - The sender [reports](transfer_messages::ToReceiver::Missing) everything it does not or cannot send, so both sides have the
 //!   same list.
 //! - **Names**: an offer carries one path component and the depth of its folder, so path traversal cannot be expressed.
 //!   Names come in ascending order, which excludes duplicates without any state. The receiver opens everything relative
@@ -32,36 +32,36 @@
 //!
 //! [`send`] and [`receive`] block; each uses a few threads. The end of the connection must make both streams fail.
 
-mod dir;
-mod error;
 mod file_metadata;
 mod file_names;
 mod folder_walk;
-mod frames;
-pub mod messages;
-mod preview;
-mod priority;
-mod progress;
-mod quota;
+mod frame_io;
+mod offer_preview;
+mod open_folders;
+mod rate_limited_stream;
 mod receive;
 mod send;
-mod throttle;
+mod storage_quota;
+mod transfer_error;
+pub mod transfer_messages;
+mod transfer_priority;
+mod transfer_progress;
 pub mod tree_hash;
-mod wire;
+mod wire_format;
 
-pub use error::{Error, Fault, FaultKind, first_hidden, is_hidden, printable};
 pub use file_names::{checked as checked_name, unfinished as unfinished_name};
 pub use folder_walk::{Roots, Source};
-pub use preview::{Preview, PreviewItem, PreviewItemKind, preview};
-pub use priority::Priority;
-pub use progress::{Cut, Failure, Progress, Report, Total};
-pub use quota::{Limits, Quota};
+pub use offer_preview::{Preview, PreviewItem, PreviewItemKind, preview};
+pub use rate_limited_stream::{Pace, Throttle};
 #[doc(hidden)]
 pub use receive::read_mark;
 pub use receive::{Claims, Destination, Existing, Target, TransferScheduler, receive};
 pub use send::{Options, send};
-pub use throttle::{Pace, Throttle};
-pub use wire::{Frame, WireError};
+pub use storage_quota::{Limits, Quota};
+pub use transfer_error::{Error, Fault, FaultKind, first_hidden, is_hidden, printable};
+pub use transfer_priority::Priority;
+pub use transfer_progress::{Cut, Failure, Progress, Report, Total};
+pub use wire_format::{Frame, WireError};
 
 /// Outcome of a transfer.
 #[derive(Debug)]

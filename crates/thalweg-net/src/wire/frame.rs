@@ -1,4 +1,4 @@
-//! Frames: the plaintext of a protected packet.
+//! Encoding of frames, the plaintext of a protected packet.
 //!
 //! | type | frame | bytes after the type |
 //! | --- | --- | --- |

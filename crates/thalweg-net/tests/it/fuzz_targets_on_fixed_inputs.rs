@@ -1,4 +1,4 @@
-//! Fuzz targets run on fixed scripts.
+//! The fuzz targets of the network protocol, run on fixed inputs.
 
 use thalweg_proto::random::Stream;
 

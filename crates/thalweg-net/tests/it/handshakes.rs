@@ -1,7 +1,7 @@
 //! Handshakes, and their measurements of path and peer: round trips, lost large packets, other versions.
 
 use crate::endpoint_pair::{CLIENT, Channel, Pair, SERVER, client_config, server_config, wants_cookies};
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, ConnectError, EndpointEvent};
 use thalweg_net::session::{Closed, code};
 use thalweg_net::wire::{Packet, VERSION, write_version};

@@ -1,6 +1,5 @@
 //! Integration tests of `thalweg-net`, in one program: it is linked once.
 
-mod advice;
 mod application_limited;
 mod asymmetric_path;
 mod attacks;
@@ -8,15 +7,16 @@ mod clock_range;
 mod contract_violation;
 mod ecn;
 mod endpoint_pair;
-mod endpoints;
-mod flows;
+mod endpoints_over_faulty_channel;
+mod flows_over_hostile_paths;
 mod fuzz_targets;
 mod fuzz_targets_on_fixed_inputs;
 mod handshakes;
 mod hostile_path;
 mod known_answers;
-mod loopback;
+mod performance_advice;
 mod receive_autotuning;
 mod request_response;
-mod shards;
+mod socket_buffer_overflow;
+mod socket_shards;
 mod transfer;

@@ -1,16 +1,16 @@
 //! Integration tests of `thalweg-net` that need real time, in one program.
 
-mod advice_live;
 mod dctcp_and_prague;
-mod drivers;
+mod delay_based_controllers;
 #[path = "../it/endpoint_pair/mod.rs"]
 mod endpoint_pair;
 mod examples;
-mod impair;
-mod low_delay;
+mod impairing_relay;
+mod performance_advice;
+mod real_sockets;
 mod relay;
 mod send_autotuning;
-mod sockets;
+mod simulated_and_real_drivers;
 mod unreliable_traffic;
 
 use thalweg_net::live::Connection;

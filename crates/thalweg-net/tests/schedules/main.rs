@@ -7,10 +7,10 @@ mod allocation_counter;
 mod random_schedule;
 #[path = "../live/relay/mod.rs"]
 mod relay;
-mod replay;
+mod schedule_replay;
 
 use random_schedule::{Action, End, Scale, Schedule};
-use replay::Counted;
+use schedule_replay::Counted;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -35,7 +35,7 @@ fn play_all(first: u64, count: u64, scale: Scale, together: usize, limit: Durati
                         return;
                     }
                     let schedule = Schedule::random(seed, scale);
-                    match catch_unwind(AssertUnwindSafe(|| replay::play(&schedule, limit))) {
+                    match catch_unwind(AssertUnwindSafe(|| schedule_replay::play(&schedule, limit))) {
                         Ok(result) => counted.lock().unwrap().push(result),
                         Err(_) => failed.lock().unwrap().push(seed),
                     }
@@ -121,7 +121,7 @@ fn play_with(first: u64, schemes: &[&str], add_event: impl Fn(&mut Schedule)) ->
             .map(|(seed, scheme)| {
                 let mut schedule = Schedule::calm(seed, scheme);
                 add_event(&mut schedule);
-                scope.spawn(move || replay::play(&schedule, Duration::from_secs(90)))
+                scope.spawn(move || schedule_replay::play(&schedule, Duration::from_secs(90)))
             })
             .collect();
         players.into_iter().map(|player| player.join().unwrap()).collect()

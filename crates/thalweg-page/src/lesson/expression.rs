@@ -1,4 +1,4 @@
-//! Expressions over the results of runs.
+//! Expressions over the results of runs, by which a lesson checks answers.
 //!
 //! An operand is a number, or a value of a run: `RUN.flow.NAME.METRIC`, `RUN.group.NAME.METRIC`, `RUN.link.NAME.METRIC`
 //! (the first direction of the link), `RUN.total.METRIC`, or `RUN.state.FLOW.STATE`, the seconds that a flow's controller

@@ -20,7 +20,7 @@
 //! | the receiver's buffer is unbounded | `window` packets from the next one to deliver | a peer must not exhaust memory | none: a transmitter's window is never larger |
 
 mod config;
-mod family;
+mod family_adapter;
 mod pdu;
 mod receiver;
 mod transmitter;

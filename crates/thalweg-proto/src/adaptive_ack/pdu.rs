@@ -1,4 +1,4 @@
-//! PDUs of transmitter and receiver.
+//! PDUs of adaptive acknowledgement.
 
 /// PDU of the adaptive acknowledgement scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,10 +1,10 @@
-//! Receiver, which schedules the reports.
+//! Receiver of adaptive acknowledgement: schedules its reports.
 
 use super::{Config, Data, Pdu, Report};
-use crate::digest::{Digest, feed, until};
 use crate::endpoint::cost;
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
+use crate::state_digest::{Digest, feed, until};
 use crate::transport::{Event, Input, ReceiverCounts};
 use crate::units::Time;
 use core::hash::{Hash, Hasher};

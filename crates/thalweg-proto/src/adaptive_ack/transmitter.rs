@@ -1,9 +1,9 @@
-//! Transmitter.
+//! Transmitter of adaptive acknowledgement: sends, retransmits as reports request, and adapts their rate.
 
 use super::{Config, Data, Pdu, Report};
-use crate::digest::{Digest, feed, until};
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::{Payload, Queue};
+use crate::state_digest::{Digest, feed, until};
 use crate::transport::{Event, Feedback, Input, Limit, LimitClock, SenderStats, Signal};
 use crate::units::{Duration, Time};
 use crate::window::{RttConfig, RttEstimator};

@@ -1,7 +1,7 @@
-//! Runtime selection among the controllers.
+//! One type for all congestion controllers, selected at run time.
 
 use super::*;
-use crate::digest::{Digest, feed_debug};
+use crate::state_digest::{Digest, feed_debug};
 use core::hash::Hasher;
 
 macro_rules! any_of {

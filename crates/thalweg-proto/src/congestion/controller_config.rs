@@ -1,4 +1,4 @@
-//! Trait of controller configurations.
+//! The trait that configurations of congestion controllers implement.
 
 use super::{Controller, FeedbackKind};
 use crate::Ecn;

@@ -1,4 +1,4 @@
-//! The list of controllers.
+//! The list of congestion controllers, from which macros generate types and selection.
 
 /// Passes the list of controllers to the macro `$hand_to`. This crate generates types and configurations from it, the
 /// catalogue generates descriptions. Each line names the file, in both places; references have this order.
@@ -15,7 +15,7 @@ macro_rules! controllers {
         $hand_to! {
             shared {
                 fixed_window: Fixed(Fixed), FixedConfig;
-                tahoe: SlowStart(SlowStart), SlowStartConfig;
+                slow_start_tahoe: SlowStart(SlowStart), SlowStartConfig;
                 new_reno: NewReno(NewReno), NewRenoConfig;
                 vegas: Vegas(Box<Vegas>), VegasConfig;
                 cubic: Cubic(Box<Cubic>), CubicConfig;
@@ -27,7 +27,7 @@ macro_rules! controllers {
                 dec_bit: DecBit(Box<DecBit>), DecBitConfig;
                 tri_s: TriS(Box<TriS>), TriSConfig;
                 source_quench: SourceQuench(SourceQuench), SourceQuenchConfig;
-                bbn: Bbn(Box<Bbn>), BbnConfig;
+                bbn_rations: Bbn(Box<Bbn>), BbnConfig;
             }
             dedicated {
                 bbr: BbrConfig;

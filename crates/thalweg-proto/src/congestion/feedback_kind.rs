@@ -1,4 +1,4 @@
-//! Messages from routers to sources.
+//! Kinds of feedback messages from routers to sources.
 
 /// Kind of router feedback, named after its scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
-//! Fixed window.
+//! A congestion controller whose window never changes.
 
 use super::{AckSample, ConfigureController, Controller, Decision, LossSample};
-use crate::digest::Digest;
+use crate::state_digest::Digest;
 use crate::units::Time;
 use core::hash::Hasher;
 

@@ -3,7 +3,7 @@
 use super::AckSample;
 use super::hystart::AckTrain;
 use super::hystart_plus_plus::Hystart;
-use super::search::Search;
+use super::search_slow_start_exit::Search;
 use super::slow_start_exit_decision::Step;
 
 /// Signal that ends the first slow start of a connection, besides ssthresh and loss.

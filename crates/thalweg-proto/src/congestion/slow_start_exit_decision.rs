@@ -1,4 +1,4 @@
-//! Slow-start decisions of an exit detector.
+//! The response of a slow-start exit detector to an acknowledgement: growth or exit.
 
 /// Response to an acknowledgement in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]

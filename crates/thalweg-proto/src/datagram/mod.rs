@@ -1,8 +1,8 @@
 //! Unreliable datagrams: written data is sent, optionally at a limited rate; received data is delivered as it arrives.
 
-mod family;
+mod family_adapter;
 
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::{Payload, Queue};
 use crate::transport::{Event, Input, Limit, LimitClock, ReceiverCounts, SenderStats};
 use crate::units::{Bytes, Rate, Time};

@@ -1,4 +1,4 @@
-//! The congestion gate.
+//! The congestion gate (Yang and Fu 2001): stops priorities from the lowest up during congestion.
 
 use super::priority_ageing::Rank;
 use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, drain};

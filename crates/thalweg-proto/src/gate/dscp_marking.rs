@@ -1,4 +1,4 @@
-//! Priorities in the DSCP of packets.
+//! Coding of priorities in the DSCP of packets.
 
 use super::LOWEST;
 

@@ -20,7 +20,7 @@ pub use congestion_gate::{CongestionGate, CongestionGateConfig, Signals};
 pub use dscp_marking::Marking;
 pub use time_slot_gate::{SlotGate, SlotGateConfig};
 
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::transport::Signal;
 use crate::units::{Duration, Time};
 use core::convert::Infallible;

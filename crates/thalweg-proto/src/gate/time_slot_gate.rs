@@ -1,4 +1,4 @@
-//! Time slots.
+//! The time-slot gate (Yang and Fu 2001): one flow at a time may send, in turns.
 
 use super::priority_ageing::Rank;
 use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, drain};

@@ -1,4 +1,4 @@
-//! Settings of a handshake.
+//! Configuration of a simulated handshake.
 
 use super::Protocol;
 use crate::units::Duration;

@@ -1,7 +1,7 @@
 //! Retransmission timer of the handshake.
 
 use super::{Config, Reason};
-use crate::engine::Output;
+use crate::engine_contract::Output;
 use crate::units::{Duration, Time};
 
 /// A time-out that doubles (RFC 6298, section 5.5).

@@ -33,15 +33,15 @@
 //! | 9002, section 6.2: the first time-out is 999 ms | the configured one of RFC 6298 | RFC 9002 mentions 1 s, too | 1 ms |
 //! | 9000, section 10: a lost CONNECTION_CLOSE leaves the server to its idle time-out | the server's state ends with the client's | simulated servers have no state limit | none |
 
+mod active_open;
 mod config;
 mod handshake_timer;
-mod listener;
-mod opener;
+mod passive_open;
 mod pdu;
 
+pub use active_open::Opener;
 pub use config::{Config, HandshakeKind};
-pub use listener::Listener;
-pub use opener::Opener;
+pub use passive_open::Listener;
 pub use pdu::{Control, HandshakeStep, Pdu, Protocol};
 
 use crate::endpoint::End;

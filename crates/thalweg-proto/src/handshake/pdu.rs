@@ -18,21 +18,21 @@ pub enum Protocol {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HandshakeStep {
     /// SYN; the client's Initial, with its ClientHello.
-    Open,
+    Syn,
     /// SYN-ACK; the server's flight from ServerHello to Finished.
-    Answer,
+    SynAck,
     /// ACK of the SYN-ACK; the client's Finished.
-    Confirm,
+    Ack,
     /// HANDSHAKE_DONE. TCP has none.
-    Done,
+    HandshakeDone,
     /// The opener's FIN, with the length of the stream in bytes.
     Fin(u64),
     /// The listener's FIN, with the acknowledgement of the opener's.
-    FinAnswer(u64),
+    FinAck(u64),
     /// ACK of the listener's FIN.
-    FinConfirm(u64),
+    AckOfFin(u64),
     /// CONNECTION_CLOSE. TCP has none.
-    Close,
+    ConnectionClose,
 }
 
 /// A PDU that opens or closes a connection.
@@ -66,18 +66,18 @@ const FINISHED: u32 = 64;
 impl Control {
     fn name(self) -> &'static str {
         match (self.protocol, self.step) {
-            (Protocol::Tcp, HandshakeStep::Open) => "SYN",
-            (Protocol::Tcp, HandshakeStep::Answer) => "SYN-ACK",
-            (Protocol::Tcp, HandshakeStep::Confirm) => "ACK of SYN",
-            (Protocol::Tcp, HandshakeStep::FinConfirm(_)) => "ACK of FIN",
+            (Protocol::Tcp, HandshakeStep::Syn) => "SYN",
+            (Protocol::Tcp, HandshakeStep::SynAck) => "SYN-ACK",
+            (Protocol::Tcp, HandshakeStep::Ack) => "ACK of SYN",
+            (Protocol::Tcp, HandshakeStep::AckOfFin(_)) => "ACK of FIN",
             (_, HandshakeStep::Fin(_)) => "FIN",
-            (_, HandshakeStep::FinAnswer(_)) => "FIN-ACK",
-            (Protocol::Quic, HandshakeStep::Open) => "Initial",
-            (Protocol::Quic, HandshakeStep::Answer) => "Handshake",
-            (Protocol::Quic, HandshakeStep::Confirm) => "Finished",
-            (_, HandshakeStep::Done) => "HANDSHAKE_DONE",
-            (_, HandshakeStep::Close) => "CONNECTION_CLOSE",
-            (Protocol::Quic, HandshakeStep::FinConfirm(_)) => "ACK",
+            (_, HandshakeStep::FinAck(_)) => "FIN-ACK",
+            (Protocol::Quic, HandshakeStep::Syn) => "Initial",
+            (Protocol::Quic, HandshakeStep::SynAck) => "Handshake",
+            (Protocol::Quic, HandshakeStep::Ack) => "Finished",
+            (_, HandshakeStep::HandshakeDone) => "HANDSHAKE_DONE",
+            (_, HandshakeStep::ConnectionClose) => "CONNECTION_CLOSE",
+            (Protocol::Quic, HandshakeStep::AckOfFin(_)) => "ACK",
         }
     }
 }
@@ -89,9 +89,9 @@ impl<P: Payload> DataUnit<P> for Control {
 
     fn framing(&self) -> u32 {
         match (self.protocol, self.step) {
-            (Protocol::Tcp, HandshakeStep::Open | HandshakeStep::Answer) => SYN_OPTIONS,
-            (Protocol::Quic, HandshakeStep::Open | HandshakeStep::Answer) => INITIAL,
-            (Protocol::Quic, HandshakeStep::Confirm) => FINISHED,
+            (Protocol::Tcp, HandshakeStep::Syn | HandshakeStep::SynAck) => SYN_OPTIONS,
+            (Protocol::Quic, HandshakeStep::Syn | HandshakeStep::SynAck) => INITIAL,
+            (Protocol::Quic, HandshakeStep::Ack) => FINISHED,
             _ => 0,
         }
     }
@@ -115,14 +115,14 @@ impl<P: Payload> DataUnit<P> for Control {
 impl Compact for Control {
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let (kind, length) = match self.step {
-            HandshakeStep::Open => (0, 0),
-            HandshakeStep::Answer => (1, 0),
-            HandshakeStep::Confirm => (2, 0),
-            HandshakeStep::Done => (3, 0),
-            HandshakeStep::Close => (4, 0),
+            HandshakeStep::Syn => (0, 0),
+            HandshakeStep::SynAck => (1, 0),
+            HandshakeStep::Ack => (2, 0),
+            HandshakeStep::HandshakeDone => (3, 0),
+            HandshakeStep::ConnectionClose => (4, 0),
             HandshakeStep::Fin(length) => (5, length),
-            HandshakeStep::FinAnswer(length) => (6, length),
-            HandshakeStep::FinConfirm(length) => (7, length),
+            HandshakeStep::FinAck(length) => (6, length),
+            HandshakeStep::AckOfFin(length) => (7, length),
         };
         let quic = u8::from(self.protocol == Protocol::Quic);
         Packing::default().put([quic, kind]).put(length.to_be_bytes()).done()
@@ -131,14 +131,14 @@ impl Compact for Control {
     fn unpack(bytes: [u8; COMPACT]) -> Self {
         let length = u64::from_be_bytes(packed(&bytes, 2));
         let step = match bytes[1] {
-            0 => HandshakeStep::Open,
-            1 => HandshakeStep::Answer,
-            2 => HandshakeStep::Confirm,
-            3 => HandshakeStep::Done,
-            4 => HandshakeStep::Close,
+            0 => HandshakeStep::Syn,
+            1 => HandshakeStep::SynAck,
+            2 => HandshakeStep::Ack,
+            3 => HandshakeStep::HandshakeDone,
+            4 => HandshakeStep::ConnectionClose,
             5 => HandshakeStep::Fin(length),
-            6 => HandshakeStep::FinAnswer(length),
-            _ => HandshakeStep::FinConfirm(length),
+            6 => HandshakeStep::FinAck(length),
+            _ => HandshakeStep::AckOfFin(length),
         };
         Self { protocol: if bytes[0] == 0 { Protocol::Tcp } else { Protocol::Quic }, step }
     }
@@ -163,14 +163,14 @@ mod tests {
 
     fn all() -> impl Iterator<Item = Control> {
         let steps = [
-            HandshakeStep::Open,
-            HandshakeStep::Answer,
-            HandshakeStep::Confirm,
-            HandshakeStep::Done,
+            HandshakeStep::Syn,
+            HandshakeStep::SynAck,
+            HandshakeStep::Ack,
+            HandshakeStep::HandshakeDone,
             HandshakeStep::Fin(u64::MAX),
-            HandshakeStep::FinAnswer(7),
-            HandshakeStep::FinConfirm(0),
-            HandshakeStep::Close,
+            HandshakeStep::FinAck(7),
+            HandshakeStep::AckOfFin(0),
+            HandshakeStep::ConnectionClose,
         ];
         let protocols = [Protocol::Tcp, Protocol::Quic];
         steps.into_iter().flat_map(move |step| protocols.map(|protocol| Control { protocol, step }))
@@ -193,11 +193,11 @@ mod tests {
     #[test]
     fn packet_sizes_match_the_protocols() {
         let size = |protocol, step| DataUnit::<Length>::framing(&Control { protocol, step });
-        assert_eq!(size(Protocol::Tcp, HandshakeStep::Open), 8);
-        assert_eq!(size(Protocol::Tcp, HandshakeStep::Answer), 8);
-        assert_eq!(size(Protocol::Tcp, HandshakeStep::Confirm), 0);
+        assert_eq!(size(Protocol::Tcp, HandshakeStep::Syn), 8);
+        assert_eq!(size(Protocol::Tcp, HandshakeStep::SynAck), 8);
+        assert_eq!(size(Protocol::Tcp, HandshakeStep::Ack), 0);
         assert_eq!(size(Protocol::Tcp, HandshakeStep::Fin(9)), 0);
-        assert_eq!(size(Protocol::Quic, HandshakeStep::Open), 1200);
-        assert_eq!(size(Protocol::Quic, HandshakeStep::Answer), 1200);
+        assert_eq!(size(Protocol::Quic, HandshakeStep::Syn), 1200);
+        assert_eq!(size(Protocol::Quic, HandshakeStep::SynAck), 1200);
     }
 }

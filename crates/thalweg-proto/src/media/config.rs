@@ -1,4 +1,4 @@
-//! Settings of a media connection.
+//! Configuration of a media connection: encoder, rates, packets.
 
 use crate::Ecn;
 use crate::units::{Duration, Rate};

@@ -1,4 +1,4 @@
-//! Tests of the rules of sections 4.2 and 4.4.
+//! Tests of the congestion control of SCReAMv2 (sections 4.2 and 4.4).
 
 use super::*;
 use crate::media::config::EncoderConfig;

@@ -28,14 +28,14 @@
 
 mod config;
 mod congestion_control;
-mod encoder;
-mod family;
+mod family_adapter;
 mod frame_playout;
 mod pdu;
 mod queueing_delay;
 mod receiver;
 mod sender;
 mod sent_packets;
+mod video_encoder_model;
 pub mod wire;
 
 pub use crate::media_frame_counters::{Encoded, MediaCounts, Shown};

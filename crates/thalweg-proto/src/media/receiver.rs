@@ -5,7 +5,7 @@ use super::frame_playout::Playout;
 use super::pdu::{Arrival, Data, MAX_REPORTED, Pdu, Report, stamp};
 use crate::Ecn;
 use crate::data_unit_numbers::unwrap;
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::media_frame_counters::MediaCounts;
 use crate::payload::Payload;
 use crate::transport::{Event, Input, ReceiverCounts};

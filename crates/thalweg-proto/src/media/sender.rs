@@ -2,11 +2,11 @@
 
 use super::config::Config;
 use super::congestion_control::{Control, MIN_PACING};
-use super::encoder::Encoder;
 use super::pdu::{Data, Pdu, Report, ticks};
 use super::sent_packets::History;
+use super::video_encoder_model::Encoder;
 use super::wire::DATA_HEADER;
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::media_frame_counters::{Encoded, MediaCounts};
 use crate::payload::{Payload, Queue};
 use crate::random::Stream;

@@ -1,4 +1,4 @@
-//! Tests of frames, packets and their times.
+//! Tests of the media sender: frames, packets and their times.
 
 use super::*;
 use crate::Ecn;

@@ -1,4 +1,4 @@
-//! Encoding of PDUs.
+//! Encoding of the PDUs of media connections.
 //!
 //! All numbers are big-endian.
 //!

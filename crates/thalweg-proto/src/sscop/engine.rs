@@ -1,10 +1,10 @@
 //! Endpoint of a connection: state variables, inputs and outputs.
 
-use super::buffers::{ReceiverBuffer, TransmissionBuffer};
 use super::rate::RateControl;
+use super::send_and_reorder_buffers::{ReceiverBuffer, TransmissionBuffer};
 use super::timers::Timers;
 use super::{Config, Credit, ErrorCode, Input, Pdu, Refusal, Request, SequenceNumber, Signal, Source, Timer};
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
 use crate::units::{Duration, Rate, Time};
 use crate::window::{RttConfig, RttEstimator};

@@ -29,19 +29,19 @@
 //! | a STAT longer than `MaxSTAT` | refused, or accepted | accepted | |
 //! | a repeated BGN, RS or ER in the idle phase | starts `Timer_NO-RESPONSE` | does not | a late repetition does not end a healthy connection |
 
-mod buffers;
 mod codec;
 mod config;
-mod digest;
-mod endpoint;
+mod data_receiver;
+mod data_sender;
+mod endpoint_adapter;
 mod engine;
-mod family;
+mod family_adapter;
 mod pdu;
 pub mod rate;
-mod receive;
-mod send;
+mod send_and_reorder_buffers;
 mod sequence_number;
-mod signal;
+mod service_primitives;
+mod state_digest;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -49,9 +49,9 @@ mod timers;
 
 pub use codec::{MAX_MESSAGE, MAX_PDU, MAX_UU};
 pub use config::{Config, Credit, TimerConfig};
-pub use endpoint::{Endpoint, EndpointConfig, EndpointStats};
+pub use endpoint_adapter::{Endpoint, EndpointConfig, EndpointStats};
 pub use engine::{Reason, Sscop, State, Stats, Variables};
 pub use pdu::{MAX_ELEMENTS, Pdu, PduKind, Source, Stat, Ustat};
 pub use sequence_number::SequenceNumber;
-pub use signal::{ErrorCode, Input, Invalid, Refusal, Request, Retrieve, Signal};
+pub use service_primitives::{ErrorCode, Input, Invalid, Refusal, Request, Retrieve, Signal};
 pub use timers::Timer;

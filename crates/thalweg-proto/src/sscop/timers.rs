@@ -1,6 +1,6 @@
-//! The five timers.
+//! The five timers of an SSCOP connection.
 
-use crate::digest::{feed, until};
+use crate::state_digest::{feed, until};
 use crate::units::{Duration, Time};
 use core::hash::Hasher;
 

@@ -1,6 +1,6 @@
 //! Rate control: bursts of packets at a peak rate, a fixed number of times per second.
 
-use crate::digest::{feed, until};
+use crate::state_digest::{feed, until};
 use crate::units::{Bytes, Duration, Rate, Time};
 use core::fmt;
 use core::hash::Hasher;

@@ -1,4 +1,4 @@
-//! Configurations of both endpoints.
+//! Configurations of an SSTP sender and receiver.
 
 use super::{RateSpec, Resume};
 use crate::units::Duration;

@@ -1,4 +1,4 @@
-//! Origin of the numbers in state comparisons.
+//! Origin of the numbers in state digests: states that differ by a shift of all numbers are equal.
 
 use super::{Data, Pdu, Position, Receiver, Report, Request, Sender};
 use crate::payload::Payload;

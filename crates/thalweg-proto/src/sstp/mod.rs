@@ -56,22 +56,22 @@
 //! | the network keeps order | packets may be held for reordering | deployed networks reorder | a loss is detected later |
 //! | one segment size | a write may end in a short segment | streams end | short writes use up the window |
 
-mod bitmap;
 mod burst_rate_control;
 mod config;
-mod digest;
 mod digest_origin;
-mod family;
+mod family_adapter;
 mod pdu;
 mod reassembly;
+mod received_packets_bitmap;
 mod receiver;
 mod sender;
+mod state_digest;
 pub mod wire;
 
-pub use bitmap::Bitmap;
 pub use burst_rate_control::{RateError, RateSpec, Resume};
 pub use config::{Acknowledgement, EndsConfig, Evicted, MAX_WINDOW, ReceiverConfig, SenderConfig, Tolerance};
 pub use digest_origin::Origin;
 pub use pdu::{Data, Pdu, Position, Report, Request};
+pub use received_packets_bitmap::Bitmap;
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use sender::{SegmentStats, Sender, SenderReason};

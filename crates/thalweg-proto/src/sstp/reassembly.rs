@@ -2,9 +2,9 @@
 
 use super::config::{Acknowledgement, Evicted};
 use super::{Bitmap, MAX_WINDOW, ReceiverConfig};
-use crate::digest::feed;
 use crate::endpoint::cost;
 use crate::payload::Payload;
+use crate::state_digest::feed;
 use crate::transport::ReceiverCounts;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeSet, VecDeque};
@@ -194,7 +194,7 @@ impl<P: Payload> Assembly<P> {
         let size = self.config.segment.max(1);
         while self.front() <= segment.min(self.reach()) {
             self.tracks.push_back(Track {
-                have: Bitmap::missing(size),
+                have: Bitmap::none_received(size),
                 stored: 0,
                 length: size,
                 is_known: false,
@@ -248,7 +248,7 @@ impl<P: Payload> Assembly<P> {
         let track = self.track(segment).filter(|track| !track.accepted)?;
         let mut bitmap = track.have.clone();
         for packet in u32::from(track.length)..bitmap.len() {
-            bitmap.set(packet);
+            bitmap.mark_received(packet);
         }
         Some(bitmap)
     }
@@ -286,7 +286,7 @@ impl<P: Payload> Assembly<P> {
     pub fn store(&mut self, segment: u64, packet: u16, payload: P) -> Stored {
         let is_soft = self.config.acknowledgement.is_soft();
         let Some(track) = self.track(segment) else { return Stored::Duplicate };
-        if track.accepted || track.have.has(u32::from(packet)) || packet >= track.length {
+        if track.accepted || track.have.is_received(u32::from(packet)) || packet >= track.length {
             return Stored::Duplicate;
         }
         let has_slot = !track.packets.is_empty();
@@ -307,7 +307,7 @@ impl<P: Payload> Assembly<P> {
         let bytes = u64::from(payload.len());
         self.kept += cost(&payload);
         if let Some(track) = self.track_mut(segment) {
-            track.have.set(u32::from(packet));
+            track.have.mark_received(u32::from(packet));
             track.stored += 1;
             track.packets[usize::from(packet)] = Some(payload);
         }
@@ -356,7 +356,7 @@ impl<P: Payload> Assembly<P> {
         let size = self.config.segment.max(1);
         let Some(track) = self.track_mut(highest) else { return false };
         let packets = core::mem::take(&mut track.packets);
-        track.have = Bitmap::missing(size);
+        track.have = Bitmap::none_received(size);
         track.stored = 0;
         track.evicted |= core::mem::take(&mut track.accepted);
         if track.evicted && !track.requested {

@@ -1,9 +1,9 @@
-//! SSTP receiver.
+//! SSTP receiver: gap detection, reports, acknowledgement of segments.
 
 use super::pdu::{expand, serial_distance};
 use super::reassembly::{Assembly, Ready, Stored, Verdict};
 use super::{Bitmap, Data, Pdu, Position, ReceiverConfig, Report, Request};
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Input, ReceiverCounts};
 use crate::units::{Duration, Time};

@@ -1,9 +1,9 @@
-//! SSTP sender.
+//! SSTP sender: segments, bursts at a rate, retransmission of requested packets.
 
 use super::burst_rate_control::BurstClock;
 use super::pdu::{expand, serial_distance};
 use super::{Bitmap, Data, MAX_WINDOW, Pdu, Position, Report, Request, SenderConfig};
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::{Payload, Queue};
 use crate::transport::{Event, Input, Limit, LimitClock, SenderStats};
 use crate::units::{Duration, Time};
@@ -447,7 +447,7 @@ impl<P: Payload> Sender<P> {
         let record = self.record(segment)?;
         let packet = record.wanted.first_missing(0)?;
         let payload = record.packets.get(packet as usize)?.clone();
-        record.wanted.set(packet);
+        record.wanted.mark_received(packet);
         record.shipped = now;
         record.resent = true;
         let count = record.packets.len() as u32;
@@ -517,9 +517,9 @@ impl<P: Payload> Sender<P> {
 
 /// Returns a bitmap without missing packets.
 fn received(packets: u16) -> Bitmap {
-    let mut bitmap = Bitmap::missing(packets);
+    let mut bitmap = Bitmap::none_received(packets);
     for packet in 0..u32::from(packets) {
-        bitmap.set(packet);
+        bitmap.mark_received(packet);
     }
     bitmap
 }

@@ -2,11 +2,11 @@
 //!
 //! All protocol families share these types. One driver runs them all, and gates and router feedback work with each.
 
-mod failure;
+mod failures_and_violations;
 mod sender_limits;
 mod statistics;
 
-pub use failure::{ComponentKind, ContractViolation, Failure, ViolationKind};
+pub use failures_and_violations::{ComponentKind, ContractViolation, Failure, ViolationKind};
 pub use sender_limits::{Limit, LimitClock};
 pub use statistics::{CongestionState, ReceiverCounts, SegmentCounts, SenderStats};
 

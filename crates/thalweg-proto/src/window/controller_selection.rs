@@ -1,4 +1,4 @@
-//! Selection of a sender's controller.
+//! Selects the congestion controller of a window sender by configuration.
 
 use super::{AnySender, Carried, ExternalController, Sender, SenderConfig};
 use crate::congestion::*;

@@ -1,4 +1,4 @@
-//! Settings of both endpoints of a connection.
+//! Configurations of the sender and the receiver of a window connection.
 
 use super::{ControllerConfig, ReceiverConfig, SenderConfig};
 use crate::handshake;

@@ -14,7 +14,7 @@ use crate::congestion::{
     FeedbackKind, FeedbackSample, LossSample, LostSample, MAX_WINDOW, SentSample, SharedPath,
 };
 use crate::endpoint::{End, Notice};
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
 use crate::random::Stream;
 use crate::transport::{ComponentKind, ContractViolation, Event, Failure, Input, Limit, ViolationKind};

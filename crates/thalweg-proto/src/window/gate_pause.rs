@@ -1,7 +1,7 @@
 //! Pause state of a sender behind a gate.
 
 use super::PauseConfig;
-use crate::digest::{Digest, feed};
+use crate::state_digest::{Digest, feed};
 use crate::units::Time;
 use core::hash::Hasher;
 

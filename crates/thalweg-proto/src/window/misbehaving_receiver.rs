@@ -74,7 +74,7 @@ impl<P: Payload> Misbehaving<P> {
 mod tests {
     use super::*;
     use crate::Ecn;
-    use crate::engine::{Engine, Output};
+    use crate::engine_contract::{Engine, Output};
     use crate::payload::Length;
     use crate::transport::{Event, Input};
     use crate::units::Time;

@@ -2,8 +2,8 @@
 
 use super::byte_ranges::Ranges;
 use super::segment_record::{Kept, Record, Repair, SegmentState};
-use crate::digest::feed;
 use crate::payload::Payload;
+use crate::state_digest::feed;
 use crate::units::Time;
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;

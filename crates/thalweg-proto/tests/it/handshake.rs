@@ -263,12 +263,12 @@ fn tcp_opens_and_closes_in_the_order_of_the_rfc() {
     let observed = run(&Plan { segments: 2, ..Plan::new(HandshakeKind::Tcp) });
     let end = 2 * u64::from(SEGMENT);
     let steps = [
-        (0, false, HandshakeStep::Open),
-        (50, true, HandshakeStep::Answer),
-        (100, false, HandshakeStep::Confirm),
+        (0, false, HandshakeStep::Syn),
+        (50, true, HandshakeStep::SynAck),
+        (100, false, HandshakeStep::Ack),
         (100, false, HandshakeStep::Fin(end)),
-        (150, true, HandshakeStep::FinAnswer(end)),
-        (200, false, HandshakeStep::FinConfirm(end)),
+        (150, true, HandshakeStep::FinAck(end)),
+        (200, false, HandshakeStep::AckOfFin(end)),
     ];
     assert_eq!(observed.steps, steps.map(|(at, answers, step)| (Time::ZERO + MS(at), answers, step)));
     assert_eq!(at(observed.closed_at), MS(250));
@@ -279,11 +279,11 @@ fn tcp_opens_and_closes_in_the_order_of_the_rfc() {
 fn quic_opens_and_closes_in_the_order_of_the_rfc() {
     let observed = run(&Plan::new(HandshakeKind::Quic));
     let steps = [
-        (0, false, HandshakeStep::Open),
-        (50, true, HandshakeStep::Answer),
-        (100, false, HandshakeStep::Confirm),
-        (150, true, HandshakeStep::Done),
-        (200, false, HandshakeStep::Close),
+        (0, false, HandshakeStep::Syn),
+        (50, true, HandshakeStep::SynAck),
+        (100, false, HandshakeStep::Ack),
+        (150, true, HandshakeStep::HandshakeDone),
+        (200, false, HandshakeStep::ConnectionClose),
     ];
     assert_eq!(observed.steps, steps.map(|(at, answers, step)| (Time::ZERO + MS(at), answers, step)));
 }
@@ -294,38 +294,38 @@ fn a_lost_syn_costs_a_second() {
     for (lost, wait) in [(0, 0), (1, 1), (2, 3), (3, 7)] {
         let lose: [fn(bool, HandshakeStep, usize) -> bool; 4] = [
             |_, _, _| false,
-            |_, step, before| step == HandshakeStep::Open && before < 1,
-            |_, step, before| step == HandshakeStep::Open && before < 2,
-            |_, step, before| step == HandshakeStep::Open && before < 3,
+            |_, step, before| step == HandshakeStep::Syn && before < 1,
+            |_, step, before| step == HandshakeStep::Syn && before < 2,
+            |_, step, before| step == HandshakeStep::Syn && before < 3,
         ];
         let observed = run_losing(&Plan::new(HandshakeKind::Tcp), lose[lost]);
         assert_eq!(at(observed.delivered_at), MS(150) + SECOND * wait);
         let observed = run_losing(&Plan::new(HandshakeKind::QuicZeroRtt), |_, step, before| {
-            step == HandshakeStep::Open && before < 1
+            step == HandshakeStep::Syn && before < 1
         });
         // Data received before the Initial cannot be decrypted: both are retransmitted after a second.
         assert_eq!(at(observed.delivered_at), MS(50) + SECOND);
     }
     let observed = run_losing(&Plan::new(HandshakeKind::Tcp), |answers, step, before| {
-        answers && step == HandshakeStep::Answer && before < 1
+        answers && step == HandshakeStep::SynAck && before < 1
     });
     assert_eq!(at(observed.delivered_at), MS(150) + SECOND);
     // The retransmitted SYN arrives when the listener's own timer expires: one more answer, not two.
-    assert_eq!(observed.steps.iter().filter(|step| step.2 == HandshakeStep::Answer).count(), 2);
+    assert_eq!(observed.steps.iter().filter(|step| step.2 == HandshakeStep::SynAck).count(), 2);
 }
 
 /// A lost third packet has no cost if data follows it (RFC 9293, section 3.4).
 #[test]
 fn data_replaces_the_third_packet() {
-    let observed = run_losing(&Plan::new(HandshakeKind::Tcp), |_, step, _| step == HandshakeStep::Confirm);
+    let observed = run_losing(&Plan::new(HandshakeKind::Tcp), |_, step, _| step == HandshakeStep::Ack);
     assert_eq!(at(observed.delivered_at), MS(150));
     // In QUIC no data can be decrypted before it (RFC 9001, section 5.7): it is retransmitted after a time-out of three
     // round trips, the data by its own timer.
     let observed = run_losing(&Plan::new(HandshakeKind::Quic), |_, step, before| {
-        step == HandshakeStep::Confirm && before < 1
+        step == HandshakeStep::Ack && before < 1
     });
     let sent: Vec<_> =
-        observed.steps.iter().filter(|step| step.2 == HandshakeStep::Confirm).map(|step| step.0).collect();
+        observed.steps.iter().filter(|step| step.2 == HandshakeStep::Ack).map(|step| step.0).collect();
     assert_eq!(sent, [MS(100), MS(400)].map(|at| Time::ZERO + at));
     assert_eq!(at(observed.delivered_at), MS(100) + MS(300) + MS(50));
 }
@@ -336,7 +336,7 @@ fn the_handshake_gives_the_first_round_trip_sample() {
     let mut world = World::new(&Plan::new(HandshakeKind::Tcp));
     world.opener.handle(Time::ZERO, Input::Write(Slice::new(vec![1; 10])));
     let _ = world.opener.poll(Time::ZERO);
-    let answer = Pdu::Control(Control { protocol: Protocol::Tcp, step: HandshakeStep::Answer });
+    let answer = Pdu::Control(Control { protocol: Protocol::Tcp, step: HandshakeStep::SynAck });
     let now = Time::ZERO + MS(100);
     world.opener.handle(now, Input::Pdu { pdu: answer, ecn: Ecn::NotEct });
     let stats = world.opener.engine().stats(now);
@@ -350,7 +350,7 @@ fn after_a_lost_syn_the_first_data_waits_three_seconds() {
     let mut world = World::new(&Plan::new(HandshakeKind::Tcp));
     let _ = world.opener.poll(Time::ZERO);
     let _ = world.opener.poll(Time::ZERO + SECOND);
-    let answer = Pdu::Control(Control { protocol: Protocol::Tcp, step: HandshakeStep::Answer });
+    let answer = Pdu::Control(Control { protocol: Protocol::Tcp, step: HandshakeStep::SynAck });
     let now = Time::ZERO + SECOND + MS(100);
     world.opener.handle(now, Input::Pdu { pdu: answer, ecn: Ecn::NotEct });
     let stats = world.opener.engine().stats(now);
@@ -363,8 +363,8 @@ fn lost_fin_packets_are_retransmitted() {
     for lost in 0..3 {
         let lose: [fn(bool, HandshakeStep, usize) -> bool; 3] = [
             |_, step, before| matches!(step, HandshakeStep::Fin(_)) && before < 2,
-            |_, step, before| matches!(step, HandshakeStep::FinAnswer(_)) && before < 2,
-            |_, step, before| matches!(step, HandshakeStep::FinConfirm(_)) && before < 2,
+            |_, step, before| matches!(step, HandshakeStep::FinAck(_)) && before < 2,
+            |_, step, before| matches!(step, HandshakeStep::AckOfFin(_)) && before < 2,
         ];
         let observed = run_losing(&Plan::new(HandshakeKind::Tcp), lose[lost]);
         assert_eq!(at(observed.delivered_at), MS(150), "closing delays nothing");

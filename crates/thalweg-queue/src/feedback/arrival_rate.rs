@@ -1,4 +1,4 @@
-//! Arrival rate of packets.
+//! Measures the arrival rate of packets at a queue.
 
 use thalweg_proto::units::{Duration, Time};
 

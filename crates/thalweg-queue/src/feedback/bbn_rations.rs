@@ -114,7 +114,7 @@ impl Policy for Rations {
 #[cfg(test)]
 mod tests {
     //! Tests the rule and its messages.
-    use super::super::testing::{ACK, RATE, at, data, view};
+    use super::super::test_helpers::{ACK, RATE, at, data, view};
     use super::*;
     use thalweg_proto::units::Duration;
 

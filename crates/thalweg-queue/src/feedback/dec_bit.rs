@@ -79,7 +79,7 @@ impl Policy for DecBit {
 #[cfg(test)]
 mod tests {
     //! Tests the average over two cycles and the resulting marks.
-    use super::super::testing::{ACK, RATE, at, data, view};
+    use super::super::test_helpers::{ACK, RATE, at, data, view};
     use super::*;
 
     const SPEC: DecBitSpec = DecBitSpec { threshold: 1.0 };

@@ -14,24 +14,24 @@
 mod arrival_rate;
 mod bbn_rations;
 mod dec_bit;
+mod feedback_spec;
 mod seif;
 mod seif_message_limit;
 #[cfg(test)]
 mod seif_tests;
 mod source_quench;
 mod source_table;
-mod spec;
 #[cfg(test)]
-mod testing;
+mod test_helpers;
 
 pub use bbn_rations::Rations;
 pub use dec_bit::DecBit;
-pub use seif::Seif;
-pub use source_quench::SourceQuench;
-pub use spec::{
+pub use feedback_spec::{
     DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients,
     SeifPolicy, SeifSpec,
 };
+pub use seif::Seif;
+pub use source_quench::SourceQuench;
 
 use crate::Limit;
 use thalweg_proto::units::{Rate, Time};

@@ -1,6 +1,6 @@
 //! Tests each rule of SEIF's router as a trace of arrivals and departures, and its invariants on any trace.
 
-use super::testing::{ACK, RATE, at, data, messages_of, view};
+use super::test_helpers::{ACK, RATE, at, data, messages_of, view};
 use super::*;
 use proptest::prelude::*;
 use thalweg_proto::units::Duration;

@@ -69,7 +69,7 @@ impl Policy for SourceQuench {
 #[cfg(test)]
 mod tests {
     //! Tests the destinations and times of quenches.
-    use super::super::testing::{ACK, data, messages_of, view};
+    use super::super::test_helpers::{ACK, data, messages_of, view};
     use super::*;
 
     const EARLY: QuenchSpec = QuenchSpec { threshold: 0.5, on_drop: false };

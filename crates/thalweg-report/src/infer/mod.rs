@@ -1,6 +1,6 @@
 //! Inference of the path from a sender's recording, as a scenario.
 //!
-//! [`Recording`] is a sender's log, from a trace by any program or by `--record`, [`Path`] the path inferred from it, and [`scenario`] the
+//! [`Recording`] is a sender's log, from a trace by any program or by `--record`, [`Path`] the path inferred from it, and [`inferred_scenario`] the
 //! file that simulates the same scheme on that path.
 //!
 //! # Inferred properties
@@ -16,11 +16,11 @@
 //! Both directions get half of the delay; the reverse path is assumed lossless, as lost acknowledgements are not
 //! visible.
 
-mod path;
-mod recording;
-pub mod scenario;
+mod inferred_path;
+pub mod inferred_scenario;
+mod sender_recording;
 #[cfg(test)]
 mod tests;
 
-pub use path::{Interval, Intervals, Losses, NoPath, Path};
-pub use recording::{Packet, Recording, RecordingError, capture_limitation};
+pub use inferred_path::{Interval, Intervals, Losses, NoPath, Path};
+pub use sender_recording::{Packet, Recording, RecordingError, capture_limitation};

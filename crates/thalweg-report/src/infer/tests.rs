@@ -1,6 +1,6 @@
 //! Tests of path inference from recordings of known paths.
 
-use super::scenario::scenario;
+use super::inferred_scenario::scenario;
 use super::{Losses, Packet, Path, Recording, RecordingError};
 use thalweg_capture::qlog::{LiveLog, Metrics};
 use thalweg_catalog::{Environment, Kind, PathHints, Registry, SCHEMES, Value};

@@ -33,7 +33,7 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::fixtures::{header, result};
+    use crate::results::test_fixtures::{header, result};
     use thalweg_proto::units::{Duration, Time};
 
     #[test]

@@ -1,6 +1,6 @@
 //! Recent history of a simulation as a picture, for environment rendering.
 
-use super::svg::{Figure, Line, LinePanel};
+use super::svg_diagrams::{Figure, Line, LinePanel};
 
 /// Recent history of a quantity.
 #[derive(Clone, Debug)]

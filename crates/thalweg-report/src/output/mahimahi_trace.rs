@@ -178,7 +178,7 @@ fn next_millisecond(picos: u64) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::fixtures::spec;
+    use crate::results::test_fixtures::spec;
     use std::sync::Arc;
     use thalweg_sim::spec::Change;
 

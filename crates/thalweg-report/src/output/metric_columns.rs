@@ -1,7 +1,7 @@
 //! Tables whose columns are metrics. The metrics table defines the columns, headings and units.
 
 use super::number_format::{Scale, Style, rate, seconds};
-use super::table::{Align, Table};
+use super::text_table::{Align, Table};
 use crate::results::{Metric, Metrics, Of, Tables, Unit};
 use crate::statistics::Estimate;
 

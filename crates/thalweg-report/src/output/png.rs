@@ -97,7 +97,7 @@ pub(super) const MAX_PIXELS: u32 = 1 << 25;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::svg::{Bar, BarPanel, Figure};
+    use crate::output::svg_diagrams::{Bar, BarPanel, Figure};
 
     fn figure(title: &str) -> String {
         let bar = |label: &str, mean| Bar {

@@ -90,7 +90,7 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::fixtures::{header, result};
+    use crate::results::test_fixtures::{header, result};
     use thalweg_proto::units::Duration;
 
     /// Returns the remarks where of 1000 packets of the last group's flow `lost` are lost, and `dropped` of its packets

@@ -1,7 +1,7 @@
 //! Results of runs as tables with a row for each flow or link, for further computation: in memory as columns, and in
 //! the Parquet format.
 
-use super::parquet::{Sink, column, other, unexpected_type};
+use super::parquet_series::{Sink, column, other, unexpected_type};
 use crate::results::{Metric, Of, Run};
 use ::parquet::basic::{LogicalType, Repetition, Type as Physical};
 use ::parquet::column::writer::ColumnWriter;
@@ -245,7 +245,7 @@ impl ParquetRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::fixtures::result;
+    use crate::results::test_fixtures::result;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
     use std::fs::{self, File};

@@ -2,7 +2,7 @@
 
 use super::metric_columns::{Datum, Row};
 use super::number_format::{Scale, Style};
-use super::table::Table;
+use super::text_table::Table;
 use crate::results::{Metric, Metrics, Of, SizeMetrics};
 
 /// Formats a table with an empty line before it; returns nothing for an empty table.

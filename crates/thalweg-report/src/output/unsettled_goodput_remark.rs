@@ -65,7 +65,7 @@ const MAX_WARMUP: f64 = 0.75;
 mod tests {
     use super::*;
     use crate::results::Run;
-    use crate::results::fixtures::{header, result};
+    use crate::results::test_fixtures::{header, result};
 
     fn warnings(drifts: &[(&str, Option<f64>, f64)]) -> Vec<String> {
         let mut document = Document::from_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);

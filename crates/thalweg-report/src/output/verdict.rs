@@ -1,6 +1,6 @@
 //! Verdicts on schemes: the winner, its lead and its statistical significance.
 
-use super::criterion::{SchemeComparison, criteria};
+use super::comparison_criterion::{SchemeComparison, criteria};
 use super::number_format::{Scale, listed};
 use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};

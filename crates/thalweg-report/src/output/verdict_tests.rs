@@ -1,6 +1,6 @@
 use super::{Certainty, Verdict, verdicts};
 use crate::output::{Style, summary};
-use crate::results::fixtures::{header, result};
+use crate::results::test_fixtures::{header, result};
 use crate::results::{Body, Document, MARGIN, Metric, Run};
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim::{RunResult, Summary};

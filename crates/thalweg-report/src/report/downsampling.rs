@@ -1,4 +1,4 @@
-//! Thinning of long series that preserves peaks.
+//! Downsampling of long series, with their peaks.
 
 /// Returns at most `bound` points (at least 2): the smallest and largest value of each of equal spans of points, in
 /// order. All peaks and troughs remain, and the first and last points as well.

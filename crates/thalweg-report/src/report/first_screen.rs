@@ -1,9 +1,9 @@
 //! First screen of a report: the winner, its lead, its significance and the reasons.
 
-use super::bars::bar;
 use super::first_screen_cards::{Card, cards};
-use super::html::{STYLE, escape};
-use super::reasons::{self, MAX_GROUPS, capital};
+use super::html_text_and_pages::{STYLE, escape};
+use super::interval_bars::bar;
+use super::result_reasons::{self, MAX_GROUPS, capital};
 use crate::output::{
     Certainty, Datum, Remedy, Scale, Style, Verdict, aborted_schemes, cell_text, differing_defaults_warning,
     heads_of, listed, rate, remarks, seconds, verdicts,
@@ -78,7 +78,7 @@ fn comparison(html: &mut String, schemes: &[SchemeResults], margin: f64, content
         ),
     };
     let _ = writeln!(html, "<p class=\"note\">{note}</p>");
-    reasons::of_schemes(html, schemes);
+    result_reasons::of_schemes(html, schemes);
 }
 
 /// Returns the HTML section that shows results side by side, without a verdict: the values, their differences from the first, and
@@ -94,7 +94,7 @@ pub(super) fn side_by_side(document: &Document, notes: &[String], warnings: &[St
         scores(&mut html, schemes);
         html.push_str("<p class=\"note\">Bars of a column have one scale.</p>\n");
         differences(&mut html, schemes);
-        reasons::of_schemes(&mut html, schemes);
+        result_reasons::of_schemes(&mut html, schemes);
     }
     html.push_str("</section>\n");
     html
@@ -259,7 +259,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     });
     all.push(certainty_card(runs, goodput));
     cards(html, &all, true);
-    reasons::of_runs(html, runs);
+    result_reasons::of_runs(html, runs);
 }
 
 /// Returns the card of completion times; `None` where no transfer ended.
@@ -377,7 +377,7 @@ const COLOURS: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::fixtures::{header, result};
+    use crate::results::test_fixtures::{header, result};
 
     fn runs(mbits: [u64; 3]) -> Vec<Run> {
         mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&result(seed, *mbits))).collect()

@@ -1,4 +1,4 @@
-//! Cards of the first screen.
+//! Cards of a report's first screen, as HTML.
 
 use std::fmt::Write as _;
 

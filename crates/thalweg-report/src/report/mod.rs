@@ -5,33 +5,33 @@
 //! scripts are in `assets/report`. The page embeds them verbatim after the plotting library in `assets/report/vendor`.
 //! The page loads nothing: its content security policy forbids it.
 
-mod bars;
 mod downsampling;
-mod figure;
 mod first_screen;
 pub mod first_screen_cards;
-pub mod html;
+pub mod html_text_and_pages;
+mod interval_bars;
 mod interval_bounds;
+mod network_data;
 mod number_encoding;
+mod packet_animation;
 mod page_data;
-mod reasons;
-mod replay;
-mod series;
+mod report_series;
+mod result_reasons;
 mod side_by_side;
-mod topology;
+mod static_figure;
 mod trace;
 
-pub use figure::{Plot, View, figure};
-pub use replay::{Recorder, Replay};
-pub use series::AllSeries;
+pub use packet_animation::{Recorder, Replay};
+pub use report_series::AllSeries;
 pub use side_by_side::{Fidelity, Part, SideBySide};
+pub use static_figure::{Plot, View, figure};
 pub use trace::{Shown, trace_of_results, trace_page, trace_script};
 
 use crate::results::{Document, Tool};
-use html::Page;
+use html_text_and_pages::Page;
+use network_data::Topology;
 use page_data::Model;
 use thalweg_sim::spec::Spec;
-use topology::Topology;
 
 /// Returns the page of a document with its series. `spec` is the network, if known, and `replays` are packets of its
 /// runs.
@@ -52,8 +52,8 @@ fn page(
     let data = Model::new(document, series, topology.as_ref(), &bounds, replays).to_json();
     let mut body = answer;
     body.push_str(SECTIONS);
-    body.push_str(&figure::distributions(document));
-    let (title, subtitle) = crate::output::title_lines(document, html::STYLE);
+    body.push_str(&static_figure::distributions(document));
+    let (title, subtitle) = crate::output::title_lines(document, html_text_and_pages::STYLE);
     let Tool { version, .. } = &document.tool;
     Page { title: &title, subtitle: &subtitle, body: &body, data: Some(&data), version }.render()
 }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::output::RunKey;
     use crate::results::Run;
-    use crate::results::fixtures::{header, result, spec};
+    use crate::results::test_fixtures::{header, result, spec};
 
     #[test]
     fn a_page_is_self_contained() {

@@ -1,10 +1,10 @@
 //! Data for a page's scripts: one JSON document.
 
 use super::interval_bounds::Bounds;
+use super::network_data::Topology;
 use super::number_encoding::Numbers;
-use super::replay::Replay;
-use super::series::{AllSeries, Embedded};
-use super::topology::Topology;
+use super::packet_animation::Replay;
+use super::report_series::{AllSeries, Embedded};
 use crate::output::heads_of;
 use crate::results::{Document, Flow, Link, Metric, Run, Tables, Unit};
 use crate::statistics::student_quantile;
@@ -201,7 +201,7 @@ const MAX_LINKS: usize = 400;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::fixtures::{header, result};
+    use crate::results::test_fixtures::{header, result};
 
     #[test]
     fn of_many_flows_the_extremes_stay() {

@@ -1,6 +1,6 @@
 //! Several results on one page and one axis: a simulation and a live run of it, or runs before and after a change.
 
-use super::series::AllSeries;
+use super::report_series::AllSeries;
 use super::{View, figure, first_screen, page};
 use crate::output::{counted, listed};
 use crate::results::Document;
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::output::RunKey;
     use crate::results::Run;
-    use crate::results::fixtures::{header, result, spec};
+    use crate::results::test_fixtures::{header, result, spec};
 
     fn part(label: &str, mbits: u64, is_live: bool) -> Part {
         let mut result = result(1, mbits);

@@ -2,8 +2,8 @@
 //! results.
 
 use super::metrics_table::Metric;
-use super::run::Run;
-use super::summary::{Difference, Metrics, Paired, Summary};
+use super::replication_means::{Difference, Metrics, Paired, Summary};
+use super::run_results::Run;
 use super::{Body, Document, Header, SchemeResults};
 use crate::statistics::Estimate;
 use serde::{Deserialize, Serialize};
@@ -176,7 +176,7 @@ fn shares(all: &[Run], compared_part: &[Run]) -> BTreeMap<u64, f64> {
 mod tests {
     //! Tests that compared groups are separated from the others.
     use super::*;
-    use crate::results::fixtures::{header, result};
+    use crate::results::test_fixtures::{header, result};
 
     fn runs(of: &[(u64, u64)]) -> Vec<Run> {
         of.iter().map(|&(seed, mbits)| Run::from_result(&result(seed, mbits))).collect()

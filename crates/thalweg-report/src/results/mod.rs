@@ -3,36 +3,36 @@
 //! Its names and their meaning are part of the interface; `docs/reference/results.md` describes them. The same
 //! scenario, seeds and version give the same bytes on every machine. Nothing in the document depends on the clock.
 
-mod by_group;
 mod compared_groups;
-mod contention;
 mod controller_states;
 mod differing_defaults;
+mod group_restriction;
+mod max_min_fair_shares;
 mod metric_definition;
 mod metric_values;
 mod metrics_reference;
 mod metrics_table;
-mod run;
+mod replication_means;
+mod run_results;
 mod starvation;
 mod stopping_rule;
-mod summary;
 mod warmup_drift;
 
 pub use compared_groups::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
-pub use contention::{Contention, PathFlows};
 pub use controller_states::{StateVariable, StateVisit};
 pub use differing_defaults::{
     DifferingDefault, LOSS_REPAIR, SchemeDefault, compared_scheme, differing_defaults,
     differing_defaults_within,
 };
+pub use max_min_fair_shares::{Contention, PathFlows};
 pub use metric_definition::{Joined, Of, Tables, Unit};
 pub use metric_values::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};
 pub use metrics_reference::reference;
 pub use metrics_table::{Line, Metric};
-pub use run::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
+pub use replication_means::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
+pub use run_results::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
 pub use starvation::{FairShares, Starved};
 pub use stopping_rule::{Goal, MIN_RUNS, Until};
-pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
 pub use warmup_drift::{Drift, GoodputSeries};
 
 use serde::{Deserialize, Serialize};
@@ -190,7 +190,7 @@ impl Document {
         let body = if header.seeds.len() == 1 {
             Body::Run { runs }
         } else {
-            let summary = Summary::from_runs(&runs, &summary::bottlenecks(&[&runs]));
+            let summary = Summary::from_runs(&runs, &replication_means::bottlenecks(&[&runs]));
             Body::Replications { runs, summary }
         };
         Self::new(header, complete, body)
@@ -314,10 +314,10 @@ impl Document {
 /// Returns the body of a comparison, with means and differences from the first scheme.
 fn comparison(schemes: Vec<(String, Vec<Run>)>, margin: f64) -> Body {
     let all: Vec<&[Run]> = schemes.iter().map(|(_, runs)| runs.as_slice()).collect();
-    let links = summary::bottlenecks(&all);
+    let links = replication_means::bottlenecks(&all);
     let against_first = |other: &(String, Vec<Run>)| Difference::between(&schemes[0], other, &links);
     let mut differences: Vec<Difference> = schemes.iter().skip(1).filter_map(against_first).collect();
-    summary::correct(&mut differences);
+    replication_means::correct(&mut differences);
     let with_summary = |(scheme, runs): (String, Vec<Run>)| {
         let summary = Summary::from_runs(&runs, &links);
         SchemeResults { scheme, runs, summary }
@@ -366,6 +366,6 @@ impl core::fmt::Display for ReadError {
 impl core::error::Error for ReadError {}
 
 #[cfg(test)]
-pub(crate) mod fixtures;
+pub(crate) mod test_fixtures;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@
 
 use super::metric_definition::Of;
 use super::metrics_table::Metric;
-use super::run::Run;
+use super::run_results::Run;
 use super::{Body, Document};
 use crate::statistics::Estimate;
 use core::str::FromStr;
@@ -193,7 +193,7 @@ fn word(metric: Metric) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{header, result};
+    use super::super::test_fixtures::{header, result};
     use super::*;
 
     fn runs(goodput: &[u64]) -> Vec<Run> {

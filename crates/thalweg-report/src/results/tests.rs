@@ -1,4 +1,4 @@
-use super::fixtures::{header, result};
+use super::test_fixtures::{header, result};
 use super::*;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_sim::{SegmentDelay, TwoLevelCounts};

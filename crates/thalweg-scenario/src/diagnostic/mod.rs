@@ -1,9 +1,9 @@
 //! An error, warning or note about a scenario, with its position: plain data, drawn by [`render`](Diagnostic::render).
 
-mod render;
-mod report;
+mod diagnostic_collector;
+mod terminal_rendering;
 
-pub(crate) use report::Report;
+pub(crate) use diagnostic_collector::Report;
 pub use thalweg_catalog::spelling_suggestions::{equivalent, is_known_elsewhere, nearest};
 
 use super::source_text::Source;

@@ -1,6 +1,6 @@
 //! Explanation of a scenario as text: its paths, its links and their consequences.
 
-mod routing;
+mod routes_and_failures;
 
 use super::keys::FramingName;
 use super::lint::{about, bytes, memory, offered, rounded};
@@ -48,7 +48,7 @@ pub fn explain(loaded: &Loaded) -> String {
             link_lines(spec, paths, number, link, &mut out);
         }
     }
-    routing::explain(spec, &mut out);
+    routes_and_failures::explain(spec, &mut out);
     let memory = memory(spec, paths);
     let _ = writeln!(out, "\nMemory: about {} for the run.", about(Bytes::new(memory.total())));
     let _ = writeln!(out, "Threads (`--threads`): {}.", describe_speedup(spec, [4, 16]));

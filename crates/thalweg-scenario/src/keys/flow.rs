@@ -3,10 +3,10 @@
 use super::super::diagnostic::Report;
 use super::super::key_bindings::{FieldOf, plain};
 use super::super::parsed_tree::{Value, ValueKind};
-use super::super::quantity::Name;
 use super::super::schema_definitions::Definitions;
-use super::super::table::{Decode, table, wrong_type};
+use super::super::table_declarations::{Decode, table, wrong_type};
 use super::super::toml_writer::text;
+use super::super::value_types::Name;
 use super::ProcessingTable;
 use super::host::HostKey;
 use super::link::LinkDirection;

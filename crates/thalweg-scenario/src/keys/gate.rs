@@ -2,9 +2,9 @@
 
 use super::super::diagnostic::Report;
 use super::super::parsed_tree::Value;
-use super::super::quantity::Interval;
 use super::super::schema_definitions::Definitions;
-use super::super::table::{At, Decode, choice, table};
+use super::super::table_declarations::{At, Decode, choice, table};
+use super::super::value_types::Interval;
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::gate::{AfterService, Marking, Signals};

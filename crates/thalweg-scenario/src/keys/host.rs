@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
-use super::super::table::{Decode, table, wrong_type};
+use super::super::table_declarations::{Decode, table, wrong_type};
 use super::super::toml_writer::{Entries, text};
 use super::scheme::words;
 use serde_json::json;

@@ -2,9 +2,9 @@
 
 use super::super::diagnostic::Report;
 use super::super::parsed_tree::{Value, ValueKind};
-use super::super::quantity::Probability;
 use super::super::schema_definitions::Definitions;
-use super::super::table::{At, Decode, choice, table, wrong_type};
+use super::super::table_declarations::{At, Decode, choice, table, wrong_type};
+use super::super::value_types::Probability;
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_queue::{LossSpec, ReorderSpec};

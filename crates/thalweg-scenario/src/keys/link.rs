@@ -3,13 +3,13 @@
 use super::super::diagnostic::Report;
 use super::super::named_paths::{self, PathDescription};
 use super::super::parsed_tree::{Value, ValueKind};
-use super::super::quantity::{Name, Probability};
 use super::super::schema_definitions::Definitions;
-use super::super::table::{At, Decode, Fields, table, wrong_type};
+use super::super::table_declarations::{At, Decode, Fields, table, wrong_type};
+use super::super::value_types::{Name, Probability};
 use super::impairment::{Chance, Loss, LossTable, Reorder};
-use super::jitter::Jitter;
 use super::link_layer::{AggregationTable, EcnName, OrNone, PeriodicVariationTable, ShaperTable, SleepTable};
 use super::queue::{Capacity, Queue};
+use super::random_delay::Jitter;
 use super::scheme::words;
 use super::workload::Trace;
 use serde_json::json;

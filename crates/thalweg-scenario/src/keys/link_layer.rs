@@ -3,10 +3,10 @@
 use super::super::diagnostic::Report;
 use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
-use super::super::quantity::Share;
 use super::super::schema_definitions::Definitions;
-use super::super::table::{Decode, Fields, table, wrong_type};
+use super::super::table_declarations::{Decode, Fields, table, wrong_type};
 use super::super::toml_writer::{Entries, text};
+use super::super::value_types::Share;
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::{AggregationSpec, EcnTreatment, PeriodicVariationSpec, SleepSpec, TokenBucketSpec};

@@ -1,36 +1,38 @@
 //! The keys of a scenario file, table by table.
 
-mod feedback;
 mod flow;
 mod gate;
+mod generated_network;
 mod host;
 mod impairment;
-mod jitter;
 mod link;
 mod link_layer;
-mod network;
 mod queue;
+mod random_delay;
 mod read_rate;
+mod router_feedback;
 mod routing;
 mod scheme;
 mod traffic_pattern;
 mod workload;
 
-pub use feedback::{
-    FeedbackChoice, FeedbackTable, Messages, OverheadName, RecipientsName, SeifFeedback, SeifRule,
-    SeifRuleName,
-};
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{
     AcksName, AfterServiceName, GateKeys, GateTable, MarkingName, ResumeName, SignalsName, TimersName,
 };
+pub use generated_network::{
+    Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman,
+};
 pub use host::{HostKey, host_table, hosts};
 pub use impairment::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
-pub use jitter::{Drawn, Jitter, JitterTable};
 pub use link::{FramingName, Link, LinkDirection, LinkEnds, Reverse, ScheduleEntry};
-pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
 pub use queue::{Capacity, Queue};
+pub use random_delay::{Drawn, Jitter, JitterTable};
 pub use read_rate::{ReadRate, Reading, ReadingEntry, ReadingTable};
+pub use router_feedback::{
+    FeedbackChoice, FeedbackTable, Messages, OverheadName, RecipientsName, SeifFeedback, SeifRule,
+    SeifRuleName,
+};
 pub use routing::{Failure, Routing};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
 pub use traffic_pattern::{Nodes, Pattern};
@@ -41,9 +43,9 @@ pub use workload::{
 
 use super::diagnostic::Report;
 use super::parsed_tree::{Value, ValueKind};
-use super::quantity::{Interval, Name, name_fault};
 use super::schema_definitions::Definitions;
-use super::table::{At, Decode, decode_entry, table, wrong_type};
+use super::table_declarations::{At, Decode, decode_entry, table, wrong_type};
+use super::value_types::{Interval, Name, name_fault};
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};

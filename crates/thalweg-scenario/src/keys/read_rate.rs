@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
-use super::super::table::{At, Decode, table, wrong_type};
+use super::super::table_declarations::{At, Decode, table, wrong_type};
 use super::super::toml_writer::text;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};

@@ -1,7 +1,7 @@
 //! Keys of routing and of link failures.
 
-use super::super::quantity::Name;
-use super::super::table::table;
+use super::super::table_declarations::table;
+use super::super::value_types::Name;
 use super::scheme::words;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{Metric, Multipath, RoutingSpec};

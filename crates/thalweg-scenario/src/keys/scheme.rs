@@ -3,9 +3,9 @@
 use super::super::diagnostic::Report;
 use super::super::explicit_options::Given;
 use super::super::parsed_tree::{Value, ValueKind};
-use super::super::quantity::{Name, scheme_name_fault};
 use super::super::schema_definitions::{Definitions, Field, TableDoc};
-use super::super::table::{At, Decode, as_table, decode_tag, wrong_type};
+use super::super::table_declarations::{At, Decode, as_table, decode_tag, wrong_type};
+use super::super::value_types::{Name, scheme_name_fault};
 use serde_json::json;
 use std::sync::Arc;
 use thalweg_catalog::{Keys, SchemeDescription};
@@ -217,13 +217,13 @@ macro_rules! words {
             }
         }
 
-        impl $crate::table::Decode for $Name {
+        impl $crate::table_declarations::Decode for $Name {
             fn expected() -> String {
                 [$(concat!("\"", $word, "\"")),+].join(" or ")
             }
             fn decode(value: &$crate::parsed_tree::Value, report: &mut $crate::diagnostic::Report) -> Option<Self> {
                 let $crate::parsed_tree::ValueKind::String(text) = &value.kind else {
-                    $crate::table::wrong_type::<Self>(value, report);
+                    $crate::table_declarations::wrong_type::<Self>(value, report);
                     return None;
                 };
                 match text.as_str() {

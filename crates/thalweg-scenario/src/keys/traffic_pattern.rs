@@ -2,9 +2,9 @@
 
 use super::super::diagnostic::Report;
 use super::super::parsed_tree::{Value, ValueKind};
-use super::super::quantity::{Name, name_fault};
 use super::super::schema_definitions::Definitions;
-use super::super::table::{At, Decode, wrong_type};
+use super::super::table_declarations::{At, Decode, wrong_type};
+use super::super::value_types::{Name, name_fault};
 use super::scheme::words;
 use serde_json::json;
 

@@ -3,9 +3,9 @@
 use super::super::diagnostic::Report;
 use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
-use super::super::quantity::{MAX_LIST_LENGTH, Number, Share};
 use super::super::schema_definitions::Definitions;
-use super::super::table::{At, Decode, choice, table, wrong_type};
+use super::super::table_declarations::{At, Decode, choice, table, wrong_type};
+use super::super::value_types::{MAX_LIST_LENGTH, Number, Share};
 use serde_json::json;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};

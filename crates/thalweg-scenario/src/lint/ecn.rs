@@ -3,8 +3,8 @@
 use super::super::diagnostic::Report;
 use super::super::path_properties::direction;
 use super::Checked;
-use super::feedback::data_paths;
 use super::links::bytes;
+use super::router_feedback::data_paths;
 use std::collections::BTreeMap;
 use thalweg_catalog::{EndpointConfigs, Environment, Properties as _, Registry, Value};
 use thalweg_proto::Ecn;

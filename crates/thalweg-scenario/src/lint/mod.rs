@@ -1,21 +1,21 @@
 //! Lints: checks of a valid scenario for errors and probably unintended values.
 
 mod ecn;
-mod feedback;
+mod flow_routes_and_times;
 mod gates;
 mod links;
-mod load;
 mod memory_estimate;
+mod offered_load;
 mod phase_effects;
 mod randomness;
 mod reordering;
-mod schemes;
-mod traffic;
+mod router_feedback;
+mod scheme_parameters;
 mod unused_settings;
 
 pub(super) use links::{about, bytes};
-pub(super) use load::{offered, rounded};
 pub use memory_estimate::{Memory, memory};
+pub(super) use offered_load::{offered, rounded};
 pub use randomness::is_random;
 pub use reordering::reordered_groups;
 
@@ -35,24 +35,24 @@ struct Checked<'a> {
 pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) {
     let checked = Checked { spec, origins, paths };
     links::rates(&checked, report);
-    traffic::routes(&checked, report);
+    flow_routes_and_times::routes(&checked, report);
     if report.errors() > 0 {
         return; // Round-trip times and derived values are meaningless.
     }
     links::queues(&checked, report);
     links::hosts(&checked, report);
-    load::lines(&checked, report);
-    load::overload(&checked, report);
+    offered_load::lines(&checked, report);
+    offered_load::overload(&checked, report);
     links::schedules(&checked, report);
-    traffic::times(&checked, report);
-    traffic::start(&checked, report);
+    flow_routes_and_times::times(&checked, report);
+    flow_routes_and_times::start(&checked, report);
     phase_effects::effects(&checked, report);
-    traffic::windows(&checked, report);
-    traffic::unyielding(&checked, report);
-    traffic::readers(&checked, report);
-    schemes::schemes(&checked, report);
-    feedback::feedback_sources(&checked, report);
-    feedback::unserved_flows(&checked, report);
+    flow_routes_and_times::windows(&checked, report);
+    flow_routes_and_times::unyielding(&checked, report);
+    flow_routes_and_times::readers(&checked, report);
+    scheme_parameters::schemes(&checked, report);
+    router_feedback::feedback_sources(&checked, report);
+    router_feedback::unserved_flows(&checked, report);
     ecn::queues(&checked, report);
     ecn::unserved_flows(&checked, report);
     unused_settings::groups(&checked, report);

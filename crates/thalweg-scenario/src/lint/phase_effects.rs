@@ -3,8 +3,8 @@
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction, packet_sizes, service_time};
 use super::Checked;
+use super::flow_routes_and_times::window;
 use super::randomness::{random_packets, random_workload};
-use super::traffic::window;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Duration;
 use thalweg_queue::{FcfsConfig, Limit};

@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::source_text::Span;
 use super::Checked;
-use super::feedback::data_paths;
+use super::router_feedback::data_paths;
 use std::collections::BTreeSet;
 use thalweg_proto::Ecn;
 use thalweg_proto::units::{Bytes, Time};

@@ -2,7 +2,7 @@
 //! and SNDlib.
 
 use super::topology_graph::{Map, MapNode, Wire};
-use super::xml::{self, degrees, elements};
+use super::xml_reading::{self, degrees, elements};
 use crate::diagnostic::Report;
 use crate::source_text::Span;
 use roxmltree::Node;
@@ -59,7 +59,7 @@ fn rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
         }
     };
     if let Some(raw) = number("LinkSpeedRaw")? {
-        return xml::rate("LinkSpeedRaw", raw).map(Some);
+        return xml_reading::rate("LinkSpeedRaw", raw).map(Some);
     }
     let speed = || {
         let unit = match data.get("linkspeedunits")?.chars().next()? {
@@ -72,11 +72,11 @@ fn rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
         Some(data.get("linkspeed")?.parse::<f64>().ok()? * unit)
     };
     if let Some(bits) = speed().filter(|bits| (1.0..=1e15).contains(bits)) {
-        return xml::rate("LinkSpeed", bits).map(Some);
+        return xml_reading::rate("LinkSpeed", bits).map(Some);
     }
     // In SNDlib, 0 means no installed capacity.
     match number("capacity")?.filter(|capacity| *capacity != 0.0) {
-        Some(capacity) => xml::rate("capacity", capacity * 1e6).map(Some),
+        Some(capacity) => xml_reading::rate("capacity", capacity * 1e6).map(Some),
         None => Ok(None),
     }
 }

@@ -5,9 +5,9 @@
 mod chain;
 mod coordinates;
 mod fat_tree;
-mod geometric;
 mod graphml;
 mod leaf_spine;
+mod random_geometric;
 mod random_positions;
 mod sndlib;
 mod star;
@@ -15,15 +15,15 @@ mod topology_file;
 mod topology_graph;
 mod torus;
 mod waxman;
-mod xml;
+mod xml_reading;
 
 use super::diagnostic::Report;
 use super::keys::{Link, LinkDirection, LinkEnds, NetworkTable};
-use super::quantity::Name;
 use super::source_text::Span;
-use super::table::At;
+use super::table_declarations::At;
 #[cfg(test)]
-use super::table::Decode;
+use super::table_declarations::Decode;
+use super::value_types::Name;
 use thalweg_proto::units::{Duration, Rate};
 
 pub use topology_file::demands as sndlib_demands;
@@ -107,7 +107,7 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
         NetworkTable::Torus(table) => torus::draw(table, span, report),
         NetworkTable::Chain(table) => chain::draw(table, span, report),
         NetworkTable::Star(table) => star::draw(table, span, report),
-        NetworkTable::Geometric(table) => geometric::draw(table, seed, span, report),
+        NetworkTable::Geometric(table) => random_geometric::draw(table, seed, span, report),
         NetworkTable::Waxman(table) => waxman::draw(table, seed, span, report),
         NetworkTable::File(table) => {
             let has_delay =

@@ -4,7 +4,7 @@ use super::{Drawing, Edge, is_too_large, is_too_small};
 use crate::diagnostic::Report;
 use crate::keys::{LinkDirection, Square};
 use crate::source_text::Span;
-use crate::table::{At, Fields};
+use crate::table_declarations::{At, Fields};
 use thalweg_proto::random::Stream;
 
 /// Maximum number of nodes at random positions: all pairs are compared.

@@ -1,9 +1,9 @@
 //! The XML of SNDlib (Orlowski et al. 2010): nodes with coordinates, and links with capacity modules.
 
 use super::topology_graph::{Map, MapNode, Wire};
-use super::xml::{self, degrees, elements};
-use crate::demand::{Demand, MAX_BITS};
+use super::xml_reading::{self, degrees, elements};
 use crate::diagnostic::Report;
+use crate::matrix_demand::{Demand, MAX_BITS};
 use crate::source_text::Span;
 use roxmltree::Node;
 
@@ -35,7 +35,7 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
     for link in within("networkStructure", "links", "link") {
         let ends = ["source", "target"].map(|end| text(link, end).unwrap_or_default().to_owned());
         let rate = match capacity(link) {
-            Ok(Some(capacity)) => xml::rate("capacity", capacity * unit).map(Some),
+            Ok(Some(capacity)) => xml_reading::rate("capacity", capacity * unit).map(Some),
             Ok(None) => Ok(None),
             Err(fault) => Err(fault),
         };

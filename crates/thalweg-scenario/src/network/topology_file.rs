@@ -1,9 +1,9 @@
 //! Topology files; the format is detected from the content.
 
-use super::xml::{self, MAX_PARTS, Refused};
+use super::xml_reading::{self, MAX_PARTS, Refused};
 use super::{Edge, graphml, sndlib};
-use crate::demand::Demand;
 use crate::diagnostic::Report;
+use crate::matrix_demand::Demand;
 use crate::source_text::{Source, Span};
 use roxmltree::{Error, Node};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct Topology {
 /// means that the scenario sets a delay for its links.
 pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report) -> Option<Topology> {
     let text: Arc<Source> = Arc::clone(report.source(source));
-    let document = match xml::parse(text.text()) {
+    let document = match xml_reading::parse(text.text()) {
         Ok(document) => document,
         Err(refused) => {
             refuse(&refused, &text, source, file, report);
@@ -55,7 +55,7 @@ pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report
 /// at `file` if they concern the whole file.
 pub fn demands(source: u32, file: Span, unit: Option<f64>, report: &mut Report) -> Option<Vec<Demand>> {
     let text: Arc<Source> = Arc::clone(report.source(source));
-    let document = match xml::parse(text.text()) {
+    let document = match xml_reading::parse(text.text()) {
         Ok(document) => document,
         Err(refused) => {
             refuse(&refused, &text, source, file, report);

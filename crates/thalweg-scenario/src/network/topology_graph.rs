@@ -3,8 +3,8 @@
 use super::coordinates::{centroid, delay_between};
 use super::{Edge, is_too_large};
 use crate::diagnostic::Report;
-use crate::quantity::{MAX_NAME_LENGTH, name_fault};
 use crate::source_text::Span;
+use crate::value_types::{MAX_NAME_LENGTH, name_fault};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate};
 

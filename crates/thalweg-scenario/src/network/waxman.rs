@@ -5,7 +5,7 @@ use super::random_positions::Places;
 use crate::diagnostic::Report;
 use crate::keys::Waxman;
 use crate::source_text::Span;
-use crate::table::Fields;
+use crate::table_declarations::Fields;
 
 pub(super) fn draw(table: &Waxman, seed: u64, span: Span, report: &mut Report) -> Option<Drawing> {
     let defaults = Waxman::defaults();

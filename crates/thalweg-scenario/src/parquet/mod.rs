@@ -7,14 +7,14 @@
 //!
 //! Specification: Apache Parquet, <https://parquet.apache.org/docs/file-format/>.
 
-mod arrow;
-mod metadata;
-mod pages;
-mod thrift;
+mod arrow_schema;
+mod column_pages;
+mod file_metadata;
+mod thrift_compact_protocol;
 
 use super::list_columns::MAX_LIST_LENGTH;
-use metadata::{Metadata, Type};
-use pages::Cell;
+use column_pages::Cell;
+use file_metadata::{Metadata, Type};
 use std::fmt::Write;
 
 /// Maximum size of all pages, decompressed, in bytes.
@@ -35,7 +35,7 @@ pub fn to_csv(file: &[u8], wanted: impl Fn(&str) -> bool, limit: usize) -> Resul
             names.join(", ")
         ));
     }
-    let spans = metadata.arrow.as_deref().map(arrow::durations).unwrap_or_default();
+    let spans = metadata.arrow.as_deref().map(arrow_schema::durations).unwrap_or_default();
     for column in columns {
         let of = match &column.of {
             // The file's own types do not distinguish them from integers.
@@ -65,7 +65,7 @@ pub fn to_csv(file: &[u8], wanted: impl Fn(&str) -> bool, limit: usize) -> Resul
             if chunk.values != group.rows {
                 return Err(fault("is damaged".to_owned()));
             }
-            pages::read(file, column, *chunk, &mut left, cells).map_err(fault)?;
+            column_pages::read(file, column, *chunk, &mut left, cells).map_err(fault)?;
         }
     }
     let mut text = columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(",");

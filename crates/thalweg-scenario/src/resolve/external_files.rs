@@ -2,9 +2,9 @@
 
 use super::super::keys::{Trace, TraceTable};
 use super::super::list_columns;
-use super::super::quantity::{MAX_LIST_LENGTH, Share};
 use super::super::source_text::{Source, Span};
-use super::super::table::{At, Fields};
+use super::super::table_declarations::{At, Fields};
+use super::super::value_types::{MAX_LIST_LENGTH, Share};
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Time};

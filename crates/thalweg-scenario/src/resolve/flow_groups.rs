@@ -5,13 +5,13 @@ use super::super::keys::{
     Access, Document, Flow, FlowDefaults, LinkDirection, Load, Poisson, Side, SizeChoice, SizeTable,
     TableSize, TraceWorkload, Workload, WorkloadTable,
 };
-use super::super::quantity::Name;
 use super::super::source_text::Span;
-use super::super::table::{At, Fields};
+use super::super::table_declarations::{At, Fields};
+use super::super::value_types::Name;
 use super::link_direction::Pending;
-use super::link_location::LinkLocation;
 use super::offered_load::PendingLoad;
 use super::traffic_pattern::MAX_PAIRS;
+use super::unresolved_link_direction::LinkLocation;
 use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Resolution of gates.
+//! Resolves the keys of gates to their specification.
 
 use super::super::diagnostic::Report;
 use super::super::keys::{GateKeys, GateTable};
-use super::super::quantity::Interval;
-use super::super::table::{At, Fields};
+use super::super::table_declarations::{At, Fields};
+use super::super::value_types::Interval;
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::window::PauseConfig;
 use thalweg_sim::spec::GateSpec;

@@ -1,8 +1,8 @@
 //! Resolution of loss, duplication, corruption and reordering.
 
 use super::super::keys::{Chance, Loss, LossTable, NO_REORDER, Reorder, ScheduleEntry};
-use super::super::quantity::Probability;
-use super::super::table::At;
+use super::super::table_declarations::At;
+use super::super::value_types::Probability;
 use super::Resolver;
 use thalweg_queue::{ImpairmentSpec, LossSpec, ReorderSpec};
 

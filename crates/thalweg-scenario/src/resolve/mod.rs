@@ -1,20 +1,20 @@
 //! Resolution of decoded tables into a specification: names become numbers, defaults are filled in, files are read.
 
 mod external_files;
-mod feedback;
 mod flow_groups;
 mod gate;
 mod impairment;
-mod jitter;
 mod link_direction;
-mod link_location;
 mod offered_load;
 mod queue;
+mod random_delay;
 mod read_rate;
+mod router_feedback;
 mod routing;
 mod scheme;
 mod traffic_pattern;
 mod transfer_list;
+mod unresolved_link_direction;
 
 use super::diagnostic::Report;
 use super::keys::{
@@ -24,7 +24,7 @@ use super::network;
 use super::path_properties::Paths;
 use super::scheme_override::{Replaced, ReplacedOption};
 use super::source_text::{Files, Reader, Span};
-use super::table::{At, Fields};
+use super::table_declarations::{At, Fields};
 use link_direction::Pending;
 pub use scheme::SchemeInUse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -416,7 +416,7 @@ impl Resolver<'_> {
 
     /// Returns the default queue of a link direction.
     pub(super) fn default_queue(text: &str) -> Option<At<Queue>> {
-        super::table::decode_default(text)
+        super::table_declarations::decode_default(text)
     }
 }
 

@@ -1,8 +1,8 @@
-//! Resolution of queue disciplines.
+//! Resolves the keys of queue disciplines to their specification.
 
 use super::super::diagnostic::Report;
 use super::super::keys::Queue;
-use super::super::table::At;
+use super::super::table_declarations::At;
 use thalweg_queue::{DisciplineSpec, Limit};
 
 /// Returns the discipline of a queue, without its limit.

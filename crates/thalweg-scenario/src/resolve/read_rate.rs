@@ -1,7 +1,7 @@
-//! Resolution of read rates.
+//! Resolves the keys of read rates to their specification.
 
 use super::super::keys::{ReadRate, Reading};
-use super::super::table::{At, Fields};
+use super::super::table_declarations::{At, Fields};
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::{Rate, Time};

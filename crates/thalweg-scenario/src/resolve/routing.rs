@@ -1,7 +1,7 @@
-//! Resolution of routing and link failures.
+//! Resolves the keys of routing and link failures to their specification.
 
 use super::super::keys::{Document, Failure};
-use super::super::table::At;
+use super::super::table_declarations::At;
 use super::{Origins, Resolver};
 use thalweg_proto::units::Time;
 use thalweg_sim::spec::{FailureSpec, Multipath, Spec};

@@ -1,12 +1,12 @@
-//! Resolution of schemes.
+//! Resolves the keys of schemes to their configuration.
 
 use super::super::diagnostic::Report;
 use super::super::explicit_options::Given;
 use super::super::keys::{Common, Document, SchemeRef, SchemeTable};
 use super::super::path_properties::Paths;
-use super::super::quantity::split_options;
 use super::super::source_text::Span;
-use super::super::table::At;
+use super::super::table_declarations::At;
+use super::super::value_types::split_options;
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_catalog::spelling_suggestions::live_only;

@@ -1,8 +1,8 @@
-//! Resolution of traffic matrices.
+//! Resolves traffic patterns to pairs of nodes.
 
 use super::super::keys::{Flow, Nodes, Pattern};
-use super::super::quantity::Name;
-use super::super::table::At;
+use super::super::table_declarations::At;
+use super::super::value_types::Name;
 use super::Resolver;
 use thalweg_proto::random::Stream;
 use thalweg_sim::spec::NodeId;

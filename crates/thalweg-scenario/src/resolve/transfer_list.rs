@@ -2,9 +2,9 @@
 
 use super::super::keys::{Flow, ListWorkload};
 use super::super::list_columns::{self, FROM, SIZE, START, TO};
-use super::super::quantity::Name;
 use super::super::source_text::Span;
-use super::super::table::At;
+use super::super::table_declarations::At;
+use super::super::value_types::Name;
 use super::Resolver;
 use super::traffic_pattern::MAX_PAIRS;
 use std::collections::BTreeMap;

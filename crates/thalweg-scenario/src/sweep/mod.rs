@@ -3,15 +3,15 @@
 //! [`read_sweep`] reads a file and reports all errors at once. A varied key is a `--set` key. Its values are kept as
 //! written in the file, to report errors of the resulting scenario at their positions ([`SweepFile::placed`]).
 
-mod vary;
+mod varied_keys;
 
-pub use vary::{Drawn, List, Listed, Range, SamplingMethod, Values, Varied};
+pub use varied_keys::{Drawn, List, Listed, Range, SamplingMethod, Values, Varied};
 
 use super::diagnostic::{Diagnostic, Report, Severity};
-use super::include::MAX_TOML_BYTES;
+use super::included_files::MAX_TOML_BYTES;
 use super::parsed_tree::{self, Table, Value, ValueKind};
 use super::source_text::{Reader, Source, Span};
-use super::table::{At, Decode, table, wrong_type};
+use super::table_declarations::{At, Decode, table, wrong_type};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -196,14 +196,14 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
     ];
     for (method, tree) in trees {
         if let Some(tree) = tree {
-            varied.extend(vary::parse_sampled(method, &tree.value.0, tree.span, &source, &mut report));
+            varied.extend(varied_keys::parse_sampled(method, &tree.value.0, tree.span, &source, &mut report));
         }
     }
     if let Some(rows) = &keys.list {
         let rows: Vec<(&Table, Span)> = rows.value.iter().map(|row| (&row.value.0, row.span)).collect();
-        varied.extend(vary::parse_rows(&rows, &source, &mut report));
+        varied.extend(varied_keys::parse_rows(&rows, &source, &mut report));
     }
-    vary::report_duplicate_keys(&varied, id, &mut report);
+    varied_keys::report_duplicate_keys(&varied, id, &mut report);
     let schemes = texts(&keys.schemes);
     for (position, scheme) in schemes.iter().enumerate() {
         if schemes[..position].iter().any(|other| other.text == scheme.text) {

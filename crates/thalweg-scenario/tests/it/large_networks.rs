@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use std::path::Path;
 use thalweg_proto::units::Duration;
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::spec::Spec;
-use thalweg_sim::trace::NoTrace;
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{LinkResult, RunResult, Simulation, Status};
 

@@ -1,24 +1,24 @@
 //! Integration tests of `thalweg-scenario`, in one program: it is linked once.
 
-mod broken;
-mod cake;
+mod cake_queues;
+mod damaged_files;
+mod error_messages;
 mod external_scalable_controller;
-mod hostile;
+mod json_schema;
+mod key_reference;
 mod key_semantics;
 mod large_networks;
 mod late_hosts;
 mod link_changes;
-mod lists;
-mod matrices;
-mod media;
+mod link_layers;
+mod named_paths;
 mod parquet;
-mod paths;
 mod random_scenarios;
 mod reading_speed;
-mod reference;
 mod reordering;
-mod scenarios;
-mod schema;
-mod slow_start;
-mod threads;
-mod topologies;
+mod repository_scenarios;
+mod same_results_on_any_threads;
+mod slow_start_exits;
+mod topology_files;
+mod traffic_matrices;
+mod transfer_lists;

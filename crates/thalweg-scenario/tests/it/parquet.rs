@@ -1,6 +1,6 @@
 //! Lists in Parquet files. `tests/data/parquet/fixtures.py` writes the files, with pyarrow, pandas and polars.
 
-use super::lists::{FABRIC, transfers};
+use super::transfer_lists::{FABRIC, transfers};
 use std::path::{Path, PathBuf};
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
 

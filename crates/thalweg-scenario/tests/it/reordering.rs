@@ -4,7 +4,7 @@
 
 use std::path::Path;
 use thalweg_scenario::{Diagnostic, load_text};
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 /// Runs a transfer for 20 s with this share of packets late by up to `late`.

@@ -15,19 +15,19 @@ pub(crate) const MAX_TRANSFERS: usize = 1 << 20;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CompletionTimes {
     /// Statistics by size class, up to the largest nonempty one.
-    classes: Vec<Class>,
+    classes: Vec<ClassTimes>,
     /// Transfers whose sender gave up.
     pub given_up: u64,
 }
 
 /// The transfers of one size class.
 #[derive(Clone, Debug, Default)]
-struct Class {
+struct ClassTimes {
     completion: Histogram,
     slowdown: Ratios,
 }
 
-impl Class {
+impl ClassTimes {
     fn merge(&mut self, other: &Self) {
         self.completion.merge(&other.completion);
         self.slowdown.merge(&other.slowdown);
@@ -42,7 +42,7 @@ impl CompletionTimes {
     pub fn record(&mut self, transfer: &Transfer, took: Duration) {
         let class = CLASS_ENDS.partition_point(|&end| end <= transfer.size.get());
         if self.classes.len() <= class {
-            self.classes.resize_with(class + 1, Class::default);
+            self.classes.resize_with(class + 1, ClassTimes::default);
         }
         self.classes[class].completion.record(took);
         if let Some(ideal) = transfer.ideal.filter(|ideal| !ideal.is_zero()) {
@@ -53,7 +53,7 @@ impl CompletionTimes {
     /// Adds the transfers of another group.
     pub fn merge(&mut self, other: &Self) {
         if self.classes.len() < other.classes.len() {
-            self.classes.resize_with(other.classes.len(), Class::default);
+            self.classes.resize_with(other.classes.len(), ClassTimes::default);
         }
         for (class, more) in self.classes.iter_mut().zip(&other.classes) {
             class.merge(more);
@@ -67,7 +67,7 @@ impl CompletionTimes {
 
     /// Returns the statistics of all transfers, with `unfinished` others.
     pub fn result(&self, unfinished: u64) -> Transfers {
-        let mut all = Class::default();
+        let mut all = ClassTimes::default();
         self.classes.iter().for_each(|class| all.merge(class));
         all.result(unfinished)
     }
@@ -81,7 +81,7 @@ impl CompletionTimes {
 
     /// Returns the statistics of each nonempty size class.
     pub fn by_size(&self) -> Vec<SizeClass> {
-        let class = |(number, class): (usize, &Class)| {
+        let class = |(number, class): (usize, &ClassTimes)| {
             let from = number.checked_sub(1).map_or(0, |before| CLASS_ENDS[before]);
             SizeClass {
                 from: Bytes::new(from),

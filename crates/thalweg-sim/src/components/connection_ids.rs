@@ -1,12 +1,12 @@
-//! Connection ids, and their positions in tables.
+//! Connection ids, and the indices of connections in the tables of a partition.
 //!
-//! Connections open from the start are numbered in the order of their flows' start, and the number is their position.
+//! Connections open from the start are numbered in the order of their flows' start, and the id is their index.
 //! Flows with random arrivals of transfers open connections during the run. The ids of each such flow are an arithmetic
 //! progression: a first id, then steps of the number of such flows. An id therefore depends on its flow alone, in every
 //! partition. Packets carry it, queues and ECMP groups distinguish connections by it, and ties are broken by it.
-//! Positions are assigned on demand: tables are as long as the maximum number of simultaneous connections.
+//! Indices are assigned on demand: tables are as long as the maximum number of simultaneous connections.
 
-use crate::components::packet_pool::EndpointId;
+use crate::components::packet_pool::{EndpointId, EndpointIndex};
 use crate::event_queue::ENTITY_BITS;
 use crate::spec::{GroupSpec, TransportSpec};
 use std::sync::Arc;
@@ -29,26 +29,26 @@ const MAX_CONNECTIONS: u32 = 1 << (ENTITY_BITS - 1);
 /// The connections of one flow that opens them during the run.
 #[derive(Clone, Debug, Default)]
 struct Opened {
-    /// Positions, in the order of their ids.
-    places: Vec<u32>,
-    /// Positions of closed connections, for reuse: a late packet then still belongs to this flow.
+    /// Indices, in the order of their ids.
+    indices: Vec<u32>,
+    /// Indices of closed connections, for reuse: a late packet then still belongs to this flow.
     vacant: Vec<u32>,
 }
 
-/// The ids of all connections of a run, and their positions in one partition.
+/// The ids of all connections of a run, and their indices in one partition.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionIds {
-    /// Bound below which ids are positions; all ids are positions if no flow opens connections during the run.
+    /// Bound below which ids are indices; all ids are indices if no flow opens connections during the run.
     fixed: u32,
     /// Number of their endpoints.
-    fixed_ends: u32,
+    fixed_endpoints: u32,
     /// Number of them that have been opened.
     begun: u32,
     /// The flows that open connections during the run.
     flows: Arc<[u32]>,
     opened: Vec<Opened>,
-    /// Ids of the positions from `fixed` on.
-    numbers: Vec<u32>,
+    /// Ids of the indices from `fixed` on.
+    opened_ids: Vec<u32>,
 }
 
 impl ConnectionIds {
@@ -58,18 +58,18 @@ impl ConnectionIds {
         let fixed = if flows.is_empty() { u32::MAX } else { fixed };
         Self {
             fixed,
-            fixed_ends: fixed.saturating_mul(2),
+            fixed_endpoints: fixed.saturating_mul(2),
             begun: 0,
             flows: flows.into(),
             opened,
-            numbers: Vec::new(),
+            opened_ids: Vec::new(),
         }
     }
 
     /// Returns the same ids without any opened connection.
     pub fn fresh(&self) -> Self {
         let opened = vec![Opened::default(); self.opened.len()];
-        Self { opened, begun: 0, numbers: Vec::new(), flows: Arc::clone(&self.flows), ..*self }
+        Self { opened, begun: 0, opened_ids: Vec::new(), flows: Arc::clone(&self.flows), ..*self }
     }
 
     /// Returns the number of connections with reserved table entries.
@@ -77,7 +77,7 @@ impl ConnectionIds {
         if self.fixed == u32::MAX { 0 } else { self.fixed }
     }
 
-    /// Returns the position of the next connection that a flow has from its start, in a table of `length` entries.
+    /// Returns the index of the next connection that a flow has from its start, in a table of `length` entries.
     pub fn begin(&mut self, length: usize) -> u32 {
         if self.fixed == u32::MAX {
             return length as u32;
@@ -86,50 +86,50 @@ impl ConnectionIds {
         self.begun - 1
     }
 
-    /// Returns the id of the endpoint at this position.
+    /// Returns the id of the endpoint at this index.
     #[inline]
-    pub fn of_end(&self, place: EndpointId) -> EndpointId {
-        if place < self.fixed_ends { place } else { self.of_opened_end(place) }
+    pub fn endpoint_id(&self, index: EndpointIndex) -> EndpointId {
+        if index < self.fixed_endpoints { index } else { self.opened_endpoint_id(index) }
     }
 
     #[inline(never)]
-    fn of_opened_end(&self, place: EndpointId) -> EndpointId {
-        self.numbers[(place / 2 - self.fixed) as usize] * 2 + place % 2
+    fn opened_endpoint_id(&self, index: EndpointIndex) -> EndpointId {
+        self.opened_ids[(index / 2 - self.fixed) as usize] * 2 + index % 2
     }
 
-    /// Returns the position of the endpoint with this id; `None` if it is in another partition or not open yet.
+    /// Returns the index of the endpoint with this id; `None` if it is in another partition or not open yet.
     #[inline]
-    pub fn end(&self, number: EndpointId) -> Option<EndpointId> {
-        if number < self.fixed_ends { Some(number) } else { self.opened_end(number) }
+    pub fn endpoint_index(&self, id: EndpointId) -> Option<EndpointIndex> {
+        if id < self.fixed_endpoints { Some(id) } else { self.opened_endpoint_index(id) }
     }
 
     #[inline(never)]
-    fn opened_end(&self, number: EndpointId) -> Option<EndpointId> {
-        let (opener, turn) = self.turn(number / 2)?;
-        self.opened[opener].places.get(turn).map(|place| place * 2 + number % 2)
+    fn opened_endpoint_index(&self, id: EndpointId) -> Option<EndpointIndex> {
+        let (opener, turn) = self.turn(id / 2)?;
+        self.opened[opener].indices.get(turn).map(|index| index * 2 + id % 2)
     }
 
-    /// Returns the position of the connection with this id.
-    pub fn position(&self, number: u32) -> Option<u32> {
-        self.end(number * 2).map(|end| end / 2)
+    /// Returns the index of the connection with this id.
+    pub fn index_of(&self, id: u32) -> Option<u32> {
+        self.endpoint_index(id * 2).map(|index| index / 2)
     }
 
-    /// Returns the index among the opening flows, and the index of the connection within that flow.
-    fn turn(&self, number: u32) -> Option<(usize, usize)> {
-        let behind = number.checked_sub(self.fixed)? as usize;
+    /// Returns the ordinal among the opening flows, and that of the connection within that flow.
+    fn turn(&self, id: u32) -> Option<(usize, usize)> {
+        let behind = id.checked_sub(self.fixed)? as usize;
         Some((behind % self.flows.len(), behind / self.flows.len()))
     }
 
-    /// Returns the flow with this id, if it opens connections during the run: its position among such flows, and its
-    /// number.
-    pub fn flow(&self, number: u32) -> Option<(usize, u32)> {
-        let (opener, _) = self.turn(number)?;
+    /// Returns the flow with this id, if it opens connections during the run: its ordinal among such flows, and its
+    /// id.
+    pub fn flow(&self, id: u32) -> Option<(usize, u32)> {
+        let (opener, _) = self.turn(id)?;
         Some((opener, self.flows[opener]))
     }
 
-    /// Returns the positions of the connections of such a flow.
-    pub fn places(&self, opener: usize) -> &[u32] {
-        &self.opened[opener].places
+    /// Returns the indices of the connections of such a flow.
+    pub fn indices(&self, opener: usize) -> &[u32] {
+        &self.opened[opener].indices
     }
 
     /// Returns all such flows, in order.
@@ -137,14 +137,14 @@ impl ConnectionIds {
         &self.flows
     }
 
-    /// Takes the position of a closed connection for a new one of its flow.
-    pub fn reuse_position(&mut self, opener: usize) -> Option<u32> {
+    /// Takes the index of a closed connection for a new one of its flow.
+    pub fn reuse_index(&mut self, opener: usize) -> Option<u32> {
         self.opened[opener].vacant.pop()
     }
 
-    /// Releases the position of this flow's closed connection.
-    pub fn release_position(&mut self, opener: usize, place: u32) {
-        self.opened[opener].vacant.push(place);
+    /// Releases the index of this flow's closed connection.
+    pub fn release_index(&mut self, opener: usize, index: u32) {
+        self.opened[opener].vacant.push(index);
     }
 
     /// Returns the maximum number of simultaneous connections of one such flow.
@@ -154,15 +154,15 @@ impl ConnectionIds {
 
     /// Returns true if such a flow may have one more connection.
     pub fn can_open(&self, opener: usize) -> bool {
-        let Opened { places, vacant } = &self.opened[opener];
-        !vacant.is_empty() || places.len() < self.max() as usize
+        let Opened { indices, vacant } = &self.opened[opener];
+        !vacant.is_empty() || indices.len() < self.max() as usize
     }
 
-    /// Assigns the next position, `place`, to such a flow.
-    pub fn add(&mut self, opener: usize, place: u32) {
-        let places = &mut self.opened[opener].places;
-        self.numbers.push(self.fixed + (places.len() * self.flows.len() + opener) as u32);
-        places.push(place);
+    /// Assigns the next index to such a flow.
+    pub fn add(&mut self, opener: usize, index: u32) {
+        let indices = &mut self.opened[opener].indices;
+        self.opened_ids.push(self.fixed + (indices.len() * self.flows.len() + opener) as u32);
+        indices.push(index);
     }
 }
 
@@ -170,30 +170,30 @@ impl ConnectionIds {
 mod tests {
     use super::*;
 
-    /// Two partitions and an unpartitioned run assign positions in different orders: ids are the same, and map back to
-    /// their positions.
+    /// Two partitions and an unpartitioned run assign indices in different orders: ids are the same, and map back to
+    /// their indices.
     #[test]
-    fn numbers_follow_from_the_flow() {
+    fn ids_follow_from_the_flow() {
         let whole = ConnectionIds::new(3, vec![4, 7, 9]);
-        // By position from 3 on: the index among the opening flows.
+        // By index from 3 on: the ordinal among the opening flows.
         let orders: [&[usize]; 3] = [&[0, 1, 2, 0, 0, 1], &[2, 1, 1, 0, 0, 0], &[1, 0, 1, 0, 0, 2]];
         let expected = [[4, 3], [4, 6], [7, 4], [7, 7], [9, 5], [4, 9]];
         for order in orders {
-            let mut numbers = whole.fresh();
-            for (place, &opener) in (3..).zip(order) {
-                assert!(numbers.can_open(opener));
-                numbers.add(opener, place);
+            let mut ids = whole.fresh();
+            for (index, &opener) in (3..).zip(order) {
+                assert!(ids.can_open(opener));
+                ids.add(opener, index);
             }
             let mut found: Vec<[u32; 2]> = Vec::new();
-            for place in 3..9 {
-                let number = numbers.of_end(place * 2) / 2;
-                assert_eq!(numbers.of_end(place * 2 + 1), number * 2 + 1);
+            for index in 3..9 {
+                let number = ids.endpoint_id(index * 2) / 2;
+                assert_eq!(ids.endpoint_id(index * 2 + 1), number * 2 + 1);
                 assert_eq!(
-                    (numbers.position(number), numbers.end(number * 2 + 1)),
-                    (Some(place), Some(place * 2 + 1))
+                    (ids.index_of(number), ids.endpoint_index(number * 2 + 1)),
+                    (Some(index), Some(index * 2 + 1))
                 );
-                let (opener, flow) = numbers.flow(number).unwrap();
-                assert_eq!((opener, flow), (order[place as usize - 3], whole.flows()[opener]));
+                let (opener, flow) = ids.flow(number).unwrap();
+                assert_eq!((opener, flow), (order[index as usize - 3], whole.flows()[opener]));
                 found.push([flow, number]);
             }
             let sorted = |mut list: Vec<[u32; 2]>| {
@@ -201,38 +201,38 @@ mod tests {
                 list
             };
             assert_eq!(sorted(found), sorted(expected.to_vec()));
-            assert_eq!(numbers.position(12), None, "the fourth connection of the first");
+            assert_eq!(ids.index_of(12), None, "the fourth connection of the first");
             for fixed in 0..3 {
                 assert_eq!(
-                    (numbers.of_end(fixed), numbers.end(fixed), numbers.flow(fixed)),
+                    (ids.endpoint_id(fixed), ids.endpoint_index(fixed), ids.flow(fixed)),
                     (fixed, Some(fixed), None)
                 );
             }
         }
     }
 
-    /// The last id of every flow is still a valid entity; a released position counts as free.
+    /// The last id of every flow is still a valid entity; a released index counts as free.
     #[test]
-    fn numbers_end_where_keys_do() {
-        let mut numbers = ConnectionIds::new(3, (0..1 << 22).collect());
-        let (last, max) = (numbers.flows().len() - 1, numbers.max());
+    fn ids_end_where_keys_do() {
+        let mut ids = ConnectionIds::new(3, (0..1 << 22).collect());
+        let (last, max) = (ids.flows().len() - 1, ids.max());
         assert_eq!(max, 31);
-        for place in 0..max {
-            assert!(numbers.can_open(last));
-            numbers.add(last, 3 + place);
+        for index in 0..max {
+            assert!(ids.can_open(last));
+            ids.add(last, 3 + index);
         }
-        assert!(!numbers.can_open(last) && numbers.can_open(0));
-        assert!(numbers.of_end((2 + max) * 2 + 1) < 1 << ENTITY_BITS);
-        numbers.release_position(last, 5);
-        assert!(numbers.can_open(last));
-        assert_eq!((numbers.reuse_position(last), numbers.reuse_position(last)), (Some(5), None));
+        assert!(!ids.can_open(last) && ids.can_open(0));
+        assert!(ids.endpoint_id((2 + max) * 2 + 1) < 1 << ENTITY_BITS);
+        ids.release_index(last, 5);
+        assert!(ids.can_open(last));
+        assert_eq!((ids.reuse_index(last), ids.reuse_index(last)), (Some(5), None));
     }
 
-    /// Ids are positions if no flow opens connections during the run.
+    /// Ids are indices if no flow opens connections during the run.
     #[test]
     fn connection_ids_opened_in_the_run_map_back_to_their_flow() {
-        let mut numbers = ConnectionIds::new(3, Vec::new());
-        assert_eq!((numbers.begin(0), numbers.begin(1), numbers.fixed()), (0, 1, 0));
-        assert_eq!((numbers.of_end(5), numbers.end(5), numbers.flow(2)), (5, Some(5), None));
+        let mut ids = ConnectionIds::new(3, Vec::new());
+        assert_eq!((ids.begin(0), ids.begin(1), ids.fixed()), (0, 1, 0));
+        assert_eq!((ids.endpoint_id(5), ids.endpoint_index(5), ids.flow(2)), (5, Some(5), None));
     }
 }

@@ -1,10 +1,10 @@
 //! The connections of a run or partition: their ids, their state and their endpoints.
 
+use super::connection_endpoint::{Counts, Endpoint, EndpointPath, Engine};
 use super::connection_ids::ConnectionIds;
-use super::endpoint::{Counts, Endpoint, EndpointPath, Engine};
-use super::flow::{Connection, Flow, Role};
+use super::flow_state::{Connection, Flow, Role};
 use super::flows_and_groups::Traffic;
-use super::packet_pool::{Class, EndpointId};
+use super::packet_pool::{EndpointId, EndpointIndex, PacketClass};
 use core::ops::{Index, IndexMut};
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
@@ -23,15 +23,15 @@ impl Index<u32> for Connections {
     type Output = Connection;
 
     #[inline]
-    fn index(&self, place: u32) -> &Connection {
-        &self.list[place as usize]
+    fn index(&self, index: u32) -> &Connection {
+        &self.list[index as usize]
     }
 }
 
 impl IndexMut<u32> for Connections {
     #[inline]
-    fn index_mut(&mut self, place: u32) -> &mut Connection {
-        &mut self.list[place as usize]
+    fn index_mut(&mut self, index: u32) -> &mut Connection {
+        &mut self.list[index as usize]
     }
 }
 
@@ -44,21 +44,21 @@ impl Connections {
         Self { ids, list, endpoints }
     }
 
-    /// Returns the connection at a position, if there is one.
-    pub fn get(&self, place: u32) -> Option<&Connection> {
-        self.list.get(place as usize)
+    /// Returns the connection at an index, if there is one.
+    pub fn get(&self, index: u32) -> Option<&Connection> {
+        self.list.get(index as usize)
     }
 
     /// Returns an endpoint.
     #[inline]
-    pub fn endpoint(&self, id: EndpointId) -> &Endpoint {
-        &self.endpoints[id as usize]
+    pub fn endpoint(&self, index: EndpointIndex) -> &Endpoint {
+        &self.endpoints[index as usize]
     }
 
     /// Returns an endpoint, to be changed.
     #[inline]
-    pub fn endpoint_mut(&mut self, id: EndpointId) -> &mut Endpoint {
-        &mut self.endpoints[id as usize]
+    pub fn endpoint_mut(&mut self, index: EndpointIndex) -> &mut Endpoint {
+        &mut self.endpoints[index as usize]
     }
 
     /// Returns all endpoints.
@@ -68,82 +68,82 @@ impl Connections {
     }
 
     /// Returns the engines of a connection's sender and receiver.
-    pub fn engines(&self, place: u32) -> [&Engine; 2] {
-        [place * 2, place * 2 + 1].map(|id| &self.endpoint(id).engine)
+    pub fn engines(&self, index: u32) -> [&Engine; 2] {
+        [index * 2, index * 2 + 1].map(|index| &self.endpoint(index).engine)
     }
 
-    /// Returns the id of the connection at a position.
+    /// Returns the id of the connection at an index.
     #[inline]
-    pub fn id(&self, place: u32) -> u32 {
-        self.ids.of_end(place * 2) / 2
+    pub fn id(&self, index: u32) -> u32 {
+        self.ids.endpoint_id(index * 2) / 2
     }
 
     /// Returns the current and past connections of a flow; closed ones have no engines.
     pub fn of_flow(&self, flow: &Flow, opener: Option<usize>) -> impl Iterator<Item = u32> + use<'_> {
-        let opened = opener.map_or(&[][..], |opener| self.ids.places(opener));
+        let opened = opener.map_or(&[][..], |opener| self.ids.indices(opener));
         flow.initial_connections().chain(opened.iter().copied())
     }
 
     /// Returns the connections opened during the run that have not ended.
     pub fn open_transfers(&self) -> impl Iterator<Item = &Connection> {
-        let places = (0..self.ids.flows().len()).flat_map(|opener| self.ids.places(opener));
-        let is_open = |place: &&u32| {
-            let engine = &self.endpoint(**place * 2).engine;
+        let indices = (0..self.ids.flows().len()).flat_map(|opener| self.ids.indices(opener));
+        let is_open = |index: &&u32| {
+            let engine = &self.endpoint(**index * 2).engine;
             !matches!(engine, Engine::Vacant) && !engine.is_closing()
         };
-        places.filter(is_open).map(|&place| &self[place])
+        indices.filter(is_open).map(|&index| &self[index])
     }
 
-    /// Appends a connection with its endpoints; returns its position.
+    /// Appends a connection with its endpoints; returns its index.
     pub fn push(&mut self, connection: Connection, endpoints: [Endpoint; 2]) -> u32 {
         self.list.push(connection);
         self.endpoints.extend(endpoints);
         self.list.len() as u32 - 1
     }
 
-    /// Returns the position of a flow's next connection, from those that it has from its start or those that it opens
+    /// Returns the index of a flow's next connection, from those that it has from its start or those that it opens
     /// during the run. `given` is the id assigned before the run, if any.
-    pub fn next_place(&mut self, flow: u32, given: Option<u32>, traffic: &Traffic) -> u32 {
-        let place = match traffic.opener(flow) {
+    pub fn next_index(&mut self, flow: u32, given: Option<u32>, traffic: &Traffic) -> u32 {
+        let index = match traffic.opener(flow) {
             Some(opener) => {
-                let vacant = self.ids.reuse_position(opener);
-                vacant.unwrap_or_else(|| self.add_place(flow, opener, traffic))
+                let vacant = self.ids.reuse_index(opener);
+                vacant.unwrap_or_else(|| self.add_entry(flow, opener, traffic))
             }
             None => given.unwrap_or_else(|| self.ids.begin(self.list.len())),
         };
-        if place as usize == self.list.len() {
+        if index as usize == self.list.len() {
             self.push(Connection::UNOPENED, [Endpoint::VACANT, Endpoint::VACANT]);
         }
-        place
+        index
     }
 
     /// Allocates table entries for another connection of a flow that opens them during the run.
-    fn add_place(&mut self, flow: u32, opener: usize, traffic: &Traffic) -> u32 {
+    fn add_entry(&mut self, flow: u32, opener: usize, traffic: &Traffic) -> u32 {
         let paths = traffic.connection_paths(flow, Role::Transfer);
         let endpoints = paths.map(|path| Endpoint { path, flow, ..Endpoint::VACANT });
         let connection = Connection { flow, role: Role::Transfer, ..Connection::UNOPENED };
-        let place = self.push(connection, endpoints);
-        self.ids.add(opener, place);
-        place
+        let index = self.push(connection, endpoints);
+        self.ids.add(opener, index);
+        index
     }
 
     /// Allocates the entry of an endpoint, by its id, whose peer was opened in another partition.
     #[cold]
     #[inline(never)]
-    pub fn add_endpoint(&mut self, number: EndpointId, traffic: &Traffic) -> EndpointId {
+    pub fn add_endpoint(&mut self, id: EndpointId, traffic: &Traffic) -> EndpointIndex {
         loop {
-            if let Some(id) = self.ids.end(number) {
-                return id;
+            if let Some(index) = self.ids.endpoint_index(id) {
+                return index;
             }
-            let Some((opener, flow)) = self.ids.flow(number / 2) else { return number };
-            self.add_place(flow, opener, traffic);
+            let Some((opener, flow)) = self.ids.flow(id / 2) else { return id };
+            self.add_entry(flow, opener, traffic);
         }
     }
 
     /// Initialises an endpoint of a flow's connection.
     pub fn begin_endpoint(
         &mut self,
-        id: EndpointId,
+        index: EndpointIndex,
         flow: u32,
         engine: Engine,
         path: EndpointPath,
@@ -152,12 +152,12 @@ impl Connections {
         let group = traffic.group_of(flow);
         let transport = traffic.transport(group);
         // A receiver's acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).
-        let ecn = if id.is_multiple_of(2) { transport.properties().ecn() } else { Ecn::NotEct };
-        let slot = self.endpoint_mut(id);
+        let ecn = if index.is_multiple_of(2) { transport.properties().ecn() } else { Ecn::NotEct };
+        let endpoint = self.endpoint_mut(index);
         // The serial continues, hence packet identities are unique within the run. The incarnation distinguishes late
         // packets of the slot's last connection from packets of this one.
-        let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
-        *slot = Endpoint {
+        let (serial, incarnation) = (endpoint.serial, endpoint.incarnation.wrapping_add(1));
+        *endpoint = Endpoint {
             engine,
             path,
             flow,
@@ -165,26 +165,27 @@ impl Connections {
             control: transport.control,
             serial,
             incarnation,
-            class: Class::new(group.priority, ecn),
+            class: PacketClass::new(group.priority, ecn),
             ..Endpoint::VACANT
         };
     }
 
     /// Ends one endpoint of a connection; returns its flow and its counts.
-    pub fn end_endpoint(&mut self, id: EndpointId, now: Time) -> (u32, Counts) {
-        let slot = self.endpoint_mut(id);
-        let engine = core::mem::replace(&mut slot.engine, Engine::Vacant);
-        slot.armed = Time::MAX;
-        let ends = if id.is_multiple_of(2) { [&engine, &Engine::Vacant] } else { [&Engine::Vacant, &engine] };
-        (slot.flow, Counts::from_engines(ends, None, now))
+    pub fn end_endpoint(&mut self, index: EndpointIndex, now: Time) -> (u32, Counts) {
+        let endpoint = self.endpoint_mut(index);
+        let engine = core::mem::replace(&mut endpoint.engine, Engine::Vacant);
+        endpoint.armed = Time::MAX;
+        let ends =
+            if index.is_multiple_of(2) { [&engine, &Engine::Vacant] } else { [&Engine::Vacant, &engine] };
+        (endpoint.flow, Counts::from_engines(ends, None, now))
     }
 
     /// Drops the engines of a connection.
-    pub fn drop_engines(&mut self, place: u32) {
-        for id in [place * 2, place * 2 + 1] {
-            let slot = self.endpoint_mut(id);
-            slot.engine = Engine::Vacant;
-            slot.armed = Time::MAX;
+    pub fn drop_engines(&mut self, index: u32) {
+        for index in [index * 2, index * 2 + 1] {
+            let endpoint = self.endpoint_mut(index);
+            endpoint.engine = Engine::Vacant;
+            endpoint.armed = Time::MAX;
         }
     }
 
@@ -211,8 +212,8 @@ impl Connections {
         // One byte each: the memory of a run peaks here.
         let mut has_packets = vec![false; self.list.len()];
         for number in in_flight {
-            let place = self.ids.position(number).unwrap_or(u32::MAX);
-            if let Some(has) = has_packets.get_mut(place as usize) {
+            let index = self.ids.index_of(number).unwrap_or(u32::MAX);
+            if let Some(has) = has_packets.get_mut(index as usize) {
                 *has = true;
             }
         }
@@ -227,7 +228,7 @@ impl Connections {
         }
     }
 
-    /// Takes the tables of the connections from position `first` on.
+    /// Takes the tables of the connections from index `first` on.
     pub fn split_off(&mut self, first: usize) -> (Vec<Connection>, Vec<Endpoint>) {
         // A partition without flows has no connections.
         let first = first.min(self.list.len());

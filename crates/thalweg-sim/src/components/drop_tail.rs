@@ -1,6 +1,6 @@
 //! FIFO drop-tail queues, the most common ones: linked lists of packets that need no memory of their own.
 
-use crate::components::packet_pool::{NONE, Packets};
+use crate::components::packet_pool::{NONE, PacketPool};
 use thalweg_queue::{DropReason, Dropped, Entry, Limit};
 
 /// A FIFO queue with tail drop. Urgent packets precede all others and are FIFO among themselves. The rules are those of
@@ -46,7 +46,7 @@ impl DropTail {
 
     /// Enqueues or drops an arriving packet.
     #[inline]
-    pub fn enqueue(&mut self, packets: &mut Packets, entry: Entry, dropped: &mut Vec<Dropped>) {
+    pub fn enqueue(&mut self, packets: &mut PacketPool, entry: Entry, dropped: &mut Vec<Dropped>) {
         if !self.fits(entry.size) {
             dropped.push(Dropped { entry, reason: DropReason::Full });
             return;
@@ -72,9 +72,9 @@ impl DropTail {
     /// see it.
     pub fn set_limit(
         &mut self,
-        packets: &mut Packets,
+        packets: &mut PacketPool,
         limit: Limit,
-        entry: impl Fn(&Packets, u32) -> Entry,
+        entry: impl Fn(&PacketPool, u32) -> Entry,
         dropped: &mut Vec<Dropped>,
     ) {
         let (mut kept, mut next) = (Self::new(limit), self.first);
@@ -107,7 +107,7 @@ impl DropTail {
 
     /// Dequeues the next packet.
     #[inline]
-    pub fn dequeue(&mut self, packets: &Packets) -> Option<u32> {
+    pub fn dequeue(&mut self, packets: &PacketPool) -> Option<u32> {
         let packet = self.first;
         if packet == NONE {
             return None;
@@ -135,7 +135,7 @@ mod tests {
     use thalweg_proto::units::Time;
     use thalweg_queue::{Discipline, Fcfs};
 
-    fn entry(packets: &mut Packets, size: u32, urgent: bool) -> Entry {
+    fn entry(packets: &mut PacketPool, size: u32, urgent: bool) -> Entry {
         let mut flags = Flags::default();
         if urgent {
             flags.set(Flags::URGENT);
@@ -145,7 +145,7 @@ mod tests {
         Entry { packet, size, flow: 0, priority: 0, urgent, ecn: Ecn::NotEct, marked: false }
     }
 
-    fn entry_of(packets: &Packets, packet: u32) -> Entry {
+    fn entry_of(packets: &PacketPool, packet: u32) -> Entry {
         let header = packets.get(packet);
         let urgent = header.flags.has(Flags::URGENT);
         Entry { packet, size: header.size, flow: 0, priority: 0, urgent, ecn: Ecn::NotEct, marked: false }
@@ -163,7 +163,7 @@ mod tests {
             ],
             steps in prop::collection::vec((0u32..6, 0u32..1500, 0u32..4), 1..200),
         ) {
-            let (mut packets, mut line, mut model) = (Packets::new(), DropTail::new(limit), Fcfs::new(limit));
+            let (mut packets, mut line, mut model) = (PacketPool::new(), DropTail::new(limit), Fcfs::new(limit));
             for (step, size, kind) in steps {
                 if step < 3 {
                     let entry = entry(&mut packets, size, kind == 0);

@@ -1,6 +1,6 @@
 //! The thread of one endpoint of a flow with a [host model](HostSpec).
 
-use crate::components::packet_pool::EndpointId;
+use crate::components::packet_pool::EndpointIndex;
 use crate::host_model::{HostSpec, MANY};
 use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::Stream;
@@ -28,10 +28,10 @@ pub(crate) struct Thread {
     sigma: f64,
     stream: Stream,
     /// Packets in the socket buffer, and their bytes.
-    pub arrived: VecDeque<(EndpointId, u32)>,
+    pub arrived: VecDeque<(EndpointIndex, u32)>,
     bytes: u64,
     /// Endpoints to poll.
-    pub ready: VecDeque<EndpointId>,
+    pub ready: VecDeque<EndpointIndex>,
     /// Time of the next round; [`Time::MAX`] if none is needed.
     begins: Time,
     in_round: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Thread {
     /// Work left until the next preemption.
     until_preemption: Duration,
     /// Resequencer of each endpoint, if the scheme [needs order](Self::keep_order).
-    orders: Option<BTreeMap<EndpointId, Resequencer<u32>>>,
+    orders: Option<BTreeMap<EndpointIndex, Resequencer<u32>>>,
 }
 
 impl Thread {
@@ -79,14 +79,14 @@ impl Thread {
 
     /// Starts an endpoint whose first packet has this number; drops the buffered packets of the previous endpoint in
     /// its slot.
-    pub fn expect(&mut self, endpoint: EndpointId, first: u32) -> Vec<u32> {
+    pub fn expect(&mut self, endpoint: EndpointIndex, first: u32) -> Vec<u32> {
         let Some(orders) = &mut self.orders else { return Vec::new() };
         let fresh = Resequencer::new(ResequencerConfig::default(), u64::from(first));
         orders.insert(endpoint, fresh).map_or_else(Vec::new, Resequencer::into_held)
     }
 
     /// Resequences a packet with this number for an endpoint; returns it if it need not wait.
-    pub fn put_in_order(&mut self, now: Time, endpoint: EndpointId, serial: u32, packet: u32) -> Placed {
+    pub fn put_in_order(&mut self, now: Time, endpoint: EndpointIndex, serial: u32, packet: u32) -> Placed {
         let Some(order) = self.orders.as_mut().and_then(|orders| orders.get_mut(&endpoint)) else {
             return Placed::AtOnce;
         };
@@ -97,7 +97,7 @@ impl Thread {
     }
 
     /// Returns the next in-order packet for an endpoint.
-    pub fn next_in_order(&mut self, now: Time, endpoint: EndpointId) -> Option<u32> {
+    pub fn next_in_order(&mut self, now: Time, endpoint: EndpointIndex) -> Option<u32> {
         let order = self.orders.as_mut()?.get_mut(&endpoint)?;
         loop {
             if let Release::Item(packet) = order.poll(now)? {
@@ -107,7 +107,7 @@ impl Thread {
     }
 
     /// Returns the end of the wait for the current gap in an endpoint's resequencer.
-    pub fn gap_ends(&self, now: Time, endpoint: EndpointId) -> Option<Time> {
+    pub fn gap_ends(&self, now: Time, endpoint: EndpointIndex) -> Option<Time> {
         self.orders.as_ref()?.get(&endpoint)?.timeout(now)
     }
 
@@ -117,7 +117,7 @@ impl Thread {
     }
 
     /// Puts a packet of `size` bytes into the socket buffer. Returns false if the buffer is full: the packet is lost.
-    pub fn accept(&mut self, endpoint: EndpointId, packet: u32, size: u32) -> bool {
+    pub fn accept(&mut self, endpoint: EndpointIndex, packet: u32, size: u32) -> bool {
         let bytes = self.bytes + u64::from(size);
         let fits = Bytes::new(bytes) <= self.spec.buffer;
         if fits {
@@ -154,7 +154,7 @@ impl Thread {
     }
 
     /// Returns the next packet that arrived before this round; `size` returns its size.
-    pub fn take(&mut self, size: impl FnOnce(u32) -> u32) -> Option<(EndpointId, u32, u32)> {
+    pub fn take(&mut self, size: impl FnOnce(u32) -> u32) -> Option<(EndpointIndex, u32, u32)> {
         let (endpoint, packet) = self.arrived.pop_front()?;
         let size = size(packet);
         self.bytes -= u64::from(size);

@@ -1,15 +1,15 @@
 //! Prefetching of the memory that coming events need.
 
+use super::connection_endpoint::Prefetch;
 use super::connections::Connections;
-use super::endpoint::Prefetch;
-use super::forwarding::{Destination, Network};
-use super::packet_pool::{EndpointId, NONE};
+use super::forwarding_state::{Destination, Network};
+use super::packet_pool::{EndpointIndex, NONE};
 use crate::event_queue::{LANES, Wheel};
-use crate::prefetch::{prefetch, prefetch_at};
+use crate::prefetch_hints::{prefetch, prefetch_at};
 
 /// Endpoints that the next two events of each lane will probably need; [`NONE`] for other events.
 #[derive(Clone, Debug)]
-pub(crate) struct Lookahead([[EndpointId; 2]; LANES]);
+pub(crate) struct Lookahead([[EndpointIndex; 2]; LANES]);
 
 impl Default for Lookahead {
     fn default() -> Self {
@@ -37,13 +37,13 @@ impl Lookahead {
 
 /// Prefetches a packet's next hop and returns the endpoint, if it is one.
 #[inline]
-fn prefetch_destination(packet: u32, network: &Network, connections: &Connections) -> EndpointId {
+fn prefetch_destination(packet: u32, network: &Network, connections: &Connections) -> EndpointIndex {
     match network.destination(packet) {
         Destination::Link(next) => prefetch(&network.transmitters[next as usize]),
-        Destination::Endpoint(number) => {
-            let Some(id) = connections.ids.end(number) else { return NONE };
-            prefetch(connections.endpoint(id));
-            return id;
+        Destination::Endpoint(id) => {
+            let Some(index) = connections.ids.endpoint_index(id) else { return NONE };
+            prefetch(connections.endpoint(index));
+            return index;
         }
         Destination::Unknown => {}
     }

@@ -1,8 +1,8 @@
 //! The flows of a run, with their groups and transports.
 
+use super::connection_endpoint::EndpointPath;
 use super::connection_ids::has_independent_ends;
-use super::endpoint::EndpointPath;
-use super::flow::{Flow, Group, Role};
+use super::flow_state::{Flow, Group, Role};
 use super::packet_pool::NONE;
 use crate::run_result::Transfer;
 use crate::spec::TransportSpec;

@@ -1,29 +1,29 @@
 //! The components of a run, each with its own methods and independent of the event loop.
 
 pub(crate) mod completion_times;
+pub(crate) mod connection_endpoint;
 pub(crate) mod connection_ids;
 pub(crate) mod connections;
 pub(crate) mod drop_tail;
-pub(crate) mod ecmp;
-pub(crate) mod endpoint;
+pub(crate) mod ecmp_groups;
 pub(crate) mod endpoint_thread_model;
 pub(crate) mod event_prefetch;
-pub(crate) mod flow;
+pub(crate) mod flow_state;
 pub(crate) mod flows_and_groups;
-pub(crate) mod forwarding;
-pub(crate) mod gate;
-pub(crate) mod host;
-pub(crate) mod measurements;
+pub(crate) mod forwarding_state;
+pub(crate) mod host_processor;
+pub(crate) mod node_gates;
 pub(crate) mod packet_pool;
 pub(crate) mod partition_boundary;
 pub(crate) mod reading_application;
 pub(crate) mod real_hosts;
 pub(crate) mod router_feedback;
 pub(crate) mod run_end;
+pub(crate) mod run_measurements;
 pub(crate) mod run_totals;
 pub(crate) mod series_recorders;
 pub(crate) mod sstp_segment_delays;
 pub(crate) mod transmitter;
 pub(crate) mod transmitter_names;
-pub(crate) mod workload;
 pub(crate) mod workload_barrier;
+pub(crate) mod workload_state;

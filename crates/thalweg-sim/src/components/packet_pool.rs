@@ -1,15 +1,18 @@
 //! The packet table: one pool for all packets in the network avoids allocations.
 
 use crate::Pdu;
-use crate::prefetch::prefetch;
+use crate::prefetch_hints::prefetch;
 use thalweg_catalog::Packed;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, Arrival, SackBlock, Segment};
 use thalweg_proto::{Ecn, datagram};
 
-/// An endpoint by position: twice its connection's, plus one for the receiver.
+/// Id of an endpoint, the same in all partitions: twice its connection's id, plus one for the receiver.
 pub(crate) type EndpointId = u32;
+
+/// Index of an endpoint in the tables of its partition: twice its connection's index, plus one for the receiver.
+pub(crate) type EndpointIndex = u32;
 
 /// Placeholder for no packet.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -59,11 +62,11 @@ pub(crate) enum PackedPdu {
     Large(u32),
 }
 
-/// Properties common to the packets of an endpoint: priority of the flow, and ECN codepoint of data.
+/// Class of an endpoint's packets: priority of the flow, and ECN codepoint of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Class(u8);
+pub(crate) struct PacketClass(u8);
 
-impl Class {
+impl PacketClass {
     /// Bit position of the codepoint, above the priority.
     const ECN: u32 = 6;
 
@@ -86,7 +89,7 @@ impl Flags {
     /// Damaged: its receiver drops it.
     pub const DAMAGED: Self = Self(8);
     /// Travels from the receiver to the sender of its connection.
-    pub const BACKWARD: Self = Self(16);
+    pub const TO_SENDER: Self = Self(16);
     /// A router's message.
     pub const ROUTER: Self = Self(32);
     /// Caused a router's message to its source.
@@ -97,16 +100,16 @@ impl Flags {
     pub const TIED: Self = Self(4);
 
     /// Bit position of the codepoint.
-    const ECN: u32 = 8 + Class::ECN;
+    const ECN: u32 = 8 + PacketClass::ECN;
 
     /// Returns the flags common to all packets of a class, in the upper byte.
-    pub const fn from_class(class: Class) -> Self {
+    pub const fn from_class(class: PacketClass) -> Self {
         Self((class.0 as u16) << 8)
     }
 
     /// Returns the priority of the packet's flow.
     pub const fn priority(self) -> u8 {
-        Class((self.0 >> 8) as u8).priority()
+        PacketClass((self.0 >> 8) as u8).priority()
     }
 
     /// Returns the ECN codepoint.
@@ -139,7 +142,7 @@ impl Flags {
 
 /// All packets, by number. Numbers are reused last in, first out, to keep memory cached.
 #[derive(Clone, Debug)]
-pub(crate) struct Packets {
+pub(crate) struct PacketPool {
     packets: Vec<Packet>,
     free: u32,
     live: u64,
@@ -164,7 +167,7 @@ impl Large {
     }
 }
 
-impl Packets {
+impl PacketPool {
     pub fn new() -> Self {
         Self { packets: Vec::new(), free: NONE, live: 0, large: Vec::new(), free_large: Vec::new() }
     }
@@ -409,7 +412,7 @@ impl Packet {
     /// Returns its destination endpoint.
     #[inline]
     pub fn destination(&self) -> EndpointId {
-        self.connection * 2 + u32::from(!self.flags.has(Flags::BACKWARD))
+        self.connection * 2 + u32::from(!self.flags.has(Flags::TO_SENDER))
     }
 
     /// A packet without content.
@@ -503,8 +506,8 @@ mod tests {
             Pdu::Window(window::Pdu::Ack(Ack { delay: Some(RelativeDelay::from_bits(0)), ..ack(7, 0) })),
             Pdu::Datagram(datagram::Pdu(Length(3))),
             Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, growth: None, queue: 0 }),
-            Pdu::Handshake(Control { protocol: Protocol::Quic, step: HandshakeStep::Open }),
-            Pdu::Handshake(Control { protocol: Protocol::Tcp, step: HandshakeStep::FinAnswer(u64::MAX) }),
+            Pdu::Handshake(Control { protocol: Protocol::Quic, step: HandshakeStep::Syn }),
+            Pdu::Handshake(Control { protocol: Protocol::Tcp, step: HandshakeStep::FinAck(u64::MAX) }),
             Pdu::AdaptiveAck(adaptive_ack::Pdu::Data(adaptive_ack::Data {
                 sequence: u64::MAX,
                 payload: Length(u32::MAX),
@@ -534,7 +537,7 @@ mod tests {
             Pdu::Sstp(sstp::Pdu::Pack(sstp::Report { control: 1, accepted: 2, cumulative: 3, limit: 4 })),
             Pdu::Sstp(sstp::Pdu::KeepAlive(sstp::Position { shipment: 1, segment: 2, packet: 3 })),
         ];
-        let mut packets = Packets::new();
+        let mut packets = PacketPool::new();
         for round in 0..3 {
             let numbers: Vec<u32> = pdus.iter().map(|pdu| packets.insert(Packet::EMPTY, pdu)).collect();
             assert!(numbers.iter().all(|&number| (number as usize) < pdus.len()), "round {round}");

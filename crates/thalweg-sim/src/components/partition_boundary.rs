@@ -2,7 +2,7 @@
 
 use crate::components::completion_times::MAX_TRANSFERS;
 use crate::components::connection_ids::ConnectionIds;
-use crate::components::packet_pool::{EndpointId, Flags, Large, Packet, Packets};
+use crate::components::packet_pool::{EndpointId, Flags, Large, Packet, PacketPool};
 use crate::event_queue::Origin;
 use crate::run_result::{FlowCounts, Transfer};
 use std::collections::{BTreeMap, VecDeque};
@@ -63,7 +63,7 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// Moves a packet from the packet table into the outbox. An out-of-order or tied packet has this sequence number.
-    pub fn put(&mut self, packets: &mut Packets, packet: u32, number: u64) {
+    pub fn put(&mut self, packets: &mut PacketPool, packet: u32, number: u64) {
         let packet = packets.take(packet, &mut self.large);
         if is_numbered(&packet) {
             self.numbers.push_back(number);
@@ -72,7 +72,7 @@ impl Outbox {
     }
 
     /// Moves all packets into a packet table; calls `each` with every packet and its sequence number.
-    pub fn empty(&mut self, packets: &mut Packets, mut each: impl FnMut(&mut Packets, u32, u64)) {
+    pub fn empty(&mut self, packets: &mut PacketPool, mut each: impl FnMut(&mut PacketPool, u32, u64)) {
         for packet in self.packets.drain(..) {
             let number = if is_numbered(&packet) { self.numbers.pop_front() } else { None };
             let packet = packets.admit(packet, &mut self.large);

@@ -1,6 +1,6 @@
-//! Applications with a configured read rate.
+//! State of applications with a configured read rate.
 
-use crate::event::MAX_ENTITIES;
+use crate::event_kinds::MAX_ENTITIES;
 use crate::spec::ReadingSpec;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};

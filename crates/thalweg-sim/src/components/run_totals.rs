@@ -108,7 +108,7 @@ impl RunTotals {
 /// Hashes a step of a packet.
 #[inline]
 fn mix(time: Time, packet: &Packet, outcome: u64) -> u64 {
-    let backward = u64::from(packet.flags.has(Flags::BACKWARD));
+    let backward = u64::from(packet.flags.has(Flags::TO_SENDER));
     let who = u64::from(packet.connection) << 33 | u64::from(packet.serial) << 1 | backward;
     let mut hash = time.as_picos() ^ who.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (outcome << 62);
     hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);

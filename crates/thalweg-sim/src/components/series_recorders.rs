@@ -1,8 +1,8 @@
 //! The series of a run: recorded at intervals, or at every change, of some of its flows and links.
 
-use crate::components::endpoint::Endpoint;
-use crate::components::flow::{Flow, NO_CONNECTION};
-use crate::components::forwarding::Network;
+use crate::components::connection_endpoint::Endpoint;
+use crate::components::flow_state::{Flow, NO_CONNECTION};
+use crate::components::forwarding_state::Network;
 use crate::measure::{Recorder, Visits};
 use crate::run_result::{Quantity, Series};
 use crate::spec::MeasureSpec;

@@ -1,4 +1,4 @@
-//! Segment delays of two-level flow control.
+//! Measures the segment delays of two-level flow control (SSTP).
 
 use crate::run_result::SegmentDelay;
 use std::collections::{BTreeMap, VecDeque};

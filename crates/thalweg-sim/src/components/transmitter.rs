@@ -1,7 +1,7 @@
 //! One direction of a link: a transmitter with its queue, and the propagation after it.
 
 use crate::components::drop_tail::DropTail;
-use crate::components::packet_pool::{NONE, Packets};
+use crate::components::packet_pool::{NONE, PacketPool};
 use crate::components::router_feedback::Watched;
 use crate::measure::Occupancy;
 use crate::spec::{DirectionSpec, Framing, JitterChange};
@@ -268,7 +268,7 @@ impl Transmitter {
 
     /// Adds a packet that arrives at `arrives` to those in propagation; returns its position.
     #[inline(always)]
-    pub fn put_on_wire(&mut self, packets: &mut Packets, packet: u32, arrives: Time) -> OnWire {
+    pub fn put_on_wire(&mut self, packets: &mut PacketPool, packet: u32, arrives: Time) -> OnWire {
         let header = packets.get_mut(packet);
         header.arrives_at = arrives;
         header.next = NONE;

@@ -6,9 +6,9 @@
 //! with handshakes, start and end together.
 
 use super::EventLoop;
-use crate::components::endpoint::{Endpoint, Engine};
-use crate::components::flow::Role;
-use crate::components::packet_pool::{EndpointId, Flags};
+use crate::components::connection_endpoint::{Endpoint, Engine};
+use crate::components::flow_state::Role;
+use crate::components::packet_pool::{EndpointIndex, Flags};
 use crate::packet_tracing::Tracing;
 use crate::spec_error::SpecError;
 
@@ -26,27 +26,27 @@ impl<T: Tracing> EventLoop<T> {
     /// connection, which creates the receiver.
     #[cold]
     #[inline(never)]
-    pub(crate) fn begins(&mut self, id: EndpointId, incarnation: u16, flags: Flags) -> bool {
-        let &Endpoint { incarnation: current, flow, waiting, .. } = self.connections.endpoint(id);
+    pub(crate) fn begins(&mut self, index: EndpointIndex, incarnation: u16, flags: Flags) -> bool {
+        let &Endpoint { incarnation: current, flow, waiting, .. } = self.connections.endpoint(index);
         // Incarnations wrap.
         let is_next = incarnation.wrapping_sub(current).cast_signed() > 0;
-        let is_for_receiver = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
+        let is_for_receiver = !flags.has(Flags::TO_SENDER) && !flags.has(Flags::ROUTER);
         if !is_next || !is_for_receiver || !self.traffic.begins_late(flow) {
             return false;
         }
-        self.end(id);
+        self.end(index);
         let engine = Engine::receiver(&self.traffic.transport_of(flow).ends, None);
         let [_, path] = self.traffic.connection_paths(flow, Role::Transfer);
-        self.connections.begin_endpoint(id, flow, engine, path, &self.traffic);
-        let endpoint = self.connections.endpoint_mut(id);
+        self.connections.begin_endpoint(index, flow, engine, path, &self.traffic);
+        let endpoint = self.connections.endpoint_mut(index);
         // It is still queued at its host.
         (endpoint.incarnation, endpoint.waiting) = (incarnation, waiting);
         true
     }
 
     /// Ends one endpoint of a connection: adds its counts to the flow.
-    pub(crate) fn end(&mut self, id: EndpointId) {
-        let (flow, counts) = self.connections.end_endpoint(id, self.now);
+    pub(crate) fn end(&mut self, index: EndpointIndex) {
+        let (flow, counts) = self.connections.end_endpoint(index, self.now);
         self.traffic.flows[flow as usize].ended().add(&counts);
     }
 

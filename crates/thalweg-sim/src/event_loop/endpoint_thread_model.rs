@@ -2,12 +2,12 @@
 
 use super::EventLoop;
 use crate::components::endpoint_thread_model::{Placed, Thread};
-use crate::components::host::Host;
-use crate::components::packet_pool::{EndpointId, Flags, NONE, Packet};
-use crate::event::EventKind;
+use crate::components::host_processor::Host;
+use crate::components::packet_pool::{EndpointIndex, Flags, NONE, Packet};
+use crate::event_kinds::EventKind;
 use crate::host_model::MAX_SENT;
+use crate::packet_trace::Step;
 use crate::packet_tracing::Tracing;
-use crate::trace::Step;
 use thalweg_proto::Output;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::Duration;
@@ -21,7 +21,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Handles a packet that reached the socket of a thread.
-    pub(crate) fn deliver_to_thread(&mut self, number: u32, endpoint: EndpointId, packet: u32) {
+    pub(crate) fn deliver_to_thread(&mut self, number: u32, endpoint: EndpointIndex, packet: u32) {
         let size = self.network.packets.get(packet).size;
         let accepted = self.thread(number).is_some_and(|thread| thread.accept(endpoint, packet, size));
         if accepted {
@@ -32,8 +32,8 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns the timer granularity of this endpoint's host.
-    pub(crate) fn granularity(&self, id: EndpointId) -> Duration {
-        match &self.hosts[self.connections.endpoint(id).path.host as usize] {
+    pub(crate) fn granularity(&self, index: EndpointIndex) -> Duration {
+        match &self.hosts[self.connections.endpoint(index).path.host as usize] {
             Host::Thread(thread) => thread.spec().granularity,
             Host::Processor(_) | Host::Outside => Duration::ZERO,
         }
@@ -78,7 +78,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Delivers a packet to its endpoint in order.
-    fn put_in_order(&mut self, number: u32, endpoint: EndpointId, packet: u32) {
+    fn put_in_order(&mut self, number: u32, endpoint: EndpointIndex, packet: u32) {
         let Packet { flags, serial, incarnation, .. } = *self.network.packets.get(packet);
         let is_numbered = !flags.has(Flags::DAMAGED)
             && !flags.has(Flags::ROUTER)
@@ -100,7 +100,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Delivers the packets that are in order now.
-    fn hand_in_order(&mut self, number: u32, endpoint: EndpointId) {
+    fn hand_in_order(&mut self, number: u32, endpoint: EndpointIndex) {
         let now = self.now;
         while let Some(packet) = self.thread(number).and_then(|thread| thread.next_in_order(now, endpoint)) {
             self.deliver_to_endpoint(endpoint, packet);
@@ -108,7 +108,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Starts an endpoint on a thread; its first packet has this number.
-    pub(crate) fn expect(&mut self, endpoint: EndpointId, first: u32) {
+    pub(crate) fn expect(&mut self, endpoint: EndpointIndex, first: u32) {
         let number = self.connections.endpoint(endpoint).path.host;
         if number != NONE
             && let Some(thread) = self.thread(number)
@@ -120,37 +120,37 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Sends an endpoint's packets, at most `left`, and returns their cost.
-    fn poll_for_thread(&mut self, id: EndpointId, left: &mut usize) -> Duration {
+    fn poll_for_thread(&mut self, index: EndpointIndex, left: &mut usize) -> Duration {
         let mut cost = Duration::ZERO;
-        let number = self.connections.endpoint(id).path.host;
-        self.hand_in_order(number, id);
+        let number = self.connections.endpoint(index).path.host;
+        self.hand_in_order(number, index);
         while *left > 0 {
-            match self.poll(id) {
+            match self.poll(index) {
                 Output::Transmit(pdu) => {
                     if let Some(step) = pdu.segment_step().filter(|step| *step == SegmentStep::Begun) {
-                        self.step_segment(id, step);
+                        self.step_segment(index, step);
                     }
-                    let size = self.connections.endpoint(id).wire_size(&pdu);
+                    let size = self.connections.endpoint(index).wire_size(&pdu);
                     if let Host::Thread(thread) =
-                        &self.hosts[self.connections.endpoint(id).path.host as usize]
+                        &self.hosts[self.connections.endpoint(index).path.host as usize]
                     {
                         cost += thread.spec().cost(size);
                     }
-                    self.send(id, &pdu);
+                    self.send(index, &pdu);
                     *left -= 1;
                 }
-                Output::Event(event) => self.on_event(id, &event),
+                Output::Event(event) => self.on_event(index, &event),
                 Output::Timeout { .. } | Output::Idle => {
                     let now = self.now;
-                    if let Some(at) = self.thread(number).and_then(|thread| thread.gap_ends(now, id)) {
-                        self.arm(id, at.max(now + self.granularity(id)));
+                    if let Some(at) = self.thread(number).and_then(|thread| thread.gap_ends(now, index)) {
+                        self.arm(index, at.max(now + self.granularity(index)));
                     }
-                    self.record_endpoint(id);
+                    self.record_endpoint(index);
                     return cost;
                 }
             }
         }
-        self.request_host(id);
+        self.request_host(index);
         cost
     }
 }

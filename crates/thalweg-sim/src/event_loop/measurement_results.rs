@@ -1,16 +1,16 @@
 //! Resets and results of measurements.
 
 use super::EventLoop;
-use crate::components::endpoint::Counts;
+use crate::components::connection_endpoint::Counts;
 
 use crate::components::completion_times::CompletionTimes;
-use crate::components::flow::Group;
-use crate::components::packet_pool::Packets;
+use crate::components::flow_state::Group;
+use crate::components::packet_pool::PacketPool;
 use crate::components::reading_application::Reader;
 use crate::components::sstp_segment_delays::mean;
-use crate::components::workload::Workload;
+use crate::components::workload_state::Workload;
 use crate::event_queue::Wheel;
-use crate::fairness::fairness_variance;
+use crate::fairness_measures::fairness_variance;
 use crate::measure::Histogram;
 use crate::packet_tracing::Tracing;
 use crate::run_result::{
@@ -94,8 +94,8 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Drops the segment times of the closed connection at a position.
-    pub(crate) fn forget_segments(&mut self, place: u32) {
-        self.measured.segments.forget(self.connections.id(place));
+    pub(crate) fn forget_segments(&mut self, index: u32) {
+        self.measured.segments.forget(self.connections.id(index));
     }
 
     /// Returns the current and past connections of a flow; closed ones have no engines.
@@ -153,7 +153,7 @@ impl<T: Tracing> EventLoop<T> {
         let conservation = self.measured.tally.conservation(self.network.packets.live());
         self.connections.attribute_timer_waits(self.network.packets.connections(), self.now);
         // Frees memory for the results, which are as large in a network of many flows.
-        self.network.packets = Packets::new();
+        self.network.packets = PacketPool::new();
         self.wheel = Wheel::new(Ties::Hash);
         let unfinished = self.list_unfinished();
         let mut visits = self.measured.series.take_visits().peekable();
@@ -162,8 +162,8 @@ impl<T: Tracing> EventLoop<T> {
             let states = visits.next_if(|(of, _)| *of as usize == flow);
             let states = states.map_or_else(Vec::new, |(_, visits)| visits.finish());
             flows.push(FlowResult { states, ..self.flow_result(flow, counted) });
-            let places: Vec<u32> = self.connections_of(flow).collect();
-            places.into_iter().for_each(|place| self.connections.drop_engines(place));
+            let indices: Vec<u32> = self.connections_of(flow).collect();
+            indices.into_iter().for_each(|index| self.connections.drop_engines(index));
         }
         let of_group = |(group, unfinished): (usize, &u64)| self.group_result(group, &flows, *unfinished);
         let groups = unfinished.iter().enumerate().map(of_group).collect();

@@ -6,11 +6,11 @@
 
 mod connection_opening;
 mod endpoint_thread_model;
-mod flow;
-mod forwarding;
-mod gate;
-mod host;
+mod flow_events;
+mod gate_events;
+mod host_packets;
 mod measurement_results;
+mod packet_forwarding;
 mod partition_messages;
 mod reading_application;
 mod real_packets;
@@ -19,24 +19,24 @@ mod series_recording;
 mod transfer_completion;
 
 use crate::Pdu;
+use crate::components::connection_endpoint::{self, Command};
 use crate::components::connections::Connections;
-use crate::components::endpoint::{self, Command};
 use crate::components::event_prefetch::Lookahead;
-use crate::components::flow::Role;
+use crate::components::flow_state::Role;
 use crate::components::flows_and_groups::Traffic;
-use crate::components::forwarding::Network;
-use crate::components::gate::{Gates, NO_GATE};
-use crate::components::host::Host;
-use crate::components::measurements::Measurements;
-use crate::components::packet_pool::{EndpointId, Flags, NONE, Packet};
+use crate::components::forwarding_state::Network;
+use crate::components::host_processor::Host;
+use crate::components::node_gates::{Gates, NO_GATE};
+use crate::components::packet_pool::{EndpointId, EndpointIndex, Flags, NONE, Packet};
 use crate::components::partition_boundary::Boundary;
 use crate::components::real_hosts::Outside;
 use crate::components::run_end::Ending;
+use crate::components::run_measurements::Measurements;
 use crate::components::run_totals::PacketOutcome;
-use crate::event::{EventKind, MAX_ENTITIES};
+use crate::event_kinds::{EventKind, MAX_ENTITIES};
 use crate::event_queue::Wheel;
+use crate::packet_trace::{PacketId, Record, Step};
 use crate::packet_tracing::Tracing;
-use crate::trace::{PacketId, Record, Step};
 use core::sync::atomic::{AtomicBool, Ordering};
 use thalweg_proto::endpoint::End;
 use thalweg_proto::payload::Length;
@@ -166,56 +166,56 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    fn on_timer(&mut self, number: EndpointId) {
-        let Some(id) = self.connections.ids.end(number) else { return };
-        let endpoint = self.connections.endpoint_mut(id);
+    fn on_timer(&mut self, id: EndpointId) {
+        let Some(index) = self.connections.ids.endpoint_index(id) else { return };
+        let endpoint = self.connections.endpoint_mut(index);
         if endpoint.armed != self.now {
             // An earlier deadline replaced this one, or the connection has closed.
             return;
         }
         endpoint.armed = Time::MAX;
-        self.drain(id);
+        self.drain(index);
     }
 
     /// Passes an application's command to an endpoint's engine.
-    pub(crate) fn command(&mut self, id: EndpointId, command: Command) {
+    pub(crate) fn command(&mut self, index: EndpointIndex, command: Command) {
         let now = self.now;
-        self.connections.endpoint_mut(id).engine.command(now, command);
-        self.drain(id);
+        self.connections.endpoint_mut(index).engine.command(now, command);
+        self.drain(index);
     }
 
     /// Executes the outputs of an endpoint's engine until there are none.
     #[inline]
-    pub(crate) fn drain(&mut self, id: EndpointId) {
-        if self.connections.endpoint(id).path.host != NONE {
-            self.request_host(id);
+    pub(crate) fn drain(&mut self, index: EndpointIndex) {
+        if self.connections.endpoint(index).path.host != NONE {
+            self.request_host(index);
             return;
         }
         // An output's immediate consequence (the application writes more, a router on the same node answers) is an
         // ordinary input: the loop that already runs handles it, however long the chain.
-        if core::mem::replace(&mut self.connections.endpoint_mut(id).draining, true) {
+        if core::mem::replace(&mut self.connections.endpoint_mut(index).draining, true) {
             return;
         }
         loop {
             // The output is not moved: copying it would cost as much as the rest.
-            match &self.connections.endpoint_mut(id).engine.poll(self.now) {
-                Output::Transmit(pdu) => self.send(id, pdu),
-                Output::Event(event) => self.on_event(id, event),
+            match &self.connections.endpoint_mut(index).engine.poll(self.now) {
+                Output::Transmit(pdu) => self.send(index, pdu),
+                Output::Event(event) => self.on_event(index, event),
                 Output::Timeout { at, .. } => {
-                    self.arm(id, *at);
+                    self.arm(index, *at);
                     break;
                 }
                 Output::Idle => break,
             }
         }
-        self.connections.endpoint_mut(id).draining = false;
-        self.record_endpoint(id);
+        self.connections.endpoint_mut(index).draining = false;
+        self.record_endpoint(index);
     }
 
     /// Records the state of an endpoint with a record of every change.
     #[inline(always)]
-    pub(crate) fn record_endpoint(&mut self, id: EndpointId) {
-        let endpoint = self.connections.endpoint(id);
+    pub(crate) fn record_endpoint(&mut self, index: EndpointIndex) {
+        let endpoint = self.connections.endpoint(index);
         if endpoint.watched {
             self.record_flow_change(endpoint.flow);
         }
@@ -223,38 +223,38 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Polls an endpoint's engine and updates its timer.
     #[inline]
-    pub(crate) fn poll(&mut self, id: EndpointId) -> endpoint::Output {
-        let output = self.connections.endpoint_mut(id).engine.poll(self.now);
+    pub(crate) fn poll(&mut self, index: EndpointIndex) -> connection_endpoint::Output {
+        let output = self.connections.endpoint_mut(index).engine.poll(self.now);
         if let Output::Timeout { at, .. } = output {
-            self.arm(id, at.max(self.now + self.granularity(id)));
+            self.arm(index, at.max(self.now + self.granularity(index)));
         }
         output
     }
 
     /// Schedules a poll of an endpoint's engine at `at`.
     #[inline]
-    pub(crate) fn arm(&mut self, id: EndpointId, at: Time) {
+    pub(crate) fn arm(&mut self, index: EndpointIndex, at: Time) {
         debug_assert!(at > self.now, "a time-out that is due already: the engine would spin");
-        let endpoint = self.connections.endpoint_mut(id);
+        let endpoint = self.connections.endpoint_mut(index);
         if at < endpoint.armed {
             endpoint.armed = at;
-            self.wheel.push(at, EventKind::Timer.key(self.connections.ids.of_end(id)));
+            self.wheel.push(at, EventKind::Timer.key(self.connections.ids.endpoint_id(index)));
         }
     }
 
     /// Sends a PDU into the network.
-    pub(crate) fn send(&mut self, id: EndpointId, pdu: &Pdu) {
+    pub(crate) fn send(&mut self, index: EndpointIndex, pdu: &Pdu) {
         let is_window = matches!(pdu, Pdu::Window(_));
         if !is_window {
-            self.time_segment(id, pdu);
+            self.time_segment(index, pdu);
         }
-        let connection = self.connections.id(id / 2);
-        let endpoint = self.connections.endpoint_mut(id);
+        let connection = self.connections.id(index / 2);
+        let endpoint = self.connections.endpoint_mut(index);
         let (path, gate) = (endpoint.path, endpoint.gate);
         let size = endpoint.wire_size(pdu);
         let mut flags = Flags::from_class(endpoint.class);
-        if !id.is_multiple_of(2) {
-            flags.set(Flags::BACKWARD);
+        if !index.is_multiple_of(2) {
+            flags.set(Flags::TO_SENDER);
         }
         let ecn = flags.ecn();
         // Most packets are segments with the codepoint of their class.
@@ -277,7 +277,7 @@ impl<T: Tracing> EventLoop<T> {
         let packet = self.network.packets.insert(packet, pdu);
         self.trace(Step::Sent, u32::MAX, packet);
         if gate != NO_GATE {
-            self.notify_gate_of_data(id);
+            self.notify_gate_of_data(index);
         }
         if path.first == NONE {
             self.forward(packet);
@@ -289,36 +289,36 @@ impl<T: Tracing> EventLoop<T> {
     /// Records the start of the segment that a departing PDU reports, if any. Segments start before the host's
     /// processing.
     #[inline(never)]
-    fn time_segment(&mut self, id: EndpointId, pdu: &Pdu) {
-        let has_host = self.connections.endpoint(id).path.host != NONE;
+    fn time_segment(&mut self, index: EndpointIndex, pdu: &Pdu) {
+        let has_host = self.connections.endpoint(index).path.host != NONE;
         if let Some(step) = pdu.segment_step().filter(|step| !has_host || *step != SegmentStep::Begun) {
-            self.step_segment(id, step);
+            self.step_segment(index, step);
         }
     }
 
     /// Records the start or acceptance of a segment.
-    pub(crate) fn step_segment(&mut self, id: EndpointId, step: SegmentStep) {
-        self.measured.segments.step(self.connections.id(id / 2), self.now, step);
+    pub(crate) fn step_segment(&mut self, index: EndpointIndex, step: SegmentStep) {
+        self.measured.segments.step(self.connections.id(index / 2), self.now, step);
     }
 
     /// Handles a packet that reached the node of its endpoint.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, packet: u32) {
-        let number = self.network.packets.get(packet).destination();
-        let id = self
+        let id = self.network.packets.get(packet).destination();
+        let index = self
             .connections
             .ids
-            .end(number)
-            .unwrap_or_else(|| self.connections.add_endpoint(number, &self.traffic));
-        if self.connections.endpoint(id).path.host == NONE {
-            self.deliver_to_endpoint(id, packet);
+            .endpoint_index(id)
+            .unwrap_or_else(|| self.connections.add_endpoint(id, &self.traffic));
+        if self.connections.endpoint(index).path.host == NONE {
+            self.deliver_to_endpoint(index, packet);
         } else {
-            self.deliver_to_host(id, packet);
+            self.deliver_to_host(index, packet);
         }
     }
 
     /// Delivers a packet to its endpoint.
-    pub(crate) fn deliver_to_endpoint(&mut self, id: EndpointId, packet: u32) {
+    pub(crate) fn deliver_to_endpoint(&mut self, index: EndpointIndex, packet: u32) {
         let header = self.network.packets.get(packet);
         let Packet { flags, sent_at, incarnation, cargo, .. } = *header;
         self.measured.tally.note(self.now, header, PacketOutcome::Arrived);
@@ -331,19 +331,19 @@ impl<T: Tracing> EventLoop<T> {
         self.trace(Step::Delivered, u32::MAX, packet);
         self.measured.tally.add_delivered();
         self.network.packets.discard(packet);
-        let mut endpoint = self.connections.endpoint_mut(id);
+        let mut endpoint = self.connections.endpoint_mut(index);
         if endpoint.incarnation != incarnation {
-            if !self.begins(id, incarnation, flags) {
+            if !self.begins(index, incarnation, flags) {
                 // A late packet of a closed connection.
                 return;
             }
-            endpoint = self.connections.endpoint_mut(id);
+            endpoint = self.connections.endpoint_mut(index);
         }
         let packets = &self.network.packets;
         let flow = endpoint.flow;
         // The packet was just discarded, but can still be unpacked.
         let pdu = packets.unpack(cargo);
-        if flags.has(Flags::BACKWARD) {
+        if flags.has(Flags::TO_SENDER) {
             endpoint.engine.receive(self.now, pdu, flags.ecn());
             // Also taken during the warm-up: its last sample must not be counted later.
             if let Some(rtt) = endpoint.engine.end_mut().and_then(End::take_rtt)
@@ -358,7 +358,7 @@ impl<T: Tracing> EventLoop<T> {
                 self.count_arrived(flow, payload, flags.ecn().is_ce(), self.now.since(sent_at));
             }
         }
-        self.drain(id);
+        self.drain(index);
     }
 
     /// Discards a packet that its endpoint has already received or given up.
@@ -393,7 +393,7 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     fn count_lost(&mut self, packet: u32) {
         let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
-        let is_data = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
+        let is_data = !flags.has(Flags::TO_SENDER) && !flags.has(Flags::ROUTER);
         if self.measured.tally.is_counting() && is_data && self.network.packets.has_payload(cargo) {
             self.flow_counts(connection).count_lost();
         }
@@ -411,9 +411,9 @@ impl<T: Tracing> EventLoop<T> {
         let (connection, flow, reply) = if T::BUFFERS {
             (header.connection, u32::MAX, false)
         } else {
-            let place = self.connections.ids.position(header.connection).unwrap_or(header.connection);
-            let flow = self.connections.endpoint(place * 2).flow;
-            (place, flow, self.connections[place].role == Role::Reply)
+            let index = self.connections.ids.index_of(header.connection).unwrap_or(header.connection);
+            let flow = self.connections.endpoint(index * 2).flow;
+            (index, flow, self.connections[index].role == Role::Reply)
         };
         self.tracing.record(
             self.wheel.order_now(),
@@ -424,7 +424,7 @@ impl<T: Tracing> EventLoop<T> {
                 packet: PacketId {
                     connection,
                     incarnation: header.incarnation,
-                    backward: header.flags.has(Flags::BACKWARD),
+                    backward: header.flags.has(Flags::TO_SENDER),
                     serial: header.serial,
                     router: match &pdu {
                         Pdu::Feedback(feedback) => Some(feedback.queue),
@@ -441,11 +441,11 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Writes `bytes` at an endpoint, in pieces that fit a length.
-    pub(crate) fn write(&mut self, id: EndpointId, mut bytes: u64) {
+    pub(crate) fn write(&mut self, index: EndpointIndex, mut bytes: u64) {
         while bytes > 0 {
             let piece = u32::try_from(bytes).unwrap_or(u32::MAX);
             let now = self.now;
-            self.connections.endpoint_mut(id).engine.command(now, Command::Write(Length(piece)));
+            self.connections.endpoint_mut(index).engine.command(now, Command::Write(Length(piece)));
             bytes -= u64::from(piece);
         }
     }

@@ -1,14 +1,14 @@
 //! One partition of a parallel run: its messages to and from other partitions.
 
 use super::EventLoop;
-use crate::components::ecmp::FIRST_ECMP_GROUP;
-use crate::components::flow::Role;
-use crate::components::forwarding::{END, EXIT};
+use crate::components::ecmp_groups::FIRST_ECMP_GROUP;
+use crate::components::flow_state::Role;
+use crate::components::forwarding_state::{END, EXIT};
 use crate::components::packet_pool::{Flags, NONE};
 use crate::components::partition_boundary::{Ended, EndedTransfer, Outbox};
-use crate::event::EventKind;
+use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
-use crate::prefetch::prefetch;
+use crate::prefetch_hints::prefetch;
 use crate::run_result::{FlowCounts, Transfer};
 use thalweg_proto::units::Time;
 
@@ -179,8 +179,8 @@ impl<T: Tracing> EventLoop<T> {
     /// Receives notices of ended transfers whose sinks are here.
     fn receive_notices(&mut self, from: usize, notices: &mut Vec<EndedTransfer>) {
         for EndedTransfer { connection, moment, mut transfer } in notices.drain(..) {
-            let Some(place) = self.connections.ids.position(connection) else { continue };
-            let end = self.connections[place].delivered_at;
+            let Some(index) = self.connections.ids.index_of(connection) else { continue };
+            let end = self.connections[index].delivered_at;
             transfer.end = Some(end);
             self.traffic.record_completion(&transfer, end.since(transfer.start));
             if let Some(boundary) = &mut self.boundary {

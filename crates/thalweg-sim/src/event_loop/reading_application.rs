@@ -1,10 +1,10 @@
-//! Applications with a configured read rate.
+//! Reads of applications with a configured read rate.
 
 use super::EventLoop;
-use crate::components::endpoint::Command;
-use crate::components::flow::NO_CONNECTION;
+use crate::components::connection_endpoint::Command;
+use crate::components::flow_state::NO_CONNECTION;
 use crate::components::reading_application::{READS, ReadStep};
-use crate::event::EventKind;
+use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
 use thalweg_proto::endpoint::Notice;
 use thalweg_proto::units::Time;

@@ -5,20 +5,20 @@
 use super::EventLoop;
 use crate::Pdu;
 use crate::components::completion_times::CompletionTimes;
-use crate::components::endpoint::{Endpoint, EndpointPath};
-use crate::components::flow::{Connection, Delays, Flow, Group, Role};
-use crate::components::forwarding::END;
-use crate::components::gate::NO_GATE;
-use crate::components::host::Host;
-use crate::components::packet_pool::{Class, EndpointId, Flags, NONE, Packet};
+use crate::components::connection_endpoint::{Endpoint, EndpointPath};
+use crate::components::flow_state::{Connection, Delays, Flow, Group, Role};
+use crate::components::forwarding_state::END;
+use crate::components::host_processor::Host;
+use crate::components::node_gates::NO_GATE;
+use crate::components::packet_pool::{EndpointIndex, Flags, NONE, Packet, PacketClass};
 use crate::components::real_hosts::{Arrival, Held, LinkStatus, Message, Outside, SCHEME};
 use crate::components::run_totals::PacketOutcome;
 use crate::components::transmitter::TransmitQueue;
 use crate::components::workload_barrier::Rounds;
 use crate::measure::Histogram;
+use crate::packet_trace::Step;
 use crate::packet_tracing::Tracing;
 use crate::spec::TransportSpec;
-use crate::trace::Step;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::datagram::SourceConfig;
@@ -132,7 +132,7 @@ impl<T: Tracing> EventLoop<T> {
             serial,
             sent_at: self.now,
             incarnation: endpoint.incarnation,
-            flags: Flags::from_class(Class::new(priority, ecn)),
+            flags: Flags::from_class(PacketClass::new(priority, ecn)),
             ..Packet::EMPTY
         };
         self.measured.tally.add_sent();
@@ -149,7 +149,7 @@ impl<T: Tracing> EventLoop<T> {
         let gate = self.outside.as_ref().and_then(|outside| outside.gates.get(node as usize).copied());
         let endpoint = self.connections.endpoint_mut(connection * 2);
         endpoint.gate = gate.unwrap_or(NO_GATE);
-        endpoint.class = Class::new(priority, Ecn::NotEct);
+        endpoint.class = PacketClass::new(priority, Ecn::NotEct);
         self.join_gate(connection);
     }
 
@@ -201,9 +201,9 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Handles a packet that reached a real host.
-    pub(crate) fn deliver_outside(&mut self, id: EndpointId, packet: u32) {
+    pub(crate) fn deliver_outside(&mut self, index: EndpointIndex, packet: u32) {
         let Packet { flags, sent_at, cargo, .. } = *self.network.packets.get(packet);
-        let flow = self.connections.endpoint(id).flow;
+        let flow = self.connections.endpoint(index).flow;
         self.measured.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
         self.trace(Step::Delivered, u32::MAX, packet);
         self.measured.tally.add_delivered();
@@ -214,7 +214,7 @@ impl<T: Tracing> EventLoop<T> {
             if let (Some(outside), Pdu::Feedback(feedback), false) =
                 (&mut self.outside, pdu, flags.has(Flags::DAMAGED))
             {
-                outside.messages.push(Message { at: self.now, connection: id / 2, feedback });
+                outside.messages.push(Message { at: self.now, connection: index / 2, feedback });
             }
             return;
         };

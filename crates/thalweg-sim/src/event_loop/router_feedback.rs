@@ -6,12 +6,12 @@
 
 use super::EventLoop;
 use crate::Pdu;
-use crate::components::flow::Role;
-use crate::components::packet_pool::{EndpointId, Flags, PackedPdu, Packet};
+use crate::components::flow_state::Role;
+use crate::components::packet_pool::{EndpointIndex, Flags, PackedPdu, Packet};
 use crate::components::router_feedback::Watched;
-use crate::event::EventKind;
+use crate::event_kinds::EventKind;
+use crate::packet_trace::Step;
 use crate::packet_tracing::Tracing;
-use crate::trace::Step;
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::pdu::DataUnit as _;
@@ -40,7 +40,7 @@ impl<T: Tracing> EventLoop<T> {
         };
         // A real packet has its serial number on the connection.
         let sequence = sequence.or_else(|| self.outside.is_some().then_some(header.serial.into()));
-        let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };
+        let source = if header.flags.has(Flags::TO_SENDER) { None } else { self.source(link, header) };
         Passing { source, size: header.size, sequence, message: header.flags.has(Flags::ROUTER) }
     }
 
@@ -73,7 +73,7 @@ impl<T: Tracing> EventLoop<T> {
         let flow = self.flow_of(header.connection);
         // A partition may have a queue without the flows that cross it.
         let [source, sink] = self.traffic.group_with(flow).hosts_of(flow);
-        let is_to_sink = header.flags.has(Flags::BACKWARD) == self.is_reply(header.connection, flow);
+        let is_to_sink = header.flags.has(Flags::TO_SENDER) == self.is_reply(header.connection, flow);
         if is_to_sink { [source, sink] } else { [sink, source] }
     }
 
@@ -82,8 +82,8 @@ impl<T: Tracing> EventLoop<T> {
         // A partition owns the temporary senders that receive feedback of its queues; permanent senders may be
         // anywhere.
         let stays = self.boundary.is_some() && self.connections.ids.flow(connection).is_none();
-        let is_this = |id: EndpointId| self.connections.endpoint(id).incarnation == incarnation;
-        stays || self.connections.ids.end(connection * 2).is_some_and(is_this)
+        let is_this = |index: EndpointIndex| self.connections.endpoint(index).incarnation == incarnation;
+        stays || self.connections.ids.endpoint_index(connection * 2).is_some_and(is_this)
     }
 
     fn view(&self, link: u32) -> View {
@@ -222,7 +222,7 @@ impl<T: Tracing> EventLoop<T> {
         let [there, back] = self.traffic.paths(number);
         let exit = if reply { there.exit } else { back.exit };
         let mut flags = Flags::default();
-        for flag in [Flags::URGENT, Flags::BACKWARD, Flags::ROUTER] {
+        for flag in [Flags::URGENT, Flags::TO_SENDER, Flags::ROUTER] {
             flags.set(flag);
         }
         let sent_at = self.now;

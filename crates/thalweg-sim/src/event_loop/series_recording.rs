@@ -1,7 +1,7 @@
 //! Recording of series: at intervals, or at every change.
 
 use super::EventLoop;
-use crate::event::EventKind;
+use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
 
 impl<T: Tracing> EventLoop<T> {

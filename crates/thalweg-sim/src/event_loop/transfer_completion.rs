@@ -2,12 +2,12 @@
 
 use super::EventLoop;
 use crate::components::completion_times::{Hop, ideal_one_way_time};
-use crate::components::endpoint::EndpointPath;
-use crate::components::flow::{Connection, Flow, NO_CONNECTION};
-use crate::components::forwarding::EXIT;
+use crate::components::connection_endpoint::EndpointPath;
+use crate::components::flow_state::{Connection, Flow, NO_CONNECTION};
+use crate::components::forwarding_state::EXIT;
 use crate::components::packet_pool::NONE;
-use crate::components::workload::{Exchange, Workload};
-use crate::event::EventKind;
+use crate::components::workload_state::{Exchange, Workload};
+use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
 use crate::run_result::Transfer;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -21,15 +21,15 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Records the end of one of a flow's many transfers, as known to its sender.
-    pub(crate) fn complete_transfer(&mut self, place: u32) {
-        let Connection { flow, size, opened, delivered_at, .. } = self.connections[place];
+    pub(crate) fn complete_transfer(&mut self, index: u32) {
+        let Connection { flow, size, opened, delivered_at, .. } = self.connections[index];
         if self.has_sink(flow) {
             return self.complete(flow, size, opened, delivered_at);
         }
         if self.measured.tally.is_counting() {
             let ideal = self.ideal(flow, size, 0);
             let transfer = Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal };
-            self.notify_sink(self.connections.id(place), transfer);
+            self.notify_sink(self.connections.id(index), transfer);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The timing wheel of the event queue.
 
 use super::Entry;
-use crate::prefetch::prefetch_all;
+use crate::prefetch_hints::prefetch_all;
 
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;

@@ -5,9 +5,9 @@
 //! lookahead between them are merged. All other cells are assigned freely to one partition per thread: the heaviest
 //! partition should be light, and partitions should rarely wait for each other. The partitioning never affects results.
 
-mod grouping;
+mod cell_assignment;
 
-use self::grouping::{Grouping, UNEVEN};
+use self::cell_assignment::{Grouping, UNEVEN};
 use crate::components::connection_ids::{has_independent_ends, opens};
 use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
 use crate::shortest_paths::{DirectionId, FlowPaths, Routes, all_paths};

@@ -1,7 +1,7 @@
 //! Counts of each flow's data packets, for comparison with the flow's results.
 
+use crate::packet_trace::{PacketId, Record};
 use crate::run_result::FlowResult;
-use crate::trace::{PacketId, Record};
 use std::collections::BTreeMap;
 use thalweg_proto::pdu::DataUnit as _;
 

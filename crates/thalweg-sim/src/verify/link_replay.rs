@@ -1,13 +1,13 @@
 //! Replayed state of one direction of a link.
 
-use super::topology::{
+use super::numbered_topology::{
     Budget, has_unmodelled_delay, keeps_order, limit_and_order, max_extra_delay, max_rate, max_reorder_delay,
     service_time, wire_size,
 };
 use super::violation::Fault;
 use crate::Pdu;
+use crate::packet_trace::{PacketId, Record};
 use crate::spec::{DirectionSpec, Framing};
-use crate::trace::{PacketId, Record};
 use std::collections::VecDeque;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::Limit;

@@ -6,23 +6,23 @@
 
 mod flow_counters;
 mod link_replay;
-mod topology;
+mod numbered_topology;
 mod violation;
 
 pub use violation::{Fault, Violation};
 
 use crate::Pdu;
+use crate::packet_trace::{PacketId, Record, Step, Tracer};
 use crate::run_result::RunResult;
 use crate::spec::Spec;
-use crate::trace::{PacketId, Record, Step, Tracer};
 use flow_counters::{AllFlowCounters, is_data};
 use link_replay::{Due, LinkState};
+use numbered_topology::{Node, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
 use thalweg_queue::AckFilter;
 use thalweg_queue::feedback::FeedbackSpec;
-use topology::{Node, Topology};
 
 /// Maximum number of listed violations; more are only counted.
 const MAX_VIOLATIONS: usize = 100;

@@ -1,6 +1,6 @@
 //! Violations found by a replay.
 
-use crate::trace::{PacketId, Step};
+use crate::packet_trace::{PacketId, Step};
 use core::fmt;
 use thalweg_proto::units::{Bytes, Time};
 
@@ -9,7 +9,7 @@ use thalweg_proto::units::{Bytes, Time};
 pub struct Violation {
     /// The time of the violation.
     pub time: Time,
-    /// The link direction, as in [`Record::link`](crate::trace::Record::link).
+    /// The link direction, as in [`Record::link`](crate::packet_trace::Record::link).
     pub link: Option<u32>,
     /// That link's name and destination.
     pub place: String,

@@ -14,8 +14,8 @@ use thalweg_proto::transport::ViolationKind;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, ExternalController, RelativeDelay};
 use thalweg_queue::Limit;
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::spec::{Spec, WorkloadSpec};
-use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Simulation, Status};
 
 /// 10 Mbit/s, 10 ms each way and room for 20 packets: losses come soon.

@@ -1,7 +1,7 @@
 //! Third-party engines are simulated like built-in ones, and their contract violations are attributed to them.
 
 use crate::test_network::*;
-use thalweg_catalog::family::{ConfiguredRates, EndNeeds};
+use thalweg_catalog::protocol_family::{ConfiguredRates, EndNeeds};
 use thalweg_catalog::{ExternalFamily, Family, Properties};
 use thalweg_proto::endpoint::{End, Notice};
 use thalweg_proto::payload::{Payload, Queue as _, Slice};
@@ -10,8 +10,8 @@ use thalweg_proto::transport::{Event, Input, ReceiverCounts, SenderStats};
 use thalweg_proto::units::{Rate, Time};
 use thalweg_proto::{Ecn, Engine, Output};
 use thalweg_queue::{DisciplineSpec, Limit, StepConfig, Threshold};
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::spec::*;
-use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Simulation, SpecError, Status};
 
 /// Ways to violate the contract of engines.

@@ -9,8 +9,8 @@ use thalweg_proto::handshake::{Config, HandshakeKind, HandshakeStep};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
+use thalweg_sim::packet_trace::{Record, Step as Event, Tracer};
 use thalweg_sim::spec::*;
-use thalweg_sim::trace::{Record, Step as Event, Tracer};
 use thalweg_sim::{Pdu, Simulation, Status};
 
 /// Segments of 960 bytes with headers of 40.
@@ -80,12 +80,12 @@ fn sizes_on_the_wire_are_those_of_the_protocol() {
     let mut simulation = Simulation::new(&spec, sizes.clone()).expect("it is valid");
     while simulation.advance(1 << 20) == Status::Running {}
     let expected = [
-        (HandshakeStep::Open, 48),
-        (HandshakeStep::Answer, 48),
-        (HandshakeStep::Confirm, 40),
+        (HandshakeStep::Syn, 48),
+        (HandshakeStep::SynAck, 48),
+        (HandshakeStep::Ack, 40),
         (HandshakeStep::Fin(960), 40),
-        (HandshakeStep::FinAnswer(960), 40),
-        (HandshakeStep::FinConfirm(960), 40),
+        (HandshakeStep::FinAck(960), 40),
+        (HandshakeStep::AckOfFin(960), 40),
     ];
     assert_eq!(*sizes.0.borrow(), expected);
 }

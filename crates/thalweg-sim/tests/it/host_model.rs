@@ -6,8 +6,8 @@ use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
+use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::spec::*;
-use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::{Simulation, SpecError, Status};
 
 const IDEAL: HostSpec = HostSpec::IDEAL;

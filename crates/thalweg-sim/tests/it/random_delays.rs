@@ -5,8 +5,8 @@ use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{ControllerConfig, EndsConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::Limit;
+use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::spec::*;
-use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn new_reno() -> ControllerConfig {

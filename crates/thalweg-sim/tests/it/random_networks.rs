@@ -25,8 +25,8 @@ use thalweg_queue::{
     ImpairmentSpec, Limit, LossSpec, PeriodicVariationSpec, RandomDropConfig, ReorderSpec, SleepSpec,
     StartDelaySpec, TokenBucketSpec,
 };
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::spec::*;
-use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn rate() -> impl Strategy<Value = Rate> {

@@ -1,4 +1,4 @@
-//! Claims and their verdicts.
+//! Claims of a paper, and their verdicts.
 
 use serde::{Deserialize, Serialize};
 

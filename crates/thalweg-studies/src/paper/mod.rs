@@ -2,7 +2,7 @@
 //!
 //! A [`Paper`] has three parts: the published values (a JSON file of experiments with results), a plan (a TOML file
 //! with the scenario and the varied keys of each experiment), and the meaning of each metric and claim. The rest is
-//! common code: [`prepare`] executes the runs, [`Prepared::results`] joins their measurements with the published values
+//! common code: [`run_preparation`] executes the runs, [`Prepared::results`] joins their measurements with the published values
 //! by key.
 
 /// Embeds the files of a paper: its published values and the files in `scenarios/papers/NAME`, the scenarios by name.
@@ -23,26 +23,26 @@ mod bless25;
 mod chen99;
 mod claim;
 mod evidence;
+mod experiment_plan;
+mod experiment_runs;
 mod gong92;
 mod lee97;
 mod liang91;
-mod page;
-mod plan;
-mod prepare;
-mod published;
-mod results;
-mod runs;
-mod tables;
+mod paper_results;
+mod paper_tables;
+mod published_values;
+mod results_page;
+mod run_preparation;
 mod yang01;
 
 pub use claim::{Claim, Verdict, VerdictCounts};
-pub use page::paper_report;
-pub use prepare::{Choice, PaperError, Prepared, distinct, prepare};
-pub use published::{Cell, Experiment, Published};
-pub use results::{ExperimentResults, Results, Row};
-pub use runs::{Case, CaseRuns, Runs};
-pub use tables::tables;
-pub(crate) use tables::{HIDDEN_KEYS, metric_words, number};
+pub use experiment_runs::{Case, CaseRuns, Runs};
+pub use paper_results::{ExperimentResults, Results, Row};
+pub use paper_tables::tables;
+pub(crate) use paper_tables::{HIDDEN_KEYS, metric_words, number};
+pub use published_values::{Cell, Experiment, Published};
+pub use results_page::paper_report;
+pub use run_preparation::{Choice, PaperError, Prepared, distinct, prepare};
 
 use thalweg_sim::{Quantity, RunResult};
 

@@ -3,14 +3,14 @@
 mod bless25;
 mod chen99;
 mod liang91;
-mod papers;
-mod two_level;
+mod rules_for_all_papers;
+mod two_level_flow_control;
 mod yang01;
 
 use std::sync::Arc;
-use thalweg_report::batch::{self, Progress};
+use thalweg_report::parallel_batch::{self, Progress};
 use thalweg_sim::RunResult;
-use thalweg_sim::trace::NoTrace;
+use thalweg_sim::packet_trace::NoTrace;
 use thalweg_studies::paper::Prepared;
 
 /// Returns the results of all runs of a paper, with the series that its metrics read, as the command keeps them.
@@ -23,7 +23,7 @@ fn runs_of(prepared: &Prepared) -> Vec<RunResult> {
         prepared.paper().drop_unread_series(&mut run);
         runs.push(run);
     };
-    batch::run(&jobs, threads, &progress, |_| NoTrace, keep, || ()).unwrap();
+    parallel_batch::run(&jobs, threads, &progress, |_| NoTrace, keep, || ()).unwrap();
     assert!(runs.iter().all(|run| run.conservation.holds()));
     runs
 }

@@ -1,12 +1,12 @@
 //! Findings about a connection, with their place, figures, and the rule that is broken.
 
-mod delay;
-mod loss;
-mod sending;
+mod delay_and_ack_findings;
+mod loss_findings;
+mod sending_patterns;
 #[cfg(test)]
 mod tests;
 
-pub use loss::token_bucket;
+pub use loss_findings::token_bucket;
 
 use crate::trace_model::{Connection, Direction};
 use thalweg_units::{Duration, Time};
@@ -147,21 +147,21 @@ impl Kind {
 pub fn findings(connection: &Connection, direction: usize) -> Vec<Finding> {
     let data = &connection.directions[direction & 1];
     let view = Viewed::new(data);
-    let policer = loss::policer(&view);
+    let policer = loss_findings::policer(&view);
     // What a policer explains is not reported twice.
-    let persistent = if policer.is_some() { None } else { loss::persistent(&view) };
+    let persistent = if policer.is_some() { None } else { loss_findings::persistent(&view) };
     let found = [
-        loss::timeouts(&view),
-        loss::spurious(&view),
+        loss_findings::timeouts(&view),
+        loss_findings::spurious(&view),
         persistent,
         policer,
-        loss::reordering(&view),
-        delay::bufferbloat(&view),
-        delay::receiver_limited(&view, connection),
-        delay::stretch_acks(&view),
-        delay::ack_gaps(&view),
-        sending::bursts(&view),
-        sending::idle_restarts(&view),
+        loss_findings::reordering(&view),
+        delay_and_ack_findings::bufferbloat(&view),
+        delay_and_ack_findings::receiver_limited(&view, connection),
+        delay_and_ack_findings::stretch_acks(&view),
+        delay_and_ack_findings::ack_gaps(&view),
+        sending_patterns::bursts(&view),
+        sending_patterns::idle_restarts(&view),
     ];
     found.into_iter().flatten().collect()
 }

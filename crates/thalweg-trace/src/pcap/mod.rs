@@ -9,18 +9,18 @@
 //! QUIC's spin bit (RFC 9000, section 17.4). Fragments other than the first, and packets of other protocols, are
 //! counted.
 
-mod connections;
-mod endpoints;
-mod headers;
+mod capture_connections;
+mod connection_endpoints;
 mod opaque_udp;
+mod packet_headers;
 mod quic;
-mod tcp;
+mod tcp_reconstruction;
 mod thalweg_protocols;
 
 use crate::buffered_input::Input;
 use crate::format_and_limits::{Format, Limits, ReadError};
 use crate::trace_model::Trace;
-use connections::{CapturedAt, Connections};
+use capture_connections::{CapturedAt, Connections};
 pub use quic::KeyLog;
 use thalweg_units::Time;
 

@@ -1,7 +1,7 @@
 //! Datagrams whose content is not readable: their sizes and times, and the spin bit of QUIC. With its keys, QUIC is decrypted.
 
-use super::endpoints::{End, Ends, label};
-use super::headers::Datagram;
+use super::connection_endpoints::{End, Ends, label};
+use super::packet_headers::Datagram;
 use super::quic::{Decrypted, KeyLog};
 use crate::format_and_limits::Limits;
 use crate::trace_model::{Connection, Direction, Packet, Protocol};

@@ -4,8 +4,8 @@
 //! A unit is what the protocol acknowledges: a packet of adaptive acknowledgement, an SD of SSCOP, a segment of two-level flow
 //! control.
 
-use super::endpoints::{End, Ends, label};
-use super::headers::Datagram;
+use super::connection_endpoints::{End, Ends, label};
+use super::packet_headers::Datagram;
 use crate::trace_model::{Ack, Connection, Counts, Direction, Packet, Protocol, Sack};
 use std::collections::BTreeMap;
 use thalweg_proto::data_unit_numbers::unwrap;
@@ -179,7 +179,7 @@ impl Pdus {
                 let unit = |number: u16| unwrap(number.into(), 1 << 16, peer.next);
                 let (cumulative, asked) = (unit(report.cumulative), unit(request.segment));
                 peer.acknowledge(time, cumulative, is_full);
-                peer.request(time, asked..asked + 1, &|number| !request.bitmap.has(number));
+                peer.request(time, asked..asked + 1, &|number| !request.bitmap.is_received(number));
             }
             _ => {}
         }

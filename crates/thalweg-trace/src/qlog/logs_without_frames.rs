@@ -1,6 +1,6 @@
 //! Logs without frames, as quinn writes them: sizes, losses, and the bytes in flight.
 
-use super::event::Data;
+use super::qlog_events::Data;
 use crate::trace_model::{Direction, Metric};
 
 /// Initial round-trip time (RFC 9002, section 6.2.2), in seconds.

@@ -1,4 +1,4 @@
-//! Logs of QUIC endpoints in qlog.
+//! Reader of qlog, the event logs of QUIC endpoints.
 //!
 //! All published versions are read: drafts 00 to 02 (events as arrays with columns), 0.3 and 0.4 (events as objects), each as one
 //! JSON document, and sequences of JSON texts (RFC 7464, or one on each line). A file may have several traces, and a trace several
@@ -16,19 +16,19 @@
 //!
 //! Positions of packets are numbers of bytes sent before: streams have no common offset. Other events are skipped.
 
-mod builder;
-mod clock;
-mod event;
+mod connection_builder;
+mod event_times;
 mod json_scanner;
 mod logs_without_frames;
+mod qlog_events;
 
 use crate::buffered_input::Input;
 use crate::format_and_limits::{Format, Limits, ReadError};
 use crate::trace_model::Trace;
-pub(crate) use builder::Builder;
-use event::Columns;
-pub(crate) use event::{CRYPTO, Data, Event, Frames};
+pub(crate) use connection_builder::Builder;
 use json_scanner::{Damage, Scanner};
+use qlog_events::Columns;
+pub(crate) use qlog_events::{CRYPTO, Data, Event, Frames};
 use serde::Deserialize;
 use serde_json::Value;
 

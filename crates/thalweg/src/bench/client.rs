@@ -1,13 +1,13 @@
 //! Benchmark client: requests a measurement and reports its results.
 
-use super::arguments::BenchOptions;
-use super::endpoints::{SERVICE, counted, cpu, failed, socket};
-use super::stream::{MAX_DURATION, Request, read_within, trailer, write_for};
-use super::text::ClientResults;
-use crate::console::{Console, Done, Error};
+use super::bench_arguments::BenchOptions;
+use super::bench_socket::{SERVICE, counted, cpu, failed, socket};
+use super::bench_streams::{MAX_DURATION, Request, read_within, trailer, write_for};
+use super::result_text::ClientResults;
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::performance_advice::{self, Findings};
-use crate::record::Record;
+use crate::transfer_recording::Record;
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

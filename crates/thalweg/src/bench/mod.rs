@@ -1,15 +1,15 @@
 //! `thalweg bench`: measures the throughput of a path, from memory to memory.
 
-pub mod arguments;
+pub mod bench_arguments;
+mod bench_socket;
+pub(crate) mod bench_streams;
 mod client;
-mod endpoints;
+pub(crate) mod result_text;
 mod server;
-pub(crate) mod stream;
-pub(crate) mod text;
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::value_parsers::resolve;
-use arguments::{Bench, End};
+use bench_arguments::{Bench, End};
 use client::{Peer, client};
 use server::{LoopbackServer, server};
 

@@ -1,10 +1,10 @@
 //! Benchmark server: serves clients and counts.
 
-use super::arguments::{BenchOptions, BenchServerArguments};
-use super::endpoints::{counted, cpu, failed, socket};
-use super::stream::{MAX_DURATION, POLL_INTERVAL, Request, read_within, write_for};
-use super::text::server_line;
-use crate::console::{Console, Done, Error};
+use super::bench_arguments::{BenchOptions, BenchServerArguments};
+use super::bench_socket::{counted, cpu, failed, socket};
+use super::bench_streams::{MAX_DURATION, POLL_INTERVAL, Request, read_within, write_for};
+use super::result_text::server_line;
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::performance_advice::Findings;
 use serde_json::Value;

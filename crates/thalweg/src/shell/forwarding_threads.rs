@@ -1,6 +1,6 @@
 //! Threads that forward packets, one per connected component of the network.
 
-use crate::console::Error;
+use crate::console_output::Error;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;

@@ -1,22 +1,22 @@
 //! `thalweg shell`: a scenario as a live network, for any program.
 //!
-//! The process that a user starts ([`launcher`]) creates namespaces and re-executes itself. That child is the first
+//! The process that a user starts ([`namespace_launcher`]) creates namespaces and re-executes itself. That child is the first
 //! process of its PID namespace ([`namespace_process`]): it creates the hosts, starts commands on them, and forwards packets. When
 //! either process ends, for any reason, the kernel kills all others; the namespaces and devices disappear with the last
 //! one.
 
-mod children;
-pub mod compare;
+mod child_processes;
+pub mod compare_live;
 mod forwarding_threads;
-pub mod gate;
-mod launcher;
+pub mod gate_command;
+mod live_run_results;
+mod live_view;
+mod namespace_launcher;
 mod namespace_process;
 mod option_differences;
-mod results;
-pub(crate) mod traffic;
-mod view;
+pub(crate) mod traffic_option;
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::scenario_sources::Source;
 use crate::value_parsers::{bytes, seconds};
 use clap::Args;
@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use thalweg_live::network_plan::{Plan, PlanOptions, plan};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_scenario::Loaded;
-use traffic::TrafficOption;
+use traffic_option::TrafficOption;
 
 /// `thalweg shell`.
 #[derive(Debug, Args)]
@@ -135,7 +135,7 @@ fn run(
 ) -> Done {
     let role = std::env::var_os(INSIDE);
     if role.as_ref().is_some_and(|role| role == SOCKET_SERVER) {
-        return launcher::serve();
+        return namespace_launcher::serve();
     }
     let network = Network { is_measured, ..Network::new(source()?, arguments, console)? };
     match role {
@@ -144,7 +144,7 @@ fn run(
             Err(Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
         }
         Some(_) => namespace_process::inside(arguments, &network, console),
-        None => launcher::outside(arguments, &network, console),
+        None => namespace_launcher::outside(arguments, &network, console),
     }
 }
 

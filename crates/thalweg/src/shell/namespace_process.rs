@@ -1,12 +1,12 @@
 //! The first process in the namespaces: it creates hosts, starts commands on them, and runs the network until the
 //! command ends.
 
-use super::children::{Running, Signals, cannot_start, end, exit_code, reap};
+use super::child_processes::{Running, Signals, cannot_start, end, exit_code, reap};
 use super::forwarding_threads::Threads;
-use super::results::ShellOutcome;
-use super::view::{self, LiveView};
-use super::{INSIDE, Network, ShellArguments, results};
-use crate::console::{Console, Done, Error};
+use super::live_run_results::ShellOutcome;
+use super::live_view::{self, LiveView};
+use super::{INSIDE, Network, ShellArguments, live_run_results};
+use crate::console_output::{Console, Done, Error};
 use crate::wall_clock;
 use std::cell::RefCell;
 use std::fs::File;
@@ -60,7 +60,7 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         capture.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
     });
     let capture = capture.transpose()?.map(|capture| Arc::new(Mutex::new(capture)));
-    let is_watched = view::is_wanted(console);
+    let is_watched = live_view::is_wanted(console);
     let threads = Threads::start(emulators, groups.share(devices), capture.as_ref(), is_watched)?;
     let view = RefCell::new(is_watched.then(|| LiveView::new(threads.watches.clone(), console)));
     let show = || view.borrow_mut().as_mut().map(LiveView::show);
@@ -100,7 +100,7 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         return Err(Error::Failed(format!("the network failed: {error}")));
     }
     let outcome = ShellOutcome { result, counts, fidelity, carried };
-    let is_valid = results::show(&outcome, arguments, network, console)?;
+    let is_valid = live_run_results::show(&outcome, arguments, network, console)?;
     if let Some(carried) = outcome.carried.as_ref().filter(|carried| !carried.failures.is_empty()) {
         return Err(Error::Failed(carried.failures.join("; ")));
     }

@@ -1,9 +1,9 @@
 //! Differences of options between the rows of `compare --live`: between schemes, between a scheme's simulated and its live
 //! flows, and from the kernel's TCP.
 
-use crate::console::Error;
+use crate::console_output::Error;
 use crate::kernel_schemes::is_kernel;
-use crate::run::SchemeOptions;
+use crate::run_and_compare::SchemeOptions;
 use serde_json::{Value, json};
 use thalweg_catalog::{Compared, Environment, PathHints, Registry, environment_differences};
 use thalweg_net::flow::SchemeError;
@@ -134,7 +134,7 @@ impl Likeness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::compared;
+    use crate::run_and_compare::compared;
     use crate::scenario_sources::Source;
     use std::path::Path;
     use std::sync::Arc;

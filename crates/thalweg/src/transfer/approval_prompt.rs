@@ -1,6 +1,6 @@
 //! Approval prompt for unknown senders at the terminal.
 
-use crate::console::{Console, one_line, prompt};
+use crate::console_output::{Console, one_line, prompt};
 use indicatif::DecimalBytes;
 use std::io::{self, BufRead as _, Read};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};

@@ -1,6 +1,6 @@
 //! Transfers that fail before any data is transferred: the reason, for people and programs.
 
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use serde::Serialize;
 use thalweg_net::keyring::KeyringError;
 

@@ -1,6 +1,6 @@
 //! Questions to the user about keys, and errors in key files.
 
-use crate::console::{Console, prompt};
+use crate::console_output::{Console, prompt};
 use std::io::{self, IsTerminal as _};
 use thalweg_net::keyring::KnownPeers;
 

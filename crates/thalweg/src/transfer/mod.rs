@@ -1,24 +1,24 @@
 //! `thalweg send`, `thalweg recv` and `thalweg serve`: files over the deployed engines.
 
 mod approval_prompt;
-pub mod arguments;
-mod denial_line;
 mod early_failure;
 mod failure_log;
 mod key_prompts;
 mod landlock;
-mod metrics;
 pub(crate) mod metrics_http;
-mod pairing;
 mod progress_display;
-mod receive;
-mod send;
+mod prometheus_metrics;
+mod receive_commands;
+mod rejected_sender_line;
+mod send_command;
 mod sender_listener;
-mod summary;
+mod sender_pairing;
+pub mod transfer_arguments;
+mod transfer_summary;
 
-use crate::console::{Console, Done, Error};
-pub use receive::{recv, serve};
-pub use send::send;
+use crate::console_output::{Console, Done, Error};
+pub use receive_commands::{recv, serve};
+pub use send_command::send;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;

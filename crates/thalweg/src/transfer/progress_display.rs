@@ -1,8 +1,8 @@
 //! Progress display of a transfer on a terminal, and Ctrl-C.
 
-use super::metrics::Counted;
-use super::summary::rate;
-use crate::console::{Console, one_line};
+use super::prometheus_metrics::Counted;
+use super::transfer_summary::rate;
+use crate::console_output::{Console, one_line};
 use crate::performance_advice;
 use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;

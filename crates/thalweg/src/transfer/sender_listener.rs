@@ -1,14 +1,14 @@
 //! The senders of `recv` and `serve`: admission by the command's options, with its prompt and log.
 
 use super::approval_prompt::ApprovalPrompt;
-use super::arguments::{Listen, ListenArguments, Trusted};
 use super::bind;
-use super::denial_line::DenialLine;
 use super::key_prompts::{may_prompt, report_invalid_lines};
 use super::landlock::restrict_writes;
-use super::metrics::Metrics;
+use super::prometheus_metrics::Metrics;
+use super::rejected_sender_line::DenialLine;
+use super::transfer_arguments::{Listen, ListenArguments, Trusted};
 use crate::compatibility_hints;
-use crate::console::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use std::fs;
 use std::io;

@@ -3,8 +3,8 @@
 
 #[path = "../../../thalweg-net/tests/corpus/mutate.rs"]
 mod mutate;
-#[path = "../readers/mod.rs"]
-mod readers;
+#[path = "../parser_fuzz_targets/mod.rs"]
+mod parser_fuzz_targets;
 #[path = "../../../thalweg-net/tests/corpus/stored_inputs.rs"]
 mod stored_inputs;
 
@@ -12,17 +12,17 @@ use stored_inputs::{Target, play};
 
 /// Targets, with their number of executions in a minute of all targets on two cores.
 const TARGETS: [Target; 11] = [
-    ("batches", readers::batches, 20_000),
-    ("host", readers::host, 200_000),
-    ("keys", readers::keys, 200_000),
-    ("metrics_http", readers::metrics_http, 200_000),
-    ("networks", readers::networks, 20_000),
-    ("packets", readers::packets, 40_000),
-    ("recordings", readers::recordings, 100_000),
-    ("results", readers::results, 20_000),
-    ("scenarios", readers::scenarios, 10_000),
-    ("traces", readers::traces, 20_000),
-    ("transfers", readers::transfers, 20_000),
+    ("batches", parser_fuzz_targets::batches, 20_000),
+    ("host", parser_fuzz_targets::host, 200_000),
+    ("keys", parser_fuzz_targets::keys, 200_000),
+    ("metrics_http", parser_fuzz_targets::metrics_http, 200_000),
+    ("networks", parser_fuzz_targets::networks, 20_000),
+    ("packets", parser_fuzz_targets::packets, 40_000),
+    ("recordings", parser_fuzz_targets::recordings, 100_000),
+    ("results", parser_fuzz_targets::results, 20_000),
+    ("scenarios", parser_fuzz_targets::scenarios, 10_000),
+    ("traces", parser_fuzz_targets::traces, 20_000),
+    ("transfers", parser_fuzz_targets::transfers, 20_000),
 ];
 
 /// A fraction of a minute, as one of many tests.

@@ -1,14 +1,14 @@
 //! Integration tests of `thalweg`, in one program: it is linked once.
 
-mod answers;
+mod answer_relevance;
 mod assess;
 mod child_processes;
-mod command;
+mod command_outputs;
 mod command_runs;
 mod example_crates;
 mod hunt;
-mod impairments;
 mod paper;
+mod relay_matches_simulated_link;
 mod report;
 mod sweep;
-mod view;
+mod view_and_infer;

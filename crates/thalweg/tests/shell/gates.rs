@@ -1,6 +1,6 @@
 //! Gates and the kernel's TCP: two programs on one node.
 
-use super::scenarios::gated;
+use super::test_scenarios::gated;
 use super::{Shell, can, play_part};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Forwarding to the real network; these tests use only this host.
 
-use super::scenarios::two;
+use super::test_scenarios::two;
 use super::{Shell, can, play_part, printed};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};

@@ -3,15 +3,15 @@
 
 mod gates;
 mod gateway;
-mod helpers;
-mod scenarios;
-mod traffic;
+mod in_network_commands;
+mod scenario_traffic;
+mod test_scenarios;
 
-use helpers::{PART, play};
-use scenarios::{chain, two};
+use in_network_commands::{PART, play};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+use test_scenarios::{chain, two};
 
 /// This program runs the roles, instead of tools that a host may not have.
 #[test]
@@ -24,7 +24,7 @@ fn part() {
 /// A call of `thalweg shell`, with commands that run roles.
 struct Shell {
     command: Command,
-    scenario: scenarios::Scenario,
+    scenario: test_scenarios::Scenario,
 }
 
 fn play_part(words: &str) -> String {
@@ -50,7 +50,7 @@ fn can() -> bool {
 
 impl Shell {
     fn new(text: &str) -> Self {
-        let scenario = scenarios::Scenario::new(text);
+        let scenario = test_scenarios::Scenario::new(text);
         let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
         command.arg("shell").arg(scenario.path()).stdin(Stdio::null());
         Self { command, scenario }
@@ -196,7 +196,7 @@ fn a_call_ends_as_its_command() {
     if !can() {
         return;
     }
-    let folder = scenarios::Scenario::new("");
+    let folder = test_scenarios::Scenario::new("");
     let out = folder.path().with_extension("results");
     let capture = folder.path().with_extension("pcapng");
     let shell =

@@ -1,17 +1,17 @@
 //! Transfers between real processes over real sockets, including kills.
 
-mod approval;
+mod approval_of_unknown_senders;
 #[path = "../it/child_processes/mod.rs"]
 mod child_processes;
-mod endpoints;
-mod kills;
+mod incomplete_transfers;
+mod killed_endpoints;
 mod metrics;
 mod pairing;
 mod priority;
-mod processes;
-mod terminal;
+mod sender_and_receiver_processes;
+mod terminal_process;
 
-use processes::{Receiver, TestFolder, exit, sends, thalweg, wait_until};
+use sender_and_receiver_processes::{Receiver, TestFolder, exit, sends, thalweg, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -105,7 +105,9 @@ fn a_receiver_takes_the_schemes_that_its_operator_allows() {
     assert_eq!(exit(&receiver.end()), 0);
     let wrong = |name: &str| {
         let output =
-            processes::thalweg(&place, "wrong", "recv", &["to", "--allow-scheme", name]).output().unwrap();
+            sender_and_receiver_processes::thalweg(&place, "wrong", "recv", &["to", "--allow-scheme", name])
+                .output()
+                .unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     for (name, expected) in [
@@ -140,7 +142,8 @@ fn a_sender_that_is_killed_goes_on_where_it_was() {
     let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "60 Mbit/s"];
     let mut min = 0;
     for part in 1..=3 {
-        let mut sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+        let mut sender =
+            sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
         // 12 MB take 1.6 s at this rate.
         wait_until("more of the file has come", || place.part_length("to/file") > min + 1_000_000);
         sender.kill().unwrap();
@@ -169,7 +172,8 @@ fn a_receiver_that_is_killed_is_found_again() {
     let mut receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
     let arguments =
         ["set", &receiver.address, "--trust", "new", "--rate", "60 Mbit/s", "--keep-trying", "--json"];
-    let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    let sender =
+        sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     let mut min = 0;
     for _ in 0..2 {
         let part = "to/set/file";
@@ -179,7 +183,7 @@ fn a_receiver_that_is_killed_is_found_again() {
         min = place.part_length(part);
         receiver = Receiver::at(&place, &address, "recv", &["to", "--json"], &NEW);
     }
-    let sent = processes::end(sender);
+    let sent = sender_and_receiver_processes::end(sender);
     assert_eq!(exit(&sent), 0, "{}", sent.stderr);
     assert!(sent.stderr.contains("trying again"), "{}", sent.stderr);
     assert_eq!(json(&sent.stdout)["connections"], 3);
@@ -196,10 +200,11 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
     let address = receiver.address.clone();
     let arguments = ["file", &address, "--trust", "new", "--rate", "10 Mbit/s"];
-    let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    let sender =
+        sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     wait_until("some of the file has come", || place.part_length("to/file") > 100_000);
-    processes::interrupt(&sender);
-    let sent = processes::end(sender);
+    sender_and_receiver_processes::interrupt(&sender);
+    let sent = sender_and_receiver_processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
     assert!(sent.stderr.contains("repeat the command to resume"), "{}", sent.stderr);
     let received = receiver.end();
@@ -207,13 +212,14 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
     // Both restart, and now the receiver is killed.
     let receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
-    let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    let sender =
+        sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     let min = place.part_length("to/file");
     wait_until("more of the file has come", || place.part_length("to/file") > min + 100_000);
     let received = receiver.interrupt();
     assert_eq!(exit(&received), 3, "{}", received.stderr);
     assert!(received.stderr.contains("repeat the command to resume"), "{}", received.stderr);
-    let sent = processes::end(sender);
+    let sent = sender_and_receiver_processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
     assert!(sent.stderr.contains("interrupted by its user"), "{}", sent.stderr);
 }
@@ -224,8 +230,10 @@ fn standard_input_goes_to_standard_output() {
     let bytes = noise(6, 1_500_000);
     let receiver = Receiver::begin(&place, "recv", &["-"], &NEW);
     let arguments = ["-", &receiver.address, "--trust", "new"];
-    let mut sender =
-        processes::thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut sender = sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut input = sender.stdin.take().unwrap();
     let (first, rest) = bytes.split_at(10);
     let (first, rest) = (first.to_vec(), rest.to_vec());
@@ -234,15 +242,17 @@ fn standard_input_goes_to_standard_output() {
     let writer = std::thread::spawn(move || input.write_all(&rest).unwrap());
     let received = receiver.end_bytes();
     writer.join().unwrap();
-    assert_eq!(exit(&processes::end(sender)), 0);
+    assert_eq!(exit(&sender_and_receiver_processes::end(sender)), 0);
     assert!(received == bytes);
 
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
     let arguments = ["-", &receiver.address, "--trust", "new", "--name", "notes.txt"];
-    let mut sender =
-        processes::thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut sender = sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     sender.stdin.take().unwrap().write_all(b"some notes").unwrap();
-    assert_eq!(exit(&processes::end(sender)), 0);
+    assert_eq!(exit(&sender_and_receiver_processes::end(sender)), 0);
     assert_eq!(exit(&receiver.end()), 0);
     assert_eq!(place.read("to/notes.txt"), b"some notes");
 }
@@ -252,14 +262,20 @@ fn no_peer_is_trusted_without_configuration() {
     let place = TestFolder::new("trust");
     place.write("file", b"file");
     let key = |who: &str| {
-        let output = processes::thalweg(&place, who, "key", &[]).output().unwrap();
+        let output = sender_and_receiver_processes::thalweg(&place, who, "key", &[]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     let (sender, other_key) = (key("sender"), key("unknown"));
     assert_eq!(sender, key("sender"), "a key stays");
     // A receiver that would admit no sender fails at once.
-    let output =
-        processes::thalweg(&place, "receiver", "recv", &["to", "--listen", "127.0.0.1:0"]).output().unwrap();
+    let output = sender_and_receiver_processes::thalweg(
+        &place,
+        "receiver",
+        "recv",
+        &["to", "--listen", "127.0.0.1:0"],
+    )
+    .output()
+    .unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no sender is known"));
     assert!(!place.join("to").exists(), "it makes no folder");
@@ -277,7 +293,8 @@ fn no_peer_is_trusted_without_configuration() {
     assert!(wrong.stderr.contains("that --trust gives") && !wrong.stderr.contains("known-receivers"));
     // A receiver rejects unknown senders.
     let arguments = ["file", &receiver.address, "--trust", &receiver.key];
-    let strange = processes::thalweg(&place, "unknown", "send", &arguments).output().unwrap();
+    let strange =
+        sender_and_receiver_processes::thalweg(&place, "unknown", "send", &arguments).output().unwrap();
     assert_eq!(strange.status.code(), Some(1));
     let message = String::from_utf8_lossy(&strange.stderr).into_owned();
     assert!(message.contains(&other_key), "{message}");
@@ -349,21 +366,21 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
     let send = |who: &str, files: &[&str]| {
         let mut arguments = files.to_vec();
         arguments.extend([&*server.address, "--trust", "new", "--rate", "20 Mbit/s"]);
-        processes::thalweg(&place, who, "send", &arguments).spawn().unwrap()
+        sender_and_receiver_processes::thalweg(&place, who, "send", &arguments).spawn().unwrap()
     };
     // Both run concurrently.
     let both = [send("anna", &["one", "two"]), send("bert", &["one"])];
     for sender in both {
-        assert_eq!(exit(&processes::end(sender)), 0);
+        assert_eq!(exit(&sender_and_receiver_processes::end(sender)), 0);
     }
-    let over = processes::end(send("anna", &["big"]));
+    let over = sender_and_receiver_processes::end(send("anna", &["big"]));
     assert_eq!(exit(&over), 1);
     assert!(
         over.stderr.contains("big: it exceeds the quota of this sender at the receiver"),
         "{}",
         over.stderr
     );
-    assert_eq!(exit(&processes::end(send("bert", &["big"]))), 0);
+    assert_eq!(exit(&sender_and_receiver_processes::end(send("bert", &["big"]))), 0);
     let ended = server.interrupt();
     assert_eq!(exit(&ended), 0, "{}", ended.stderr);
     let lines: Vec<_> = ended.stdout.lines().map(json).collect();
@@ -413,8 +430,8 @@ fn the_folder_of_keys_is_its_users_alone() {
         fs::create_dir_all(place.join("keys").join(&user)).unwrap();
         let mut call = child_processes::command("sh");
         call.args(["-c", script, mask, env!("CARGO_BIN_EXE_thalweg")]);
-        processes::dress(&mut call, &place, &user);
-        let made = processes::end(call.spawn().unwrap());
+        sender_and_receiver_processes::dress(&mut call, &place, &user);
+        let made = sender_and_receiver_processes::end(call.spawn().unwrap());
         assert_eq!(exit(&made), 0, "{mask}: {}", made.stderr);
         let folder = place.join("keys").join(&user).join("thalweg");
         let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -422,7 +439,7 @@ fn the_folder_of_keys_is_its_users_alone() {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "drafts are left");
         // A folder that others can write to is rejected.
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-        let open = processes::end(thalweg(&place, &user, "key", &[]).spawn().unwrap());
+        let open = sender_and_receiver_processes::end(thalweg(&place, &user, "key", &[]).spawn().unwrap());
         assert_eq!(exit(&open), 1, "{}", open.stderr);
         assert!(
             open.stderr.contains("others may write to it") && open.stderr.contains("chmod 755"),
@@ -438,7 +455,10 @@ fn a_truncated_trust_file_locks_out_no_known_sender() {
     let place = TestFolder::new("cut-list");
     place.write("file", b"file");
     let key = |user: &str| {
-        processes::end(thalweg(&place, user, "key", &[]).spawn().unwrap()).stdout.trim().to_owned()
+        sender_and_receiver_processes::end(thalweg(&place, user, "key", &[]).spawn().unwrap())
+            .stdout
+            .trim()
+            .to_owned()
     };
     let (anna, bert) = (key("anna"), key("bert"));
     key("receiver");
@@ -454,7 +474,7 @@ fn a_truncated_trust_file_locks_out_no_known_sender() {
     let server = listens(&NEW);
     let send = |user: &str| {
         let call = ["file", &*server.address, "--trust", "new"];
-        exit(&processes::end(thalweg(&place, user, "send", &call).spawn().unwrap()))
+        exit(&sender_and_receiver_processes::end(thalweg(&place, user, "send", &call).spawn().unwrap()))
     };
     assert_eq!((send("anna"), send("bert"), send("carl")), (0, 0, 0));
     server.interrupt();
@@ -468,7 +488,11 @@ fn a_truncated_trust_file_locks_out_no_known_sender() {
     let server = listens(&[]);
     let call = |user: &str| thalweg(&place, user, "send", &["file", &*server.address, "--trust", "new"]);
     for (user, expected) in [("anna", 0), ("bert", 0), ("carl", 0), ("dora", 1)] {
-        assert_eq!(exit(&processes::end(call(user).spawn().unwrap())), expected, "{user}");
+        assert_eq!(
+            exit(&sender_and_receiver_processes::end(call(user).spawn().unwrap())),
+            expected,
+            "{user}"
+        );
     }
     server.interrupt();
 }
@@ -477,7 +501,7 @@ fn a_truncated_trust_file_locks_out_no_known_sender() {
 fn keys_are_for_their_user_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = TestFolder::new("keys");
-    let output = processes::thalweg(&place, "sender", "key", &[]).output().unwrap();
+    let output = sender_and_receiver_processes::thalweg(&place, "sender", "key", &[]).output().unwrap();
     let mut key = String::new();
     output.stdout.as_slice().read_to_string(&mut key).unwrap();
     assert_eq!(key.trim().len(), 64);
@@ -490,7 +514,8 @@ fn keys_are_for_their_user_only() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     let fails = |command: &str, arguments: &[&str], expected: &str| {
-        let output = processes::thalweg(&place, "sender", command, arguments).output().unwrap();
+        let output =
+            sender_and_receiver_processes::thalweg(&place, "sender", command, arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{output:?}");
     };
@@ -502,7 +527,7 @@ fn keys_are_for_their_user_only() {
     let arguments = ["to", "--trust", "new", "--listen", "127.0.0.1:0"];
     fails("recv", &arguments, "others may write it (mode 666): run chmod 644");
     fs::write(&identity, "nonsense").unwrap();
-    let output = processes::thalweg(&place, "sender", "key", &[]).output().unwrap();
+    let output = sender_and_receiver_processes::thalweg(&place, "sender", "key", &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("holds no key"));
 }

@@ -1,7 +1,7 @@
-//! Metrics, requested like Prometheus does.
+//! Tests of `--metrics`, requested like Prometheus does.
 
 use crate::noise;
-use crate::processes::{Receiver, TestFolder, exit, sends};
+use crate::sender_and_receiver_processes::{Receiver, TestFolder, exit, sends};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 

@@ -1,6 +1,6 @@
 //! Pairing of two users without known keys, by a code.
 
-use crate::processes::{Receiver, TestFolder, end, exit, sends, thalweg};
+use crate::sender_and_receiver_processes::{Receiver, TestFolder, end, exit, sends, thalweg};
 
 /// Starts a receiver that shows a code; returns both.
 fn inviting(place: &TestFolder) -> (Receiver, String) {

@@ -1,6 +1,6 @@
-//! Tests of `--priority`.
+//! Tests of `--priority`: urgent transfers go first.
 
-use super::processes::{Receiver, TestFolder, end, exit, sends, thalweg, wait_until};
+use super::sender_and_receiver_processes::{Receiver, TestFolder, end, exit, sends, thalweg, wait_until};
 use super::{NEW, json};
 
 /// Returns the key of a user whose priorities the receiver accepts.

@@ -1,4 +1,4 @@
-//! One stream over quinn.
+//! Sends or receives one stream over quinn, for `benches/live/loopback_comparison.py`.
 
 use live_peers::{Arguments, Meter, PIECE, WINDOW, certify, ready};
 use quinn::{Endpoint, EndpointConfig, MtuDiscoveryConfig, TransportConfig, VarInt};

@@ -1,4 +1,4 @@
-//! One stream over s2n-quic.
+//! Sends or receives one stream over s2n-quic, for `benches/live/loopback_comparison.py`.
 
 use live_peers::{Arguments, Meter, PIECE, WINDOW, certify, ready};
 use s2n_quic::client::Connect;

@@ -2,7 +2,7 @@
 
 use core::hash::{Hash, Hasher};
 use thalweg_explore::Tag;
-use thalweg_proto::digest::Digest;
+use thalweg_proto::state_digest::Digest;
 use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::Time;
 use thalweg_proto::{Engine, Output};

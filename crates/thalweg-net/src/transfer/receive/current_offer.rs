@@ -2,8 +2,8 @@
 
 use super::sync_threads::Results;
 use super::unfinished_file::Part;
-use crate::transfer::error::{Error, Fault, FaultKind};
-use crate::transfer::messages::{Modified, ToSender};
+use crate::transfer::transfer_error::{Error, Fault, FaultKind};
+use crate::transfer::transfer_messages::{Modified, ToSender};
 use crate::transfer::tree_hash::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write};

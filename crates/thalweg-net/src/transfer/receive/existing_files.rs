@@ -5,12 +5,12 @@
 //! since.
 
 use super::received_folder::{EntryTarget, obstructed};
-use crate::transfer::dir::{Dir, Entry, EntryKind};
-use crate::transfer::error::{Fault, FaultKind};
 use crate::transfer::file_metadata::MARK;
 use crate::transfer::file_names;
-use crate::transfer::messages::Modified;
-use crate::transfer::quota::Quota;
+use crate::transfer::open_folders::{Dir, Entry, EntryKind};
+use crate::transfer::storage_quota::Quota;
+use crate::transfer::transfer_error::{Fault, FaultKind};
+use crate::transfer::transfer_messages::Modified;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;

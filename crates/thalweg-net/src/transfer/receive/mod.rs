@@ -1,34 +1,34 @@
-//! Receiver side of a transfer.
+//! Receiver side of a file transfer.
 //!
 //! The caller's thread reads the stream when scheduled ([`TransferScheduler`]). One thread stores, a few finish files, one writes
 //! to the sender.
 
 mod current_offer;
 mod existing_files;
-mod links;
-mod offer_handling;
 mod pending_offers;
+mod priority_scheduler;
 mod received_folder;
+mod received_links;
+mod receiver_store;
 mod reply_thread;
-mod scheduler;
 mod sync_threads;
 mod unfinished_file;
 mod write_claims;
 
 use super::TransferOutcome;
-use super::dir::{self, Dir};
-use super::error::{Error, Fault, FaultKind};
 use super::file_names;
-use super::frames::FrameReader;
-use super::messages::{ToReceiver, ToSender, VERSION};
-use super::priority::Priority;
-use super::progress::{Progress, Report};
-use super::quota::Quota;
+use super::frame_io::FrameReader;
+use super::open_folders::{self, Dir};
+use super::storage_quota::Quota;
+use super::transfer_error::{Error, Fault, FaultKind};
+use super::transfer_messages::{ToReceiver, ToSender, VERSION};
+use super::transfer_priority::Priority;
+use super::transfer_progress::{Progress, Report};
 pub use existing_files::{Existing, read_mark};
-use links::Shared;
-use offer_handling::Store;
-use scheduler::ScheduledTransfer;
-pub use scheduler::TransferScheduler;
+use priority_scheduler::ScheduledTransfer;
+pub use priority_scheduler::TransferScheduler;
+use received_links::Shared;
+use receiver_store::Store;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ impl Destination {
     pub fn new(path: &Path, claims: Claims, owner: &str) -> io::Result<Self> {
         let top = Arc::new(Dir::open(path)?);
         // Group and others never get write permission, for any sender's mode and any umask.
-        let mask = Some(dir::mask() | 0o022);
+        let mask = Some(open_folders::mask() | 0o022);
         let path = fs::canonicalize(path)?;
         let (tag, existing) = (file_names::tag_of(owner), Existing::default());
         let (hidden, outside_links) = (false, false);

@@ -1,7 +1,7 @@
 //! Answered offers whose contents have not started, and their weight.
 
 use super::received_folder::EntryTarget;
-use crate::transfer::messages::Modified;
+use crate::transfer::transfer_messages::Modified;
 use crate::transfer::tree_hash::Pieces;
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub struct Pending {
     pub mode: u32,
     /// Pieces of the unfinished file to verify.
     pub pieces: Pieces,
-    /// [Weight](crate::transfer::messages::Offer::weight) of the offer.
+    /// [Weight](crate::transfer::transfer_messages::Offer::weight) of the offer.
     pub weight: usize,
 }
 

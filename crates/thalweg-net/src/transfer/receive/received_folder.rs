@@ -1,12 +1,12 @@
 //! Receiving folders: name resolution, and the final metadata once a folder is complete.
 
 use super::{ATTEMPTS, Destination};
-use crate::transfer::dir::{Dir, Entry, EntryKind};
-use crate::transfer::error::{Fault, FaultKind};
 use crate::transfer::file_metadata;
 use crate::transfer::file_names;
-use crate::transfer::messages::Modified;
-use crate::transfer::quota::Quota;
+use crate::transfer::open_folders::{Dir, Entry, EntryKind};
+use crate::transfer::storage_quota::Quota;
+use crate::transfer::transfer_error::{Fault, FaultKind};
+use crate::transfer::transfer_messages::Modified;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;

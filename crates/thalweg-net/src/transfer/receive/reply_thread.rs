@@ -1,8 +1,8 @@
 //! Thread that writes replies to the sender.
 
-use crate::transfer::frames::FrameWriter;
-use crate::transfer::messages::{ToSender, VERSION};
-use crate::transfer::progress::Progress;
+use crate::transfer::frame_io::FrameWriter;
+use crate::transfer::transfer_messages::{ToSender, VERSION};
+use crate::transfer::transfer_progress::Progress;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};

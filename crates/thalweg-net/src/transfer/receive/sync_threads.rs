@@ -1,10 +1,10 @@
 //! Threads that sync complete files to disk, to keep slow disks from delaying reception.
 
-use super::links::{Made, OnLink, Shared};
+use super::received_links::{Made, OnLink, Shared};
 use super::unfinished_file::Part;
-use crate::transfer::error::Fault;
-use crate::transfer::messages::{Modified, ToSender};
-use crate::transfer::progress::{Progress, Report};
+use crate::transfer::transfer_error::Fault;
+use crate::transfer::transfer_messages::{Modified, ToSender};
+use crate::transfer::transfer_progress::{Progress, Report};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};

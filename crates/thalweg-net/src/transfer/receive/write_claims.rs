@@ -3,7 +3,7 @@
 //! A sender may reconnect before its old connection times out. The new transfer then takes the file over, and the old
 //! one fails at its next write. Unfinished files of different senders have different names.
 
-use crate::transfer::error::{Fault, FaultKind};
+use crate::transfer::transfer_error::{Fault, FaultKind};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;

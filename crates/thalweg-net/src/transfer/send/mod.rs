@@ -1,19 +1,19 @@
 //! Sender side of a transfer: offers items, and sends the contents that the receiver requests.
 
-mod contents;
-mod inbox;
+mod file_contents;
+mod reply_inbox;
 
 use super::TransferOutcome;
-use super::error::{Error, Fault, FaultKind, printable};
 use super::file_names;
 use super::folder_walk::{Item, Missing, Roots, Source, SourceFile, Walk, WalkEntry};
-use super::frames::FrameWriter;
-use super::messages::{
+use super::frame_io::FrameWriter;
+use super::transfer_error::{Error, Fault, FaultKind, printable};
+use super::transfer_messages::{
     Offer, OfferKind, PRE_ACCEPTANCE_BYTES, ToReceiver, ToSender, VERSION, WINDOW, WINDOW_WEIGHT,
 };
-use super::priority::Priority;
-use super::progress::{Cut, Progress, Report};
-use inbox::{Inbox, InboxWaker};
+use super::transfer_priority::Priority;
+use super::transfer_progress::{Cut, Progress, Report};
+use reply_inbox::{Inbox, InboxWaker};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use crate::endpoint_pair::Seeded;
 use std::net::SocketAddr;
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle};
 use thalweg_net::handshake::{ClientParameters, Initiator};
 use thalweg_net::packet_protection::{Decryptor, Encryptor};

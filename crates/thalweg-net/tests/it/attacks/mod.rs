@@ -2,10 +2,10 @@
 //! than its own.
 
 mod attacker;
-mod budgets;
-mod handshakes;
-mod paths;
-mod unvalidated;
+mod handshake_attacks;
+mod hellos_without_cookies;
+mod path_attacks;
+mod sent_and_kept_bytes;
 
 use crate::endpoint_pair::{
     Channel, Pair, SERVER, client_config, connect, identity, pattern, server_config, short, wants_cookies,
@@ -13,7 +13,7 @@ use crate::endpoint_pair::{
 use attacker::{answers, begin, server, with_cookie};
 use proptest::prelude::*;
 use std::net::SocketAddr;
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, ConnectError, EndpointConfig, EndpointEvent, Listen, Trust};
 use thalweg_net::session::{Closed, SessionEvent, code};
 use thalweg_proto::Ecn;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{
     Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle, Limits, Listen, Trust,
 };

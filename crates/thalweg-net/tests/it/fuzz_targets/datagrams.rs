@@ -2,7 +2,7 @@
 
 use super::{Seeded, piece};
 use std::net::SocketAddr;
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{
     Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle, Limits, Listen, Trust,
 };

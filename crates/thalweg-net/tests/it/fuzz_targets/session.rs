@@ -2,7 +2,7 @@
 
 use super::{Seeded, piece};
 use std::sync::OnceLock;
-use thalweg_net::batch::Batch;
+use thalweg_net::datagram_batch::Batch;
 use thalweg_net::flow::Scheme;
 use thalweg_net::handshake::{ClientParameters, Initiator, Responder, Secrets, ServerParameters};
 use thalweg_net::identity::Identity;

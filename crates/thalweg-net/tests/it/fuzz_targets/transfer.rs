@@ -5,7 +5,7 @@ use std::io::{self, Cursor};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use thalweg_net::transfer::messages::{ToReceiver, ToSender};
+use thalweg_net::transfer::transfer_messages::{ToReceiver, ToSender};
 use thalweg_net::transfer::{
     Claims, Destination, Frame, Options, Progress, Roots, Source, Target, TransferScheduler, receive, send,
 };

@@ -1,4 +1,4 @@
-//! Peers that send arbitrary messages.
+//! Peers of a transfer that send arbitrary messages.
 
 use crate::transfer::temporary_folders::TestFolder;
 use crate::transfer::{Break, pipes};
@@ -7,7 +7,7 @@ use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 use thalweg_net::transfer::Frame;
-use thalweg_net::transfer::messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
+use thalweg_net::transfer::transfer_messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
 use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{
     Claims, Destination, Error, Fault, FaultKind, Options, Priority, Progress, Report, Roots, Source, Target,

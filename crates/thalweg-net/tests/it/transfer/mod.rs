@@ -1,19 +1,19 @@
 //! File transfer over in-memory streams that break on demand.
 
-mod collisions;
-mod existing;
-mod faults;
-mod folders;
+mod breakable_pipe;
+mod carried_and_skipped_content;
+mod existing_files;
+mod file_faults;
 mod hostile_peers;
 mod interruptions;
-mod links;
-mod local_users;
-mod pipe;
-mod priorities;
-mod round_trips;
+mod links_and_sparse_files;
+mod name_collisions;
+mod other_local_users;
+mod round_trip_counts;
 mod temporary_folders;
+mod yielding_to_urgent_transfers;
 
-use pipe::{Break, pipes};
+use breakable_pipe::{Break, pipes};
 use std::path::PathBuf;
 use std::sync::Arc;
 use temporary_folders::TestFolder;

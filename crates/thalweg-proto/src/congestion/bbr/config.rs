@@ -1,4 +1,4 @@
-//! Options of BBR.
+//! Configuration of BBR.
 
 use super::{Bbr, BbrState};
 use crate::congestion::{CeResponse, ConfigureController};

@@ -35,7 +35,7 @@
 //! | no response to marks is specified, except that they count as congestion ("ECN") | a marked acknowledgement counts as the loss of the acknowledged data | RFC 3168 | marks end probes and lower bounds as losses do |
 //! | without selective acknowledgements any loss ends a probe | losses are always counted | BBR senders here use selective acknowledgements | none |
 
-mod aggregation;
+mod ack_aggregation;
 mod config;
 mod control_parameters;
 mod loss_response;
@@ -43,12 +43,12 @@ mod path_model;
 mod probe_bw;
 mod probe_rtt;
 mod startup;
-mod state;
+mod states_and_gains;
 #[cfg(test)]
 mod tests;
 
 pub use config::{BbrConfig, FilterAdvance, ProbeRttBasis};
-pub use state::BbrState;
+pub use states_and_gains::BbrState;
 
 use super::delivery_rate::{self, RateSample, Sampler, Stamp};
 use super::{
@@ -85,7 +85,7 @@ pub struct Bbr {
     /// BBR.inflight_longterm; infinite if unbounded.
     inflight_longterm: f64,
     latest: path_model::Latest,
-    aggregation: aggregation::Aggregation,
+    aggregation: ack_aggregation::Aggregation,
     full_bw: startup::FullBandwidth,
     /// BBR.drain_start_round.
     drain_start_round: u64,
@@ -133,7 +133,7 @@ impl Bbr {
             inflight_shortterm: f64::INFINITY,
             inflight_longterm: f64::INFINITY,
             latest: path_model::Latest::default(),
-            aggregation: aggregation::Aggregation::default(),
+            aggregation: ack_aggregation::Aggregation::default(),
             full_bw: startup::FullBandwidth::default(),
             drain_start_round: 0,
             cycle: probe_bw::Cycle::default(),
@@ -221,9 +221,9 @@ impl Bbr {
     }
 }
 
-impl crate::digest::Digest for Bbr {
+impl crate::state_digest::Digest for Bbr {
     fn digest<H: core::hash::Hasher>(&self, now: Time, into: &mut H) {
-        crate::digest::feed_debug(now, self, into);
+        crate::state_digest::feed_debug(now, self, into);
     }
 }
 

@@ -31,8 +31,8 @@
 //! | marks: unspecified | packets are Not-ECT | in default mode losses do not indicate congestion, so marks would not either | a queue that marks drops its packets |
 //! | one-way or round-trip delays: unspecified | round-trip delays | a queue on the return path is outside the sender's control | less throughput if the return path is congested |
 
+mod competitive_mode;
 mod heavy_losses;
-mod mode;
 
 use super::windowed_rtt_extremes::Recent;
 use super::{
@@ -40,8 +40,8 @@ use super::{
     SharedPath,
 };
 use crate::units::{Duration, Rate, Time};
+use competitive_mode::Mode;
 use heavy_losses::Losses;
-use mode::Mode;
 
 /// Minimum window, in segments.
 const MIN_WINDOW: f64 = 2.0;

@@ -1,4 +1,4 @@
-//! Options of Thalweg.
+//! Configuration of the scheme `thalweg`.
 
 use super::Thalweg;
 use super::queue_target::Target;

@@ -383,9 +383,9 @@ impl Thalweg {
     }
 }
 
-impl crate::digest::Digest for Thalweg {
+impl crate::state_digest::Digest for Thalweg {
     fn digest<H: core::hash::Hasher>(&self, now: Time, into: &mut H) {
-        crate::digest::feed_debug(now, self, into);
+        crate::state_digest::feed_debug(now, self, into);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Queue target of a flow.
+//! The target queueing delay of a flow, by its rate and minimum round-trip time.
 
 /// Rate-dependent queueing delay of a flow of 100 Mbit/s, in seconds. It falls with the square root of the rate.
 const AT_REFERENCE: f64 = 1.5e-3;

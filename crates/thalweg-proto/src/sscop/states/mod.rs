@@ -1,10 +1,10 @@
 //! State table of Q.2110 (clause 8.2, figure 20). Each state has one function for PDUs and one for requests, in the
 //! order of the Recommendation's sheets. This module holds the actions that the tables name.
 
-mod connection;
-mod ready;
-mod recovery;
-mod resync;
+mod data_transfer_ready;
+mod idle_to_disconnecting;
+mod protocol_error_recovery;
+mod resynchronisation;
 
 use super::engine::{Sscop, State};
 use super::{ErrorCode, Pdu, Refusal, Request, Retrieve, SequenceNumber, Signal, Source, Timer};

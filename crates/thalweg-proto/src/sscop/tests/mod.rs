@@ -13,7 +13,7 @@ mod sender;
 mod state_by_input_table;
 
 use super::*;
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::Slice;
 use crate::units::{Duration, Time};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Segments with a delayed acknowledgement.
+//! Delayed acknowledgements: segments received and not yet acknowledged.
 
 use super::Receiver;
 use crate::payload::Payload;
@@ -37,7 +37,7 @@ mod tests {
     //! Tests which segments are acknowledged at once where the sender requests acknowledgements.
     use super::*;
     use crate::Ecn;
-    use crate::engine::{Engine, Output};
+    use crate::engine_contract::{Engine, Output};
     use crate::payload::Length;
     use crate::transport::Input;
     use crate::units::Duration;

@@ -4,13 +4,13 @@ mod delayed_acks;
 
 use super::byte_ranges::Ranges;
 use super::misbehaving_receiver::{Misbehaving, REPEATED};
-use super::rare_receiver_state::Special;
+use super::optional_receiver_state::Special;
 use super::rledbat::Background;
 use super::{Ack, Arrival, Misbehaviour, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
 use crate::Ecn;
-use crate::digest::{Digest, feed, until};
-use crate::engine::{Engine, Output};
+use crate::engine_contract::{Engine, Output};
 use crate::payload::{Payload, Store};
+use crate::state_digest::{Digest, feed, until};
 use crate::transport::{Event, Input, ReceiverCounts};
 use crate::units::Time;
 use core::hash::{Hash, Hasher};

@@ -16,8 +16,8 @@
 
 use super::Sender;
 use crate::congestion::Controller;
-use crate::digest::feed;
 use crate::payload::Payload;
+use crate::state_digest::feed;
 use core::hash::Hasher;
 
 /// Acknowledgements per round trip: by default, and while the window doubles.

@@ -22,9 +22,9 @@
 
 use super::Sender;
 use crate::congestion::Controller;
-use crate::digest::feed;
 use crate::payload::Payload;
 use crate::random::spread;
+use crate::state_digest::feed;
 use crate::transport::Failure;
 use crate::units::Time;
 use crate::window::{Ack, Recovery};

@@ -17,8 +17,8 @@
 
 use super::Sender;
 use crate::congestion::{ConnectionState, Controller};
-use crate::digest::feed;
 use crate::payload::Payload;
+use crate::state_digest::feed;
 use crate::units::{Duration, Time};
 use crate::window::Validation;
 use core::hash::Hasher;

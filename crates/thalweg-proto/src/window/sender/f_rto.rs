@@ -26,8 +26,8 @@
 
 use super::{AckOutcome, Phase, Sender};
 use crate::congestion::Controller;
-use crate::digest::{Digest, feed};
 use crate::payload::Payload;
+use crate::state_digest::{Digest, feed};
 use crate::units::Time;
 use crate::window::{Ack, Arrival};
 use core::hash::Hasher;

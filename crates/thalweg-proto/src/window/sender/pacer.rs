@@ -1,4 +1,4 @@
-//! Departure times under a pacing rate.
+//! Departure times of segments under a pacing rate.
 
 use crate::congestion::Decision;
 use crate::units::{Bytes, Time};

@@ -15,8 +15,8 @@
 
 use super::{Phase, Recovery, Sender};
 use crate::congestion::Controller;
-use crate::digest::feed;
 use crate::payload::Payload;
+use crate::state_digest::feed;
 use crate::units::Time;
 use core::hash::Hasher;
 

@@ -17,10 +17,10 @@
 
 use super::super::scoreboard::Scoreboard;
 use super::super::segment_record::{Record, SegmentState};
-use super::min_rtt::Shortest;
 use super::tail_loss_probe::TailProbe;
-use crate::digest::{feed, until};
+use super::windowed_min_rtt::Shortest;
 use crate::payload::Payload;
+use crate::state_digest::{feed, until};
 use crate::units::{Duration, Time};
 use crate::window::{Ack, Arrival, RackConfig};
 use core::hash::Hasher;

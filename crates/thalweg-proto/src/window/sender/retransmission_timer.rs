@@ -1,4 +1,4 @@
-//! The retransmission timer.
+//! The retransmission timer of a window sender (RFC 6298).
 
 use crate::units::Time;
 

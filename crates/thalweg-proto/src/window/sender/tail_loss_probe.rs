@@ -15,8 +15,8 @@
 
 use super::Sender;
 use crate::congestion::{Controller, LossKind, LossSample};
-use crate::digest::{feed, until};
 use crate::payload::Payload;
+use crate::state_digest::{feed, until};
 use crate::transport::Signal;
 use crate::units::{Duration, Time};
 use crate::window::{Ack, Arrival, Segment};

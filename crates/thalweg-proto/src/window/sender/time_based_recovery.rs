@@ -2,7 +2,7 @@
 
 use super::ack_requests::AckRequests;
 use super::ack_verification::ReceiverCheck;
-use super::concealed_mark_probes::MarkProbes;
+use super::concealed_mark_detection::MarkProbes;
 use super::cwnd_validation::Use;
 use super::f_rto::FRto;
 use super::loss_notification::notify_lost;
@@ -11,8 +11,8 @@ use super::rack::{Found, Rack, RecoveryState};
 use super::spurious_reduction_undo::Undo;
 use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
 use crate::congestion::{Controller, LossKind, LossSample};
-use crate::digest::Digest;
 use crate::payload::Payload;
+use crate::state_digest::Digest;
 use crate::transport::Signal;
 use crate::units::Time;
 use crate::window::{Ack, Arrival, Pdu, Recovery, SackBlock, SenderConfig, VerifyAcks};

@@ -24,14 +24,14 @@ pub fn config() -> impl Strategy<Value = handshake::Config> {
 pub fn pdu<U: Clone + Debug>(engine: impl Strategy<Value = U>) -> impl Strategy<Value = handshake::Pdu<U>> {
     let length = prop_oneof![3 => Just(0u64), 2 => 0u64..9000, 1 => any::<u64>()];
     let step = (0u8..8, length).prop_map(|(kind, length)| match kind {
-        0 => HandshakeStep::Open,
-        1 => HandshakeStep::Answer,
-        2 => HandshakeStep::Confirm,
-        3 => HandshakeStep::Done,
-        4 => HandshakeStep::Close,
+        0 => HandshakeStep::Syn,
+        1 => HandshakeStep::SynAck,
+        2 => HandshakeStep::Ack,
+        3 => HandshakeStep::HandshakeDone,
+        4 => HandshakeStep::ConnectionClose,
         5 => HandshakeStep::Fin(length),
-        6 => HandshakeStep::FinAnswer(length),
-        _ => HandshakeStep::FinConfirm(length),
+        6 => HandshakeStep::FinAck(length),
+        _ => HandshakeStep::AckOfFin(length),
     });
     let protocol = prop::sample::select(vec![Protocol::Tcp, Protocol::Quic]);
     let control =

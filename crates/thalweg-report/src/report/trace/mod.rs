@@ -1,17 +1,17 @@
 //! Pages of traces: connections recorded by any program, drawn by the plots of reports.
 
-mod from_series;
+mod direction_series;
 mod levels_of_detail;
-mod page_text;
-mod series;
+mod trace_from_series;
+mod trace_page_text;
 
-use super::html::{self, Page};
-pub use from_series::trace_of_results;
+use super::html_text_and_pages::{self, Page};
+use direction_series::Subject;
 use levels_of_detail::Levels;
 use serde::Serialize;
 use serde_json::{Value, json};
-use series::Subject;
 use thalweg_trace::{Connection, Trace};
+pub use trace_from_series::trace_of_results;
 
 /// Trace with the name of its file.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
     let data = model(&subjects, notes);
     // Numbers and strings always serialise to JSON; nothing in it can end a script.
     let data = serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c");
-    let body = page_text::body(shown, &placed);
+    let body = trace_page_text::body(shown, &placed);
     let names: Vec<&str> = shown.iter().map(|one| one.name).collect();
     let connections: usize = shown.iter().map(|one| one.trace.connections.len()).sum();
     let subtitle = match connections {
@@ -85,12 +85,12 @@ pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
     };
     let title = names.join(", ");
     Page { title: &title, subtitle: &subtitle, body: &body, data: Some(&data), version }
-        .render_with(html::TRACE_SCRIPTS)
+        .render_with(html_text_and_pages::TRACE_SCRIPTS)
 }
 
 /// Returns the script of every page of traces, for the security policy of a page that shows one in a frame.
 pub fn trace_script() -> String {
-    html::script(html::TRACE_SCRIPTS)
+    html_text_and_pages::script(html_text_and_pages::TRACE_SCRIPTS)
 }
 
 /// Returns the connections with most data, in their order, and the number of others.

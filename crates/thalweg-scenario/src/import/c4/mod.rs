@@ -8,12 +8,12 @@
 //! | Wi-Fi's jitter by picoquic's code: x = (average - 1 ms) / 84 ms, less a random part of a retransmission | by the draft: 90 ms | the draft specifies it | the mean differs by 3 % |
 //! | the run ends when the main connection is closed | the completion is the last byte's arrival | | below a round trip |
 
-mod link;
+mod c4_links;
 
 use crate::toml_writer;
+use c4_links::Phase;
 use core::fmt;
 use core::fmt::Write as _;
-use link::Phase;
 use thalweg_proto::units::{Duration, Rate};
 
 /// The rejection of a specification.
@@ -165,7 +165,7 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
     let last_start = time("main_start_time")?.max(time("background_start_time")?);
     // Leave time for a flow that misses its deadline, to show by how much.
     let duration = bound.map_or(Duration::from_secs(60), |bound| bound * 3).max(last_start * 2);
-    let link = link::link(start, find("link_scenario"), duration)?;
+    let link = c4_links::link(start, find("link_scenario"), duration)?;
 
     let connections = find("nb_connections").map_or(Ok(1), Line::number)?;
     if !(1..=5).contains(&connections) {

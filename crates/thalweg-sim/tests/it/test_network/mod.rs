@@ -5,8 +5,8 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
+use thalweg_sim::packet_trace::{Record, Tracer};
 use thalweg_sim::spec::*;
-use thalweg_sim::trace::{Record, Tracer};
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{RunResult, Simulation, Status};
 

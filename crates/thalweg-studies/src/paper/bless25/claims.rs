@@ -1,4 +1,4 @@
-//! Claims of the paper, decided by our runs.
+//! Claims of Bless, Lihotzki and Zitterbart (2025), decided by our runs.
 
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results};

@@ -1,4 +1,4 @@
-//! Metrics of the paper.
+//! Metrics of Bless, Lihotzki and Zitterbart (2025).
 //!
 //! The queueing delay is the bottleneck's backlog over its rate, sampled ten times a second, in round trips of the
 //! empty path (`rtts`); the shortest of the flows counts. All samples of a run count, as in the published

@@ -1,4 +1,4 @@
-//! Metrics of the paper.
+//! Metrics of Chen and Chen (1999).
 //!
 //! Throughput is the share of time during which the transmitter of the last link is busy; POLLs count, and a second at
 //! half rate counts as a second. The fairness index is Jain's index over the goodput of the five sources. Both are also
@@ -6,7 +6,7 @@
 
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use thalweg_report::statistics::mean;
-use thalweg_sim::fairness::jain;
+use thalweg_sim::fairness_measures::jain;
 use thalweg_sim::spec::Framing;
 use thalweg_sim::{Quantity, RunResult};
 

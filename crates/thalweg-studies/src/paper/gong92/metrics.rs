@@ -1,4 +1,4 @@
-//! Metrics of the report.
+//! Metrics of Gong and Parulkar (1992).
 //!
 //! Throughput efficiency is the transmission time of a segment over the mean time to deliver one: the share of the
 //! connection's rate used by delivered packets. Delays are from the start of a segment's first transmission to its

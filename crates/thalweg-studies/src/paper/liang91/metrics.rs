@@ -1,4 +1,4 @@
-//! Metrics of the thesis.
+//! Metrics of the thesis of Liang (1991).
 //!
 //! Throughput counts complete data packets that reached their sink, each once, after the warm-up; the network's
 //! throughput is the sum over the sources. Messages and drops are sums over all routers in the same time.

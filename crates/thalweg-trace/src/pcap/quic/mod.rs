@@ -5,20 +5,20 @@
 
 mod frames;
 #[cfg_attr(target_family = "wasm", allow(dead_code, reason = "nothing is decrypted there"))]
-mod keys;
+mod key_log_secrets;
 #[cfg(not(target_family = "wasm"))]
-mod protection;
+mod packet_protection;
 
-pub use keys::KeyLog;
+pub use key_log_secrets::KeyLog;
 
-use super::endpoints::{Ends, label, point};
+use super::connection_endpoints::{Ends, label, point};
 use crate::format_and_limits::{Format, Limits};
 use crate::qlog::{Builder, Data, Event, Head};
 use crate::trace_model::{Connection, Direction, Point, View};
 use frames::Bytes;
-use keys::{Opened, Suite, Version};
+use key_log_secrets::{Opened, Suite, Version};
 #[cfg(not(target_family = "wasm"))]
-use protection::Protection;
+use packet_protection::Protection;
 use serde_json::json;
 use std::borrow::Cow;
 use thalweg_units::Time;

@@ -3,16 +3,16 @@
 
 mod draft_rules;
 mod open_questions;
-mod path;
 mod path_changes;
 mod probe_bw;
 mod probe_rtt;
 mod spurious_losses;
 mod startup;
+mod test_path;
 
 use super::BbrState;
 use crate::units::{Duration, Rate, Time};
-use path::{Path, Setup};
+use test_path::{Path, Setup};
 
 /// Paths of the cases, in Mbit/s and ms: the appendix asks for a variety.
 const PATHS: [(u64, u64); 12] = [

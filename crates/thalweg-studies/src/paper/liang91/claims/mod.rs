@@ -7,10 +7,10 @@
 //! [`SIZE_FACTOR`]. If two values differ only by chance, the interval decides: a significant difference in the other
 //! direction refutes a step, and an insignificant one does not.
 
-mod comparison;
-mod conclusions;
-mod design;
-mod survey;
+mod chapter_5_comparison;
+mod chapter_6_conclusions;
+mod chapters_1_and_2_survey;
+mod chapters_3_and_4_design;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +22,12 @@ use serde_json::{Value, json};
 /// Returns the claims that the results decide.
 pub fn claims(results: &Results) -> Vec<Claim> {
     let study = Study(results);
-    let parts = [survey::CLAIMS, design::CLAIMS, comparison::CLAIMS, conclusions::CLAIMS];
+    let parts = [
+        chapters_1_and_2_survey::CLAIMS,
+        chapters_3_and_4_design::CLAIMS,
+        chapter_5_comparison::CLAIMS,
+        chapter_6_conclusions::CLAIMS,
+    ];
     parts.into_iter().flatten().filter_map(|claim| claim(&study)).collect()
 }
 

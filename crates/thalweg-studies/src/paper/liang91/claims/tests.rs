@@ -6,7 +6,7 @@ use super::super::PAPER;
 use super::super::metrics::{
     MOVEMENT_CORRELATION, QUEUE_WAVES, WAVE_INTERVAL, WAVE_IRREGULARITY, WINDOW_CORRELATION, WINDOW_DEVIATION,
 };
-use super::conclusions::REACTIONS;
+use super::chapter_6_conclusions::REACTIONS;
 use super::*;
 
 /// Returns the printed values, and consistent numbers where nothing is printed.

@@ -1,0 +1,140 @@
+//! Scenario file of a candidate. The file is the input of the simulation: no part of a finding is outside it.
+
+use crate::candidate::{Candidate, Disturbance};
+use crate::failure_goals::GROUP_UNDER_TEST;
+use crate::search_space::Space;
+use core::fmt::Write as _;
+
+/// Schemes of a hunt.
+#[derive(Clone, Copy, Debug)]
+pub struct Schemes<'a> {
+    /// Scheme under test, optionally with options.
+    pub tested: &'a str,
+    /// Scheme of the competing flows.
+    pub beside: &'a str,
+}
+
+/// Maximum number of lines of a scenario file.
+pub const MAX_LINES: usize = 20;
+
+/// Returns the scenario file of a candidate; `about` is its first line, a comment.
+pub fn scenario(candidate: &Candidate, space: &Space, schemes: Schemes<'_>, about: &str) -> String {
+    let [duration, warmup, disturbances_end] = space.times;
+    let warmup = if space.goal.counts_warmup() { 0 } else { warmup };
+    let mut text = String::new();
+    if !about.is_empty() {
+        let _ = writeln!(text, "# {about}");
+    }
+    let title = format!("{}: {}", schemes.tested, space.goal.name());
+    let _ = writeln!(text, "title = {}", quoted(&title));
+    let _ = writeln!(text, "duration = \"{}\"\nwarmup = \"{}\"", millis(duration), millis(warmup));
+    // Random overhead of up to one packet time, against phase effects.
+    let overhead = micros(12_000_000 / candidate.rate);
+    text.push_str("flow = [\n");
+    let count = if candidate.count > 1 { format!(", count = {}", candidate.count) } else { String::new() };
+    let mut flow = |name: &str, scheme: &str, rest: &str| {
+        let scheme = quoted(scheme);
+        let _ = writeln!(
+            text,
+            "  {{ name = \"{name}\", from = \"left\", to = \"right\", scheme = {scheme}{rest} }},"
+        );
+    };
+    let transport_keys = format!(
+        "{count}{}{}, overhead = \"{overhead}\"",
+        time("start", candidate.start),
+        time("stagger", candidate.stagger)
+    );
+    flow(GROUP_UNDER_TEST, schemes.tested, &transport_keys);
+    for (other, number) in candidate.others.iter().zip(1..) {
+        let access = match other.extra_delay {
+            0 => String::new(),
+            extra_delay => {
+                format!(", access = {{ rate = \"1 Gbit/s\", delay = \"{}\" }}", micros(extra_delay / 2))
+            }
+        };
+        let rest = format!("{}, overhead = \"{overhead}\"{access}", time("start", other.start));
+        let scheme = if other.extra_delay > 0 { schemes.tested } else { schemes.beside };
+        flow(&format!("other-{number}"), scheme, &rest);
+    }
+    for (pulses, number) in candidate.pulses.iter().zip(1..) {
+        let rate = kbits(candidate.rate * pulses.percent / 100);
+        let stop = if disturbances_end < duration { time("stop", disturbances_end) } else { String::new() };
+        let rest = format!(
+            "{}{stop}, workload = {{ kind = \"on-off\", on = \"{}\", off = \"{}\", rate = \"{rate}\" }}",
+            time("start", pulses.start),
+            millis(pulses.on),
+            millis(pulses.off)
+        );
+        flow(&format!("pulses-{number}"), "udp", &rest);
+    }
+    text.push_str("]\n\n[[link]]\nbetween = [\"left\", \"right\"]\n");
+    let _ = writeln!(text, "rate = \"{}\"\ndelay = \"{}\"", kbits(candidate.rate), micros(candidate.delay));
+    let _ = writeln!(text, "queue = \"{} pkt\"", candidate.queue);
+    if candidate.jitter > 0 {
+        let _ = writeln!(text, "jitter = \"{}\"", micros(candidate.jitter));
+    }
+    let has_bursts = !candidate.bursts.is_empty();
+    if has_bursts {
+        let numbers = candidate.bursts.iter().flat_map(|(first, count)| *first..first + count);
+        let mut numbers: Vec<u32> = numbers.collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let _ = writeln!(text, "loss = {{ model = \"list\", packets = {numbers:?} }}");
+    } else if candidate.loss > 0 {
+        let _ = writeln!(text, "loss = {}", share(candidate.loss));
+    }
+    let base_loss = if has_bursts || candidate.loss == 0 { "0.0".to_owned() } else { share(candidate.loss) };
+    let mut changes: Vec<String> = Vec::new();
+    for change in &candidate.changes {
+        let mut at = |at: u32, what: String| changes.push(format!("{{ at = \"{}\", {what} }}", millis(at)));
+        match change.what {
+            Disturbance::Outage(long) => at(change.at, format!("outage = \"{}\"", millis(long))),
+            Disturbance::Blackout(long) => {
+                at(change.at, "loss = 1.0".to_owned());
+                at(change.at + long, format!("loss = {base_loss}"));
+            }
+            Disturbance::Rate(share) => {
+                at(change.at, format!("rate = \"{}\"", kbits(candidate.rate * share / 100)));
+            }
+            Disturbance::Delay(delay) => at(change.at, format!("delay = \"{}\"", micros(delay))),
+        }
+    }
+    if has_bursts && disturbances_end < duration {
+        // Listed packets that have not been sent by then would be lost after the disturbances end.
+        changes.push(format!("{{ at = \"{}\", loss = 0.0 }}", millis(disturbances_end)));
+    }
+    if !changes.is_empty() {
+        let _ = writeln!(text, "schedule = [{}]", changes.join(", "));
+    }
+    if has_bursts || candidate.loss > 0 {
+        text.push_str("reverse = { loss = 0.0 }\n");
+    }
+    text
+}
+
+/// Quotes text for TOML.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Formats a key with a time in milliseconds; empty for zero.
+fn time(key: &str, value: u32) -> String {
+    if value == 0 { String::new() } else { format!(", {key} = \"{}\"", millis(value)) }
+}
+
+/// Formats a probability given in millionths.
+fn share(millionths: u32) -> String {
+    format!("\"{} %\"", f64::from(millionths) / 1e4)
+}
+
+fn millis(value: u32) -> String {
+    if value.is_multiple_of(1000) { format!("{} s", value / 1000) } else { format!("{value} ms") }
+}
+
+fn micros(value: u32) -> String {
+    if value.is_multiple_of(1000) { format!("{} ms", value / 1000) } else { format!("{value} us") }
+}
+
+fn kbits(value: u32) -> String {
+    if value.is_multiple_of(1000) { format!("{} Mbit/s", value / 1000) } else { format!("{value} kbit/s") }
+}

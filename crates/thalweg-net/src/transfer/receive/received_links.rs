@@ -1,0 +1,255 @@
+//! Creates received symbolic links and further hard links to a file.
+//!
+//! A link is created under a temporary name and then renamed, like files; links are never followed here. The target of
+//! a symbolic link must stay inside the receiver's folder lexically: relative, with all `..` components first, and not
+//! above that folder. (A `..` after a name could escape if that name is itself a link.)
+
+use super::received_folder::{EntryTarget, First};
+use super::{ATTEMPTS, Destination};
+use crate::transfer::file_names;
+use crate::transfer::open_folders::{Dir, Entry, EntryKind};
+use crate::transfer::storage_quota::Quota;
+use crate::transfer::transfer_error::{Fault, FaultKind};
+use crate::transfer::transfer_messages::Modified;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Outcome of creating a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// The link already existed.
+    Same,
+    /// The link was created.
+    New {
+        /// True if it replaced another entry.
+        is_replaced: bool,
+    },
+}
+
+/// Recipient of the outcomes of links.
+pub trait OnLink {
+    /// Reports and counts the outcome of the link offered as `id`.
+    fn link(&self, id: u64, name: &str, made: Result<Made, Fault>);
+}
+
+/// Files of a transfer that may have further hard links, by offer number.
+#[derive(Clone, Debug, Default)]
+pub struct Shared(Arc<Mutex<Files>>);
+
+#[derive(Debug, Default)]
+struct Files {
+    states: HashMap<u64, State>,
+    /// Hard links that wait for their files, and the weight of their offers.
+    waiting: usize,
+    weight: usize,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The file is not stored yet; these links wait for it.
+    Coming(Vec<HardLink>),
+    /// The file is stored under this name.
+    Here(First),
+    /// The file was given up.
+    Gone,
+}
+
+/// A further hard link to a file.
+#[derive(Debug)]
+pub struct HardLink {
+    /// Offer number.
+    pub id: u64,
+    /// Printable name.
+    pub name: String,
+    /// [Weight](crate::transfer::transfer_messages::Offer::weight) of the offer.
+    pub weight: usize,
+    /// Target place.
+    pub place: EntryTarget,
+    /// Destination, with the receiver's policies.
+    pub to: Destination,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers an offered file that may get further hard links.
+    pub fn expect(&self, id: u64) {
+        self.lock().states.insert(id, State::Coming(Vec::new()));
+    }
+
+    /// Returns the number of files that may have further hard links.
+    pub fn count(&self) -> usize {
+        self.lock().states.len()
+    }
+
+    /// Returns the number of hard links waiting for their files, and the weight of their offers.
+    pub fn waiting(&self) -> (usize, usize) {
+        let files = self.lock();
+        (files.waiting, files.weight)
+    }
+
+    /// Handles the end of a file: creates its waiting hard links, or gives them up if the file failed. Ignores
+    /// unregistered files.
+    pub fn finish_file(&self, id: u64, first: Option<&First>, results: &impl OnLink) {
+        let waiting = {
+            let mut files = self.lock();
+            let Some(state) = files.states.get_mut(&id) else { return };
+            let resolved = first.cloned().map_or(State::Gone, State::Here);
+            let State::Coming(waiting) = std::mem::replace(state, resolved) else { return };
+            files.waiting -= waiting.len();
+            files.weight -= waiting.iter().map(|further| further.weight).sum::<usize>();
+            waiting
+        };
+        for further in waiting {
+            further.resolve(first, results);
+        }
+    }
+
+    /// Creates a further hard link to the file offered as `first`, now or once that file is stored. Returns false if no
+    /// such file was offered.
+    pub fn name(&self, first: u64, further: HardLink, results: &impl OnLink) -> bool {
+        let here = {
+            let mut files = self.lock();
+            match files.states.get_mut(&first) {
+                None => return false,
+                Some(State::Coming(waiting)) => {
+                    let weight = further.weight;
+                    waiting.push(further);
+                    files.waiting += 1;
+                    files.weight += weight;
+                    return true;
+                }
+                Some(State::Here(here)) => Some(here.clone()),
+                Some(State::Gone) => None,
+            }
+        };
+        further.resolve(here.as_ref(), results);
+        true
+    }
+}
+
+impl HardLink {
+    fn resolve(self, first: Option<&First>, results: &impl OnLink) {
+        let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was not received");
+        let made = first.ok_or_else(gone).and_then(|first| self.make(first));
+        results.link(self.id, &self.name, made);
+    }
+
+    fn make(&self, first: &First) -> Result<Made, Fault> {
+        let from = first.folder.dir()?;
+        let failed = |error: io::Error| Fault::from_io_error(&error);
+        let file = from.lookup(&first.name).map_err(failed)?.filter(|file| file.id == first.id);
+        let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was replaced meanwhile");
+        let file = file.ok_or_else(gone)?;
+        let is_it = |_: &Dir, _: &OsStr, entry: &Entry| entry.id == file.id;
+        put(&self.place, &self.to, &file, is_it, |dir, to| from.link(&first.name, dir, to))
+    }
+}
+
+/// Creates a symbolic link at `place`, in `depth` nested folders.
+///
+/// # Errors
+/// It points outside the receiver's folder, or another entry is in the way.
+pub fn make(
+    place: &EntryTarget,
+    target: &[u8],
+    modified: Modified,
+    depth: usize,
+    to: &Destination,
+) -> Result<Made, Fault> {
+    let target = OsStr::from_bytes(target);
+    if !to.outside_links && !file_names::stays_inside(target.as_bytes(), depth) {
+        return Err(Fault::new(FaultKind::Link, target.to_string_lossy()));
+    }
+    let link = Entry { kind: EntryKind::Link, size: 0, mode: 0o777, modified, is_single: true, id: (0, 0) };
+    let is_it = |dir: &Dir, name: &OsStr, entry: &Entry| {
+        entry.kind == EntryKind::Link && dir.read_link(name).is_ok_and(|there| there == target)
+    };
+    put(place, to, &link, is_it, |dir, name| dir.make_link(target, name, modified))
+}
+
+/// Places an entry with the type and size of `new` at `place`, through a temporary name. Tolerates concurrent
+/// transfers: verifies that the temporary and then the final name refer to the new entry.
+fn put(
+    place: &EntryTarget,
+    to: &Destination,
+    new: &Entry,
+    is_it: impl Fn(&Dir, &OsStr, &Entry) -> bool,
+    make: impl Fn(&Dir, &OsStr) -> io::Result<()>,
+) -> Result<Made, Fault> {
+    let dir = place.folder.dir()?;
+    let mut is_paid = false;
+    let made = make_and_rename(place, to, &dir, new, &is_it, &make, &mut is_paid);
+    if !matches!(made, Ok(Made::New { .. })) && is_paid {
+        give_back(to.quota(), new);
+    }
+    made
+}
+
+fn make_and_rename(
+    place: &EntryTarget,
+    to: &Destination,
+    dir: &Dir,
+    new: &Entry,
+    is_it: &impl Fn(&Dir, &OsStr, &Entry) -> bool,
+    make: &impl Fn(&Dir, &OsStr) -> io::Result<()>,
+    is_paid: &mut bool,
+) -> Result<Made, Fault> {
+    let failed = |error: io::Error| Fault::from_io_error(&error);
+    let temporary = file_names::of_link(place.name.as_bytes(), &to.tag);
+    for _ in 0..ATTEMPTS {
+        let here = place.lookup(dir)?;
+        if let Some(here) = &here {
+            if is_it(dir, &place.name, here) {
+                return Ok(Made::Same);
+            }
+            to.existing.may_replace(dir, place, here, new.kind, &to.tag)?;
+        }
+        if !*is_paid {
+            take(to.quota(), new)?;
+            *is_paid = true;
+        }
+        // Left by an interrupted transfer of this sender.
+        dir.remove_all(&temporary).map_err(failed)?;
+        match make(dir, &temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            result => result.map_err(failed)?,
+        }
+        let is_this = |name: &OsStr| {
+            let there = dir.lookup(name).map_err(failed)?;
+            Ok::<_, Fault>(there.is_some_and(|there| is_it(dir, name, &there)))
+        };
+        if !is_this(&temporary)? {
+            continue;
+        }
+        let rename = |is_new| {
+            if is_new { dir.rename_new(&temporary, &place.name) } else { dir.rename(&temporary, &place.name) }
+        };
+        let owner = (to.tag.as_str(), to.quota());
+        let placed = to.existing.replace(dir, place, here.as_ref(), new.kind, owner, rename);
+        // Renaming a hard link over another link to the same inode leaves both names.
+        let _ = dir.remove(&temporary);
+        if placed? && is_this(&place.name)? {
+            return Ok(Made::New { is_replaced: here.is_some() });
+        }
+    }
+    Err(FaultKind::Busy.into())
+}
+
+fn take(quota: Option<&Quota>, entry: &Entry) -> Result<(), Fault> {
+    let Some(quota) = quota else { return Ok(()) };
+    quota.take_entry()?;
+    quota.take(entry.bytes()).inspect_err(|_| quota.give_back_entry())
+}
+
+fn give_back(quota: Option<&Quota>, entry: &Entry) {
+    quota.inspect(|quota| {
+        quota.give_back(entry.bytes());
+        quota.give_back_entry();
+    });
+}

@@ -1,0 +1,73 @@
+//! Digest of the state that determines future behaviour of an endpoint.
+//!
+//! POLL numbers are fed as distances from VT(PS), which only increases. Endpoints that differ only in their POLL count
+//! then behave the same for PDUs whose N(PS) differs by the same amount.
+
+use super::{Endpoint, Sscop, Variables};
+use crate::payload::Payload;
+use crate::state_digest::{Digest, feed};
+use crate::units::Time;
+use core::hash::{Hash, Hasher};
+
+impl<P: Payload + Hash> Digest for Sscop<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        // Exhaustive destructuring: a new field cannot be forgotten.
+        let Self {
+            config: _,
+            state,
+            clear_buffers,
+            v,
+            credit,
+            queue,
+            sent,
+            received,
+            delivered,
+            timers,
+            repeats,
+            busy,
+            polls,
+            rtt,
+            paced: _,
+            rate,
+            stats: _,
+            waiting,
+            unnumbered,
+        } = self;
+        let Variables { vt_s, vt_ps, vt_a, vt_pa, vt_ms, vt_pd, vt_cc, vt_sq, vr_r, vr_h, vr_mr, vr_sq } = v;
+        feed(into, (state, clear_buffers, vt_s, vt_a, vt_ps.after(*vt_pa), vt_ms, vt_pd, vt_cc, vt_sq));
+        feed(into, (vr_r, vr_h, vr_mr, vr_sq, credit, queue));
+        sent.digest(*vt_ps, into);
+        received.digest(*delivered, into);
+        timers.digest(now, into);
+        feed(into, (repeats, busy, waiting, unnumbered));
+        // Round-trip times affect only the rate. The rate is fed with absolute times, which is correct but
+        // distinguishes some equivalent states.
+        if let Some(rate) = rate {
+            feed(into, (now, format!("{rate:?}"), polls, rtt, sent.acknowledged()));
+        }
+    }
+}
+
+impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        let Self {
+            sscop,
+            segment: _,
+            queue,
+            opened,
+            finishing,
+            finished,
+            writable,
+            failed,
+            failure_reported,
+            silent,
+            paused,
+            unconsumed,
+            consumed,
+            limits: _,
+        } = self;
+        sscop.digest(now, into);
+        feed(into, (queue, opened, finishing, finished, writable, failed, failure_reported));
+        feed(into, (silent, paused, unconsumed, consumed));
+    }
+}

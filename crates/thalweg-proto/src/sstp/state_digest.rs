@@ -1,0 +1,126 @@
+//! Digests of the state that determines future behaviour of both endpoints, with numbers relative to an [`Origin`].
+
+use super::receiver::{Group as Arriving, LOSS_FREE_ROUND_TRIPS, Pending, Reply};
+use super::sender::{Group as Leaving, Record};
+use super::{Acknowledgement, Origin, Receiver, Sender};
+use crate::payload::Payload;
+use crate::state_digest::{Digest, feed};
+use crate::units::{Duration, Time};
+use core::hash::{Hash, Hasher};
+
+impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
+    /// [`Digest::digest`] with numbers counted from `origin`.
+    pub fn digest_from<H: Hasher>(&self, now: Time, origin: Origin, into: &mut H) {
+        // Exhaustive destructuring: a new field cannot be forgotten.
+        let Self {
+            config,
+            queue,
+            clock,
+            low,
+            high,
+            records,
+            resends,
+            group,
+            spare: _,
+            next_shipment,
+            last_control,
+            position,
+            writable,
+            finishing,
+            finished,
+            paused,
+            limits: _,
+            answers: _,
+            stats,
+        } = self;
+        clock.digest(now, into);
+        feed(into, (queue, origin.segment(*low), origin.segment(*high), records.len(), resends.len()));
+        let min_rtt = stats.common.min_rtt.unwrap_or(Duration::MAX);
+        for Record { packets, complete, accepted, wanted, queued, resent, began: _, shipped } in records {
+            // Ages beyond the minimum round-trip time are equivalent: no request is early, no sample shorter. Data
+            // released for good has no age.
+            let is_gone = *accepted && !config.soft;
+            let age = if is_gone { Duration::ZERO } else { now.since(*shipped).min(min_rtt) };
+            feed(into, (packets, complete, accepted, wanted, queued, resent, age));
+        }
+        resends.iter().for_each(|&segment| feed(into, origin.segment(segment)));
+        feed(
+            into,
+            group.map(|group| match group {
+                Leaving::New(segment) => (false, origin.segment(segment)),
+                Leaving::Resend(segment) => (true, origin.segment(segment)),
+            }),
+        );
+        feed(into, (origin.shipment(*next_shipment), last_control.map(|last| origin.control(last))));
+        feed(into, (origin.position(*position), min_rtt, writable, finishing, finished, paused));
+    }
+}
+
+impl<P: Payload<Queue: Hash> + Hash> Digest for Sender<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        self.digest_from(now, Origin::default(), into);
+    }
+}
+
+impl<P: Payload + Hash> Receiver<P> {
+    /// [`Digest::digest`] with numbers counted from `origin`.
+    pub fn digest_from<H: Hasher>(&self, now: Time, origin: Origin, into: &mut H) {
+        // Exhaustive destructuring: a new field cannot be forgotten.
+        let Self {
+            config,
+            assembly,
+            next_shipment,
+            waiting,
+            keep_alives_since,
+            group,
+            pending,
+            held,
+            replies,
+            next_control,
+            reported_at,
+            lost_at,
+            answered_at,
+            stats: _,
+        } = self;
+        assembly.digest(origin.segment, into);
+        feed(
+            into,
+            (origin.shipment(*next_shipment), waiting.len(), keep_alives_since, pending.len(), held.len()),
+        );
+        waiting.iter().for_each(|data| feed(into, origin.data(data.clone())));
+        match group {
+            Arriving::Nothing => feed(into, 0u8),
+            Arriving::New(segment, last) => feed(into, (1u8, origin.segment(*segment), last)),
+            Arriving::Resend(segment, last, requested) => {
+                feed(into, (2u8, origin.segment(*segment), last, requested));
+            }
+        }
+        let request_timeout = self.repeat() + self.repeat();
+        for Pending { segment, requested, at } in pending {
+            let age = now.since((*at).max(*answered_at)).min(request_timeout);
+            feed(into, (origin.segment(*segment), requested, age));
+        }
+        held.iter().for_each(|&segment| feed(into, origin.segment(segment)));
+        feed(into, replies.len());
+        for reply in replies {
+            feed(
+                into,
+                match *reply {
+                    Reply::Pack(segment) => Reply::Pack(origin.segment(segment)),
+                    Reply::Snak(segment) => Reply::Snak(origin.segment(segment)),
+                    Reply::State => Reply::State,
+                },
+            );
+        }
+        feed(into, (origin.control(*next_control), now.since(*reported_at).min(self.repeat())));
+        if config.acknowledgement == Acknowledgement::Firm {
+            feed(into, now.since(*lost_at).min(self.repeat() * LOSS_FREE_ROUND_TRIPS));
+        }
+    }
+}
+
+impl<P: Payload + Hash> Digest for Receiver<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        self.digest_from(now, Origin::default(), into);
+    }
+}

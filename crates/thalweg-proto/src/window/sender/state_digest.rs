@@ -1,0 +1,63 @@
+//! The digest of all state that determines a sender's behaviour.
+
+use super::Sender;
+use super::gate_pause_and_ecn_counters::PauseAndMarks;
+use crate::congestion::Controller;
+use crate::payload::Payload;
+use crate::state_digest::{Digest, feed, until};
+use crate::units::Time;
+use crate::window::VerifyAcks;
+use core::hash::{Hash, Hasher};
+
+impl<P, C> Digest for Sender<P, C>
+where
+    P: Payload<Queue: Hash> + Hash,
+    C: Controller<PacketInfo: Hash> + Digest,
+{
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        // Destructured without `..`, to cover every new field.
+        let Self {
+            config,
+            controller,
+            rtt,
+            application,
+            scoreboard,
+            peer,
+            phase,
+            dupacks,
+            exemption,
+            pacer,
+            timer,
+            ack_stretch,
+            limits,
+            is_interrupted,
+            pause_and_marks,
+            extensions,
+            counters: _,
+        } = self;
+        controller.digest(now, into);
+        let max_retransmissions = config.max_retransmissions;
+        scoreboard.digest(now, max_retransmissions, into);
+        let pause_and_marks =
+            pause_and_marks.as_deref().cloned().unwrap_or_else(|| PauseAndMarks::new(config.pause));
+        pause_and_marks.pause.digest(now, into);
+        feed(into, (rtt, peer, scoreboard.next(), phase, dupacks, exemption));
+        application.digest(into);
+        // Expiries count only for a sender that gives up.
+        feed(into, (until(timer.at(), now), timer.silent().min(max_retransmissions.unwrap_or(0))));
+        // A time in the past is due, regardless of its age.
+        let (unpaced, next_send) = pacer.state();
+        feed(into, (unpaced, until(next_send, now), now.since(pacer.last_sent())));
+        feed(into, pause_and_marks.marks.state());
+        if matches!(config.verify_acks, VerifyAcks::AboveStretch(_)) {
+            ack_stretch.digest(into);
+        }
+        if let Some(extensions) = extensions {
+            // Only outstanding data can predate the path change.
+            let path_since = extensions.path_since;
+            feed(into, path_since.since(scoreboard.oldest().unwrap_or(path_since)));
+            extensions.digest(now, into);
+        }
+        feed(into, (limits.underlying(), is_interrupted));
+    }
+}

@@ -1,0 +1,68 @@
+//! Remarks on goodput of data that arrived during the warm-up.
+
+use super::number_format::{Scale, Style};
+use crate::results::{Body, Document, Flow, Group, Metric, Run};
+
+/// Returns a sentence for each group whose goodput counts much data from the warm-up. Comparisons of several schemes
+/// have it in their verdicts.
+pub(super) fn early_arrivals(document: &Document, style: Style) -> Vec<String> {
+    if matches!(&document.body, Body::Comparison { schemes, .. } if schemes.len() > 1) {
+        return Vec::new();
+    }
+    let sentences = document.runs_by_scheme().flat_map(|(scheme, runs)| of_scheme(scheme, runs, style));
+    sentences.take(MAX_SENTENCES).collect()
+}
+
+fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
+    let complete = || runs.iter().filter(|run| run.complete);
+    let names = complete().next().map_or(&[][..], |run| run.groups.as_slice());
+    let one = |group: &Group| {
+        let flows = complete().flat_map(|run| &run.flows);
+        let flows = flows.filter(|flow| flow.group == group.name && flow.wanted_more);
+        let share = share_from_warmup(flows);
+        let (name, with) = (style.clean(&group.name), style.clean(scheme.unwrap_or(&group.scheme)));
+        (share > LARGE).then(|| {
+            format!(
+                "{} of the goodput of `{name}` ({with}) is data that arrived during the warm-up and waited for loss repair, so \
+                 goodput can exceed the rate of the path; set a longer `warmup` or `duration`.",
+                Scale::PERCENT.fixed(share, 1)
+            )
+        })
+    };
+    names.iter().filter_map(one).collect()
+}
+
+/// Returns the share of the bytes delivered by these flows that had arrived during the warm-up and waited for loss
+/// repair; 0 if they delivered nothing.
+pub(super) fn share_from_warmup<'a>(flows: impl Iterator<Item = &'a Flow>) -> f64 {
+    let (before, all) = flows.fold((0.0, 0.0), |(before, all), flow| {
+        (before + flow.pre_warmup_bytes as f64, all + flow.or_zero(Metric::Delivered))
+    });
+    if all > 0.0 { before / all } else { 0.0 }
+}
+
+/// Share of early data above which goodput is not the rate of the time measured.
+const LARGE: f64 = 0.05;
+/// Maximum number of groups named.
+const MAX_SENTENCES: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::test_fixtures::{header, result};
+    use thalweg_proto::units::Bytes;
+
+    #[test]
+    fn goodput_of_early_data_is_named() {
+        let remarks = |percent| {
+            let mut result = result(1, 75);
+            let last = result.flows.last_mut().unwrap();
+            last.arrived_before = Bytes::new(last.delivered.get() * percent / 100);
+            early_arrivals(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
+        };
+        assert!(remarks(0).is_empty() && remarks(4).is_empty());
+        let expected = "14.0 % of the goodput of `bold` (cubic) is data that arrived during the warm-up and waited for loss repair, so \
+                        goodput can exceed the rate of the path; set a longer `warmup` or `duration`.";
+        assert_eq!(remarks(14), [expected]);
+    }
+}

@@ -1,0 +1,61 @@
+//! Writes router feedback as keys of a scenario file.
+
+use super::super::keys::{OverheadName, RecipientsName, SeifRule, SeifRuleName};
+use super::super::toml_writer::{Entries, text};
+use super::super::value_types::Packets;
+use thalweg_proto::units::Bytes;
+use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
+
+/// Formats a queue's feedback as TOML.
+pub fn value(feedback: Option<&FeedbackSpec>) -> String {
+    let Some(feedback) = feedback else { return text("none") };
+    let mut entries = Entries::default();
+    entries.put("kind", text(feedback.policy.kind().name()));
+    match &feedback.policy {
+        PolicySpec::Seif(spec) => seif(spec, &mut entries),
+        PolicySpec::SourceQuench(spec) => {
+            entries.put("on-drop", spec.on_drop.to_string());
+            if !spec.on_drop {
+                entries.number("threshold", spec.threshold);
+            }
+        }
+        PolicySpec::DecBit(spec) => entries.quantity("threshold", Packets(spec.threshold)),
+        PolicySpec::Rations(spec) => {
+            entries.number("target", spec.target);
+            entries.quantity("interval", spec.interval);
+            entries.quantity("routing-interval", spec.routing_interval);
+        }
+    }
+    if !matches!(feedback.policy, PolicySpec::DecBit(_)) {
+        entries.quantity("message", Bytes::new(u64::from(feedback.message)));
+    }
+    entries.put("to", text(RecipientsName(feedback.recipients).word()));
+    entries.inline()
+}
+
+fn seif(spec: &SeifSpec, entries: &mut Entries) {
+    let rule = match spec.policy {
+        SeifPolicy::Static => SeifRule::Static,
+        SeifPolicy::Reacting => SeifRule::Reacting,
+        SeifPolicy::Dynamic { .. } => SeifRule::Dynamic,
+    };
+    entries.put("policy", text(SeifRuleName(rule).word()));
+    match spec.policy {
+        SeifPolicy::Static | SeifPolicy::Reacting => entries.number("threshold", spec.threshold),
+        SeifPolicy::Dynamic { alpha, response, window } => {
+            entries.number("alpha", alpha);
+            entries.quantity("response", response);
+            entries.quantity("window", window);
+        }
+    }
+    entries.put("filter", spec.filter.to_string());
+    entries.quantity("routing-interval", spec.routing_interval);
+    if let Some(reach) = spec.reach {
+        entries.put("reach", reach.to_string());
+    }
+    entries.put("mark", spec.mark.to_string());
+    if let Some(overhead) = &spec.overhead {
+        entries.number("overhead", overhead.share);
+        entries.put("overhead-by", text(OverheadName(overhead.control).word()));
+    }
+}

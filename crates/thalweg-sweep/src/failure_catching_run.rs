@@ -1,0 +1,34 @@
+//! Execution of one run, with all failures caught.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use thalweg_report::parallel_batch::{self, Job};
+use thalweg_report::results::Run;
+use thalweg_sim::spec::Spec;
+
+/// Outcome of a simulation.
+#[derive(Clone, Debug)]
+pub enum Simulated {
+    /// Completed run.
+    Made(Box<Run>),
+    /// Stopped early.
+    Stopped,
+    /// Failure, with its reason.
+    Failed(String),
+}
+
+/// Simulates on this thread, until the end or until `stop` is set. A panic is reported as a failure.
+pub fn simulate(spec: &Arc<Spec>, seed: u64, stop: &Arc<AtomicBool>) -> Simulated {
+    let job = Job { spec: Arc::clone(spec), seed, events: None, threads: 1 };
+    match catch_unwind(AssertUnwindSafe(|| parallel_batch::one(&job, stop))) {
+        Ok(Ok((result, run))) if result.complete => Simulated::Made(Box::new(run)),
+        Ok(Ok(_)) => Simulated::Stopped,
+        Ok(Err(error)) => Simulated::Failed(format!("it cannot be simulated: {error}")),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+            Simulated::Failed(format!("it panicked, which is a bug in the simulator: {text}"))
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Socket and counters of a benchmark, common to client and server.
+
+use super::bench_arguments::BenchSocket;
+use crate::console_output::Error;
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use thalweg_catalog::Registry;
+use thalweg_net::endpoint::{EndpointConfig, Listen, Trust};
+use thalweg_net::identity::{Identity, SystemEntropy};
+use thalweg_net::live::{NetError, Offload, Socket, SocketConfig};
+use thalweg_net::session::{COUNTERS, SessionConfig, SessionStats};
+use thalweg_proto::transport::Limit;
+
+/// Service name that clients request.
+pub const SERVICE: &str = "bench";
+
+/// Returns the CPU time used by this process.
+pub fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    // Neither value is negative.
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Opens a socket. With a registry of the schemes that clients may choose, it listens.
+pub fn socket(
+    bind: SocketAddr,
+    arguments: &BenchSocket,
+    registry: Option<&Arc<Registry>>,
+) -> Result<(Socket, Identity), Error> {
+    let identity = Identity::generate(&mut SystemEntropy::new());
+    let largest = u16::try_from(arguments.datagram.get()).ok().filter(|size| (1200..=65_507).contains(size));
+    let largest =
+        largest.ok_or_else(|| Error::argument("datagram", "it must be between 1200 B and 65507 B"))?;
+    let listen =
+        registry.map(|registry| Listen::new(Trust::Anyone, [SERVICE]).with_registry(Arc::clone(registry)));
+    let endpoint = EndpointConfig {
+        listen,
+        largest,
+        session: match arguments.memory.map(|memory| memory.get().max(1 << 16)) {
+            Some(memory) => SessionConfig { memory, max_memory: memory, ..SessionConfig::default() },
+            None => SessionConfig::default(),
+        },
+        ..EndpointConfig::client(identity.clone())
+    };
+    let offload = if arguments.no_offload { Offload::None } else { Offload::Auto };
+    let BenchSocket { buffer, threads, .. } = *arguments;
+    let config = SocketConfig { buffer, offload, threads, ..SocketConfig::new(bind, endpoint) };
+    let socket =
+        Socket::bind(config).map_err(|error| Error::Failed(format!("cannot listen on {bind}: {error}")))?;
+    Ok((socket, identity))
+}
+
+pub fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> Value {
+    let seconds = time.as_secs_f64();
+    let gigabytes = bytes as f64 / 1e9;
+    let mut limits = serde_json::Map::new();
+    for limit in Limit::ALL {
+        let share = stats.sending.sender.limits[limit.index()].as_secs_f64();
+        if share > 0.0 {
+            limits.insert(limit.name().to_owned(), json!(share));
+        }
+    }
+    let mut result = json!({
+        "bytes": bytes,
+        "seconds": seconds,
+        "bits_per_second": if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+        "cpu_seconds": cpu.as_secs_f64(),
+        "cpu_seconds_per_gigabyte": if bytes > 0 { cpu.as_secs_f64() / gigabytes } else { 0.0 },
+        "datagram_bytes": stats.datagram,
+        "ecn": stats.ecn.name(),
+        "smoothed_rtt_seconds": stats.sending.sender.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
+        "limited_by_seconds": limits,
+    });
+    for counter in COUNTERS {
+        debug_assert!(result.get(counter.name).is_none(), "{} is there already", counter.name);
+        result[counter.name] = json!(counter.value_in(stats));
+    }
+    result
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is handed over by what fails")]
+pub fn failed(error: NetError) -> Error {
+    Error::Failed(error.to_string())
+}

@@ -1,0 +1,359 @@
+//! Fuzz targets for parsers of external files and texts. The first byte of an input selects the parser.
+
+mod host_inputs;
+mod live_packets;
+
+use std::fs;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use thalweg::Registry;
+use thalweg_net::identity::{Identity, PublicKey};
+use thalweg_net::pairing::Code;
+use thalweg_queue::CapacityTrace;
+use thalweg_report::infer;
+use thalweg_report::output::{Style, summary};
+use thalweg_report::report::{AllSeries, Fidelity, Shown, View, figure, report, trace_page};
+use thalweg_report::results::Document;
+use thalweg_scenario::import::c4;
+use thalweg_scenario::{Diagnostic, Loaded, load, load_text, read_sweep_text};
+use thalweg_sweep::{Engine, Plan, Program, Purpose, Store};
+use thalweg_trace::{KeyLog, Limits};
+
+pub use host_inputs::host;
+pub use live_packets::packets;
+
+/// Memory limit in bytes, above which a scenario is parsed but not built.
+const MAX_MEMORY: u64 = 64 << 20;
+/// Maximum number of points of a sweep that is expanded.
+const MAX_POINTS: usize = 1000;
+
+/// A folder of files, removed on drop.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("thalweg-readers-{}-{number}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn with(self, name: &str, content: &[u8]) -> Self {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+        self
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+/// Returns the parser selected by the first byte among `count`, and its input.
+fn selected(octets: &[u8], count: u8) -> Option<(u8, &[u8])> {
+    octets.split_first().map(|(first, rest)| (first % count, rest))
+}
+
+fn text(octets: &[u8]) -> Option<&str> {
+    std::str::from_utf8(octets).ok()
+}
+
+/// Checks diagnostics: each has a position within its source, and can be rendered.
+fn check(found: &[Diagnostic]) {
+    for one in found {
+        assert!(one.span.start <= one.span.end && one.span.end <= one.source.text().len(), "{one:?}");
+        let drawn = one.render();
+        assert!(drawn.starts_with(one.severity.name()), "{drawn}");
+    }
+}
+
+/// Checks a scenario: it can be explained, and its expanded form parses to the same scenario.
+fn check_loaded(loaded: Result<Loaded, Vec<Diagnostic>>) {
+    match loaded {
+        Err(found) => {
+            assert!(!found.is_empty());
+            check(&found);
+        }
+        Ok(loaded) => {
+            check(&loaded.warnings);
+            if loaded.check_memory(MAX_MEMORY).is_some() {
+                return;
+            }
+            assert!(!loaded.explain().is_empty());
+            let expanded = loaded.expanded();
+            if let Err(found) = load_text("expanded.toml", &expanded, Path::new("/nowhere"), &[]) {
+                panic!("{}\n{expanded}", found.iter().map(Diagnostic::render).collect::<String>());
+            }
+        }
+    }
+}
+
+/// Fuzzes traces of any program (qlog, captures, `ss`, `tcp_probe`): summaries, findings and the page. The secrets of QUIC are those of
+/// the stored capture that has some.
+pub fn traces(mut octets: &[u8]) {
+    let limits = Limits { packets: 20_000, connections: 100, bytes: 1 << 20 };
+    let mut keys = KeyLog::default();
+    keys.add(include_str!("../../../thalweg-trace/tests/data/aioquic-keys.log"));
+    keys.add(&String::from_utf8_lossy(octets));
+    let Ok(trace) = thalweg_trace::read_with_keys(&mut octets, &limits, &keys) else { return };
+    assert!(!trace.connections.is_empty() && trace.connections.len() <= limits.connections);
+    for connection in &trace.connections {
+        assert!(connection.start <= connection.end, "{connection:?}");
+        for direction in 0..2 {
+            let summary = thalweg_trace::Summary::from_connection(connection, direction);
+            assert!(summary.retransmitted.is_finite());
+            thalweg_trace::findings(connection, direction);
+            let data = &connection.directions[direction];
+            assert!(data.packets.is_sorted_by_key(|packet| packet.time));
+            assert!(data.packets.iter().all(|packet| packet.acked >= packet.time));
+        }
+    }
+    let page = trace_page(&[Shown { name: "file", trace: &trace }], "1");
+    assert!(page.ends_with("</html>\n"));
+}
+
+/// Fuzzes recordings for `infer`, and the scenarios inferred from them.
+pub fn recordings(octets: &[u8]) {
+    let Ok(recording) = infer::Recording::read(octets) else { return };
+    let share = recording.retransmitted();
+    assert!((0.0..=1.0).contains(&share) && recording.round_trips().len() <= recording.packets.len());
+    let Ok(path) = infer::Path::infer(&recording) else { return };
+    let Ok(scenario) =
+        infer::inferred_scenario::scenario(&recording, &path, "trace", None, &Registry::default())
+    else {
+        return;
+    };
+    let mut trace = Vec::new();
+    if let Some(found) = &path.trace {
+        found.write(&mut trace).unwrap();
+    }
+    let folder = Folder::new().with("trace", &trace);
+    check_loaded(load_text("scenario.toml", &scenario, &folder.0, &[]));
+}
+
+/// Fuzzes result files: documents, tables of series, stored runs of a sweep, results of papers, stored scores of a hunt, and the
+/// flows and fidelity record of a live run.
+pub fn results(octets: &[u8]) {
+    let Some((reader, octets)) = selected(octets, 6) else { return };
+    let Some(text) = text(octets) else { return };
+    match reader {
+        // The table of series follows the document.
+        0 => {
+            let (document, series) = text.split_once('\0').unwrap_or((text, ""));
+            let Ok(document) = Document::from_json(document) else { return };
+            let series = AllSeries::from_csv(series).unwrap_or_default();
+            summary(&document, Style::PLAIN);
+            figure(&document, &series, &View::default());
+            report(&document, &series, None, &[]);
+        }
+        1 => {
+            if let Ok(series) = AllSeries::from_csv(text) {
+                assert!(series.points() <= text.len());
+            }
+        }
+        2 => {
+            let name = Store::name("build", "scenario", 1);
+            let (start, end) = name.split_at(2);
+            let folder = Folder::new()
+                .with("README.txt", Purpose::SWEEP.mark.as_bytes())
+                .with(&format!("points/{start}/{end}.json"), octets);
+            let store = Store::open(&folder.0, Purpose::SWEEP).unwrap();
+            if store.get(&name).is_some_and(|run| run.complete && run.seed == 1) {
+                assert!(store.is_complete_run(&name, 1));
+            }
+        }
+        3 => {
+            let _ = thalweg_studies::paper::paper_report("title", "1", text);
+        }
+        4 => {
+            thalweg_hunt::kept_scores(octets, 2);
+        }
+        _ => {
+            let mut series = AllSeries::default();
+            if series.add_traffic(1, text).is_ok() {
+                assert!(series.points() <= text.len());
+            }
+            let _ = Fidelity::from_json(text);
+        }
+    }
+}
+
+/// Fuzzes networks of a scenario: a topology file in GraphML or SNDlib's XML, with and without link delays; a Mahimahi
+/// trace.
+pub fn networks(octets: &[u8]) {
+    let Some((reader, octets)) = selected(octets, 3) else { return };
+    let folder = Folder::new().with("file", octets);
+    let scenario = match reader {
+        0 => "duration = \"1 s\"\nnetwork = { kind = \"file\", file = \"file\" }\n",
+        1 => {
+            "duration = \"1 s\"\nnetwork = { kind = \"file\", file = \"file\", rate = \"10 Mbit/s\", delay = \"1 ms\", queue = \"10 pkt\" }\n\
+             [[flow]]\nfrom = \"*\"\nto = \"*\"\nscheme = \"cubic\"\n"
+        }
+        _ => {
+            if let Some(text) = text(octets) {
+                let read = CapacityTrace::parse(text);
+                assert!(read.is_err() || read.is_ok_and(|trace| trace.opportunities.len() <= octets.len()));
+            }
+            "duration = \"1 s\"\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\ndelay = \"1 ms\"\nqueue = \"10 pkt\"\ntrace = \"file\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\n"
+        }
+    };
+    check_loaded(load_text("network.toml", scenario, &folder.0, &[]));
+}
+
+/// Fuzzes traffic files of a scenario: lists of transfers (CSV, Parquet, htsim, ns-3), sizes, writes, losses, delays and traffic
+/// matrices.
+pub fn transfers(octets: &[u8]) {
+    let Some((reader, octets)) = selected(octets, 6) else { return };
+    let is_parquet = octets.starts_with(b"PAR1");
+    let folder = Folder::new().with(if is_parquet { "file.parquet" } else { "file" }, octets);
+    let more = match reader {
+        0 if is_parquet => "workload = { kind = \"list\", file = \"file.parquet\" }\n",
+        5 if is_parquet => "matrix = \"file.parquet\"\nworkload = { kind = \"poisson\", size = \"10 kB\" }\n",
+        0 => "workload = { kind = \"list\", file = \"file\" }\n",
+        1 => {
+            "workload = { kind = \"poisson\", load = \"50 %\", size = { distribution = \"table\", file = \"file\" } }\n"
+        }
+        2 => "workload = { kind = \"trace\", file = \"file\" }\n",
+        5 => {
+            "matrix = \"file\"\nmatrix-unit = \"1 kbit/s\"\nworkload = { kind = \"poisson\", size = \"10 kB\" }\n"
+        }
+        _ => "workload = \"bulk\"\n",
+    };
+    let wire = match reader {
+        3 => ", loss = { file = \"file\" }",
+        4 => ", jitter = { distribution = \"measured\", file = \"file\" }",
+        _ => "",
+    };
+    let scenario = format!(
+        "duration = \"2 s\"\nwarmup = \"0 s\"\n\
+         network = {{ kind = \"star\", nodes = 4, rate = \"100 Mbit/s\", delay = \"1 ms\", queue = \"100 pkt\"{wire} }}\n\
+         [[flow]]\nname = \"list\"\nfrom = \"n*\"\nto = \"n*\"\nscheme = \"cubic\"\n{more}"
+    );
+    check_loaded(load_text("transfers.toml", &scenario, &folder.0, &[]));
+}
+
+/// Fuzzes scenarios with includes, C4's specifications, sweeps, and packs and margins of assessments.
+pub fn scenarios(octets: &[u8]) {
+    let Some((reader, octets)) = selected(octets, 5) else { return };
+    match reader {
+        // Included files follow the scenario.
+        0 => {
+            let mut folder = Folder::new();
+            let names = ["scenario.toml", "a.toml", "b.toml"];
+            for (name, part) in names.into_iter().zip(octets.splitn(3, |octet| *octet == 0)) {
+                folder = folder.with(name, part);
+            }
+            check_loaded(load(&folder.0.join(names[0]), &[]));
+        }
+        1 => {
+            let Some(text) = text(octets) else { return };
+            let choices = c4::Choices::default();
+            if let Ok(imported) = c4::import("case.txt", text, &choices) {
+                check_loaded(load_text("case.toml", &imported.scenario, Path::new("/nowhere"), &[]));
+            }
+        }
+        2 => {
+            let Some(text) = text(octets) else { return };
+            match read_sweep_text("sweep.toml", text) {
+                Err(found) => check(&found),
+                Ok(file) => {
+                    let Ok(plan) = Plan::from_file(&file) else { return };
+                    for point in 0..plan.points.len().min(MAX_POINTS) {
+                        plan.named_values(point);
+                    }
+                }
+            }
+        }
+        3 => {
+            let _ = text(octets).map(|text| thalweg_assess::Pack::read("pack.toml", text));
+        }
+        _ => {
+            let _ = text(octets).map(|text| thalweg_assess::Margins::read("margins.toml", text));
+        }
+    }
+}
+
+/// Fuzzes key files, files of known peers, and pairing codes.
+pub fn keys(octets: &[u8]) {
+    let Some((reader, octets)) = selected(octets, 4) else { return };
+    let text = String::from_utf8_lossy(octets);
+    match reader {
+        0 => {
+            let [known, unnamed, chosen] = thalweg::fuzz_entry_points::known_peers(&text);
+            assert!(known <= text.lines().count() && unnamed <= known && chosen <= known);
+        }
+        1 => {
+            if let Some(identity) = Identity::from_text(&text) {
+                assert_eq!(identity.to_text(), text.trim().to_ascii_lowercase());
+            }
+        }
+        2 => {
+            if let Ok(key) = text.parse::<PublicKey>() {
+                assert_eq!(key.to_string().parse(), Ok(key));
+            }
+        }
+        _ => {
+            if let Ok(code) = text.parse::<Code>() {
+                assert!(code.to_string().parse::<Code>().is_ok());
+            }
+        }
+    }
+}
+
+/// Fuzzes requests to the endpoint of `--metrics`, and the messages of a `bench` client and server.
+pub fn metrics_http(octets: &[u8]) {
+    let Some((reader, octets)) = selected(octets, 4) else { return };
+    match reader {
+        0 | 1 => {
+            let response = thalweg::fuzz_entry_points::metrics_response(octets, reader == 1, "a 1\n");
+            if let Some(response) = response {
+                let head = String::from_utf8(response).unwrap();
+                let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).unwrap();
+                assert!(["200", "404", "405", "421"].contains(&status), "{head}");
+            }
+        }
+        2 => {
+            if let Some(request) = octets.first_chunk() {
+                assert!(
+                    thalweg::fuzz_entry_points::bench_request(*request) <= Duration::from_secs(27 * 3600)
+                );
+            }
+        }
+        _ => {
+            if let Some(text) = thalweg::fuzz_entry_points::bench_counts(octets) {
+                assert!(text.len() < octets.len() + 4096, "{text}");
+            }
+        }
+    }
+}
+
+/// Fuzzes batches of runs as received by workers, and the answers of engines.
+pub fn batches(octets: &[u8]) {
+    let Some((reader, octets)) = selected(octets, 2) else { return };
+    if reader == 0 {
+        // Runs are built and stopped at once.
+        let stop = Arc::new(AtomicBool::new(true));
+        let load = |text: &str| load_text("scenario", text, Path::new("/nowhere"), &[]);
+        let _ = thalweg_sweep::run_batch(octets, load, Some(MAX_MEMORY), &stop);
+        return;
+    }
+    let program = Program { version: "1".to_owned(), build: "2".to_owned() };
+    let mut engine = Engine::new(Cursor::new(octets.to_vec()), std::io::sink(), &program, |_| ());
+    let scenario: Arc<str> = "duration = \"1 s\"".into();
+    for number in 0..4 {
+        engine.enqueue(thalweg_sweep::Task { number, scenario: Arc::clone(&scenario), seed: number as u64 });
+    }
+    let mut answered = 0;
+    while let Ok(answers) = engine.poll(0, Duration::from_secs(60)) {
+        answered += answers.len();
+    }
+    assert!(answered <= 4);
+}
