@@ -1,6 +1,6 @@
 //! Text of a comparison: the results of several schemes side by side, and the winner.
 
-use super::criterion::aborted_schemes;
+use super::comparison_criterion::aborted_schemes;
 use super::differing_defaults::{Remedy, differing_defaults_warning};
 use super::metric_columns::{self, Datum, MARK, Row, has_transfers};
 use super::number_format::{Scale, Style, quoted};

@@ -50,7 +50,7 @@ const MAX_SENTENCES: usize = 4;
 mod tests {
     use super::*;
     use crate::results::Run;
-    use crate::results::fixtures::{header, result};
+    use crate::results::test_fixtures::{header, result};
 
     #[test]
     fn starved_flows_are_named_with_their_share() {

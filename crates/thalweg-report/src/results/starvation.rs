@@ -1,8 +1,8 @@
 //! Starvation: backlogged flows that lose packets to queues and carry a small part of their max-min share.
 
-use super::contention::{MAX_CLASSES, classes, is_steady, line_of, max_min};
+use super::max_min_fair_shares::{MAX_CLASSES, classes, is_steady, line_of, max_min};
 use super::metrics_table::Metric;
-use super::run::{Flow, Run};
+use super::run_results::{Flow, Run};
 use serde::{Deserialize, Serialize};
 use thalweg_queue::LossSpec;
 use thalweg_sim::shortest_paths::all_paths;
@@ -138,13 +138,13 @@ const MIN_COUNTED: f64 = 5.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::fixtures;
+    use crate::results::test_fixtures;
     use thalweg_proto::units::{Duration, Rate};
 
     /// Returns the starved flows of `bold` where it carries `mbits` of its share of 50 beside another group, after a
     /// change to both the scenario and the result.
     fn starved(mbits: u64, change: impl Fn(&mut Spec, &mut thalweg_sim::RunResult)) -> Vec<Starved> {
-        let mut spec = fixtures::spec();
+        let mut spec = test_fixtures::spec();
         spec.duration = Duration::from_secs(30);
         let line = &mut spec.links[0].forward;
         // Of 1028 bytes on the wire 1000 are payload.
@@ -154,7 +154,7 @@ mod tests {
         spec.groups[0].name = "bold".to_owned();
         spec.groups[0].transport.scheme = "cubic".to_owned();
         spec.groups.push(other);
-        let mut result = fixtures::result(1, mbits);
+        let mut result = test_fixtures::result(1, mbits);
         change(&mut spec, &mut result);
         FairShares::from_spec(&spec).starved(None, &[Run::from_result(&result)])
     }
@@ -207,7 +207,7 @@ mod tests {
             &|spec, _| spec.links[0].forward.impairment.loss = LossSpec::Uniform { probability: 0.01 },
             &|spec, _| spec.groups[0].transport.scheme = "ledbat-plus-plus".to_owned(),
             // Others send an unknown amount.
-            &|spec, _| spec.groups[1].workload = fixtures::spec().groups[0].workload.clone(),
+            &|spec, _| spec.groups[1].workload = test_fixtures::spec().groups[0].workload.clone(),
         ];
         for (number, change) in none.iter().enumerate() {
             assert_eq!(starved(1, change), [], "{number}");
