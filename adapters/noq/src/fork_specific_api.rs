@@ -13,7 +13,7 @@ use proto::{
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use thalweg_stack::{Rate, Stats, clock};
+use thalweg_stack::{Rate, Stats, simulated_instant};
 
 /// Creates an endpoint with path MTU discovery.
 pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
@@ -92,7 +92,7 @@ pub fn stats(connection: &Connection) -> Stats {
         window: Some(controller.window()),
         ssthresh: metrics.ssthresh,
         pacing_rate: metrics.pacing_rate.map(Rate::from_bits_per_sec),
-        smoothed_rtt: connection.rtt(PathId::ZERO).map(clock::duration),
+        smoothed_rtt: connection.rtt(PathId::ZERO).map(simulated_instant::duration),
         mtu: connection.current_mtu().into(),
         ..Stats::default()
     }

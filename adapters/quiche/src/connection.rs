@@ -13,7 +13,8 @@ use quiche::{
 use std::fs::OpenOptions;
 use std::path::PathBuf;
 use thalweg_stack::{
-    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock as durations, qlog, random,
+    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, random,
+    simulated_instant as durations, stack_qlog_files,
 };
 use thalweg_stack_clock as clock;
 
@@ -105,7 +106,7 @@ fn key_file() -> Option<PathBuf> {
 /// If a file cannot be created: the run ends with the reason.
 fn log(connection: &mut Protocol, scheme: &'static str, side: Side, id: &ConnectionId<'_>, now: Time) {
     let number = id.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
-    if let Some(file) = qlog::file(scheme, side, number, now) {
+    if let Some(file) = stack_qlog_files::file(scheme, side, number, now) {
         // Its times count from the call.
         clock::with(Time::ZERO, || connection.set_qlog(file, scheme.to_owned(), String::new()));
     }

@@ -14,8 +14,8 @@ use proto::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 use thalweg_stack::{
-    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock, exchange_events, qlog,
-    random,
+    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, exchange_events, random,
+    simulated_instant, stack_qlog_files,
 };
 
 /// Address of either end: there is one peer.
@@ -102,8 +102,8 @@ impl End {
         rand::rng().fill_bytes(&mut seed);
         let mut transport = transport(config, controller);
         let number = seed.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
-        if let Some(file) = qlog::file(scheme, side, number, now) {
-            fork_specific_api::log(&mut transport, file, scheme, clock::instant(Time::ZERO));
+        if let Some(file) = stack_qlog_files::file(scheme, side, number, now) {
+            fork_specific_api::log(&mut transport, file, scheme, simulated_instant::instant(Time::ZERO));
         }
         let transport = Arc::new(transport);
         let mut endpoint_config = EndpointConfig::default();
@@ -126,7 +126,7 @@ impl End {
                 .token_store(Arc::new(NoneTokenStore))
                 .initial_dst_cid_provider(Arc::new(|| Ids::draw(FIRST_ID_LENGTH)));
             endpoint
-                .connect(clock::instant(now), client, PEER, thalweg_stack_tls::SERVER)
+                .connect(simulated_instant::instant(now), client, PEER, thalweg_stack_tls::SERVER)
                 .expect("address and name are valid")
         });
         Self {
@@ -213,7 +213,7 @@ fn codepoint(ecn: Option<EcnCodepoint>) -> Ecn {
 
 impl Connection for End {
     fn receive(&mut self, now: Time, datagram: &[u8], ecn: Ecn) {
-        let now = clock::instant(now);
+        let now = simulated_instant::instant(now);
         let ecn = EcnCodepoint::from_bits(ecn.bits());
         let mut buffer = Vec::new();
         match fork_specific_api::handle(&mut self.endpoint, now, PEER, ecn, datagram, &mut buffer) {
@@ -249,17 +249,25 @@ impl Connection for End {
             return Some(Transmit { ecn, segment: None, is_last: false });
         }
         let (_, connection) = self.connection.as_mut()?;
-        let sent = fork_specific_api::transmit(connection, clock::instant(now), self.max_datagrams, buffer)?;
+        let sent = fork_specific_api::transmit(
+            connection,
+            simulated_instant::instant(now),
+            self.max_datagrams,
+            buffer,
+        )?;
         Some(Transmit { ecn: codepoint(sent.ecn), segment: sent.segment_size, is_last: false })
     }
 
     fn timeout(&mut self, _now: Time) -> Option<Time> {
-        self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout()).map(clock::time)
+        self.connection
+            .as_mut()
+            .and_then(|(_, connection)| connection.poll_timeout())
+            .map(simulated_instant::time)
     }
 
     fn expire(&mut self, now: Time) {
         if let Some((_, connection)) = &mut self.connection {
-            connection.handle_timeout(clock::instant(now));
+            connection.handle_timeout(simulated_instant::instant(now));
         }
         self.process_events();
     }
@@ -292,7 +300,7 @@ impl Connection for End {
 
     fn close(&mut self, now: Time) {
         if let Some((_, connection)) = &mut self.connection {
-            connection.close(clock::instant(now), VarInt::from_u32(0), Bytes::new());
+            connection.close(simulated_instant::instant(now), VarInt::from_u32(0), Bytes::new());
         }
     }
 

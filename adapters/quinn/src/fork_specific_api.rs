@@ -12,7 +12,7 @@ use proto::{
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
-use thalweg_stack::{Stats, clock};
+use thalweg_stack::{Stats, simulated_instant};
 
 /// Creates an endpoint with path MTU discovery.
 pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
@@ -74,8 +74,8 @@ pub fn stats(connection: &Connection) -> Stats {
     Stats {
         window: Some(controller.window()),
         ssthresh: controller.metrics().ssthresh,
-        smoothed_rtt: Some(clock::duration(connection.rtt())),
-        min_rtt: Some(clock::duration(connection.min_rtt())),
+        smoothed_rtt: Some(simulated_instant::duration(connection.rtt())),
+        min_rtt: Some(simulated_instant::duration(connection.min_rtt())),
         mtu: connection.current_mtu().into(),
         ..Stats::default()
     }
