@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _thalweg
 from ._catalog import Catalog
-from ._errors import Error, RunError, ScenarioError, ScenarioWarning, UnknownNameError, error, warn
+from ._errors import Error, RunError, ScenarioError, ScenarioWarning, UnknownNameError, error, warn, warn_of
 from ._identity import Identity, UnknownError, identities
 from ._progress import show_progress, shown
 from ._results import Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
@@ -243,14 +243,20 @@ def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], C
     return name
 
 
-def _identities(controllers: Controllers) -> dict[str, Identity]:
-    """Returns the identities of controllers, the keys of saved runs."""
+def _identities(controllers: Controllers, is_shard: bool = False) -> dict[str, Identity]:
+    """Returns the identities of controllers, the keys of saved runs. Warns of controllers whose runs have no key."""
     try:
-        return identities(controllers)
+        identified = identities(controllers)
     except UnknownError as unknown:
         raise ScenarioError(
             f"stored runs of a controller are identified by all its parts, and {unknown}. {unknown.advice}"
         ) from unknown
+    advice = "Read it before this call, and give the controller its value: as a global, a default or an argument of `functools.partial`."
+    texts = [f"{of.inputs[0]}, which may be another value at the next call. {advice}" for of in identified.values() if of.inputs]
+    if is_shard and texts:
+        raise ScenarioError(f"the runs of this shard could not be joined with those of others: {texts[0]}")
+    warn_of(f"these runs are not reused by later calls: {text}" for text in texts)
+    return identified
 
 
 def _identities_text(identified: Mapping[str, Identity]) -> str:
@@ -297,7 +303,8 @@ def sweep(
     """Runs a sweep: a file, or a dictionary with the same keys and a folder `out`. In a dictionary the scenario and `set` may be
     dictionaries, schemes may be classes, and values may be arrays. Runs are saved in the folder at once: the same call resumes an
     interrupted sweep. Failed points are in `failed` of the result. Saved runs with `controllers` are reused if everything that the
-    controllers consist of is unchanged: classes, base classes, closures, arguments, the globals that they use. With `cluster` the workers
+    controllers consist of is unchanged: classes, base classes, closures, arguments, the globals that they use. Runs are not reused if a
+    controller has inputs of which nothing is known beforehand: files whose names it computes, clocks, the network. With `cluster` the workers
     of a Dask scheduler execute the runs: its address, its file, a client, or one of Dask's clusters. They need the same build of this
     package."""
     factories = _factories(controllers)
@@ -319,7 +326,7 @@ def sweep(
             path.write_text(document(keys), encoding="utf-8")
         else:
             path = Path(file)
-        identified = _identities(factories)
+        identified = _identities(factories, shard is not None)
         folder = Path(out) if out is not None else Path(path.stem)
         arguments = ["sweep", f"--out={folder}", "--quiet"]
         if jobs is not None:

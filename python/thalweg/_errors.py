@@ -96,9 +96,13 @@ def error(
 
 def warn(messages: Iterable[Message]) -> None:
     """Issues the command's warnings, at the call of this package."""
+    warn_of(in_pythons_words(message) for message in messages if message.severity == "warning")
+
+
+def warn_of(texts: Iterable[str]) -> None:
+    """Issues warnings at the call of this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
-    for message in messages:
-        if message.severity == "warning":
-            warnings.warn(in_pythons_words(message), ScenarioWarning, stacklevel=level)
+    for text in texts:
+        warnings.warn(text, ScenarioWarning, stacklevel=level)
