@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+import importlib
 import importlib.resources
 import io
 import os
@@ -286,6 +287,53 @@ def test_a_variable_with_a_constant_name_counts(case: str, monkeypatch: pytest.M
         assert found.inputs == []
         digests.append(found.digest)
     assert digests[0] == digests[2] and len(set(digests)) == 3
+
+
+INSTALLED = """
+import os, time
+import thalweg
+from installed_controllers import helpers
+
+class Base(thalweg.Controller):
+    def on_ack(self, sample): self.window += 1
+    def on_loss(self, sample): self.window = 2
+
+class Plain(Base):
+    pass
+
+class Timed(Base):
+    def on_ack(self, sample): self.window += helpers.step()
+
+class Filed(Base):
+    def __init__(self): self.gain = float(open("weights.txt").read())
+
+def timed():
+    return Timed()
+
+def made():
+    return Base() if os.environ["THALWEG_TEST_GAIN"] == "1" else Plain()
+"""
+
+
+def test_a_controller_of_an_installed_package_takes_things_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site-packages" / "installed_controllers"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "helpers.py").write_text("import time\ndef step():\n    return time.time() % 2\n")
+    (package / "controllers.py").write_text(INSTALLED)
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.chdir(tmp_path)
+    found = importlib.import_module("installed_controllers.controllers")
+    assert Identity("mine", found.Plain).digest == Identity("mine", found.Plain).digest
+    for make in (found.Timed, functools.partial(found.Timed), lambda: found.timed()):
+        assert "`step` uses `time.time`" in Identity("mine", make).inputs[0]
+    digests = []
+    for text in ("1", "2", "1"):
+        Path("weights.txt").write_text(text)
+        monkeypatch.setenv("THALWEG_TEST_GAIN", text)
+        digests.append([Identity("mine", make).digest for make in (found.Filed, found.made)])
+    assert digests[0] == digests[2]
+    assert all(one != other for one, other in zip(digests[0], digests[1]))
 
 
 def test_a_sweep_tells_why_it_reuses_no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from . import _thalweg
-from ._inputs import codes_of, input_of, passed_inputs, reads_of
+from ._inputs import codes_of, functions_within, input_of, passed_inputs, reads_of
 from ._origins import distribution_record, file_of, is_of_thalweg, is_standard, is_users, thalweg_itself
 
 
@@ -130,6 +130,15 @@ def _module_of(of: types.FunctionType) -> types.ModuleType | None:
     return module if module is not None and vars(module) is of.__globals__ else None
 
 
+def _packages_of(kind: type) -> set[str]:
+    """Returns the names of the packages with classes that derive from this one."""
+    found: set[str] = set()
+    below: list[type] = kind.__subclasses__()
+    for derived in below:
+        found |= {derived.__module__.partition(".")[0]} | _packages_of(derived)
+    return found - {"thalweg"}
+
+
 def _is_generator(of: object) -> bool:
     return isinstance(of, random.Random) or type(of).__module__.startswith("numpy.random.")
 
@@ -149,6 +158,7 @@ class Identity:
         self._words: dict[str, str] = {}
         # Modules that code may use by any of these names, as they are in places that are not followed.
         self._passed: dict[int, types.ModuleType] = {}
+        self._root, self._packages = of, _packages_of(_thalweg.Controller)
         self.inputs: list[str] = []
         """What the object takes at run time, each as a clause. With any, the hash is another one each time."""
         self._path = [f"`{name}`"]
@@ -480,6 +490,11 @@ class Identity:
         for base in of.__mro__ if isinstance(of, type) else ():
             if _is_mutable(base):
                 self._places.setdefault(id(base), base)
+        if of is self._root or module.__name__.partition(".")[0] in self._packages:
+            for function in functions_within(of):
+                self._path.append(f"`{function.__qualname__}`")
+                self._reads(function)
+                self._path.pop()
         return self._home(module.__name__)
 
     def _class(self, of: type) -> None:
@@ -538,9 +553,15 @@ class Identity:
                 self._at(f"`{name}`", of.__globals__[name], True)
             elif name in vars(builtins):
                 self._attribute(builtins, name)
+        self._reads(of)
+
+    def _reads(self, of: types.FunctionType) -> None:
+        """Hashes what a function imports and takes from outside."""
         for name, names in _imports(of):
             self._imported(name, names)
         reads = reads_of(of)
+        for name in sorted(set(reads.files)):
+            self._file(name)
         self.inputs += [f"{self._where()} uses {found}" for found in dict.fromkeys(reads.unknown)]
         for name in sorted(set(reads.variables)):
             self._put("variable", name, repr(os.environ.get(name)))

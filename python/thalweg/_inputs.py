@@ -121,8 +121,8 @@ def input_of(of: Any) -> str | None:
         return None if issubclass(of, BaseException) else named_input(of.__module__, of.__name__)
     if _is_function(of):
         owner = getattr(of, "__self__", None)
-        if _is_hidden_generator(owner):
-            return f"{'random' if isinstance(owner, random.Random) else 'numpy.random'}.{of.__name__}"
+        if owner is not None and _is_hidden_generator(owner):
+            return f"{'random' if isinstance(owner, random.Random) else 'numpy.random'}.{getattr(of, '__name__', '')}"
         if owner is None or isinstance(owner, types.ModuleType):
             return named_input(getattr(of, "__module__", None), getattr(of, "__name__", None))
         return None
@@ -177,6 +177,8 @@ class Reads:
     """Inputs whose values are not known before the call, with what is unknown about them."""
     variables: list[str] = field(default_factory=list)
     """Names of environment variables."""
+    files: list[str] = field(default_factory=list)
+    """Names of files."""
     passed: list[types.ModuleType] = field(default_factory=list)
     """Modules that code puts in places which are not followed."""
 
@@ -286,6 +288,7 @@ class _Function:
                 values += [vars(base)[name] for base in of.__mro__ if name in vars(base)][:1]
             elif isinstance(of, PurePath) and receiver.is_constant and name in _PATHS_OWN and not is_users_object(of) and _is_plain(str(of)):
                 is_known = True
+                self.reads.files.append(str(of))
             elif of is os.environ or is_users_object(of) and any(name in vars(base) for base in type(of).__mro__):
                 is_known = True
         if not is_known and (name in _METHODS or is_called and not receiver.is_self and _CALLED_METHODS.match(name)):
@@ -311,6 +314,7 @@ class _Function:
                 path = str(path)
             # A name that is no file may be one of something else, except for functions of Python.
             if type(path) is str and _is_plain(path) and (_is_of_python(of) or os.path.isfile(path)):
+                self.reads.files.append(path)
                 return
             self.reads.unknown.append(f"`{name}` with a file whose name is not constant")
             return
@@ -410,6 +414,32 @@ def _steps(code: types.CodeType) -> Iterator[dis.Instruction]:
 def reads_of(function: types.FunctionType) -> Reads:
     """Returns the inputs of a function and of the code within it. The modules that it imports must be loaded."""
     return _Function(function).reads
+
+
+def functions_within(of: Any) -> list[types.FunctionType]:
+    """Returns the functions of a class or function and of all that their code names in the same installed package."""
+    top = of.__module__.partition(".")[0]
+    found: dict[int, types.FunctionType] = {}
+    known: set[int] = set()
+    waiting = [of]
+    while waiting:
+        one = waiting.pop()
+        one = getattr(one, "__func__", getattr(one, "func", one))
+        if id(one) in known or (getattr(one, "__module__", None) or "").partition(".")[0] != top and not isinstance(one, property):
+            continue
+        known.add(id(one))
+        if isinstance(one, property):
+            waiting += [one.fget, one.fset, one.fdel]
+        elif isinstance(one, type):
+            waiting += [value for base in one.__mro__ for value in vars(base).values() if base.__module__.partition(".")[0] == top]
+        elif isinstance(one, types.FunctionType):
+            found[id(one)] = one
+            names = {name for code in codes_of(one.__code__) for name in code.co_names}
+            modules = [value for name in names if isinstance(value := one.__globals__.get(name), types.ModuleType)]
+            places = [one.__globals__, *(vars(module) for module in modules if module.__name__.partition(".")[0] == top)]
+            waiting += [place[name] for place in places for name in names & place.keys()]
+            waiting += [cell.cell_contents for cell in one.__closure__ or () if cell != types.CellType()]
+    return list(found.values())
 
 
 def passed_inputs(modules: Mapping[int, types.ModuleType], words: Mapping[str, str]) -> Iterator[tuple[str, str]]:

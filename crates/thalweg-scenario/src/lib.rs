@@ -37,7 +37,7 @@ mod traffic_matrix;
 mod unknown_unit;
 
 pub use built_in::{BUILT_IN, BuiltIn};
-pub use diagnostic::{Diagnostic, Severity, nearest};
+pub use diagnostic::{Diagnostic, Rendered, Severity, nearest};
 pub use expand::expand;
 pub use file_schema::{schema, schema_with};
 pub use flow_group_lookup::group_named;
