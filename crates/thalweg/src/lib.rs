@@ -48,6 +48,7 @@ mod packet_animation;
 mod packet_captures;
 mod page;
 mod paper;
+mod parser_contexts;
 mod parser_error;
 mod performance_advice;
 mod progress;

@@ -2,8 +2,9 @@
 
 use crate::compatibility_hints::{self, Reader};
 use crate::message::{Message, MessageKind, Part, Vocabulary, parts};
+use crate::parser_contexts::texts;
 use clap::Command;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ErrorKind};
 use std::error::Error as _;
 use std::ffi::OsStr;
 use thalweg_scenario::Severity;
@@ -74,15 +75,6 @@ pub fn called<'a>(program: &'a Command, words: &[impl AsRef<OsStr>]) -> Vec<&'a 
         commands.extend(inner);
     }
     commands
-}
-
-/// Returns what the parser says about an error in this respect.
-pub fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
-    match error.get(kind) {
-        Some(ContextValue::String(text)) => vec![text.clone()],
-        Some(ContextValue::Strings(texts)) => texts.clone(),
-        _ => Vec::new(),
-    }
 }
 
 fn bare(option: &str) -> &str {
