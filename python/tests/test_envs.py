@@ -287,9 +287,16 @@ def test_a_policy_is_marked_as_its_environment_is() -> None:
     result = thalweg.compare(path, ["policy"], controllers={"policy": custom})
     assert result.flows["marked_packets"][0] > 0 and result.flows["lost_packets"][0] == 0
     for wrong in ("ect1", 1, True):
-        with pytest.raises(thalweg.ScenarioError, match='ecn is None, "classic"'):
+        with pytest.raises(thalweg.ScenarioError, match="it is one of None, 'classic'"):
             VectorEnv(PATH, 1, ecn=wrong)  # type: ignore[arg-type]
-        refused = thalweg.envs.controller(lambda observation: 0.0, ecn=wrong)  # type: ignore[arg-type]
+        with pytest.raises(thalweg.ScenarioError, match="it is one of None, 'classic'"):
+            thalweg.envs.controller(lambda observation: 0.0, ecn=wrong)  # type: ignore[arg-type]
+
+        def refused(value: Any = wrong) -> thalweg.Controller:
+            made = custom()
+            made.ecn = value
+            return made
+
         with pytest.raises(thalweg.RunError) as caught:
             thalweg.compare(path, ["policy"], controllers={"policy": refused})
         assert 'ecn is None, "classic"' in str(caught.value.__cause__)

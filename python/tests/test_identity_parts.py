@@ -341,7 +341,7 @@ class Usual(Controller):
         self.log.debug("window %s", self.window)
 
     def on_loss(self, sample: Sample) -> None:
-        self.window = max(2.0, self.window / 2) if self.pattern.match("a") else numpy.random.rand()
+        self.window = max(2.0, self.window / 2) if self.pattern.match("a") else float(numpy.random.default_rng(7).random())
 
 
 def test_usual_parts_are_no_reason_to_refuse() -> None:

@@ -24,6 +24,7 @@ import pytest
 
 import thalweg
 from thalweg import _progress, _thalweg, _toml
+from thalweg._thalweg import MessageKind
 
 SHORT = {"duration": "2 s", "warmup": "500 ms"}
 COMMAND = str(Path(sys.executable).with_name("thalweg"))
@@ -300,10 +301,10 @@ def test_messages_of_commands_are_records() -> None:
     code, printed, messages, cause = _thalweg.call(["hunt", "--goal=starve", "--", "cubic"], [], "")
     (message,) = messages
     assert (code, printed, cause) == (2, "", None)
-    assert (message.severity, message.kind, message.argument, message.value) == ("error", "value", "goal", "starve")
+    assert (message.severity, message.kind, message.argument, message.value) == ("error", MessageKind.VALUE, "goal", "starve")
     assert message.suggestions == ["starvation"] and "starvation" in message.allowed and message.parts == []
     code, _, messages, _ = _thalweg.call(["run", "dumbbell", "--set", "duraton=5 s"], [], "")
-    assert code == 2 and messages[0].kind == "scenario" and ("option", "set") in messages[0].parts
+    assert code == 2 and messages[0].kind == MessageKind.SCENARIO and ("option", "set") in messages[0].parts
 
 
 def test_numbers_of_options_are_seconds_bytes_and_bits_a_second() -> None:

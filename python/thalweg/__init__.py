@@ -15,7 +15,6 @@ import functools
 import importlib
 import json
 import numbers
-import operator
 import os
 import re
 import shlex
@@ -26,9 +25,10 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from . import _arguments as arguments
 from . import _thalweg
 from ._catalog import Catalog
-from ._errors import Error, RunError, ScenarioError, ScenarioWarning, UnknownNameError, error, warn
+from ._errors import Error, RunError, ScenarioError, ScenarioWarning, UnknownNameError, error, warn, warn_of
 from ._identity import Identity, UnknownError, identities
 from ._progress import show_progress, shown
 from ._results import Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
@@ -91,6 +91,8 @@ def _fail(code: int, messages: Sequence[_thalweg.Message], cause: BaseException 
 
 def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Controller]]:
     """Returns a copy of the controllers by name; scenarios and schemes add to it."""
+    if controllers is not None:
+        arguments.mapping("controllers", controllers, "names and classes")
     factories = dict(controllers or {})
     for name, make in factories.items():
         if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9-]+", name):
@@ -100,6 +102,10 @@ def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Contro
         if not callable(make):
             kind = type(make).__name__
             raise ScenarioError(f"the controller `{name}` must be a class or a factory of instances, not of type {kind}")
+        ecn = getattr(make, "ecn", None)
+        # A property has its value in instances.
+        if isinstance(make, type) and not hasattr(type(ecn), "__get__"):
+            arguments.choice(f"{make.__qualname__}.ecn", ecn, arguments.ECN)
         if name in _known_schemes():
             raise ScenarioError(f"there is a scheme `{name}` already; choose another name for the controller")
     return factories
@@ -114,18 +120,18 @@ _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
 """Stop request for the calls of this context, set by `aio`."""
 
 
-def _call(arguments: Sequence[str], controllers: Controllers | None = None) -> str:
+def _call(words: Sequence[str], controllers: Controllers | None = None) -> str:
     factories = list(_factories(controllers).items())
     with shown() as show:
-        code, printed, messages, cause = _thalweg.call(list(arguments), factories, "", _stop.get(), show)
+        code, printed, messages, cause = _thalweg.call(list(words), factories, "", _stop.get(), show)
     if code != 0:
         _fail(code, messages, cause)
     return printed
 
 
-def _json(arguments: Sequence[str], named: Sequence[str] = (), controllers: Controllers | None = None) -> dict[str, Any]:
+def _json(words: Sequence[str], named: Sequence[str] = (), controllers: Controllers | None = None) -> dict[str, Any]:
     """Returns the document of a command with these options, and these arguments after them."""
-    answer: dict[str, Any] = json.loads(_call([*arguments, "--json", "--quiet", *_after_options(named)], controllers))
+    answer: dict[str, Any] = json.loads(_call([*words, "--json", "--quiet", *_after_options(named)], controllers))
     return answer
 
 
@@ -165,8 +171,8 @@ def _run_schemes(
     names = [_named(scheme, factories) for scheme in schemes]
     name, text = _text(scenario, factories)
     words = changes(_with_names(set, factories))
-    first = None if seed is None else _integer("seed", seed, 0, 2**64 - 1)
-    times, workers = _integer("reps", reps, 1, 2**32 - 1), None if jobs is None else _integer("jobs", jobs, 1, 2**16)
+    first = None if seed is None else arguments.integer("seed", seed, 0, 2**64 - 1)
+    times, workers = arguments.integer("reps", reps, 1, 2**32 - 1), None if jobs is None else arguments.integer("jobs", jobs, 1, 2**16)
     with shown() as show:
         measured, code, messages, cause = _thalweg.run(
             name, text, words, names, list(flows), first, times, workers, list(factories.items()), is_candidate, limit, _stop.get(), show
@@ -175,23 +181,6 @@ def _run_schemes(
         _fail(code, messages, cause)
     warn(measured.messages())
     return Result(measured)
-
-
-def _check_list(name: str, value: Any, example: str) -> None:
-    """Checks an argument that is a list; a text would be one of letters."""
-    if isinstance(value, (str, bytes, os.PathLike)) or not isinstance(value, Iterable):
-        raise ScenarioError(f'{name} is a list, such as ["{example}"], and not {value!r}')
-
-
-def _integer(name: str, value: Any, least: int, most: int) -> int:
-    """Checks an integer argument; numpy's integers are accepted."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if not least <= number <= most or isinstance(value, bool):
-        raise ScenarioError(f"{name}={value!r}: it is a whole number from {least} to {most}")
-    return number
 
 
 def run(
@@ -222,12 +211,11 @@ def compare(
     """Runs a scenario with each of several schemes, with the same traffic and losses. Schemes may be classes that derive from
     `Controller`, named in lower case. With `flows` only the groups of flows with these names use the schemes: texts and pictures cover
     these groups, and `document["compared"]` has their metrics, their share, and the other groups' results."""
-    _check_list("flows", flows, "web")
-    _check_list("schemes", schemes, "cubic")
-    every = list(schemes)
+    groups = arguments.texts("flows", flows, "web")
+    every = arguments.items("schemes", schemes, "cubic")
     if not every:
         raise ScenarioError("there is no scheme to compare")
-    return _run_schemes(scenario, every, seed, set, reps, jobs, controllers, flows=flows)
+    return _run_schemes(scenario, every, seed, set, reps, jobs, controllers, flows=groups)
 
 
 def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], Controller]]) -> str:
@@ -243,14 +231,20 @@ def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], C
     return name
 
 
-def _identities(controllers: Controllers) -> dict[str, Identity]:
-    """Returns the identities of controllers, the keys of saved runs."""
+def _identities(controllers: Controllers, is_shard: bool = False) -> dict[str, Identity]:
+    """Returns the identities of controllers, the keys of saved runs. Warns of controllers whose runs have no key."""
     try:
-        return identities(controllers)
+        identified = identities(controllers)
     except UnknownError as unknown:
         raise ScenarioError(
             f"stored runs of a controller are identified by all its parts, and {unknown}. {unknown.advice}"
         ) from unknown
+    advice = "Read it before this call, and give the controller its value: as a global, a default or an argument of `functools.partial`."
+    texts = [f"{of.inputs[0]}, which may be another value at the next call. {advice}" for of in identified.values() if of.inputs]
+    if is_shard and texts:
+        raise ScenarioError(f"the runs of this shard could not be joined with those of others: {texts[0]}")
+    warn_of(f"these runs are not reused by later calls: {text}" for text in texts)
+    return identified
 
 
 def _identities_text(identified: Mapping[str, Identity]) -> str:
@@ -272,9 +266,8 @@ def score(
     its samples only: files, network, threads and simulations are refused. `reps` is the number of replications. Without `seed` the seeds are
     drawn at random; the score states them. An exception of the controller is raised here, as by `run`; a scenario that takes more than
     `limit` seconds is interrupted with a `TimeoutError`."""
-    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
-        raise ScenarioError(f"limit={limit!r}: it is a number of seconds greater than 0")
-    if not battery:
+    arguments.seconds("limit", limit)
+    if not arguments.mapping("battery", battery, "names and scenarios"):
         raise ScenarioError("a battery has at least one scenario")
 
     def compared(scenario: Scenario, first: int) -> dict[str, Any]:
@@ -297,10 +290,18 @@ def sweep(
     """Runs a sweep: a file, or a dictionary with the same keys and a folder `out`. In a dictionary the scenario and `set` may be
     dictionaries, schemes may be classes, and values may be arrays. Runs are saved in the folder at once: the same call resumes an
     interrupted sweep. Failed points are in `failed` of the result. Saved runs with `controllers` are reused if everything that the
-    controllers consist of is unchanged: classes, base classes, closures, arguments, the globals that they use. With `cluster` the workers
+    controllers consist of is unchanged: classes, base classes, closures, arguments, the globals that they use. Runs are not reused if a
+    controller has inputs of which nothing is known beforehand: files whose names it computes, clocks, the network. With `cluster` the workers
     of a Dask scheduler execute the runs: its address, its file, a client, or one of Dask's clusters. They need the same build of this
     package."""
     factories = _factories(controllers)
+    if out is not None:
+        arguments.path("out", out)
+    if not isinstance(file, (str, os.PathLike, Mapping)):
+        raise ScenarioError(f"a sweep is a file or a dictionary, and not of type {type(file).__name__}")
+    part = None if shard is None else arguments.items("shard", shard, "1")
+    if part is not None and len(part) != 2:
+        raise ScenarioError(f"shard={shard!r}: it is a pair of a number and the number of all, such as (1, 4)")
     with tempfile.TemporaryDirectory(prefix="thalweg-") as place:
         if isinstance(file, Mapping):
             if out is None:
@@ -319,18 +320,18 @@ def sweep(
             path.write_text(document(keys), encoding="utf-8")
         else:
             path = Path(file)
-        identified = _identities(factories)
+        identified = _identities(factories, shard is not None)
         folder = Path(out) if out is not None else Path(path.stem)
-        arguments = ["sweep", f"--out={folder}", "--quiet"]
+        words = ["sweep", f"--out={folder}", "--quiet"]
         if jobs is not None:
-            arguments.append(f"--jobs={jobs}")
-        if shard is not None:
-            arguments.append(f"--shard={shard[0]}/{shard[1]}")
-        if report:
-            arguments.append("--report")
+            words.append(f"--jobs={arguments.integer('jobs', jobs, 1, 2**16)}")
+        if part is not None:
+            words.append(f"--shard={part[0]}/{part[1]}")
+        if arguments.truth("report", report):
+            words.append("--report")
         with _engine(cluster, factories, identified, Path(place)) as (engine, causes), shown() as show:
             code, printed, messages, cause = _thalweg.call(
-                [*arguments, *engine, *_after_options([str(path)])], list(factories.items()), _identities_text(identified), _stop.get(), show
+                [*words, *engine, *_after_options([str(path)])], list(factories.items()), _identities_text(identified), _stop.get(), show
             )
         if code == 2 or (code != 0 and not printed):
 
@@ -346,7 +347,7 @@ def sweep(
 
 def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
     """Returns the results of a sweep in a folder, as of its last call; runs nothing."""
-    path = Path(folder)
+    path = Path(arguments.path("folder", folder))
     try:
         answer = _sweep_document(path, {}, False)
         points, failed = len(answer["points"]), len(answer["failed"])
@@ -385,6 +386,10 @@ def _engine(
         return
     from . import _cluster
 
+    if isinstance(cluster, (str, os.PathLike)):
+        arguments.path("cluster", cluster)
+    elif not (hasattr(cluster, "scheduler_address") or hasattr(cluster, "scheduler")):
+        raise ScenarioError(f"cluster={cluster!r}: it is the address of a scheduler, its file, a client or a cluster of Dask")
     modules = {module for of in identified.values() for module in of.modules if module.__name__ != "__main__"}
     try:
         with _cluster.served(cluster, list(controllers.items()), modules, place) as (address, causes):
@@ -406,10 +411,10 @@ def assess(
     and points at which a controller raises an exception, are no errors here: they are in the returned value, the latter under `failed`.
     Runs are saved and reused as in a sweep."""
     factories = _factories(controllers)
-    words = ["assess", f"--out={os.fspath(out)}", *_options(["assess"], options), "--json", "--quiet"]
-    _check_list("only", only, "7.2")
-    if only:
-        words.append(f"--only={','.join(only)}")
+    words = ["assess", f"--out={arguments.path('out', out)}", *_options(["assess"], options), "--json", "--quiet"]
+    sections = arguments.texts("only", only, "7.2")
+    if sections:
+        words.append(f"--only={','.join(sections)}")
     return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories)
 
 
@@ -426,10 +431,11 @@ def hunt(
     "collapse". `kinds` are the disturbances to choose from, the command's `--with`; other options are the command's: `candidates=4096`,
     `against="cubic"`, `seed=2`."""
     factories = _factories(controllers)
-    words = ["hunt", f"--goal={goal}", f"--out={os.fspath(out)}", *_options(["hunt"], options), "--json", "--quiet"]
-    _check_list("kinds", kinds, "rates")
-    if kinds:
-        words.append(f"--with={','.join(kinds)}")
+    folder = arguments.path("out", out)
+    words = ["hunt", f"--goal={goal}", f"--out={folder}", *_options(["hunt"], options), "--json", "--quiet"]
+    named = arguments.texts("kinds", kinds, "rates")
+    if named:
+        words.append(f"--with={','.join(named)}")
     return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories)
 
 
@@ -454,7 +460,7 @@ def bench(
     A Python controller sends real data here."""
     factories = _factories(controllers)
     words = ["bench"] if server is None else ["bench", "client"]
-    named = [] if server is None else [server]
+    named = [] if server is None else [arguments.text("server", server, "text, such as \"HOST\" or \"HOST:PORT\"")]
     return _json([*words, f"--scheme={_named(scheme, factories)}", *_options(words, options)], named, factories)
 
 
@@ -468,9 +474,9 @@ def send(
 ) -> dict[str, Any]:
     """Sends files, as `thalweg send` does, to a receiver, which must know the scheme."""
     factories = _factories(controllers)
-    _check_list("paths", paths, "data")
-    files = [os.fspath(path) for path in paths]
-    return _json(["send", f"--scheme={_named(scheme, factories)}", *_options(["send"], options)], [*files, receiver], factories)
+    files = [arguments.path("paths", path) for path in arguments.items("paths", paths, "data", least=1)]
+    host = arguments.text("receiver", receiver, "text, such as \"HOST\" or \"HOST:PORT\"")
+    return _json(["send", f"--scheme={_named(scheme, factories)}", *_options(["send"], options)], [*files, host], factories)
 
 
 def recv(
@@ -481,7 +487,7 @@ def recv(
 ) -> dict[str, Any]:
     """Receives files into a folder from one sender, as `thalweg recv` does, and returns the received files: `recv("inbox",
     trust=key)`."""
-    return _json(["recv", *_options(["recv"], options)], [os.fspath(folder)], controllers)
+    return _json(["recv", *_options(["recv"], options)], [arguments.path("folder", folder)], controllers)
 
 
 def key() -> str:
@@ -527,9 +533,9 @@ def paper(
     name: str, *, experiments: Sequence[str] = (), quick: bool = False, full: bool = False
 ) -> dict[str, Any]:
     """Runs the experiments of a published study; returns its values beside ours, and its claims."""
-    _check_list("experiments", experiments, "figure-14")
-    words = ["paper", *(f"--experiment={experiment}" for experiment in experiments)]
-    return _json([*words, *(["--quick"] if quick else []), *(["--full"] if full else [])], [name])
+    words = ["paper", *(f"--experiment={experiment}" for experiment in arguments.texts("experiments", experiments, "figure-14"))]
+    words += [f"--{of}" for of, is_given in (("quick", quick), ("full", full)) if arguments.truth(of, is_given)]
+    return _json(words, [arguments.text("name", name)])
 
 
 def explore(protocol: str, **options: int | float | str | bool) -> dict[str, Any]:
@@ -539,7 +545,7 @@ def explore(protocol: str, **options: int | float | str | bool) -> dict[str, Any
 
 def infer(recording: str | os.PathLike[str], **options: int | float | str | bool) -> dict[str, Any]:
     """Infers the path from a recording of a real transfer, and simulates the same transfer on it."""
-    return _json(["infer", *_options(["infer"], options)], [os.fspath(recording)])
+    return _json(["infer", *_options(["infer"], options)], [arguments.path("recording", recording)])
 
 
 def models(name: str, **options: int | float | str | bool) -> dict[str, Any]:
@@ -548,15 +554,15 @@ def models(name: str, **options: int | float | str | bool) -> dict[str, Any]:
     return answer
 
 
-def _after_options(arguments: Sequence[str]) -> list[str]:
+def _after_options(words: Sequence[str]) -> list[str]:
     """Formats arguments that are not options, which may begin with `-`, to follow the options."""
-    return ["--", *arguments] if arguments else []
+    return ["--", *words] if words else []
 
 
 def _command(name: str) -> str:
     """Checks the name of a command's command."""
-    if name.startswith("-"):
-        raise ScenarioError(f"there is no argument or name `{name}`")
+    if arguments.text("name", name).startswith("-"):
+        raise UnknownNameError(f"there is no argument or name `{name}`")
     return name
 
 
@@ -566,6 +572,7 @@ def _options(command: Sequence[str], options: Mapping[str, int | float | str | b
     words = []
     for name, value in options.items():
         option = name.replace("_", "-")
+        arguments.option(name, value)
         if isinstance(value, bool):
             words += [f"--{option}"] if value else []
             continue

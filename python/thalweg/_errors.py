@@ -1,11 +1,12 @@
 """Exceptions and warnings, in Python's terms."""
 
+import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from ._thalweg import Message
+from ._thalweg import Message, MessageKind, nearest
 
 
 class Error(Exception):
@@ -17,7 +18,7 @@ class ScenarioError(Error, ValueError, TypeError):
 
 
 class UnknownNameError(ScenarioError, KeyError):
-    """Name that a table, a result or a catalog has not."""
+    """Name of something that does not exist: a scheme, a scenario, a key, a column."""
 
     # That of `KeyError` puts it in quotation marks.
     __str__ = Exception.__str__
@@ -32,10 +33,8 @@ class ScenarioWarning(UserWarning):
 
 
 _PACKAGE = str(Path(__file__).parent)
-_NAMES = {"with": "kinds", "experiment": "experiments"}
-"""Arguments whose names are not those of the command's options."""
-_LISTS = ("scenarios", "schemes")
-"""Lists that are functions here."""
+_NAMES = {"with": "kinds", "experiment": "experiments", "dir": "folder"}
+"""Arguments whose names are not those of the command's."""
 
 
 def in_pythons_words(message: Message) -> str:
@@ -43,17 +42,17 @@ def in_pythons_words(message: Message) -> str:
     text = "".join(_part(kind, part) for kind, part in message.parts)
     name = _name(message.argument or "")
     suggestions = message.suggestions
-    if message.kind == "unknown option":
+    if message.kind == MessageKind.UNKNOWN_OPTION:
         text = f"there is no argument or name `{name}`{f'; {text}' if text else ''}"
         suggestions = [_name(option) for option in suggestions]
-    elif message.kind == "unknown name":
+    elif message.kind == MessageKind.UNKNOWN_NAME:
         text = f"there is no argument or name `{message.argument}`{f'; {text}' if text else ''}"
-    elif message.kind == "repeated":
+    elif message.kind == MessageKind.REPEATED:
         text = f"`{name}` is set by this function or another argument"
-    elif message.kind == "value":
+    elif message.kind == MessageKind.VALUE:
         allowed = f"it is one of {', '.join(message.allowed)}" if message.allowed else ""
         text = ": ".join(part for part in (f"{name}={_shown(message.value or '')}", allowed, text) if part)
-    elif message.kind == "argument":
+    elif message.kind == MessageKind.ARGUMENT:
         text = f"{name}: {text}"
     suggested = " or ".join(f"`{suggestion}`" for suggestion in suggestions)
     return text + (f"; did you mean {suggested}?" if suggested else "")
@@ -68,7 +67,10 @@ def _part(kind: str, text: str) -> str:
     if kind == "option":
         return _name(text)
     if kind == "list":
-        return f"`thalweg.{text}()`" if text in _LISTS else f"`thalweg list {text}`"
+        # Some lists are functions without arguments here.
+        function = getattr(sys.modules["thalweg"], text, None)
+        is_list = inspect.isfunction(function) and not inspect.signature(function).parameters
+        return f"`thalweg.{text}()`" if is_list else f"`thalweg list {text}`"
     return text
 
 
@@ -89,16 +91,29 @@ def error(
     warn(messages)
     errors = [message for message in messages if message.severity == "error"]
     # Those of scenarios begin with the word themselves.
-    texts = [f"{'error: ' if number and of.kind != 'scenario' else ''}{in_pythons_words(of)}" for number, of in enumerate(errors)]
+    texts = [f"{'error: ' if number and of.kind != MessageKind.SCENARIO else ''}{in_pythons_words(of)}" for number, of in enumerate(errors)]
     text = shown("\n".join(texts))
-    return ScenarioError(text) if code == 2 and cause is None else RunError(text)
+    if code != 2 or cause is not None:
+        return RunError(text)
+    return UnknownNameError(text) if errors and all(of.is_unknown_name for of in errors) else ScenarioError(text)
+
+
+def unknown(what: str, name: object, known: Iterable[str]) -> UnknownNameError:
+    """Returns the exception for a name that is none of these."""
+    names = list(known)
+    meant = nearest(name, names) if isinstance(name, str) else None
+    return UnknownNameError(f"{what}; there are {', '.join(names)}{f'; did you mean `{meant}`?' if meant else ''}")
 
 
 def warn(messages: Iterable[Message]) -> None:
     """Issues the command's warnings, at the call of this package."""
+    warn_of(in_pythons_words(message) for message in messages if message.severity == "warning")
+
+
+def warn_of(texts: Iterable[str]) -> None:
+    """Issues warnings at the call of this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
-    for message in messages:
-        if message.severity == "warning":
-            warnings.warn(in_pythons_words(message), ScenarioWarning, stacklevel=level)
+    for text in texts:
+        warnings.warn(text, ScenarioWarning, stacklevel=level)

@@ -5,8 +5,8 @@ globals that functions name and their values, instances with their state, and th
 standard library is identified by the version of Python, installed packages by the record of their distribution, and thalweg by its files,
 each with the values of the attributes that code names, which may have been replaced. Different hashes may belong to equivalent controllers.
 Objects that cannot be followed are rejected, and so is code that reaches objects by no name (`importlib`, `sys.modules`, `eval`). Instances
-of user classes count with all of their attributes, since their own methods of copying may leave some out. Inputs read at run time
-(environment variables, clocks, composed file names) are not covered.
+of user classes count with all of their attributes, since their own methods of copying may leave some out. Environment variables count if
+their names are constant. Code with other inputs at run time (clocks, composed file names, the network) has another hash each time.
 """
 
 import builtins
@@ -21,16 +21,18 @@ import importlib.util
 import io
 import os
 import random
+import secrets
 import struct
 import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
 from . import _thalweg
+from ._inputs import codes_of, functions_within, input_of, passed_inputs, reads_of
 from ._origins import distribution_record, file_of, is_of_thalweg, is_standard, is_users, thalweg_itself
 
 
@@ -128,6 +130,15 @@ def _module_of(of: types.FunctionType) -> types.ModuleType | None:
     return module if module is not None and vars(module) is of.__globals__ else None
 
 
+def _packages_of(kind: type) -> set[str]:
+    """Returns the names of the packages with classes that derive from this one."""
+    found: set[str] = set()
+    below: list[type] = kind.__subclasses__()
+    for derived in below:
+        found |= {derived.__module__.partition(".")[0]} | _packages_of(derived)
+    return found - {"thalweg"}
+
+
 def _is_generator(of: object) -> bool:
     return isinstance(of, random.Random) or type(of).__module__.startswith("numpy.random.")
 
@@ -145,6 +156,11 @@ class Identity:
         self._read: set[tuple[int, str]] = set()
         # Names in code, each with the place of the first code that has it.
         self._words: dict[str, str] = {}
+        # Modules that code may use by any of these names, as they are in places that are not followed.
+        self._passed: dict[int, types.ModuleType] = {}
+        self._root, self._packages = of, _packages_of(_thalweg.Controller)
+        self.inputs: list[str] = []
+        """What the object takes at run time, each as a clause. With any, the hash is another one each time."""
         self._path = [f"`{name}`"]
         self._put("thalweg", thalweg_itself(), sys.version)
         try:
@@ -153,6 +169,9 @@ class Identity:
                 pass
         except RecursionError as error:
             raise UnknownError(f"{self._where()} is nested too deep") from error
+        self.inputs += [f"{where} uses `{found}`" for found, where in passed_inputs(self._passed, self._words)]
+        if self.inputs:
+            self._put("inputs", secrets.token_bytes(32))
 
     @property
     def digest(self) -> str:
@@ -167,9 +186,10 @@ class Identity:
     def _where(self) -> str:
         return " -> ".join(self._path)
 
-    def _at(self, name: str, of: object) -> None:
+    def _at(self, name: str, of: object, is_named: bool = False) -> None:
+        """Hashes a part; `is_named` for what code names, whose inputs are found there."""
         self._path.append(name)
-        self._walk(of)
+        (self._follow if is_named else self._walk)(of)
         self._path.pop()
 
     def _is_known(self, of: object) -> bool:
@@ -182,6 +202,14 @@ class Identity:
         return False
 
     def _walk(self, of: object) -> None:
+        """Hashes an object that code may use without its name."""
+        if isinstance(of, types.ModuleType):
+            self._passed[id(of)] = of
+        elif type(of) not in _ATOMS and (found := input_of(of)) is not None:
+            self.inputs.append(f"{self._where()} is `{found}`")
+        self._follow(of)
+
+    def _follow(self, of: object) -> None:
         kind = type(of)
         if kind not in _ATOMS and (name := _reaches_anything(of)) is not None:
             where = " -> ".join(part for part in self._path if part != f"`{name}`")
@@ -226,6 +254,8 @@ class Identity:
         if not 0 < len(name) < _LONGEST_NAME or "\0" in name:
             return
         try:
+            if not os.path.isfile(name):
+                return
             with open(name, "rb") as file:
                 self._put("file", hashlib.file_digest(file, "sha256").digest())
         except (OSError, ValueError):
@@ -234,6 +264,9 @@ class Identity:
     def _compound(self, of: Any, kind: type) -> None:
         if isinstance(of, type):
             self._class(of)
+        elif of is os.environ:
+            # The variables that code reads count.
+            self._put("environment")
         elif kind is types.FunctionType:
             self._function(of)
         elif kind is types.MethodType:
@@ -273,14 +306,14 @@ class Identity:
         else:
             self._instance(of, kind)
 
-    def _cell(self, of: types.CellType) -> None:
+    def _cell(self, of: types.CellType, is_named: bool = False) -> None:
         try:
             content = of.cell_contents
         except ValueError:
             self._put("empty")
             return
         self._put("cell")
-        self._walk(content)
+        (self._follow if is_named else self._walk)(content)
 
     def _set(self, of: Any, kind: type) -> None:
         """Hashes a set. Its order differs between processes: the hashes of its items are sorted."""
@@ -457,6 +490,11 @@ class Identity:
         for base in of.__mro__ if isinstance(of, type) else ():
             if _is_mutable(base):
                 self._places.setdefault(id(base), base)
+        if of is self._root or module.__name__.partition(".")[0] in self._packages:
+            for function in functions_within(of):
+                self._path.append(f"`{function.__qualname__}`")
+                self._reads(function)
+                self._path.pop()
         return self._home(module.__name__)
 
     def _class(self, of: type) -> None:
@@ -489,7 +527,10 @@ class Identity:
             self._walk(part)
         for name, cell in zip(of.__code__.co_freevars, of.__closure__ or ()):
             self._put(name)
-            self._at(f"`{name}`", cell)
+            self._path.append(f"`{name}`")
+            if not self._is_known(cell):
+                self._cell(cell, not is_others)
+            self._path.pop()
         if not is_others:
             self._used(of)
         self._path.pop()
@@ -501,7 +542,7 @@ class Identity:
 
     def _used(self, of: types.FunctionType) -> None:
         """Hashes what a function uses: globals, built-in names and imported modules."""
-        for code in _codes(of.__code__):
+        for code in codes_of(of.__code__):
             for name in code.co_names:
                 self._words.setdefault(name, self._where())
             for name in _REACHING_ATTRIBUTES.intersection(code.co_names):
@@ -509,11 +550,22 @@ class Identity:
         for name in sorted(_globals(of.__code__)):
             self._put("global", name)
             if name in of.__globals__:
-                self._at(f"`{name}`", of.__globals__[name])
+                self._at(f"`{name}`", of.__globals__[name], True)
             elif name in vars(builtins):
                 self._attribute(builtins, name)
+        self._reads(of)
+
+    def _reads(self, of: types.FunctionType) -> None:
+        """Hashes what a function imports and takes from outside."""
         for name, names in _imports(of):
             self._imported(name, names)
+        reads = reads_of(of)
+        for name in sorted(set(reads.files)):
+            self._file(name)
+        self.inputs += [f"{self._where()} uses {found}" for found in dict.fromkeys(reads.unknown)]
+        for name in sorted(set(reads.variables)):
+            self._put("variable", name, repr(os.environ.get(name)))
+        self._passed.update((id(module), module) for module in reads.passed)
 
     def _imported(self, name: str, names: Iterable[str]) -> None:
         """Hashes a module that a function imports, with the packages around it and the modules among the names taken from it."""
@@ -578,17 +630,17 @@ class Identity:
         self._path = [self._words.get(name, self._where()), f"`{name}`" if place is builtins else f"`{place.__name__}.{name}`"]
         own = isinstance(place, types.ModuleType) and self._is_users_module(place)
         if own or isinstance(value, (types.ModuleType, types.FunctionType, type, *_ATOMS)) or _reaches_anything(value) is not None:
-            self._walk(value)
+            self._follow(value)
         elif isinstance(place, type) and not isinstance(value, (tuple, list, dict, set, frozenset, property, staticmethod, classmethod)):
             self._put(type(value).__qualname__)
-        elif isinstance(value, _STATELESS) or value is os.environ or _is_generator(getattr(value, "__self__", None)):
-            # Streams, environment variables and random numbers are inputs at run time.
+        elif isinstance(value, _STATELESS) or _is_generator(getattr(value, "__self__", None)):
+            # What code takes from these is found in the code.
             self._put(type(value).__qualname__, getattr(value, "__qualname__", ""))
         elif name.startswith("_"):
             # An internal object of others.
             self._followed(name, value)
         else:
-            self._walk(value)
+            self._follow(value)
         self._path = path
 
     def _code(self, of: types.CodeType) -> None:
@@ -597,24 +649,16 @@ class Identity:
         self._walk((counts, of.co_names, of.co_varnames, of.co_freevars, of.co_cellvars, of.co_consts))
 
 
-def _codes(of: types.CodeType) -> Iterator[types.CodeType]:
-    """Returns a code object and the ones within it."""
-    yield of
-    for constant in of.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
-
-
 def _globals(of: types.CodeType) -> set[str]:
     """Returns the globals that code uses by name."""
-    steps = (step for code in _codes(of) for step in dis.get_instructions(code))
+    steps = (step for code in codes_of(of) for step in dis.get_instructions(code))
     return {str(step.argval) for step in steps if step.opname in _GLOBAL_STEPS}
 
 
 def _imports(of: types.FunctionType) -> list[tuple[str, tuple[str, ...]]]:
     """Returns the modules that a function imports when called, each with the names that it takes from it."""
     found = []
-    for code in _codes(of.__code__):
+    for code in codes_of(of.__code__):
         before: list[Any] = [None, None]
         for step in dis.get_instructions(code):
             if step.opname == "IMPORT_NAME":

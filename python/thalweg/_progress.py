@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import _arguments as arguments
+
 Show = Callable[[float | None, str], object]
 """Receives the completed share, from 0 to 1 or None if unknown, and its description."""
 
@@ -25,6 +27,8 @@ def show_progress(how: bool | Show = True) -> None:
     terminal, and not at all elsewhere. False disables it, True enables it again. A function is called instead, several times a second,
     with the completed share (from 0 to 1; None if unknown) and its description; an exception that it raises ends the call."""
     global _how
+    if not isinstance(how, bool):
+        arguments.function("how", how)
     _how = how
 
 

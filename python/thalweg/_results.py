@@ -2,6 +2,7 @@
 
 import html
 import json
+import numbers
 import os
 import re
 import shlex
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from . import _thalweg
-from ._errors import RunError, ScenarioError, UnknownNameError, in_pythons_words
+from . import _arguments as arguments
+from ._errors import RunError, ScenarioError, UnknownNameError, in_pythons_words, unknown
 
 
 class Table:
@@ -35,12 +37,14 @@ class Table:
 
     def __getitem__(self, name: str) -> list[Any]:
         """Returns the values of a column; None for missing ones."""
+        if not isinstance(name, str):
+            raise ScenarioError(f"a column is chosen by its name, and not by {name!r}")
         if name in self._missing:
             return [None] * len(self)
         try:
             return self._native.column(name)
         except KeyError:
-            raise UnknownNameError(f"there is no column `{name}`; there are {', '.join(self.columns)}") from None
+            raise unknown(f"there is no column `{name}`", name, self.columns) from None
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Iterates over the rows, as dictionaries."""
@@ -163,7 +167,7 @@ class Figure:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the picture, as SVG or, where the file's name ends in `.png`, as PNG."""
-        kind = Path(path).suffix.lower()
+        kind = Path(arguments.path("path", path)).suffix.lower()
         if kind == ".png":
             Path(path).write_bytes(_thalweg.png(self.svg))
         elif kind == ".svg":
@@ -232,8 +236,7 @@ class Result:
     def series(self, quantity: str | None = None) -> Table:
         """Returns the points of the series of a quantity, or of all."""
         if quantity is not None and quantity not in self.quantities:
-            known = ", ".join(self.quantities)
-            raise UnknownNameError(f"there is no series `{quantity}`; there are {known}")
+            raise unknown(f"there is no series `{quantity}`", quantity, self.quantities)
         return Table(self._measured.series(quantity))
 
     @property
@@ -261,12 +264,14 @@ class Result:
     def plot(self, *plots: str, time: tuple[float, float] | None = None) -> Figure:
         """Returns the picture of `--svg`: goodput, queues, round trips and windows, with the mean over several seeds, or bars of schemes.
         `plots` selects plots by name, as in `thalweg report --plots`: `plot("rtt-cdf")`. `time` is the interval shown, in seconds."""
-        if time is not None and not 0 <= time[0] < time[1]:
+        if time is not None and not _is_span(time):
             raise ScenarioError(f"a time is a pair of seconds, the second later than the first: {time!r}")
+        names = arguments.texts("plots", plots, "rtt-cdf")
         try:
-            return Figure(self._measured.figure(list(plots) or None, time))
+            return Figure(self._measured.figure(names or None, time))
         except ValueError as error:
-            raise ScenarioError(str(error)) from None
+            # All that can be wrong is a name.
+            raise UnknownNameError(str(error)) from None
 
     def __str__(self) -> str:
         return self._measured.summary()
@@ -276,6 +281,11 @@ class Result:
 
     def _repr_html_(self) -> str:
         return f"{self._measured.figure()}\n<pre>{html.escape(str(self))}</pre>"
+
+
+def _is_span(of: Any) -> bool:
+    is_pair = isinstance(of, Sequence) and len(of) == 2 and all(isinstance(time, numbers.Real) for time in of)
+    return is_pair and 0 <= of[0] < of[1]
 
 
 def _plain(of: Mapping[str, Any], name: str = "", called: str = "") -> dict[str, Any]:
@@ -447,7 +457,7 @@ class SweepResult:
         titles = {of["name"]: f"{of['name']} ({of['unit']})" if "unit" in of else of["name"] for of in self.document["factors"]}
         for name in (across, down):
             if name is not None and name not in factors:
-                raise UnknownNameError(f"there is no factor `{name}`; there are {', '.join(factors)}")
+                raise unknown(f"there is no factor `{name}`", name, factors)
         shares = self.importance.get(metric, {}).get("factors", {})
         free = sorted((name for name in factors if name not in (across, down)), key=lambda name: -shares.get(name, 0.0))
         plain = [name for name in free if name != "scheme" and 1 < len(factors[name]) <= _MOST_CELLS]
@@ -467,7 +477,7 @@ class SweepResult:
         means = {place: sum(values) / len(values) for place, values in sums.items()}
         if not means:
             names_of = sorted({name for point in self.points for name in point["metrics"]})
-            raise UnknownNameError(f"no point has the metric `{metric}`; there are {', '.join(names_of)}")
+            raise unknown(f"no point has the metric `{metric}`", metric, names_of)
 
         def names(of: str | None) -> tuple[str, list[str]]:
             return ("", [""]) if of is None else (titles[of], factors[of])

@@ -14,6 +14,7 @@ __all__ = [
     "Environments",
     "Measured",
     "Message",
+    "MessageKind",
     "Sample",
     "Stop",
     "Table",
@@ -23,6 +24,7 @@ __all__ = [
     "history",
     "in_candidate",
     "listed",
+    "nearest",
     "option_unit",
     "png",
     "run",
@@ -175,10 +177,8 @@ class Message:
     def severity(self) -> str:
         """"note", "warning" or "error"."""
     @property
-    def kind(self) -> str:
-        """"value": the argument's value is refused; "argument": the argument is wrong; "unknown option": there is none of this name;
-        "unknown name": likewise; "repeated": the argument is given twice; "scenario": the text has a position in a scenario; "other":
-        the text is all."""
+    def kind(self) -> MessageKind:
+        """Subject."""
     @property
     def argument(self) -> str | None:
         """Name of the argument, as the option without hyphens in front."""
@@ -194,6 +194,32 @@ class Message:
     @property
     def parts(self) -> list[tuple[str, str]]:
         """Parts of the text: "text"; "option", the name of an option; "list", the name of a list of `thalweg list`."""
+    @property
+    def is_unknown_name(self) -> bool:
+        """True if there is nothing of a name that was given."""
+
+@final
+class MessageKind:
+    """The subject of a message, which decides the attributes that it has."""
+
+    VALUE: ClassVar[MessageKind]
+    """The argument's value is refused."""
+    ARGUMENT: ClassVar[MessageKind]
+    """The argument is wrong."""
+    UNKNOWN_OPTION: ClassVar[MessageKind]
+    """There is no argument of this name."""
+    UNKNOWN_NAME: ClassVar[MessageKind]
+    """There is no command of this name."""
+    REPEATED: ClassVar[MessageKind]
+    """The argument is given twice."""
+    SCENARIO: ClassVar[MessageKind]
+    """The text has a position in a scenario."""
+    OTHER: ClassVar[MessageKind]
+    """The text is all."""
+
+    def __int__(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
 
 @final
 class Stop:
@@ -223,6 +249,7 @@ def work(
     batch: bytes, controllers: Sequence[tuple[str, Callable[[], Controller]]], at_a_time: int
 ) -> tuple[bytes, BaseException | None]: ...
 def listed() -> tuple[list[tuple[str, str]], list[tuple[str, str]], list[tuple[str, str, str, str]]]: ...
+def nearest(name: str, known: Sequence[str]) -> str | None: ...
 def option_unit(words: Sequence[str], option: str) -> str | None: ...
 def validate(
     scenario: str | os.PathLike[str],

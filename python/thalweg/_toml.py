@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ._errors import ScenarioError
@@ -56,6 +56,7 @@ def changes(sets: Mapping[str, Any] | Sequence[str] | None) -> list[str]:
         return []
     if isinstance(sets, Mapping):
         return [f"{name}={value(item)}" for name, item in sets.items()]
-    if isinstance(sets, str):
+    found = list(sets) if isinstance(sets, Iterable) and not isinstance(sets, (str, bytes)) else [None]
+    if not all(isinstance(of, str) for of in found):
         raise ScenarioError("set is a dictionary, or a list of texts such as \"duration=5 s\"")
-    return list(sets)
+    return [str(of) for of in found]

@@ -22,7 +22,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from . import Controller, Controllers, Result, Sample, ScenarioError, Table, _text, _thalweg, _integer, compare
+from . import _arguments as arguments
+from . import Controller, Controllers, Result, Sample, ScenarioError, Table, _text, _thalweg, compare
 from ._errors import error
 from ._results import joined
 from ._toml import Scenario, changes
@@ -137,7 +138,7 @@ def _known(cells: Sequence[float]) -> dict[str, Any]:
 
 def generators(seed: int | None, count: int) -> list[numpy.random.Generator]:
     """Returns independent generators for `count` environments, for any seeds."""
-    checked_seed = None if seed is None else _integer("seed", seed, 0, 2**128)
+    checked_seed = None if seed is None else arguments.integer("seed", seed, 0, 2**128)
     return [numpy.random.default_rng(of) for of in numpy.random.SeedSequence(checked_seed).spawn(count)]
 
 
@@ -150,6 +151,8 @@ def episode(generator: numpy.random.Generator, vary: Vary) -> tuple[int, list[st
 
 def checked(vary: Vary | None) -> dict[str, Sequence[Any] | Callable[[numpy.random.Generator], Any]]:
     """Checks the varied keys; returns them with their choices."""
+    if vary is not None:
+        arguments.mapping("vary", vary, "keys and lists of values")
     for key, of in (vary or {}).items():
         if not callable(of) and (isinstance(of, str) or not hasattr(of, "__getitem__") or len(of) == 0):
             raise ScenarioError(f"vary: `{key}` has a list of values or a function of a random generator, and not {of!r}")
@@ -170,16 +173,13 @@ class _Simulations:
         jobs: int | None,
         ecn: str | None,
     ) -> None:
-        if interval is not None and not interval > 0:
-            raise ScenarioError(f"a step is an interval in seconds or None for a round trip, and not {interval!r}")
-        if not longest > 0:
-            raise ScenarioError(f"the longest step is a time in seconds, and not {longest!r}")
-        if not delay >= 0:
-            raise ScenarioError(f"actions are delayed by a time in seconds, and not by {delay!r}")
-        if ecn not in (None, "classic", "l4s"):
-            raise ScenarioError(f'ecn is None, "classic" (ECT(0), RFC 3168) or "l4s" (ECT(1), RFC 9331), and not {ecn!r}')
+        if interval is not None:
+            arguments.seconds("interval", interval)
+        arguments.seconds("longest", longest)
+        arguments.seconds("delay", delay, or_zero=True)
+        arguments.choice("ecn", ecn, arguments.ECN)
         name, text = _text(scenario)
-        threads = None if jobs is None else _integer("jobs", jobs, 1, 2**16)
+        threads = None if jobs is None else arguments.integer("jobs", jobs, 1, 2**16)
         native, code, messages = _thalweg.Environments.new(name, text, changes(set), count, interval, longest, delay, threads, ecn)
         if native is None:
             raise error(code, messages)
@@ -268,17 +268,17 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         ecn: str | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.num_envs = num_envs = _integer("num_envs", num_envs, 1, 2**24)
+        self.num_envs = num_envs = arguments.integer("num_envs", num_envs, 1, 2**24)
         self.render_mode = _render_mode(render_mode)
-        self._mode = AutoresetMode(autoreset_mode)
+        self._mode = arguments.choice("autoreset_mode", autoreset_mode, list(AutoresetMode))
         self.metadata = {**self.metadata, "autoreset_mode": self._mode}
         self.single_observation_space = Box(_LOW, _HIGH)
         self.single_action_space = Box(-1.0, 1.0, (1,))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._scenario, self._set, self._vary = scenario, set, checked(vary)
-        self._steps = None if steps is None else _integer("steps", steps, 1, 2**63 - 1)
-        self._pace, self._reward = pace, reward
+        self._steps = None if steps is None else arguments.integer("steps", steps, 1, 2**63 - 1)
+        self._pace, self._reward = arguments.truth("pace", pace), arguments.function("reward", reward)
         self._simulations = _Simulations(scenario, set, num_envs, interval, longest, delay, jobs, ecn)
         if self._simulations.agents != 1:
             raise ScenarioError(f"one flow has the scheme `agent` in a VectorEnv, and {self._simulations.agents} have")
@@ -401,7 +401,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Runs schemes in place of the agent through the first episodes of this many simulations with this seed: the same paths, traffic,
         losses and, if `steps` bounds them, lengths. A step of a round trip counts as a round trip of the empty path."""
         results = []
-        for generator in generators(seed, _integer("reps", reps, 1, 2**24)):
+        for generator in generators(seed, arguments.integer("reps", reps, 1, 2**24)):
             first, varied = episode(generator, self._vary)
             # Later changes of a key take precedence.
             sets = [*changes(self._set), *varied]
@@ -523,8 +523,8 @@ class Env(gymnasium.Env[Any, Any]):
         self.observation_space = Box(_LOW, _HIGH)
         self.action_space = Box(-1.0, 1.0, (1,))
         self.render_mode = _render_mode(render_mode)
-        self._vary, self._pace, self._reward = checked(vary), pace, reward
-        self._steps = None if steps is None else _integer("steps", steps, 1, 2**63 - 1)
+        self._vary, self._pace, self._reward = checked(vary), arguments.truth("pace", pace), arguments.function("reward", reward)
+        self._steps = None if steps is None else arguments.integer("steps", steps, 1, 2**63 - 1)
         self._simulations = _Simulations(scenario, set, 1, interval, longest, delay, 1, ecn)
         if self._simulations.agents != 1:
             raise ScenarioError(f"one flow has the scheme `agent` in an Env, and {self._simulations.agents} have")
@@ -589,7 +589,9 @@ def _number(action: Any) -> float:
 def controller(policy: Callable[[Array], Any], *, pace: bool = True, ecn: str | None = None) -> type[Controller]:
     """Returns a controller that follows a policy: a function from an observation to an action, as in an environment with a step of a
     round trip. `ecn` is as for controllers."""
-    codepoint = ecn
+    arguments.function("policy", policy)
+    arguments.truth("pace", pace)
+    codepoint = arguments.choice("ecn", ecn, arguments.ECN)
 
     class Policy(Controller):
         ecn = codepoint

@@ -7,7 +7,7 @@ import numpy
 import pettingzoo
 from gymnasium.spaces import Box, Space
 
-from . import _integer
+from . import _arguments as arguments
 from ._toml import Scenario
 from .envs import _HIGH, _LOW, Array, Samples, Vary, _decide, _features, _known, _Simulations, checked, episode, generators, power
 
@@ -41,8 +41,8 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self.observation_spaces = {name: Box(_LOW, _HIGH) for name in self.possible_agents}
         self.action_spaces = {name: Box(-1.0, 1.0, (1,)) for name in self.possible_agents}
         self.render_mode = None
-        self._vary, self._pace, self._reward = checked(vary), pace, reward
-        self._steps = None if steps is None else _integer("steps", steps, 1, 2**63 - 1)
+        self._vary, self._pace, self._reward = checked(vary), arguments.truth("pace", pace), arguments.function("reward", reward)
+        self._steps = None if steps is None else arguments.integer("steps", steps, 1, 2**63 - 1)
         self._generator = generators(None, 1)[0]
         self._taken = 0
         self._last: Array = numpy.array([])

@@ -11,7 +11,7 @@ mod python_thread_state;
 mod thread_pool;
 
 use arrow_table::Table;
-use command_messages::{Message, converted};
+use command_messages::{Message, MessageKind, converted};
 use controller_registry::Controllers;
 use environment_batch::Environments;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTimeoutError, PyValueError};
@@ -155,6 +155,13 @@ fn listed()
             .map(move |metric| (metric.name(of), metric.line().unit.name(), about(metric), subject))
     });
     (schemes, scenarios, metrics.collect())
+}
+
+/// Returns the most similar one of these names; None if none is similar.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
+fn nearest(name: &str, known: Vec<String>) -> Option<String> {
+    thalweg_catalog::spelling_suggestions::nearest(name, known.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// Returns the unit of plain numbers for an option of a command; None if its values have no unit.
@@ -382,6 +389,7 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Environments>()?;
     module.add_class::<Measured>()?;
     module.add_class::<Message>()?;
+    module.add_class::<MessageKind>()?;
     module.add_class::<Sample>()?;
     module.add_class::<Stop>()?;
     module.add_class::<Table>()?;
@@ -390,6 +398,7 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(heat_map, module)?)?;
     module.add_function(wrap_pyfunction!(in_candidate, module)?)?;
     module.add_function(wrap_pyfunction!(listed, module)?)?;
+    module.add_function(wrap_pyfunction!(nearest, module)?)?;
     module.add_function(wrap_pyfunction!(option_unit, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(png, module)?)?;

@@ -37,7 +37,7 @@ mod unknown_unit;
 mod value_types;
 
 pub use built_in_scenarios::{BUILT_IN, BuiltIn};
-pub use diagnostic::{Diagnostic, Severity, nearest};
+pub use diagnostic::{Diagnostic, Rendered, Severity, nearest};
 pub use file_schema::{schema, schema_with};
 pub use flow_group_lookup::group_named;
 pub use key_reference::reference;

@@ -502,12 +502,12 @@ pub fn decode_tag<'v>(
         }
         report
             .error("scenario.missing", span, format!("{name} needs `{tag}`"))
-            .names("", kinds.iter().copied());
+            .suggest("", kinds.iter().copied());
         return None;
     };
     let ValueKind::String(kind) = &value.kind else {
         let message = format!("expected a name, found {}", value.kind.name());
-        report.error("scenario.type", value.span, message).names("", kinds.iter().copied());
+        report.error("scenario.type", value.span, message).suggest("", kinds.iter().copied());
         return None;
     };
     if !kinds.contains(&kind.as_str()) {

@@ -20,7 +20,7 @@ pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str,
     let found = report.error("scenario.unit", value.span, format!("unknown unit `{unit}`"));
     let found = match canonical_unit(unit, known) {
         Some(meant) => found.label(format!("did you mean `{meant}`?")),
-        None => found.names(unit, known.iter().copied()),
+        None => found.suggest(unit, known.iter().copied()),
     };
     found.help(format!("units here: {all}"));
 }

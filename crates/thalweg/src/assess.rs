@@ -18,7 +18,7 @@ use thalweg_assess::{
     markdown, page, summary,
 };
 use thalweg_report::output::counted;
-use thalweg_scenario::{Diagnostic, Severity, nearest};
+use thalweg_scenario::nearest;
 use thalweg_sweep::{Purpose, Store};
 
 /// `thalweg assess`.
@@ -228,6 +228,7 @@ fn find(name: &str) -> Result<(Files, Pack), Error> {
             value: None,
             why: format!("there is no plan and no file `{name}`; {help}"),
             advice: near.is_none().then_some("--unpack writes their files, to be changed"),
+            is_unknown_name: true,
         }));
     };
     let text = files.text(&file).map_err(Error::Usage)?;
@@ -249,7 +250,7 @@ fn margins(arguments: &AssessArguments, files: &Files, pack: &Pack) -> Result<Ma
 
 fn list(pack: &Pack, arguments: &AssessArguments, console: &Console) -> Done {
     let mut text = String::new();
-    for section in pack.chosen(&arguments.only).map_err(Error::Usage)? {
+    for section in pack.chosen(&arguments.only).map_err(Error::UnknownName)? {
         text.push_str(&format!("{:<6} {}\n", section.number, section.title));
         if let Some(reason) = &section.not_evaluated {
             text.push_str(&format!("  not evaluated because {reason}\n"));
@@ -277,15 +278,7 @@ fn run(
 
 fn error_of(error: AssessError) -> Error {
     match error {
-        AssessError::Scheme(found) => {
-            let explanation = |one: &Diagnostic| {
-                let explanation = [Some(&one.message), one.label.as_ref(), one.help.as_ref()];
-                explanation.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
-            };
-            Error::Usage(
-                found.iter().find(|one| one.severity == Severity::Error).map(explanation).unwrap_or_default(),
-            )
-        }
+        AssessError::Scheme(found) => Error::of_scheme_diagnostics(&found),
         AssessError::Scenario(found) => Error::Scenario(found),
         AssessError::Pack(why) => Error::Usage(why),
         AssessError::Unfinished(error) => unfinished(&error, None),

@@ -4,7 +4,7 @@ use crate::analytical_models::{self, ModelArguments};
 use crate::assess::{self, AssessArguments};
 use crate::bench;
 use crate::bench::bench_arguments::Bench;
-use crate::compatibility_hints;
+use crate::compatibility_hints::{self, Reader};
 use crate::completions_and_man_pages;
 use crate::console_output::{Console, Done};
 use crate::doctor::{self, DoctorArguments};
@@ -148,7 +148,7 @@ impl Arguments {
         // Usages name the whole command.
         command.build();
         let commands = called(&command, arguments);
-        let Some(hint) = compatibility_hints::of_error(&error, &commands) else {
+        let Some(hint) = compatibility_hints::of_error(&error, &commands, Reader::User) else {
             return Self::without_guesses(error);
         };
         let called = commands.get(1).map(|&called| called.clone());
@@ -304,9 +304,40 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Command;
+    use std::error::Error as _;
 
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    /// Calls the function with each command, by the words that call it.
+    fn for_each_command(command: &Command, words: &[&str], check: &mut impl FnMut(&Command, &[&str])) {
+        check(command, words);
+        for inner in command.get_subcommands() {
+            for_each_command(inner, &[words, &[inner.get_name()]].concat(), check);
+        }
+    }
+
+    /// Programs show the reason to people who did not write the text of a number.
+    #[test]
+    fn a_refused_number_is_refused_with_what_is_expected() {
+        let mut numbers = 0;
+        for_each_command(&Arguments::command(), &["thalweg"], &mut |command, words| {
+            for name in command.get_arguments().filter_map(|argument| argument.get_long()) {
+                let option = format!("--{name}=#");
+                let line = words.iter().copied().chain([option.as_str()]).map(OsString::from);
+                let Err(error) = Arguments::read(line) else { continue };
+                let why = error.source().map(ToString::to_string).unwrap_or_default();
+                numbers += usize::from(why.starts_with("expected a whole number"));
+                for wrong in
+                    ["invalid digit", "invalid float", "from empty string", "too large to fit", "is not in"]
+                {
+                    assert!(!why.contains(wrong), "{words:?} {option}: {why}");
+                }
+            }
+        });
+        assert!(numbers > 30, "{numbers}");
     }
 }

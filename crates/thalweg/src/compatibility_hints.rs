@@ -1,29 +1,47 @@
 //! Hints for users of rsync, scp, croc and iperf3, and of earlier builds: the equivalents of their options and commands.
 
+use crate::parser_contexts::texts;
 use crate::value_parsers::is_pairing_code;
 use clap::Command;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ErrorKind};
+
+/// The reader of a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// A user of the command line.
+    User,
+    /// A program that calls a command, whose arguments have the names of options.
+    Program,
+}
 
 /// Returns the hint for an error of the command line's parser; `commands` are those called, from the program to the innermost.
-pub fn of_error(error: &clap::Error, commands: &[&Command]) -> Option<&'static str> {
-    let given = |kind| match error.get(kind) {
-        Some(ContextValue::String(word)) => Some(word.as_str()),
-        _ => None,
-    };
+pub fn of_error(error: &clap::Error, commands: &[&Command], reader: Reader) -> Option<&'static str> {
+    let given = |kind| texts(error, kind).into_iter().next();
     let name = commands.get(1).map(|command| command.get_name());
     match error.kind() {
         ErrorKind::UnknownArgument => {
-            let option = given(ContextKind::InvalidArg)?;
-            of_option(name?, option.split('=').next().unwrap_or(option))
+            let given = given(ContextKind::InvalidArg)?;
+            let option = given.split('=').next().unwrap_or(&given);
+            match reader {
+                Reader::User => of_option(name?, option),
+                Reader::Program => of_argument(name?, option),
+            }
         }
-        ErrorKind::InvalidSubcommand => {
+        ErrorKind::InvalidSubcommand if reader == Reader::User => {
             let is_unlike_any = error.get(ContextKind::SuggestedSubcommand).is_none();
             let is_host = is_unlike_any && name == Some("bench");
-            let hint = given(ContextKind::InvalidSubcommand).and_then(of_command);
+            let hint = given(ContextKind::InvalidSubcommand).and_then(|word| of_command(&word));
             hint.or_else(|| is_host.then(of_host_to_measure))
         }
         _ => None,
     }
+}
+
+/// Returns the hint for an argument that the call of `command` does not have. Commands and words in their place mean nothing to a program.
+fn of_argument(command: &str, option: &str) -> Option<&'static str> {
+    let own = IN_CALLS.iter().find(|(of, options, _)| *of == command && options.contains(&option));
+    let own = own.map(|(.., hint)| *hint);
+    own.or_else(|| of_option(command, option).filter(|hint| !hint.contains('`')))
 }
 
 /// Returns the hint for an option that `command` does not have.
@@ -54,10 +72,12 @@ fn of_command(command: &str) -> Option<&'static str> {
 /// Returns the hint for an argument of `recv` or `serve` that names something else than a folder of this host: a pairing
 /// code, a folder of another host in the syntax of scp and rsync, or an address. A path with `/` before any colon is a
 /// folder.
-pub fn of_folder(name: &str) -> Option<String> {
-    let what = if is_pairing_code(name) {
-        "is a code for pairing, where a folder was expected: it is for the sender (`thalweg send --pair FILES... HOST`), and \
-         `thalweg recv --pair DIR` shows one"
+pub fn of_folder(name: &str, reader: Reader) -> Option<String> {
+    let (what, advice) = if is_pairing_code(name) {
+        (
+            "is a code for pairing, where a folder was expected",
+            "it is for the sender (`thalweg send --pair FILES... HOST`), and `thalweg recv --pair DIR` shows one",
+        )
     } else {
         let (host, path) =
             name.split_once(':').filter(|(host, _)| !host.is_empty() && !host.contains('/'))?;
@@ -65,13 +85,20 @@ pub fn of_folder(name: &str) -> Option<String> {
         if is_address(path)
             || host.starts_with('[') && name.rsplit_once(':').is_some_and(|(_, port)| is_address(port))
         {
-            "is an address, where a folder was expected: the option is --listen, as in `thalweg recv DIR --listen ADDRESS:PORT`"
+            (
+                "is an address, where a folder was expected",
+                "the option is --listen, as in `thalweg recv DIR --listen ADDRESS:PORT`",
+            )
         } else {
-            "is a folder of another host, where one of this host was expected: files are received by `thalweg recv DIR` at one \
-             host, and sent by `thalweg send FILES... HOST` at the other, without accounts"
+            (
+                "is a folder of another host, where one of this host was expected",
+                "files are received by `thalweg recv DIR` at one host, and sent by `thalweg send FILES... HOST` at the other, \
+                 without accounts",
+            )
         }
     };
-    Some(format!("`{name}` {what}. A folder of that name is ./{name}"))
+    let advice = if reader == Reader::User { format!(": {advice}") } else { String::new() };
+    Some(format!("`{name}` {what}{advice}. A folder of that name is ./{name}"))
 }
 
 /// Options renamed since development builds: their commands, the old name, and the hint, which ends with the new one.
@@ -241,6 +268,53 @@ const SWEEP: [(&[&str], &str); 3] = [
     ),
 ];
 
+/// Hints in the words of a calling program: the command, the options, and the hint, in place of one that names commands.
+const IN_CALLS: [(&str, &[&str], &str); 23] = [
+    ("send", &["--recursive"], "folders are sent whole"),
+    ("send", &["--verbose", "--progress", "--info"], "the value that is returned has the details"),
+    ("send", &["--compress"], "nothing is compressed in transit: compress it first"),
+    ("send", &["--port"], "the port follows the receiver: \"HOST:PORT\""),
+    (
+        "send",
+        &["--dry-run"],
+        "there is no dry run; --strict sends nothing if some of it could not be carried",
+    ),
+    (
+        "send",
+        &["--bwlimit", "--limit-rate", "--throttle", "--limit"],
+        "the limit is --rate, such as \"10 Mbit/s\"",
+    ),
+    ("send", &["--host", "--to", "--server", "--dest"], "the receiver follows the files: \"HOST:PORT\""),
+    ("send", &["--rsh"], "no ssh is used: the other end receives, and is the receiver of this call"),
+    (
+        "send",
+        &["--update", "--overwrite", "--backup", "--ignore-existing"],
+        "the receiver decides what it replaces",
+    ),
+    ("send", &["--code"], "--pair takes the receiver's code"),
+    ("recv", &["--port", "--bind"], "the port is that of --listen, such as \"4747\" or \"ADDRESS:PORT\""),
+    ("recv", &["--yes"], "--trust=\"new\" admits any sender without a prompt"),
+    (
+        "recv",
+        &["--out", "--output", "--dest", "--root", "--dir", "--directory"],
+        "the folder is the first argument",
+    ),
+    ("recv", &["--code"], "--pair shows a code for the sender"),
+    ("bench", &["--client"], "the server's address follows the scheme"),
+    ("bench", &["--server", "--daemon"], "the server is another program, which runs until it is stopped"),
+    ("bench", &["--port"], "the port is part of the server's address: \"HOST:PORT\""),
+    (
+        "bench",
+        &["--bitrate", "--bandwidth"],
+        "the scheme finds the rate; \"sstp:rate=10Mbit/s\" sends at a fixed one",
+    ),
+    ("bench", &["--interval"], "the value that is returned covers the whole measurement"),
+    ("bench", &["--bytes", "--blockcount", "--file"], "a measurement ends after a time: --time"),
+    ("bench", &["--length", "--len", "--set-mss"], "the largest datagram is --datagram"),
+    ("bench", &["--congestion"], "the congestion control is that of the scheme, the first argument"),
+    ("bench", &["--window"], "the receive buffer is --memory, the buffer of the socket --buffer"),
+];
+
 const COMMANDS: [(&[&str], &str); 4] = [
     (
         &["completion", "complete"],
@@ -401,10 +475,35 @@ mod tests {
             ("ann@nas", None),
             (":inbox", None),
         ] {
-            let hint = of_folder(name);
+            let hint = of_folder(name, Reader::User);
             let contains = |text: &str| hint.as_ref().is_some_and(|hint| hint.contains(text));
             assert!(expected.map_or(hint.is_none(), contains), "{name}: {hint:?}");
             assert!(hint.is_none() || contains(&format!("A folder of that name is ./{name}")), "{hint:?}");
+            let hint = of_folder(name, Reader::Program);
+            assert_eq!(hint.is_none(), expected.is_none(), "{name}");
+            assert!(hint.is_none_or(|hint| !hint.contains("thalweg ") && !hint.contains("--")), "{name}");
+        }
+    }
+
+    /// Programs have no short options, no words in capitals and no commands.
+    #[test]
+    fn a_hint_for_a_program_names_no_command() {
+        for (name, table) in [("send", &SEND[..]), ("recv", &RECEIVE), ("bench", &BENCH)] {
+            for option in table.iter().flat_map(|(options, _)| *options).filter(|of| of.starts_with("--")) {
+                let hint = of_argument(name, option);
+                let hint = hint.unwrap_or_else(|| panic!("{name} {option} has no hint for programs"));
+                for wrong in
+                    ["`", "thalweg", "DIR", "FILES", "[", " -r", " RATE", " SIZE", " TIME", " SCHEME"]
+                {
+                    assert!(!hint.contains(wrong), "{name} {option}: {hint}");
+                }
+            }
+        }
+        for (command, options, _) in &IN_CALLS {
+            assert!(
+                options.iter().all(|option| of_option(command, option).is_some()),
+                "{command} {options:?}"
+            );
         }
     }
 

@@ -7,7 +7,8 @@ use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use thalweg_catalog::Registry;
+use thalweg_catalog::{Registry, TextError};
+use thalweg_net::flow::SchemeError;
 use thalweg_net::keyring::KeyringError;
 use thalweg_net::transfer::first_hidden;
 use thalweg_report::output::{COLUMNS, FolderError, PngError, Style};
@@ -75,6 +76,8 @@ pub type Done = Result<(), Error>;
 pub enum Error {
     /// Invalid call.
     Usage(String),
+    /// Call with the name of something that does not exist, such as a scheme.
+    UnknownName(String),
     /// Invalid argument, which the parser of the command line cannot check.
     Argument(ArgumentError),
     /// Invalid scenario.
@@ -98,6 +101,8 @@ pub struct ArgumentError {
     pub why: String,
     /// Advice that concerns the command line alone.
     pub advice: Option<&'static str>,
+    /// True if the value is the name of something that does not exist.
+    pub is_unknown_name: bool,
 }
 
 impl fmt::Display for ArgumentError {
@@ -357,7 +362,41 @@ impl<W: io::Write> io::Write for Harmless<W> {
 impl Error {
     /// Creates the error of an option whose name is given without hyphens in front.
     pub fn argument(option: &'static str, why: impl Into<String>) -> Self {
-        Self::Argument(ArgumentError { option, value: None, why: why.into(), advice: None })
+        let why = why.into();
+        Self::Argument(ArgumentError { option, value: None, why, advice: None, is_unknown_name: false })
+    }
+
+    /// Creates the error of an option with the name of something that does not exist.
+    pub fn unknown_argument(option: &'static str, why: String) -> Self {
+        Self::Argument(ArgumentError { option, value: None, why, advice: None, is_unknown_name: true })
+    }
+
+    /// Creates the error of a scheme that cannot be read.
+    pub fn of_scheme(error: &SchemeError) -> Self {
+        if is_unknown_scheme(error) {
+            Self::UnknownName(error.to_string())
+        } else {
+            Self::Usage(error.to_string())
+        }
+    }
+
+    /// Returns the error of a call with what it is about in front.
+    #[must_use]
+    pub fn within(self, subject: &str) -> Self {
+        match self {
+            Self::Usage(text) => Self::Usage(format!("{subject}: {text}")),
+            Self::UnknownName(text) => Self::UnknownName(format!("{subject}: {text}")),
+            error => error,
+        }
+    }
+
+    /// Creates the error of a scheme from the diagnostics of a scenario with it: the first error.
+    pub fn of_scheme_diagnostics(found: &[Diagnostic]) -> Self {
+        let Some(first) = found.iter().find(|one| one.severity == Severity::Error) else {
+            return Self::Usage(String::new());
+        };
+        let text = explanation(first);
+        if first.is_unknown_name { Self::UnknownName(text) } else { Self::Usage(text) }
     }
 
     /// Returns the failure as messages.
@@ -366,12 +405,14 @@ impl Error {
             |text: &str| Message::of_text(Severity::Error, &harmless(text, Style::PLAIN), vocabulary);
         match self {
             Self::Scenario(diagnostics) => diagnostics.iter().map(Message::of_diagnostic).collect(),
-            Self::Argument(ArgumentError { option, value, why, .. }) => {
+            Self::Argument(ArgumentError { option, value, why, is_unknown_name, .. }) => {
                 let kind = if value.is_some() { MessageKind::Value } else { MessageKind::Argument };
                 let text = parts(&harmless(why, Style::PLAIN), vocabulary);
                 let message = Message::new(Severity::Error, kind, text);
-                vec![Message { argument: Some((*option).to_owned()), value: value.clone(), ..message }]
+                let (argument, value) = (Some((*option).to_owned()), value.clone());
+                vec![Message { argument, value, is_unknown_name: *is_unknown_name, ..message }]
             }
+            Self::UnknownName(text) => vec![Message { is_unknown_name: true, ..of_text(text) }],
             _ => vec![of_text(&self.to_string())],
         }
     }
@@ -379,17 +420,31 @@ impl Error {
     /// Returns the command's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Argument(_) | Self::Scenario(_) => 2,
+            Self::Usage(_) | Self::UnknownName(_) | Self::Argument(_) | Self::Scenario(_) => 2,
             Self::Failed(_) | Self::Output(_) => 1,
             Self::Lost(_) => 3,
         }
     }
 }
 
+/// Returns true if a scheme or one of its options does not exist.
+pub const fn is_unknown_scheme(error: &SchemeError) -> bool {
+    matches!(error, SchemeError::Text(TextError::Unknown { .. } | TextError::Option { .. }))
+}
+
+/// Returns a diagnostic without its position: the message, the label and the help.
+pub fn explanation(of: &Diagnostic) -> String {
+    let parts = [Some(&of.message), of.label.as_ref(), of.help.as_ref()];
+    parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(message) | Self::Failed(message) | Self::Lost(message) => f.write_str(message),
+            Self::Usage(message)
+            | Self::UnknownName(message)
+            | Self::Failed(message)
+            | Self::Lost(message) => f.write_str(message),
             Self::Argument(error) => write!(f, "{error}"),
             Self::Scenario(diagnostics) => {
                 let rendered: Vec<_> = diagnostics.iter().map(Diagnostic::render).collect();

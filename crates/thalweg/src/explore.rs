@@ -4,7 +4,7 @@ use crate::console_output::{Console, Done, Error};
 use crate::explore_adversary::{AdversaryArguments, adversary};
 use crate::interrupt::interruptible_by;
 use crate::search_progress::{report, text, watched};
-use crate::value_parsers::bytes;
+use crate::value_parsers::{bytes, whole};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -25,23 +25,23 @@ pub struct ExploreArguments {
     #[arg(value_name = "PROTOCOL", required = true)]
     pub protocol: Option<String>,
     /// Window in packets, for sstp in segments of two packets [default: 3; with --slow-reader 2, with --endless 20]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1, 64))]
     pub window: Option<u16>,
     /// Number of packets to deliver; default: two more than the window
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 1000))]
     pub messages: Option<u32>,
     /// Maximum number of lost packets, in either direction
-    #[arg(long, value_name = "N", default_value = "2")]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = whole::<u8>(0, u8::MAX))]
     pub losses: u8,
     /// Maximum number of duplicated packets [default: 1; none for sscop, which relies on a channel without duplication]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u8>(0, u8::MAX))]
     pub duplicates: Option<u8>,
     /// Maximum number of delayed packets, which others overtake
-    #[arg(long, value_name = "N", default_value = "0")]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u8>(0, u8::MAX))]
     pub delays: u8,
     /// Maximum number of early timer expiries: while packets are in flight or data waits to be read, or before an
     /// earlier timer
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u8>(0, u8::MAX))]
     pub expiries: u8,
     /// Let the application read at any time, so that the receiver withholds its window; not for adaptive-ack
     #[arg(long)]
@@ -51,7 +51,7 @@ pub struct ExploreArguments {
     #[arg(long, conflicts_with_all = ["messages", "duplicates", "delays", "expiries", "slow_reader"])]
     pub endless: bool,
     /// With --endless: maximum number of lost reports, in addition to the data packets of --losses
-    #[arg(long, value_name = "N", default_value = "0", requires = "endless")]
+    #[arg(long, value_name = "N", default_value = "0", requires = "endless", value_parser = whole::<u8>(0, u8::MAX))]
     pub lost_reports: u8,
     /// Stop when the states take more memory than this
     #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
@@ -111,7 +111,7 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
             Task::Stream(endless) => search_endless(endless, arguments.memory, &mut show).ok(),
         }
     });
-    let outcome = outcome.ok_or_else(|| Error::Usage(unknown(name)))?;
+    let outcome = outcome.ok_or_else(|| Error::UnknownName(unknown(name)))?;
     if arguments.json {
         console.print(&format!("{:#}\n", document(arguments, &task, &outcome)))?;
     } else {
@@ -124,7 +124,7 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
 fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
     let name = arguments.name();
     if !SCHEMES.iter().any(|(known, _)| *known == name) {
-        return Err(Error::Usage(unknown(name)));
+        return Err(Error::UnknownName(unknown(name)));
     }
     if arguments.endless {
         let Some(acknowledgement) = acknowledgement(name) else {

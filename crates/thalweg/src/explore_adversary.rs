@@ -3,7 +3,7 @@
 use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::search_progress::{report, text, watched};
-use crate::value_parsers::bytes;
+use crate::value_parsers::{bytes, whole};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -19,29 +19,29 @@ pub struct AdversaryArguments {
     #[arg(long, conflicts_with_all = ["connections", "forgeries", "expiries", "restarts", "closes", "unvalidated", "depth"])]
     pub pairing: bool,
     /// Number of connections that the client opens
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=8))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u8>(1, 8))]
     pub connections: u8,
     /// Maximum number of datagrams that the attacker forges, or forwards to another socket or from another address
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u8>(0, u8::MAX))]
     pub forgeries: u8,
     /// Maximum number of connections that the attacker opens with a key of its own that the server trusts [default: 0;
     /// with --pairing 5]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=80))]
+    #[arg(long, value_name = "N", value_parser = whole::<u8>(0, 80))]
     pub intrusions: Option<u8>,
     /// Maximum number of timer expiries
-    #[arg(long, value_name = "N", default_value = "0")]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u8>(0, u8::MAX))]
     pub expiries: u8,
     /// Maximum number of server restarts
-    #[arg(long, value_name = "N", default_value = "0")]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u8>(0, u8::MAX))]
     pub restarts: u8,
     /// Maximum number of connections that the client closes
-    #[arg(long, value_name = "N", default_value = "0")]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u8>(0, u8::MAX))]
     pub closes: u8,
     /// Maximum number of concurrent handshakes that the server begins without a cookie
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u8>(0, u8::MAX))]
     pub unvalidated: u8,
     /// Maximum number of steps that have an effect
-    #[arg(long, value_name = "N", default_value = "12", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value = "12", value_parser = whole::<u32>(1, 1000))]
     pub depth: u32,
     /// Break a rule on purpose, to check that the search finds it
     #[arg(long, value_name = "RULE")]

@@ -3,7 +3,7 @@
 use crate::batch_progress::{RESUME_HINT, counting_runs};
 use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::value_parsers::positive;
+use crate::value_parsers::{positive, whole};
 use crate::version::program;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -17,7 +17,7 @@ use thalweg_hunt::{
 };
 use thalweg_net::atomic_file;
 use thalweg_report::output::counted;
-use thalweg_scenario::{Diagnostic, Severity, read_text};
+use thalweg_scenario::read_text;
 use thalweg_sweep::{Purpose, Store};
 
 /// `thalweg hunt`.
@@ -42,7 +42,7 @@ pub struct HuntArguments {
     #[arg(long, value_name = "N", default_value = "20000", value_parser = positive::<NonZeroU64>)]
     pub candidates: NonZeroU64,
     /// Seed of the search
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
     /// Folder of findings and scores; the same command resumes
     #[arg(long, value_name = "DIR", default_value = "hunt")]
@@ -171,14 +171,7 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
 
 fn error_of(error: HuntError) -> Error {
     match error {
-        HuntError::Scheme(found) => {
-            let explanation = |one: &Diagnostic| {
-                let explanation = [Some(&one.message), one.label.as_ref(), one.help.as_ref()];
-                explanation.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
-            };
-            let first = found.iter().find(|one| one.severity == Severity::Error);
-            Error::Usage(first.map(explanation).unwrap_or_default())
-        }
+        HuntError::Scheme(found) => Error::of_scheme_diagnostics(&found),
         HuntError::Store(error) => Error::Failed(format!("{error}; {RESUME_HINT}")),
     }
 }

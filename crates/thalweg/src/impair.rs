@@ -2,7 +2,7 @@
 
 use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible;
-use crate::value_parsers::{listen_address, resolve, seconds};
+use crate::value_parsers::{listen_address, resolve, seconds, whole};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -97,7 +97,7 @@ pub struct ImpairArguments {
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub rebind: Vec<Duration>,
     /// Random seed
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
     /// Run time; default: until Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = seconds)]

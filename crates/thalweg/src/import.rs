@@ -1,6 +1,7 @@
 //! `thalweg import`: experiments in the formats of other simulators, run here.
 
 use crate::console_output::{Console, Done, Error};
+use crate::value_parsers::whole;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::fs;
@@ -38,10 +39,10 @@ pub struct C4Arguments {
     #[arg(long, value_name = "KEY")]
     pub skip: Vec<String>,
     /// Number of seeds; the worst run counts, as the specification's bound applies to each of 100 runs there
-    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = whole::<u32>(1, 10_000))]
     pub reps: u32,
     /// First seed
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
     /// Print one JSON document instead of text
     #[arg(long)]

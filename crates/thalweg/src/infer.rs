@@ -2,6 +2,7 @@
 
 use crate::console_output::{Console, Done, Error};
 use crate::doctor::this_host;
+use crate::value_parsers::whole;
 use crate::view::{key_log, read};
 use clap::Args;
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_catalog::{Environment, Registry};
+use thalweg_net::flow::SchemeError;
 use thalweg_report::infer::{Interval, Losses, Path, Recording, capture_limitation, inferred_scenario};
 use thalweg_report::output::{Align, Table, counted, listed};
 use thalweg_report::parallel_batch::{self, Job, Progress};
@@ -27,7 +29,7 @@ pub struct InferArguments {
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
     /// Connection by its number in `thalweg view`; default: the one with most data
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, usize::MAX))]
     pub connection: Option<usize>,
     /// Scheme to simulate, with options; default: that of the recording, or cubic if it does not name one
     #[arg(long, value_name = "SCHEME")]
@@ -43,7 +45,7 @@ pub struct InferArguments {
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
     /// Seed of the simulated run
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -68,9 +70,9 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     let host = host.as_deref().map(host_of).transpose()?;
     let registry = &console.registry;
     for scheme in arguments.scheme.iter().chain(&arguments.schemes) {
-        registry
-            .read_scheme(scheme, Environment::Live)
-            .map_err(|error| Error::Usage(format!("scheme `{scheme}`: {error}")))?;
+        registry.read_scheme(scheme, Environment::Live).map_err(|error| {
+            Error::of_scheme(&SchemeError::Text(error)).within(&format!("scheme `{scheme}`"))
+        })?;
     }
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
     let trace = read(file, &key_log(arguments.keys.as_deref())?)?;

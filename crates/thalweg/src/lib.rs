@@ -47,6 +47,7 @@ mod output_file_names;
 mod packet_animation;
 mod packet_captures;
 mod paper;
+mod parser_contexts;
 mod parser_error;
 mod performance_advice;
 mod report;

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_report::output::{Style, summary};
@@ -233,21 +233,22 @@ pub fn listed(registry: &Arc<Registry>) -> [Vec<(String, String)>; 2] {
     [Kind::Schemes, Kind::Scenarios].map(|kind| value_lists::listed(kind, registry))
 }
 
-/// Returns the options of all commands, and the values that may be among these words: each word, what follows its equals sign, and
-/// the items of a list.
-fn vocabulary(words: &[String]) -> Vocabulary {
+/// Returns the names of the options of all commands.
+fn option_names() -> &'static BTreeSet<String> {
+    static NAMES: OnceLock<BTreeSet<String>> = OnceLock::new();
     fn add(command: &clap::Command, options: &mut BTreeSet<String>) {
         options.extend(command.get_arguments().filter_map(|argument| argument.get_long()).map(str::to_owned));
         command.get_subcommands().for_each(|inner| add(inner, options));
     }
-    let mut options = BTreeSet::new();
-    add(&Arguments::command(), &mut options);
-    let pieces = words.iter().flat_map(|word| {
-        let value = word.split_once('=').map(|(_, value)| value);
-        let items = value.unwrap_or(word).split(',');
-        std::iter::once(word.as_str()).chain(value).chain(items).map(str::to_owned)
-    });
-    Vocabulary { options, values: pieces.filter(|piece| !piece.is_empty()).collect() }
+    NAMES.get_or_init(|| {
+        let mut options = BTreeSet::new();
+        add(&Arguments::command(), &mut options);
+        options
+    })
+}
+
+fn vocabulary(words: &[String]) -> Vocabulary {
+    Vocabulary::new(option_names, words.to_vec())
 }
 
 /// Returns the vocabulary of a call with a scenario and these other words.

@@ -12,7 +12,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use thalweg_scenario::{Diagnostic, Severity};
+use std::sync::OnceLock;
+use thalweg_scenario::{Diagnostic, Rendered, Severity};
 
 /// Part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,21 +45,6 @@ pub enum MessageKind {
     Other,
 }
 
-impl MessageKind {
-    /// Returns the name that other languages use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Value => "value",
-            Self::Argument => "argument",
-            Self::UnknownOption => "unknown option",
-            Self::UnknownName => "unknown name",
-            Self::Repeated => "repeated",
-            Self::Scenario => "scenario",
-            Self::Other => "other",
-        }
-    }
-}
-
 /// A message of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -76,13 +62,23 @@ pub struct Message {
     pub suggestions: Vec<String>,
     /// Text, without the argument.
     pub text: Vec<Part>,
+    /// True if there is nothing of a name that was given, such as a scheme or a key of scenarios.
+    pub is_unknown_name: bool,
 }
 
 impl Message {
     /// Creates a message about nothing in particular.
     pub fn new(severity: Severity, kind: MessageKind, text: Vec<Part>) -> Self {
-        let (allowed, suggestions) = (Vec::new(), Vec::new());
-        Self { severity, kind, argument: None, value: None, allowed, suggestions, text }
+        Self {
+            severity,
+            kind,
+            argument: None,
+            value: None,
+            allowed: Vec::new(),
+            suggestions: Vec::new(),
+            text,
+            is_unknown_name: kind == MessageKind::UnknownName,
+        }
     }
 
     /// Creates a message that is only a text.
@@ -92,22 +88,19 @@ impl Message {
 
     /// Returns the message of a diagnostic. Of its text only the position of an override is a name.
     pub fn of_diagnostic(diagnostic: &Diagnostic) -> Self {
-        let text = diagnostic.render();
-        let text = text.trim_end();
-        // The first line is the message, and the second the position.
-        let place = text.find('\n').and_then(|at| text[at..].find("--> ").map(|more| at + more + 4));
-        let option = diagnostic.file().strip_prefix("--").filter(|_| diagnostic.source.is_argument());
-        let name = option.and_then(|name| name.split(' ').next()).unwrap_or_default();
-        let split = place.zip(option).and_then(|(place, _)| {
-            let after = text[place..].strip_prefix("--")?.strip_prefix(name)?;
-            Some(vec![
-                Part::Text(text[..place].to_owned()),
-                Part::Option(name.to_owned()),
-                Part::Text(after.to_owned()),
-            ])
-        });
-        let parts = split.unwrap_or_else(|| vec![Part::Text(text.to_owned())]);
-        Self::new(diagnostic.severity, MessageKind::Scenario, parts)
+        let Rendered { head, source, tail } = diagnostic.rendered();
+        let tail = tail.trim_end();
+        let option = source.strip_prefix("--").filter(|_| diagnostic.source.is_argument());
+        let parts = match option {
+            Some(option) => {
+                let (name, number) = option.split_at(option.find(' ').unwrap_or(option.len()));
+                let rest = Part::Text(format!("{number}{tail}"));
+                vec![Part::Text(head), Part::Option(name.to_owned()), rest]
+            }
+            None => vec![Part::Text(format!("{head}{source}{tail}"))],
+        };
+        let message = Self::new(diagnostic.severity, MessageKind::Scenario, parts);
+        Self { is_unknown_name: diagnostic.is_unknown_name, ..message }
     }
 }
 
@@ -126,13 +119,39 @@ impl fmt::Display for Message {
     }
 }
 
-/// The words that texts of a call may have.
-#[derive(Clone, Debug, Default)]
+/// The words that texts of a call may have. Most calls have no message, and need them not.
+#[derive(Clone, Debug)]
 pub struct Vocabulary {
-    /// Names of the options of all commands, without hyphens in front.
-    pub options: BTreeSet<String>,
-    /// Values of the call.
-    pub values: Vec<String>,
+    /// Returns the names of the options of all commands, without hyphens in front.
+    options: fn() -> &'static BTreeSet<String>,
+    words: Vec<String>,
+    values: OnceLock<Vec<String>>,
+}
+
+impl Vocabulary {
+    /// Creates the vocabulary of a call with these words.
+    pub const fn new(options: fn() -> &'static BTreeSet<String>, words: Vec<String>) -> Self {
+        Self { options, words, values: OnceLock::new() }
+    }
+
+    /// Returns the values that may be among the words: each word, what follows its equals sign, and the items of a list.
+    fn values(&self) -> &[String] {
+        self.values.get_or_init(|| {
+            let pieces = self.words.iter().flat_map(|word| {
+                let value = word.split_once('=').map(|(_, value)| value);
+                let items = value.unwrap_or(word).split(',');
+                std::iter::once(word.as_str()).chain(value).chain(items).map(str::to_owned)
+            });
+            pieces.filter(|piece| !piece.is_empty()).collect()
+        })
+    }
+}
+
+impl Default for Vocabulary {
+    fn default() -> Self {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        Self::new(|| &NONE, Vec::new())
+    }
 }
 
 /// Takes a text of this project apart, by the rules of this module.
@@ -140,7 +159,7 @@ pub fn parts(text: &str, vocabulary: &Vocabulary) -> Vec<Part> {
     let (mut parts, mut plain, mut at) = (Vec::new(), String::new(), 0);
     while let Some(next) = text[at..].chars().next() {
         let (length, name) = if next == '`' {
-            let (length, kind) = quoted(&text[at..], &vocabulary.values);
+            let (length, kind) = quoted(&text[at..], vocabulary.values());
             (length, kind.map(Part::List))
         } else {
             let starts =
@@ -180,22 +199,24 @@ fn option<'a>(text: &'a str, vocabulary: &Vocabulary) -> Option<&'a str> {
     let name = text.strip_prefix("--")?;
     let length = name.find(|of: char| !of.is_ascii_lowercase() && !of.is_ascii_digit() && of != '-');
     let (name, rest) = name.split_at(length.unwrap_or(name.len()));
-    let is_given = || vocabulary.values.iter().any(|value| value.strip_prefix("--") == Some(name));
+    let is_given = || vocabulary.values().iter().any(|value| value.strip_prefix("--") == Some(name));
     let is_value = rest.starts_with(':') && is_given();
     // What goes on with a letter or a slash is a path.
     let ends = rest.is_empty()
         || rest.starts_with(|of: char| of.is_whitespace() || ",;:)=".contains(of))
         || rest == ".";
-    (ends && !is_value && vocabulary.options.contains(name)).then_some(name)
+    (ends && !is_value && (vocabulary.options)().contains(name)).then_some(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::LazyLock;
 
     fn vocabulary(values: &[&str]) -> Vocabulary {
-        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        Vocabulary { options: owned(&["out", "pair", "reps"]).into_iter().collect(), values: owned(values) }
+        static OPTIONS: LazyLock<BTreeSet<String>> =
+            LazyLock::new(|| ["out", "pair", "reps"].map(str::to_owned).into());
+        Vocabulary::new(|| &OPTIONS, values.iter().map(|value| (*value).to_owned()).collect())
     }
 
     fn text(of: &str) -> Part {

@@ -35,6 +35,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
             value: None,
             why: error.to_string(),
             advice: nearest.is_none().then_some("--list shows them"),
+            is_unknown_name: true,
         }),
         PaperError::Seeds | PaperError::Replications(_) => Error::Usage(error.to_string()),
         // The files are part of the program: this is an internal error.
@@ -100,7 +101,7 @@ fn find(name: &str) -> Result<&'static Paper, Error> {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
         };
-        Error::Usage(format!("there is no paper `{name}`; {help}"))
+        Error::UnknownName(format!("there is no paper `{name}`; {help}"))
     })
 }
 

@@ -1,9 +1,10 @@
 //! Errors of the command line's parser, as records: the kinds and contexts of clap.
 
-use crate::compatibility_hints;
+use crate::compatibility_hints::{self, Reader};
 use crate::message_records::{Message, MessageKind, Part, Vocabulary, parts};
+use crate::parser_contexts::texts;
 use clap::Command;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ErrorKind};
 use std::error::Error as _;
 use std::ffi::OsStr;
 use thalweg_scenario::Severity;
@@ -11,12 +12,12 @@ use thalweg_scenario::Severity;
 /// Returns the message about these words. The program's commands have been built, so that they have its own arguments too.
 pub fn message(error: &clap::Error, program: &Command, words: &[String], vocabulary: &Vocabulary) -> Message {
     let chain = called(program, words);
-    let of = |kind| texts(error.get(kind));
+    let of = |kind| texts(error, kind);
     let given = of(ContextKind::InvalidArg);
     let first = given.first().map(|shown| argument_name(&chain, shown));
     let new = |kind, text: &str| Message::new(Severity::Error, kind, parts(text, vocabulary));
     let unknown = |kind, name: String| {
-        let hint = compatibility_hints::of_error(error, &chain).unwrap_or_default();
+        let hint = compatibility_hints::of_error(error, &chain, Reader::Program).unwrap_or_default();
         Message { argument: Some(name), ..new(kind, hint) }
     };
     let is_option = given.iter().any(|given| given.starts_with('-'));
@@ -29,7 +30,10 @@ pub fn message(error: &clap::Error, program: &Command, words: &[String], vocabul
             let why = error.source().map(ToString::to_string).unwrap_or_default();
             let value = of(ContextKind::InvalidValue).into_iter().next();
             let allowed = of(ContextKind::ValidValue);
-            Message { argument: first, value, allowed, ..new(MessageKind::Value, &why) }
+            let is_empty =
+                why.is_empty() && allowed.is_empty() && value.as_ref().is_some_and(String::is_empty);
+            let why = if is_empty { "it is empty" } else { why.as_str() };
+            Message { argument: first, value, allowed, ..new(MessageKind::Value, why) }
         }
         ErrorKind::UnknownArgument if is_option => {
             unknown(MessageKind::UnknownOption, first.unwrap_or_default())
@@ -73,14 +77,6 @@ pub fn called<'a>(program: &'a Command, words: &[impl AsRef<OsStr>]) -> Vec<&'a 
     commands
 }
 
-fn texts(value: Option<&ContextValue>) -> Vec<String> {
-    match value {
-        Some(ContextValue::String(text)) => vec![text.clone()],
-        Some(ContextValue::Strings(texts)) => texts.clone(),
-        _ => Vec::new(),
-    }
-}
-
 fn bare(option: &str) -> &str {
     option.strip_prefix("--").unwrap_or(option)
 }
@@ -100,6 +96,8 @@ mod tests {
     use super::*;
     use crate::commands::Arguments;
     use clap::CommandFactory as _;
+    use std::collections::BTreeSet;
+    use std::sync::LazyLock;
 
     /// Returns the message about words that the parser refuses.
     fn refused(line: &[&str]) -> Message {
@@ -107,8 +105,8 @@ mod tests {
         let error = Arguments::read(line.iter().map(Into::into)).unwrap_err();
         let mut command = Arguments::command();
         command.build();
-        let vocabulary =
-            Vocabulary { options: std::iter::once("rate".to_owned()).collect(), values: Vec::new() };
+        static OPTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| ["rate".to_owned()].into());
+        let vocabulary = Vocabulary::new(|| &OPTIONS, Vec::new());
         message(&error, &command, &line, &vocabulary)
     }
 

@@ -1,7 +1,7 @@
 //! `thalweg run` and `thalweg compare`: simulate a scenario with one scheme, or with several side by side.
 
 use crate::batch_execution::{Execution, Scheme};
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{Console, Done, Error, explanation};
 use crate::interrupt::interruptible_by;
 use crate::json_lines::Lines;
 use crate::kernel_schemes::reject_without_live;
@@ -112,7 +112,7 @@ pub fn compared(
     // If agents control some flows, only those get the schemes; other flows keep the scenario's.
     let agents: Vec<usize> = agents(loaded.spec()).into_iter().map(|group| group + 1).collect();
     let flows = match (flows.is_empty(), agents.is_empty()) {
-        (false, _) => loaded.groups_named(flows).map_err(|why| Error::argument("flows", why))?,
+        (false, _) => loaded.groups_named(flows).map_err(|why| Error::unknown_argument("flows", why))?,
         (true, true) => loaded.compared_flows(),
         (true, false) => agents,
     };
@@ -189,13 +189,14 @@ fn scheme_error(error: Error, name: &str, sets: usize) -> Error {
                 |diagnostic: &&Diagnostic| number(diagnostic.file()).is_some_and(|number| number > sets);
             match diagnostics.iter().find(is_of_scheme) {
                 Some(diagnostic) => {
-                    let explanation =
-                        [Some(&diagnostic.message), diagnostic.label.as_ref(), diagnostic.help.as_ref()];
-                    let explanation: Vec<&str> =
-                        explanation.into_iter().flatten().map(String::as_str).collect();
                     let of =
                         if diagnostic.message.contains(name) { String::new() } else { format!("{name}: ") };
-                    Error::argument("schemes", format!("{of}{}", explanation.join("; ")))
+                    let why = format!("{of}{}", explanation(diagnostic));
+                    if diagnostic.is_unknown_name {
+                        Error::unknown_argument("schemes", why)
+                    } else {
+                        Error::argument("schemes", why)
+                    }
                 }
                 None => Error::Scenario(diagnostics),
             }
@@ -343,7 +344,7 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
     }
     console.warn(several.as_slice());
     if let Some(group) = options.until.as_ref().and_then(|goal| goal.group.as_ref()) {
-        group_named(loaded.spec(), group).map_err(|why| Error::argument("until", why))?;
+        group_named(loaded.spec(), group).map_err(|why| Error::unknown_argument("until", why))?;
     }
     // Check before partitioning the network for threads, which needs memory itself.
     has_memory(loaded)?;

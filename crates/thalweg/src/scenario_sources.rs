@@ -44,7 +44,7 @@ impl Source {
         } else {
             message.push_str("; `thalweg list scenarios` shows them");
         }
-        Err(Error::Usage(message))
+        Err(Error::UnknownName(message))
     }
 
     /// Returns the name shown in results, without folders.

@@ -1,7 +1,7 @@
 //! Arguments of the commands that simulate: the scenario, the run and the output. Other commands define theirs beside
 //! their code.
 
-use crate::value_parsers::{Span, parts, plot, positive, replications, seconds, seed, share, span};
+use crate::value_parsers::{Span, parts, plot, positive, replications, seconds, seed, share, span, whole};
 use clap::{Args, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -131,7 +131,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub qlog: Option<Option<PathBuf>>,
     /// Maximum number of packet events; the file marks where it was truncated
-    #[arg(long, value_name = "N", requires = "qlog", default_value = "200000")]
+    #[arg(long, value_name = "N", requires = "qlog", default_value = "200000", value_parser = whole::<u32>(0, u32::MAX))]
     pub qlog_packets: u32,
     /// Draw the packets that a flow's endpoints exchange, as a picture and as text, into the results folder or beside
     /// the scenario

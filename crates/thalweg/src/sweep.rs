@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_report::output::{REPORT, counted};
 use thalweg_report::results::Goal;
-use thalweg_scenario::{Loaded, SchemeOverride, SweepFile, group_named, read_sweep};
+use thalweg_scenario::{Diagnostic, Loaded, SchemeOverride, SweepFile, group_named, read_sweep};
 use thalweg_sweep::{
     Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, page,
 };
@@ -135,7 +135,9 @@ fn scenario_of(file: &SweepFile, path: &Path) -> Result<Source, Error> {
     let found = if beside.exists() { Source::find(&beside) } else { Source::find(name) };
     found.map_err(|error| {
         let help = "a file is found from the folder of the sweep".to_owned();
-        Error::Scenario(vec![file.error(file.scenario.place.clone(), error.to_string(), Some(help))])
+        let is_unknown_name = matches!(error, Error::UnknownName(_));
+        let found = file.error(file.scenario.place.clone(), error.to_string(), Some(help));
+        Error::Scenario(vec![Diagnostic { is_unknown_name, ..found }])
     })
 }
 

@@ -1,6 +1,7 @@
 //! Parsers of command-line values, and their error messages.
 
 use crate::console_output::Error;
+use std::fmt;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs as _};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -21,6 +22,17 @@ pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
         true if digits.bytes().any(|byte| byte != b'0') => format!("{digits} is too large"),
         _ => "expected a whole number from 1 on, in digits".to_owned(),
     })
+}
+
+/// Returns a parser of the integers from `least` to `most`.
+pub fn whole<N: FromStr + PartialOrd + fmt::Display + Copy>(
+    least: N,
+    most: N,
+) -> impl Fn(&str) -> Result<N, String> + Clone {
+    move |text| {
+        let number = text.trim().parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
+    }
 }
 
 /// Parses an integer from 1 to `max`.

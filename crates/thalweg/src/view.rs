@@ -2,6 +2,7 @@
 
 use crate::console_output::{Console, Done, Error};
 use crate::report::{ReportTarget, stored_series, stored_spec};
+use crate::value_parsers::whole;
 use crate::version::version;
 use clap::Args;
 use serde_json::{Value, json};
@@ -36,7 +37,7 @@ pub struct ViewArguments {
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
     /// Only this connection, by its number in the summary
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, usize::MAX))]
     pub connection: Option<usize>,
     /// Print only results and errors
     #[arg(long, short)]

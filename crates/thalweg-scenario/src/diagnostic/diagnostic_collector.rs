@@ -37,8 +37,13 @@ impl Draft<'_> {
         self.with(|found| found.help = Some(help.into()))
     }
 
-    /// Suggests the nearest valid name, or else lists the valid names.
+    /// Marks an unknown name, and [suggests](Self::suggest) what was meant.
     pub fn names<'a>(self, name: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
+        self.with(|found| found.is_unknown_name = true).suggest(name, valid)
+    }
+
+    /// Suggests the nearest valid name, or else lists the valid names.
+    pub fn suggest<'a>(self, name: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
         if self.0.is_none() {
             return self; // Not stored: skip the search.
         }
@@ -128,7 +133,9 @@ impl Report {
         }
         let source = Arc::clone(self.sources.get(span.source));
         let span = span.start as usize..span.end as usize;
-        self.found.push(Diagnostic { severity, code, source, span, message, label: None, help: None });
+        let is_unknown_name = code.starts_with("scenario.unknown-");
+        self.found
+            .push(Diagnostic { is_unknown_name, ..Diagnostic::new(severity, code, source, span, message) });
         Draft(self.found.last_mut())
     }
 

@@ -4,6 +4,7 @@ mod diagnostic_collector;
 mod terminal_rendering;
 
 pub(crate) use diagnostic_collector::Report;
+pub use terminal_rendering::Rendered;
 pub use thalweg_catalog::spelling_suggestions::{equivalent, is_known_elsewhere, nearest};
 
 use super::source_text::Source;
@@ -49,6 +50,8 @@ pub struct Diagnostic {
     pub label: Option<String>,
     /// A suggested fix, if any.
     pub help: Option<String>,
+    /// True if there is nothing of a given name, such as a key or a scheme.
+    pub is_unknown_name: bool,
 }
 
 impl Diagnostic {
@@ -60,7 +63,8 @@ impl Diagnostic {
         span: Range<usize>,
         message: String,
     ) -> Self {
-        Self { severity, code, source, span, message, label: None, help: None }
+        let (label, help) = (None, None);
+        Self { severity, code, source, span, message, label, help, is_unknown_name: false }
     }
 
     /// Returns the name of the file or argument.

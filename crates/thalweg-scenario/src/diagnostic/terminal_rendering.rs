@@ -6,22 +6,39 @@ use std::fmt::Write as _;
 /// Maximum width of a source line; longer ones are truncated around the position.
 const MAX_LINE_WIDTH: usize = 100;
 
+/// The text of a diagnostic, in three parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The message and the arrow to the source.
+    pub head: String,
+    /// The name of the source.
+    pub source: String,
+    /// The line and column if the source is a file, the line itself, and the help.
+    pub tail: String,
+}
+
 impl Diagnostic {
     /// Renders the diagnostic with its position: file, line and column, the line itself, a caret below it, and the
     /// help.
     ///
     /// The text ends with a newline and has no colours. Control characters of the file are escaped.
     pub fn render(&self) -> String {
-        let mut out = format!("{}[{}]: {}\n", self.severity.name(), self.code, printable(&self.message));
+        let Rendered { head, source, tail } = self.rendered();
+        head + &source + &tail
+    }
+
+    /// Renders the diagnostic, with the name of the source apart.
+    pub fn rendered(&self) -> Rendered {
+        let (severity, code, message) = (self.severity.name(), self.code, printable(&self.message));
         let place = self.source.position(self.span.start);
         let (line, at) = (self.source.line_text(place.line), place.column - 1);
         let number = if self.source.is_argument() { " ".to_owned() } else { place.line.to_string() };
         let margin = " ".repeat(number.len());
-        let name = printable(self.file());
-        let _ = if self.source.is_argument() {
-            writeln!(out, "{margin}--> {name}")
+        let head = format!("{severity}[{code}]: {message}\n{margin}--> ");
+        let mut out = if self.source.is_argument() {
+            "\n".to_owned()
         } else {
-            writeln!(out, "{margin}--> {name}:{}:{}", place.line, place.column)
+            format!(":{}:{}\n", place.line, place.column)
         };
         if !line.trim().is_empty() {
             let chars: Vec<char> = line.chars().collect();
@@ -39,7 +56,7 @@ impl Diagnostic {
         if let Some(help) = &self.help {
             let _ = writeln!(out, "{margin} = help: {}", printable(help));
         }
-        out
+        Rendered { head, source: printable(self.file()), tail: out }
     }
 }
 
@@ -117,6 +134,7 @@ mod tests {
             message: "`rate = 100` has no unit".to_owned(),
             label: Some("did you mean \"100 Mbit/s\"?".to_owned()),
             help: None,
+            is_unknown_name: false,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Arguments of `thalweg bench`.
 
 use crate::transfer::transfer_arguments::SCHEME;
-use crate::value_parsers::{bytes, connections, listen_address, seconds, threads};
+use crate::value_parsers::{bytes, connections, listen_address, seconds, threads, whole};
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -52,7 +52,7 @@ pub struct BenchServerArguments {
     #[arg(long, value_name = "TIME", default_value = "1 h", value_parser = seconds)]
     pub longest: units::Duration,
     /// Maximum number of concurrent connections; more are refused
-    #[arg(long, value_name = "N", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = whole::<u32>(1, 65_536))]
     pub connections: u32,
     /// The options of the socket.
     #[command(flatten)]

@@ -35,7 +35,7 @@ pub struct Peer<'a> {
 pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done {
     let remote = peer.address;
     let scheme = Scheme::read(&arguments.scheme, &console.registry).and_then(|scheme| scheme.at_rate(None));
-    let scheme = scheme.map_err(|error| Error::Usage(error.to_string()))?;
+    let scheme = scheme.map_err(|error| Error::of_scheme(&error))?;
     let trust = peer.key.map_or(Trust::Anyone, Trust::only);
     let bind: IpAddr =
         if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };

@@ -18,7 +18,7 @@ pub(crate) mod traffic_option;
 
 use crate::console_output::{Console, Done, Error};
 use crate::scenario_sources::Source;
-use crate::value_parsers::{bytes, seconds};
+use crate::value_parsers::{bytes, seconds, whole};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ pub struct ShellArguments {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// Random seed of the network; default: the scenario's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: Option<u64>,
     /// Write a folder with the scenario, results and series
     #[arg(long, value_name = "DIR")]

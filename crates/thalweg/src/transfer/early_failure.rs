@@ -66,7 +66,7 @@ impl From<KeyringError> for Stopped {
 impl From<Error> for Stopped {
     fn from(error: Error) -> Self {
         let result = match &error {
-            Error::Usage(_) | Error::Argument(_) | Error::Scenario(_) => "usage",
+            Error::Usage(_) | Error::UnknownName(_) | Error::Argument(_) | Error::Scenario(_) => "usage",
             Error::Lost(_) => "interrupted",
             Error::Failed(_) | Error::Output(_) => "failed",
         };

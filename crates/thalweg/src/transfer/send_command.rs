@@ -64,13 +64,13 @@ fn run(
 ) -> Result<SummaryInputs, Stopped> {
     let (host, paths) = receiver_and_paths(arguments)?;
     if is_pairing_code(host) {
-        return Err(Error::Usage(format!(
-            "`{host}` is a code for pairing, where the receiver was expected: `thalweg send --pair FILES... HOST` asks for the code"
-        ))
-        .into());
+        let advice =
+            if console.is_called() { "" } else { ": `thalweg send --pair FILES... HOST` asks for the code" };
+        let why = format!("`{host}` is a code for pairing, where the receiver was expected{advice}");
+        return Err(Error::Usage(why).into());
     }
     let name = with_port(host).map_err(|error| match error {
-        Error::Usage(why) => Error::Usage(format!(
+        Error::Usage(why) if !console.is_called() => Error::Usage(format!(
             "{why}; the receiver comes last, without a path: `thalweg recv DIR` there selects the folder"
         )),
         other => other,

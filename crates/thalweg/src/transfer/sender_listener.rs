@@ -7,7 +7,7 @@ use super::landlock::restrict_writes;
 use super::prometheus_metrics::Metrics;
 use super::rejected_sender_line::DenialLine;
 use super::transfer_arguments::{Listen, ListenArguments, Trusted};
-use crate::compatibility_hints;
+use crate::compatibility_hints::{self, Reader};
 use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use std::fs;
@@ -58,7 +58,7 @@ impl<'a> SenderListener<'a> {
         console: &'a Console,
         reload: Arc<AtomicBool>,
     ) -> Result<Self, Error> {
-        folder.map(check_name).transpose()?;
+        folder.map(|folder| check_name(folder, console)).transpose()?;
         let schemes = arguments.schemes(&console.registry)?;
         let stop = interruptible_by(console)?;
         let keys = Keyring::for_user()?;
@@ -256,8 +256,10 @@ impl<'a> SenderListener<'a> {
 /// # Errors
 ///
 /// Returns the hint for the name.
-fn check_name(folder: &Path) -> Done {
-    let hint = folder.to_str().filter(|_| !folder.exists()).and_then(compatibility_hints::of_folder);
+fn check_name(folder: &Path, console: &Console) -> Done {
+    let reader = if console.is_called() { Reader::Program } else { Reader::User };
+    let name = folder.to_str().filter(|_| !folder.exists());
+    let hint = name.and_then(|name| compatibility_hints::of_folder(name, reader));
     hint.map_or(Ok(()), |hint| Err(Error::Usage(hint)))
 }
 

@@ -1,6 +1,6 @@
 //! The arguments of the commands about transfers.
 
-use crate::console_output::{ArgumentError, Error};
+use crate::console_output::{ArgumentError, Error, is_unknown_scheme};
 use crate::value_parsers::{PORT, bytes, positive, socket_address, threads};
 use clap::Args;
 use std::ffi::OsString;
@@ -146,7 +146,7 @@ impl ListenArguments {
     pub fn schemes(&self, registry: &Registry) -> Result<Option<Vec<String>>, Error> {
         let mut names = ALLOWED.map(str::to_owned).to_vec();
         for name in self.allow_scheme.iter().filter(|name| *name != ANY) {
-            names.push(allowed(name, registry).map_err(|why| wrong("allow-scheme", name, why))?);
+            names.push(allowed(name, registry)?);
         }
         Ok((!self.allow_scheme.iter().any(|name| name == ANY)).then_some(names))
     }
@@ -258,22 +258,26 @@ impl FromStr for Listen {
 impl SendArguments {
     /// Returns the scheme, resolved in `registry`.
     pub fn scheme(&self, registry: &Registry) -> Result<Scheme, Error> {
-        scheme(&self.scheme, registry).map_err(|why| wrong("scheme", &self.scheme, why))
+        reliable("scheme", &self.scheme, registry)
     }
 }
 
 /// Returns the error for an option value that can be checked only against the registry.
-fn wrong(option: &'static str, given: &str, why: String) -> Error {
-    Error::Argument(ArgumentError { option, value: Some(given.to_owned()), why, advice: None })
+fn wrong(option: &'static str, given: &str, why: String, is_unknown_name: bool) -> Error {
+    let value = Some(given.to_owned());
+    Error::Argument(ArgumentError { option, value, why, advice: None, is_unknown_name })
 }
 
-fn scheme(text: &str, registry: &Registry) -> Result<Scheme, String> {
-    let scheme = Scheme::read(text, registry);
-    let scheme = scheme.map_err(|error| error.offering_reliable(registry).to_string())?;
+/// Returns the scheme that an option names, which must be a reliable one.
+fn reliable(option: &'static str, text: &str, registry: &Registry) -> Result<Scheme, Error> {
+    let scheme = Scheme::read(text, registry).map_err(|error| {
+        let error = error.offering_reliable(registry);
+        wrong(option, text, error.to_string(), is_unknown_scheme(&error))
+    })?;
     if scheme.is_reliable() {
         Ok(scheme)
     } else {
-        Err(format!("{} may lose data, and files may not", scheme.name()))
+        Err(wrong(option, text, format!("{} may lose data, and files may not", scheme.name()), false))
     }
 }
 
@@ -281,11 +285,12 @@ fn scheme(text: &str, registry: &Registry) -> Result<Scheme, String> {
 const ANY: &str = "any";
 
 /// Parses the name of an allowed scheme.
-fn allowed(text: &str, registry: &Registry) -> Result<String, String> {
+fn allowed(text: &str, registry: &Registry) -> Result<String, Error> {
     if text.contains(':') {
-        return Err("expected a name without options: senders choose those".to_owned());
+        let why = "expected a name without options: senders choose those".to_owned();
+        return Err(wrong("allow-scheme", text, why, false));
     }
-    scheme(text, registry).map(|scheme| scheme.name().to_owned())
+    reliable("allow-scheme", text, registry).map(|scheme| scheme.name().to_owned())
 }
 
 fn rate(text: &str) -> Result<Rate, String> {
