@@ -86,7 +86,10 @@ pub fn hosts() -> [(&'static str, String); 3] {
     let hosts = [
         (HostSpec::LINUX_SERVER, "A server under Linux with nothing else to do"),
         (HostSpec::LINUX_LOADED, "The same server while sixteen other threads are always busy"),
-        (HostSpec::LINUX_SHARED, "The same server with one processor, shared with a thread that is always busy"),
+        (
+            HostSpec::LINUX_SHARED,
+            "The same server with one processor, shared with a thread that is always busy",
+        ),
     ];
     hosts.map(|(spec, about)| {
         let HostSpec { late, late_p99, preemption, preemption_every, .. } = spec;
