@@ -60,7 +60,8 @@ const CREDIT: i64 = 1 << 16;
 /// Gateways", LANMAN 2018), with one tin: flows are hashed to queues, eight ways to a set, so that two flows rarely share
 /// one. The queues are served by deficit round robin, new flows first. Hosts share the link equally too: a queue's
 /// quantum is divided by the number of backlogged flows of its source or of its destination, whichever has more
-/// (section III-B). COBALT, a combination of CoDel and BLUE, controls each queue (section III-D). A full buffer drops
+/// (section III-B). As in Linux since 5.1, sparse flows do not count: a host whose queues are mostly empty has more than its
+/// share. COBALT, a combination of CoDel and BLUE, controls each queue (section III-D). A full buffer drops
 /// from the head of the longest queue.
 ///
 /// Differences from the paper and Linux:
@@ -115,7 +116,9 @@ struct Queue {
     hosts: [u32; 2],
     credits: i64,
     bytes: u64,
-    /// True in the rotation of backlogged flows, which its hosts count.
+    /// True in the rotation of backlogged flows. A queue there counts for its hosts from its first packet there.
+    is_old: bool,
+    /// True while its hosts count it.
     is_counted: bool,
 }
 
@@ -270,6 +273,9 @@ impl Discipline for Cake {
             let credits = self.credits(lane);
             self.lanes.state(lane).credits = credits;
             self.new.push_back(lane);
+        } else if self.lanes.get(lane).state.is_old {
+            // At once, not when it is served: until then it gets more credits than its part of the host's.
+            self.count(lane, true);
         }
         self.lanes.state(lane).bytes += u64::from(entry.size);
         self.occupancy.add(&entry);
@@ -291,12 +297,11 @@ impl Discipline for Cake {
                     self.count(lane, true);
                 }
                 let more = self.credits(lane);
-                self.lanes.state(lane).credits += more;
+                let queue = self.lanes.state(lane);
+                queue.credits += more;
+                queue.is_old = true;
                 self.old.push_back(lane);
                 continue;
-            }
-            if !is_new && !self.lanes.get(lane).is_empty() {
-                self.count(lane, true);
             }
             if let Some(entry) = self.serve(now, lane, dropped) {
                 self.lanes.state(lane).credits -= i64::from(entry.size) * CREDIT;
@@ -494,6 +499,27 @@ mod tests {
         let mut dropped = Vec::new();
         queue.set_limit(Time::ZERO, Limit::Packets(2), &mut dropped);
         assert_eq!((queue.packets(), dropped.len()), (2, 4));
+    }
+
+    /// In Linux a queue that is empty when it joins the rotation (CAKE_SET_SPARSE_WAIT) counts from its next packet
+    /// (cake_enqueue), not from its next turn.
+    #[test]
+    fn a_queue_in_the_rotation_counts_from_its_first_packet() {
+        let mut queue = queue(Isolation::Triple, Limit::Unlimited);
+        // A quantum of less than a packet.
+        queue.set_rate(Rate::from_mbits_per_sec(10));
+        let put = |queue: &mut Cake, flow: u32| {
+            queue.set_hosts([flow, 10 + flow]);
+            offer(queue, Time::ZERO, entry(0, flow));
+        };
+        put(&mut queue, 1);
+        (0..6).for_each(|_| put(&mut queue, 2));
+        let next = |queue: &mut Cake| queue.dequeue(Time::ZERO, &mut Vec::new()).map(|entry| entry.flow);
+        // Its credits are used, and it has no packet: it joins the rotation as a sparse flow.
+        assert_eq!([next(&mut queue), next(&mut queue)], [Some(1), Some(2)]);
+        assert_eq!(queue.loads[0].get(&1), None);
+        put(&mut queue, 1);
+        assert_eq!(queue.loads[0].get(&1), Some(&1));
     }
 
     /// A sparse flow goes ahead of backlogged ones, and its host is not counted.

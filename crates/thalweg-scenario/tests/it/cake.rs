@@ -84,9 +84,49 @@ fn hosts_have_equal_shares_of_uploads_and_downloads() {
     ] {
         for (up, expected) in [true, false].into_iter().zip(expected) {
             let share = share_of_b(isolation, up, servers, MARKED);
-            assert!((share - expected).abs() < 3.0, "{isolation}, up {up}, {servers:?}: {share}");
+            assert!((share - expected).abs() < 4.0, "{isolation}, up {up}, {servers:?}: {share}");
         }
     }
+}
+
+/// Returns the parts of the link that host `a` with four flows and host `b` with one have for a minute.
+fn four_and_one(isolation: &str, rate: u32, delay_ms: u32, scheme: &str) -> [f64; 2] {
+    let text = eight_and_one(isolation, true, ["server", "server"], scheme)
+        .replace("count = 8", "count = 4")
+        .replace("20 s", "65 s")
+        .replace("rate = \"10 Mbit/s\"", &format!("rate = \"{rate} Mbit/s\""))
+        .replace("delay = \"1 ms\"", &format!("delay = \"{delay_ms} ms\""));
+    let result = run(&text, 1);
+    let parts = [0, 1].map(|group| goodput(&result, group));
+    let all = parts[0] + parts[1];
+    parts.map(|part| part / all)
+}
+
+/// The flows of both hosts keep their queues backlogged.
+#[test]
+fn four_backlogged_flows_of_a_host_get_as_much_as_one_of_another() {
+    for (rate, scheme) in [
+        (10, "scheme = { base = \"cubic\", preset = \"linux\" }"),
+        (20, "scheme = { base = \"cubic\", ecn = true }"),
+        (50, "scheme = \"cubic\""),
+        (80, "scheme = \"cubic\""),
+    ] {
+        let [of_a, of_b] = four_and_one("dual-srchost", rate, 1, scheme);
+        assert!((of_a / of_b - 1.0).abs() < 0.05, "{rate} Mbit/s, {scheme}: {of_a:.3} {of_b:.3}");
+    }
+}
+
+/// As in Linux, a host's load is the number of its backlogged flows. Flows whose packets arrive one by one, as each is
+/// acknowledged by itself, leave their queues empty at 10 Mbit/s and 20 ms: they count for none of their host, and have
+/// more than its part together. Pairs of packets (delayed acknowledgements), or one queue for each host, restore the shares.
+#[test]
+fn flows_with_mostly_empty_queues_have_more_than_their_hosts_share() {
+    const SINGLE: &str = "scheme = \"cubic\"";
+    let single = four_and_one("dual-srchost", 10, 5, SINGLE)[0];
+    let pairs = four_and_one("dual-srchost", 10, 5, "scheme = { base = \"cubic\", preset = \"linux\" }")[0];
+    let one_queue = four_and_one("srchost", 10, 5, SINGLE)[0];
+    assert!((0.57..0.64).contains(&single), "{single}");
+    assert!(pairs < 0.55 && one_queue < 0.53, "{pairs} {one_queue}");
 }
 
 /// One CUBIC flow without ECN does not keep its queue busy all the time, as COBALT drops early: what it leaves goes to the others.
