@@ -64,13 +64,37 @@ pub(crate) fn distance(claim: &ClaimResults, point: &PointResults, style: Style)
     let Some(other) = reference.mean else { return format!("{text}, and {} has no value", reference.scheme) };
     text.push_str(&format!(" for {}'s {}", reference.scheme, value(claim, other)));
     if let Some(difference) = reference.difference.filter(|_| other != 0.0) {
-        text.push_str(&format!(", {:+.1} %", 100.0 * difference / other.abs()));
-        if let Some(half) = reference.difference_ci95 {
-            text.push_str(&format!(" ({} {:.1} %)", style.plus_minus(), 100.0 * half / other.abs()));
-        }
+        text.push_str(&relative(
+            difference / other.abs(),
+            reference.difference_ci95.map(|half| half / other.abs()),
+            style,
+        ));
     }
     text
 }
+
+/// Formats a relative difference with its 95 % interval: in percent, or from three times the reference as a factor with two
+/// significant digits.
+fn relative(difference: f64, half: Option<f64>, style: Style) -> String {
+    if difference < FACTOR - 1.0 {
+        let half = half.map(|half| format!(" ({} {:.1} %)", style.plus_minus(), 100.0 * half));
+        return format!(", {:+.1} %{}", 100.0 * difference, half.unwrap_or_default());
+    }
+    let text = |factor: f64| {
+        let unit = libm::pow(10.0, libm::floor(libm::log10(factor)) - 1.0);
+        match unit < 1.0 {
+            true => format!("{factor:.1}"),
+            false => format!("{:.0}", (factor / unit).round() * unit),
+        }
+    };
+    let factor = 1.0 + difference;
+    let interval =
+        half.map(|half| format!(" ({} to {})", text((factor - half).max(1.0)), text(factor + half)));
+    format!(", {} times{}", text(factor), interval.unwrap_or_default())
+}
+
+/// Value over that of the reference from which differences are factors.
+const FACTOR: f64 = 3.0;
 
 /// Formats a claim with its verdict, the number of points and the worst of them.
 pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
@@ -250,4 +274,19 @@ pub(crate) fn statement(document: &Document) -> Option<String> {
          {failed}. There [is / is no] evidence of deployment: ...",
         document.scheme
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_differences_are_factors_with_two_digits() {
+        let text = |difference, half| relative(difference, half, Style::PLAIN);
+        assert_eq!(text(-0.554, Some(0.021)), ", -55.4 % (+/- 2.1 %)");
+        assert_eq!(text(1.99, None), ", +199.0 %");
+        assert_eq!(text(48.572, Some(18.831)), ", 50 times (31 to 68)");
+        assert_eq!(text(2.13, Some(4.0)), ", 3.1 times (1.0 to 7.1)");
+        assert_eq!(text(1233.0, None), ", 1200 times");
+    }
 }

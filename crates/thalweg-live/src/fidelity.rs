@@ -200,6 +200,9 @@ struct Rounded(Duration);
 impl fmt::Display for Rounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = self.0.as_picos() / 1_000_000;
+        if micros == 0 {
+            return f.write_str("less than 1 us");
+        }
         if micros < 10_000 { write!(f, "{micros} us") } else { write!(f, "{} ms", micros / 1000) }
     }
 }
@@ -211,7 +214,7 @@ impl fmt::Display for Fidelity {
             format!("{half} (median), {max} (99 %), {} (max)", Rounded(of.max()))
         };
         writeln!(f, "packets left late by {}", quantiles(&self.late))?;
-        writeln!(f, "packets waited at most {}", quantiles(&self.unseen))?;
+        writeln!(f, "waits of packets, upper bounds: {}", quantiles(&self.unseen))?;
         let share = 100.0 * self.busy.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9);
         write!(
             f,

@@ -63,7 +63,12 @@ pub(crate) fn title_lines(document: &Document, style: Style) -> (String, String)
         (true, false) => "live",
         (false, _) => "simulated",
     };
-    (style.clean(title), format!("{} {done}{warmup}; {seeds}", plain_seconds(document.duration_s)))
+    // Live runs end at any nanosecond.
+    let duration = match is_done(true) {
+        true => (document.duration_s * 1e3).round() / 1e3,
+        false => document.duration_s,
+    };
+    (style.clean(title), format!("{} {done}{warmup}; {seeds}", plain_seconds(duration)))
 }
 
 /// Returns the sentence on runs repeated until an interval was narrow enough or the maximum was reached.

@@ -265,7 +265,15 @@ fn shortened_scheme_names_stay_distinct() {
 fn live_runs_are_marked_live() {
     let mut runs = runs(&[75]);
     runs[0].groups.iter_mut().for_each(|group| group.scheme = thalweg_sim::live_network::SCHEME.to_owned());
-    let text = summary(&Document::from_runs(header(&[1]), runs), Style::PLAIN);
+    let mut document = Document::from_runs(header(&[1]), runs);
+    document.duration_s = 1.250131029;
+    assert!(
+        summary(&document, Style::PLAIN).contains("1.25 s live, "),
+        "{}",
+        summary(&document, Style::PLAIN)
+    );
+    document.duration_s = 30.0;
+    let text = summary(&document, Style::PLAIN);
     assert!(
         text.contains("30 s live, ") && !text.contains("simulated") && !text.contains("Fingerprint"),
         "{text}"

@@ -105,12 +105,23 @@ fn line(result: &Value) -> String {
     format!("{rate} ({bytes} in {:.2} s){}", number("seconds"), effort(result))
 }
 
+/// Formats a cost with three significant digits, and at most three decimals.
+fn significant(cost: f64) -> String {
+    let digits = match cost {
+        large if large >= 99.95 => 0,
+        large if large >= 9.995 => 1,
+        large if large >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{cost:.digits$}")
+}
+
 /// Returns the cost of a result.
 fn effort(result: &Value) -> String {
     let number = |key: &str| result[key].as_f64().unwrap_or(0.0);
     let mut text = format!(
-        ", {:.3} CPU s/GB{}, datagrams of {} B",
-        number("cpu_seconds_per_gigabyte"),
+        ", {} CPU s/GB{}, datagrams of {} B",
+        significant(number("cpu_seconds_per_gigabyte")),
         if result["cpu_of_both_ends"] == true { " at both ends" } else { "" },
         number("datagram_bytes"),
     );
@@ -138,6 +149,12 @@ fn effort(result: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn costs_have_three_significant_digits() {
+        let costs = [21.749, 9.999, 9.99, 0.4567, 123.4, 0.0].map(significant);
+        assert_eq!(costs, ["21.7", "10.0", "9.99", "0.457", "123", "0.000"]);
+    }
 
     #[test]
     fn lost_loopback_datagrams_are_reported() {
