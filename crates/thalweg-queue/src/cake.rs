@@ -156,7 +156,7 @@ impl Cake {
         }
     }
 
-    /// Returns the slot of a flow: its own one if its set has it, else an unused one, else the one of its hash.
+    /// Returns the slot of a flow: its last one unless another flow has it now, else an unused one, else the one of its hash.
     fn slot(&self, key: Key) -> u32 {
         if let Some((slot, _)) = self.placed.get(&key) {
             return *slot;
@@ -166,7 +166,8 @@ impl Cake {
         let first = hash / WAYS * WAYS;
         let ways = || (first..first + WAYS).cycle().skip(hash - first).take(WAYS);
         let is_free = |slot: &usize| self.lanes.find(*slot as u32).is_none();
-        let found = ways().find(|slot| self.slots[*slot].tag == Some(key) && is_free(slot));
+        // Also while its queue is empty and in the rotation: in another slot it would be a new flow, without its debt.
+        let found = ways().find(|slot| self.slots[*slot].tag == Some(key));
         found.or_else(|| ways().find(is_free)).unwrap_or(hash) as u32
     }
 

@@ -120,11 +120,11 @@ table! {
     TopologyFile "topology file" {
         /// The file, beside the scenario file. Nodes are named by their labels. A node whose label others have too is
         /// named by label and id, such as `None-n7`; without a label that is a valid name, by its id. Ids become names
-        /// by an `n` before a number, and a `-` in place of invalid characters. A link's rate is that in the file: `LinkSpeedRaw`, or `LinkSpeed` with its
-        /// units, in GraphML; in SNDlib the installed capacity, or else that of the smallest module, in the file's unit
-        /// or in Mbit/s. A link's delay is 5 us per km between its ends. `rate` and `delay` apply to links without
-        /// these values. If `delay` is not set, a node without coordinates is placed amid its neighbours, and a link
-        /// within one place takes 50 us. Links from a node to itself are ignored.
+        /// by an `n` before a number, and a `-` in place of invalid characters. A link's rate is that in the file:
+        /// `LinkSpeedRaw`, or `LinkSpeed` with its units, in GraphML; in SNDlib the installed capacity, or else that of
+        /// the smallest module, in the file's unit or in Mbit/s. A link's delay is 5 us per km between its ends. `rate`
+        /// and `delay` apply to links without these values. If `delay` is not set, a node without coordinates is placed
+        /// amid its neighbours, and a link within one place takes 50 us. Links from a node to itself are ignored.
         file: String = "file" (required);
         ..line: LinkDirection;
     }
