@@ -194,14 +194,14 @@ mod tests {
         assert!((found[0].share_bps - 10e6).abs() < 1.0, "{found:?}");
     }
 
-    type Change = &'static dyn Fn(&mut Spec, &mut thalweg_sim::RunResult);
+    type Change<'a> = &'a dyn Fn(&mut Spec, &mut thalweg_sim::RunResult);
 
     #[test]
     fn flows_that_carry_little_for_other_reasons_are_not_starved() {
         let last = |result: &mut thalweg_sim::RunResult, change: &dyn Fn(&mut thalweg_sim::FlowResult)| {
             change(result.flows.last_mut().unwrap());
         };
-        let none: [Change; 6] = [
+        let none: [Change<'_>; 6] = [
             // The application or the receiver limits it, it was short, or nothing was dropped.
             &|_, result| last(result, &|flow| flow.limits[3] = Duration::from_secs(20)),
             &|_, result| last(result, &|flow| flow.counted = Duration::from_secs(4)),
