@@ -223,7 +223,7 @@ def test_wrong_arguments_of_results_are_errors_of_the_package(tmp_path_factory: 
         (lambda: result.plot().save(3), thalweg.ScenarioError, "path=3: it is a path"),
         (lambda: sweep.plot("goodput_bp"), thalweg.UnknownNameError, "did you mean `goodput_bps`?"),
         (lambda: sweep.plot(3), thalweg.UnknownNameError, "no point has the metric `3`"),
-        (lambda: sweep.plot(across="schem"), thalweg.UnknownNameError, "did you mean `scheme`?"),
+        (lambda: sweep.plot(across="sceme"), thalweg.UnknownNameError, "did you mean `scheme`?"),
     ]
     for call, kind, words in cases:
         with pytest.raises(kind, match=re.escape(words)):
