@@ -32,7 +32,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from . import _thalweg
-from ._inputs import codes_of, functions_within, input_of, passed_inputs, reads_of
+from ._outside_inputs import codes_of, functions_within, input_of, passed_inputs, reads_of
 from ._origins import distribution_record, file_of, is_of_thalweg, is_standard, is_users, thalweg_itself
 
 

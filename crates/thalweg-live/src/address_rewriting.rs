@@ -1,7 +1,7 @@
 //! Address and port translation in packets. Updates checksums incrementally (RFC 1624): invalid ones stay invalid.
 
 use crate::ip_header::{Header, ICMP, ICMP6, TCP, UDP, seal_v4};
-use crate::router_packets::compose;
+use crate::router_originated_packets::compose;
 use std::net::IpAddr;
 
 /// The end of a packet to translate.
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::ip_header::checksum;
     use crate::router_icmp::{IcmpError, message};
-    use crate::router_packets::datagram;
+    use crate::router_originated_packets::datagram;
     use std::net::SocketAddr;
 
     fn sum_of(bytes: &[u8], header: &Header) -> u16 {

@@ -4,13 +4,13 @@
 //! ends it. The packet arrives there after the delay of the links, and that router notifies the source.
 
 use crate::ack_delay_signal::Acks;
-use crate::connection_tracking::{Connections, Key};
 use crate::gates_on_packets::{GateVerdict, Gates};
 use crate::ip_header::{Header, cut, rewrite};
 use crate::middlebox::{Inbound, Middle};
 use crate::network_plan::Plan;
 use crate::router_feedback::{Sources, head};
 use crate::router_icmp::{self, IcmpError};
+use crate::simulated_connection_numbers::{Connections, Key};
 use crate::tcp_headers::{Segment, is_after};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};

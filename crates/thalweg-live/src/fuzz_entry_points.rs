@@ -4,7 +4,7 @@
 use crate::gateway::name_server;
 use crate::gso::cut;
 use crate::host::namespace::{dropped_in, resolved_by};
-use crate::host::{netlink, tcp_info};
+use crate::host::{addresses_and_routes, tcp_info};
 use crate::tun_queue::Offload;
 use std::net::{IpAddr, SocketAddr};
 
@@ -35,7 +35,7 @@ pub fn dropped(text: &str) -> u64 {
 
 /// Parses a reply of rtnetlink; returns true for an acknowledgement.
 pub fn is_acknowledged(reply: &[u8]) -> bool {
-    netlink::acknowledged(reply).is_ok()
+    addresses_and_routes::acknowledged(reply).is_ok()
 }
 
 /// Parses a reply of sock_diag; returns the number of connections.

@@ -6,8 +6,8 @@
 //! - A gate holds data back. Other TCP packets pass: acknowledgements and connection setup.
 //! - A TCP retransmission of data that waits at the gate is dropped, as a second copy would be redundant.
 
-use crate::connection_tracking::Key;
 use crate::ip_header::{Header, TCP, UDP};
+use crate::simulated_connection_numbers::Key;
 use crate::tcp_headers::{Segment, Sender};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -12,7 +12,6 @@
 mod ack_delay_signal;
 mod address_rewriting;
 mod connected_components;
-mod connection_tracking;
 mod emulator;
 mod event_loop;
 mod fidelity_record;
@@ -31,8 +30,9 @@ mod network_snapshots;
 mod pcapng_capture;
 mod router_feedback;
 mod router_icmp;
-mod router_packets;
+mod router_originated_packets;
 pub mod scenario_traffic;
+mod simulated_connection_numbers;
 mod tcp_headers;
 mod thread_priority;
 mod tun_queue;

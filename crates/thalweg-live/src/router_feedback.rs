@@ -4,7 +4,7 @@
 //! port, to pass NATs and reach connected sockets.
 
 use crate::ip_header::{Header, UDP};
-use crate::router_packets::datagram;
+use crate::router_originated_packets::datagram;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use thalweg_proto::router_feedback_datagram::{Head, RouterFeedback};

@@ -2,7 +2,7 @@
 //! 4443).
 
 use crate::ip_header::{Header, ICMP, ICMP6, UDP};
-use crate::router_packets::compose;
+use crate::router_originated_packets::compose;
 use std::net::IpAddr;
 
 /// The reason why a packet is not forwarded.

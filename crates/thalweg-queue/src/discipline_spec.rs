@@ -1,7 +1,7 @@
 //! A discipline as plain data: a limit and a configuration, of this crate or another.
 
 use crate::discipline_config::{Configure, Configured, Queue, Streams, Traits};
-use crate::external_discipline::ExternalQueue;
+use crate::external_discipline_guard::ExternalQueue;
 use crate::{Fcfs, Limit, SpecError, TokenBucketSpec};
 use core::any::type_name;
 use std::sync::Arc;

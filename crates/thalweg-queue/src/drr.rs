@@ -5,7 +5,9 @@ use crate::flow_queues::Lanes;
 use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Overflow, SpecError, Streams, Traits};
+use crate::{
+    Configure, Discipline, DropReason, Dropped, Entry, Limit, SharedBufferDrop, SpecError, Streams, Traits,
+};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Time};
@@ -19,7 +21,7 @@ pub struct DrrConfig {
     /// Number of hash queues, at least 1. `None` gives every flow its own queue.
     pub buckets: Option<u32>,
     /// Drop rule on overflow.
-    pub overflow: Overflow,
+    pub overflow: SharedBufferDrop,
     /// Weights of flows by their priority.
     pub weights: Weights,
 }
@@ -29,7 +31,7 @@ impl Default for DrrConfig {
         Self {
             quantum: Bytes::new(1500),
             buckets: None,
-            overflow: Overflow::LongestTail,
+            overflow: SharedBufferDrop::LongestTail,
             weights: Weights::default(),
         }
     }
@@ -239,7 +241,7 @@ mod tests {
     use super::*;
     use crate::test_helpers::{drain, offer, ordinary};
 
-    fn queue(quantum: u64, limit: Limit, overflow: Overflow) -> Drr {
+    fn queue(quantum: u64, limit: Limit, overflow: SharedBufferDrop) -> Drr {
         let config =
             DrrConfig { quantum: Bytes::new(quantum), buckets: None, overflow, weights: Weights::default() };
         Drr::new(limit, config, || Stream::new(1, "test", 0))
@@ -253,7 +255,7 @@ mod tests {
     fn deficits_are_kept_from_turn_to_turn() {
         // The paper's figures 2 and 3: with a quantum of 500, the first queue sends its 200 and keeps 300, as its next
         // packet has 750; with 800 it sends that in its second turn. The second queue waits two turns to send 500 and 500.
-        let mut queue = queue(500, Limit::Unlimited, Overflow::LongestTail);
+        let mut queue = queue(500, Limit::Unlimited, SharedBufferDrop::LongestTail);
         for (packet, flow, size) in [
             (10, 1, 200),
             (11, 1, 750),
@@ -276,7 +278,7 @@ mod tests {
     #[test]
     fn an_empty_queue_keeps_no_deficit() {
         // Flow 1 sends 100 of 500 and is empty; its next packet of 600 must wait two turns as any other.
-        let mut queue = queue(500, Limit::Unlimited, Overflow::LongestTail);
+        let mut queue = queue(500, Limit::Unlimited, SharedBufferDrop::LongestTail);
         offer(&mut queue, Time::ZERO, entry(1, 1, 100));
         assert_eq!(drain(&mut queue, Time::ZERO), [1]);
         offer(&mut queue, Time::ZERO, entry(2, 1, 600));
@@ -289,7 +291,7 @@ mod tests {
         // The paper's theorem: two backlogged queues get the same service, up to a quantum and two of the largest
         // packets.
         for quantum in [1, 100, 1500, 10_000] {
-            let mut queue = queue(quantum, Limit::Unlimited, Overflow::LongestTail);
+            let mut queue = queue(quantum, Limit::Unlimited, SharedBufferDrop::LongestTail);
             let (sizes, mut given) = ([1500, 500, 40], [0u64; 3]);
             for flow in [0, 1, 2, 0, 1, 2] {
                 offer(&mut queue, Time::ZERO, entry(0, flow, sizes[flow as usize]));
@@ -307,7 +309,7 @@ mod tests {
     #[test]
     fn a_packet_of_megabytes_does_not_stall_a_quantum_of_a_byte() {
         // 2^32 rounds are skipped in one step.
-        let mut queue = queue(1, Limit::Unlimited, Overflow::LongestTail);
+        let mut queue = queue(1, Limit::Unlimited, SharedBufferDrop::LongestTail);
         offer(&mut queue, Time::ZERO, entry(0, 1, u32::MAX));
         offer(&mut queue, Time::ZERO, entry(1, 2, u32::MAX - 1));
         assert_eq!(drain(&mut queue, Time::ZERO), [1, 0]);
@@ -316,7 +318,9 @@ mod tests {
     #[test]
     fn a_full_buffer_takes_from_the_longest_queue() {
         // In bytes: flow 1 has one large packet, flow 2 three small ones.
-        for (overflow, victims) in [(Overflow::LongestTail, vec![1, 0]), (Overflow::LongestHead, vec![0])] {
+        for (overflow, victims) in
+            [(SharedBufferDrop::LongestTail, vec![1, 0]), (SharedBufferDrop::LongestHead, vec![0])]
+        {
             let mut queue = queue(1500, Limit::Bytes(2000), overflow);
             for (packet, flow, size) in [(0, 1, 1200), (1, 1, 200), (2, 2, 200), (3, 2, 200), (4, 2, 200)] {
                 assert!(offer(&mut queue, Time::ZERO, entry(packet, flow, size)).is_empty());

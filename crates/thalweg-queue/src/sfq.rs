@@ -4,7 +4,9 @@ use crate::flow_hash_buckets::Buckets;
 use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Overflow, SpecError, Streams, Traits};
+use crate::{
+    Configure, Discipline, DropReason, Dropped, Entry, Limit, SharedBufferDrop, SpecError, Streams, Traits,
+};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -17,12 +19,16 @@ pub struct SfqConfig {
     /// Perturbation interval of the hash, which limits the time that flows share a queue. `None` disables perturbation.
     pub perturbation: Option<Duration>,
     /// Drop rule on overflow.
-    pub overflow: Overflow,
+    pub overflow: SharedBufferDrop,
 }
 
 impl Default for SfqConfig {
     fn default() -> Self {
-        Self { buckets: 1024, perturbation: Some(Duration::from_secs(10)), overflow: Overflow::LongestTail }
+        Self {
+            buckets: 1024,
+            perturbation: Some(Duration::from_secs(10)),
+            overflow: SharedBufferDrop::LongestTail,
+        }
     }
 }
 
@@ -213,7 +219,7 @@ mod tests {
     use super::*;
     use crate::test_helpers::{drain, offer, ordinary};
 
-    fn queue(limit: Limit, overflow: Overflow, perturbation: Option<Duration>) -> Sfq {
+    fn queue(limit: Limit, overflow: SharedBufferDrop, perturbation: Option<Duration>) -> Sfq {
         Sfq::new(limit, SfqConfig { buckets: 1 << 20, perturbation, overflow }, Stream::new(1, "test", 0))
     }
 
@@ -224,7 +230,7 @@ mod tests {
     #[test]
     fn queues_send_a_packet_each_in_turn() {
         // Three of flow 1, two of flow 2, one of flow 3.
-        let mut queue = queue(Limit::Unlimited, Overflow::LongestTail, None);
+        let mut queue = queue(Limit::Unlimited, SharedBufferDrop::LongestTail, None);
         for (packet, flow) in [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3)] {
             offer(&mut queue, Time::ZERO, entry(packet, flow, 100));
         }
@@ -235,7 +241,9 @@ mod tests {
     fn a_full_buffer_takes_from_the_longest_queue() {
         // Flow 1 holds three of four, flow 2 one: an arrival of flow 2 costs flow 1 its last or first packet. Then both
         // hold two, and the arrival's flow loses a packet.
-        for (overflow, first, then) in [(Overflow::LongestTail, 2, 5), (Overflow::LongestHead, 0, 3)] {
+        for (overflow, first, then) in
+            [(SharedBufferDrop::LongestTail, 2, 5), (SharedBufferDrop::LongestHead, 0, 3)]
+        {
             let mut queue = queue(Limit::Packets(4), overflow, None);
             for (packet, flow) in [(0, 1), (1, 1), (2, 1), (3, 2)] {
                 assert!(offer(&mut queue, Time::ZERO, entry(packet, flow, 100)).is_empty());
@@ -249,14 +257,14 @@ mod tests {
     #[test]
     fn an_arrival_beyond_its_share_is_dropped_below_the_limit() {
         // A limit of six: a single flow may hold six packets; with a second flow, three.
-        let mut alone = queue(Limit::Packets(6), Overflow::Share, None);
+        let mut alone = queue(Limit::Packets(6), SharedBufferDrop::Share, None);
         for packet in 0..6 {
             assert!(offer(&mut alone, Time::ZERO, entry(packet, 1, 100)).is_empty());
         }
         assert_eq!(offer(&mut alone, Time::ZERO, entry(6, 1, 100)), [6]);
         // The first packet of another flow pushes out the last packet of the longest queue.
         assert_eq!(offer(&mut alone, Time::ZERO, entry(7, 2, 100)), [5]);
-        let mut queue = queue(Limit::Packets(6), Overflow::Share, None);
+        let mut queue = queue(Limit::Packets(6), SharedBufferDrop::Share, None);
         offer(&mut queue, Time::ZERO, entry(0, 2, 100));
         for packet in 1..4 {
             assert!(offer(&mut queue, Time::ZERO, entry(packet, 1, 100)).is_empty());
@@ -304,7 +312,7 @@ mod tests {
     #[test]
     fn a_long_idle_time_takes_constant_work() {
         // A period of a picosecond after hours: skipped in one step.
-        let mut queue = queue(Limit::Unlimited, Overflow::LongestTail, Some(Duration::from_picos(1)));
+        let mut queue = queue(Limit::Unlimited, SharedBufferDrop::LongestTail, Some(Duration::from_picos(1)));
         let late = Time::ZERO + Duration::from_secs(10_000);
         offer(&mut queue, late, entry(0, 1, 1));
         assert_eq!(drain(&mut queue, Time::MAX), [0]);

@@ -9,12 +9,12 @@
 mod batch_codec;
 mod differing_defaults;
 mod factor_importance;
-mod failure_catching_run;
 mod html_page;
 mod program_identity;
 mod remote_client;
 mod remote_worker;
 mod results_document;
+mod run_catching_failures;
 mod run_store;
 #[cfg(test)]
 mod source_hash;

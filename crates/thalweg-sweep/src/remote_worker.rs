@@ -1,7 +1,7 @@
 //! Worker side of remote execution: executes the runs of a batch.
 
 use crate::batch_codec::{self, Response};
-use crate::failure_catching_run::{Simulated, simulate};
+use crate::run_catching_failures::{Simulated, simulate};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_scenario::{Diagnostic, Loaded};

@@ -2,9 +2,9 @@
 
 use crate::batch_codec::{Response, Task};
 use crate::differing_defaults::{differing_defaults, join};
-use crate::failure_catching_run::{Simulated, simulate};
 use crate::program_identity::Program;
 use crate::remote_client::{Engine, Lost};
+use crate::run_catching_failures::{Simulated, simulate};
 use crate::run_store::{Store, StoreError};
 use crate::sweep_points::{Plan, PlanError};
 use core::fmt;

@@ -1,9 +1,9 @@
 //! Runs a batch and collects its results.
 
+use crate::animated_packet_selection::Replays;
 use crate::batch_progress::Bar;
 use crate::console_output::{Console, Error};
 use crate::json_lines::{self, Lines, Meter};
-use crate::packet_animation::Replays;
 use crate::packet_captures::{Captures, FileCapture};
 use crate::sender_qlogs::{FileQlog, Qlogs};
 use crate::sequence_diagrams::{FileSequence, Sequences};

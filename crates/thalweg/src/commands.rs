@@ -27,7 +27,7 @@ use crate::transfer::transfer_arguments::{RecvArguments, SendArguments, ServeArg
 use crate::version::{build, version};
 use crate::view::{self, ViewArguments};
 use crate::{
-    laboratory_page, paper, report, rerun, run_and_compare, scenario_sources, transfer, value_lists,
+    laboratory_page, list_and_schema, paper, report, rerun, run_and_compare, scenario_sources, transfer,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -287,8 +287,8 @@ impl Command {
             Self::Impair(arguments) => impair::impair(&arguments, console),
             Self::Shell(arguments) => shell::shell(&arguments, console),
             Self::Gate(arguments) => gate_command::gate(&arguments, console),
-            Self::List { what } => value_lists::list(what, console),
-            Self::Schema => value_lists::schema(console),
+            Self::List { what } => list_and_schema::list(what, console),
+            Self::Schema => list_and_schema::schema(console),
             Self::Send(arguments) => transfer::send(&arguments, console),
             Self::Recv(arguments) => transfer::recv(&arguments, console),
             Self::Serve(arguments) => transfer::serve(&arguments, console),

@@ -1,6 +1,6 @@
 //! Hints for users of rsync, scp, croc and iperf3, and of earlier builds: the equivalents of their options and commands.
 
-use crate::parser_contexts::texts;
+use crate::parser_error_texts::texts;
 use crate::value_parsers::is_pairing_code;
 use clap::Command;
 use clap::error::{ContextKind, ErrorKind};

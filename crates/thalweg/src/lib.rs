@@ -15,6 +15,7 @@
 //! ```
 
 mod analytical_models;
+mod animated_packet_selection;
 mod assess;
 mod assess_live;
 mod batch_execution;
@@ -23,6 +24,7 @@ mod bench;
 mod closed_formulas;
 mod cluster_workers;
 mod commands;
+mod commands_as_library;
 mod compatibility_hints;
 mod completions_and_man_pages;
 mod console_output;
@@ -40,15 +42,14 @@ mod interrupt;
 mod json_lines;
 mod kernel_schemes;
 mod laboratory_page;
-mod library_calls;
+mod list_and_schema;
 mod mahimahi;
 mod message_records;
 mod output_file_names;
-mod packet_animation;
 mod packet_captures;
 mod paper;
-mod parser_contexts;
 mod parser_error;
+mod parser_error_texts;
 mod performance_advice;
 mod report;
 mod rerun;
@@ -62,7 +63,6 @@ mod simulation_arguments;
 mod sweep;
 mod transfer;
 mod transfer_recording;
-mod value_lists;
 mod value_parsers;
 mod version;
 mod view;
@@ -76,10 +76,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 pub use cluster_workers::{build, work};
-pub use console_output::{Caller, Seen};
-pub use library_calls::{
+pub use commands_as_library::{
     Called, Prepared, Request, Simulated, call, explain, listed, option_unit, prepare, simulate,
 };
+pub use console_output::{Caller, Seen};
 pub use message_records::{Message, MessageKind, Part};
 pub use run_and_compare::agents;
 pub use thalweg_catalog::Registry;

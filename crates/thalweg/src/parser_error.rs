@@ -2,7 +2,7 @@
 
 use crate::compatibility_hints::{self, Reader};
 use crate::message_records::{Message, MessageKind, Part, Vocabulary, parts};
-use crate::parser_contexts::texts;
+use crate::parser_error_texts::texts;
 use clap::Command;
 use clap::error::{ContextKind, ErrorKind};
 use std::error::Error as _;

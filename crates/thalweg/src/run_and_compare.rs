@@ -1,11 +1,11 @@
 //! `thalweg run` and `thalweg compare`: simulate a scenario with one scheme, or with several side by side.
 
+use crate::animated_packet_selection::Replays;
 use crate::batch_execution::{Execution, Scheme};
 use crate::console_output::{Console, Done, Error, explanation};
 use crate::interrupt::interruptible_by;
 use crate::json_lines::Lines;
 use crate::kernel_schemes::reject_without_live;
-use crate::packet_animation::Replays;
 use crate::packet_captures::Captures;
 use crate::report::ReportTarget;
 use crate::scenario_sources::Source;

@@ -200,7 +200,7 @@ fn a_metric_is_two_files() {
         .map(|text| text.name.as_str())
         .collect();
     let expected =
-        ["crates/thalweg-report/src/results/metrics_table.rs", "crates/thalweg-sim/src/run_result.rs"];
+        ["crates/thalweg-report/src/results/metric_list.rs", "crates/thalweg-sim/src/run_result.rs"];
     assert_eq!(touched, expected);
     let recipes = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
     let recipe = recipes.split("\n## ").find(|part| part.starts_with("Adding a metric")).unwrap();

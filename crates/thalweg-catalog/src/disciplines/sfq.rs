@@ -2,7 +2,7 @@
 
 use crate::option_keys::key;
 use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind, words};
-use thalweg_queue::{Overflow, SfqConfig};
+use thalweg_queue::{SfqConfig, SharedBufferDrop};
 
 /// Stochastic Fairness Queueing (McKenney 1991).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<SfqConfig>(
@@ -37,10 +37,10 @@ pub(crate) const OVERFLOW_KEY: Key = key(
      packet, or (\"share\") the arrival once its queue has its share.",
 );
 
-words!(OVERFLOW: Overflow {
-    "longest-tail" => Overflow::LongestTail,
-    "longest-head" => Overflow::LongestHead,
-    "share" => Overflow::Share,
+words!(OVERFLOW: SharedBufferDrop {
+    "longest-tail" => SharedBufferDrop::LongestTail,
+    "longest-head" => SharedBufferDrop::LongestHead,
+    "share" => SharedBufferDrop::Share,
 });
 
 bind!(SfqConfig { buckets: "buckets", perturbation: "perturbation", overflow: "overflow" });

@@ -1,5 +1,5 @@
 //! Integration tests of `thalweg-catalog`, in one program: it is linked once.
 
 mod external_controller_options;
-mod option_reference;
+mod live_option_reference;
 mod runtime_names;

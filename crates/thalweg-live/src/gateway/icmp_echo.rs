@@ -6,7 +6,7 @@
 use super::socket_passing::SocketKind;
 use super::{Forwarder, SocketKey};
 use crate::ip_header::Header;
-use crate::router_packets::compose;
+use crate::router_originated_packets::compose;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, connect, recv, send};

@@ -1,8 +1,8 @@
 //! Hosts of a live network: network namespaces, each with a TUN device.
 
+pub(crate) mod addresses_and_routes;
 pub(crate) mod dns_server;
 pub(crate) mod namespace;
-pub(crate) mod netlink;
 mod setup_error;
 pub(crate) mod tcp_info;
 mod tun;

@@ -1,6 +1,6 @@
 //! Namespaces: a separate view of network, processes and files for a process and its children.
 
-use super::netlink::Netlink;
+use super::addresses_and_routes::Netlink;
 use super::setup_error::HostError;
 use super::tun;
 use crate::network_plan::{Plan, inside};

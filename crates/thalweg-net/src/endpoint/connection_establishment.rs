@@ -1,8 +1,8 @@
 //! Connection establishment: the handshake at both ends, and limits on its cost.
 
 use super::half_open_handshakes::CONTENDED_TIMEOUT;
-use super::listener_state::{Begun, Hello, HelloOutcome};
 use super::shard_messages::ShardMessage;
+use super::shared_shard_state::{Begun, Hello, HelloOutcome};
 use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Listen, Refusal, State, Trust};
 use crate::datagram_batch::{Batch, Purpose};
 use crate::flow::Scheme;

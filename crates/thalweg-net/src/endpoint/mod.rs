@@ -8,9 +8,9 @@
 mod connection_establishment;
 mod fair_slots;
 mod half_open_handshakes;
-mod listener_state;
 mod settings_and_events;
 mod shard_messages;
+mod shared_shard_state;
 mod state_digest;
 
 use crate::datagram_batch::{Batch, Purpose};
@@ -23,12 +23,12 @@ use connection_establishment::Connecting;
 use core::ops::Range;
 pub use fair_slots::Host;
 use half_open_handshakes::HANDSHAKE_TIMEOUT;
-pub use listener_state::{ListenerState, MAX_SHARDS};
 pub use settings_and_events::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
     Trust,
 };
 pub use shard_messages::ShardMessage;
+pub use shared_shard_state::{ListenerState, MAX_SHARDS};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;

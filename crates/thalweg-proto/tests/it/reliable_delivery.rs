@@ -2,7 +2,7 @@
 //! idle afterwards: random channels, settings, writes, pauses and readers, in virtual time.
 
 use crate::random_settings::controller;
-use crate::sender_receiver_pair::{Hostility, Pair, Plan, Reader};
+use crate::window_transport_pair::{Hostility, Pair, Plan, Reader};
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
     CubicConfig, FixedConfig, Growth, LedbatPlusPlusConfig, NewRenoConfig, SlowStartConfig, VegasConfig,

@@ -8,8 +8,9 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{
     Any, CakeConfig, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, DualPi2Config, Entry,
-    FairQueueingConfig, FqCoDelConfig, HrrConfig, Isolation, Limit, Overflow, PieConfig, PriorityConfig,
-    RandomDropConfig, RedConfig, RedUnit, SfqConfig, StepConfig, Threshold, VirtualClockConfig, Weights,
+    FairQueueingConfig, FqCoDelConfig, HrrConfig, Isolation, Limit, PieConfig, PriorityConfig,
+    RandomDropConfig, RedConfig, RedUnit, SfqConfig, SharedBufferDrop, StepConfig, Threshold,
+    VirtualClockConfig, Weights,
 };
 
 #[derive(Clone, Debug)]
@@ -56,8 +57,12 @@ fn specs() -> impl Strategy<Value = DisciplineSpec> {
     ]
 }
 
-fn overflow() -> impl Strategy<Value = Overflow> {
-    prop_oneof![Just(Overflow::LongestTail), Just(Overflow::LongestHead), Just(Overflow::Share)]
+fn overflow() -> impl Strategy<Value = SharedBufferDrop> {
+    prop_oneof![
+        Just(SharedBufferDrop::LongestTail),
+        Just(SharedBufferDrop::LongestHead),
+        Just(SharedBufferDrop::Share)
+    ]
 }
 
 fn span(max_us: u64) -> impl Strategy<Value = Duration> {

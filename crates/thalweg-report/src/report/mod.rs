@@ -5,6 +5,7 @@
 //! scripts are in `assets/report`. The page embeds them verbatim after the plotting library in `assets/report/vendor`.
 //! The page loads nothing: its content security policy forbids it.
 
+mod animated_packet_selection;
 mod downsampling;
 mod first_screen;
 pub mod first_screen_cards;
@@ -13,7 +14,6 @@ mod interval_bars;
 mod interval_bounds;
 mod network_data;
 mod number_encoding;
-mod packet_animation;
 mod page_data;
 mod report_series;
 mod result_reasons;
@@ -21,7 +21,7 @@ mod side_by_side;
 mod static_figure;
 mod trace;
 
-pub use packet_animation::{Recorder, Replay};
+pub use animated_packet_selection::{Recorder, Replay};
 pub use report_series::AllSeries;
 pub use side_by_side::{Fidelity, Part, SideBySide};
 pub use static_figure::{Plot, View, figure};

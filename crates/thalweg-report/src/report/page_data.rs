@@ -1,9 +1,9 @@
 //! Data for a page's scripts: one JSON document.
 
+use super::animated_packet_selection::Replay;
 use super::interval_bounds::Bounds;
 use super::network_data::Topology;
 use super::number_encoding::Numbers;
-use super::packet_animation::Replay;
 use super::report_series::{AllSeries, Embedded};
 use crate::output::heads_of;
 use crate::results::{Document, Flow, Link, Metric, Run, Tables, Unit};

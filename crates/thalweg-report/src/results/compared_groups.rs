@@ -1,7 +1,7 @@
 //! Comparisons in which only some groups of flows use each scheme in turn: their results, and the other groups'
 //! results.
 
-use super::metrics_table::Metric;
+use super::metric_list::Metric;
 use super::replication_means::{Difference, Metrics, Paired, Summary};
 use super::run_results::Run;
 use super::{Body, Document, Header, SchemeResults};

@@ -1,8 +1,8 @@
 //! Results restricted to some groups of flows.
 
 use super::metric_definition::Joined;
+use super::metric_list::Metric;
 use super::metric_values::{OfGroup, OfNetwork, Values, weighted_mean};
-use super::metrics_table::Metric;
 use super::run_results::{Flow, Group, Run};
 use crate::statistics;
 

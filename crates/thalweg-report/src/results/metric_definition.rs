@@ -145,7 +145,7 @@ impl Tables {
     }
 }
 
-/// Definition of a metric: a row of the table in `metrics_table.rs`. `M` identifies metrics.
+/// Definition of a metric: a row of the table in `metric_list.rs`. `M` identifies metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<M: Copy> {
     /// Name in documents; it ends in the unit.

@@ -1,7 +1,7 @@
 //! Metrics by kind of subject, and metric values of one subject.
 
 use super::metric_definition::{ABSENT, Joined, Of, Tables};
-use super::metrics_table::{COLUMNS, LINES, Line, METRICS_OF, Metric};
+use super::metric_list::{COLUMNS, LINES, Line, METRICS_OF, Metric};
 use core::fmt;
 use core::marker::PhantomData;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};

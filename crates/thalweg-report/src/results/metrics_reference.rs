@@ -1,7 +1,7 @@
 //! Reference of metrics, generated from their table.
 
 use super::metric_definition::{Joined, Unit};
-use super::metrics_table::{Line, Metric};
+use super::metric_list::{Line, Metric};
 
 /// Returns the table of all metrics, for `docs/reference/results.md`.
 pub fn reference() -> String {

@@ -1,7 +1,7 @@
 //! Means over replications, and differences between schemes.
 
 use super::metric_definition::{Of, Tables};
-use super::metrics_table::Metric;
+use super::metric_list::Metric;
 use super::run_results::{Group, Link, Run};
 use crate::statistics::{Estimate, holm, paired_difference};
 use serde::{Deserialize, Serialize};

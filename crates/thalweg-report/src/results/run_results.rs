@@ -2,8 +2,8 @@
 
 use super::controller_states::StateVisit;
 use super::metric_definition::FlowView;
+use super::metric_list::Metric;
 use super::metric_values::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Values};
-use super::metrics_table::Metric;
 use serde::{Deserialize, Serialize};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim as sim;

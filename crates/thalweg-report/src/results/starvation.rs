@@ -1,7 +1,7 @@
 //! Starvation: backlogged flows that lose packets to queues and carry a small part of their max-min share.
 
 use super::max_min_fair_shares::{MAX_CLASSES, classes, is_steady, line_of, max_min};
-use super::metrics_table::Metric;
+use super::metric_list::Metric;
 use super::run_results::{Flow, Run};
 use serde::{Deserialize, Serialize};
 use thalweg_queue::LossSpec;

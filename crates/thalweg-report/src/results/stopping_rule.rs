@@ -6,7 +6,7 @@
 //! below its nominal value.
 
 use super::metric_definition::Of;
-use super::metrics_table::Metric;
+use super::metric_list::Metric;
 use super::run_results::Run;
 use super::{Body, Document};
 use crate::statistics::Estimate;

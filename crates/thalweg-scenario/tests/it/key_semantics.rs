@@ -17,8 +17,8 @@ use thalweg_proto::window::{PauseConfig, Recovery, SenderConfig};
 use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{
     AggregationSpec, CoDelConfig, DisciplineSpec, DrrConfig, DualPi2Config, EcnTreatment, FairQueueingConfig,
-    FqCoDelConfig, Limit, LossSpec, Overflow, PeriodicVariationSpec, PieConfig, PriorityConfig, RedConfig,
-    RedUnit, SfqConfig, SleepSpec, StepConfig, Threshold, TokenBucketSpec,
+    FqCoDelConfig, Limit, LossSpec, PeriodicVariationSpec, PieConfig, PriorityConfig, RedConfig, RedUnit,
+    SfqConfig, SharedBufferDrop, SleepSpec, StepConfig, Threshold, TokenBucketSpec,
 };
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
 use thalweg_sim::spec::{Framing, HostSpec, NatKind, TransportSpec, WorkloadSpec};
@@ -140,7 +140,7 @@ fn disciplines_have_their_parameters() {
     assert_eq!(queue("discipline = \"sfq\""), sfq(SfqConfig::default()));
     assert_eq!(
         queue("discipline = \"sfq\", buckets = 16, perturbation = \"off\", overflow = \"share\""),
-        sfq(SfqConfig { buckets: 16, perturbation: None, overflow: Overflow::Share })
+        sfq(SfqConfig { buckets: 16, perturbation: None, overflow: SharedBufferDrop::Share })
     );
     let drr = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"drr\""), drr(DrrConfig::default()));
@@ -149,7 +149,7 @@ fn disciplines_have_their_parameters() {
         drr(DrrConfig {
             quantum: Bytes::new(250),
             buckets: Some(4),
-            overflow: Overflow::LongestHead,
+            overflow: SharedBufferDrop::LongestHead,
             ..DrrConfig::default()
         })
     );

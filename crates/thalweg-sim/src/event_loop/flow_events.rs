@@ -101,7 +101,7 @@ impl<T: Tracing> EventLoop<T> {
             self.drain(main * 2);
         } else if let Some(size) = reaction.open {
             if self.traffic.opener(flow).is_none_or(|opener| !self.connections.ids.can_open(opener)) {
-                return self.end_full();
+                return self.fail_on_too_many_connections();
             }
             let connection = self.open(flow, Role::Transfer);
             self.connections[connection].size = size;

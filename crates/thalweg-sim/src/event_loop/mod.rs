@@ -4,11 +4,11 @@
 //! and a gate is notified of its drop. Hence the steps are methods of the loop, grouped by the component where they
 //! start. A step within one component is a method of that component, which does not depend on the loop.
 
-mod connection_opening;
 mod endpoint_thread_model;
 mod flow_events;
 mod gate_events;
 mod host_packets;
+mod late_receivers;
 mod measurement_results;
 mod packet_forwarding;
 mod partition_messages;
@@ -333,7 +333,7 @@ impl<T: Tracing> EventLoop<T> {
         self.network.packets.discard(packet);
         let mut endpoint = self.connections.endpoint_mut(index);
         if endpoint.incarnation != incarnation {
-            if !self.begins(index, incarnation, flags) {
+            if !self.begin_receiver(index, incarnation, flags) {
                 // A late packet of a closed connection.
                 return;
             }

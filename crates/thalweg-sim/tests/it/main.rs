@@ -6,7 +6,7 @@ mod delay_distributions;
 mod ecn;
 mod external_agents;
 mod external_controller;
-mod external_discipline;
+mod external_disciplines;
 mod external_engine;
 mod flow_counts;
 mod gates;

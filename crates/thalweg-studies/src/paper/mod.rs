@@ -2,7 +2,7 @@
 //!
 //! A [`Paper`] has three parts: the published values (a JSON file of experiments with results), a plan (a TOML file
 //! with the scenario and the varied keys of each experiment), and the meaning of each metric and claim. The rest is
-//! common code: [`run_preparation`] executes the runs, [`Prepared::results`] joins their measurements with the published values
+//! common code: [`prepare`] executes the runs, [`Prepared::results`] joins their measurements with the published values
 //! by key.
 
 /// Embeds the files of a paper: its published values and the files in `scenarios/papers/NAME`, the scenarios by name.

@@ -2,7 +2,7 @@
 
 mod delay_and_ack_findings;
 mod loss_findings;
-mod sending_patterns;
+mod sending_findings;
 #[cfg(test)]
 mod tests;
 
@@ -160,8 +160,8 @@ pub fn findings(connection: &Connection, direction: usize) -> Vec<Finding> {
         delay_and_ack_findings::receiver_limited(&view, connection),
         delay_and_ack_findings::stretch_acks(&view),
         delay_and_ack_findings::ack_gaps(&view),
-        sending_patterns::bursts(&view),
-        sending_patterns::idle_restarts(&view),
+        sending_findings::bursts(&view),
+        sending_findings::idle_restarts(&view),
     ];
     found.into_iter().flatten().collect()
 }

@@ -4,11 +4,11 @@
 //! of its own. Where every interface sees one direction only, as at a tap, both are one connection.
 
 use super::connection_endpoints::Ends;
-use super::opaque_udp::Udp;
 use super::packet_headers::{Datagram, Segment, Skipped, datagram};
 use super::quic::KeyLog;
 use super::tcp_reconstruction::Tcp;
 use super::thalweg_protocols::Pdus;
+use super::udp_flows::Udp;
 use crate::format_and_limits::Limits;
 use crate::trace_model::Connection;
 use std::collections::{BTreeMap, HashMap};

@@ -11,11 +11,11 @@
 
 mod capture_connections;
 mod connection_endpoints;
-mod opaque_udp;
 mod packet_headers;
 mod quic;
 mod tcp_reconstruction;
 mod thalweg_protocols;
+mod udp_flows;
 
 use crate::buffered_input::Input;
 use crate::format_and_limits::{Format, Limits, ReadError};

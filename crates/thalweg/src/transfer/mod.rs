@@ -2,16 +2,16 @@
 
 mod approval_prompt;
 mod early_failure;
-mod failure_log;
 mod key_prompts;
 mod landlock;
 pub(crate) mod metrics_http;
 mod progress_display;
 mod prometheus_metrics;
+mod rate_limited_failure_log;
 mod receive_commands;
 mod rejected_sender_line;
 mod send_command;
-mod sender_listener;
+mod sender_admission;
 mod sender_pairing;
 pub mod transfer_arguments;
 mod transfer_summary;

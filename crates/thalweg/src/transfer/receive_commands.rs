@@ -1,10 +1,10 @@
 //! `thalweg recv` and `thalweg serve`: admission, one thread for each transfer, and reports of outcomes.
 
 use super::early_failure::Stopped;
-use super::failure_log::FailureLog;
 use super::progress_display::{Meter, MeterInputs};
 use super::prometheus_metrics::{Counted, Metrics};
-use super::sender_listener::SenderListener;
+use super::rate_limited_failure_log::FailureLog;
+use super::sender_admission::SenderListener;
 use super::transfer_arguments::{ListenArguments, RecvArguments, ServeArguments};
 use super::transfer_summary::{self, Summary, SummaryInputs};
 use crate::console_output::{Console, Done, Error};

@@ -3,12 +3,12 @@
 use crate::batch_execution::{Execution, Scheme};
 use crate::commands::Arguments;
 use crate::console_output::{Caller, Console, Error, OutputBuffer};
+use crate::list_and_schema;
 use crate::message_records::{Message, Vocabulary};
 use crate::parser_error::{self, called};
 use crate::run_and_compare::{can_count, compared, has_memory, header, seeds_from};
 use crate::scenario_sources::Source;
 use crate::simulation_arguments::Kind;
-use crate::value_lists;
 use crate::value_parsers::plot;
 use clap::CommandFactory as _;
 use std::collections::BTreeSet;
@@ -230,7 +230,7 @@ pub fn explain(
 
 /// Returns the available schemes and the built-in scenarios: names with descriptions.
 pub fn listed(registry: &Arc<Registry>) -> [Vec<(String, String)>; 2] {
-    [Kind::Schemes, Kind::Scenarios].map(|kind| value_lists::listed(kind, registry))
+    [Kind::Schemes, Kind::Scenarios].map(|kind| list_and_schema::listed(kind, registry))
 }
 
 /// Returns the names of the options of all commands.

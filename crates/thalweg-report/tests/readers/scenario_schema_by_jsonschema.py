@@ -1,7 +1,7 @@
 """Has Python's jsonschema read the schema of scenario files: it is one, takes every scenario of this repository, and refuses what an
 editor should underline.
 
-    schema_by_jsonschema.py SCHEMA SCENARIO...
+    scenario_schema_by_jsonschema.py SCHEMA SCENARIO...
 """
 
 import json

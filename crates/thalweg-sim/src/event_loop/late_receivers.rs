@@ -26,7 +26,7 @@ impl<T: Tracing> EventLoop<T> {
     /// connection, which creates the receiver.
     #[cold]
     #[inline(never)]
-    pub(crate) fn begins(&mut self, index: EndpointIndex, incarnation: u16, flags: Flags) -> bool {
+    pub(crate) fn begin_receiver(&mut self, index: EndpointIndex, incarnation: u16, flags: Flags) -> bool {
         let &Endpoint { incarnation: current, flow, waiting, .. } = self.connections.endpoint(index);
         // Incarnations wrap.
         let is_next = incarnation.wrapping_sub(current).cast_signed() > 0;
@@ -52,7 +52,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Handles a flow that would exceed the maximum number of simultaneous connections.
     #[cold]
-    pub(crate) fn end_full(&mut self) {
+    pub(crate) fn fail_on_too_many_connections(&mut self) {
         let max = self.connections.ids.max().into();
         self.ending.fail(|| SpecError::TooMany {
             what: "concurrent transfers of a flow, with this number of flows",

@@ -6,7 +6,7 @@ use crate::{Entry, Limit};
 
 /// Drop rule for a full buffer shared by several queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Overflow {
+pub enum SharedBufferDrop {
     /// The longest queue drops its last packet (McKenney 1991).
     #[default]
     LongestTail,
@@ -17,7 +17,7 @@ pub enum Overflow {
     Share,
 }
 
-impl Overflow {
+impl SharedBufferDrop {
     /// Returns true if an arrival for the lane of `key` is dropped regardless of room.
     pub(crate) fn refuses<S: Default, T>(
         self,
