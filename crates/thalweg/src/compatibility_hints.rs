@@ -269,7 +269,7 @@ const SWEEP: [(&[&str], &str); 3] = [
 ];
 
 /// Hints in the words of a calling program: the command, the options, and the hint, in place of one that names commands.
-const IN_CALLS: [(&str, &[&str], &str); 23] = [
+const IN_CALLS: [(&str, &[&str], &str); 24] = [
     ("send", &["--recursive"], "folders are sent whole"),
     ("send", &["--verbose", "--progress", "--info"], "the value that is returned has the details"),
     ("send", &["--compress"], "nothing is compressed in transit: compress it first"),
@@ -293,6 +293,7 @@ const IN_CALLS: [(&str, &[&str], &str); 23] = [
     ),
     ("send", &["--code"], "--pair takes the receiver's code"),
     ("recv", &["--port", "--bind"], "the port is that of --listen, such as \"4747\" or \"ADDRESS:PORT\""),
+    ("recv", &["--compress"], "nothing is compressed in transit: the sender compresses it first"),
     ("recv", &["--yes"], "--trust=\"new\" admits any sender without a prompt"),
     (
         "recv",
