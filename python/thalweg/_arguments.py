@@ -15,8 +15,8 @@ def integer(name: str, value: Any, least: int, most: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        number = least - 1
-    if not least <= number <= most or isinstance(value, bool):
+        number = None
+    if number is None or isinstance(value, bool) or not least <= number <= most:
         raise ScenarioError(f"{name}={value!r}: it is a whole number from {least} to {most}")
     return number
 

@@ -7,7 +7,7 @@ use crate::run_measures::Measure;
 use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error, StrDeserializer};
-use thalweg_report::output::{Remedy, Style, counted, differing_defaults_warning};
+use thalweg_report::output::{Remedy, Style, counted, differing_defaults_warning, factor};
 
 /// Parses a measure's name from a document.
 fn measure(name: &str) -> Option<Measure> {
@@ -80,17 +80,10 @@ fn relative(difference: f64, half: Option<f64>, style: Style) -> String {
         let half = half.map(|half| format!(" ({} {:.1} %)", style.plus_minus(), 100.0 * half));
         return format!(", {:+.1} %{}", 100.0 * difference, half.unwrap_or_default());
     }
-    let text = |factor: f64| {
-        let unit = libm::pow(10.0, libm::floor(libm::log10(factor)) - 1.0);
-        match unit < 1.0 {
-            true => format!("{factor:.1}"),
-            false => format!("{:.0}", (factor / unit).round() * unit),
-        }
-    };
-    let factor = 1.0 + difference;
+    let ratio = 1.0 + difference;
     let interval =
-        half.map(|half| format!(" ({} to {})", text((factor - half).max(1.0)), text(factor + half)));
-    format!(", {} times{}", text(factor), interval.unwrap_or_default())
+        half.map(|half| format!(" ({} to {})", factor((ratio - half).max(1.0)), factor(ratio + half)));
+    format!(", {} times{}", factor(ratio), interval.unwrap_or_default())
 }
 
 /// Value over that of the reference from which differences are factors.

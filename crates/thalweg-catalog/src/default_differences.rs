@@ -26,6 +26,13 @@ pub struct Compared<'a> {
     pub reorders: bool,
 }
 
+impl<'a> Compared<'a> {
+    /// Returns a scheme whose application sends all the time, on a path that keeps the order of packets.
+    pub fn new(name: &'a str, description: &'static SchemeDescription, values: &'a Values) -> Self {
+        Self { name, description, values, pauses: false, reorders: false }
+    }
+}
+
 /// An option with different values under several schemes, because their defaults differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DefaultDifference {
@@ -90,13 +97,12 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
 pub fn repair_differences(schemes: &[Compared<'_>]) -> Vec<(String, String)> {
     let transport = |of: &Compared<'_>| match of.description.traits {
         traits if !traits.is_reliable => "none".to_owned(),
-        traits if traits.is_window => "of the window transport".to_owned(),
-        // The variants of a scheme have one transport.
-        _ => format!("of {}", of.description.name.split("-rate").next().unwrap_or_default()),
+        traits if traits.is_window() => "of the window transport".to_owned(),
+        traits => format!("of {}", traits.transport),
     };
     let repair = |of: &Compared<'_>| {
         let options = ["recovery", "rack"].iter().filter_map(|option| {
-            let value = of.values.get(option).filter(|_| of.description.traits.is_window)?;
+            let value = of.values.get(option).filter(|_| of.description.traits.is_window())?;
             Some(format!("{option}={value}"))
         });
         let options: Vec<String> = options.collect();
@@ -356,11 +362,8 @@ mod tests {
         let schemes = texts.iter().zip(&read);
         let schemes: Vec<Compared<'_>> = schemes
             .map(|(name, (description, values))| Compared {
-                name,
-                description,
-                values,
                 pauses,
-                reorders: false,
+                ..Compared::new(name, description, values)
             })
             .collect();
         default_differences(&schemes)
@@ -390,11 +393,8 @@ mod tests {
             let schemes = texts.iter().zip(&read);
             let schemes: Vec<Compared<'_>> = schemes
                 .map(|(name, (description, values))| Compared {
-                    name,
-                    description,
-                    values,
-                    pauses: false,
                     reorders,
+                    ..Compared::new(name, description, values)
                 })
                 .collect();
             repair_differences(&schemes)
@@ -431,13 +431,7 @@ mod tests {
         let live = ["cubic", "bbr"].map(|name| (name, read(name, Environment::Live)));
         let live: Vec<Compared<'_>> = live
             .iter()
-            .map(|(name, (description, values))| Compared {
-                name,
-                description,
-                values,
-                pauses: false,
-                reorders: false,
-            })
+            .map(|(name, (description, values))| Compared::new(name, description, values))
             .collect();
         assert!(default_differences(&live).iter().all(|of| of.option != "rack"));
         let between = |text| {

@@ -50,4 +50,4 @@ pub use path_hints::PathHints;
 pub use protocol_family::{Family, Properties};
 pub use registry::Registry;
 pub use scheme_description::{Collapse, MakeEnds, SchemeDescription, SchemeTraits, WriteEnds};
-pub use schemes::SCHEMES;
+pub use schemes::{SCHEMES, built_in_traits};

@@ -40,7 +40,7 @@ pub fn live_reference() -> String {
     presets(&mut out);
     for description in SCHEMES {
         let _ = writeln!(out, "\n## `{}`\n\n{}\n", description.name, description.text());
-        if description.traits.is_window {
+        if description.traits.is_window() {
             rows(description.keys, description.keys.own, &mut out);
             out.push_str("\nAnd the options of every [window scheme](#window-schemes).\n");
         } else {

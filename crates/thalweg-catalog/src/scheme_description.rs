@@ -14,8 +14,8 @@ use thalweg_proto::units::Bytes;
 pub struct SchemeTraits {
     /// Reliable delivery: no loss and no duplicates.
     pub is_reliable: bool,
-    /// Window transport: numbers the bytes of a stream and adapts its packet size to the path MTU.
-    pub is_window: bool,
+    /// Name of its transport, which several schemes may share: that of its loss repair and its PDUs.
+    pub transport: &'static str,
     /// Fixed rate: both ends agree on a rate, and the scheme does not probe for one.
     pub keeps_rate: bool,
     /// Simulated configuration that also depends on the path.
@@ -26,6 +26,8 @@ pub struct SchemeTraits {
     pub collapse: Collapse,
     /// Loss-based: every loss is congestion, and reduces the window (RFC 5681, section 3.1).
     pub is_loss_based: bool,
+    /// Less than best effort: beside other traffic it carries little on purpose (RFC 6817, section 1).
+    pub yields: bool,
 }
 
 /// The paths on which more than half of what a scheme sends may be lost or repeated (`hunt --goal collapse`).
@@ -58,16 +60,25 @@ impl Collapse {
 }
 
 impl SchemeTraits {
+    /// The window transport: it numbers the bytes of a stream and adapts its packet size to the path MTU.
+    pub const WINDOW: &'static str = "window";
+
     /// Properties of a reliable scheme that finds its own rate and assumes only that the path may lose packets.
     pub const RELIABLE: Self = Self {
         is_reliable: true,
-        is_window: false,
+        transport: "",
         keeps_rate: false,
         follows_path: false,
         overhead: 0,
         collapse: Collapse::Never,
         is_loss_based: false,
+        yields: false,
     };
+
+    /// Returns true for a scheme of the window transport.
+    pub fn is_window(&self) -> bool {
+        self.transport == Self::WINDOW
+    }
 }
 
 /// Builds both endpoint configurations from a scheme's values. In simulations the path holds the known hints of the
@@ -130,6 +141,12 @@ impl SchemeDescription {
         Self { traits: SchemeTraits { is_loss_based: true, ..self.traits }, ..self }
     }
 
+    /// Declares the scheme as less than best effort.
+    #[must_use]
+    pub const fn yielding(self) -> Self {
+        Self { traits: SchemeTraits { yields: true, ..self.traits }, ..self }
+    }
+
     /// Returns the title of its key table in references.
     pub fn title(&self) -> String {
         format!("{} scheme", self.keys_of)
@@ -146,7 +163,7 @@ impl SchemeDescription {
             keys_of: F::NAME,
             about,
             keys,
-            traits: SchemeTraits { overhead: F::OVERHEAD, ..traits },
+            traits: SchemeTraits { transport: F::NAME, overhead: F::OVERHEAD, ..traits },
             check: &|_| Vec::new(),
             scheme_check: |_| Vec::new(),
             warnings: |_, _| Vec::new(),

@@ -8,7 +8,9 @@ use thalweg_catalog::Registry;
 use thalweg_proto::units::Time;
 use thalweg_report::output::{RunKey, Style, summary};
 use thalweg_report::report::{AllSeries, report};
-use thalweg_report::results::{Contention, Document, Header, MARGIN, Scenario, differing_defaults_within};
+use thalweg_report::results::{
+    Contention, Document, FairShares, Header, MARGIN, Scenario, differing_defaults_within,
+};
 use thalweg_scenario::Loaded;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::{Series, Simulation, Status};
@@ -193,7 +195,9 @@ impl Run {
         let (result, _) = self.simulation.finish();
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: self.seed }, &result);
-        let document = Document::from_runs(header, vec![thalweg_report::results::Run::from_result(&result)]);
+        let runs = vec![thalweg_report::results::Run::from_result(&result)];
+        let starved = FairShares::from_spec(spec).starved(None, &runs);
+        let document = Document { starved, ..Document::from_runs(header, runs) };
         Finished { document, series, loaded: self.loaded }
     }
 

@@ -53,6 +53,18 @@ fn runs_are_those_of_the_command_however_they_are_advanced() {
 }
 
 #[test]
+fn starved_flows_are_named_as_by_the_command() {
+    let mut laboratory = Laboratory::new(None);
+    let sets =
+        ["flow.shy.scheme=thalweg:compete=false", "flow.bold.start=0 s", "link.left-right.queue=12 bdp"];
+    let input = json!({ "name": "two-flows", "sets": sets });
+    ok(&mut laboratory, &json!({ "request": "start", "input": input }));
+    let answer = finish(&mut laboratory, 100_000);
+    assert_eq!(answer["document"]["starved"][0]["group"], "shy", "{answer}");
+    assert!(answer["summary"].as_str().unwrap().contains("starved: it carried"), "{answer}");
+}
+
+#[test]
 fn points_grow_during_a_run_in_the_order_of_the_series() {
     let mut laboratory = Laboratory::new(None);
     let input = json!({ "name": "two-flows", "sets": ["duration=8 s"] });

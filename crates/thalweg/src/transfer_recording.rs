@@ -86,7 +86,7 @@ fn log(recording: &Recording, registry: &Registry) -> LiveLog {
     // For these schemes the data count is a byte offset in the stream.
     let is_stream = registry
         .read_scheme(scheme, Environment::Live)
-        .is_ok_and(|(description, _)| description.traits.is_window);
+        .is_ok_and(|(description, _)| description.traits.is_window());
     let mut log = LiveLog::default();
     let mut segment = 0;
     for Recorded { time, what } in events {

@@ -12,7 +12,8 @@ pub const SCHEME: SchemeDescription = window::scheme::<LedbatPlusPlusConfig>(
     "LEDBAT++: background transfers with a bounded queueing delay that yield to others (draft-irtf-iccrg-ledbat-plus-plus).",
     window::keys(KEYS, SCHEME_DEFAULTS),
 )
-.loss_based();
+.loss_based()
+.yielding();
 
 /// Defaults of a sender that periodically has only two segments in flight, whose acknowledgements may be lost together.
 const SCHEME_DEFAULTS: &[(&str, &str)] =

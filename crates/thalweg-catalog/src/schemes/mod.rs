@@ -19,6 +19,12 @@ macro_rules! schemes {
 }
 thalweg_proto::controllers!(schemes);
 
+/// Returns the traits of a built-in scheme, whose name may have options.
+pub fn built_in_traits(text: &str) -> Option<&'static SchemeTraits> {
+    let (name, _) = split_name(text);
+    SCHEMES.iter().find(|description| description.name == name).map(|description| &description.traits)
+}
+
 pub mod adaptive_ack;
 pub mod bbn_rations;
 pub mod bbr;
@@ -47,8 +53,9 @@ mod window_key_conflicts;
 pub mod window_presets;
 
 use crate::option_keys::key;
+use crate::option_syntax::split_name;
 use crate::path_hints::PathHints;
-use crate::scheme_description::SchemeDescription;
+use crate::scheme_description::{SchemeDescription, SchemeTraits};
 use crate::{Key, Kind, Range, Values};
 
 /// The keys for packet sizes, common to all schemes.

@@ -32,12 +32,13 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
 
 pub(super) const TRAITS: SchemeTraits = SchemeTraits {
     is_reliable: true,
-    is_window: false,
+    transport: <EndpointConfig as Family>::NAME,
     keeps_rate: false,
     follows_path: false,
     overhead: OVERHEAD,
     collapse: Collapse::Unresponsive,
     is_loss_based: false,
+    yields: false,
 };
 pub(super) const SCHEME_DEFAULTS: &[(&str, &str)] = &[("segment", "1468 B"), ("header", "28 B")];
 

@@ -407,12 +407,13 @@ pub fn named_scheme<C: ConfigureController>(
 
 const TRAITS: SchemeTraits = SchemeTraits {
     is_reliable: true,
-    is_window: true,
+    transport: SchemeTraits::WINDOW,
     keeps_rate: false,
     follows_path: false,
     overhead: SEGMENT_HEADER as u32,
     collapse: Collapse::Never,
     is_loss_based: false,
+    yields: false,
 };
 
 const fn described<C>(

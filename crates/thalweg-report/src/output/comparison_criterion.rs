@@ -382,7 +382,7 @@ pub(super) struct Aborted {
 }
 
 impl Aborted {
-    /// Returns true where so many flows carried less because they aborted that the scheme is not judged.
+    /// Returns true where the share of aborted flows is too large to judge the scheme by its goodput.
     pub fn is_much(&self) -> bool {
         self.flows as f64 > MUCH_ABORTED * self.of as f64
     }

@@ -1,7 +1,7 @@
 //! Warning that compared schemes differ in the defaults of options.
 
 use super::number_format::listed;
-use crate::results::{DifferingDefault, LOSS_REPAIR, SchemeDefault};
+use crate::results::{DifferingDefault, SchemeDefault};
 
 /// Place to make the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> O
         }
     }
     remedies.extend(named.iter().map(|[scheme, with]| format!("{with} in place of {scheme}")));
-    let has_options = all.iter().any(|of| of.option != LOSS_REPAIR);
+    let has_options = all.iter().any(DifferingDefault::is_option);
     let mut level = match remedies.is_empty() {
         true if has_options => " No value is valid for all of them.".to_owned(),
         true => String::new(),
@@ -60,7 +60,7 @@ pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> O
         false => format!(" To equalise: {}", remedies.join(" and ")),
     };
     // Before the remedy, whose end may be copied.
-    if all.iter().any(|of| of.option == LOSS_REPAIR) {
+    if !all.iter().all(DifferingDefault::is_option) {
         level.insert_str(
             0,
             " Their transports repair losses in different ways, which no option equalises, and the path reorders packets: \
@@ -110,7 +110,9 @@ mod tests {
 
     #[test]
     fn different_transports_are_named_without_a_remedy() {
-        let repair = differing(LOSS_REPAIR, &[("cubic", "of the window transport"), ("sscop", "of sscop")]);
+        let repair = [("cubic", "of the window transport"), ("sscop", "of sscop")]
+            .map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let repair = DifferingDefault::of_loss_repair(repair.to_vec());
         let text = differing_defaults_warning(std::slice::from_ref(&repair), Remedy::Command).unwrap();
         assert!(
             text.contains("differ in loss repair (of the window transport: cubic, of sscop: sscop).")

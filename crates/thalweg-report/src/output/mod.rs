@@ -35,7 +35,7 @@ pub use environment_rendering::{QuantityHistory, history};
 pub(crate) use metric_columns::{Datum, cell_text};
 pub use metric_columns::{MeansRow, has_transfers, heads_of, mean_in_words, means, share_in_words, value};
 pub(crate) use number_format::Scale;
-pub use number_format::{COLUMNS, Style, counted, listed, quoted, rate, seconds};
+pub use number_format::{COLUMNS, Style, counted, factor, listed, quoted, rate, seconds};
 pub use parquet_series::ParquetSeries;
 pub use png::{Pixels, PngError, pixels, png};
 pub(crate) use remarks_below_tables::remarks;

@@ -8,8 +8,7 @@
 
 use super::number_format::{Scale, Style};
 use crate::results::{Document, Group, Metric, Run};
-use thalweg_catalog::SCHEMES;
-use thalweg_catalog::option_syntax::split_name;
+use thalweg_catalog::built_in_traits;
 
 /// Returns a sentence for each group of each scheme of which queues dropped a large share of its packets.
 pub(super) fn losses(document: &Document, style: Style) -> Vec<String> {
@@ -48,7 +47,9 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
             format!(
                 "each flow sends {window} a round trip, the least: others, or too many of them, fill the queue"
             )
-        } else if is_loss_based(scheme.unwrap_or(&first.scheme)) {
+        } else if built_in_traits(scheme.unwrap_or(&first.scheme)).is_some_and(|traits| traits.is_loss_based)
+        {
+            // A loss-based scheme loses little unless others fill the queue.
             "others fill the queue".to_owned()
         } else {
             "a loss-based scheme, such as `cubic`, adapts to the delivered rate".to_owned()
@@ -68,12 +69,6 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
         })
     };
     names.iter().enumerate().filter_map(one).collect()
-}
-
-/// Returns true for a loss-based scheme, with or without options: it loses little unless others fill the queue.
-fn is_loss_based(scheme: &str) -> bool {
-    let (name, _) = split_name(scheme);
-    SCHEMES.iter().any(|description| description.name == name && description.traits.is_loss_based)
 }
 
 /// Largest share that queues drop of a sender that adapts to losses.

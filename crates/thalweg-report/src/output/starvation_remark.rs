@@ -34,12 +34,18 @@ fn sentence(of: &Starved, document: &Document, style: Style) -> String {
         none if none < 0.0005 => "less than 0.1 %".to_owned(),
         some => Scale::PERCENT.fixed(some, decimals),
     };
+    let cause = match of.timeouts == 0.0 && of.loss == 0.0 {
+        true => ", and lost nothing: others fill the queue".to_owned(),
+        false => format!(
+            ", with {} and {} of its packets lost",
+            counted(of.timeouts as u64, "time-out"),
+            Scale::PERCENT.fixed(of.loss, 1)
+        ),
+    };
     format!(
-        "{subject} carried {}, {percent} of its max-min share of {}, with {} and {} of its packets lost.",
+        "{subject} carried {}, {percent} of its max-min share of {}{cause}.",
         rate(of.goodput_bps),
-        rate(of.share_bps),
-        counted(of.timeouts as u64, "time-out"),
-        Scale::PERCENT.fixed(of.loss, 1)
+        rate(of.share_bps)
     )
 }
 

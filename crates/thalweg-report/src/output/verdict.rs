@@ -1,7 +1,7 @@
 //! Verdicts on schemes: the winner, its lead and its statistical significance.
 
 use super::comparison_criterion::{SchemeComparison, criteria};
-use super::number_format::{Scale, listed};
+use super::number_format::{Scale, factor, listed};
 use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
 
@@ -303,7 +303,7 @@ impl Decision<'_> {
         let ratio = match more / less {
             times if times.is_finite() && times >= 2.0 => {
                 let of = if last.mean < candidates[0].mean { "of which the first has" } else { "which is" };
-                format!(", {of} {times:.1} times as much")
+                format!(", {of} {} times as much", factor(times))
             }
             _ => String::new(),
         };

@@ -29,6 +29,17 @@ pub struct SchemeDefault {
 }
 
 impl DifferingDefault {
+    /// Returns the loss repair of each scheme, where their transports differ.
+    pub(crate) fn of_loss_repair(repair: Vec<(String, String)>) -> Self {
+        let values = repair.into_iter().map(|(scheme, repair)| SchemeDefault { scheme, value: Some(repair) });
+        Self { option: LOSS_REPAIR.to_owned(), values: values.collect(), set: None, schemes: Vec::new() }
+    }
+
+    /// Returns true for an option, false for the schemes' loss repair, which no option equalises.
+    pub fn is_option(&self) -> bool {
+        self.option != LOSS_REPAIR
+    }
+
     /// Returns the schemes whose value is not the common one of `set`, each with its name that has this value; those of
     /// `schemes` where there is no `set`.
     pub fn by_name(&self) -> Vec<[String; 2]> {
@@ -74,19 +85,13 @@ pub fn differing_defaults(schemes: &[Compared<'_>]) -> Vec<DifferingDefault> {
     let mut all: Vec<DifferingDefault> = default_differences(schemes).into_iter().map(of).collect();
     let repair = repair_differences(schemes);
     if !repair.is_empty() {
-        let values = repair.into_iter().map(|(scheme, repair)| SchemeDefault { scheme, value: Some(repair) });
-        all.push(DifferingDefault {
-            option: LOSS_REPAIR.to_owned(),
-            values: values.collect(),
-            set: None,
-            schemes: Vec::new(),
-        });
+        all.push(DifferingDefault::of_loss_repair(repair));
     }
     all
 }
 
-/// The entry for schemes with different transports on a path that reorders packets. It is not an option.
-pub const LOSS_REPAIR: &str = "loss repair";
+/// Name of the entry for schemes with different transports on a path that reorders packets.
+const LOSS_REPAIR: &str = "loss repair";
 
 /// Returns the scheme of a group for a comparison, under this name.
 pub fn compared_scheme<'a>(name: &'a str, of: &'a SchemeInUse) -> Compared<'a> {

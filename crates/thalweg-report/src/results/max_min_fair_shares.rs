@@ -30,6 +30,27 @@ pub struct PathFlows {
     pub max_min_bps: Option<f64>,
 }
 
+/// Max-min fair goodput of the flows with a known long-run demand.
+pub(super) struct MaxMin<'a> {
+    pub classes: Vec<Class<'a>>,
+    /// Goodput of a flow of each class, in bit/s.
+    pub shares: Vec<f64>,
+    /// Saturated directions.
+    full: BTreeSet<DirectionId>,
+}
+
+impl<'a> MaxMin<'a> {
+    /// Returns the shares in a network; `None` if a path is unknown, or if there are more paths than are analysed.
+    pub fn from_spec(spec: &'a Spec) -> Option<Self> {
+        if spec.groups.iter().map(|group| group.ends().len()).sum::<usize>() > MAX_CLASSES {
+            return None;
+        }
+        let classes = classes(spec, &all_paths(spec))?;
+        let (shares, full) = max_min(spec, &classes);
+        Some(Self { classes, shares, full })
+    }
+}
+
 /// Path with its flows.
 pub(super) struct Class<'a> {
     pub group: &'a GroupSpec,
@@ -45,12 +66,7 @@ pub(super) struct Class<'a> {
 impl Contention {
     /// Returns the competition in a network, if its flows compete over different sets of saturated links.
     pub fn from_spec(spec: &Spec) -> Option<Self> {
-        if spec.groups.iter().map(|group| group.ends().len()).sum::<usize>() > MAX_CLASSES {
-            return None;
-        }
-        let routes = all_paths(spec);
-        let classes = classes(spec, &routes)?;
-        let (shares, full) = max_min(spec, &classes);
+        let MaxMin { classes, shares, full } = MaxMin::from_spec(spec)?;
         let crossed = |class: &Class<'_>| -> BTreeSet<DirectionId> {
             class.uses.iter().map(|(hop, _)| *hop).filter(|hop| full.contains(hop)).collect()
         };
@@ -91,10 +107,7 @@ pub(super) fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
 }
 
 /// Returns the flows with a known long-run demand, by group and path; `None` where a path is unknown.
-pub(super) fn classes<'a>(
-    spec: &'a Spec,
-    routes: &BTreeMap<(NodeId, NodeId), FlowPaths>,
-) -> Option<Vec<Class<'a>>> {
+fn classes<'a>(spec: &'a Spec, routes: &BTreeMap<(NodeId, NodeId), FlowPaths>) -> Option<Vec<Class<'a>>> {
     let mut classes = Vec::new();
     for group in &spec.groups {
         let (wants_more, demand) = match &group.workload {
@@ -144,7 +157,7 @@ fn capacity(line: &DirectionSpec) -> f64 {
 
 /// Returns the max-min fair goodput per flow of each class, and the saturated directions. All rates rise together
 /// (water-filling) until a direction is full or a flow reaches its limit; the flows stopped by that keep their rates.
-pub(super) fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionId>) {
+fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionId>) {
     let mut spare_rate: BTreeMap<DirectionId, f64> = BTreeMap::new();
     for (hop, _) in classes.iter().flat_map(|class| &class.uses) {
         spare_rate.entry(*hop).or_insert_with(|| capacity(line_of(spec, *hop)));
@@ -192,7 +205,7 @@ pub(super) fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet
 }
 
 /// Maximum number of paths of backlogged flows to analyse.
-pub(super) const MAX_CLASSES: usize = 512;
+const MAX_CLASSES: usize = 512;
 /// Divisor of the duration: flows that start within the first 1/20 count as present from the start.
 const SOON: u64 = 20;
 /// Relative tolerance for rounding errors.

@@ -21,8 +21,7 @@ mod warmup_drift;
 pub use compared_groups::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
 pub use controller_states::{StateVariable, StateVisit};
 pub use differing_defaults::{
-    DifferingDefault, LOSS_REPAIR, SchemeDefault, compared_scheme, differing_defaults,
-    differing_defaults_within,
+    DifferingDefault, SchemeDefault, compared_scheme, differing_defaults, differing_defaults_within,
 };
 pub use max_min_fair_shares::{Contention, PathFlows};
 pub use metric_definition::{Joined, Of, Tables, Unit};

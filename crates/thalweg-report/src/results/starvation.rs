@@ -1,12 +1,13 @@
-//! Starvation: backlogged flows that lose packets to queues and carry a small part of their max-min share.
+//! Starvation: backlogged flows that carry a small part of their max-min share, although nothing but other flows limits
+//! them.
 
-use super::max_min_fair_shares::{MAX_CLASSES, classes, is_steady, line_of, max_min};
+use super::max_min_fair_shares::{Class, MaxMin, is_steady, line_of};
 use super::metric_list::Metric;
 use super::run_results::{Flow, Run};
 use serde::{Deserialize, Serialize};
+use thalweg_catalog::built_in_traits;
 use thalweg_queue::LossSpec;
-use thalweg_sim::shortest_paths::all_paths;
-use thalweg_sim::spec::{DirectionSpec, Spec, WorkloadSpec};
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// Flows of a group that carried less than a twentieth of their max-min share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,8 +42,19 @@ pub struct FairShares {
 struct Shares {
     group: String,
     scheme: String,
-    /// Goodput of a flow of each pair of nodes, in bit/s.
-    pairs: Vec<f64>,
+    /// Largest window of a flow that adapts it, in bytes; `None` if it does not adapt one.
+    window: Option<f64>,
+    /// Flows of each pair of nodes.
+    pairs: Vec<Pair>,
+}
+
+/// Flows of a pair of nodes.
+#[derive(Clone, Debug)]
+struct Pair {
+    /// Max-min share of a flow, in bit/s.
+    share: f64,
+    /// Directions of links on the path, as indices of those of a run.
+    path: Vec<usize>,
 }
 
 impl FairShares {
@@ -52,13 +64,11 @@ impl FairShares {
         let is_known = |workload: &WorkloadSpec| {
             matches!(workload, WorkloadSpec::Bulk | WorkloadSpec::ConstantRate { .. })
         };
-        let pairs: usize = spec.groups.iter().map(|group| group.ends().len()).sum();
-        if pairs > MAX_CLASSES || !spec.groups.iter().all(|group| is_known(&group.workload)) {
+        if !spec.groups.iter().all(|group| is_known(&group.workload)) {
             return Self::default();
         }
-        let Some(classes) = classes(spec, &all_paths(spec)) else { return Self::default() };
-        let (shares, _) = max_min(spec, &classes);
-        let of_group = |group: &thalweg_sim::spec::GroupSpec| {
+        let Some(MaxMin { classes, shares, .. }) = MaxMin::from_spec(spec) else { return Self::default() };
+        let of_group = |group: &GroupSpec| {
             let own = || classes.iter().zip(&shares).filter(|(class, _)| core::ptr::eq(class.group, group));
             let access =
                 group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
@@ -67,7 +77,8 @@ impl FairShares {
             (is_backlogged && lines.chain(access).all(is_plain)).then(|| Shares {
                 group: group.name.clone(),
                 scheme: group.transport.scheme.clone(),
-                pairs: own().map(|(_, share)| *share).collect(),
+                window: window(&group.transport),
+                pairs: own().map(Pair::new).collect(),
             })
         };
         Self { groups: spec.groups.iter().filter_map(of_group).collect() }
@@ -75,19 +86,24 @@ impl FairShares {
 
     /// Returns the groups of a scheme's complete runs with starved flows; `scheme` is named where several are compared.
     pub fn starved(&self, scheme: Option<&str>, runs: &[Run]) -> Vec<Starved> {
-        // Less than best effort: it yields to others on purpose.
-        let yields = |shares: &Shares| self.groups.len() > 1 && shares.scheme.starts_with("ledbat");
+        let yields = |shares: &Shares| {
+            self.groups.len() > 1 && built_in_traits(&shares.scheme).is_some_and(|traits| traits.yields)
+        };
         let of_group = |shares: &Shares| {
-            let flows = runs
-                .iter()
-                .filter(|run| run.complete)
-                .flat_map(|run| run.flows.iter().filter(|flow| flow.group == shares.group).enumerate());
+            let flows = runs.iter().filter(|run| run.complete).flat_map(|run| {
+                let own = run.flows.iter().filter(|flow| flow.group == shares.group).enumerate();
+                own.map(move |(number, flow)| (run, number, flow))
+            });
             let (mut all, mut found) = (0, Vec::new());
-            for (number, flow) in flows {
+            for (run, number, flow) in flows {
                 all += 1;
-                let share = shares.pairs[number % shares.pairs.len().max(1)];
-                if is_starved(flow, share) {
-                    found.push((flow, share));
+                let pair = &shares.pairs[number % shares.pairs.len().max(1)];
+                let is_full = |direction: &usize| {
+                    run.links.get(*direction).is_some_and(|link| link.or_zero(Metric::Utilisation) >= FULL)
+                };
+                let is_displaced = pair.path.iter().any(is_full) && shares.reaches(pair.share, flow);
+                if is_starved(flow, pair.share, is_displaced) {
+                    found.push((flow, pair.share));
                 }
             }
             let relative = |(flow, share): &(&Flow, f64)| flow.or_zero(Metric::Goodput) / share;
@@ -107,6 +123,27 @@ impl FairShares {
     }
 }
 
+impl Pair {
+    fn new((class, share): (&Class<'_>, &f64)) -> Self {
+        Self { share: *share, path: class.uses.iter().map(|(hop, _)| *hop as usize).collect() }
+    }
+}
+
+impl Shares {
+    /// Returns true if a flow's largest window allows this rate.
+    fn reaches(&self, bps: f64, flow: &Flow) -> bool {
+        let rtt = flow.or_zero(Metric::MinRtt);
+        self.window.is_some_and(|bytes| bytes * 8.0 >= bps * rtt)
+    }
+}
+
+/// Returns the largest window of a transport that adapts it, in bytes.
+fn window(transport: &TransportSpec) -> Option<f64> {
+    let properties = transport.properties();
+    let segments = properties.window().filter(|_| !properties.never_shrinks())?;
+    Some(segments as f64 * f64::from(properties.segment()))
+}
+
 /// Returns true for a path that carries what its rate and its queue admit.
 fn is_plain(line: &DirectionSpec) -> bool {
     line.schedule.is_empty()
@@ -117,21 +154,23 @@ fn is_plain(line: &DirectionSpec) -> bool {
         && !line.queue.serves_by_priority()
 }
 
-/// Returns true for a backlogged flow that carried little although queues dropped or marked its packets: neither its
-/// application nor its receiver limited it.
-fn is_starved(flow: &Flow, share: f64) -> bool {
+/// Returns true for a backlogged flow that carried little, limited by neither its application nor its receiver: queues
+/// dropped or marked its packets, or other flows displaced it.
+fn is_starved(flow: &Flow, share: f64, is_displaced: bool) -> bool {
     let of = |metric: Metric| flow.or_zero(metric);
     let is_limited_elsewhere = of(Metric::HeldByReceiver) + of(Metric::HeldByGate) > 0.5;
     flow.wanted_more
         && !is_limited_elsewhere
         && flow.get(Metric::Failed).is_none()
         && of(Metric::Counted) >= MIN_COUNTED
-        && (of(Metric::Drops) + of(Metric::Marked) + of(Metric::Timeouts)) > 0.0
+        && (is_displaced || of(Metric::Drops) + of(Metric::Marked) + of(Metric::Timeouts) > 0.0)
         && of(Metric::Goodput) < SMALL * share
 }
 
 /// Share of the max-min share below which a flow is starved.
 const SMALL: f64 = 0.05;
+/// Utilisation of a link from which other flows leave no room.
+const FULL: f64 = 0.9;
 /// Shortest time that shows starvation, in seconds: some retransmission time-outs.
 const MIN_COUNTED: f64 = 5.0;
 
@@ -139,7 +178,9 @@ const MIN_COUNTED: f64 = 5.0;
 mod tests {
     use super::*;
     use crate::results::test_fixtures;
+    use thalweg_proto::congestion::NewRenoConfig;
     use thalweg_proto::units::{Duration, Rate};
+    use thalweg_proto::window::{ControllerConfig, EndsConfig, ReceiverConfig, SenderConfig};
 
     /// Returns the starved flows of `bold` where it carries `mbits` of its share of 50 beside another group, after a
     /// change to both the scenario and the result.
@@ -150,7 +191,7 @@ mod tests {
         // Of 1028 bytes on the wire 1000 are payload.
         line.rate = Rate::from_bits_per_sec(102_800_000);
         spec.groups[0].workload = WorkloadSpec::Bulk;
-        let other = thalweg_sim::spec::GroupSpec { name: "shy".to_owned(), ..spec.groups[0].clone() };
+        let other = GroupSpec { name: "shy".to_owned(), ..spec.groups[0].clone() };
         spec.groups[0].name = "bold".to_owned();
         spec.groups[0].transport.scheme = "cubic".to_owned();
         spec.groups.push(other);
@@ -194,6 +235,43 @@ mod tests {
         assert!((found[0].share_bps - 10e6).abs() < 1.0, "{found:?}");
     }
 
+    /// Gives the flow a full link without losses.
+    fn displace(result: &mut thalweg_sim::RunResult) {
+        let flow = result.flows.last_mut().unwrap();
+        (flow.counts.drops, flow.timeouts, flow.min_rtt) = (0, 0, Duration::from_millis(20));
+        result.links[0].utilisation = 1.0;
+    }
+
+    /// Gives all flows window transports with this largest window, in packets.
+    fn set_window(spec: &mut Spec, segments: u32) {
+        let controller = ControllerConfig::NewReno(NewRenoConfig {
+            initial_window: 10.0,
+            initial_ssthresh: 1e9,
+            slow_start_exit: Default::default(),
+            ecn_beta: None,
+            slow_start_beta: None,
+        });
+        let sender = SenderConfig { segment: 1000, max_window: segments, ..SenderConfig::default() };
+        let ends = EndsConfig::new(sender, ReceiverConfig::default(), controller);
+        for group in &mut spec.groups {
+            group.transport = TransportSpec::new("cubic", ends.clone(), 28, 28);
+        }
+    }
+
+    /// A delay-based flow loses nothing where another one fills the queue.
+    #[test]
+    fn a_flow_that_loses_nothing_is_starved_if_a_link_is_full_and_its_window_does_not_limit_it() {
+        let displaced = |spec: &mut Spec, result: &mut thalweg_sim::RunResult| {
+            set_window(spec, 1 << 20);
+            displace(result);
+        };
+        assert_eq!(starved(1, displaced).len(), 1);
+        assert_eq!(
+            starved(1, |spec, result| (displaced(spec, result), result.links[0].utilisation = 0.5).1),
+            []
+        );
+    }
+
     type Change<'a> = &'a dyn Fn(&mut Spec, &mut thalweg_sim::RunResult);
 
     #[test]
@@ -201,11 +279,16 @@ mod tests {
         let last = |result: &mut thalweg_sim::RunResult, change: &dyn Fn(&mut thalweg_sim::FlowResult)| {
             change(result.flows.last_mut().unwrap());
         };
-        let none: [Change<'_>; 6] = [
+        let none: [Change<'_>; 7] = [
             // The application or the receiver limits it, it was short, or nothing was dropped.
             &|_, result| last(result, &|flow| flow.limits[3] = Duration::from_secs(20)),
             &|_, result| last(result, &|flow| flow.counted = Duration::from_secs(4)),
             &|_, result| last(result, &|flow| (flow.counts.drops, flow.timeouts) = (0, 0)),
+            // Without losses, its own window limits it.
+            &|spec, result| {
+                set_window(spec, 100);
+                displace(result);
+            },
             &|spec, _| spec.links[0].forward.impairment.loss = LossSpec::Uniform { probability: 0.01 },
             &|spec, _| spec.groups[0].transport.scheme = "ledbat-plus-plus".to_owned(),
             // Others send an unknown amount.

@@ -22,7 +22,7 @@ pub fn entries(transport: &TransportSpec, registry: &Registry) -> Entries {
     // The scheme's own keys first, then packet sizes, then shared keys.
     let rank = |name: &str| {
         let is_scheme_key = description.keys.own.iter().any(|key| key.name == name);
-        match (description.traits.is_window, name) {
+        match (description.traits.is_window(), name) {
             (true, _) if is_scheme_key => 0,
             (true, "ecn") => 1,
             (true, "segment") => 2,
