@@ -114,10 +114,10 @@ def test_a_sweep_outlives_one_of_its_workers(cluster: Cluster, tmp_path: Path, m
 def test_python_controllers_are_sent_to_the_workers(cluster: Cluster, tmp_path: Path) -> None:
     sweep = {**SWEEP, "schemes": ["timid", "cubic"], "reps": 1, "grid": {"duration": ["1 s", "2 s"]}}
     factories = {"timid": Timid}
-    away = thalweg.sweep(sweep, tmp_path / "away", controllers=factories, cluster=cluster.file)
-    here = thalweg.sweep(sweep, tmp_path / "here", controllers=factories)
+    away = thalweg.sweep(sweep, tmp_path / "away", controllers=factories, key="1", cluster=cluster.file)
+    here = thalweg.sweep(sweep, tmp_path / "here", controllers=factories, key="1")
     assert away.document == here.document and len(away.points) == 4 and away.failed == []
-    failing = thalweg.sweep({**sweep, "grid": {"duration": ["1 s", "400 ms"]}}, tmp_path / "failing", controllers=factories, cluster=cluster.file)
+    failing = thalweg.sweep({**sweep, "grid": {"duration": ["1 s", "400 ms"]}}, tmp_path / "failing", controllers=factories, key="1", cluster=cluster.file)
     assert [point["point"] for point in failing.failed] == [3, 4]
 
 
@@ -130,7 +130,7 @@ def test_worker_exceptions_are_the_cause_of_failures(cluster: Cluster, tmp_path:
     sweep = {**SWEEP, "schemes": ["broken"], "reps": 1, "grid": {"duration": ["1 s"]}}
     makes: list[Callable[[], thalweg.Controller]] = [Broken, functools.partial(Broken)]
     for number, make in enumerate(makes):
-        done = thalweg.sweep(sweep, tmp_path / str(number), controllers={"broken": make}, cluster=cluster.file)
+        done = thalweg.sweep(sweep, tmp_path / str(number), controllers={"broken": make}, key="1", cluster=cluster.file)
         assert len(done.failed) == 1 and isinstance(done.cause, RuntimeError) and str(done.cause) == "by design"
         assert "in on_ack" in "".join(done.cause.__notes__)
 

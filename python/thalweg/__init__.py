@@ -17,6 +17,7 @@ import json
 import numbers
 import os
 import re
+import secrets
 import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from . import _arguments as arguments
 from . import _thalweg
 from ._catalog import Catalog
 from ._errors import Error, RunError, ScenarioError, ScenarioWarning, UnknownNameError, error, warn, warn_of
-from ._identity import Identity, UnknownError, identities
+from ._origins import code_of_package, modules_of_user
 from ._progress import show_progress, shown
 from ._results import Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
 from ._score import BATTERY, Score, ScorePart, evaluate
@@ -231,25 +232,21 @@ def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], C
     return name
 
 
-def _identities(controllers: Controllers, is_shard: bool = False) -> dict[str, Identity]:
-    """Returns the identities of controllers, the keys of saved runs. Warns of controllers whose runs have no key."""
-    try:
-        identified = identities(controllers)
-    except UnknownError as unknown:
-        raise ScenarioError(
-            f"stored runs of a controller are identified by all its parts, and {unknown}. {unknown.advice}"
-        ) from unknown
-    advice = "Read it before this call, and give the controller its value: as a global, a default or an argument of `functools.partial`."
-    texts = [f"{of.inputs[0]}, which may be another value at the next call. {advice}" for of in identified.values() if of.inputs]
-    if is_shard and texts:
-        raise ScenarioError(f"the runs of this shard could not be joined with those of others: {texts[0]}")
-    warn_of(f"these runs are not reused by later calls: {text}" for text in texts)
-    return identified
-
-
-def _identities_text(identified: Mapping[str, Identity]) -> str:
-    """Returns the names and digests of controllers as a text: it differs if a controller does."""
-    return ", ".join(f"{name} {of.digest[:16]}" for name, of in identified.items())
+def _stamp(controllers: Controllers, key: str | None, is_shard: bool = False) -> str:
+    """Returns the text by which later calls find the saved runs of this one; results show its first line. With controllers and without a
+    key it is another one at each call: only the program knows all that they depend on, such as policies, files and clocks."""
+    if key is not None and not arguments.text("key", key).isprintable():
+        raise ScenarioError(f"key={key!r}: it is a text of one line")
+    if not controllers and key is None:
+        return ""
+    if key is None and is_shard:
+        raise ScenarioError('the shards of a sweep with controllers need the same key to be joined, such as key="1"')
+    names = sorted(controllers)
+    if key is None:
+        listed = ", ".join(f"`{name}`" for name in names)
+        warn_of([f'these runs of {listed} are not reused by later calls: give them a key, such as key="1", and change it with the controllers'])
+    shown = ", ".join([*names, *([] if key is None else [f"key {key}"])])
+    return f"{shown}\n{code_of_package()} {secrets.token_hex(16) if key is None else ''}"
 
 
 def score(
@@ -285,14 +282,14 @@ def sweep(
     shard: tuple[int, int] | None = None,
     report: bool = False,
     controllers: Controllers | None = None,
+    key: str | None = None,
     cluster: Any = None,
 ) -> SweepResult:
     """Runs a sweep: a file, or a dictionary with the same keys and a folder `out`. In a dictionary the scenario and `set` may be
     dictionaries, schemes may be classes, and values may be arrays. Runs are saved in the folder at once: the same call resumes an
-    interrupted sweep. Failed points are in `failed` of the result. Saved runs with `controllers` are reused if everything that the
-    controllers consist of is unchanged: classes, base classes, closures, arguments, the globals that they use. Runs are not reused if a
-    controller has inputs of which nothing is known beforehand: files whose names it computes, clocks, the network. With `cluster` the workers
-    of a Dask scheduler execute the runs: its address, its file, a client, or one of Dask's clusters. They need the same build of this
+    interrupted sweep. Failed points are in `failed` of the result. Saved runs with `controllers` are reused only by calls with the same `key`,
+    a text that the program changes whenever it changes a controller, such as a version or a hash of a policy's weights. With `cluster` the
+    workers of a Dask scheduler execute the runs: its address, its file, a client, or one of Dask's clusters. They need the same build of this
     package."""
     factories = _factories(controllers)
     if out is not None:
@@ -320,7 +317,7 @@ def sweep(
             path.write_text(document(keys), encoding="utf-8")
         else:
             path = Path(file)
-        identified = _identities(factories, shard is not None)
+        stamp = _stamp(factories, key, shard is not None)
         folder = Path(out) if out is not None else Path(path.stem)
         words = ["sweep", f"--out={folder}", "--quiet"]
         if jobs is not None:
@@ -329,9 +326,9 @@ def sweep(
             words.append(f"--shard={part[0]}/{part[1]}")
         if arguments.truth("report", report):
             words.append("--report")
-        with _engine(cluster, factories, identified, Path(place)) as (engine, causes), shown() as show:
+        with _engine(cluster, factories, Path(place)) as (engine, causes), shown() as show:
             code, printed, messages, cause = _thalweg.call(
-                [*words, *engine, *_after_options([str(path)])], list(factories.items()), _identities_text(identified), _stop.get(), show
+                [*words, *engine, *_after_options([str(path)])], list(factories.items()), stamp, _stop.get(), show
             )
         if code == 2 or (code != 0 and not printed):
 
@@ -377,9 +374,7 @@ def _with_paths(of: Any) -> Any:
 
 
 @contextmanager
-def _engine(
-    cluster: Any, controllers: Controllers, identified: Mapping[str, Identity], place: Path
-) -> Iterator[tuple[list[str], list[BaseException]]]:
+def _engine(cluster: Any, controllers: Controllers, place: Path) -> Iterator[tuple[list[str], list[BaseException]]]:
     """Connects to a cluster; yields the command's arguments for it and the list of exceptions of its controllers."""
     if cluster is None:
         yield [], []
@@ -390,9 +385,8 @@ def _engine(
         arguments.path("cluster", cluster)
     elif not (hasattr(cluster, "scheduler_address") or hasattr(cluster, "scheduler")):
         raise ScenarioError(f"cluster={cluster!r}: it is the address of a scheduler, its file, a client or a cluster of Dask")
-    modules = {module for of in identified.values() for module in of.modules if module.__name__ != "__main__"}
     try:
-        with _cluster.served(cluster, list(controllers.items()), modules, place) as (address, causes):
+        with _cluster.served(cluster, list(controllers.items()), modules_of_user(), place) as (address, causes):
             yield [f"--cluster={address}"], causes
     except _cluster.GoneError as gone:
         raise RunError(str(gone)) from gone
@@ -404,18 +398,19 @@ def assess(
     *,
     only: Sequence[str] = (),
     controllers: Controllers | None = None,
+    key: str | None = None,
     **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Assesses a scheme, or a class, by the criteria of RFC 9743 for new congestion control; returns the content of `SCHEME.json` in the
     folder `out`, beside the reports. Options are the command's: `quick=True`, `reps=30`, `pack="c4"`, `jobs=4`. Claims that do not hold,
     and points at which a controller raises an exception, are no errors here: they are in the returned value, the latter under `failed`.
-    Runs are saved and reused as in a sweep."""
+    Runs are saved and reused as in a sweep, those of controllers by `key`."""
     factories = _factories(controllers)
     words = ["assess", f"--out={arguments.path('out', out)}", *_options(["assess"], options), "--json", "--quiet"]
     sections = arguments.texts("only", only, "7.2")
     if sections:
         words.append(f"--only={','.join(sections)}")
-    return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories)
+    return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories, key)
 
 
 def hunt(
@@ -425,23 +420,24 @@ def hunt(
     *,
     kinds: Sequence[str] = (),
     controllers: Controllers | None = None,
+    key: str | None = None,
     **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Searches for the scenario in which a scheme, or a class, is worst by a goal: "starvation", "stall", "queue", "unfairness" or
     "collapse". `kinds` are the disturbances to choose from, the command's `--with`; other options are the command's: `candidates=4096`,
-    `against="cubic"`, `seed=2`."""
+    `against="cubic"`, `seed=2`. Runs are saved and reused as in a sweep, those of controllers by `key`."""
     factories = _factories(controllers)
     folder = arguments.path("out", out)
     words = ["hunt", f"--goal={goal}", f"--out={folder}", *_options(["hunt"], options), "--json", "--quiet"]
     named = arguments.texts("kinds", kinds, "rates")
     if named:
         words.append(f"--with={','.join(named)}")
-    return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories)
+    return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories, key)
 
 
-def _verdict_of(words: Sequence[str], controllers: Controllers) -> dict[str, Any]:
+def _verdict_of(words: Sequence[str], controllers: Controllers, key: str | None) -> dict[str, Any]:
     """Returns the document of a command whose exit code 1 is a result, such as a failed claim."""
-    stamp = _identities_text(_identities(controllers))
+    stamp = _stamp(controllers, key)
     code, printed, messages, cause = _thalweg.call(list(words), list(controllers.items()), stamp, _stop.get())
     if code == 2 or not printed:
         _fail(code or 1, messages, cause)

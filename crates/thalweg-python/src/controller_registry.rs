@@ -52,7 +52,7 @@ pub struct Controllers {
 
 impl Controllers {
     /// Registers controllers under names that no other scheme has, optionally as candidates under evaluation; the stamp
-    /// distinguishes versions of their source text.
+    /// distinguishes their saved runs from those of others.
     pub fn new(
         controllers: Vec<(String, Bound<'_, PyAny>)>,
         is_candidate: bool,

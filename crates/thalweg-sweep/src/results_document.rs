@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use thalweg_report::output::{
-    Cells, MeansRow, ParquetRows, Remedy, Rows, Style, counted, differing_defaults_warning, has_transfers,
-    heads_of, listed, mean_in_words, means, quoted, share_in_words, value,
+    Cells, MeansRow, ParquetRows, Remedy, Rows, Style, counted, differing_defaults_warning,
+    goodput_from_warmup, has_transfers, heads_of, listed, mean_in_words, means, quoted, share_in_words,
+    value,
 };
 use thalweg_report::results::{
     DifferingDefault, Metric, Metrics, Of, Run, Summary, Tables as In, goodput_share,
@@ -86,6 +87,10 @@ pub struct PointResults {
     /// True if the requested confidence interval was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reached: Option<bool>,
+    /// Share of the goodput of backlogged flows that arrived during the warm-up and waited for loss repair; missing if it
+    /// is small.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_warmup: Option<f64>,
     /// Metrics of the network, or of the compared groups.
     pub metrics: Metrics,
     /// Results of the other groups, where only some are compared.
@@ -257,6 +262,7 @@ impl Document {
                 seeds: runs.iter().map(|run| run.seed).collect(),
                 complete: of.is_finished,
                 reached: of.reached,
+                from_warmup: goodput_from_warmup(compared_runs.as_ref().unwrap_or(&runs)),
                 metrics: summary.totals,
                 beside,
             });
@@ -356,6 +362,7 @@ impl Document {
             text.push_str(&self.extremes(style));
         }
         text.push_str(&self.explanation(style));
+        text.extend(self.warmup_data().map(|remark| style.folded(&format!("\n{remark}\n"))));
         if let Budget::Until(goal, max) = budget {
             let missed: Vec<&PointResults> =
                 self.points.iter().filter(|point| point.reached == Some(false)).collect();
@@ -372,6 +379,19 @@ impl Document {
             }
         }
         text
+    }
+
+    /// Returns the remark on points whose goodput counts much data from the warm-up.
+    fn warmup_data(&self) -> Option<String> {
+        let points = || self.points.iter().filter_map(|point| Some((point.from_warmup?, point.point)));
+        let (share, point) = points().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(format!(
+            "At {} of {}, a part of the goodput is data that arrived during the warm-up and waited for loss repair, so goodput can \
+             exceed the rate of the path (at point {point} it is {:.1} %); set a longer `warmup` or `duration`.",
+            points().count(),
+            counted(self.points.len() as u64, "point"),
+            100.0 * share
+        ))
     }
 
     /// Formats the points with the minimum and the maximum of each metric.

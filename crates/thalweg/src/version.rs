@@ -45,7 +45,8 @@ pub fn program(registry: &Registry) -> Result<Program, Error> {
     Ok(match stamp {
         None => Program { version: version().to_owned(), build },
         Some(stamp) => {
-            Program { version: format!("{} with {stamp}", version()), build: format!("{build} with {stamp}") }
+            let shown = stamp.lines().next().unwrap_or_default();
+            Program { version: format!("{} with {shown}", version()), build: format!("{build} with {stamp}") }
         }
     })
 }
@@ -64,8 +65,9 @@ mod tests {
         let extended = program(&registry).unwrap();
         assert_eq!(extended.version, plain.version);
         assert_ne!(extended.build, plain.build, "it is the file's");
-        registry.set_stamp("mine 7");
+        registry.set_stamp("mine\n7");
         let tagged = program(&registry).unwrap();
-        assert_eq!(tagged.build, format!("{} with mine 7", plain.build));
+        assert_eq!(tagged.version, format!("{} with mine", version()));
+        assert_eq!(tagged.build, format!("{} with mine\n7", plain.build));
     }
 }

@@ -47,3 +47,4 @@ pub(crate) use text_summary::title_lines;
 pub use text_table::{Align, Table};
 pub use transfer_table::{CsvTransfers, ParquetTransfers};
 pub use verdict::{Certainty, Verdict, verdicts};
+pub use warmup_data_remark::goodput_from_warmup;

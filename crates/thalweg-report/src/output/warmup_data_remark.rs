@@ -41,6 +41,13 @@ pub(super) fn share_from_warmup<'a>(flows: impl Iterator<Item = &'a Flow>) -> f6
     if all > 0.0 { before / all } else { 0.0 }
 }
 
+/// Returns the share of the goodput of backlogged flows that is data from the warm-up; `None` if it is small.
+pub fn goodput_from_warmup(runs: &[Run]) -> Option<f64> {
+    let flows = runs.iter().filter(|run| run.complete).flat_map(|run| &run.flows);
+    let share = share_from_warmup(flows.filter(|flow| flow.wanted_more));
+    (share > LARGE).then_some(share)
+}
+
 /// Share of early data above which goodput is not the rate of the time measured.
 const LARGE: f64 = 0.05;
 /// Maximum number of groups named.

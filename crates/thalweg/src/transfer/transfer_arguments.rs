@@ -114,13 +114,14 @@ pub struct ListenArguments {
     /// Also accept symbolic links that lead out of the folder. Transfers never follow them
     #[arg(long)]
     pub outside_links: bool,
-    /// Replace any existing file. By default only files from the same sender are replaced, if unchanged since
+    /// Replace any existing file, and any folder in the place of a file with all that it contains. By default only files
+    /// from the same sender are replaced, if unchanged since
     #[arg(long, group = "existing")]
     pub overwrite: bool,
     /// Never replace existing files
     #[arg(long, group = "existing")]
     pub no_overwrite: bool,
-    /// Replace any existing file, and keep the old one as NAME.~1~, NAME.~2~ ...
+    /// Replace any existing file or folder, and keep the old one as NAME.~1~, NAME.~2~ ...
     #[arg(long, group = "existing")]
     pub backup: bool,
     /// Serve Prometheus metrics at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
