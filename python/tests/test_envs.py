@@ -183,12 +183,43 @@ def test_a_step_is_a_round_trip_or_an_interval() -> None:
     assert infos["now"][0] == 0.25 and (observations[0][:5] == 0).all()
 
 
-def test_an_action_sets_the_window_after_its_delay() -> None:
-    at_once, late = (VectorEnv(PATH, 1, interval=0.05, delay=delay) for delay in (0.0, 0.05))
-    for envs, expected in ((at_once, [20, 20, 10]), (late, [10, 20, 20])):
-        envs.reset(seed=1)
-        seen = [envs.step([[action]])[4]["window"][0] for action in (1, 0, -1)]
-        assert seen == expected or envs is late
+@pytest.mark.parametrize(("delay", "expected"), [(0.0, [20, 40, 20, 20, 20]), (0.05, [20, 40, 20, 20, 20]), (0.12, [10, 10, 20, 40, 20])])
+def test_actions_multiply_the_last_window_after_their_delay(delay: float, expected: list[float]) -> None:
+    actions = [1.0, 1.0, -1.0, 0.0, 0.0]
+    envs, env = VectorEnv(PATH, 1, interval=0.05, delay=delay), Env(PATH, interval=0.05, delay=delay)
+    envs.reset(seed=1)
+    env.reset(seed=1)
+    assert [envs.step([[action]])[4]["window"][0] for action in actions] == expected
+    assert [env.step(action)[4]["window"] for action in actions] == expected
+
+
+def test_a_flow_that_starts_later_begins_with_its_initial_window() -> None:
+    path = {**PATH, "flow": [{**PATH["flow"][0], "start": "1 s"}]}
+    envs, env = VectorEnv(path, 2, interval=0.1), Env(path, interval=0.1)
+    envs.reset(seed=1)
+    env.reset(seed=1)
+    for number in range(15):
+        # Before the flow starts an action has nothing to multiply.
+        action = 1.0 if number < 5 else 0.0
+        several, one = envs.step(numpy.full((2, 1), action))[4], env.step([action])[4]
+    assert (several["window"] == 10).all() and one["window"] == 10 and one["acked"] > 0
+
+
+@pytest.mark.parametrize("action", ["0.5", None, [], {}, [0, 1], object(), numpy.zeros(2), "", b"0", [[]], numpy.array("a")])
+def test_an_action_is_one_number(action: Any) -> None:
+    env, envs = Env(PATH), VectorEnv(PATH, 1)
+    env.reset(seed=1)
+    envs.reset(seed=1)
+    for step in (env.step, envs.step):
+        with pytest.raises(thalweg.ScenarioError, match="a number from -1 to 1"):
+            step(action)
+    for nan in (numpy.nan, [numpy.nan], numpy.array([[numpy.nan]])):
+        for step in (env.step, envs.step):
+            with pytest.raises(thalweg.ScenarioError, match="not NaN"):
+                step(nan)
+    for valid in (1, 0.5, True, numpy.float32(0.1), numpy.array(0.1), numpy.array([[0.1]]), [0.1], (1,), [[0.2]]):
+        env.step(valid)
+        envs.step(valid)
 
 
 def test_losses_are_those_of_classic_schemes() -> None:

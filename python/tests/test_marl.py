@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import gymnasium
 import numpy
 import pytest
 from pettingzoo.test import parallel_api_test, parallel_seed_test
@@ -63,3 +64,23 @@ def test_an_agent_leaves_when_its_flow_ends() -> None:
     assert ended["one"] < 2 and ended["other"] == 20
     with pytest.raises(thalweg.ScenarioError, match="no flow has the scheme"):
         ParallelEnv("two-flows")
+
+
+def test_actions_are_of_all_agents_after_a_reset() -> None:
+    env = ParallelEnv(PATH)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step({"one": 0.0, "other": 0.0})
+    env.reset(seed=1)
+    with pytest.raises(thalweg.ScenarioError, match="there is no action of `other`"):
+        env.step({"one": 0.0})
+    with pytest.raises(thalweg.ScenarioError, match="not NaN"):
+        env.step({"one": 0.0, "other": numpy.nan})
+
+
+def test_an_agent_that_starts_later_begins_with_its_initial_window() -> None:
+    late = {**PATH, "flow": [PATH["flow"][0], {**PATH["flow"][1], "start": "1 s"}]}
+    env = ParallelEnv(late, interval=0.1)
+    env.reset(seed=1)
+    for _ in range(15):
+        *_, infos = env.step({"one": 0.0, "other": 0.0})
+    assert [infos[name]["window"] for name in ("one", "other")] == [10, 10]

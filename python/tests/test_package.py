@@ -160,7 +160,8 @@ def test_catalogs_are_listed(tmp_path: Path) -> None:
     named = {(of["of"], of["name"]): of for of in thalweg.metrics()}
     flows = thalweg.run("two-flows", set=SHORT).flows
     assert named["flow", "goodput_bps"]["unit"] == "bit/s" and "Payload delivered" in named["flow", "goodput_bps"]["about"]
-    assert {name for name in flows.columns if name.endswith(("_bps", "_packets"))} <= {name for of, name in named if of == "flow"}
+    assert {name for name in flows.columns if name.endswith(("_bps", "_packets")) or "." in name} <= {name for of, name in named if of == "flow"}
+    assert flows[named["flow", "limits.congestion_window"]["name"]] == flows["limits.congestion_window"]
     assert "left-right" in thalweg.validate("two-flows")
     with pytest.raises(thalweg.ScenarioError, match="did you mean `duration`"):
         thalweg.validate({"duraton": 1})

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import _arguments as arguments
 from . import _thalweg
 from ._catalog import Catalog
-from ._errors import Error, RunError, ScenarioError, ScenarioWarning, UnknownNameError, error, warn, warn_of
+from ._errors import Error, RunError, ScenarioError, ScenarioWarning, TimeLimitError, UnknownNameError, error, warn, warn_of
 from ._origins import code_of_package, modules_of_user
 from ._progress import show_progress, shown
 from ._results import Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
@@ -56,6 +56,7 @@ __all__ = [
     "StoredTable",
     "SweepResult",
     "Table",
+    "TimeLimitError",
     "UnknownNameError",
     "assess",
     "bench",
@@ -262,14 +263,17 @@ def score(
     """Scores a controller on each scenario of a battery, relative to a reference with the same traffic and losses. The controller may use
     its samples only: files, network, threads and simulations are refused. `reps` is the number of replications. Without `seed` the seeds are
     drawn at random; the score states them. An exception of the controller is raised here, as by `run`; a scenario that takes more than
-    `limit` seconds is interrupted with a `TimeoutError`."""
+    `limit` seconds is interrupted with a `TimeLimitError`."""
     arguments.seconds("limit", limit)
     if not arguments.mapping("battery", battery, "names and scenarios"):
         raise ScenarioError("a battery has at least one scenario")
 
     def compared(scenario: Scenario, first: int) -> dict[str, Any]:
         schemes, factories = ["candidate", reference], {"candidate": controller}
-        return _run_schemes(scenario, schemes, first, None, reps, jobs, factories, is_candidate=True, limit=limit).document
+        try:
+            return _run_schemes(scenario, schemes, first, None, reps, jobs, factories, is_candidate=True, limit=limit).document
+        except TimeoutError as late:
+            raise TimeLimitError(f"the controller took longer than limit={limit} seconds") from late
 
     return evaluate(compared, battery, seed)
 
@@ -299,6 +303,9 @@ def sweep(
     part = None if shard is None else arguments.items("shard", shard, "1")
     if part is not None and len(part) != 2:
         raise ScenarioError(f"shard={shard!r}: it is a pair of a number and the number of all, such as (1, 4)")
+    if part is not None:
+        every = arguments.integer("shard[1]", part[1], 1, 2**32 - 1)
+        part = [arguments.integer("shard[0]", part[0], 1, every), every]
     with tempfile.TemporaryDirectory(prefix="thalweg-") as place:
         if isinstance(file, Mapping):
             if out is None:

@@ -28,6 +28,10 @@ class RunError(Error):
     """Failure of a run, a check or a file."""
 
 
+class TimeLimitError(RunError, TimeoutError):
+    """Interruption of a run that took longer than it may."""
+
+
 class ScenarioWarning(UserWarning):
     """Warning about a scenario that can run, but probably not as intended."""
 
@@ -102,7 +106,8 @@ def unknown(what: str, name: object, known: Iterable[str]) -> UnknownNameError:
     """Returns the exception for a name that is none of these."""
     names = list(known)
     meant = nearest(name, names) if isinstance(name, str) else None
-    return UnknownNameError(f"{what}; there are {', '.join(names)}{f'; did you mean `{meant}`?' if meant else ''}")
+    there = f"there are {', '.join(names)}" if names else "there are none"
+    return UnknownNameError(f"{what}; {there}{f'; did you mean `{meant}`?' if meant else ''}")
 
 
 def warn(messages: Iterable[Message]) -> None:

@@ -6,7 +6,7 @@ import numbers
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -264,11 +264,10 @@ class Result:
     def plot(self, *plots: str, time: tuple[float, float] | None = None) -> Figure:
         """Returns the picture of `--svg`: goodput, queues, round trips and windows, with the mean over several seeds, or bars of schemes.
         `plots` selects plots by name, as in `thalweg report --plots`: `plot("rtt-cdf")`. `time` is the interval shown, in seconds."""
-        if time is not None and not _is_span(time):
-            raise ScenarioError(f"a time is a pair of seconds, the second later than the first: {time!r}")
+        span = None if time is None else _span(time)
         names = arguments.texts("plots", plots, "rtt-cdf")
         try:
-            return Figure(self._measured.figure(names or None, time))
+            return Figure(self._measured.figure(names or None, span))
         except ValueError as error:
             # All that can be wrong is a name.
             raise UnknownNameError(str(error)) from None
@@ -283,9 +282,12 @@ class Result:
         return f"{self._measured.figure()}\n<pre>{html.escape(str(self))}</pre>"
 
 
-def _is_span(of: Any) -> bool:
-    is_pair = isinstance(of, Sequence) and len(of) == 2 and all(isinstance(time, numbers.Real) for time in of)
-    return is_pair and 0 <= of[0] < of[1]
+def _span(of: Any) -> tuple[float, float]:
+    """Checks the interval of a picture."""
+    times = list(of) if isinstance(of, Iterable) and not isinstance(of, (str, bytes)) else []
+    if len(times) != 2 or not all(isinstance(time, numbers.Real) for time in times) or not 0 <= times[0] < times[1]:
+        raise ScenarioError(f"a time is a pair of seconds, the second later than the first: {of!r}")
+    return float(times[0]), float(times[1])
 
 
 def _plain(of: Mapping[str, Any], name: str = "", called: str = "") -> dict[str, Any]:

@@ -72,9 +72,11 @@ def _features(seen: Samples, last: Array) -> tuple[Array, Array]:
     return numpy.clip(stacked, _LOW, _HIGH, dtype=numpy.float32, casting="unsafe"), numpy.where(known, rtt, numpy.nan)
 
 
-def _decide(seen: Samples, actions: Array, pace: bool) -> tuple[Array, Array]:
-    """Returns the windows and the pacing rates of actions."""
-    windows = numpy.clip(seen["window"] * numpy.exp2(actions), 1.0, _MOST_WINDOW)
+def _decide(before: Array, seen: Samples, actions: Array, pace: bool) -> tuple[Array, Array]:
+    """Returns the windows and the pacing rates of actions, after these windows. Without one the flow's own is multiplied. A flow that has
+    not started has none: NaN is no decision."""
+    started = numpy.where(seen["window"] > 0, seen["window"], numpy.nan)
+    windows = numpy.clip(numpy.where(numpy.isnan(before), started, before) * numpy.exp2(actions), 1.0, _MOST_WINDOW)
     if not pace:
         return windows, numpy.full_like(windows, numpy.nan)
     # No pacing before the first round-trip sample.
@@ -83,7 +85,7 @@ def _decide(seen: Samples, actions: Array, pace: bool) -> tuple[Array, Array]:
 
 
 def power(seen: Samples) -> Array:
-    """Default reward: goodput as a share of the path's rate, times the ratio of the empty path's round trip to the measured one, less the
+    """Default reward: goodput as a share of the path's rate (without its schedule), times the ratio of the empty path's round trip to the measured one, less the
     share of packets lost. From -1 to 1."""
     throughput = seen["acked_bytes"] * 8 / numpy.maximum(seen["interval"], 1e-9) / seen["path_rate"]
     delay = numpy.where(numpy.isnan(seen["rtt"]), 0.0, seen["path_rtt"] / seen["rtt"])
@@ -116,8 +118,11 @@ def _features_of_one(seen: _One, last: float) -> tuple[list[float], float]:
     return [min(max(value, low), high) for value, (low, high) in zip(values, _BOUNDS)], rtt if known else math.nan
 
 
-def _decide_for_one(seen: _One, action: float, pace: bool) -> tuple[float, float]:
-    window = min(max(seen["window"] * 2.0**action, 1.0), _MOST_WINDOW)
+def _decide_for_one(before: float, seen: _One, action: float, pace: bool) -> tuple[float, float]:
+    window = seen["window"] if math.isnan(before) else before
+    if not window:
+        return math.nan, math.nan
+    window = min(max(window * 2.0**action, 1.0), _MOST_WINDOW)
     if not pace or seen["smoothed_rtt"] is None:
         return window, math.nan
     return window, max(_PACE * window * seen["segment"] * 8 / seen["smoothed_rtt"], 1.0)
@@ -236,7 +241,7 @@ class _Simulations:
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     """Simulations of a scenario in which one flow has the scheme `agent`, each with an independent random stream.
 
-    An action from -1 to 1 is the base-2 logarithm of the window's change; with `pace` packets are paced at 1.25 windows a round trip.
+    An action from -1 to 1 is the base-2 logarithm of the window's change, relative to the last action's window; with `pace` packets are paced at 1.25 windows a round trip.
     An observation has `FEATURES`. A step is a round trip of the flow, but no longer than `longest`, or the `interval` in seconds; an
     action takes effect `delay` seconds later. An episode is truncated after `steps`, or else at the end of the scenario's
     duration, and terminates when the flow has delivered all of its data. By `autoreset_mode` the step after that resets it
@@ -287,6 +292,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._taken = numpy.zeros(num_envs, dtype=numpy.int64)
         self._over = numpy.zeros(num_envs, dtype=bool)
         self._last = numpy.full(num_envs, numpy.nan)
+        self._windows = numpy.full(num_envs, numpy.nan)
         self._observations = numpy.zeros(self.observation_space.shape or (), dtype=numpy.float32)
         self._seen: dict[str, Array] = {}
         self._pasts = [_Past() for _ in range(num_envs)] if self.render_mode == "rgb_array" else []
@@ -336,17 +342,18 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._taken[which] = 0
         self._over[which] = False
         self._last[which] = numpy.nan
+        self._windows[which] = numpy.nan
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """Takes an action for each simulation, and advances each to its next decision. A simulation that was over is reset."""
         if not self._seen:
             raise gymnasium.error.ResetNeeded("reset the environments before the first step")
-        taken = numpy.asarray(actions, dtype=numpy.float64).reshape(self.num_envs)
+        taken = checked_actions(actions, self.num_envs)
         before = self._over.copy()
         if self._mode is AutoresetMode.DISABLED and before.any():
             raise gymnasium.error.ResetNeeded("episodes are over: reset these environments, by options={'reset_mask': ...}")
-        windows, rates = _decide(self._seen, numpy.where(before, 0.0, numpy.clip(taken, -1.0, 1.0)), self._pace)
-        self._simulations.step(windows, rates)
+        self._windows, rates = _decide(self._windows, self._seen, numpy.where(before, 0.0, taken), self._pace)
+        self._simulations.step(self._windows, rates)
         self._taken += 1
         if before.any():
             which = numpy.flatnonzero(before).tolist()
@@ -531,7 +538,7 @@ class Env(gymnasium.Env[Any, Any]):
         self._generator: numpy.random.Generator | None = None
         self._seen: dict[str, Any] = {}
         self._past = _Past() if self.render_mode == "rgb_array" else None
-        self._seed, self._taken, self._last, self._is_over = 0, 0, math.nan, True
+        self._seed, self._taken, self._last, self._window, self._is_over = 0, 0, math.nan, math.nan, True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begins a new episode, the first of this seed or the next."""
@@ -540,7 +547,7 @@ class Env(gymnasium.Env[Any, Any]):
             self._generator = generators(seed, 1)[0]
         self._seed, varied = episode(self._generator, self._vary)
         self._seen = self._simulations.reset_one(self._seed, varied)
-        self._taken, self._is_over = 0, False
+        self._taken, self._window, self._is_over = 0, math.nan, False
         if self._past is not None:
             self._past.clear()
             self._past.add(self._seen)
@@ -551,8 +558,8 @@ class Env(gymnasium.Env[Any, Any]):
         """Takes an action, and advances to the next decision."""
         if self._is_over:
             raise gymnasium.error.ResetNeeded("the episode is over, or none was begun: reset the environment")
-        taken = min(max(_number(action), -1.0), 1.0)
-        self._seen = seen = self._simulations.step_one(*_decide_for_one(self._seen, taken, self._pace))
+        self._window, rate = _decide_for_one(self._window, self._seen, _number(action), self._pace)
+        self._seen = seen = self._simulations.step_one(self._window, rate)
         self._taken += 1
         if self._past is not None:
             self._past.add(seen)
@@ -577,13 +584,40 @@ class Env(gymnasium.Env[Any, Any]):
 
 
 def _number(action: Any) -> float:
-    """Returns an action as a number: a number, or an array or a list of one."""
-    while not isinstance(action, (int, float)):
-        item = getattr(action, "item", None)
-        action = item() if callable(item) else action[0]
-    if action != action:
+    """Returns an action as a number from -1 to 1: a number, or an array or a list of one."""
+    number = action
+    if isinstance(action, (numpy.ndarray, numpy.generic)) and action.size == 1:
+        number = action.item()
+    elif isinstance(action, (list, tuple)) and len(action) == 1:
+        number = action[0]
+    if not isinstance(number, (int, float)):
+        number = _one_of(action)
+    if number != number:
         raise ScenarioError("an action is a number from -1 to 1, and not NaN")
-    return float(action)
+    return min(max(float(number), -1.0), 1.0)
+
+
+def _one_of(action: Any) -> float:
+    """Returns the only number of any kind of array, such as a tensor."""
+    try:
+        return float(checked_actions(action, 1)[0])
+    except ScenarioError as why:
+        raise ScenarioError(f"an action is a number from -1 to 1, or an array of one, and not {action!r}") from why
+
+
+def checked_actions(actions: Any, count: int) -> Array:
+    """Returns this many actions as numbers from -1 to 1."""
+    wrong = f"there is an action for each of {count} agents, a number from -1 to 1, and not {actions!r}"
+    try:
+        given = numpy.asarray(actions)
+        if given.dtype.kind not in "biuf":
+            raise ScenarioError(wrong)
+        taken: Array = given.astype(numpy.float64).reshape(count)
+    except (TypeError, ValueError) as why:
+        raise ScenarioError(wrong) from why
+    if numpy.isnan(taken).any():
+        raise ScenarioError("an action is a number from -1 to 1, and not NaN")
+    return numpy.clip(taken, -1.0, 1.0)
 
 
 def controller(policy: Callable[[Array], Any], *, pace: bool = True, ecn: str | None = None) -> type[Controller]:
@@ -603,8 +637,8 @@ def controller(policy: Callable[[Array], Any], *, pace: bool = True, ecn: str | 
             seen = {name: getattr(sample, name, None) for name in COLUMNS}
             seen["window"] = self.window
             observation, self._last = _features_of_one(seen, self._last)
-            action = min(max(_number(policy(numpy.array(observation, dtype=numpy.float32))), -1.0), 1.0)
-            self.window, rate = _decide_for_one(seen, action, pace)
+            action = _number(policy(numpy.array(observation, dtype=numpy.float32)))
+            self.window, rate = _decide_for_one(math.nan, seen, action, pace)
             self.pacing_rate = None if math.isnan(rate) else rate
 
         def on_loss(self, sample: Sample) -> None:

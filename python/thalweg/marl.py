@@ -3,13 +3,30 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import gymnasium
 import numpy
 import pettingzoo
 from gymnasium.spaces import Box, Space
 
 from . import _arguments as arguments
+from ._errors import ScenarioError
 from ._toml import Scenario
-from .envs import _HIGH, _LOW, Array, Samples, Vary, _decide, _features, _known, _Simulations, checked, episode, generators, power
+from .envs import (
+    _HIGH,
+    _LOW,
+    Array,
+    Samples,
+    Vary,
+    _decide,
+    _features,
+    _known,
+    _Simulations,
+    checked,
+    checked_actions,
+    episode,
+    generators,
+    power,
+)
 
 __all__ = ["ParallelEnv"]
 
@@ -46,6 +63,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self._generator = generators(None, 1)[0]
         self._taken = 0
         self._last: Array = numpy.array([])
+        self._windows: Array = numpy.array([])
         self._seen: dict[str, Array] = {}
 
     def observation_space(self, agent: str) -> Space[Any]:
@@ -65,6 +83,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self.agents = list(self.possible_agents)
         self._taken = 0
         self._last = numpy.full(len(self.agents), numpy.nan)
+        self._windows = numpy.full(len(self.agents), numpy.nan)
         return self._observe(), self._infos()
 
     def _observe(self) -> dict[str, Any]:
@@ -80,12 +99,17 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
         """Takes an action of each remaining agent, and advances to the next decision."""
+        if not self._seen:
+            raise gymnasium.error.ResetNeeded("reset the environment before the first step")
+        missing = [name for name in self.agents if name not in actions]
+        if missing:
+            raise ScenarioError(f"there is no action of {', '.join(f'`{name}`' for name in missing)}")
         taken = numpy.zeros(len(self.possible_agents))
         for row, name in enumerate(self.possible_agents):
             if name in self.agents:
-                taken[row] = numpy.clip(numpy.asarray(actions[name], dtype=numpy.float64).reshape(()), -1.0, 1.0)
-        windows, rates = _decide(self._seen, taken, self._pace)
-        self._simulations.step(windows, rates)
+                taken[row] = checked_actions(actions[name], 1)[0]
+        self._windows, rates = _decide(self._windows, self._seen, taken, self._pace)
+        self._simulations.step(self._windows, rates)
         self._taken += 1
         observations = self._observe()
         infos = self._infos()

@@ -91,7 +91,9 @@ struct SimulationSlot {
 
 impl SimulationSlot {
     fn decide(&mut self, windows: &[f64], rates: &[f64], delay: Duration) -> Result<(), Called> {
-        for (agent, (&window, &rate)) in windows.iter().zip(rates).enumerate() {
+        // The flow of an agent without a window has not started.
+        let decided = windows.iter().zip(rates).enumerate().filter(|(_, (window, _))| !window.is_nan());
+        for (agent, (&window, &rate)) in decided {
             // A rate beyond the range saturates; a negative rate is ignored.
             let pacing_rate = (!rate.is_nan()).then(|| Rate::from_bits_per_sec(rate as u64));
             let decision = Decision { pacing_rate, ..Decision::window(window) };

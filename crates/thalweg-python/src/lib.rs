@@ -140,7 +140,7 @@ fn call(
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "Python takes it apart")]
 fn listed()
--> (Vec<(String, String)>, Vec<(String, String)>, Vec<(&'static str, &'static str, String, &'static str)>) {
+-> (Vec<(String, String)>, Vec<(String, String)>, Vec<(String, &'static str, String, &'static str)>) {
     let [schemes, scenarios] = thalweg::listed(&Arc::default());
     let subjects = [
         (Of::Flow, "flow"),
@@ -152,7 +152,7 @@ fn listed()
     let metrics = subjects.into_iter().flat_map(|(of, subject)| {
         let about = |metric: Metric| metric.line().about.trim().replace("\n ", " ");
         Metric::all_of(of)
-            .map(move |metric| (metric.name(of), metric.line().unit.name(), about(metric), subject))
+            .map(move |metric| (metric.column_name(of), metric.line().unit.name(), about(metric), subject))
     });
     (schemes, scenarios, metrics.collect())
 }

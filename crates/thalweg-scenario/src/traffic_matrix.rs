@@ -123,9 +123,15 @@ fn groups(
 fn unit(flow: &Table, report: &mut Report) -> Option<Option<f64>> {
     let Some(value) = flow.get("matrix-unit") else { return Some(None) };
     let rate = match &value.kind {
-        ValueKind::String(text) => text.parse::<Rate>().ok().filter(|rate| !rate.is_zero()),
+        ValueKind::String(text) => text.parse::<Rate>().ok(),
+        ValueKind::Integer(number) | ValueKind::Float(number)
+            if report.registry().accepts_unitless_numbers() =>
+        {
+            format!("{number} bit/s").parse().ok()
+        }
         _ => None,
     };
+    let rate = rate.filter(|rate: &Rate| !rate.is_zero());
     if rate.is_none() {
         report
             .error("scenario.type", value.span, "expected the rate of a demand of 1")

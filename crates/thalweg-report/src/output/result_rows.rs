@@ -106,9 +106,7 @@ impl Rows {
 
     fn metrics(&mut self, of: Of, values: impl Fn(Metric) -> Vec<Option<f64>>) {
         for metric in Metric::all_of(of) {
-            let name = metric.name(of);
-            let name =
-                metric.line().within.map_or_else(|| name.to_owned(), |object| format!("{object}.{name}"));
+            let name = metric.column_name(of);
             let values = values(metric);
             let cells = if metric.line().counts() {
                 Cells::Count(values.into_iter().map(|value| value.map(|value| value as u64)).collect())

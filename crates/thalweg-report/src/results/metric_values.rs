@@ -21,6 +21,12 @@ impl Metric {
         line.network_name.filter(|_| of == Of::Network).unwrap_or(line.name)
     }
 
+    /// Returns the name of its column in tables: with the object that it is within, as in `limits.pacing`.
+    pub fn column_name(self, of: Of) -> String {
+        let name = self.name(of);
+        self.line().within.map_or_else(|| name.to_owned(), |object| format!("{object}.{name}"))
+    }
+
     /// Returns the minimum half width of a confidence interval, as a fraction of the value. The histogram's bucket
     /// width bounds the precision of a percentile, even if all runs agree.
     pub const fn exactness(self) -> f64 {
