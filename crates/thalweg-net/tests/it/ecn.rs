@@ -109,7 +109,7 @@ fn loss_of_ect_packets_disables_ecn() {
     }
 }
 
-/// Holds RFC 9000, section 13.4.1.
+/// Holds RFC 9000, section 13.4.2.
 #[test]
 fn streams_complete_on_a_path_that_drops_ect_packets() {
     // A first flight of one packet is not enough to blame ECT. It is not used either way, until 256 packets have shown

@@ -3,7 +3,7 @@ use std::path::Path;
 use thalweg_scenario::load_text;
 use thalweg_sim::{Simulation, Status};
 
-/// Example of the paper on adaptive acknowledgement (Lee et al. 1997, section 2) as a run: packets 2 to 5 and 7 are
+/// Example of the paper on adaptive acknowledgement (Lee et al. 1997, section 3.1) as a run: packets 2 to 5 and 7 are
 /// lost.
 const RECOVERY: &str = include_str!("../../../../../scenarios/recovery.toml");
 
