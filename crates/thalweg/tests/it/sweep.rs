@@ -219,6 +219,22 @@ fn points_have_the_columns_of_runs() {
 }
 
 #[test]
+fn points_whose_goodput_counts_data_from_the_warm_up_are_named() {
+    let file = "scenario = \"dumbbell\"\nset = [\"warmup=1 s\", \"link.bottleneck.queue=2 bdp\", \"link.bottleneck.rate=10 Mbit/s\"]\n\
+        schemes = [\"cubic\"]\n[grid]\nduration = [\"6 s\", \"40 s\"]\n";
+    let folder = temporary_path("sweep-warmup", file);
+    let text = String::from_utf8(sweep(&folder, &["s.toml"]).stdout).unwrap();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("At 1 of 2 points, a part of the goodput is data that arrived during the warm-up"),
+        "{text}"
+    );
+    let points = results(&folder.join("s"))["points"].clone();
+    assert!(points[0]["from_warmup"].as_f64().unwrap() > 0.05, "{points}");
+    assert!(points[1].get("from_warmup").is_none(), "{points}");
+}
+
+#[test]
 fn a_point_that_fails_loses_no_other() {
     let folder = temporary_path(
         "sweep-failing",
