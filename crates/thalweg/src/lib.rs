@@ -50,7 +50,7 @@ mod packet_captures;
 mod paper;
 mod parser_error;
 mod parser_error_texts;
-mod performance_advice;
+mod performance_advice_text;
 mod report;
 mod rerun;
 mod run_and_compare;

@@ -6,7 +6,7 @@ use super::bench_streams::{MAX_DURATION, Request, read_within, trailer, write_fo
 use super::result_text::ClientResults;
 use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::performance_advice::{self, Findings};
+use crate::performance_advice_text::{self, Findings};
 use crate::transfer_recording::Record;
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -95,7 +95,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
         (false, _) => Some(Findings::from_advisor(&advisor)),
         (true, server) => server.and_then(|server| Findings::from_json(&server["findings"])),
     };
-    let advice = findings.and_then(|findings| performance_advice::words_for(&findings, &connect.scheme));
+    let advice = findings.and_then(|findings| performance_advice_text::findings_text(&findings, &connect.scheme));
     let is_interrupted = stop.load(Ordering::Relaxed);
     let ended = if is_interrupted {
         Err(Error::Lost("interrupted: the results cover the time until then".to_owned()))

@@ -6,7 +6,7 @@ use super::bench_streams::{MAX_DURATION, POLL_INTERVAL, Request, read_within, wr
 use super::result_text::server_line;
 use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::performance_advice::Findings;
+use crate::performance_advice_text::Findings;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

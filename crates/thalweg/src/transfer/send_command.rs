@@ -10,7 +10,7 @@ use super::transfer_summary::{self, Summary, SummaryInputs, add};
 use super::{bind, lend};
 use crate::console_output::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::performance_advice;
+use crate::performance_advice_text;
 use crate::transfer_recording::Record;
 use crate::value_parsers::{addresses, is_pairing_code, with_port};
 use std::io;
@@ -248,7 +248,7 @@ impl Sender<'_> {
         // Failures for other reasons are no evidence of an unsuitable scheme.
         let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
         self.advice =
-            outcome.result.is_ok().then(|| performance_advice::advice_text(&advisor, &self.scheme)).flatten();
+            outcome.result.is_ok().then(|| performance_advice_text::advice_text(&advisor, &self.scheme)).flatten();
         if let Some(metrics) = &self.metrics {
             metrics.end(&outcome);
         }
