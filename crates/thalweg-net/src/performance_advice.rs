@@ -201,15 +201,20 @@ impl Advisor {
         queues.sort_by(f64::total_cmp);
         // Busy hosts delay answers randomly, independent of losses; an overflowing queue is seldom empty.
         let is_within = |part: usize, max: f64| queues.get(part).is_some_and(|queue| *queue <= max);
-        if !is_within(queues.len() / 4, negligible) || !is_within(queues.len() / 2, LATE_HOST_MEDIAN_FACTOR * negligible) {
+        if !is_within(queues.len() / 4, negligible)
+            || !is_within(queues.len() / 2, LATE_HOST_MEDIAN_FACTOR * negligible)
+        {
             return None;
         }
-        let is_empty = |sample: &Sample| sample.queue.is_some_and(|queue| queue <= LATE_HOST_TAIL_FACTOR * negligible);
+        let is_empty =
+            |sample: &Sample| sample.queue.is_some_and(|queue| queue <= LATE_HOST_TAIL_FACTOR * negligible);
         let unseen: Vec<Sample> = samples.iter().copied().filter(is_empty).collect();
         if (lost(&unseen) as f64) < MIN_SHARE_WITHOUT_QUEUE * lost(&samples) as f64 {
             return None;
         }
-        if log_likelihood_ratio_of_wire_losses(&samples) < ((1.0 - ERROR_PROBABILITY) / ERROR_PROBABILITY).ln() {
+        if log_likelihood_ratio_of_wire_losses(&samples)
+            < ((1.0 - ERROR_PROBABILITY) / ERROR_PROBABILITY).ln()
+        {
             return None;
         }
         let seconds = sum(&samples, &|sample| sample.seconds);
@@ -240,9 +245,16 @@ impl Advisor {
             samples.iter().filter(|sample| sample.queue.is_some_and(|queue| queue > than)).count()
         };
         let shortest = self.last.and_then(|(_, last)| last.min_rtt).map_or(f64::MAX, Duration::as_secs_f64);
-        let full = 4 * longer((LONG_QUEUE_SHARE * shortest).max(LATE_HOST_TAIL_FACTOR * negligible)) > 3 * samples.len();
+        let full = 4 * longer((LONG_QUEUE_SHARE * shortest).max(LATE_HOST_TAIL_FACTOR * negligible))
+            > 3 * samples.len();
         let queued = longer(negligible) * 2 > samples.len();
-        Some(Advice::ExcessiveRate { carried: rate(carried), share, queued, full, mtu_reduced: self.mtu_reduced })
+        Some(Advice::ExcessiveRate {
+            carried: rate(carried),
+            share,
+            queued,
+            full,
+            mtu_reduced: self.mtu_reduced,
+        })
     }
 
     /// Returns the longest queueing delay that counts as no queue, in seconds.
@@ -256,7 +268,8 @@ impl Advisor {
         let time =
             |samples: &mut dyn Iterator<Item = &Sample>| samples.map(|sample| sample.seconds).sum::<f64>();
         let all = time(&mut self.samples.iter());
-        let samples: Vec<Sample> = self.samples.iter().copied().filter(|sample| sample.is_window_limited).collect();
+        let samples: Vec<Sample> =
+            self.samples.iter().copied().filter(|sample| sample.is_window_limited).collect();
         let held = time(&mut samples.iter());
         (samples.len() >= MIN_SAMPLES && held >= MIN_TIME && held >= 0.5 * all).then_some(samples)
     }
@@ -276,7 +289,9 @@ fn log_likelihood_ratio_of_wire_losses(samples: &[Sample]) -> f64 {
     }
     let fastest = after.iter().map(|sample| sample.peak).fold(f64::MIN_POSITIVE, f64::max);
     let wire = log_likelihood_of_losses(&after, |sample| sample.exposed);
-    let limit = log_likelihood_of_losses(&after, |sample| sample.exposed * (sample.peak / fastest).powi(CAPACITY_LIMIT_EXPONENT));
+    let limit = log_likelihood_of_losses(&after, |sample| {
+        sample.exposed * (sample.peak / fastest).powi(CAPACITY_LIMIT_EXPONENT)
+    });
     wire - limit
 }
 

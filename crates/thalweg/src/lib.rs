@@ -55,7 +55,7 @@ mod report;
 mod rerun;
 mod run_and_compare;
 mod scenario_sources;
-mod search_progress;
+mod search_progress_and_outcome;
 mod sender_qlogs;
 mod sequence_diagrams;
 mod shell;

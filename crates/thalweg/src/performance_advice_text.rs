@@ -125,7 +125,8 @@ mod tests {
     fn findings_are_read_as_written() {
         let [carried, sent] = [30_000_000, 4_000_000].map(Rate::from_bits_per_sec);
         let losses = Some(Advice::WireLosses { carried, sent, share: 0.01 });
-        let rate = Some(Advice::ExcessiveRate { carried, share: 0.3, queued: true, full: true, mtu_reduced: true });
+        let rate =
+            Some(Advice::ExcessiveRate { carried, share: 0.3, queued: true, full: true, mtu_reduced: true });
         for findings in
             [Findings::default(), Findings { losses, rate: None }, Findings { losses: None, rate }]
         {
@@ -143,7 +144,8 @@ mod tests {
     fn rate_based_schemes_are_blamed_only_for_a_full_queue() {
         let copa = Scheme::read("copa", &Registry::default()).unwrap();
         let text_of = |full, mtu_reduced| {
-            let rate = Advice::ExcessiveRate { carried: Rate::ZERO, share: 0.11, queued: true, full, mtu_reduced };
+            let rate =
+                Advice::ExcessiveRate { carried: Rate::ZERO, share: 0.11, queued: true, full, mtu_reduced };
             findings_text(&Findings { losses: None, rate: Some(rate) }, &copa).unwrap()
         };
         let start = "11 % of the data was retransmitted: ";

@@ -132,7 +132,8 @@ fn only_rates_above_the_path_capacity_cause_advice() {
     let line = "rate=20Mbit/s,delay=50ms,buffer=250kB";
     for rate in ["40Mbit/s", "30Mbit/s"] {
         let advice = watched(&format!("sstp:rate={rate}"), line, 10, None).advice_on_excessive_rate();
-        let Some(Advice::ExcessiveRate { carried, share, queued, full: true, mtu_reduced: false }) = advice else {
+        let Some(Advice::ExcessiveRate { carried, share, queued, full: true, mtu_reduced: false }) = advice
+        else {
             panic!("{advice:?}")
         };
         // Headers take 4 % of the path.

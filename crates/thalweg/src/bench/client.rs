@@ -95,7 +95,8 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
         (false, _) => Some(Findings::from_advisor(&advisor)),
         (true, server) => server.and_then(|server| Findings::from_json(&server["findings"])),
     };
-    let advice = findings.and_then(|findings| performance_advice_text::findings_text(&findings, &connect.scheme));
+    let advice =
+        findings.and_then(|findings| performance_advice_text::findings_text(&findings, &connect.scheme));
     let is_interrupted = stop.load(Ordering::Relaxed);
     let ended = if is_interrupted {
         Err(Error::Lost("interrupted: the results cover the time until then".to_owned()))

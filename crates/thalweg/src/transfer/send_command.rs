@@ -247,8 +247,11 @@ impl Sender<'_> {
         drop(meter);
         // Failures for other reasons are no evidence of an unsuitable scheme.
         let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
-        self.advice =
-            outcome.result.is_ok().then(|| performance_advice_text::advice_text(&advisor, &self.scheme)).flatten();
+        self.advice = outcome
+            .result
+            .is_ok()
+            .then(|| performance_advice_text::advice_text(&advisor, &self.scheme))
+            .flatten();
         if let Some(metrics) = &self.metrics {
             metrics.end(&outcome);
         }
