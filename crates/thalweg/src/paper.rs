@@ -171,7 +171,7 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
     Ok(folder.write_results(&document, &expand(&case.scenario))?)
 }
 
-/// Fails if a judged claim does not hold, or if none was judged. A claim that holds in sign only is no failure.
+/// Fails if a judged claim does not hold, or if none was judged. A claim that holds in direction, not in size, is no failure.
 fn check(results: &Results, console: &Console) -> Done {
     let failed: Vec<&str> = results.failed().map(|claim| claim.id.as_str()).collect();
     let summary = results.summary();

@@ -128,7 +128,7 @@ impl Results {
         text
     }
 
-    /// Returns the claims that do not hold, not even in sign.
+    /// Returns the claims that do not hold, not even in direction.
     pub fn failed(&self) -> impl Iterator<Item = &Claim> {
         self.with_verdict(Verdict::Fails)
     }
