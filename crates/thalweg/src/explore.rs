@@ -2,8 +2,8 @@
 
 use crate::console_output::{Console, Done, Error};
 use crate::explore_adversary::{AdversaryArguments, adversary};
-use crate::interrupt::interruptible_by;
 use crate::search_progress_and_outcome::{check_outcome, outcome_text, run_with_progress};
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::{bytes, whole};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
     }
     let name = arguments.name();
     let task = task(arguments)?;
-    let stop = interruptible_by(console)?;
+    let stop = stop_flag_of_caller_or_signals(console)?;
     let outcome = run_with_progress(console, |report_progress| {
         let mut show = |states, waiting| {
             report_progress(states, waiting);

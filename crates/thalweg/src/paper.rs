@@ -3,8 +3,8 @@
 use crate::batch_execution::TableFiles;
 use crate::batch_progress::Bar;
 use crate::console_output::{ArgumentError, Console, Done, Error};
-use crate::interrupt::interruptible_by;
 use crate::report::ReportTarget;
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::simulation_arguments::PaperArguments;
 use crate::version::version;
 use std::num::NonZeroUsize;
@@ -113,7 +113,7 @@ fn run(
     console: &Console,
 ) -> Result<Vec<RunResult>, Error> {
     let jobs = prepared.jobs();
-    let stop = interruptible_by(console)?;
+    let stop = stop_flag_of_caller_or_signals(console)?;
     let progress = Progress::new(&jobs, Arc::clone(&stop));
     let threads = threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let bar = Bar::new(&progress, console);

@@ -5,8 +5,8 @@ use super::bench_socket::{counted, cpu, failed, socket};
 use super::bench_streams::{MAX_DURATION, POLL_INTERVAL, Request, read_within, write_for};
 use super::result_text::server_line;
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::interruptible_by;
 use crate::performance_advice_text::Findings;
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,7 +23,7 @@ use thalweg_proto::payload::Slice;
 pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
     let (socket, identity) = socket(arguments.bind, &arguments.socket, Some(&console.registry))?;
     console.inform(&format!("listening on {}, key {}", socket.local(), identity.public()));
-    let stop = interruptible_by(console)?;
+    let stop = stop_flag_of_caller_or_signals(console)?;
     let mut open: Vec<Connection> = Vec::new();
     let (results, finished) = mpsc::channel();
     let (mut active, mut served) = (0u32, 0u32);
