@@ -324,14 +324,14 @@ mod tests {
 
     /// Parser of this command alone.
     #[derive(Debug, clap::Parser)]
-    struct Only {
+    struct ImpairCommand {
         #[command(flatten)]
         arguments: ImpairArguments,
     }
 
     fn parsed(line: &str) -> ImpairArguments {
         let words = format!("impair --listen 127.0.0.1:0 --to 127.0.0.1:9 {line}");
-        Only::try_parse_from(words.split_whitespace()).unwrap().arguments
+        ImpairCommand::try_parse_from(words.split_whitespace()).unwrap().arguments
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
         let options = "rate=20Mbit/s,delay=300ms,loss=0.01,blackout=1s..2s,blackout=3s..4s";
         expected.set_all(options, &registry).unwrap();
         let mut spec = DirectionSpec::default();
-        both(&arguments, &mut spec, &registry).unwrap();
+        apply_options_of_both_directions(&arguments, &mut spec, &registry).unwrap();
         assert_eq!(spec, expected);
         assert_eq!(arguments.up.as_deref(), Some("loss=0"));
     }
@@ -353,7 +353,7 @@ mod tests {
         let registry = Arc::new(Registry::default());
         for known in PATHS {
             let arguments = parsed(&format!("--path {} --jitter 3ms", known.name));
-            let [up, down] = path(&arguments, &registry).unwrap();
+            let [up, down] = directions_of_named_path(&arguments, &registry).unwrap();
             let [to_user, back] = known_path(known.name, &registry).unwrap().unwrap();
             assert_eq!((down.rate, up.rate), (Some(to_user.rate), Some(back.rate)), "{}", known.name);
             assert_eq!(
@@ -362,10 +362,11 @@ mod tests {
             );
             assert_eq!((up.aggregation, up.ecn, &up.queue), (back.aggregation, back.ecn, &back.queue));
             let mut changed = up.clone();
-            both(&arguments, &mut changed, &registry).unwrap();
+            apply_options_of_both_directions(&arguments, &mut changed, &registry).unwrap();
             assert_eq!((changed.rate, changed.jitter.is_some()), (up.rate, true));
         }
-        let unknown = path(&parsed("--path starling"), &registry).map_err(|error| error.to_string());
+        let unknown = directions_of_named_path(&parsed("--path starling"), &registry)
+            .map_err(|error| error.to_string());
         assert_eq!(unknown.unwrap_err(), "there is no path `starling`; did you mean `starlink`?");
     }
 
