@@ -74,12 +74,12 @@ def main():
         elif options.what == "trade":
             loss_tolerance_tradeoff.trade(options)
         elif options.what == "shown":
-            behaviour_experiments.shown(options)
+            behaviour_experiments.print_table(options)
         else:
             random_network_scores.judge(options)
     except RuntimeError as error:
         # Scenarios of `shown` are not kept.
-        sys.exit(str(error) if options.what == "shown" else scenario_runs.with_place(str(error), options.keep))
+        sys.exit(str(error) if options.what == "shown" else scenario_runs.with_scenario_hint(str(error), options.keep))
 
 
 if __name__ == "__main__":

@@ -52,16 +52,16 @@ def buffer(products, rate=RATE, rtt=RTT):
     return f"{round(products * scenario_runs.difficult_paths.bdp_bytes(rate, rtt))} B"
 
 
-def possible(rate):
+def max_goodput(rate):
     """Goodput where all packets are full and none is lost."""
     return rate * 1430 / 1500
 
 
-def own(spec, rtt=RTT, rate=RATE, **keys):
-    return {"name": "own", "scheme": scenario_runs.scheme(spec, rate, rtt), **keys}
+def tested_flow(spec, rtt=RTT, rate=RATE, **keys):
+    return {"name": "own", "scheme": scenario_runs.live_scheme(spec, rate, rtt), **keys}
 
 
-def reached(series, since, level):
+def time_to_reach(series, since, level):
     """How long after `since` a series is above a level, and stays there for `FOR` seconds; infinite where it never does."""
     begun = None
     for at, value in series:
@@ -76,7 +76,7 @@ def reached(series, since, level):
     return float("inf")
 
 
-def smooth(series, points=8):
+def moving_average(series, points=8):
     """The moving average over the last points, of which there are this many."""
     return [(at, sum(value for _, value in series[max(0, place - points + 1):place + 1]) / min(place + 1, points))
             for place, (at, _) in enumerate(series)]
@@ -84,43 +84,43 @@ def smooth(series, points=8):
 
 # Experiments: each returns values by name, and the series to plot.
 
-def convergence(spec, options, seed):
-    flows = [own(spec, start=f"{start} s") | {"name": f"flow {number}"} for number, start in enumerate(STARTS, 1)]
+def five_flows_converge(spec, options, seed):
+    flows = [tested_flow(spec, start=f"{start} s") | {"name": f"flow {number}"} for number, start in enumerate(STARTS, 1)]
     run = Run(f"convergence, {spec}", END, {}, flows, options, seed)
-    lines = [smooth(run.goodput(flow["name"])) for flow in flows]
-    most = possible(RATE)
+    lines = [moving_average(run.goodput(flow["name"])) for flow in flows]
+    most = max_goodput(RATE)
     second = [point for point in lines[1] if point[0] <= STARTS[2]]
-    return {"second flow reaches 80 % of its share after, s": reached(second, STARTS[1], NEAR * most / 2),
+    return {"second flow reaches 80 % of its share after, s": time_to_reach(second, STARTS[1], NEAR * most / 2),
             "its final share, half a minute later, %": 100 * second[-1][1] / (most / 2),
-            "fifth flow, s": reached(lines[4], STARTS[4], NEAR * most / 5),
+            "fifth flow, s": time_to_reach(lines[4], STARTS[4], NEAR * most / 5),
             "its final share, %": 100 * lines[4][-1][1] / (most / 5)}, lines
 
 
-def trips(spec, options, seed):
+def short_and_long_round_trips(spec, options, seed):
     """Round trips of 10 and 100 ms."""
     access = {"rate": "10 Gbit/s", "delay": "0 s", "source": {"delay": "45 ms"}}
-    flows = [own(spec) | {"name": "near"}, own(spec) | {"name": "far", "access": access}]
+    flows = [tested_flow(spec) | {"name": "near"}, tested_flow(spec) | {"name": "far", "access": access}]
     run = Run(f"round trips, {spec}", 60, {"delay": "5 ms"}, flows, options, seed, 20)
     near, far = (run.flows[name]["goodput_bps"] for name in ("near", "far"))
     return {"RTTs of 10 and 100 ms: Jain's index": (near + far) ** 2 / (2 * (near * near + far * far) or 1),
             "share of the short RTT, %": 100 * near / ((near + far) or 1)}, None
 
 
-def beside(spec, options, seed):
+def beside_cubic(spec, options, seed):
     found = {}
     for others in (1, 4, 16):
         both = {"spread": "1 s"}
-        flows = [own(spec, **both), {"name": "others", "count": others, "scheme": scenario_runs.competitor("cubic"), **both}]
+        flows = [tested_flow(spec, **both), {"name": "others", "count": others, "scheme": scenario_runs.competing_scheme("cubic"), **both}]
         run = Run(f"beside {others} CUBIC, {spec}", 60, {}, flows, options, seed)
         mine, all_others = run.groups["own"]["goodput_bps"], run.groups["others"]["goodput_bps"]
         found[f"beside {others} CUBIC: times the fair share"] = mine / ((mine + all_others) or 1) * (1 + others)
     return found, list(found.values())
 
 
-def buffers(spec, options, seed):
+def short_and_long_buffers(spec, options, seed):
     found = {}
     for products in (0.1, 10):
-        run = Run(f"a buffer of {products} BDP, {spec}", 30, {"queue": buffer(products)}, [own(spec)], options, seed)
+        run = Run(f"a buffer of {products} BDP, {spec}", 30, {"queue": buffer(products)}, [tested_flow(spec)], options, seed)
         flow = run.flows["own"]
         found[f"buffer of {products} BDP: Mbit/s"] = flow["goodput_bps"] / 1e6
         found[f"{products} BDP: queue, 95th percentile, ms"] = 1e3 * (flow["delay_p95_s"] - flow["delay_min_s"])
@@ -130,36 +130,36 @@ def buffers(spec, options, seed):
 
 def outage(spec, options, seed):
     link = {"schedule": [{"at": f"{OUTAGE} s", "outage": "2 s"}]}
-    run = Run(f"an outage of 2 s, {spec}", 30, link, [own(spec)], options, seed)
-    line = smooth(run.goodput("own"), 2)
+    run = Run(f"an outage of 2 s, {spec}", 30, link, [tested_flow(spec)], options, seed)
+    line = moving_average(run.goodput("own"), 2)
     before = statistics.mean(value for at, value in line if OUTAGE - 5 < at <= OUTAGE)
-    return {"outage of 2 s: 80 % reached after, s": reached(line, OUTAGE + 2, NEAR * before),
+    return {"outage of 2 s: 80 % reached after, s": time_to_reach(line, OUTAGE + 2, NEAR * before),
             "outage: retransmitted, %": 100 * run.flows["own"]["retransmissions"] / max(run.flows["own"]["sent_packets"], 1)}, line
 
 
-def tenth(spec, options, seed):
+def capacity_to_a_tenth(spec, options, seed):
     """The capacity falls to a tenth, and comes back."""
     link = {"schedule": [{"at": f"{DROP} s", "rate": f"{RATE / 10} Mbit/s"}, {"at": f"{BACK} s", "rate": f"{RATE} Mbit/s"}]}
-    run = Run(f"capacity to a tenth, {spec}", 40, link, [own(spec)], options, seed)
-    line = smooth(run.goodput("own"), 2)
+    run = Run(f"capacity to a tenth, {spec}", 40, link, [tested_flow(spec)], options, seed)
+    line = moving_average(run.goodput("own"), 2)
     queue = run.queue(lambda at: RATE / 10 if DROP < at <= BACK else RATE)
     during = [value for at, value in queue if DROP < at <= BACK]
     before = statistics.mean(value for at, value in line if DROP - 5 < at <= DROP)
     return {"capacity reduced to a tenth: mean queue, ms": statistics.mean(during),
-            "capacity restored: 80 % reached after, s": reached(line, BACK, NEAR * before)}, (line, queue)
+            "capacity restored: 80 % reached after, s": time_to_reach(line, BACK, NEAR * before)}, (line, queue)
 
 
 def policer(spec, options, seed):
     queue = {"discipline": "policer", "capacity": buffer(1), "rate": "20 Mbit/s", "burst": "250 kB"}
-    run = Run(f"a policer, {spec}", 30, {"queue": queue}, [own(spec)], options, seed)
+    run = Run(f"a policer, {spec}", 30, {"queue": queue}, [tested_flow(spec)], options, seed)
     flow = run.flows["own"]
     return {"policer of 20 Mbit/s: Mbit/s": flow["goodput_bps"] / 1e6,
             "policer: retransmitted, %": 100 * flow["retransmissions"] / max(flow["sent_packets"], 1)}, None
 
 
-def thousand(spec, options, seed):
+def thousand_flows(spec, options, seed):
     link = {"rate": "1 Gbit/s", "delay": "25 ms", "queue": f"{scenario_runs.difficult_paths.bdp_bytes(1000, 50)} B"}
-    flows = [{**own(spec, 50), "count": 1000, "spread": "5 s"}]
+    flows = [{**tested_flow(spec, 50), "count": 1000, "spread": "5 s"}]
     run = Run(f"1000 flows, {spec}", 20, link, flows, options, seed, 10)
     group = run.groups["own"]
     return {"1000 flows on 1 Gbit/s, 50 ms: Mbit/s": group["goodput_bps"] / 1e6, "1000 flows: Jain's index": group["jain"],
@@ -167,33 +167,34 @@ def thousand(spec, options, seed):
             "1000 flows: retransmitted, %": 100 * group["retransmissions"] / max(group["sent_packets"], 1)}, None
 
 
-def short(spec, options, seed):
-    files = {"name": "short", "scheme": scenario_runs.competitor("cubic"), "start": "3 s", "workload": {
+def beside_short_flows(spec, options, seed):
+    files = {"name": "short", "scheme": scenario_runs.competing_scheme("cubic"), "start": "3 s", "workload": {
         "kind": "poisson", "load": "20 %", "size": {"distribution": "exponential", "mean": "100 kB"}}}
-    run = Run(f"short flows, {spec}", 60, {}, [own(spec), files], options, seed)
+    run = Run(f"short flows, {spec}", 60, {}, [tested_flow(spec), files], options, seed)
     group = run.groups["short"]
     return {"competing short flows: mean completion, ms": 1e3 * group["completion_mean_s"],
             "short flows: 95th percentile, ms": 1e3 * group["completion_p95_s"],
             "its goodput beside them, of 80 available, Mbit/s": run.flows["own"]["goodput_bps"] / 1e6}, None
 
 
-def long(spec, options, seed):
+def lossy_long_fat_networks(spec, options, seed):
     """Goodput on each long fat network, relative to the possible."""
     shares = []
     for rate, rtt, loss, products in itertools.product(*LONG):
         link = {"rate": f"{rate} Mbit/s", "delay": f"{rtt / 2} ms", "loss": loss,
                 "queue": buffer(products, rate, rtt)}
-        run = Run(f"a lossy long fat network, {spec}", LONG_END, link, [own(spec, rtt, rate)], options, seed, LONG_WARMUP)
-        share = run.flows["own"]["goodput_bps"] / 1e6 / (possible(rate) * (1 - loss))
+        run = Run(f"a lossy long fat network, {spec}", LONG_END, link, [tested_flow(spec, rtt, rate)], options, seed, LONG_WARMUP)
+        share = run.flows["own"]["goodput_bps"] / 1e6 / (max_goodput(rate) * (1 - loss))
         shares.append(max(share, 1e-3))
     return {"lossy long fat networks: goodput / possible, geometric mean, %": 100 * statistics.geometric_mean(shares),
             "the worst of these, %": 100 * min(shares)}, None
 
 
-EXPERIMENTS = [convergence, trips, beside, buffers, outage, tenth, policer, thousand, short, long]
+EXPERIMENTS = [five_flows_converge, short_and_long_round_trips, beside_cubic, short_and_long_buffers, outage, capacity_to_a_tenth, policer,
+               thousand_flows, beside_short_flows, lossy_long_fat_networks]
 
 
-def text(values):
+def mean_text(values):
     """A mean; of times that are infinite how often they were not."""
     finite = [value for value in values if value != float("inf")]
     if not finite:
@@ -203,11 +204,11 @@ def text(values):
     return f"{mean:.{digits}f}" + (f" ({len(finite)} of {len(values)})" if len(finite) < len(values) else "")
 
 
-def shown(options):
+def print_table(options):
     tasks = [(experiment, spec, options.seed + repeat) for experiment in EXPERIMENTS for spec in options.schemes
              for repeat in range(options.seeds)]
     found, drawn = {}, {}
-    done = scenario_runs.side_by_side(lambda task: task[0](task[1], options, task[2]), tasks, options.jobs)
+    done = scenario_runs.run_parallel(lambda task: task[0](task[1], options, task[2]), tasks, options.jobs)
     for (experiment, spec, seed), (values, picture) in zip(tasks, done):
         for name, value in values.items():
             found.setdefault(name, {}).setdefault(spec, []).append(value)
@@ -216,7 +217,7 @@ def shown(options):
     print(f"| 100 Mbit/s, 100 ms, 1 BDP unless stated | {' | '.join(options.schemes)} |")
     print("| --- |" + " ---: |" * len(options.schemes))
     for name, of in found.items():
-        print(f"| {name} | {' | '.join(text(of[spec]) for spec in options.schemes)} |")
+        print(f"| {name} | {' | '.join(mean_text(of[spec]) for spec in options.schemes)} |")
     if options.picture:
         Path(options.picture).write_text(behaviour_plots.page(drawn, options.schemes), encoding="utf-8")
         print(f"\nWritten: {options.picture}")

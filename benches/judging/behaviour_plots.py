@@ -56,19 +56,19 @@ def page(drawn, schemes):
         left = LEFT + (number % 2) * (half + LEFT + 10)
         more, x, y = axes(left, top, half, f"Five flows of {spec}, one after another", 100, experiments.END, "Mbit/s")
         parts += more
-        for flow, points in enumerate(drawn["convergence", spec]):
+        for flow, points in enumerate(drawn["five_flows_converge", spec]):
             parts.append(line(points, x, y, colour(flow)))
         if number % 2 or number == len(schemes) - 1:
             top += HIGH + GAP
-    groups = [(f"{others} CUBIC", [drawn["beside", spec][place] for spec in schemes]) for place, others in enumerate((1, 4, 16))]
+    groups = [(f"{others} CUBIC", [drawn["beside_cubic", spec][place] for spec in schemes]) for place, others in enumerate((1, 4, 16))]
     most = max(2.0, max(max(values) for _, values in groups))
     parts += bars(LEFT, top, whole, "Share beside CUBIC flows, in fair shares", groups, schemes, most)
     top += HIGH + GAP
     changes = [
         ("An outage of 2 s after 10 s", 100, 30, "Mbit/s", lambda spec: drawn["outage", spec]),
         ("The capacity falls to a tenth after 10 s, and is back after 25 s", 100, 40, "Mbit/s",
-         lambda spec: drawn["tenth", spec][0]),
-        ("The same: how long the queue is, at the rate of the time", 1000, 40, "ms", lambda spec: drawn["tenth", spec][1]),
+         lambda spec: drawn["capacity_to_a_tenth", spec][0]),
+        ("The same: how long the queue is, at the rate of the time", 1000, 40, "ms", lambda spec: drawn["capacity_to_a_tenth", spec][1]),
     ]
     for title, most, seconds, unit, of in changes:
         more, x, y = axes(LEFT, top, whole, title, most, seconds, unit)

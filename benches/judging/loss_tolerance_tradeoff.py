@@ -33,10 +33,10 @@ def measure(task, options):
     kind, of = task
     path = LOSSY if kind == "goodput" else (RATE, RTT, 0, 1)
     changes = {} if kind == "goodput" else {"queue": f"{round(QUEUE * scenario_runs.difficult_paths.bdp_bytes(RATE, RTT))} B"}
-    flow = path_goals.hosted({"name": "it", "scheme": scenario_runs.scheme(of, *path[:2])}, options.host)
+    flow = path_goals.hosted({"name": "it", "scheme": scenario_runs.live_scheme(of, *path[:2])}, options.host)
     flows = [{**flow, "count": OWN}] if kind == "lost" else [flow]
     if kind == "kept":
-        flows.append(path_goals.hosted({"name": "other", "scheme": scenario_runs.competitor("cubic")}, options.host))
+        flows.append(path_goals.hosted({"name": "other", "scheme": scenario_runs.competing_scheme("cubic")}, options.host))
     seconds, settles = (LOSSY_SECONDS, 0) if kind == "goodput" else (SECONDS, SETTLES)
     made = path_goals.scenario(f"{kind}, {of}", seconds, path, changes, flows, settles)
     runs = scenario_runs.run(made, options.seed, options.seeds, options.thalweg)
@@ -74,7 +74,7 @@ def picture(rows):
 def trade(options):
     """Prints a table, and draws it with --picture."""
     tasks = [(name, spec(tolerated)) for tolerated in TOLERATED for name, _, _ in LINES] + [("kept", "cubic")]
-    found = dict(zip(tasks, scenario_runs.side_by_side(lambda task: measure(task, options), tasks, options.jobs)))
+    found = dict(zip(tasks, scenario_runs.run_parallel(lambda task: measure(task, options), tasks, options.jobs)))
     share = 1 - float(scenario_runs.OURS["header"].split()[0]) / 1500
     possible = {"goodput": LOSSY[0] * (1 - LOSSY[2]) * share / 100, "kept": found["kept", "cubic"] / 100, "lost": 1}
     rows = [{"tolerated": tolerated, **{name: found[name, spec(tolerated)] / possible[name] for name, _, _ in LINES}}

@@ -49,7 +49,8 @@ class ManyFlows:
 
     def scenario(self, spec):
         ends = {"from": "here", "to": "there"}
-        flow = {"name": "many", **ends, "count": self.flows, "scheme": scenario_runs.scheme(spec, self.rate, self.rtt), "spread": f"{self.spread} s"}
+        scheme = scenario_runs.live_scheme(spec, self.rate, self.rtt)
+        flow = {"name": "many", **ends, "count": self.flows, "scheme": scheme, "spread": f"{self.spread} s"}
         if self.host != "ideal":
             flow["host"] = self.host
         # A small datagram now and then, which waits as long as all packets do.
@@ -66,7 +67,7 @@ def measure(task, options):
     number, spec = task
     drawn = ManyFlows(number)
     if options.keep:
-        scenario_runs.keep(drawn.scenario(spec), options.keep, f"{drawn.name}-{spec.partition(':')[0]}")
+        scenario_runs.write_scenario(drawn.scenario(spec), options.keep, f"{drawn.name}-{spec.partition(':')[0]}")
     run = scenario_runs.run(drawn.scenario(spec), options.seed, 1, options.thalweg)[0]
     probe = next(flow for flow in run["flows"] if flow["name"] == "probe")
     group = next(group for group in run["groups"] if group["name"] == "many")
@@ -85,7 +86,7 @@ def many(options):
     """Prints, by scheme, in how many networks each goal is met, and with --only each network."""
     numbers = options.only or range(1, min(options.count, COUNT) + 1)
     tasks = [(number, spec) for spec in options.schemes for number in numbers]
-    found = dict(zip(tasks, scenario_runs.side_by_side(lambda task: measure(task, options), tasks, options.jobs)))
+    found = dict(zip(tasks, scenario_runs.run_parallel(lambda task: measure(task, options), tasks, options.jobs)))
     if options.only:
         for (number, spec), figures in found.items():
             drawn = ManyFlows(number)

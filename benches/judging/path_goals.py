@@ -78,7 +78,7 @@ def measure(task, options):
 
     def runs(made, which=""):
         if options.keep:
-            scenario_runs.keep(made, options.keep, f"{row}{which}-{spec.partition(':')[0]}")
+            scenario_runs.write_scenario(made, options.keep, f"{row}{which}-{spec.partition(':')[0]}")
         return scenario_runs.run(made, options.seed, options.seeds, options.thalweg)
 
     if row in BESIDE:
@@ -86,7 +86,7 @@ def measure(task, options):
     if row == FOUR:
         return four(spec, options.host, runs)
     path, seconds, changes = PATHS[row]
-    flow = hosted({"name": "transfer", "scheme": scenario_runs.scheme(spec, *path[:2])}, options.host)
+    flow = hosted({"name": "transfer", "scheme": scenario_runs.live_scheme(spec, *path[:2])}, options.host)
     if seconds:
         made = scenario(f"{row}, {spec}", seconds, path, changes, [flow], SETTLED.get(row, path[1] / 2e3))
     else:
@@ -122,8 +122,8 @@ def extra(probe):
 def beside(row, spec, host, runs):
     factor, seconds = BESIDE[row]
     queue = {"queue": f"{round(factor * scenario_runs.difficult_paths.bdp_bytes(*P1[:2]))} B"}
-    flows = [hosted({"name": "it", "scheme": scenario_runs.scheme(spec, *P1[:2])}, host),
-             hosted({"name": "other", "scheme": scenario_runs.competitor("cubic")}, host)]
+    flows = [hosted({"name": "it", "scheme": scenario_runs.live_scheme(spec, *P1[:2])}, host),
+             hosted({"name": "other", "scheme": scenario_runs.competing_scheme("cubic")}, host)]
     found = []
     for run in runs(scenario(f"{row}, {spec}", seconds, P1, queue, flows)):
         of = by_name(run["flows"])
@@ -133,7 +133,7 @@ def beside(row, spec, host, runs):
 
 
 def four(spec, host, runs):
-    flows = [hosted({"name": "all", "count": 4, "scheme": scenario_runs.scheme(spec, *P1[:2])}, host)]
+    flows = [hosted({"name": "all", "count": 4, "scheme": scenario_runs.live_scheme(spec, *P1[:2])}, host)]
     full = runs(scenario(f"{FOUR}, {spec}", 20, P1, {}, flows, P1[1] / 2e3))
     # The same runs, measured over the last ten seconds.
     later = runs(scenario(f"{FOUR}, {spec}", 10, P1, {}, flows, 10), "-later")
@@ -184,7 +184,7 @@ def cell(row, found):
 
 def goals(options):
     tasks = [(row, spec) for row in options.rows for spec in options.schemes]
-    measured = dict(zip(tasks, scenario_runs.side_by_side(lambda task: measure(task, options), tasks, options.jobs)))
+    measured = dict(zip(tasks, scenario_runs.run_parallel(lambda task: measure(task, options), tasks, options.jobs)))
     print(f"| row | goal | {' | '.join(options.schemes)} |")
     print("| --- | --- |" + " --- |" * len(options.schemes))
     met = dict.fromkeys(options.schemes, 0)

@@ -94,7 +94,7 @@ def version(thalweg):
 
 
 def digest(network, spec):
-    return hashlib.sha256(scenario_runs.document(network.scenario(spec)).encode()).hexdigest()[:12]
+    return hashlib.sha256(scenario_runs.scenario_toml(network.scenario(spec)).encode()).hexdigest()[:12]
 
 
 def known(file):
@@ -137,7 +137,7 @@ def collect(options):
 
     Path(options.results).parent.mkdir(parents=True, exist_ok=True)
     with open(options.results, "a", encoding="utf-8") as results:
-        for done, record in enumerate(scenario_runs.side_by_side(one, missing, options.jobs), 1):
+        for done, record in enumerate(scenario_runs.run_parallel(one, missing, options.jobs), 1):
             results.write(json.dumps(record) + "\n")
             results.flush()
             found[record["network"], record["scheme"]] = record
@@ -228,7 +228,7 @@ def one_by_one(found, options):
     for (name, spec), record in found.items():
         network = random_networks.Network(options.what, int(name.rsplit("-", 1)[1]))
         text = ", ".join(f"{score} {shown(value, score)}" for score, value in record.get("scores", {}).items())
-        print(f"{name} ({network.theme}): {network}\n  {spec}: {text or scenario_runs.with_place(record['failed'], options.keep)}")
+        print(f"{name} ({network.theme}): {network}\n  {spec}: {text or scenario_runs.with_scenario_hint(record['failed'], options.keep)}")
 
 
 def keep(options):
@@ -236,7 +236,7 @@ def keep(options):
         network = random_networks.Network(options.what, number)
         for spec in options.schemes:
             name = f"{network.name}-{spec.partition(':')[0]}"
-            print(f"Written: {scenario_runs.keep(network.scenario(spec), options.keep, name)}")
+            print(f"Written: {scenario_runs.write_scenario(network.scenario(spec), options.keep, name)}")
 
 
 def judge(options):

@@ -104,7 +104,7 @@ class Network:
             del line["rate"]
         if self.reverse:
             line["reverse"] = self.reverse
-        scheme = scenario_runs.scheme(spec, self.rate, self.rtt)
+        scheme = scenario_runs.live_scheme(spec, self.rate, self.rtt)
         flows = [{"name": f"own-{number}", "from": "here", "to": "there", "scheme": scheme, "host": self.host, **group}
                  for number, group in enumerate(self.own, 1)]
         return {"title": f"{self.name}, {self.theme}: {spec}", "description": str(self), "duration": f"{self.seconds} s",
@@ -112,7 +112,7 @@ class Network:
                 "link": [line], "flow": flows + self.others}
 
     def other(self, name, scheme, **keys):
-        self.others.append({"name": name, "from": "here", "to": "there", "scheme": scenario_runs.competitor(scheme), "host": self.host,
+        self.others.append({"name": name, "from": "here", "to": "there", "scheme": scenario_runs.competing_scheme(scheme), "host": self.host,
                             **keys})
 
     def __str__(self):

@@ -36,7 +36,7 @@ LIVE = {
 COMPETITOR = {"cubic": {"preset": "linux"}, "bbr": {"delayed-ack": "true"}, "prague": {**WINDOW, "prr": "true"}}
 
 
-def scheme(spec, rate, rtt):
+def live_scheme(spec, rate, rtt):
     """A scheme by its name and options, as it is live on a path of that rate in Mbit/s and round trip in ms."""
     name, _, given = spec.partition(":")
     keys = {**OURS, **LIVE.get(name, WINDOW)}
@@ -46,35 +46,35 @@ def scheme(spec, rate, rtt):
     return f"{name}:{text}".format(poll=f"{min(max(rtt / 2, 20), 750):g}", window=window)
 
 
-def competitor(name):
+def competing_scheme(name):
     return name + ":" + ",".join(f"{key}={value}" for key, value in {**KERNEL, **COMPETITOR[name]}.items())
 
 
-def toml(value):
+def inline_toml(value):
     """A value as TOML has it within a line."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(each)}" for key, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {inline_toml(each)}" for key, each in value.items()) + " }"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(toml, value)) + "]"
+        return "[" + ", ".join(map(inline_toml, value)) + "]"
     return json.dumps(value)
 
 
-def document(scenario):
+def scenario_toml(scenario):
     """The text of a scenario file."""
-    lines = [f"{key} = {toml(value)}" for key, value in scenario.items() if key not in ("link", "flow")]
+    lines = [f"{key} = {inline_toml(value)}" for key, value in scenario.items() if key not in ("link", "flow")]
     for kind in ("link", "flow"):
         for table in scenario[kind]:
-            lines += ["", f"[[{kind}]]", *(f"{key} = {toml(value)}" for key, value in table.items())]
+            lines += ["", f"[[{kind}]]", *(f"{key} = {inline_toml(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
-def keep(scenario, folder, name):
+def write_scenario(scenario, folder, name):
     """Writes a scenario file, to be run by hand."""
     Path(folder).mkdir(parents=True, exist_ok=True)
     file = Path(folder) / f"{name}.toml"
-    file.write_text(document(scenario), encoding="utf-8")
+    file.write_text(scenario_toml(scenario), encoding="utf-8")
     return file
 
 
@@ -82,7 +82,7 @@ def run(scenario, seed=1, seeds=1, thalweg=THALWEG, limit=None, series=None):
     """The runs of a scenario. With `series`, a function of its lines, a pair of the first run and what that returns."""
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / FILE
-        file.write_text(document(scenario), encoding="utf-8")
+        file.write_text(scenario_toml(scenario), encoding="utf-8")
         words = [str(thalweg), "run", str(file), "--quiet", "--seed", str(seed), "--reps", str(seeds), "--jobs", "1"]
         words += ["--out", f"{scratch}/out"] if series else ["--json"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=limit, check=False)
@@ -96,14 +96,14 @@ def run(scenario, seed=1, seeds=1, thalweg=THALWEG, limit=None, series=None):
             return runs[0], series(lines)
 
 
-def with_place(error, folder):
+def with_scenario_hint(error, folder):
     """An error, with how to get at the scenario file that it names; `folder` is that of --keep."""
     if FILE not in error:
         return error
     return f"{error}\n{f'scenario files are in {folder}' if folder else '--keep DIR writes the scenario file, to look into and to run'}"
 
 
-def side_by_side(work, tasks, jobs):
+def run_parallel(work, tasks, jobs):
     """What `work` makes of each task, in their order, some at a time. Each is a process of its own that threads wait for."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(work, tasks)

@@ -60,7 +60,7 @@ def scenario(record):
     host = tomllib.loads(f"host = {record['host']}")["host"] if "{" in record["host"] else record["host"]
     flows = []
     for number, (each, start) in enumerate(zip(everyone(row, transport), record["starts"]), 1):
-        scheme = scenario_runs.competitor("cubic") if each == KERNEL else scenario_runs.scheme(each, *path[:2])
+        scheme = scenario_runs.competing_scheme("cubic") if each == KERNEL else scenario_runs.live_scheme(each, *path[:2])
         flows.append({"name": f"flow {number}", "scheme": scheme, "host": host, "start": f"{start} s", "stop": f"{start + seconds:.3f} s"})
     link = {"queue": f"{round((ROWS[row] or 1) * scenario_runs.difficult_paths.bdp_bytes(*path[:2]))} B"}
     if jitter := fidelity.relay_jitter(record):
@@ -119,7 +119,7 @@ def twin(options):
     for kinds in measured(options).values():
         for record in kinds["live"]:
             if record["seed"] == options.seed:
-                print(scenario_runs.document(scenario(record)))
+                print(scenario_runs.scenario_toml(scenario(record)))
 
 
 def table(options):

@@ -50,7 +50,7 @@ SIMULATED = {"cubic": {"preset": "linux"}, "bbr": {"delayed-ack": "true"}}
 
 # Kernel TCP.
 
-def kernel(names, controller, options):
+def run_kernel_tcp(names, controller, options):
     server = testbed.inside(names[1], testbed.program("tcp-server"))
     time.sleep(0.3)
     client = testbed.inside(names[0], testbed.program("tcp-client", "--controller", controller, "--time", options.time))
@@ -61,7 +61,7 @@ def kernel(names, controller, options):
 
 # Ours.
 
-def ours(names, scheme, options, recorded):
+def run_thalweg(names, scheme, options, recorded):
     with tempfile.TemporaryDirectory() as scratch:
         record = f"{scratch}/record.qlog"
         server = testbed.inside(names[1], [options.thalweg, "bench", "server", f"{testbed.FAR}:{testbed.PORT}", "--once",
@@ -79,7 +79,7 @@ def ours(names, scheme, options, recorded):
 
 # The simulator.
 
-def simulated(path, scheme, seed, options):
+def run_simulated(path, scheme, seed, options):
     with tempfile.TemporaryDirectory() as scratch:
         keys = {**KERNEL_SIZES, **SIMULATED[scheme]}
         changes = [*path.sets(), f"flow.transfer.scheme={scheme}", f"duration={options.time} s",
@@ -96,18 +96,18 @@ def simulated(path, scheme, seed, options):
 def transfer(name, transport, seed, options):
     path = PATHS[name]
     if transport.startswith("simulated "):
-        rate, sent, resent, windows = simulated(path, transport.split()[1], seed, options)
+        rate, sent, resent, windows = run_simulated(path, transport.split()[1], seed, options)
     else:
         with testbed.network(path, seed) as (names, _):
             if transport.startswith("tcp-"):
-                rate, sent, resent, windows = kernel(names, transport[4:], options)
+                rate, sent, resent, windows = run_kernel_tcp(names, transport[4:], options)
             else:
-                rate, sent, resent, windows = ours(names, transport, options, seed == options.seed)
+                rate, sent, resent, windows = run_thalweg(names, transport, options, seed == options.seed)
     return {"path": name, "transport": transport, "seed": seed, "share": rate / (path[0] * 1e6), "sent": sent, "resent": resent,
             "load": os.getloadavg()[0], "windows": windows if seed == options.seed else []}
 
 
-def alone(name, transport, seed, options):
+def transfer_with_retry(name, transport, seed, options):
     for _ in range(2):
         try:
             return transfer(name, transport, seed, options)
@@ -121,7 +121,7 @@ def run(options):
     # Compared transfers are also adjacent in time: a slow minute of the machine affects all of them.
     todo = [(name, transport, seed, options) for name in options.paths for seed in seeds for transport in options.transports]
     with open(options.results, "a", encoding="utf-8") as results:
-        for record in testbed.several(alone, todo, options.parallel):
+        for record in testbed.several(transfer_with_retry, todo, options.parallel):
             results.write(json.dumps(record) + "\n")
             results.flush()
             print(f"{record['path']:11}{record['transport']:20}{record['seed']:3}  "

@@ -41,7 +41,7 @@ def text(value):
     return "[" + ", ".join(map(text, value)) + "]" if isinstance(value, list) else json.dumps(value)
 
 
-def written(scenario):
+def write_temporary_scenario(scenario):
     """A scenario as TOML: what the files of papers have."""
     lines = [f"{key} = {text(value)}" for key, value in scenario.items() if key not in ("link", "flow")]
     for kind in ("link", "flow"):
@@ -57,7 +57,7 @@ def two_sources(options):
     scenario["duration"] = f"{options.time} s"
     scenario["defaults"]["flow"]["workload"] = "bulk"
     scenario["flow"] = [{**flow, "count": options.count} for flow in scenario["flow"] if flow.get("scheme") != "datagrams"]
-    return written(scenario)
+    return write_temporary_scenario(scenario)
 
 
 def chain(options):
@@ -67,17 +67,17 @@ def chain(options):
     # Headers are within the packets of 512 B; the kernel's have what paths of 576 B leave.
     scenario["flow"] = [{"name": "forward", "count": 2, "from": "r1", "to": "r6", "scheme": "seif"},
                         {"name": "reverse", "from": "r6", "to": "r1", "scheme": "seif"}]
-    return written(scenario)
+    return write_temporary_scenario(scenario)
 
 
-def call(options, *words):
+def run_command(options, *words):
     done = subprocess.run([options.thalweg, *map(str, words)], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, words))}: {done.stderr}")
     return done.stdout
 
 
-def sums(flows, goodput):
+def goodput_by_class(flows, goodput):
     """Goodput by class, in kbit/s: names without the number of a flow in it."""
     found = {}
     for flow in flows:
@@ -87,21 +87,21 @@ def sums(flows, goodput):
 
 
 def simulated(options, file, changes):
-    document = json.loads(call(options, "run", file, "--json", "--quiet", *sets(changes)))
-    return sums(document["runs"][0]["flows"], "goodput_bps")
+    document = json.loads(run_command(options, "run", file, "--json", "--quiet", *set_options(changes)))
+    return goodput_by_class(document["runs"][0]["flows"], "goodput_bps")
 
 
 def live(options, file, changes, carrier, *more):
     with tempfile.TemporaryDirectory() as scratch:
-        words = ["shell", file, "--quiet", "--traffic", carrier, "--out", f"{scratch}/out", *more, *sets(changes)]
+        words = ["shell", file, "--quiet", "--traffic", carrier, "--out", f"{scratch}/out", *more, *set_options(changes)]
         testbed.emulated([options.thalweg, *words], options.first)
         traffic = json.loads(Path(f"{scratch}/out/traffic.json").read_text())
         fidelity = json.loads(Path(f"{scratch}/out/fidelity.json").read_text())
-    found = sums(traffic["flows"], "goodput_bps")
+    found = goodput_by_class(traffic["flows"], "goodput_bps")
     return {**found, "valid": fidelity["valid"]}
 
 
-def sets(changes):
+def set_options(changes):
     return [word for change in changes for word in ("--set", change)]
 
 

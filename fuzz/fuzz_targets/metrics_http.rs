@@ -1,4 +1,4 @@
-//! Fuzz target: the input is a request to `--metrics` or to a bench.
+//! Fuzz target: the input is an HTTP request to `--metrics`.
 
 #![no_main]
 

@@ -26,7 +26,7 @@ from . import _thalweg
 
 _Controllers = Sequence[tuple[str, Callable[[], _thalweg.Controller]]]
 
-NEEDED = "Dask is not installed in this Python: `pip install 'thalweg[cluster]'`"
+NEEDED = "Dask is not installed in this Python: `pip install 'distributed>=2026.3'`, or `pip install '.[cluster]'` in the repository"
 """Message if Dask is missing."""
 
 CONNECT_TIMEOUT = 15.0

@@ -5,8 +5,8 @@
 >>> observations, infos = envs.reset(seed=1)
 >>> observations, rewards, terminations, truncations, infos = envs.step(envs.action_space.sample())
 
-All simulations are advanced in this process, on all cores, each to the next decision of its agent. It needs gymnasium:
-`pip install thalweg[envs]`.
+All simulations are advanced in this process, on all cores, each to the next decision of its agent. It needs gymnasium and
+numpy: `pip install '.[envs]'` in the repository, or `pip install 'gymnasium>=1.1,<2' 'numpy>=2'`.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""Several agents in one simulation, by PettingZoo's parallel API: each flow with the scheme `agent` is one. `pip install thalweg[envs]`."""
+"""Several agents in one simulation, by PettingZoo's parallel API: each flow with the scheme `agent` is one.
+
+It needs PettingZoo, gymnasium and numpy: `pip install '.[envs]'` in the repository, or
+`pip install 'pettingzoo>=1.25,<2' 'gymnasium>=1.1,<2' 'numpy>=2'`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

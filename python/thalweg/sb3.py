@@ -1,4 +1,6 @@
-"""`thalweg.envs.VectorEnv` for stable-baselines3: `pip install thalweg[envs] stable-baselines3`.
+"""`thalweg.envs.VectorEnv` for stable-baselines3.
+
+It needs stable-baselines3 and what `thalweg.envs` needs: `pip install '.[envs]' stable-baselines3` in the repository.
 
 >>> model = stable_baselines3.PPO("MlpPolicy", thalweg.sb3.VecEnv(scenario, 64, steps=150))
 """

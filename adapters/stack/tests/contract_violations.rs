@@ -12,7 +12,7 @@ use thalweg_stack::{
 
 /// How a stack behaves. All but the first break the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Violation {
     /// Sends a datagram of its data each millisecond. What is lost is missing.
     Sound,
     PanicsOnOpening,
@@ -50,8 +50,8 @@ const INTERVAL: Duration = Duration::from_millis(1);
 /// A stack without retransmissions: the content of a datagram is a piece of the stream, and the server answers each with the
 /// number of bytes that have arrived.
 #[derive(Debug)]
-struct Bad {
-    kind: Kind,
+struct ViolatingStack {
+    kind: Violation,
     side: Side,
     /// Bytes accepted and sent.
     accepted: u64,
@@ -67,9 +67,9 @@ struct Bad {
     is_closed: bool,
 }
 
-impl Bad {
-    fn open(kind: Kind, side: Side, now: Time) -> Self {
-        assert!(kind != Kind::PanicsOnOpening, "as it must");
+impl ViolatingStack {
+    fn open(kind: Violation, side: Side, now: Time) -> Self {
+        assert!(kind != Violation::PanicsOnOpening, "as it must");
         Self {
             kind,
             side,
@@ -87,10 +87,10 @@ impl Bad {
     }
 }
 
-impl Connection for Bad {
+impl Connection for ViolatingStack {
     fn receive(&mut self, _now: Time, datagram: &[u8], _ecn: Ecn) {
-        assert!(self.kind != Kind::PanicsOnReceiving, "as it must");
-        if self.kind == Kind::Loops {
+        assert!(self.kind != Violation::PanicsOnReceiving, "as it must");
+        if self.kind == Violation::Loops {
             loop {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }
@@ -111,26 +111,26 @@ impl Connection for Bad {
             buffer.extend(answer.to_be_bytes());
             return Some(Transmit { ecn: Ecn::NotEct, segment: None, is_last: false });
         }
-        if self.kind == Kind::SendsNothing {
+        if self.kind == Violation::SendsNothing {
             return None;
         }
         let (length, segment) = match self.kind {
-            Kind::TransmitsNothing => {
+            Violation::TransmitsNothing => {
                 return Some(Transmit { ecn: Ecn::NotEct, segment: Some(SIZE), is_last: false });
             }
-            Kind::ClosesWithoutEnd if self.is_closed => {
+            Violation::ClosesWithoutEnd if self.is_closed => {
                 buffer.push(0);
                 return Some(Transmit { ecn: Ecn::NotEct, segment: None, is_last: false });
             }
-            Kind::ActsWithoutEnd => {
+            Violation::ActsWithoutEnd => {
                 buffer.push(0);
                 return Some(Transmit { ecn: Ecn::NotEct, segment: None, is_last: false });
             }
             _ if !self.is_due || self.sent == self.accepted => return None,
-            Kind::SendsEmptyDatagrams => (0, None),
-            Kind::SendsHugeDatagrams => (65_530, None),
-            Kind::SendsHugeTransmissions => (1 << 20, Some(SIZE)),
-            Kind::IgnoresTheMtu => (1473, None),
+            Violation::SendsEmptyDatagrams => (0, None),
+            Violation::SendsHugeDatagrams => (65_530, None),
+            Violation::SendsHugeTransmissions => (1 << 20, Some(SIZE)),
+            Violation::IgnoresTheMtu => (1473, None),
             _ => (SIZE, None),
         };
         let mut left = length.min((self.accepted - self.sent) as usize);
@@ -146,38 +146,39 @@ impl Connection for Bad {
 
     fn timeout(&mut self, now: Time) -> Option<Time> {
         match self.kind {
-            Kind::AsksForThePast => Some(Time::from_picos(now.as_picos().saturating_sub(1))),
-            Kind::AsksForTheNextNanosecond => Some(now + Duration::from_nanos(1)),
-            Kind::NeverFinishes if self.is_due => Some(now + INTERVAL),
+            Violation::AsksForThePast => Some(Time::from_picos(now.as_picos().saturating_sub(1))),
+            Violation::AsksForTheNextNanosecond => Some(now + Duration::from_nanos(1)),
+            Violation::NeverFinishes if self.is_due => Some(now + INTERVAL),
             _ => (!self.is_due).then_some(self.next),
         }
     }
 
     fn expire(&mut self, _now: Time) {
-        assert!(self.kind != Kind::PanicsOnTimeout, "as it must");
+        assert!(self.kind != Violation::PanicsOnTimeout, "as it must");
         self.is_due = true;
     }
 
     fn write(&mut self, _now: Time, bytes: &'static [u8]) -> usize {
         let room = match self.kind {
-            Kind::AcceptsAll => usize::MAX,
+            Violation::AcceptsAll => usize::MAX,
             _ => (self.sent + (1 << 21) - self.accepted) as usize,
         };
-        let length = if self.kind == Kind::AcceptsMore { bytes.len() + 1 } else { bytes.len().min(room) };
+        let length =
+            if self.kind == Violation::AcceptsMore { bytes.len() + 1 } else { bytes.len().min(room) };
         self.accepted += length as u64;
         length
     }
 
     fn finish(&mut self, _now: Time) {
-        self.is_ended.set(self.kind != Kind::NeverFinishes);
+        self.is_ended.set(self.kind != Violation::NeverFinishes);
     }
 
     fn read(&mut self, _now: Time, max: usize, take: &mut dyn FnMut(&[u8])) {
-        assert!(self.kind != Kind::PanicsOnReading || self.total < 5000, "as it must");
+        assert!(self.kind != Violation::PanicsOnReading || self.total < 5000, "as it must");
         let mut bytes = std::mem::take(&mut self.arrived);
         match self.kind {
-            Kind::DeliversOther if self.total > 5000 => bytes[0] ^= 1,
-            Kind::DeliversMore if self.total > 5000 => {
+            Violation::DeliversOther if self.total > 5000 => bytes[0] ^= 1,
+            Violation::DeliversMore if self.total > 5000 => {
                 bytes = byte_pattern::piece(self.total - bytes.len() as u64, max.min(60_000)).to_vec();
             }
             _ => {}
@@ -186,12 +187,12 @@ impl Connection for Bad {
     }
 
     fn close(&mut self, _now: Time) {
-        assert!(self.kind != Kind::PanicsOnClosing, "as it must");
+        assert!(self.kind != Violation::PanicsOnClosing, "as it must");
         self.is_closed = true;
     }
 
     fn state(&mut self) -> State {
-        if self.kind == Kind::Fails && self.sent > 20_000 {
+        if self.kind == Violation::Fails && self.sent > 20_000 {
             return State::Failed(Failure::NoAnswer);
         }
         if self.is_ended.get() && self.acknowledged == self.accepted { State::Finished } else { State::Open }
@@ -203,7 +204,7 @@ impl Connection for Bad {
 }
 
 macro_rules! stacks {
-    ($($Kind:ident: $name:literal;)+) => {
+    ($($Violation:ident: $name:literal;)+) => {
         $(
             const _: () = {
                 struct Scheme;
@@ -211,14 +212,14 @@ macro_rules! stacks {
                 impl Stack for Scheme {
                     const NAME: &'static str = $name;
                     const ECN: bool = false;
-                    type Connection = Bad;
+                    type Connection = ViolatingStack;
 
-                    fn open(side: Side, _config: &Config, now: Time) -> Bad {
-                        Bad::open(Kind::$Kind, side, now)
+                    fn open(side: Side, _config: &Config, now: Time) -> ViolatingStack {
+                        ViolatingStack::open(Violation::$Violation, side, now)
                     }
                 }
 
-                impl Named for Of<{ Kind::$Kind as usize }> {
+                impl Named for Of<{ Violation::$Violation as usize }> {
                     const SCHEME: &'static SchemeDescription = {
                         static SCHEME: SchemeDescription = scheme::<Scheme>("A stack for tests.");
                         &SCHEME
@@ -229,7 +230,7 @@ macro_rules! stacks {
 
         fn registry() -> Arc<Registry> {
             let mut registry = Registry::default();
-            $(registry.add_scheme(<Of<{ Kind::$Kind as usize }> as Named>::SCHEME);)+
+            $(registry.add_scheme(<Of<{ Violation::$Violation as usize }> as Named>::SCHEME);)+
             Arc::new(registry)
         }
     };

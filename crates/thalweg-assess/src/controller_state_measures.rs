@@ -97,7 +97,7 @@ impl StateMeasure {
         let state = self.state.as_deref().unwrap_or("any state");
         let what = match (&self.next, &self.value, &self.over) {
             (Some(next), ..) => format!("followed by {}", next.join(" or ")),
-            (_, Some(value), Some(over)) => format!("{value} over {over}"),
+            (_, Some(value), Some(over)) => format!("{value} divided by {over}"),
             (_, Some(value), None) => value.clone(),
             (_, None, _) => "visits".to_owned(),
         };
@@ -158,7 +158,7 @@ pub fn format_value(name: &str, of: f64) -> Option<String> {
     let known = what.split('.').next().unwrap_or_default();
     Some(match () {
         () if what.starts_with("followed by ") => format!("{:.1} %", of * 100.0),
-        () if what.contains(" over ") => format!("{of:.3}"),
+        () if what.contains(" divided by ") => format!("{of:.3}"),
         () if known.ends_with("_s") => format!("{of:.3} s"),
         () if known.ends_with("_bps") => format!("{:.2} Mbit/s", of / 1e6),
         () => format!("{of:.1}"),

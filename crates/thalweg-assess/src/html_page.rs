@@ -184,8 +184,8 @@ fn map(html: &mut String, claim: &ClaimResults) {
         false => (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max)),
     };
     let (across, down) = (short(across), short(down));
-    let over = if down.is_empty() { across.clone() } else { format!("{across} and {down}") };
-    let _ = writeln!(html, "<p class=\"note\">Over {}</p>\n<div>", escape(&over));
+    let factors = if down.is_empty() { across.clone() } else { format!("{across} and {down}") };
+    let _ = writeln!(html, "<p class=\"note\">Worst result by {}</p>\n<div>", escape(&factors));
     HeatMap { title: &claim.measure, columns: (&across, columns.clone()), rows: (&down, rows), cells, scale }
         .draw(html);
     html.push_str("</div>\n");

@@ -15,7 +15,7 @@ use thalweg_sim::spec::Spec;
 pub enum Measure {
     /// Metric of a group of flows, or of the first direction of a link, by its name in results.
     Of(Metric),
-    /// Minimum goodput of a flow of some groups, over the mean of all their flows.
+    /// Minimum goodput of a flow of some groups, divided by the mean of all their flows.
     MinShare,
     /// Mean goodput of the flows of the first group, over that of all groups.
     ShareOfMean,

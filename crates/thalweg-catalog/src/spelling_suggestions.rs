@@ -75,6 +75,8 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("mtu-change", &["narrow"]),
     ("periodic-variation", &["rhythm"]),
     ("hash", &["lot"]),
+    ("most-messages", &["loudest"]),
+    ("capable", &["listening"]),
     ("frame-slots", &["frame"]),
     ("lower-slots", &["below"]),
     ("preemption", &["away"]),
@@ -187,6 +189,8 @@ mod tests {
         assert_eq!(nearest("vanilla", ["fixed", "vegas"]), Some("fixed"));
         assert_eq!(nearest("rhythm", ["rate", "periodic-variation"]), Some("periodic-variation"));
         assert_eq!(nearest("lot", ["hash", "order"]), Some("hash"));
+        assert_eq!(nearest("loudest", ["all", "most-messages"]), Some("most-messages"));
+        assert_eq!(nearest("listening", ["capable", "all"]), Some("capable"));
         let slots = ["slot", "frame-slots", "lower-slots", "levels"];
         assert_eq!(
             ["frame", "below"].map(|name| nearest(name, slots)),

@@ -30,15 +30,17 @@ pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         scheme: "sstp:rate=50Mbit/s,loss-tolerance=0.125".parse()?,
         recorder: None,
     };
-    let taking = std::thread::spawn(move || block_on(async { take(listening.accept_async().await?).await }));
-    block_on(async { give(socket.connect_async(request).await?).await })?;
-    let (bytes, missing) = taking.join().expect("the server does not panic")?;
+    let receiver = std::thread::spawn(move || {
+        block_on(async { receive_measurements(listening.accept_async().await?).await })
+    });
+    block_on(async { send_measurements(socket.connect_async(request).await?).await })?;
+    let (bytes, missing) = receiver.join().expect("the server does not panic")?;
     println!("{bytes} bytes came, {missing} packets did not");
     Ok(())
 }
 
 /// Writes measurements and sends a datagram that asks for a confirmation. The datagram may be lost, except on loopback.
-async fn give(connection: Connection) -> Result<(), NetError> {
+async fn send_measurements(connection: Connection) -> Result<(), NetError> {
     let watch = connection.another();
     let (mut send, _receive) = connection.split();
     for number in 0..1000_u32 {
@@ -51,7 +53,7 @@ async fn give(connection: Connection) -> Result<(), NetError> {
 }
 
 /// Reads the measurements; returns the number of bytes received and of packets missing.
-async fn take(connection: Connection) -> Result<(u64, u32), NetError> {
+async fn receive_measurements(connection: Connection) -> Result<(u64, u32), NetError> {
     let watch = connection.another();
     let (_send, mut receive) = connection.split();
     let (mut bytes, mut missing) = (0, 0);

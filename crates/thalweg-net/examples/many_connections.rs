@@ -78,7 +78,7 @@ fn server(offload: Offload, threads: usize, buffer: Bytes) -> Result<(), Box<dyn
             let counter = Arc::new(AtomicU64::new(0));
             counted.lock().unwrap().push(Arc::clone(&counter));
             tasks.spawn(async move {
-                let _ = count(connection, &counter).await;
+                let _ = count_received_bytes(connection, &counter).await;
             });
         }
     });
@@ -115,7 +115,7 @@ fn server(offload: Offload, threads: usize, buffer: Bytes) -> Result<(), Box<dyn
 }
 
 /// Counts the bytes of a stream to its end.
-async fn count(connection: Connection, counter: &AtomicU64) -> Result<(), NetError> {
+async fn count_received_bytes(connection: Connection, counter: &AtomicU64) -> Result<(), NetError> {
     let (_send, mut receive) = connection.split();
     while let Some(piece) = receive.read_slice_async().await? {
         counter.fetch_add(u64::from(piece.len()), Ordering::Relaxed);

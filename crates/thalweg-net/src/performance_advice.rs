@@ -21,7 +21,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Advice {
     /// Losses of the wire are mistaken for congestion.
-    Losses {
+    WireLosses {
         /// Highest rate that the path has carried for a moment, as far as tried.
         carried: Rate,
         /// Mean sending rate.
@@ -30,7 +30,7 @@ pub enum Advice {
         share: f64,
     },
     /// A fixed-rate scheme sends faster than the path can carry.
-    TooFast {
+    ExcessiveRate {
         /// Delivery rate.
         carried: Rate,
         /// Share of retransmitted packets.
@@ -48,7 +48,7 @@ pub enum Advice {
 /// Scheme with the highest, or nearly the highest, throughput on lossy wires of all schemes that find their own rate.
 /// Measured between live ends in simulated time, at 10 to 200 Mbit/s, 4 to 200 ms and 0.3 to 10 % of losses
 /// (`tests/it/performance_advice.rs`).
-pub const BETTER: &str = "thalweg";
+pub const RECOMMENDED_SCHEME: &str = "thalweg";
 
 /// Minimum interval between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
@@ -60,31 +60,31 @@ const MIN_TIME: f64 = 3.0;
 /// Minimum number of retransmissions before a configured rate is judged.
 const MIN_LOST: u64 = 20;
 /// Probability of mistaking a capacity limit for losses of the wire.
-const MISTAKEN: f64 = 0.01;
+const ERROR_PROBABILITY: f64 = 0.01;
 /// Exponent of the loss rate in the sending rate at a capacity limit: half the rate has a thirty-second of the losses.
 /// This models a mild limit: at a real one all losses are near the highest rates, unlike those of a wire.
-const STEEP: i32 = 5;
+const CAPACITY_LIMIT_EXPONENT: i32 = 5;
 /// Minimum number of losses after the first, each preceded by a sample without loss, for a decision.
-const MIN_TIMES: usize = 4;
+const MIN_LOSS_EVENTS: usize = 4;
 /// Maximum ratio of the mean rate to the highest one for advice; above it there is little to gain.
-pub const WORTH: f64 = 0.7;
+pub const MAX_MEAN_RATE_SHARE: f64 = 0.7;
 /// Range of loss shares for advice: below it there is little to gain; above it the other scheme gains nothing either.
-const SHARES: [f64; 2] = [0.0003, 0.15];
+const LOSS_SHARES: [f64; 2] = [0.0003, 0.15];
 /// Minimum queueing delay that counts as a queue: this share of the minimum round trip, or this time. CoDel keeps 5 ms.
 const QUEUE_SHARE: f64 = 0.03;
 const QUEUE_SECONDS: [f64; 2] = [0.001, 0.003];
 /// Maximum delay of an acknowledgement until another packet arrives; it is a quarter of the packet interval if that is
 /// less.
-const HELD: f64 = 0.01;
+const MAX_ACK_DELAY: f64 = 0.01;
 /// Apparent increase of round-trip times by late hosts: these multiples for the median and for the tail.
-const LATE: f64 = 2.0;
-const LATER: f64 = 4.0;
+const LATE_HOST_MEDIAN_FACTOR: f64 = 2.0;
+const LATE_HOST_TAIL_FACTOR: f64 = 4.0;
 /// Minimum share of losses without a queue. Loss recovery also lengthens round-trip times.
-const UNSEEN: f64 = 0.7;
+const MIN_SHARE_WITHOUT_QUEUE: f64 = 0.7;
 /// Minimum share of retransmissions for a configured rate to count as too high.
-const TOO_MUCH: f64 = 0.1;
+const EXCESSIVE_SHARE: f64 = 0.1;
 /// Queueing delay, relative to the minimum round trip, that counts as excessive.
-const FULL: f64 = 0.5;
+const LONG_QUEUE_SHARE: f64 = 0.5;
 
 /// Sample over a time interval.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,7 @@ struct Sample {
     /// Queueing delay over the minimum round trip, in seconds, if known.
     queue: Option<f64>,
     /// True if the sender was limited by the congestion window.
-    is_held: bool,
+    is_window_limited: bool,
     /// Acknowledged bytes, assuming equal packets; negative if some were taken back.
     carried: f64,
 }
@@ -177,49 +177,54 @@ impl Advisor {
             peak: speed.max(sent as f64 / seconds),
             rate,
             queue: round_trips.map(|(smoothed, shortest)| smoothed.as_secs_f64() - shortest.as_secs_f64()),
-            is_held: held >= 0.5 * seconds,
+            is_window_limited: held >= 0.5 * seconds,
             carried: bytes / sent.max(1) as f64 * (sent.saturating_sub(lost) as f64 - more),
         });
     }
 
     /// Returns the advice for a loss-based sender, if certain.
-    pub fn of_losses(&self) -> Option<Advice> {
-        let samples = self.held()?;
+    pub fn advice_on_wire_losses(&self) -> Option<Advice> {
+        let samples = self.window_limited_samples()?;
         let sum = |samples: &[Sample], of: &dyn Fn(&Sample) -> f64| samples.iter().map(of).sum::<f64>();
         let lost = |samples: &[Sample]| samples.iter().map(|sample| sample.lost).sum::<u64>();
         let share = |samples: &[Sample]| {
             lost(samples) as f64 / sum(samples, &|sample| sample.packets as f64).max(1.0)
         };
         let all = share(&samples);
-        if !(SHARES[0]..=SHARES[1]).contains(&all) {
+        if !(LOSS_SHARES[0]..=LOSS_SHARES[1]).contains(&all) {
             return None;
         }
         let gap =
             sum(&samples, &|sample| sample.seconds) / sum(&samples, &|sample| sample.packets as f64).max(1.0);
-        let short = self.short()? + (gap / 4.0).min(HELD);
+        let negligible = self.negligible_queueing_delay()? + (gap / 4.0).min(MAX_ACK_DELAY);
         let mut queues: Vec<f64> = samples.iter().filter_map(|sample| sample.queue).collect();
         queues.sort_by(f64::total_cmp);
         // Busy hosts delay answers randomly, independent of losses; an overflowing queue is seldom empty.
         let is_within = |part: usize, max: f64| queues.get(part).is_some_and(|queue| *queue <= max);
-        if !is_within(queues.len() / 4, short) || !is_within(queues.len() / 2, LATE * short) {
+        if !is_within(queues.len() / 4, negligible)
+            || !is_within(queues.len() / 2, LATE_HOST_MEDIAN_FACTOR * negligible)
+        {
             return None;
         }
-        let is_empty = |sample: &Sample| sample.queue.is_some_and(|queue| queue <= LATER * short);
+        let is_empty =
+            |sample: &Sample| sample.queue.is_some_and(|queue| queue <= LATE_HOST_TAIL_FACTOR * negligible);
         let unseen: Vec<Sample> = samples.iter().copied().filter(is_empty).collect();
-        if (lost(&unseen) as f64) < UNSEEN * lost(&samples) as f64 {
+        if (lost(&unseen) as f64) < MIN_SHARE_WITHOUT_QUEUE * lost(&samples) as f64 {
             return None;
         }
-        if evidence(&samples) < ((1.0 - MISTAKEN) / MISTAKEN).ln() {
+        if log_likelihood_ratio_of_wire_losses(&samples)
+            < ((1.0 - ERROR_PROBABILITY) / ERROR_PROBABILITY).ln()
+        {
             return None;
         }
         let seconds = sum(&samples, &|sample| sample.seconds);
         let sent = sum(&samples, &|sample| sample.rate * sample.seconds) / seconds;
-        let is_worth_it = sent <= WORTH * self.fastest;
-        is_worth_it.then(|| Advice::Losses { carried: rate(self.fastest), sent: rate(sent), share: all })
+        let is_worth_it = sent <= MAX_MEAN_RATE_SHARE * self.fastest;
+        is_worth_it.then(|| Advice::WireLosses { carried: rate(self.fastest), sent: rate(sent), share: all })
     }
 
     /// Returns the advice for a fixed-rate sender, if certain. Its whole time counts.
-    pub fn of_rate(&self) -> Option<Advice> {
+    pub fn advice_on_excessive_rate(&self) -> Option<Advice> {
         let mut samples: Vec<_> = self.samples.iter().filter(|sample| sample.packets > 0).collect();
         // A dead path is no evidence about the rate.
         let last = samples.iter().rposition(|sample| sample.carried > 0.0);
@@ -228,35 +233,43 @@ impl Advisor {
             .iter()
             .fold((0, 0), |(packets, lost), sample| (packets + sample.packets, lost + sample.lost));
         let share = lost as f64 / packets.max(1) as f64;
-        if samples.len() < MIN_SAMPLES / 4 || lost < MIN_LOST || share < TOO_MUCH {
+        if samples.len() < MIN_SAMPLES / 4 || lost < MIN_LOST || share < EXCESSIVE_SHARE {
             return None;
         }
         // The path carries less until it is full.
         let full = samples.get(samples.len() / 4..).unwrap_or_default();
         let sum = |of: fn(&Sample) -> f64| full.iter().map(|sample| of(sample)).sum::<f64>();
         let carried = (sum(|sample| sample.carried) / sum(|sample| sample.seconds)).max(0.0);
-        let short = self.short().unwrap_or(f64::MAX);
+        let negligible = self.negligible_queueing_delay().unwrap_or(f64::MAX);
         let longer = |than: f64| {
             samples.iter().filter(|sample| sample.queue.is_some_and(|queue| queue > than)).count()
         };
         let shortest = self.last.and_then(|(_, last)| last.min_rtt).map_or(f64::MAX, Duration::as_secs_f64);
-        let full = 4 * longer((FULL * shortest).max(LATER * short)) > 3 * samples.len();
-        let queued = longer(short) * 2 > samples.len();
-        Some(Advice::TooFast { carried: rate(carried), share, queued, full, mtu_reduced: self.mtu_reduced })
+        let full = 4 * longer((LONG_QUEUE_SHARE * shortest).max(LATE_HOST_TAIL_FACTOR * negligible))
+            > 3 * samples.len();
+        let queued = longer(negligible) * 2 > samples.len();
+        Some(Advice::ExcessiveRate {
+            carried: rate(carried),
+            share,
+            queued,
+            full,
+            mtu_reduced: self.mtu_reduced,
+        })
     }
 
     /// Returns the longest queueing delay that counts as no queue, in seconds.
-    fn short(&self) -> Option<f64> {
+    fn negligible_queueing_delay(&self) -> Option<f64> {
         let shortest = self.last?.1.min_rtt?.as_secs_f64();
         Some((QUEUE_SHARE * shortest).clamp(QUEUE_SECONDS[0], QUEUE_SECONDS[1]))
     }
 
     /// Returns the samples limited by the congestion window, if that was so most of the time and for long enough.
-    fn held(&self) -> Option<Vec<Sample>> {
+    fn window_limited_samples(&self) -> Option<Vec<Sample>> {
         let time =
             |samples: &mut dyn Iterator<Item = &Sample>| samples.map(|sample| sample.seconds).sum::<f64>();
         let all = time(&mut self.samples.iter());
-        let samples: Vec<Sample> = self.samples.iter().copied().filter(|sample| sample.is_held).collect();
+        let samples: Vec<Sample> =
+            self.samples.iter().copied().filter(|sample| sample.is_window_limited).collect();
         let held = time(&mut samples.iter());
         (samples.len() >= MIN_SAMPLES && held >= MIN_TIME && held >= 0.5 * all).then_some(samples)
     }
@@ -265,24 +278,26 @@ impl Advisor {
 /// Returns the log-likelihood ratio of the losses after the first: constant loss probability per packet against a
 /// probability that grows with the sending rate. The former is typical of a wire; the latter of a capacity limit that
 /// the sender reaches again and again.
-fn evidence(samples: &[Sample]) -> f64 {
+fn log_likelihood_ratio_of_wire_losses(samples: &[Sample]) -> f64 {
     // Retransmissions take a while. Packets before the first loss may have met another limit, such as a traffic
     // allowance.
     let is_isolated = |pair: &[Sample]| pair[0].lost == 0 || pair[1].lost == 0;
     let pairs = samples.windows(2).skip_while(|pair| pair[0].lost == 0);
     let after: Vec<Sample> = pairs.filter(|pair| is_isolated(pair)).map(|pair| pair[1]).collect();
-    if after.iter().filter(|sample| sample.lost > 0).count() < MIN_TIMES {
+    if after.iter().filter(|sample| sample.lost > 0).count() < MIN_LOSS_EVENTS {
         return 0.0;
     }
     let fastest = after.iter().map(|sample| sample.peak).fold(f64::MIN_POSITIVE, f64::max);
-    let wire = likelihood(&after, |sample| sample.exposed);
-    let limit = likelihood(&after, |sample| sample.exposed * (sample.peak / fastest).powi(STEEP));
+    let wire = log_likelihood_of_losses(&after, |sample| sample.exposed);
+    let limit = log_likelihood_of_losses(&after, |sample| {
+        sample.exposed * (sample.peak / fastest).powi(CAPACITY_LIMIT_EXPONENT)
+    });
     wire - limit
 }
 
 /// Returns the log-likelihood that exactly these samples have losses, if the probability of a sample grows with its
 /// `weight` and the expected number of samples with losses is the observed one.
-fn likelihood(samples: &[Sample], weight: impl Fn(&Sample) -> f64) -> f64 {
+fn log_likelihood_of_losses(samples: &[Sample], weight: impl Fn(&Sample) -> f64) -> f64 {
     let lossy = samples.iter().filter(|sample| sample.lost > 0).count();
     if lossy == samples.len() {
         return 0.0;

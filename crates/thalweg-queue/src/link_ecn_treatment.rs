@@ -37,27 +37,27 @@ impl EcnTreatment {
 
     /// Returns the codepoint seen by the queue.
     #[inline]
-    pub const fn seen(self, ecn: Ecn) -> Ecn {
+    pub const fn codepoint_at_queue(self, ecn: Ecn) -> Ecn {
         match self {
             Self::Kept | Self::MarksLost => ecn,
             Self::Bleached | Self::TunnelCompatible => Ecn::NotEct,
-            Self::Ect1ToEct0 => Self::downgraded(ecn),
+            Self::Ect1ToEct0 => Self::ect1_to_ect0(ecn),
         }
     }
 
     /// Returns the codepoint on arrival; `marked` tells that the queue marked the packet.
     #[inline]
-    pub const fn arrives(self, ecn: Ecn, marked: bool) -> Ecn {
+    pub const fn codepoint_on_arrival(self, ecn: Ecn, marked: bool) -> Ecn {
         match self {
             Self::Bleached => Ecn::NotEct,
             Self::MarksLost | Self::TunnelCompatible => ecn,
             Self::Kept | Self::Ect1ToEct0 if marked => Ecn::Ce,
             Self::Kept => ecn,
-            Self::Ect1ToEct0 => Self::downgraded(ecn),
+            Self::Ect1ToEct0 => Self::ect1_to_ect0(ecn),
         }
     }
 
-    const fn downgraded(ecn: Ecn) -> Ecn {
+    const fn ect1_to_ect0(ecn: Ecn) -> Ecn {
         match ecn {
             Ecn::Ect1 => Ecn::Ect0,
             other => other,
@@ -74,9 +74,9 @@ mod tests {
     fn rows(treatment: EcnTreatment) -> [(Ecn, Ecn, Ecn); 4] {
         [NotEct, Ect0, Ect1, Ce].map(|ecn| {
             (
-                treatment.seen(ecn),
-                treatment.arrives(ecn, false),
-                treatment.arrives(ecn, treatment.seen(ecn).is_capable()),
+                treatment.codepoint_at_queue(ecn),
+                treatment.codepoint_on_arrival(ecn, false),
+                treatment.codepoint_on_arrival(ecn, treatment.codepoint_at_queue(ecn).is_capable()),
             )
         })
     }

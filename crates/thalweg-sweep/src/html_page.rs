@@ -236,8 +236,8 @@ fn scatter(
         points.iter_mut().for_each(|point| point.0 = point.0.log10());
     }
     let across = ends(&points);
-    let over = if is_log { format!("{} (log)", factor.title()) } else { factor.title() };
-    let title = format!("{} over {over}", name(metric));
+    let axis = if is_log { format!("{} (log)", factor.title()) } else { factor.title() };
+    let title = format!("{} by {axis}", name(metric));
     let ends = [west, east, value(metric, scale.0), value(metric, scale.1)];
     Scatter { title: &title, ends, across, up: scale, points }.draw(html);
 }

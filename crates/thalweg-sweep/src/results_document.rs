@@ -312,7 +312,7 @@ impl Document {
 
     /// Formats the results as text: the points if they are few, and the importance of factors.
     pub fn summary(&self, budget: &Budget, style: Style) -> String {
-        let mut text = style.bold(&style.clean(&format!("{} over {}", self.file, self.scenario)));
+        let mut text = style.bold(&style.clean(&format!("{}: sweep of {}", self.file, self.scenario)));
         let runs: usize = self.points.iter().map(|point| point.seeds.len()).sum();
         let of = |count: usize, one| counted(count as u64, one);
         text.push_str(&style.folded(&format!("\n{}, {}\n", of(self.points.len(), "point"), of(runs, "run"))));

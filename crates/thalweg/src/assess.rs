@@ -4,9 +4,9 @@ use crate::assess_live;
 use crate::batch_progress::counting_runs;
 use crate::cluster_workers::{Cluster, unfinished};
 use crate::console_output::{ArgumentError, Console, Done, Error};
-use crate::interrupt::interruptible_by;
 use crate::kernel_schemes::{control_of, is_kernel, reject_without_live};
 use crate::run_and_compare::{available_memory, typed};
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::{positive, replications};
 use crate::version::program;
 use clap::Args;
@@ -118,7 +118,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         replications: arguments.reps.map(Into::into),
         sets: arguments.sets.clone(),
     };
-    let stop = interruptible_by(console)?;
+    let stop = stop_flag_of_caller_or_signals(console)?;
     let threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let program = program(&console.registry)?;

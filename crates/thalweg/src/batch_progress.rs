@@ -52,7 +52,7 @@ impl<'a> Bar<'a> {
 
     /// Creates a bar for `total` counted items.
     pub fn with_total(total: u64, console: &'a Console) -> Self {
-        Self { bar: bar(total, target(console)), console, begun: Instant::now() }
+        Self { bar: bar(total, progress_draw_target(console)), console, begun: Instant::now() }
     }
 
     /// Shows `done` of `total` items.
@@ -92,7 +92,7 @@ impl<'a> Bar<'a> {
 }
 
 /// Returns the target of a command's progress bar: standard error or hidden.
-pub fn target(console: &Console) -> ProgressDrawTarget {
+pub fn progress_draw_target(console: &Console) -> ProgressDrawTarget {
     let is_hidden = console.is_quiet() || console.is_called();
     if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
 }

@@ -143,13 +143,15 @@ impl Console {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
         let locale = locale.map(|name| name.to_string_lossy().to_uppercase()).unwrap_or_default();
-        let unicode = terminal && (locale.contains("UTF-8") || locale.contains("UTF8"));
+        let is_utf8 = locale.contains("UTF-8") || locale.contains("UTF8");
         let dumb = set("TERM").is_none_or(|name| name == "dumb");
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
         let columns =
             size.filter(|columns| *columns > 0).map_or(COLUMNS, |columns| columns.clamp(40, COLUMNS));
         let colour = terminal && !dumb && set("NO_COLOR").is_none();
-        let style = Style { unicode, colour, columns };
+        // Files and pipes keep the letters of names in any locale, which may be unset where no user is.
+        let style =
+            Style { unicode: terminal && is_utf8, ascii_names: terminal && !is_utf8, colour, columns };
         Self { registry, style, program: program.into(), quiet, has_times: false, kept: None }
     }
 

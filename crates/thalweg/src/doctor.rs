@@ -51,7 +51,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
             "preemption_seconds": findings.lateness.preemption.as_secs_f64(),
             "call_seconds": findings.lateness.call.as_secs_f64(),
             "packet_seconds": findings.lateness.packet.as_secs_f64(),
-            "host": host_table(&host(&findings)),
+            "host": host_table(&host_model(&findings)),
             "clock_read_seconds": findings.clock.as_secs_f64(),
             "encryption_bits_per_second": findings.encryption.as_bits_per_sec(),
             "processors": findings.processors,
@@ -76,19 +76,25 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     row("GSO", format!("{}, up to {}", works(findings.segmentation), findings.segments));
     row("GRO", works(findings.coalescing).to_owned());
     row("ECN", works(findings.ecn).to_owned());
-    row("timer overshoot", fine(findings.timer_overshoot).to_string());
+    row("timer overshoot", rounded_to_10_ns(findings.timer_overshoot).to_string());
     let late = &findings.lateness;
-    row("wake-up latency", format!("{}, p99 {}", fine(late.late), fine(late.late_p99)));
+    row(
+        "wake-up latency",
+        format!("{}, p99 {}", rounded_to_10_ns(late.late), rounded_to_10_ns(late.late_p99)),
+    );
     let preemption = match late.preemption_every {
         Duration::ZERO => "none".to_owned(),
-        every => format!("{} every {}", fine(late.preemption), fine(every)),
+        every => format!("{} every {}", rounded_to_10_ns(late.preemption), rounded_to_10_ns(every)),
     };
     row("preemption", preemption);
-    row("send call", format!("{}, plus {} per packet", fine(late.call), fine(late.packet)));
+    row(
+        "send call",
+        format!("{}, plus {} per packet", rounded_to_10_ns(late.call), rounded_to_10_ns(late.packet)),
+    );
     row("clock read", format!("{} ns", findings.clock.as_picos() / 1000));
     row("encryption", format!("{} per processor", rate(findings.encryption.as_f64())));
     row("processors", findings.processors.to_string());
-    let _ = writeln!(text, "Host model for scenarios:\n  host = {}", host_table(&host(&findings)));
+    let _ = writeln!(text, "Host model for scenarios:\n  host = {}", host_table(&host_model(&findings)));
     text.push_str(if advice.is_empty() { "Nothing to improve.\n" } else { "Advice:\n" });
     for line in &advice {
         let _ = writeln!(text, "  - {line}");
@@ -97,7 +103,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
 }
 
 /// Rounds to 0.01 µs, the accuracy of these measurements.
-fn fine(time: Duration) -> Duration {
+fn rounded_to_10_ns(time: Duration) -> Duration {
     Duration::from_nanos(time.as_picos() / 10_000 * 10)
 }
 
@@ -105,23 +111,23 @@ fn fine(time: Duration) -> Duration {
 ///
 /// # Errors
 /// If the host cannot be measured.
-pub(crate) fn this_host() -> Result<String, Error> {
+pub(crate) fn host_model_of_this_host() -> Result<String, Error> {
     let findings = examine(None).map_err(|error| Error::Failed(format!("cannot examine: {error}")))?;
-    Ok(host_table(&host(&findings)))
+    Ok(host_table(&host_model(&findings)))
 }
 
 /// Returns the host model for simulations. It charges the encryption time to each byte.
-fn host(findings: &Findings) -> HostSpec {
+fn host_model(findings: &Findings) -> HostSpec {
     let late = &findings.lateness;
     HostSpec {
-        late: fine(late.late),
-        late_p99: fine(late.late_p99),
-        preemption_every: fine(late.preemption_every),
-        preemption: fine(late.preemption),
+        late: rounded_to_10_ns(late.late),
+        late_p99: rounded_to_10_ns(late.late_p99),
+        preemption_every: rounded_to_10_ns(late.preemption_every),
+        preemption: rounded_to_10_ns(late.preemption),
         granularity: findings.coalescing_interval,
         coalescing: findings.coalescing_interval,
-        call: fine(late.call),
-        packet_cost: fine(late.packet),
+        call: rounded_to_10_ns(late.call),
+        packet_cost: rounded_to_10_ns(late.packet),
         byte_cost: findings.encryption.transmission_time(Bytes::new(1000)) / 1000,
         // Linux also counts its own overhead.
         buffer: Bytes::new(findings.receive_buffer.get() / 2),

@@ -2,8 +2,8 @@
 
 use crate::console_output::{Console, Done, Error};
 use crate::explore_adversary::{AdversaryArguments, adversary};
-use crate::interrupt::interruptible_by;
-use crate::search_progress::{report, text, watched};
+use crate::search_progress_and_outcome::{check_outcome, outcome_text, run_with_progress};
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::{bytes, whole};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -100,8 +100,8 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
     }
     let name = arguments.name();
     let task = task(arguments)?;
-    let stop = interruptible_by(console)?;
-    let outcome = watched(console, |report_progress| {
+    let stop = stop_flag_of_caller_or_signals(console)?;
+    let outcome = run_with_progress(console, |report_progress| {
         let mut show = |states, waiting| {
             report_progress(states, waiting);
             !stop.load(Ordering::Relaxed)
@@ -115,10 +115,10 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
     if arguments.json {
         console.print(&format!("{:#}\n", document(arguments, &task, &outcome)))?;
     } else {
-        console.print(&text(&format!("{name}: {}", task.header()), task.promise(), &outcome))?;
+        console.print(&outcome_text(&format!("{name}: {}", task.header()), task.promise(), &outcome))?;
     }
     let deeper = (arguments.memory, "reduce the bounds");
-    report(name, &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
+    check_outcome(name, &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
 }
 
 fn task(arguments: &ExploreArguments) -> Result<Task, Error> {

@@ -1,8 +1,8 @@
 //! `thalweg explore adversary`: searches for attacks on the endpoints.
 
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::interruptible_by;
-use crate::search_progress::{report, text, watched};
+use crate::search_progress_and_outcome::{check_outcome, outcome_text, run_with_progress};
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::{bytes, whole};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -117,8 +117,8 @@ impl AdversaryArguments {
 /// Visits every state that an attacker can reach, and reports violations.
 pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
     let fault = arguments.fault()?;
-    let stop = interruptible_by(console)?;
-    let outcome = watched(console, |report_progress| {
+    let stop = stop_flag_of_caller_or_signals(console)?;
+    let outcome = run_with_progress(console, |report_progress| {
         let mut show = |states, waiting| {
             report_progress(states, waiting);
             !stop.load(Ordering::Relaxed)
@@ -133,10 +133,10 @@ pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
         console.print(&format!("{:#}\n", document(arguments, &outcome)))?;
     } else {
         let promise = if arguments.pairing { PAIRING_PROMISE } else { GUARANTEE };
-        console.print(&text(&format!("adversary: {}", header(arguments)), promise, &outcome))?;
+        console.print(&outcome_text(&format!("adversary: {}", header(arguments)), promise, &outcome))?;
     }
     let deeper = (arguments.memory, "reduce the attacker's bounds");
-    report("adversary", &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
+    check_outcome("adversary", &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
 }
 
 fn header(arguments: &AdversaryArguments) -> String {

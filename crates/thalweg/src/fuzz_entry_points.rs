@@ -2,7 +2,7 @@
 
 use crate::bench::bench_streams::{Request, trailer};
 use crate::bench::result_text::{ClientResults, server_line};
-use crate::performance_advice::Findings;
+use crate::performance_advice_text::Findings;
 use crate::transfer::metrics_http;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use crate::batch_progress::{RESUME_HINT, counting_runs};
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::interruptible_by;
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::{positive, whole};
 use crate::version::program;
 use clap::Args;
@@ -129,7 +129,7 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
     if cfg!(debug_assertions) {
         console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
-    let stop = interruptible_by(console)?;
+    let stop = stop_flag_of_caller_or_signals(console)?;
     let threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let program = program(&console.registry)?;

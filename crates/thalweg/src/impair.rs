@@ -1,7 +1,7 @@
 //! `thalweg impair`: emulates a network path for the datagrams of any program.
 
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::interruptible;
+use crate::signal_flags::stop_flag_on_signals;
 use crate::value_parsers::{listen_address, resolve, seconds, whole};
 use clap::Args;
 use serde_json::{Value, json};
@@ -113,10 +113,10 @@ pub struct ImpairArguments {
 /// Relays until the run time is over or Ctrl-C, and prints the counters.
 pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
     let usage = |error: DirectionError| Error::Usage(error.to_string());
-    let [path_up, path_down] = path(arguments, &console.registry)?;
+    let [path_up, path_down] = directions_of_named_path(arguments, &console.registry)?;
     let direction = |path: &DirectionSpec, options: &Option<String>| {
         let mut spec = path.clone();
-        both(arguments, &mut spec, &console.registry)?;
+        apply_options_of_both_directions(arguments, &mut spec, &console.registry)?;
         if let Some(options) = options {
             spec.set_all(options, &console.registry)?;
         }
@@ -133,21 +133,24 @@ pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
         duration: arguments.duration,
     };
     let to = config.to;
-    let stop = interruptible()?;
+    let stop = stop_flag_on_signals()?;
     let bound = Relay::bind(config).and_then(|relay| Ok((relay.local_addr()?, relay)));
     let (listen, relay) =
         bound.map_err(|error| Error::Failed(format!("cannot listen on {}: {error}", arguments.listen)))?;
     console.inform(&format!("relaying {listen} -> {to}, seed {}", arguments.seed));
     let stats = relay.run(&stop).map_err(|error| Error::Failed(format!("the relay failed: {error}")))?;
     if arguments.json {
-        console.print(&format!("{}\n", document(&stats, arguments.seed)))
+        console.print(&format!("{}\n", counters_json(&stats, arguments.seed)))
     } else {
-        console.print(&table(&stats))
+        console.print(&counters_table(&stats))
     }
 }
 
 /// Returns the directions of the named path, to the server and back; without a name, ideal links.
-fn path(arguments: &ImpairArguments, registry: &Arc<Registry>) -> Result<[DirectionSpec; 2], Error> {
+fn directions_of_named_path(
+    arguments: &ImpairArguments,
+    registry: &Arc<Registry>,
+) -> Result<[DirectionSpec; 2], Error> {
     let Some(name) = &arguments.path else { return Ok(Default::default()) };
     let Some(found) = known_path(name, registry) else {
         let names: Vec<&str> = PATHS.iter().map(|path| path.name).collect();
@@ -159,12 +162,15 @@ fn path(arguments: &ImpairArguments, registry: &Arc<Registry>) -> Result<[Direct
         return Err(Error::Usage(format!("there is no path `{name}`; {help}")));
     };
     let [down, up] = found.map_err(Error::Scenario)?;
-    let live = |line| live(line).map_err(|what| Error::Usage(format!("path `{name}`: {what} is not live")));
+    let live = |line| {
+        live_direction_from_simulated(line)
+            .map_err(|what| Error::Usage(format!("path `{name}`: {what} is not live")))
+    };
     Ok([live(up)?, live(down)?])
 }
 
 /// Converts a simulated link direction into a live one; fails on features that live links lack.
-fn live(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
+fn live_direction_from_simulated(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
     let ImpairmentSpec {
         loss,
         duplicate,
@@ -221,7 +227,7 @@ fn live(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
 }
 
 /// Applies the options for both directions to one.
-fn both(
+fn apply_options_of_both_directions(
     arguments: &ImpairArguments,
     spec: &mut DirectionSpec,
     registry: &Registry,
@@ -281,7 +287,7 @@ fn counters(stats: &LinkDirectionStats) -> [(&'static str, u64); 15] {
     ]
 }
 
-fn document(stats: &RelayStats, seed: u64) -> Value {
+fn counters_json(stats: &RelayStats, seed: u64) -> Value {
     let direction = |stats| {
         Value::Object(
             counters(stats).map(|(name, count)| (name.to_owned(), count.into())).into_iter().collect(),
@@ -297,7 +303,7 @@ fn document(stats: &RelayStats, seed: u64) -> Value {
     })
 }
 
-fn table(stats: &RelayStats) -> String {
+fn counters_table(stats: &RelayStats) -> String {
     let mut text = format!("{:<16}{:>14}{:>14}\n", "", "to server", "to clients");
     for ((name, up), (_, down)) in counters(&stats.up).into_iter().zip(counters(&stats.down)) {
         // Writing to a string cannot fail.
@@ -318,14 +324,14 @@ mod tests {
 
     /// Parser of this command alone.
     #[derive(Debug, clap::Parser)]
-    struct Only {
+    struct ImpairCommand {
         #[command(flatten)]
         arguments: ImpairArguments,
     }
 
     fn parsed(line: &str) -> ImpairArguments {
         let words = format!("impair --listen 127.0.0.1:0 --to 127.0.0.1:9 {line}");
-        Only::try_parse_from(words.split_whitespace()).unwrap().arguments
+        ImpairCommand::try_parse_from(words.split_whitespace()).unwrap().arguments
     }
 
     #[test]
@@ -336,7 +342,7 @@ mod tests {
         let options = "rate=20Mbit/s,delay=300ms,loss=0.01,blackout=1s..2s,blackout=3s..4s";
         expected.set_all(options, &registry).unwrap();
         let mut spec = DirectionSpec::default();
-        both(&arguments, &mut spec, &registry).unwrap();
+        apply_options_of_both_directions(&arguments, &mut spec, &registry).unwrap();
         assert_eq!(spec, expected);
         assert_eq!(arguments.up.as_deref(), Some("loss=0"));
     }
@@ -347,7 +353,7 @@ mod tests {
         let registry = Arc::new(Registry::default());
         for known in PATHS {
             let arguments = parsed(&format!("--path {} --jitter 3ms", known.name));
-            let [up, down] = path(&arguments, &registry).unwrap();
+            let [up, down] = directions_of_named_path(&arguments, &registry).unwrap();
             let [to_user, back] = known_path(known.name, &registry).unwrap().unwrap();
             assert_eq!((down.rate, up.rate), (Some(to_user.rate), Some(back.rate)), "{}", known.name);
             assert_eq!(
@@ -356,10 +362,11 @@ mod tests {
             );
             assert_eq!((up.aggregation, up.ecn, &up.queue), (back.aggregation, back.ecn, &back.queue));
             let mut changed = up.clone();
-            both(&arguments, &mut changed, &registry).unwrap();
+            apply_options_of_both_directions(&arguments, &mut changed, &registry).unwrap();
             assert_eq!((changed.rate, changed.jitter.is_some()), (up.rate, true));
         }
-        let unknown = path(&parsed("--path starling"), &registry).map_err(|error| error.to_string());
+        let unknown = directions_of_named_path(&parsed("--path starling"), &registry)
+            .map_err(|error| error.to_string());
         assert_eq!(unknown.unwrap_err(), "there is no path `starling`; did you mean `starlink`?");
     }
 

@@ -1,7 +1,7 @@
 //! `thalweg infer`: infers the path of a recorded transfer, and repeats the transfer in the simulator, also with other schemes.
 
 use crate::console_output::{Console, Done, Error};
-use crate::doctor::this_host;
+use crate::doctor::host_model_of_this_host;
 use crate::value_parsers::whole;
 use crate::view::{key_log, read};
 use clap::Args;
@@ -141,7 +141,7 @@ fn scheme_of(requested: Option<&str>, recording: &Recording, console: &Console) 
 /// Converts a host option into a scenario value.
 fn host_of(given: &str) -> Result<String, Error> {
     let host = match given {
-        "here" => return this_host(),
+        "here" => return host_model_of_this_host(),
         table if table.trim_start().starts_with('{') && !table.contains(['\n', '\r']) => table.to_owned(),
         name => Value::from(name).to_string(),
     };

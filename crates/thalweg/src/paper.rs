@@ -3,8 +3,8 @@
 use crate::batch_execution::TableFiles;
 use crate::batch_progress::Bar;
 use crate::console_output::{ArgumentError, Console, Done, Error};
-use crate::interrupt::interruptible_by;
 use crate::report::ReportTarget;
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::simulation_arguments::PaperArguments;
 use crate::version::version;
 use std::num::NonZeroUsize;
@@ -113,7 +113,7 @@ fn run(
     console: &Console,
 ) -> Result<Vec<RunResult>, Error> {
     let jobs = prepared.jobs();
-    let stop = interruptible_by(console)?;
+    let stop = stop_flag_of_caller_or_signals(console)?;
     let progress = Progress::new(&jobs, Arc::clone(&stop));
     let threads = threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let bar = Bar::new(&progress, console);
@@ -171,7 +171,7 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
     Ok(folder.write_results(&document, &expand(&case.scenario))?)
 }
 
-/// Fails if a judged claim does not hold, or if none was judged. A claim that holds in sign only is no failure.
+/// Fails if a judged claim does not hold, or if none was judged. A claim that holds in direction, not in size, is no failure.
 fn check(results: &Results, console: &Console) -> Done {
     let failed: Vec<&str> = results.failed().map(|claim| claim.id.as_str()).collect();
     let summary = results.summary();

@@ -2,7 +2,7 @@
 
 use crate::batch_execution::{Execution, Scheme};
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::interruptible_by;
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::simulation_arguments::RerunArguments;
 use crate::version::version;
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         folder: None,
         keep_series: false,
         replay: None,
-        stop: interruptible_by(console)?,
+        stop: stop_flag_of_caller_or_signals(console)?,
     };
     let (again, _, _) = execution.run(console)?;
     let runs = counted(again.runs().count() as u64, "run");

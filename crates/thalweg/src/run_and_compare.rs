@@ -3,7 +3,6 @@
 use crate::animated_packet_selection::Replays;
 use crate::batch_execution::{Execution, Scheme};
 use crate::console_output::{Console, Done, Error, explanation};
-use crate::interrupt::interruptible_by;
 use crate::json_lines::Lines;
 use crate::kernel_schemes::reject_without_live;
 use crate::packet_captures::Captures;
@@ -11,6 +10,7 @@ use crate::report::ReportTarget;
 use crate::scenario_sources::Source;
 use crate::sender_qlogs::Qlogs;
 use crate::sequence_diagrams::Sequences;
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::simulation_arguments::{CompareArguments, Options, RunArguments, Trace};
 use crate::version::version;
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,7 +233,7 @@ fn execute(
         qlogs.as_ref().map(Qlogs::written),
         sequences.as_ref().map(Sequences::written),
     ];
-    let stop = interruptible_by(console)?;
+    let stop = stop_flag_of_caller_or_signals(console)?;
     let lines = options.json_lines.then(|| Arc::new(Lines::new(runs, Arc::clone(&stop))));
     if let Some(folder) = &folder {
         schemes.iter().try_for_each(|scheme| scheme.store(folder))?;

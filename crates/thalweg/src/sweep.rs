@@ -3,10 +3,10 @@
 use crate::batch_progress::counting_runs;
 use crate::cluster_workers::{Cluster, unfinished};
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::interruptible_by;
 use crate::report::ReportTarget;
 use crate::run_and_compare::available_memory;
 use crate::scenario_sources::Source;
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::positive;
 use crate::version::program;
 use clap::Args;
@@ -70,7 +70,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
             error => LoadError::Other(error.to_string()),
         })
     };
-    let stop = interruptible_by(console)?;
+    let stop = stop_flag_of_caller_or_signals(console)?;
     let budget = budget(&file)?;
     let program = program(&console.registry)?;
     let mut sweep = Sweep::new(&file, &load, (budget.clone(), &program), stop).map_err(error_of)?;

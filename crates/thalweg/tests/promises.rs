@@ -60,13 +60,14 @@ fn tests() -> BTreeMap<String, BTreeSet<String>> {
     tests
 }
 
-/// Returns the function names between backticks in a page: words with two underscores or more.
+/// Returns the names of tests between backticks in a page: words with two underscores or more, without fuzz targets.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |word: &&str| {
         word.matches('_').count() >= 2
             && word
                 .chars()
                 .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+            && !root().join("fuzz/fuzz_targets").join(word).with_extension("rs").exists()
     };
     text.split('`').skip(1).step_by(2).filter(is_name)
 }

@@ -44,7 +44,7 @@ const KEYS: &[Key] = &[
         "follow",
         FOLLOW,
         "all",
-        "Queues whose messages reduce the window: \"all\", or only the \"loudest\", which has sent the most.",
+        "Queues whose messages reduce the window: \"all\", or only that with the \"most-messages\".",
     ),
     key(
         "signals",
@@ -70,7 +70,7 @@ words!(SIGNALS: Signals {
     "implicit" => Signals::Implicit,
 });
 
-words!(FOLLOW: RouterSelection { "all" => RouterSelection::All, "loudest" => RouterSelection::MostMessages });
+words!(FOLLOW: RouterSelection { "all" => RouterSelection::All, "most-messages" => RouterSelection::MostMessages });
 
 impl Bound for SeifConfig {
     fn from_values(values: &Values) -> Self {

@@ -1,6 +1,6 @@
 //! Networks with disconnected links: one thread and several threads yield the same results.
 
-use crate::test_network::{chain, datagram, micros, planned, until};
+use crate::test_network::{advance_until, chain, datagram, default_plan, micros};
 use thalweg_live::network_plan::Plan;
 use thalweg_live::{Delivery, Driven, Fidelity, Groups, Joined};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
@@ -26,14 +26,14 @@ fn carried(plan: &Plan, threads: usize) -> (Joined, Vec<Delivery>) {
     let mut got = Vec::new();
     for number in 0..300 {
         let now = micros(1000 * number as u64);
-        emulators.iter_mut().for_each(|emulator| got.extend(until(emulator, now)));
+        emulators.iter_mut().for_each(|emulator| got.extend(advance_until(emulator, now)));
         // Groups of equal load are distributed round-robin.
         let from = number * 5 % hosts.len();
         let ends = [hosts[from], hosts[number * 3 % hosts.len()]];
         emulators[from / 2 % threads].enter(now, ends[0], datagram(plan, ends, 64, 0, 400));
     }
     let end = |mut emulator| {
-        got.extend(until(&mut emulator, micros(900_000)));
+        got.extend(advance_until(&mut emulator, micros(900_000)));
         Driven { emulator, fidelity: Fidelity::default() }
     };
     let driven = emulators.into_iter().map(end).collect();
@@ -43,7 +43,7 @@ fn carried(plan: &Plan, threads: usize) -> (Joined, Vec<Delivery>) {
 
 #[test]
 fn threads_leave_no_trace() {
-    let plan = planned(&chains(4));
+    let plan = default_plan(&chains(4));
     let (one, got) = carried(&plan, 1);
     for threads in [2, 3, 4] {
         let (several, also) = carried(&plan, threads);

@@ -1,6 +1,6 @@
 //! Gates of nodes on real packets, at given times.
 
-use crate::test_network::{chain, micros, until};
+use crate::test_network::{advance_until, chain, micros};
 use std::net::IpAddr;
 use thalweg_live::network_plan::{Plan, PlanOptions, Rule, plan};
 use thalweg_live::{Delivery, Emulator};
@@ -86,12 +86,12 @@ fn turns_hold_packets_and_release_them() {
     // One packet of each flow every 5 ms; the first flow starts.
     for step in 0..16u64 {
         let now = micros(5_000 * step);
-        got.extend(until(&mut emulator, now));
+        got.extend(advance_until(&mut emulator, now));
         for port in [1000, 2000] {
             emulator.enter(now, 0, packet(&plan, 0, UDP, [40_000, port], (0, 0, 0), 100));
         }
     }
-    got.extend(until(&mut emulator, micros(100_000)));
+    got.extend(advance_until(&mut emulator, micros(100_000)));
     let at = |port: u16| -> Vec<u64> {
         let of = got.iter().filter(|delivery| ports_of(delivery) == port);
         of.map(|delivery| delivery.at.since(Time::ZERO).as_picos() / 1_000_000).collect()
@@ -126,7 +126,7 @@ fn a_gate_reads_the_priority_bits_of_packets() {
         marked[1] = dscp << 2;
         emulator.enter(micros(0), 0, marked);
         emulator.enter(micros(0), 0, packet(&plan, 0, UDP, [40_000, 2000], (0, 0, 0), 100));
-        let got = until(&mut emulator, micros(100_000));
+        let got = advance_until(&mut emulator, micros(100_000));
         let other = got.iter().find(|delivery| ports_of(delivery) == 2000).expect("it waits for its turn");
         (other.at.since(Time::ZERO).as_picos() / 1_000_000 - 1128) / 10_000
     };
@@ -144,7 +144,7 @@ fn a_time_out_of_tcp_stops_the_lowest_priority() {
     let data = |port: u16, sequence: u32| packet(&plan, 0, TCP, [50_000, port], (sequence, 1, ACK), 100);
     let mut got = Vec::new();
     let mut at = |emulator: &mut Emulator, millis: u64, bytes: Vec<u8>| {
-        got.extend(until(emulator, micros(1000 * millis)));
+        got.extend(advance_until(emulator, micros(1000 * millis)));
         emulator.enter(micros(1000 * millis), 0, bytes);
     };
     at(&mut emulator, 0, data(80, 1000));
@@ -157,7 +157,7 @@ fn a_time_out_of_tcp_stops_the_lowest_priority() {
     // An acknowledgement passes.
     at(&mut emulator, 850, packet(&plan, 0, TCP, [50_000, 25], (1200, 500, ACK), 0));
     at(&mut emulator, 900, data(80, 1100));
-    got.extend(until(&mut emulator, micros(3_000_000)));
+    got.extend(advance_until(&mut emulator, micros(3_000_000)));
     let seen: Vec<(u64, u16, usize)> = got
         .iter()
         .map(|delivery| {
@@ -188,13 +188,16 @@ fn a_full_queue_of_the_node_stops_the_lowest_priority() {
         let port = if number % 2 == 0 { 1000 } else { 2000 };
         emulator.enter(micros(0), 0, packet(&plan, 0, UDP, [40_000, port], (0, 0, 0), 972));
     }
-    until(&mut emulator, micros(500_000));
+    advance_until(&mut emulator, micros(500_000));
     for port in [1000, 2000] {
         emulator.enter(micros(600_000), 0, packet(&plan, 0, UDP, [40_000, port], (0, 0, 0), 972));
     }
-    let got = until(&mut emulator, micros(990_000));
+    let got = advance_until(&mut emulator, micros(990_000));
     assert_eq!(got.iter().map(ports_of).collect::<Vec<_>>(), [1000]);
-    assert_eq!(until(&mut emulator, micros(1_100_000)).iter().map(ports_of).collect::<Vec<_>>(), [2000]);
+    assert_eq!(
+        advance_until(&mut emulator, micros(1_100_000)).iter().map(ports_of).collect::<Vec<_>>(),
+        [2000]
+    );
 }
 
 /// An idle flow blocks others during its turn, but not after it has ended.
@@ -211,10 +214,12 @@ fn a_flow_that_has_ended_gives_its_turn_away() {
             1,
             packet(&plan, 1, TCP, [80, 50_000], (1, 1100 + u32::from(passes), ACK), 0),
         );
-        let early = until(&mut emulator, micros(500_000)).iter().any(|delivery| ports_of(delivery) == 1000);
+        let early =
+            advance_until(&mut emulator, micros(500_000)).iter().any(|delivery| ports_of(delivery) == 1000);
         assert_eq!(early, passes);
         // After one idle second the flow no longer blocks others.
-        let late = until(&mut emulator, micros(1_600_000)).iter().any(|delivery| ports_of(delivery) == 1000);
+        let late =
+            advance_until(&mut emulator, micros(1_600_000)).iter().any(|delivery| ports_of(delivery) == 1000);
         assert_eq!(late, !passes);
     }
 }

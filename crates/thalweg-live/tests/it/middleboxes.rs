@@ -1,6 +1,6 @@
 //! NATs and firewalls in a network, as seen by programs on both sides.
 
-use crate::test_network::{chain, datagram, micros, sum, to_address, until};
+use crate::test_network::{advance_until, chain, datagram, datagram_to_address, micros, ones_complement_sum};
 use std::net::{IpAddr, Ipv4Addr};
 use thalweg_live::network_plan::{Plan, PlanOptions, plan};
 use thalweg_live::{Delivery, Emulator};
@@ -35,7 +35,7 @@ fn ends(delivery: &Delivery) -> [(Ipv4Addr, u16); 2] {
 }
 
 fn from_outside(plan: &Plan, ports: [u16; 2]) -> Vec<u8> {
-    let mut bytes = to_address(address(plan, 3), address(plan, 1), 64, 0, 500);
+    let mut bytes = datagram_to_address(address(plan, 3), address(plan, 1), 64, 0, 500);
     bytes[20..24].copy_from_slice(&ports.map(u16::to_be_bytes).concat());
     bytes
 }
@@ -45,14 +45,14 @@ fn from_outside(plan: &Plan, ports: [u16; 2]) -> Vec<u8> {
 fn outgoing_packets_and_their_replies_are_translated() {
     let (plan, mut emulator) = behind(nat(NatKind::PortRestricted));
     emulator.enter(micros(0), 0, datagram(&plan, [0, 3], 64, 2, 500));
-    let [out] = &until(&mut emulator, micros(90_000))[..] else { panic!() };
+    let [out] = &advance_until(&mut emulator, micros(90_000))[..] else { panic!() };
     assert_eq!((out.node, out.at, out.bytes[8], out.bytes[1]), (3, micros(3 * 1500), 62, 2));
     assert_eq!(ends(out), [(address(&plan, 1), 30_000), (address(&plan, 3), 5001)]);
-    assert_eq!(sum(&out.bytes[..20]), 0xffff);
+    assert_eq!(ones_complement_sum(&out.bytes[..20]), 0xffff);
     let mut got = Vec::new();
     for (at, ports) in [(100_000, [5001, 30_000]), (200_000, [5002, 30_000]), (300_000, [5001, 30_001])] {
         emulator.enter(micros(at), 3, from_outside(&plan, ports));
-        got.extend(until(&mut emulator, micros(at + 90_000)));
+        got.extend(advance_until(&mut emulator, micros(at + 90_000)));
     }
     let [answer] = &got[..] else { panic!() };
     assert_eq!((answer.node, answer.at, answer.bytes[8]), (0, micros(100_000 + 3 * 1500), 62));
@@ -60,7 +60,7 @@ fn outgoing_packets_and_their_replies_are_translated() {
     assert_eq!((emulator.counts().stopped, emulator.counts().unreachable), (2, 0));
     // Private addresses are unreachable from outside.
     emulator.enter(micros(400_000), 3, datagram(&plan, [3, 0], 64, 0, 500));
-    assert!(until(&mut emulator, micros(490_000)).is_empty());
+    assert!(advance_until(&mut emulator, micros(490_000)).is_empty());
     assert_eq!(emulator.counts().stopped, 3);
 }
 
@@ -69,15 +69,18 @@ fn outgoing_packets_and_their_replies_are_translated() {
 fn routers_messages_find_who_is_meant() {
     let (plan, mut emulator) = behind(nat(NatKind::Symmetric));
     emulator.enter(micros(0), 0, datagram(&plan, [0, 3], 2, 0, 100));
-    let [message] = &until(&mut emulator, micros(90_000))[..] else { panic!() };
+    let [message] = &advance_until(&mut emulator, micros(90_000))[..] else { panic!() };
     assert_eq!((message.node, message.bytes[9], &message.bytes[20..22]), (0, 1, [11, 0].as_slice()));
     assert_eq!(message.bytes[12..16], address(&plan, 2).octets());
     let quoted = Delivery { bytes: message.bytes[28..].to_vec(), ..message.clone() };
     assert_eq!(ends(&quoted), [(address(&plan, 0), 5000), (address(&plan, 3), 5001)]);
-    assert_eq!((sum(&message.bytes[20..]), sum(&quoted.bytes[..20])), (0xffff, 0xffff));
+    assert_eq!(
+        (ones_complement_sum(&message.bytes[20..]), ones_complement_sum(&quoted.bytes[..20])),
+        (0xffff, 0xffff)
+    );
     // The NAT itself sends Time Exceeded like any router.
     emulator.enter(micros(100_000), 0, datagram(&plan, [0, 3], 1, 0, 100));
-    let [message] = &until(&mut emulator, micros(190_000))[..] else { panic!() };
+    let [message] = &advance_until(&mut emulator, micros(190_000))[..] else { panic!() };
     assert_eq!((&message.bytes[12..16], message.bytes[20]), (address(&plan, 1).octets().as_slice(), 11));
 }
 
@@ -86,29 +89,29 @@ fn routers_messages_find_who_is_meant() {
 fn echoes_pass_in_both_directions() {
     let (plan, mut emulator) = behind(nat(NatKind::FullCone));
     let echo = |kind: u8, from: Ipv4Addr, to: Ipv4Addr, number: u16| {
-        let mut bytes = to_address(from, to, 64, 0, 28);
+        let mut bytes = datagram_to_address(from, to, 64, 0, 28);
         bytes[9] = 1;
         bytes[10..12].fill(0);
-        let head = !sum(&bytes[..20]);
+        let head = !ones_complement_sum(&bytes[..20]);
         bytes[10..12].copy_from_slice(&head.to_be_bytes());
         bytes[20..28].copy_from_slice(&[[kind, 0, 0, 0], [0, 0, 0, 1]].concat());
         bytes[24..26].copy_from_slice(&number.to_be_bytes());
-        let body = !sum(&bytes[20..]);
+        let body = !ones_complement_sum(&bytes[20..]);
         bytes[22..24].copy_from_slice(&body.to_be_bytes());
         bytes
     };
     emulator.enter(micros(0), 0, echo(8, address(&plan, 0), address(&plan, 3), 77));
-    let [request] = &until(&mut emulator, micros(90_000))[..] else { panic!() };
+    let [request] = &advance_until(&mut emulator, micros(90_000))[..] else { panic!() };
     assert_eq!((request.node, &request.bytes[24..26]), (3, 30_000u16.to_be_bytes().as_slice()));
-    assert_eq!(sum(&request.bytes[20..]), 0xffff);
+    assert_eq!(ones_complement_sum(&request.bytes[20..]), 0xffff);
     emulator.enter(micros(100_000), 3, echo(0, address(&plan, 3), address(&plan, 1), 30_000));
-    let [reply] = &until(&mut emulator, micros(190_000))[..] else { panic!() };
+    let [reply] = &advance_until(&mut emulator, micros(190_000))[..] else { panic!() };
     assert_eq!(
-        (reply.node, &reply.bytes[24..26], sum(&reply.bytes[20..])),
+        (reply.node, &reply.bytes[24..26], ones_complement_sum(&reply.bytes[20..])),
         (0, 77u16.to_be_bytes().as_slice(), 0xffff)
     );
     emulator.enter(micros(200_000), 3, echo(8, address(&plan, 3), address(&plan, 1), 5));
-    let [local] = &until(&mut emulator, micros(290_000))[..] else { panic!() };
+    let [local] = &advance_until(&mut emulator, micros(290_000))[..] else { panic!() };
     assert_eq!((local.node, local.bytes[20]), (3, 0));
 }
 
@@ -128,7 +131,7 @@ fn a_firewall_stops_udp_after_its_time() {
     let mut tcp = udp([0, 3], 7);
     tcp[9] = 6;
     tcp[10..12].fill(0);
-    let head = !sum(&tcp[..20]);
+    let head = !ones_complement_sum(&tcp[..20]);
     tcp[10..12].copy_from_slice(&head.to_be_bytes());
     for (second, node, bytes, passes) in [
         (0, 0, udp([0, 3], 1), true),
@@ -140,7 +143,7 @@ fn a_firewall_stops_udp_after_its_time() {
         (30, 0, tcp, true),
     ] {
         emulator.enter(micros(second * 1_000_000), node, bytes);
-        let got = until(&mut emulator, micros(second * 1_000_000 + 900_000));
+        let got = advance_until(&mut emulator, micros(second * 1_000_000 + 900_000));
         assert_eq!(got.len(), usize::from(passes), "{second}");
     }
     assert_eq!(emulator.counts().stopped, 2);

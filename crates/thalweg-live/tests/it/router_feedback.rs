@@ -1,6 +1,6 @@
 //! Router feedback on real packets: recipients, times and form.
 
-use crate::test_network::{chain, datagram, micros, sum, until};
+use crate::test_network::{advance_until, chain, datagram, micros, ones_complement_sum};
 use std::net::IpAddr;
 use thalweg_live::network_plan::{Plan, PlanOptions, plan};
 use thalweg_live::{Delivery, Emulator};
@@ -63,7 +63,7 @@ fn thalweg_senders_receive_feedback_datagrams() {
     for number in 100..111 {
         emulator.enter(micros(0), 0, sealed(&plan, number));
     }
-    let got = until(&mut emulator, micros(900_000));
+    let got = advance_until(&mut emulator, micros(900_000));
     let [messages, data] =
         [0, 2].map(|node| got.iter().filter(|delivery| delivery.node == node).collect::<Vec<_>>());
     let [message] = &messages[..] else { panic!("{messages:?}") };
@@ -78,7 +78,7 @@ fn thalweg_senders_receive_feedback_datagrams() {
     assert_eq!(message.bytes[12..20], [target.octets(), source.octets()].concat());
     // Source and destination ports are swapped.
     assert_eq!(message.bytes[20..24], [0x13, 0x89, 0x13, 0x88]);
-    assert_eq!(sum(&message.bytes[..20]), 0xffff);
+    assert_eq!(ones_complement_sum(&message.bytes[..20]), 0xffff);
     assert_eq!((data.len(), emulator.counts().router_feedback), (11, 1));
 }
 
@@ -90,7 +90,7 @@ fn a_dropped_packet_is_named() {
     for number in 100..113 {
         emulator.enter(micros(0), 0, sealed(&plan, number));
     }
-    let got = until(&mut emulator, micros(900_000));
+    let got = advance_until(&mut emulator, micros(900_000));
     let messages: Vec<RouterFeedback> =
         got.iter().filter(|delivery| delivery.node == 0).map(router_feedback).collect();
     let head = Head { connection: *b"connect!", number: 112 };
@@ -105,7 +105,7 @@ fn other_senders_receive_marks_or_nothing() {
         for _ in 0..11 {
             emulator.enter(micros(0), 0, datagram(&plan, [0, 2], 64, ecn, 500));
         }
-        let got = until(&mut emulator, micros(900_000));
+        let got = advance_until(&mut emulator, micros(900_000));
         assert!(got.iter().all(|delivery| delivery.node == 2) && got.len() == 11);
         let places: Vec<usize> = got
             .iter()
@@ -138,10 +138,10 @@ fn tcp_without_ecn_is_signalled_by_delayed_acknowledgements() {
     ];
     let mut got = Vec::new();
     for (at, flags, payload) in answers {
-        got.extend(until(&mut emulator, micros(at)));
+        got.extend(advance_until(&mut emulator, micros(at)));
         emulator.enter(micros(at), 2, segment(&plan, [2, 0], flags, payload, 0));
     }
-    got.extend(until(&mut emulator, micros(900_000)));
+    got.extend(advance_until(&mut emulator, micros(900_000)));
     let arrivals: Vec<_> = got.iter().filter(|delivery| delivery.node == 0).collect();
     // 40 B take 40 us on each of two links, 140 B 140 us, and 1 ms.
     let over = micros(1500 + 9 * 500 + 1050 + 20_000);
@@ -159,9 +159,9 @@ fn tcp_that_may_be_marked_is_marked() {
         for _ in 0..11 {
             emulator.enter(micros(0), 0, segment(&plan, [0, 2], 0x10, 460, 2));
         }
-        let mut got = until(&mut emulator, micros(10_000));
+        let mut got = advance_until(&mut emulator, micros(10_000));
         emulator.enter(micros(10_000), 2, segment(&plan, [2, 0], 0x10, 0, 0));
-        got.extend(until(&mut emulator, micros(900_000)));
+        got.extend(advance_until(&mut emulator, micros(900_000)));
         let marked = got.iter().filter(|delivery| delivery.bytes[1] & 3 == 3).count() as u64;
         assert_eq!((emulator.counts().waited, marked), (waited, 1 - waited));
     }

@@ -260,7 +260,7 @@ impl LinkDirection {
             flow: datagram.flow as u32,
             priority: 1,
             urgent: false,
-            ecn: self.spec.ecn.seen(datagram.ecn),
+            ecn: self.spec.ecn.codepoint_at_queue(datagram.ecn),
             marked: false,
         };
         self.held_bytes += datagram.bytes.len();
@@ -282,7 +282,7 @@ impl LinkDirection {
             let Some(entry) = next else { break };
             let Some(mut datagram) = self.take(entry.packet) else { break };
             if entry.marked {
-                datagram.ecn = self.spec.ecn.arrives(datagram.ecn, true);
+                datagram.ecn = self.spec.ecn.codepoint_on_arrival(datagram.ecn, true);
                 self.stats.marked += 1;
             }
             let ready = self.start_delay.begin(start, self.idle_since, u64::from(entry.size));
@@ -338,7 +338,7 @@ impl LinkDirection {
             self.stats.corrupted += 1;
         }
         self.stats.held_back += u64::from(!extra_delay.is_zero());
-        datagram.ecn = self.spec.ecn.arrives(datagram.ecn, false);
+        datagram.ecn = self.spec.ecn.codepoint_on_arrival(datagram.ecn, false);
         let arrival = at + self.period.delay;
         let arrival = self.aggregation.as_mut().map_or(arrival, |batches| batches.delayed_arrival(arrival));
         let arrival = match &self.spec.jitter {

@@ -16,13 +16,13 @@ use stored_inputs::{Target, play};
 const TARGETS: [Target; 10] = [
     ("adaptive_ack", codec_octets::adaptive_ack, 20_000_000),
     ("datagrams", fuzz_targets::datagrams::run, 6000),
+    ("file_transfer_peer", fuzz_targets::file_transfer_peer::run, 40_000),
     ("media", codec_octets::media, 20_000_000),
-    ("options", fuzz_targets::options::run, 80_000),
     ("pairing", fuzz_targets::pairing::run, 40_000),
+    ("scheme_negotiation", fuzz_targets::scheme_negotiation::run, 80_000),
     ("session", fuzz_targets::session::run, 80_000),
     ("sscop", sscop_octets::run, 600_000),
     ("sstp", codec_octets::sstp, 3_000_000),
-    ("transfer", fuzz_targets::transfer::run, 40_000),
     ("window", codec_octets::window, 20_000_000),
 ];
 

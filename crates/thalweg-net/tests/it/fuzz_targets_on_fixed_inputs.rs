@@ -45,7 +45,7 @@ fn any_options_of_a_peer_do_no_harm() {
         script.extend((0..2 * script[1]).map(|_| draw.bits() as u8));
         script.push(draw.bits() as u8);
         frames(&mut draw, &mut script);
-        crate::fuzz_targets::options::run(&script);
+        crate::fuzz_targets::scheme_negotiation::run(&script);
     }
 }
 
@@ -61,6 +61,6 @@ fn random_bytes_never_pair() {
 fn random_bytes_do_not_break_a_transfer() {
     let mut draw = Stream::new(3, "transfer", 0);
     for _ in 0..2000 {
-        crate::fuzz_targets::transfer::run(&random(&mut draw, 200));
+        crate::fuzz_targets::file_transfer_peer::run(&random(&mut draw, 200));
     }
 }

@@ -3,7 +3,7 @@
 use crate::endpoint_pair::{Channel, Pair, pattern};
 use thalweg_catalog::Registry;
 use thalweg_net::impair::{DirectionSpec, LinkDirection};
-use thalweg_net::performance_advice::{Advice, Advisor, BETTER};
+use thalweg_net::performance_advice::{Advice, Advisor, RECOMMENDED_SCHEME};
 use thalweg_proto::units::Duration;
 
 /// Returns the observations of a sender after some seconds of a transfer through this line, with 50 ms back. With
@@ -67,11 +67,11 @@ fn the_scheme_that_is_advised_is_the_best_one() {
     ] {
         let line = format!("{rest},loss={loss}");
         let unadvised = carried("cubic", &line, 15, None).1;
-        let got: Vec<(&str, usize)> = [BETTER, "bbr", "copa", "sscop-rate", "newreno"]
+        let got: Vec<(&str, usize)> = [RECOMMENDED_SCHEME, "bbr", "copa", "sscop-rate", "newreno"]
             .map(|of| (of, carried(of, &line, 15, None).1))
             .into();
         let best = got.iter().map(|(_, bytes)| *bytes).max().unwrap();
-        let advised = got.iter().find(|(of, _)| *of == BETTER).unwrap().1;
+        let advised = got.iter().find(|(of, _)| *of == RECOMMENDED_SCHEME).unwrap().1;
         assert!(10 * advised >= 9 * best && advised > 2 * unadvised, "{line}: cubic {unadvised}, {got:?}");
     }
 }
@@ -90,8 +90,8 @@ fn wire_losses_are_distinguished_from_congestion() {
         ("cubic", "rate=100Mbit/s,delay=50ms,loss=3%,buffer=1250kB", 0.03, 30),
         ("cubic", "rate=20Mbit/s,delay=250ms,loss=1%,buffer=1250kB", 0.01, 30),
     ] {
-        let advice = watched(scheme, line, seconds, None).of_losses();
-        let Some(Advice::Losses { carried, sent, share: seen }) = advice else {
+        let advice = watched(scheme, line, seconds, None).advice_on_wire_losses();
+        let Some(Advice::WireLosses { carried, sent, share: seen }) = advice else {
             panic!("{scheme} {line}: {advice:?}")
         };
         let max: f64 = if line.contains("100M") { 100e6 } else { 20e6 };
@@ -113,7 +113,7 @@ fn overflowing_queues_cause_no_advice() {
     ] {
         for scheme in ["cubic", "newreno:ecn=false"] {
             for seconds in [10, 40] {
-                let advice = watched(scheme, line, seconds, None).of_losses();
+                let advice = watched(scheme, line, seconds, None).advice_on_wire_losses();
                 assert_eq!(advice, None, "{scheme} {line}, {seconds} s");
             }
         }
@@ -124,34 +124,35 @@ fn overflowing_queues_cause_no_advice() {
 fn application_limited_senders_get_no_advice() {
     // 0.4 Mbit/s with 0.5 % of losses; `cubic` would reach 1.7 Mbit/s.
     let advisor = watched("cubic", "rate=100Mbit/s,delay=50ms,loss=0.5%,buffer=1250kB", 40, Some(5_000));
-    assert_eq!(advisor.of_losses(), None);
+    assert_eq!(advisor.advice_on_wire_losses(), None);
 }
 
 #[test]
 fn only_rates_above_the_path_capacity_cause_advice() {
     let line = "rate=20Mbit/s,delay=50ms,buffer=250kB";
     for rate in ["40Mbit/s", "30Mbit/s"] {
-        let advice = watched(&format!("sstp:rate={rate}"), line, 10, None).of_rate();
-        let Some(Advice::TooFast { carried, share, queued, full: true, mtu_reduced: false }) = advice else {
+        let advice = watched(&format!("sstp:rate={rate}"), line, 10, None).advice_on_excessive_rate();
+        let Some(Advice::ExcessiveRate { carried, share, queued, full: true, mtu_reduced: false }) = advice
+        else {
             panic!("{advice:?}")
         };
         // Headers take 4 % of the path.
         assert!((0.85..=1.0).contains(&(carried.as_f64() / 20e6)) && share > 0.1 && queued, "{advice:?}");
     }
-    assert_eq!(watched("sstp:rate=18Mbit/s", line, 10, None).of_rate(), None);
+    assert_eq!(watched("sstp:rate=18Mbit/s", line, 10, None).advice_on_excessive_rate(), None);
     // At this loss rate no queue builds up.
     let line = "rate=20Mbit/s,delay=50ms,loss=15%,buffer=250kB";
-    let advice = watched("sstp:rate=10Mbit/s", line, 10, None).of_rate();
-    assert!(matches!(advice, Some(Advice::TooFast { queued: false, .. })), "{advice:?}");
+    let advice = watched("sstp:rate=10Mbit/s", line, 10, None).advice_on_excessive_rate();
+    assert!(matches!(advice, Some(Advice::ExcessiveRate { queued: false, .. })), "{advice:?}");
 }
 
 /// Copa keeps a short queue on purpose: a tenth of losses on the wire is no sign of an excessive rate.
 #[test]
 fn a_queue_that_a_scheme_keeps_on_purpose_is_not_full() {
     let line = "rate=50Mbit/s,delay=10ms,loss=12%,buffer=1MB";
-    let advice = watched("copa", line, 10, None).of_rate();
-    assert!(matches!(advice, Some(Advice::TooFast { full: false, .. })), "{advice:?}");
+    let advice = watched("copa", line, 10, None).advice_on_excessive_rate();
+    assert!(matches!(advice, Some(Advice::ExcessiveRate { full: false, .. })), "{advice:?}");
     let line = "rate=20Mbit/s,delay=10ms,buffer=1MB";
-    let advice = watched("fixed:window=2000pkt", line, 10, None).of_rate();
-    assert!(matches!(advice, Some(Advice::TooFast { full: true, .. })), "{advice:?}");
+    let advice = watched("fixed:window=2000pkt", line, 10, None).advice_on_excessive_rate();
+    assert!(matches!(advice, Some(Advice::ExcessiveRate { full: true, .. })), "{advice:?}");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Clock, Socket, SocketConfig};
-use thalweg_net::performance_advice::{Advice, Advisor, WORTH};
+use thalweg_net::performance_advice::{Advice, Advisor, MAX_MEAN_RATE_SHARE};
 
 fn identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])
@@ -37,7 +37,7 @@ fn advice(up: &str, max: Duration) -> (Option<Advice>, Advisor) {
     let (mut send, _receive) = sending.split();
     let writer = std::thread::spawn(move || while send.write_all(&[7; 1 << 16]).is_ok() {});
     let (clock, mut advisor, began) = (Clock::new(), Advisor::default(), Instant::now());
-    while advisor.of_losses().is_none() && began.elapsed() < max {
+    while advisor.advice_on_wire_losses().is_none() && began.elapsed() < max {
         advisor.observe(clock.now(), &watched.stats());
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -45,7 +45,7 @@ fn advice(up: &str, max: Duration) -> (Option<Advice>, Advisor) {
     writer.join().unwrap();
     reader.join().unwrap();
     relay.stop();
-    (advisor.of_losses(), advisor)
+    (advisor.advice_on_wire_losses(), advisor)
 }
 
 /// 100 Mbit/s, 100 ms and 1 %: cubic sends about 1.5 Mbit/s, and looks for as long as a dozen losses take, or some more.
@@ -53,8 +53,11 @@ fn advice(up: &str, max: Duration) -> (Option<Advice>, Advisor) {
 fn relay_losses_are_distinguished_from_congestion() {
     let line = "rate=100Mbit/s,delay=50ms,loss=1%,buffer=1250kB,mtu=1500B";
     let (advice, advisor) = advice(line, Duration::from_secs(120));
-    let Some(Advice::Losses { carried, sent, share }) = advice else { panic!("{advisor:?}") };
-    assert!(carried.as_f64() <= 110e6 && sent.as_f64() <= WORTH * carried.as_f64() + 1.0, "{advice:?}");
+    let Some(Advice::WireLosses { carried, sent, share }) = advice else { panic!("{advisor:?}") };
+    assert!(
+        carried.as_f64() <= 110e6 && sent.as_f64() <= MAX_MEAN_RATE_SHARE * carried.as_f64() + 1.0,
+        "{advice:?}"
+    );
     assert!((0.002..0.03).contains(&share), "{share}");
 }
 

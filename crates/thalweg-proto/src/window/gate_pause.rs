@@ -26,12 +26,12 @@ impl Pause {
     }
 
     /// Returns true during a pause, and after it while the sender waits for an answer.
-    pub(super) const fn holds(&self) -> bool {
+    pub(super) const fn holds_data_back(&self) -> bool {
         self.is_on | self.waits
     }
 
     /// Returns false while the retransmission timer is stopped.
-    pub(super) const fn timer_runs(&self) -> bool {
+    pub(super) const fn retransmission_timer_runs(&self) -> bool {
         !(self.is_on && self.config.freezes_timer)
     }
 
@@ -52,14 +52,14 @@ impl Pause {
         if !self.is_on {
             return timer;
         }
-        let timer_was_stopped = !self.timer_runs() && timer < Time::MAX;
+        let timer_was_stopped = !self.retransmission_timer_runs() && timer < Time::MAX;
         self.is_on = false;
         self.waits = self.config.waits_for_timer && is_outstanding;
         if timer_was_stopped { timer + now.since(self.since) } else { timer }
     }
 
     /// Records a restart of the timer.
-    pub(super) const fn restart(&mut self, now: Time) {
+    pub(super) const fn note_timer_restart(&mut self, now: Time) {
         self.since = now;
     }
 
@@ -73,6 +73,6 @@ impl Digest for Pause {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self { config: _, is_on, since, waits } = self;
         // The restart time matters only while the timer is stopped.
-        feed(into, (is_on, waits, (!self.timer_runs()).then(|| now.since(*since))));
+        feed(into, (is_on, waits, (!self.retransmission_timer_runs()).then(|| now.since(*since))));
     }
 }

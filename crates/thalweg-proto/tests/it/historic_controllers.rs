@@ -144,7 +144,7 @@ fn seif_growth_follows_the_router() {
 /// The same: with one reaction per path, the source follows the queue with most messages; when it falls silent another
 /// replaces it.
 #[test]
-fn seif_follows_the_loudest_queue() {
+fn seif_follows_the_queue_with_most_messages() {
     let mut seif = Seif::new(&SeifConfig {
         initial_window: 30.0,
         cut_back: 0.9,

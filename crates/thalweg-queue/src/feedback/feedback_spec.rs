@@ -20,7 +20,7 @@ pub struct FeedbackSpec {
 pub enum Recipients {
     /// Flows whose scheme supports this kind of feedback.
     #[default]
-    Listening,
+    Capable,
     /// Every flow that sends data; flows without support ignore the messages.
     All,
 }
@@ -160,7 +160,7 @@ impl Default for RationsSpec {
 impl FeedbackSpec {
     /// Returns the default messages of a policy: 50 bytes, to flows that support them.
     pub const fn new(policy: PolicySpec) -> Self {
-        Self { policy, recipients: Recipients::Listening, message: 50 }
+        Self { policy, recipients: Recipients::Capable, message: 50 }
     }
 
     /// Checks the parameters.

@@ -13,7 +13,7 @@
 //! | the reacting policy's filter | owners of dropped packets are always notified, other sources only if the filter is ready; it is ready again below the threshold | both rules of the text hold | how often other sources are notified |
 
 use super::arrival_rate::Arrivals;
-use super::seif_message_limit::Overhead;
+use super::seif_message_limit::MessageLimit;
 use super::source_table::{SourceState, Sources};
 use super::{ArrivalOutcome, FlowId, Message, Passing, Policy, SeifPolicy, SeifSpec, Source, View};
 use crate::Limit;
@@ -34,7 +34,7 @@ pub struct Seif {
     /// Arrival-rate estimate of the dynamic policy.
     arrivals: Option<Box<Arrivals>>,
     /// Limit on messages, if configured.
-    overhead: Option<Box<Overhead>>,
+    overhead: Option<Box<MessageLimit>>,
     /// Largest packet so far, in bytes: the slot size of a buffer that counts packets.
     largest: u32,
 }
@@ -47,7 +47,7 @@ impl Seif {
             SeifPolicy::Reacting | SeifPolicy::Static => None,
         };
         let sources = Sources::new(spec.routing_interval);
-        let overhead = spec.overhead.map(|limit| Box::new(Overhead::new(limit)));
+        let overhead = spec.overhead.map(|limit| Box::new(MessageLimit::new(limit)));
         Self { spec: *spec, limit, sources, warned: false, arrivals, overhead, largest: 0 }
     }
 
@@ -104,8 +104,9 @@ impl Seif {
     fn notify_owners(&mut self, view: &View, dropped: &[Passing], messages: &mut Vec<Message>) {
         for packet in dropped {
             let Some(source) = packet.source.filter(|source| self.reaches(source.hops)) else { continue };
-            if self.overhead.as_mut().is_none_or(|overhead| overhead.permits(view, source.hops)) {
-                let growth = self.overhead.as_ref().and_then(|overhead| overhead.growth());
+            if self.overhead.as_mut().is_none_or(|overhead| overhead.spend_on_message(view, source.hops)) {
+                let growth =
+                    self.overhead.as_ref().and_then(|overhead| overhead.windows_per_packet_of_growth());
                 messages.push(Message { growth, ..Message::new(source.flow, packet.sequence) });
             }
         }
@@ -129,7 +130,7 @@ impl Seif {
             targets.sort_unstable();
             let permitted = overhead.on_warning(view, targets.iter().map(|(hops, _)| *hops));
             farthest = Some(permitted.checked_sub(1).and_then(|last| targets.get(last).copied()));
-            growth = overhead.growth();
+            growth = overhead.windows_per_packet_of_growth();
         }
         for (flow, known) in self.sources.iter(view.now) {
             if !is_due(known) {

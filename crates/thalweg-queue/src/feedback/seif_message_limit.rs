@@ -19,7 +19,7 @@ const MAX_GROWTH: f64 = 16.0;
 
 /// Limit with its state.
 #[derive(Clone, Debug)]
-pub(super) struct Overhead {
+pub(super) struct MessageLimit {
     spec: OverheadSpec,
     /// Time of the last warning.
     warned: Option<Time>,
@@ -33,7 +33,7 @@ pub(super) struct Overhead {
     budget: f64,
 }
 
-impl Overhead {
+impl MessageLimit {
     /// Creates a limit without savings.
     pub const fn new(spec: OverheadSpec) -> Self {
         Self { spec, warned: None, spent: 0.0, growth: 1.0, saved_at: Time::ZERO, budget: 0.0 }
@@ -44,20 +44,20 @@ impl Overhead {
     }
 
     /// Saves the limit's share of the line's rate since the last call.
-    fn save(&mut self, view: &View) {
+    fn save_budget(&mut self, view: &View) {
         self.budget +=
             self.spec.share * view.rate.as_f64() / 8.0 * view.now.since(self.saved_at).as_secs_f64();
         self.saved_at = view.now;
     }
 
     /// Spends the cost of a message over this many links; returns false if it exceeds the budget.
-    pub fn permits(&mut self, view: &View, hops: u32) -> bool {
+    pub fn spend_on_message(&mut self, view: &View, hops: u32) -> bool {
         let cost = self.cost(hops);
         if self.spec.control == OverheadControl::Growth {
             self.spent += cost;
             return true;
         }
-        self.save(view);
+        self.save_budget(view);
         let is_permitted = cost <= self.budget;
         if is_permitted {
             self.budget -= cost;
@@ -80,7 +80,7 @@ impl Overhead {
             (self.warned, self.spent) = (Some(view.now), 0.0);
             return hops.count();
         }
-        self.save(view);
+        self.save_budget(view);
         self.budget = self.budget.min(all);
         let mut count = 0;
         for hops in hops {
@@ -95,7 +95,7 @@ impl Overhead {
     }
 
     /// Returns the number of windows of acknowledgements per packet of growth to ask for.
-    pub fn growth(&self) -> Option<u8> {
+    pub fn windows_per_packet_of_growth(&self) -> Option<u8> {
         // At most MAX_GROWTH.
         (self.spec.control == OverheadControl::Growth).then(|| libm::round(self.growth) as u8)
     }

@@ -35,11 +35,11 @@ function plotNotes() {
 function startPlots() {
   const section = find("#plots");
   if (!allSeries.length) {
-    section.append(element("h2", {}, "Over time"), element("p", { class: "note" }, "No series were recorded: the scenario has no measure.interval, or the folder no series.csv."));
+    section.append(element("h2", {}, "Time series"), element("p", { class: "note" }, "No series were recorded: the scenario has no measure.interval, or the folder no series.csv."));
     return;
   }
   section.append(
-    element("h2", {}, "Over time"),
+    element("h2", {}, "Time series"),
     element("div", { class: "controls" }, choiceControls(drawPlots), rangeControls()),
     element("p", { class: "note" }, "Drag across a plot to zoom, double-click for the whole run. Keys: + − 0, arrows move the cursor, Shift and arrows the time."),
     element("div", { id: "panels", tabindex: 0, role: "group", "aria-label": "Plots over time", onkeydown: onKey }),

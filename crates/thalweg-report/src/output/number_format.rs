@@ -5,8 +5,10 @@ use crate::statistics::Estimate;
 /// Capabilities of the reader's terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Supports characters beyond ASCII.
+    /// Uses signs beyond ASCII, such as ± and →.
     pub unicode: bool,
+    /// Replaces characters beyond ASCII in names, for a terminal that cannot show them.
+    pub ascii_names: bool,
     /// Supports bold headings.
     pub colour: bool,
     /// Maximum line width, in characters.
@@ -20,8 +22,8 @@ const BOLD: &str = "\x1b[1m";
 const NORMAL: &str = "\x1b[0m";
 
 impl Style {
-    /// Style that works everywhere, used for files.
-    pub const PLAIN: Self = Self { unicode: false, colour: false, columns: COLUMNS };
+    /// Style of files and pipes: signs are ASCII, which scripts can match, and names keep their letters, as UTF-8.
+    pub const PLAIN: Self = Self { unicode: false, ascii_names: false, colour: false, columns: COLUMNS };
     /// Style of pages and pictures.
     pub const UNICODE: Self = Self { unicode: true, ..Self::PLAIN };
 
@@ -45,10 +47,10 @@ impl Style {
         if self.unicode { "–" } else { "-" }
     }
 
-    /// Removes from `text` the characters that this terminal cannot show, and control characters, with which a name in
-    /// a file could spoof output.
+    /// Replaces in `text` the characters that the terminal cannot show, and control characters, with which a name in a
+    /// file could spoof output.
     pub fn clean(self, text: &str) -> String {
-        let shown = |c: char| if c.is_control() || (!self.unicode && !c.is_ascii()) { '?' } else { c };
+        let shown = |c: char| if c.is_control() || (self.ascii_names && !c.is_ascii()) { '?' } else { c };
         text.chars().map(shown).collect()
     }
 
@@ -294,7 +296,8 @@ mod tests {
 
     #[test]
     fn names_cannot_play_tricks() {
-        assert_eq!(Style::PLAIN.clean("a\x1b[2Jb\nflüss"), "a?[2Jb?fl?ss");
+        assert_eq!(Style::PLAIN.clean("a\x1b[2Jb\nflüss"), "a?[2Jb?flüss");
+        assert_eq!(Style { ascii_names: true, ..Style::PLAIN }.clean("a\x1b[2Jb\nflüss"), "a?[2Jb?fl?ss");
         assert_eq!(Style::UNICODE.clean("flüss"), "flüss");
     }
 }

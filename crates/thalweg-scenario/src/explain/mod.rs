@@ -468,7 +468,7 @@ fn beside(line: &DirectionSpec) -> String {
 /// Describes a router's feedback to sources.
 fn describe_feedback(feedback: &FeedbackSpec) -> String {
     let whom = match feedback.recipients {
-        Recipients::Listening => "",
+        Recipients::Capable => "",
         Recipients::All => " of all flows",
     };
     let percent =

@@ -15,7 +15,7 @@ use thalweg_queue::feedback::{OverheadControl, Recipients};
 words! {
     /// The sources that a router notifies.
     RecipientsName: Recipients {
-        "listening" => Recipients::Listening,
+        "capable" => Recipients::Capable,
         "all" => Recipients::All,
     }
 }
@@ -53,9 +53,9 @@ table! {
     Messages "messages" {
         /// The wire size of a feedback message.
         message: Bytes = "message" or r#""50 B""#;
-        /// The recipients: "listening", the flows whose scheme uses this kind of feedback, or "all". Other schemes
+        /// The recipients: "capable", the flows whose scheme uses this kind of feedback, or "all". Other schemes
         /// ignore the messages, which still take capacity on the return path.
-        to: RecipientsName = "to" or r#""listening""#;
+        to: RecipientsName = "to" or r#""capable""#;
     }
 }
 
@@ -112,8 +112,8 @@ table! {
         /// The average queue length over two busy periods, including the packet in service, above which packets are
         /// marked.
         threshold: Packets = "threshold" or r#""1 pkt""#;
-        /// The flows whose packets are marked: "listening", those whose scheme uses this kind of feedback, or "all".
-        to: RecipientsName = "to" or r#""listening""#;
+        /// The flows whose packets are marked: "capable", those whose scheme uses this kind of feedback, or "all".
+        to: RecipientsName = "to" or r#""capable""#;
     }
 }
 

@@ -163,6 +163,10 @@ fn marks(line: &DirectionSpec, group: &GroupSpec) -> bool {
     let sets_bits = line.feedback.as_ref().is_some_and(|feedback| {
         feedback.policy.kind() == FeedbackKind::DecBit && group.transport.understands(feedback)
     });
-    line.queue.marks() && line.ecn.arrives(Ecn::Ect0, line.ecn.seen(Ecn::Ect0).is_capable()).is_ce()
+    line.queue.marks()
+        && line
+            .ecn
+            .codepoint_on_arrival(Ecn::Ect0, line.ecn.codepoint_at_queue(Ecn::Ect0).is_capable())
+            .is_ce()
         || sets_bits
 }

@@ -158,7 +158,7 @@ impl<T: Tracing> EventLoop<T> {
         let transmitter = &network.transmitters[link as usize];
         let Some(port_state) = transmitter.port_state() else { return };
         let (spec, names) = (&network.directions[transmitter.spec as usize], &network.names);
-        entry.ecn = spec.ecn.seen(entry.ecn);
+        entry.ecn = spec.ecn.codepoint_at_queue(entry.ecn);
         let stream = |purpose| names.stream(purpose, link);
         let waiting = network.port_states[port_state].waiting(spec, names.is_link(link), stream);
         let dropped = &mut network.dropped;
@@ -269,7 +269,7 @@ impl<T: Tracing> EventLoop<T> {
             if entry.marked {
                 waiting.marks += 1;
                 let flags = &mut self.network.packets.get_mut(entry.packet).flags;
-                flags.set_ecn(treatment.arrives(flags.ecn(), true));
+                flags.set_ecn(treatment.codepoint_on_arrival(flags.ecn(), true));
             }
             if let Some(next) = next {
                 self.network.packets.prefetch(next);
@@ -437,7 +437,7 @@ impl<T: Tracing> EventLoop<T> {
         *corrupted += u64::from(outcome.corrupted);
         *duplicated += u64::from(outcome.duplicated);
         let flags = &mut self.network.packets.get_mut(packet).flags;
-        flags.set_ecn(treatment.arrives(flags.ecn(), false));
+        flags.set_ecn(treatment.codepoint_on_arrival(flags.ecn(), false));
         let arrives = if varies { self.vary(link, packet, arrives) } else { arrives };
         if outcome.lost {
             self.discard(packet, Step::Lost, link);

@@ -2,7 +2,7 @@
 
 mod adaptive_ack;
 mod copa;
-mod delay_distributions;
+mod delay_distributions_per_packet_and_flow;
 mod ecn;
 mod external_agents;
 mod external_controller;
@@ -20,7 +20,6 @@ mod parallel_runs;
 mod prague_and_l4s;
 mod queue_discipline_effects;
 mod queueing_theory;
-mod random_delays;
 mod random_networks;
 mod read_rate;
 mod regressions;
@@ -33,4 +32,5 @@ mod steady_state_theory;
 mod test_network;
 mod thalweg_scheme;
 mod transfer_completion_times;
+mod uniform_jitter_and_host_overhead;
 mod verifier;

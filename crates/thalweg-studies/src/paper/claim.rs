@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Sign and size agree; a claim without a size needs the sign only.
+    /// Direction and size agree; a claim without a size needs the direction only.
     Holds,
-    /// The sign agrees, the printed size does not.
+    /// The direction of the effect agrees, its printed size does not.
     SignOnly,
-    /// The sign does not agree.
+    /// The direction does not agree.
     #[serde(rename = "does-not-hold")]
     Fails,
 }
@@ -25,7 +25,7 @@ impl Verdict {
     pub fn label(self) -> &'static str {
         match self {
             Self::Holds => "holds",
-            Self::SignOnly => "holds in sign only",
+            Self::SignOnly => "holds in direction, not in size",
             Self::Fails => "does not hold",
         }
     }
@@ -115,12 +115,12 @@ impl VerdictCounts {
         self.holds + self.sign_only + self.fails
     }
 
-    /// Returns the numbers in words: `37 of 44 claims of the thesis hold; 3 in sign but not in size; 4 do not`.
+    /// Returns the numbers in words: `37 of 44 claims of the thesis hold; 3 in direction, not in size; 4 do not`.
     /// `whose` is the phrase after `claims`.
     fn counts_text(self, whose: &str) -> String {
         let mut text = format!("{} of {} claims {whose} hold", self.holds, self.all());
         if self.sign_only > 0 {
-            text.push_str(&format!("; {} in sign but not in size", self.sign_only));
+            text.push_str(&format!("; {} in direction, not in size", self.sign_only));
         }
         if self.fails > 0 {
             text.push_str(&format!("; {} do not", self.fails));
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(sentence(&[Holds, Holds]), "2 of 2 claims of the thesis hold");
         assert_eq!(
             sentence(&[Holds, SignOnly, Fails, Fails]),
-            "1 of 4 claims of the thesis hold; 1 in sign but not in size; 2 do not"
+            "1 of 4 claims of the thesis hold; 1 in direction, not in size; 2 do not"
         );
         let mut mixed = claims(&[Holds, Fails]);
         mixed[1] = mixed[1].clone().ours();

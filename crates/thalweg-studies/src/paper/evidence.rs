@@ -24,7 +24,7 @@ impl Evidence {
     }
 
     /// Adds a step about a size that the paper states; `what` describes it if it fails. A claim with failed steps of
-    /// this kind alone holds in sign only.
+    /// this kind alone holds in direction, not in size.
     pub(super) fn size(&mut self, holds: bool, what: String) {
         if !holds {
             self.sizes.push(what);

@@ -128,7 +128,7 @@ impl Results {
         text
     }
 
-    /// Returns the claims that do not hold, not even in sign.
+    /// Returns the claims that do not hold, not even in direction.
     pub fn failed(&self) -> impl Iterator<Item = &Claim> {
         self.with_verdict(Verdict::Fails)
     }
@@ -152,7 +152,7 @@ mod tests {
 
     fn row(published: Value, values: &[f64]) -> Row {
         let published = Some(published).filter(|value| !value.is_null());
-        Row::new(Cell { published, ..Cell::ours("seif", "x").with("source", 1) }, Some(values))
+        Row::new(Cell { published, ..Cell::unpublished("seif", "x").with("source", 1) }, Some(values))
     }
 
     #[test]

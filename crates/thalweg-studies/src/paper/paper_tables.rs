@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn ours_stands_in_the_place_of_a_picture() {
         let of = |id: &str, rows| ExperimentResults { id: id.to_owned(), title: "Title".to_owned(), rows };
-        let rows = || vec![Row::new(Cell::ours("hard", "delay_ms"), Some(&[1.5]))];
+        let rows = || vec![Row::new(Cell::unpublished("hard", "delay_ms"), Some(&[1.5]))];
         let experiments =
             vec![of("a", Vec::new()), of("b", rows()), of("c", Vec::new()), of("ours/a", rows())];
         let results = Results { paper: "x", complete: true, experiments, claims: Vec::new() };

@@ -35,7 +35,7 @@ pub struct Cell {
 
 impl Cell {
     /// Creates a cell without a published value.
-    pub fn ours(scheme: &str, metric: &str) -> Self {
+    pub fn unpublished(scheme: &str, metric: &str) -> Self {
         Self { scheme: scheme.to_owned(), metric: metric.to_owned(), keys: Map::new(), published: None }
     }
 
@@ -139,7 +139,7 @@ mod tests {
         assert!(!cell.has(&keys(json!({"scheme": "seif", "source": 2}))));
         assert!(!cell.has(&keys(json!({"buffer": 1}))));
         assert_eq!((cell.published.clone(), cell.number("source")), (Some(json!(3)), Some(1)));
-        let unpublished = Cell::ours("seif", "x_kbps").with("threshold", 0.5).with("source", 1);
+        let unpublished = Cell::unpublished("seif", "x_kbps").with("threshold", 0.5).with("source", 1);
         assert!(cell.is(&unpublished) && unpublished.is(&cell));
         assert!(!cell.is(&unpublished.with("table", "5.8")));
     }

@@ -130,14 +130,14 @@ fn claim_cards(
         let (sign_only, failing) = (ids(Verdict::SignOnly), ids(Verdict::Fails));
         let mut text = Vec::new();
         if !sign_only.is_empty() {
-            text.push(format!("in sign but not in size: {sign_only}"));
+            text.push(format!("in direction, not in size: {sign_only}"));
         }
         if !failing.is_empty() {
             text.push(format!("not borne out: {failing}"));
         }
         let sure = match (sign_only.is_empty(), failing.is_empty()) {
             (true, true) => ("yes", "All hold"),
-            (false, true) => ("unknown", "Some in sign only"),
+            (false, true) => ("unknown", "Some in direction, not in size"),
             (_, false) => ("no", "Some do not hold"),
         };
         if text.is_empty() {
@@ -347,7 +347,7 @@ mod tests {
         for words in [
             "<h1>A &amp; B</h1>",
             "1 of 3",
-            "in sign but not in size: 3; not borne out: 2",
+            "in direction, not in size: 3; not borne out: 2",
             "1 of 1",
             "b (4.2)",
             "d (ours)",
@@ -369,8 +369,8 @@ mod tests {
         );
         assert!(!page.contains("<th>table</th>"));
         let place = |words: &str| page.find(words).unwrap();
-        assert!(place("2 does not hold") < place("3 holds in sign only"));
-        assert!(place("3 holds in sign only") < place("1 holds"));
+        assert!(place("2 does not hold") < place("3 holds in direction, not in size"));
+        assert!(place("3 holds in direction, not in size") < place("1 holds"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ const EXPERIMENTS: [&str; 6] =
 
 /// Claims of the paper that do not hold here: the queue empties after a change of the rate, and PDUs are lost at the drop.
 const LOST: [&str; 2] = ["6.2f", "6.2h"];
-/// Claims of the paper that hold in sign only: our indexes over the whole run are below those of table 2.
+/// Claims of the paper that hold in direction, not in size: our indexes over the whole run are below those of table 2.
 const SIGN_ONLY: [&str; 2] = ["6.2c", "6.2d"];
 
 static RESULTS: LazyLock<Results> = LazyLock::new(|| {

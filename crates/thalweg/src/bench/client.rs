@@ -5,8 +5,8 @@ use super::bench_socket::{SERVICE, counted, cpu, failed, socket};
 use super::bench_streams::{MAX_DURATION, Request, read_within, trailer, write_for};
 use super::result_text::ClientResults;
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::interruptible_by;
-use crate::performance_advice::{self, Findings};
+use crate::performance_advice_text::{self, Findings};
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::transfer_recording::Record;
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -43,7 +43,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
     let (socket, _) = socket(SocketAddr::new(bind, 0), &arguments.socket, None)?;
     let recorder = record.as_ref().map(Record::recorder);
     let connect = Connect { remote, trust, service: SERVICE.to_owned(), scheme, recorder };
-    let stop = interruptible_by(console)?;
+    let stop = stop_flag_of_caller_or_signals(console)?;
     let mut connections = Vec::new();
     for _ in 0..arguments.parallel.get() {
         let connection = connect_reachable(&socket, connect.clone(), &stop);
@@ -95,7 +95,8 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
         (false, _) => Some(Findings::from_advisor(&advisor)),
         (true, server) => server.and_then(|server| Findings::from_json(&server["findings"])),
     };
-    let advice = findings.and_then(|findings| performance_advice::words_for(&findings, &connect.scheme));
+    let advice =
+        findings.and_then(|findings| performance_advice_text::findings_text(&findings, &connect.scheme));
     let is_interrupted = stop.load(Ordering::Relaxed);
     let ended = if is_interrupted {
         Err(Error::Lost("interrupted: the results cover the time until then".to_owned()))

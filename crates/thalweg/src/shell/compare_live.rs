@@ -6,11 +6,11 @@
 use super::live_run_results;
 use super::option_differences::Likeness;
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::interruptible_by;
 use crate::kernel_schemes::{control_of, is_kernel};
 use crate::report::{ReportTarget, part};
 use crate::run_and_compare::{compared, typed};
 use crate::scenario_sources::Source;
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::simulation_arguments::CompareArguments;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     // A page needs the series of live runs, which are in their folders.
     let temporary = (report.is_some() && out.is_none()).then(TemporaryFolder::new).transpose()?;
     let out = out.or(temporary.as_ref().map(|folder| folder.0.as_path()));
-    let stop = interruptible_by(console)?;
+    let stop = stop_flag_of_caller_or_signals(console)?;
     let (mut outcomes, mut parts) = (Vec::new(), Vec::new());
     let compared = compared_flows(&loaded, &arguments.flows)?;
     for name in &names {

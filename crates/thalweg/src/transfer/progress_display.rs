@@ -3,7 +3,7 @@
 use super::prometheus_metrics::Counted;
 use super::transfer_summary::rate;
 use crate::console_output::{Console, one_line};
-use crate::performance_advice;
+use crate::performance_advice_text;
 use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use std::collections::VecDeque;
@@ -117,7 +117,7 @@ impl MeterInputs {
                 updates += 1;
                 if !is_advised
                     && updates % UPDATES_PER_ADVICE == 0
-                    && let Some(words) = performance_advice::advice_text(&advisor, scheme)
+                    && let Some(words) = performance_advice_text::advice_text(&advisor, scheme)
                 {
                     is_advised = true;
                     bar.println(one_line(&format!("note: {words}")));

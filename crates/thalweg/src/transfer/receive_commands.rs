@@ -8,7 +8,7 @@ use super::sender_admission::SenderListener;
 use super::transfer_arguments::{ListenArguments, RecvArguments, ServeArguments};
 use super::transfer_summary::{self, Summary, SummaryInputs};
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::reloadable;
+use crate::signal_flags::reload_flag_on_sighup;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -258,7 +258,7 @@ impl<'a> Server<'a> {
             arguments.threads,
             Some(&arguments.folder),
             console,
-            reloadable()?,
+            reload_flag_on_sighup()?,
         )?;
         let (ended, ends) = channel();
         let slots = usize::try_from(arguments.transfers.get()).unwrap_or(usize::MAX);

@@ -9,8 +9,8 @@ use super::transfer_arguments::{SendArguments, Trusted};
 use super::transfer_summary::{self, Summary, SummaryInputs, add};
 use super::{bind, lend};
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::interruptible_by;
-use crate::performance_advice;
+use crate::performance_advice_text;
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::transfer_recording::Record;
 use crate::value_parsers::{addresses, is_pairing_code, with_port};
 use std::io;
@@ -89,7 +89,7 @@ fn run(
     let mut sender = Sender {
         identity: keys.identity()?,
         receivers,
-        stop: interruptible_by(console)?,
+        stop: stop_flag_of_caller_or_signals(console)?,
         name,
         scheme,
         metrics: Metrics::begin(arguments.metrics, console)?,
@@ -247,8 +247,11 @@ impl Sender<'_> {
         drop(meter);
         // Failures for other reasons are no evidence of an unsuitable scheme.
         let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
-        self.advice =
-            outcome.result.is_ok().then(|| performance_advice::advice_text(&advisor, &self.scheme)).flatten();
+        self.advice = outcome
+            .result
+            .is_ok()
+            .then(|| performance_advice_text::advice_text(&advisor, &self.scheme))
+            .flatten();
         if let Some(metrics) = &self.metrics {
             metrics.end(&outcome);
         }

@@ -9,7 +9,7 @@ use super::rejected_sender_line::DenialLine;
 use super::transfer_arguments::{Listen, ListenArguments, Trusted};
 use crate::compatibility_hints::{self, Reader};
 use crate::console_output::{Console, Done, Error};
-use crate::interrupt::interruptible_by;
+use crate::signal_flags::stop_flag_of_caller_or_signals;
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -60,7 +60,7 @@ impl<'a> SenderListener<'a> {
     ) -> Result<Self, Error> {
         folder.map(|folder| check_name(folder, console)).transpose()?;
         let schemes = arguments.schemes(&console.registry)?;
-        let stop = interruptible_by(console)?;
+        let stop = stop_flag_of_caller_or_signals(console)?;
         let keys = Keyring::for_user()?;
         let (identity, mut senders) = (keys.identity()?, keys.senders()?);
         report_invalid_lines(&mut senders, console);

@@ -11,18 +11,19 @@ mod stored_inputs;
 use stored_inputs::{Target, play};
 
 /// Targets, with their number of executions in a minute of all targets on two cores.
-const TARGETS: [Target; 11] = [
+const TARGETS: [Target; 12] = [
     ("batches", parser_fuzz_targets::batches, 20_000),
-    ("host", parser_fuzz_targets::host, 200_000),
+    ("bench_messages", parser_fuzz_targets::bench_messages, 100_000),
+    ("host_files_and_kernel_replies", parser_fuzz_targets::host_files_and_kernel_replies, 200_000),
     ("keys", parser_fuzz_targets::keys, 200_000),
-    ("metrics_http", parser_fuzz_targets::metrics_http, 200_000),
+    ("live_network_packets", parser_fuzz_targets::live_network_packets, 40_000),
+    ("metrics_http", parser_fuzz_targets::metrics_http, 100_000),
     ("networks", parser_fuzz_targets::networks, 20_000),
-    ("packets", parser_fuzz_targets::packets, 40_000),
     ("recordings", parser_fuzz_targets::recordings, 100_000),
     ("results", parser_fuzz_targets::results, 20_000),
     ("scenarios", parser_fuzz_targets::scenarios, 10_000),
     ("traces", parser_fuzz_targets::traces, 20_000),
-    ("transfers", parser_fuzz_targets::transfers, 20_000),
+    ("traffic_files", parser_fuzz_targets::traffic_files, 20_000),
 ];
 
 /// A fraction of a minute, as one of many tests.

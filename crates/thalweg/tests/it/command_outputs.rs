@@ -111,7 +111,7 @@ fn output_is_wrapped_to_the_terminal_width() {
     }
     for call in calls {
         let text = prints(&std::env::temp_dir(), call);
-        assert!(text.lines().all(|line| line.len() <= 100), "{call:?}:\n{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{call:?}:\n{text}");
     }
 }
 

@@ -7,6 +7,7 @@ mod command_outputs;
 mod command_runs;
 mod example_crates;
 mod hunt;
+mod names_beyond_ascii;
 mod paper;
 mod relay_matches_simulated_link;
 mod report;

@@ -1,7 +1,7 @@
 //! Fuzz targets for parsers of external files and texts. The first byte of an input selects the parser.
 
-mod host_inputs;
-mod live_packets;
+mod host_files_and_kernel_replies;
+mod live_network_packets;
 
 use std::fs;
 use std::io::Cursor;
@@ -22,8 +22,8 @@ use thalweg_scenario::{Diagnostic, Loaded, load, load_text, read_sweep_text};
 use thalweg_sweep::{Engine, Plan, Program, Purpose, Store};
 use thalweg_trace::{KeyLog, Limits};
 
-pub use host_inputs::host;
-pub use live_packets::packets;
+pub use host_files_and_kernel_replies::host_files_and_kernel_replies;
+pub use live_network_packets::live_network_packets;
 
 /// Memory limit in bytes, above which a scenario is parsed but not built.
 const MAX_MEMORY: u64 = 64 << 20;
@@ -210,7 +210,7 @@ pub fn networks(octets: &[u8]) {
 
 /// Fuzzes traffic files of a scenario: lists of transfers (CSV, Parquet, htsim, ns-3), sizes, writes, losses, delays and traffic
 /// matrices.
-pub fn transfers(octets: &[u8]) {
+pub fn traffic_files(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 6) else { return };
     let is_parquet = octets.starts_with(b"PAR1");
     let folder = Folder::new().with(if is_parquet { "file.parquet" } else { "file" }, octets);
@@ -308,30 +308,26 @@ pub fn keys(octets: &[u8]) {
     }
 }
 
-/// Fuzzes requests to the endpoint of `--metrics`, and the messages of a `bench` client and server.
+/// Fuzzes requests to the endpoint of `--metrics`, at a loopback address and at another one.
 pub fn metrics_http(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 4) else { return };
-    match reader {
-        0 | 1 => {
-            let response = thalweg::fuzz_entry_points::metrics_response(octets, reader == 1, "a 1\n");
-            if let Some(response) = response {
-                let head = String::from_utf8(response).unwrap();
-                let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).unwrap();
-                assert!(["200", "404", "405", "421"].contains(&status), "{head}");
-            }
+    let Some((reader, octets)) = selected(octets, 2) else { return };
+    let response = thalweg::fuzz_entry_points::metrics_response(octets, reader == 1, "a 1\n");
+    if let Some(response) = response {
+        let head = String::from_utf8(response).unwrap();
+        let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).unwrap();
+        assert!(["200", "404", "405", "421"].contains(&status), "{head}");
+    }
+}
+
+/// Fuzzes the request of a `bench` client, and the results of a `bench` server.
+pub fn bench_messages(octets: &[u8]) {
+    let Some((reader, octets)) = selected(octets, 2) else { return };
+    if reader == 0 {
+        if let Some(request) = octets.first_chunk() {
+            assert!(thalweg::fuzz_entry_points::bench_request(*request) <= Duration::from_secs(27 * 3600));
         }
-        2 => {
-            if let Some(request) = octets.first_chunk() {
-                assert!(
-                    thalweg::fuzz_entry_points::bench_request(*request) <= Duration::from_secs(27 * 3600)
-                );
-            }
-        }
-        _ => {
-            if let Some(text) = thalweg::fuzz_entry_points::bench_counts(octets) {
-                assert!(text.len() < octets.len() + 4096, "{text}");
-            }
-        }
+    } else if let Some(text) = thalweg::fuzz_entry_points::bench_counts(octets) {
+        assert!(text.len() < octets.len() + 4096, "{text}");
     }
 }
 

@@ -27,7 +27,7 @@ pub fn chain(nodes: u32) -> Spec {
     }
 }
 
-pub fn planned(spec: &Spec) -> Plan {
+pub fn default_plan(spec: &Spec) -> Plan {
     plan(spec, &PlanOptions::default()).unwrap()
 }
 
@@ -41,16 +41,16 @@ pub fn datagram(plan: &Plan, [from, to]: [usize; 2], hops: u8, ecn: u8, size: us
     else {
         panic!()
     };
-    to_address(source, target, hops, ecn, size)
+    datagram_to_address(source, target, hops, ecn, size)
 }
 
-pub fn to_address(source: Ipv4Addr, target: Ipv4Addr, hops: u8, ecn: u8, size: usize) -> Vec<u8> {
+pub fn datagram_to_address(source: Ipv4Addr, target: Ipv4Addr, hops: u8, ecn: u8, size: usize) -> Vec<u8> {
     let mut bytes = vec![0x45, ecn];
     bytes.extend((size as u16).to_be_bytes());
     // DF set.
     bytes.extend([0, 9, 0x40, 0, hops, 17, 0, 0]);
     bytes.extend([source.octets(), target.octets()].concat());
-    let sum = sum(&bytes);
+    let sum = ones_complement_sum(&bytes);
     bytes[10..12].copy_from_slice(&(!sum).to_be_bytes());
     bytes.extend([0x13, 0x88, 0x13, 0x89]);
     bytes.extend((size as u16 - 20).to_be_bytes());
@@ -60,12 +60,12 @@ pub fn to_address(source: Ipv4Addr, target: Ipv4Addr, hops: u8, ecn: u8, size: u
 }
 
 /// Returns the ones' complement sum of a header: all ones if its checksum is valid.
-pub fn sum(bytes: &[u8]) -> u16 {
+pub fn ones_complement_sum(bytes: &[u8]) -> u16 {
     let sum: u32 = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
-pub fn until(emulator: &mut Emulator, at: Time) -> Vec<Delivery> {
+pub fn advance_until(emulator: &mut Emulator, at: Time) -> Vec<Delivery> {
     // Advance at every event: routers answer at the time of reception.
     let mut all = Vec::new();
     while let Some(next) = emulator.next().filter(|next| *next <= at) {

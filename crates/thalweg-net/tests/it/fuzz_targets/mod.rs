@@ -2,10 +2,10 @@
 #![allow(dead_code, reason = "each fuzz target has one of them")]
 
 pub mod datagrams;
-pub mod options;
+pub mod file_transfer_peer;
 pub mod pairing;
+pub mod scheme_negotiation;
 pub mod session;
-pub mod transfer;
 
 use thalweg_net::identity::Entropy;
 use thalweg_proto::random::Stream;

@@ -21,8 +21,8 @@
 
 mod config;
 mod cubic_window;
+mod drain_and_competition_test;
 mod loss_evidence;
-mod periodic_drain;
 mod queue_target;
 mod queueing_delay;
 mod router_feedback;
@@ -42,8 +42,8 @@ use super::{
 use crate::units::{Duration, Rate, Time};
 use crate::window::MAX_WINDOW;
 use cubic_window::{Congestion, CubicWindow};
+use drain_and_competition_test::Drain;
 use loss_evidence::{Evidence, LossCounts};
-use periodic_drain::Drain;
 use queue_target::Target;
 use queueing_delay::Delay;
 use router_feedback::RouterFeedback;
@@ -189,7 +189,7 @@ impl Thalweg {
             router_feedback: RouterFeedback::default(),
             round: Round::default(),
             min_rtt: f64::INFINITY,
-            drain_interval: periodic_drain::interval(f64::INFINITY),
+            drain_interval: drain_and_competition_test::interval(f64::INFINITY),
             rtt: 0.0,
             lost_until: u64::MAX,
             epoch: Time::ZERO,
@@ -274,7 +274,8 @@ impl Thalweg {
         if sample.rtt.is_some() {
             let min_rtt = sample.connection.min_rtt.as_secs_f64();
             if min_rtt != self.min_rtt {
-                (self.min_rtt, self.drain_interval) = (min_rtt, periodic_drain::interval(min_rtt));
+                (self.min_rtt, self.drain_interval) =
+                    (min_rtt, drain_and_competition_test::interval(min_rtt));
             }
         }
         let rtt = sample.rtt.unwrap_or_else(|| sample.connection.now.since(sample.sent_at)).as_secs_f64();

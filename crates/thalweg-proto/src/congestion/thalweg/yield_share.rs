@@ -9,7 +9,7 @@
 use super::Thalweg;
 
 /// Excess of the queue over the target, as a share of the target. The rule applies within the range; above it the queue
-/// belongs to competing traffic ([`drain`](super::periodic_drain)).
+/// belongs to competing traffic ([`drain`](super::drain_and_competition_test)).
 const EXCESS: core::ops::Range<f64> = 0.1..1.0;
 /// Minimum share of the largest excess that must remain in each of these round trips, or the count restarts: the excess
 /// of a single flow, and that of starting flows, drains in them.

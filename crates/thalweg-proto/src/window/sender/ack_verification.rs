@@ -199,7 +199,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let duplicate = !has_sack && ack.cumulative == self.peer.unacknowledged();
         let next = self.scoreboard.next();
         let is_counted = self.scoreboard.len() <= MAX_COUNTED;
-        let behind = self.reported().wrapping_sub(ack.ce);
+        let behind = self.reported_ce_count().wrapping_sub(ack.ce);
         // Counts are compared only between increasing cumulative acknowledgements, as others may be reordered.
         let shrinks = ack.cumulative > self.peer.unacknowledged()
             && is_counted

@@ -33,7 +33,7 @@ impl Marks {
 
     /// Returns the count of CE-marked segments already reported to the controller.
     #[inline]
-    pub fn reported(&self) -> u16 {
+    pub fn reported_ce_count(&self) -> u16 {
         self.reported
     }
 
@@ -95,21 +95,21 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Records a mark; returns true if it belongs to a new window of data.
     fn begins_mark(&mut self) -> bool {
         let (unacknowledged, next) = (self.peer.unacknowledged(), self.scoreboard.next());
-        self.pause_and_marks().marks.begin_mark(unacknowledged, next)
+        self.pause_and_ecn().marks.begin_mark(unacknowledged, next)
     }
 
     /// Records a loss; returns true if the controller must reduce the window.
     #[inline(never)]
     pub(super) fn cuts_for_loss(&mut self) -> bool {
         let (unacknowledged, next) = (self.peer.unacknowledged(), self.scoreboard.next());
-        !self.config.ecn || self.pause_and_marks().marks.begin_loss(unacknowledged, next)
+        !self.config.ecn || self.pause_and_ecn().marks.begin_loss(unacknowledged, next)
     }
 
     /// Records a timer expiry, for which the controller always reduces the window.
     pub(super) fn note_timeout(&mut self) {
         if self.config.ecn {
             let until = self.scoreboard.next();
-            let marks = &mut self.pause_and_marks().marks;
+            let marks = &mut self.pause_and_ecn().marks;
             (marks.until, marks.by_mark) = (until, false);
         }
     }

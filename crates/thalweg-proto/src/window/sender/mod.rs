@@ -8,7 +8,7 @@ mod cwnd_validation;
 mod duplicate_acks;
 mod ecn;
 mod f_rto;
-mod gate_pause_and_ecn_counters;
+mod lazy_pause_and_ecn_state;
 mod loss_notification;
 mod pacer;
 mod path_change_reset;
@@ -30,7 +30,7 @@ use ack_verification::AckStretch;
 use application_interface::Application;
 use duplicate_acks::Dupacks;
 use f_rto::FRtoAction;
-use gate_pause_and_ecn_counters::PauseAndMarks;
+use lazy_pause_and_ecn_state::PauseAndEcnState;
 use pacer::Pacer;
 use peer_window::{PeerWindow, WindowChange};
 use retransmission_timer::RetransmissionTimer;
@@ -117,7 +117,7 @@ pub struct Sender<P: Payload, C: Controller> {
     limits: LimitClock,
     /// The driver stopped polling after a transmission: the host lacks time or buffer space for more.
     is_interrupted: bool,
-    pause_and_marks: Option<Box<PauseAndMarks>>,
+    pause_and_ecn: Option<Box<PauseAndEcnState>>,
     extensions: Option<Box<Extensions<C>>>,
     counters: Counters,
 }
@@ -141,7 +141,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             ack_stretch: AckStretch::default(),
             limits: LimitClock::default(),
             is_interrupted: false,
-            pause_and_marks: None,
+            pause_and_ecn: None,
             counters: Counters::default(),
         }
     }
@@ -168,9 +168,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             recoveries: self.counters.recoveries(),
             undone: self.extensions.as_ref().map_or(0, |extensions| extensions.undone()),
             mark_cuts: self
-                .pause_and_marks
+                .pause_and_ecn
                 .as_ref()
-                .map_or(0, |pause_and_marks| u64::from(pause_and_marks.marks.cuts())),
+                .map_or(0, |pause_and_ecn| u64::from(pause_and_ecn.marks.cuts())),
             invalid_acks: self.counters.invalid_acks(),
         }
     }
@@ -288,13 +288,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(rtt) = rtt {
             self.rtt.sample(&self.config.rtt, rtt);
         }
-        let ce = u32::from(ack.newly_ce(self.reported())) + u32::from(ecn.is_ce());
+        let ce = u32::from(ack.newly_ce(self.reported_ce_count())) + u32::from(ecn.is_ce());
         let marked = ce > 0;
         if marked {
             self.application.report(Signal::Mark);
             // A controller that counts receives it with the next acknowledgement of new data.
             if outcome.newest.is_some() || self.config.ecn {
-                self.pause_and_marks().marks.report(ack);
+                self.pause_and_ecn().marks.report(ack);
             }
         }
         if let Some((sent_at, info)) = outcome.newest.filter(|_| is_of_path) {
@@ -359,7 +359,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         } else if advanced {
             // RFC 6298, section 5.3.
             self.timer.set(now + self.rtt.timeout());
-            self.restart(now);
+            self.note_timer_restart(now);
         }
     }
 
@@ -433,7 +433,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     fn next_action(&mut self, now: Time) -> Action {
         let wait = |limit| Action::Wait { limit, until: Time::MAX };
-        if self.is_held() {
+        if self.holds_data_back() {
             return wait(if self.is_paused() { Limit::Paused } else { Limit::Network });
         }
         let mut lost = self.scoreboard.first_lost_len();
@@ -583,10 +583,10 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             Input::Finish => self.application.finish(),
             Input::Stop => self.application.stop(),
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
-            Input::Pause => self.pause_and_marks().pause.begin(now),
+            Input::Pause => self.pause_and_ecn().pause.begin(now),
             Input::Resume => {
                 let (timer, is_outstanding) = (self.timer.at(), !self.scoreboard.is_empty());
-                let timer = self.pause_and_marks().pause.end(now, timer, is_outstanding);
+                let timer = self.pause_and_ecn().pause.end(now, timer, is_outstanding);
                 self.timer.set(timer);
             }
             // A sender receives no data.
@@ -601,7 +601,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         {
             return Output::Transmit(pdu);
         }
-        if now >= self.timer.at() && self.timer_runs() {
+        if now >= self.timer.at() && self.retransmission_timer_runs() {
             self.on_timer(now);
         }
         if let Some(event) = self.application.next_event(self.scoreboard.is_empty()) {
@@ -637,7 +637,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             Output::Timeout { at: due, reason: self.due_reason() }
         } else if until < self.timer.at() {
             Output::Timeout { at: until, reason: SenderReason::Pacing }
-        } else if self.timer.is_set() && self.timer_runs() {
+        } else if self.timer.is_set() && self.retransmission_timer_runs() {
             Output::Timeout { at: self.timer.at(), reason: SenderReason::Retransmission }
         } else {
             Output::Idle

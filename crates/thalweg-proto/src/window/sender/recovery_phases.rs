@@ -139,7 +139,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Sets the retransmission timer, unless another event is due before it; see
     /// [`Notice::Silence`](crate::endpoint::Notice::Silence).
     pub fn await_timer(&mut self, now: Time) {
-        let is_next = self.timer.is_set() && self.due() >= self.timer.at() && self.timer_runs();
+        let is_next =
+            self.timer.is_set() && self.due() >= self.timer.at() && self.retransmission_timer_runs();
         if is_next && !self.scoreboard.is_empty() && !self.is_refused() {
             self.limits.expire(now, self.pacer.last_sent().max(self.timer.last_received()));
         }

@@ -1,7 +1,7 @@
 //! The digest of all state that determines a sender's behaviour.
 
 use super::Sender;
-use super::gate_pause_and_ecn_counters::PauseAndMarks;
+use super::lazy_pause_and_ecn_state::PauseAndEcnState;
 use crate::congestion::Controller;
 use crate::payload::Payload;
 use crate::state_digest::{Digest, feed, until};
@@ -31,16 +31,16 @@ where
             ack_stretch,
             limits,
             is_interrupted,
-            pause_and_marks,
+            pause_and_ecn,
             extensions,
             counters: _,
         } = self;
         controller.digest(now, into);
         let max_retransmissions = config.max_retransmissions;
         scoreboard.digest(now, max_retransmissions, into);
-        let pause_and_marks =
-            pause_and_marks.as_deref().cloned().unwrap_or_else(|| PauseAndMarks::new(config.pause));
-        pause_and_marks.pause.digest(now, into);
+        let pause_and_ecn =
+            pause_and_ecn.as_deref().cloned().unwrap_or_else(|| PauseAndEcnState::new(config.pause));
+        pause_and_ecn.pause.digest(now, into);
         feed(into, (rtt, peer, scoreboard.next(), phase, dupacks, exemption));
         application.digest(into);
         // Expiries count only for a sender that gives up.
@@ -48,7 +48,7 @@ where
         // A time in the past is due, regardless of its age.
         let (unpaced, next_send) = pacer.state();
         feed(into, (unpaced, until(next_send, now), now.since(pacer.last_sent())));
-        feed(into, pause_and_marks.marks.state());
+        feed(into, pause_and_ecn.marks.state());
         if matches!(config.verify_acks, VerifyAcks::AboveStretch(_)) {
             ack_stretch.digest(into);
         }

@@ -112,7 +112,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return None;
         }
         rack.probe.at = Time::MAX;
-        if self.is_held() {
+        if self.holds_data_back() {
             return None;
         }
         let new = (!self.application.is_drained()).then(|| self.new_length()).flatten();

@@ -33,17 +33,18 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             slow_start_beta: None,
         })
     };
-    let seif = (0.0..=1.0f64, 1u32..4, any::<bool>()).prop_map(|(cut_back, growth_windows, loudest)| {
-        ControllerConfig::Seif(SeifConfig {
-            initial_window: 1.0,
-            initial_ssthresh: 15.0,
-            max_window: 30.0,
-            cut_back,
-            growth_windows,
-            follow: if loudest { RouterSelection::MostMessages } else { RouterSelection::All },
-            signals: Signals::Both,
-        })
-    });
+    let seif =
+        (0.0..=1.0f64, 1u32..4, any::<bool>()).prop_map(|(cut_back, growth_windows, most_messages)| {
+            ControllerConfig::Seif(SeifConfig {
+                initial_window: 1.0,
+                initial_ssthresh: 15.0,
+                max_window: 30.0,
+                cut_back,
+                growth_windows,
+                follow: if most_messages { RouterSelection::MostMessages } else { RouterSelection::All },
+                signals: Signals::Both,
+            })
+        });
     let slow_start = move |counted| {
         ControllerConfig::SlowStart(SlowStartConfig {
             initial_window,

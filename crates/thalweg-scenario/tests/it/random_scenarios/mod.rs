@@ -249,7 +249,7 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"newreno\"\ninitial-window = \"2.5 pkt\"",
         "base = \"vegas\"\nfine-timer = true\necn = true\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-ssthresh = \"unlimited\"",
         "base = \"cubic\"\necn = false\nc = 1\nbeta = 0.8\nfast-convergence = false",
-        "base = \"seif\"\ncut-back = \"30 %\"\ngrowth-windows = 2\nfollow = \"loudest\"",
+        "base = \"seif\"\ncut-back = \"30 %\"\ngrowth-windows = 2\nfollow = \"most-messages\"",
         "base = \"seif\"\ninitial-ssthresh = \"15 pkt\"",
         "base = \"slow-start\"\ngrowth = \"counted\"",
         "base = \"dec-bit\"\nincrease = \"2 pkt\"\ndecrease = 0.5\nshare = \"30 %\"",

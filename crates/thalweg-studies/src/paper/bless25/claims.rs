@@ -157,8 +157,9 @@ mod tests {
     fn results(rows: &[(&str, &str, &str, Keys, f64)]) -> Results {
         let mut experiments: Vec<ExperimentResults> = Vec::new();
         for &(id, scheme, metric, keys, value) in rows {
-            let cell =
-                keys.iter().fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, *value));
+            let cell = keys
+                .iter()
+                .fold(Cell::unpublished(scheme, metric), |cell, (key, value)| cell.with(key, *value));
             let row = Row::new(cell, Some(&[value]));
             match experiments.iter_mut().find(|of| of.id == id) {
                 Some(of) => of.rows.push(row),

@@ -54,7 +54,8 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
         let scheme = case.keys().get("scheme").and_then(Value::as_str).unwrap_or_default();
         let others = || case.keys().iter().filter(|(key, _)| *key != "scheme");
         let cell = |metric: &&str| {
-            others().fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
+            others()
+                .fold(Cell::unpublished(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
         };
         let measured = |cell: Cell| value(&cell, case).map(|values| (cell, values));
         metrics.iter().map(cell).filter_map(measured).collect::<Vec<_>>()

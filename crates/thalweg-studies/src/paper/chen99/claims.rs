@@ -335,7 +335,7 @@ mod tests {
         let mut results =
             Results { paper: "chen99", complete: true, experiments: Vec::new(), claims: Vec::new() };
         for &(id, scheme, metric, phase, value) in rows {
-            let cell = Cell::ours(scheme, metric);
+            let cell = Cell::unpublished(scheme, metric);
             let cell = phase.map_or(cell.clone(), |phase| cell.with("phase", phase));
             let row = Row::new(cell, Some(&[value]));
             results.experiments.push(ExperimentResults {
@@ -496,7 +496,7 @@ mod tests {
         {
             let verdict = |index: f64| {
                 let row = |metric: &str, value: f64, printed: f64| {
-                    let cell = Cell { published: Some(json!(printed)), ..Cell::ours(scheme, metric) };
+                    let cell = Cell { published: Some(json!(printed)), ..Cell::unpublished(scheme, metric) };
                     Row::new(cell, Some(&[value]))
                 };
                 let rows = vec![row("throughput_percent", 98.6, 99.0), row("fairness_index", index, printed)];
@@ -529,7 +529,8 @@ mod tests {
     fn windows_and_long_runs_are_identified_by_their_keys() {
         let of_sources = |metric: &str, values: [f64; 5]| -> Vec<Row> {
             let rows = (1..).zip(values).map(|(source, value)| {
-                let cell = Cell::ours(SSCOP_RATE, metric).with("phase", STEADY[1]).with("source", source);
+                let cell =
+                    Cell::unpublished(SSCOP_RATE, metric).with("phase", STEADY[1]).with("source", source);
                 Row::new(cell, Some(&[value]))
             });
             rows.collect()
@@ -546,14 +547,15 @@ mod tests {
         assert_eq!((holds(&window(40.0), "6.2a"), holds(&window(79.0), "6.2a")), (Some(true), Some(false)));
         let polls = |each| {
             let mut rows = of_sources("rate_mean_mbps", [each; 5]);
-            let cell = Cell::ours(SSCOP_RATE, "throughput_percent").with("phase", STEADY[1]);
+            let cell = Cell::unpublished(SSCOP_RATE, "throughput_percent").with("phase", STEADY[1]);
             rows.push(Row::new(cell, Some(&[100.0])));
             results(OURS_TABLE_2, rows)
         };
         assert_eq!((holds(&polls(9.9), "4.3b"), holds(&polls(9.7), "4.3b")), (Some(true), Some(false)));
         let long = |index: f64| {
             let row = |metric: &str, value: f64| {
-                let cell = Cell::ours(SSCOP_RATE, metric).with("link_ms", "5").with("phase", "last-third");
+                let cell =
+                    Cell::unpublished(SSCOP_RATE, metric).with("link_ms", "5").with("phase", "last-third");
                 Row::new(cell, Some(&[value]))
             };
             let rows =

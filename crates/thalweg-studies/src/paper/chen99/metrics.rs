@@ -62,7 +62,7 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
         let scheme = case.keys().get("scheme").and_then(serde_json::Value::as_str).unwrap_or_default();
         let cell = |metric: &str| {
             let keys = case.keys().iter().filter(|(key, _)| *key != "scheme");
-            keys.fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
+            keys.fold(Cell::unpublished(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
         };
         let overall: &[&str] = if published { &OVERALL[PUBLISHED..] } else { &OVERALL };
         let mut cells: Vec<Cell> = overall.iter().map(|metric| cell(metric)).collect();

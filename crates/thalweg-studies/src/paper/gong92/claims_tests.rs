@@ -34,7 +34,7 @@ impl Table {
         let is_meant =
             |of: &&Change| (of.0, of.1, of.2, of.3, of.4) == (id, scheme, metric, at.1, p.unwrap_or(0.0));
         let value = self.changes.iter().find(is_meant).map_or(value, |of| of.5);
-        let mut cell = Cell::ours(scheme, metric).with(at.0, at.1);
+        let mut cell = Cell::unpublished(scheme, metric).with(at.0, at.1);
         if let Some(p) = p {
             cell = cell.with("p", p);
         }

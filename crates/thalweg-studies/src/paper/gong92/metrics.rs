@@ -76,7 +76,8 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let mut rows = Vec::new();
     for case in &runs.cases {
         let scheme = case.keys().get("scheme").and_then(Value::as_str).unwrap_or("two-level");
-        let cell = |scheme: &str, metric: &str| Cell { keys: keys(case), ..Cell::ours(scheme, metric) };
+        let cell =
+            |scheme: &str, metric: &str| Cell { keys: keys(case), ..Cell::unpublished(scheme, metric) };
         let mut put = |scheme: &str, metric: &str, values: Option<Vec<f64>>| {
             rows.extend(values.map(|values| (cell(scheme, metric), values)));
         };

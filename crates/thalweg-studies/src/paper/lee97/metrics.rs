@@ -26,15 +26,16 @@ pub fn efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
         let scheme = text(case, "scheme").unwrap_or_default();
         // The duration of a run does not identify its result.
         let keys = case.keys().iter().filter(|(key, _)| !["scheme", "seconds"].contains(&key.as_str()));
-        let cell = keys
-            .fold(Cell::ours(scheme, EFFICIENCY), |cell, (key, value)| cell.with(name(key), value.clone()));
+        let cell = keys.fold(Cell::unpublished(scheme, EFFICIENCY), |cell, (key, value)| {
+            cell.with(name(key), value.clone())
+        });
         (cell, efficiency(case))
     };
     let mut cells: Vec<Measured> = runs.cases.iter().map(of).collect();
     if let Some(best) = best(runs, "T_normal_ms", |case| number(case, "T_error_ms") == Some(5.0), |_| true)
         && runs.cases.iter().any(|case| number(case, "T_normal_ms") == Some(48.0))
     {
-        cells.push((Cell::ours("adaptive", "optimal_T_normal_ms").with("grid", "finer"), vec![best]));
+        cells.push((Cell::unpublished("adaptive", "optimal_T_normal_ms").with("grid", "finer"), vec![best]));
     }
     cells
 }

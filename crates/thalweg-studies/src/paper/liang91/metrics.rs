@@ -50,7 +50,7 @@ fn further_of_case(experiment: &str, case: &CaseRuns<'_>) -> Vec<Measured> {
     let cell = |metric: &str| {
         let scheme = case.keys().get("scheme").and_then(serde_json::Value::as_str).unwrap_or_default();
         let keys = case.keys().iter().filter(|(key, _)| *key != "scheme");
-        keys.fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
+        keys.fold(Cell::unpublished(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
     };
     let mut cells = Vec::new();
     if experiment.starts_with("ours/") {

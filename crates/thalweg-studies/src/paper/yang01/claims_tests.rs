@@ -13,8 +13,9 @@ fn row(
     value: f64,
     published: bool,
 ) {
-    let mut cell =
-        keys.iter().fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()));
+    let mut cell = keys
+        .iter()
+        .fold(Cell::unpublished(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()));
     cell.published = published.then(|| json!(value));
     let ci95 = (metric == GAIN).then_some(1.0);
     let row = Row { cell, value: Some(value), ci95 };

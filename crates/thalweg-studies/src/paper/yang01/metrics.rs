@@ -53,7 +53,7 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
         let cell = |metric: &str| {
             let scheme = case.keys().get("scheme").and_then(Value::as_str).unwrap_or_default();
             let keys = case.keys().iter().filter(|(key, _)| *key != "scheme");
-            keys.fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
+            keys.fold(Cell::unpublished(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
         };
         let mut wanted = Vec::new();
         if runs.id == "ours/newcomers" {

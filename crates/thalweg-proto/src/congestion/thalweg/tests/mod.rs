@@ -1,6 +1,6 @@
 //! Rules of the scheme on one link of 100 Mbit/s and 40 ms, with greedy flows.
 
-mod periodic_drains;
+mod drain_and_competition_test;
 mod router_feedback;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! The response to messages of routers.
 
-use super::periodic_drains::run_drain;
+use super::drain_and_competition_test::run_drain;
 use super::*;
 
 /// Delivers a router's message to the flow; with `true` it names the packet that the flow sent last.

@@ -5,8 +5,9 @@ use super::*;
 /// Returns efficiencies of the right shape.
 fn shaped() -> Results {
     let row = |scheme: &str, keys: &[(&str, f64)], value: f64| {
-        let cell =
-            keys.iter().fold(Cell::ours(scheme, EFFICIENCY), |cell, (key, value)| cell.with(key, *value));
+        let cell = keys
+            .iter()
+            .fold(Cell::unpublished(scheme, EFFICIENCY), |cell, (key, value)| cell.with(key, *value));
         Row::new(cell, Some(&[value]))
     };
     let times = |normal: f64, error: f64, value: f64| {
@@ -151,7 +152,7 @@ fn steps_within_chance_are_named_and_decide_nothing() {
 fn losses_of_1e_5_count_where_they_were_run() {
     let mut results = shaped();
     let row = |window: f64, value: f64| {
-        let cell = Cell::ours("adaptive", EFFICIENCY).with("window", window).with("loss", 1e-5);
+        let cell = Cell::unpublished("adaptive", EFFICIENCY).with("window", window).with("loss", 1e-5);
         Row::new(cell, Some(&[value]))
     };
     let mut long = ExperimentResults {

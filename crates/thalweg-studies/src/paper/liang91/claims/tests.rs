@@ -20,51 +20,56 @@ fn results() -> Results {
             if row.cell.metric == "fairness_variance"
                 && let (Some(value), Some(sources)) = (row.value, row.cell.text("sources"))
             {
-                let cell = Cell::ours(&row.cell.scheme, VARIANCE_PER_RUN).with("sources", sources.to_owned());
+                let cell =
+                    Cell::unpublished(&row.cell.scheme, VARIANCE_PER_RUN).with("sources", sources.to_owned());
                 more.push((format!("ours/{}", experiment.id), cell, value));
             }
         }
         if experiment.id.starts_with("table-5.17/") {
             for (scheme, variance) in [("tri-s", 800.0), ("seif", 0.6)] {
-                let cell = Cell::ours(scheme, VARIANCE_PER_RUN).with("sources", "forward");
+                let cell = Cell::unpublished(scheme, VARIANCE_PER_RUN).with("sources", "forward");
                 more.push((format!("ours/{}", experiment.id), cell, variance));
             }
         }
         if experiment.id.starts_with("table-4.") || experiment.id.starts_with("table-5.") {
             let id = format!("ours/{}", experiment.id);
-            more.push((id.clone(), Cell::ours("seif", DROPS), 0.0));
-            more.push((id.clone(), Cell::ours("dec-bit", DROPS), 0.0));
-            more.push((id.clone(), Cell::ours("slow-start", DROPS), 20.0));
-            more.push((id, Cell::ours("slow-start", MESSAGES), 0.0));
+            more.push((id.clone(), Cell::unpublished("seif", DROPS), 0.0));
+            more.push((id.clone(), Cell::unpublished("dec-bit", DROPS), 0.0));
+            more.push((id.clone(), Cell::unpublished("slow-start", DROPS), 20.0));
+            more.push((id, Cell::unpublished("slow-start", MESSAGES), 0.0));
         }
     }
     for (place, threshold) in [0.5, 0.7, 0.8, 0.9].into_iter().enumerate() {
-        let cell = Cell::ours("seif", MESSAGES).with("threshold", threshold);
+        let cell = Cell::unpublished("seif", MESSAGES).with("threshold", threshold);
         more.push(("ours/table-4.1".to_owned(), cell, 26.0 - 4.0 * place as f64));
     }
     for (metric, value) in [(QUEUE_WAVES, 10.0), (WAVE_INTERVAL, 6.0), (WAVE_IRREGULARITY, 5.0)] {
-        more.push(("ours/table-4.5/exp-1".to_owned(), Cell::ours("seif", metric), value));
+        more.push(("ours/table-4.5/exp-1".to_owned(), Cell::unpublished("seif", metric), value));
     }
     for (scheme, deviation) in [("seif", 2.0), ("reacting-feedback", 3.0)] {
-        more.push(("ours/table-4.2/exp-1".to_owned(), Cell::ours(scheme, WINDOW_DEVIATION), deviation));
+        more.push((
+            "ours/table-4.2/exp-1".to_owned(),
+            Cell::unpublished(scheme, WINDOW_DEVIATION),
+            deviation,
+        ));
     }
     for id in ["5.2/exp-2", "5.3/exp-3", "5.4/exp-4", "5.6/exp-6"] {
         for (scheme, moves) in [("seif", 0.9), ("dec-bit", -0.2), ("slow-start", 0.1)] {
-            more.push((format!("ours/table-{id}"), Cell::ours(scheme, MOVEMENT_CORRELATION), moves));
-            more.push((format!("ours/table-{id}"), Cell::ours(scheme, WINDOW_CORRELATION), 0.5));
+            more.push((format!("ours/table-{id}"), Cell::unpublished(scheme, MOVEMENT_CORRELATION), moves));
+            more.push((format!("ours/table-{id}"), Cell::unpublished(scheme, WINDOW_CORRELATION), 0.5));
         }
     }
     for (table, first) in [("5.7", 1), ("5.9", 5)] {
         for users in 2..=5 {
             let id = format!("ours/table-{table}/exp-{}", first + users - 2);
-            more.push((id, Cell::ours("seif", MESSAGES), 5.0 * f64::from(users)));
+            more.push((id, Cell::unpublished("seif", MESSAGES), 5.0 * f64::from(users)));
         }
     }
     for (window, throughput) in [1, 2, 3, 4, 6, 8, 12, 16, 20, 30, 45, 60]
         .into_iter()
         .zip([18.0, 36.0, 54.0, 62.0, 64.0, 64.0, 64.0, 60.0, 45.0, 25.0, 20.0, 15.0])
     {
-        let cell = Cell::ours("vanilla", THROUGHPUT).with("window", window);
+        let cell = Cell::unpublished("vanilla", THROUGHPUT).with("window", window);
         more.push(("ours/figure-1.1".to_owned(), cell, throughput));
     }
     for (way, gains) in [("one-way", [7.3, 9.82, 11.78]), ("two-way", [5.67, 5.67, 11.88])] {
@@ -75,7 +80,7 @@ fn results() -> Results {
                     "reacting-feedback" => 1.0 + gain / 100.0,
                     _ => 1.01,
                 };
-                let cell = Cell::ours(scheme, THROUGHPUT).with("links", links);
+                let cell = Cell::unpublished(scheme, THROUGHPUT).with("links", links);
                 more.push((format!("ours/section-4.1/{way}"), cell, 100.0 / factor));
             }
         }
@@ -91,14 +96,14 @@ fn results() -> Results {
             ("dec-bit-fqbit", if two_ways { 1.2 } else { 0.9 }, 0.01, 0.0),
             ("seif", 1.02, 0.1, 40.0),
         ] {
-            more.push((id.to_owned(), Cell::ours(scheme, THROUGHPUT), factor * throughput));
-            let fair = Cell::ours(scheme, VARIANCE_PER_RUN).with("sources", "forward");
+            more.push((id.to_owned(), Cell::unpublished(scheme, THROUGHPUT), factor * throughput));
+            let fair = Cell::unpublished(scheme, VARIANCE_PER_RUN).with("sources", "forward");
             more.push((id.to_owned(), fair, variance));
-            more.push((id.to_owned(), Cell::ours(scheme, MESSAGES), messages));
+            more.push((id.to_owned(), Cell::unpublished(scheme, MESSAGES), messages));
         }
     }
     for (windows, messages) in [(1, 52.0), (2, 26.0)] {
-        let cell = |metric| Cell::ours("seif", metric).with("growth_windows", windows);
+        let cell = |metric| Cell::unpublished("seif", metric).with("growth_windows", windows);
         let id = || "ours/future-work/slower-growth".to_owned();
         more.push((id(), cell(MESSAGES), messages));
         more.push((id(), cell(THROUGHPUT), 100.0));
@@ -107,7 +112,11 @@ fn results() -> Results {
         }
     }
     for (scheme, messages) in [("seif", 240.0), ("seif-marking", 200.0)] {
-        more.push(("ours/future-work/two-bottlenecks".to_owned(), Cell::ours(scheme, MESSAGES), messages));
+        more.push((
+            "ours/future-work/two-bottlenecks".to_owned(),
+            Cell::unpublished(scheme, MESSAGES),
+            messages,
+        ));
     }
     for (id, cell, value) in more {
         let row = Row::new(cell, Some(&[value]));

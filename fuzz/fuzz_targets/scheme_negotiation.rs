@@ -5,4 +5,4 @@
 #[path = "../../crates/thalweg-net/tests/it/fuzz_targets/mod.rs"]
 mod fuzz_targets;
 
-libfuzzer_sys::fuzz_target!(|script: &[u8]| fuzz_targets::options::run(script));
+libfuzzer_sys::fuzz_target!(|script: &[u8]| fuzz_targets::scheme_negotiation::run(script));

@@ -1,4 +1,4 @@
-//! Random delays of hosts and links: distribution, order and purpose.
+//! Uniform jitter of links and overhead of hosts: distribution, order and purpose.
 
 use crate::test_network::{bytes, direction, group, millis, pipe, run, window};
 use thalweg_proto::congestion::NewRenoConfig;

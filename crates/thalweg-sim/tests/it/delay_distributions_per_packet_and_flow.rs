@@ -1,4 +1,4 @@
-//! Delays from distributions: their moments and order on a link, and constant ones per flow.
+//! Delays from distributions, drawn per packet: moments and order on a link; drawn once per flow: constant ones.
 
 use crate::test_network::{bytes, direction, group, millis, pipe, run, window};
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Drains: for one round trip a flow reduces its window by a quarter, if it has not seen the shortest delay for some
-//! seconds.
+//! Periodic drains, which also test for competing traffic: for one round trip a flow reduces its window by a quarter, if
+//! it has not seen the shortest delay for some seconds.
 //!
 //! All flows of the scheme on a path see the shortest delay during such a drain at the same time, so their next drains
 //! coincide: those of four flows that started two seconds apart begin within 50 ms. What remains of the queue in a common
@@ -59,13 +59,13 @@ const SAME_DRAINS: u32 = 2;
 const REGAINS: f64 = 4.0;
 
 /// Returns a time and a number of round trips of `rtt` seconds, whichever is longer.
-fn at_least((time, round_trips): (Duration, f64), rtt: f64) -> Duration {
+fn longer_of_time_and_round_trips((time, round_trips): (Duration, f64), rtt: f64) -> Duration {
     time.max(Duration::from_secs_f64(round_trips * rtt))
 }
 
 /// Returns the minimum time without the shortest delay before a drain, with this shortest round-trip time in seconds.
 pub(super) fn interval(min_rtt: f64) -> Duration {
-    at_least(INTERVAL, min_rtt)
+    longer_of_time_and_round_trips(INTERVAL, min_rtt)
 }
 
 /// State of drains.
@@ -133,7 +133,7 @@ impl Drain {
     }
 
     /// Counts a round trip with this queueing delay and target, in seconds, and window in bytes.
-    fn watch(&mut self, now: Time, queueing: f64, target: f64, window: f64) {
+    fn record_round_trip(&mut self, now: Time, queueing: f64, target: f64, window: f64) {
         let is_long = queueing > LONG * target;
         if !is_long || queueing < SHRINKS * self.longest {
             (self.long, self.longest) = (None, queueing);
@@ -147,9 +147,9 @@ impl Drain {
 
     /// Returns true if the delay is still that of the last drain, in which it did not fall, and a further drain is due:
     /// the path may be longer. The arguments are the time since the shortest delay and the round-trip time, in seconds.
-    fn repeats(&self, now: Time, age: f64, rtt: f64) -> bool {
+    fn is_repeat_due(&self, now: Time, age: f64, rtt: f64) -> bool {
         let is_flat = self.long.is_some() && age <= FLAT * rtt;
-        is_flat && self.repeats > 0 && now.since(self.began) >= at_least(AGAIN, rtt)
+        is_flat && self.repeats > 0 && now.since(self.began) >= longer_of_time_and_round_trips(AGAIN, rtt)
     }
 
     /// Evaluates a finished drain. Returns the share of a common reduction's effect, and whether the path is longer.
@@ -187,10 +187,10 @@ impl Thalweg {
             }
             return true;
         }
-        self.drain.watch(now, queueing, without_segment, self.full_window());
+        self.drain.record_round_trip(now, queueing, without_segment, self.full_window());
         (self.drain.queue, self.drain.is_excessive) = (queueing, queueing > steady_state::LONG * target);
         let is_due = self.is_drain_due(now);
-        let begins = is_due || self.drain.repeats(now, self.delay.age(now).as_secs_f64(), rtt);
+        let begins = is_due || self.drain.is_repeat_due(now, self.delay.age(now).as_secs_f64(), rtt);
         if begins {
             self.begin_drain(now, rtt, !is_due);
         }
@@ -239,7 +239,7 @@ impl Thalweg {
 
     /// Returns true if the queue before `until` may be competing traffic's.
     fn suspects_competition(&self, until: Time) -> bool {
-        let min = at_least(MIN_QUEUE, self.rtt);
+        let min = longer_of_time_and_round_trips(MIN_QUEUE, self.rtt);
         self.drain.long.is_some_and(|since| until.since(since) >= min)
     }
 
@@ -275,14 +275,14 @@ impl Thalweg {
         } else if self.drain.long.is_none() {
             self.drain.peak = self.full_window();
         } else if is_decided {
-            self.compete(now);
+            self.start_competing(now);
         }
         (self.drain.longest, self.drain.long) = (0.0, None);
         self.pace.rest();
     }
 
     /// Begins to compete, with a window that may regain what competing traffic has taken.
-    fn compete(&mut self, now: Time) {
+    fn start_competing(&mut self, now: Time) {
         if self.config.compete {
             let peak = self.drain.peak.max(self.full_window());
             self.set_competing(true);

@@ -6,4 +6,4 @@
 #[path = "../../crates/thalweg-net/tests/it/fuzz_targets/mod.rs"]
 mod fuzz_targets;
 
-libfuzzer_sys::fuzz_target!(|script: &[u8]| fuzz_targets::transfer::run(script));
+libfuzzer_sys::fuzz_target!(|script: &[u8]| fuzz_targets::file_transfer_peer::run(script));

@@ -1,11 +1,11 @@
-//! Signal handling: Ctrl-C ends the running work at the next safe point, and keeps its results.
+//! Flags that signals set: Ctrl-C ends the running work at the next safe point, and keeps its results; SIGHUP reloads.
 
 use crate::console_output::{Console, Error};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Returns a flag that the first Ctrl-C sets. The second one ends the process at once.
-pub fn interruptible() -> Result<Arc<AtomicBool>, Error> {
+pub fn stop_flag_on_signals() -> Result<Arc<AtomicBool>, Error> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::flag;
     let stop = Arc::new(AtomicBool::new(false));
@@ -14,28 +14,28 @@ pub fn interruptible() -> Result<Arc<AtomicBool>, Error> {
         flag::register(signal, Arc::clone(&stop))
     };
     for signal in [SIGINT, SIGTERM] {
-        register(signal).map_err(|error| cannot(&error))?;
+        register(signal).map_err(|error| registration_error(&error))?;
     }
     // Exceeding the file size limit (`ulimit -f`) must fail the write, not end the process.
-    flag::register(SIGXFSZ, Arc::default()).map_err(|error| cannot(&error))?;
+    flag::register(SIGXFSZ, Arc::default()).map_err(|error| registration_error(&error))?;
     // The terminal was closed. Respect `nohup`, which ignores the signal. A second signal does not end the process at
     // once.
     if !is_ignored(SIGHUP) {
-        flag::register(SIGHUP, Arc::clone(&stop)).map_err(|error| cannot(&error))?;
+        flag::register(SIGHUP, Arc::clone(&stop)).map_err(|error| registration_error(&error))?;
     }
     Ok(stop)
 }
 
-/// Returns the flag of the calling program, or else that of [`interruptible`].
-pub fn interruptible_by(console: &Console) -> Result<Arc<AtomicBool>, Error> {
-    console.stop().map_or_else(interruptible, Ok)
+/// Returns the flag of the calling program, or else that of [`stop_flag_on_signals`].
+pub fn stop_flag_of_caller_or_signals(console: &Console) -> Result<Arc<AtomicBool>, Error> {
+    console.stop().map_or_else(stop_flag_on_signals, Ok)
 }
 
 /// Returns a flag that SIGHUP sets, as is usual for daemons; it then does not end the process.
-pub fn reloadable() -> Result<Arc<AtomicBool>, Error> {
+pub fn reload_flag_on_sighup() -> Result<Arc<AtomicBool>, Error> {
     let reload = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&reload))
-        .map_err(|error| cannot(&error))?;
+        .map_err(|error| registration_error(&error))?;
     IS_RELOADED.store(true, Ordering::Relaxed);
     Ok(reload)
 }
@@ -43,7 +43,7 @@ pub fn reloadable() -> Result<Arc<AtomicBool>, Error> {
 /// True if SIGHUP requests a reload in this process.
 static IS_RELOADED: AtomicBool = AtomicBool::new(false);
 
-fn cannot(error: &std::io::Error) -> Error {
+fn registration_error(error: &std::io::Error) -> Error {
     Error::Failed(format!("cannot listen for signals: {error}"))
 }
 

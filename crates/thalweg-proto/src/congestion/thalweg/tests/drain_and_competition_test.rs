@@ -1,4 +1,4 @@
-//! Drains, and what follows from them.
+//! Periodic drains, and what they decide: competing traffic, a longer path, a lower base delay.
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! Progress and outcome of state-space searches.
 
-use crate::batch_progress::target;
+use crate::batch_progress::progress_draw_target;
 use crate::console_output::{Console, Seen, one_line};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
@@ -8,8 +8,8 @@ use thalweg_explore::SearchOutcome;
 use thalweg_proto::units::Bytes;
 
 /// Runs a search and shows its progress.
-pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64)) -> T) -> T {
-    let bar = ProgressBar::with_draw_target(None, target(console));
+pub fn run_with_progress<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64)) -> T) -> T {
+    let bar = ProgressBar::with_draw_target(None, progress_draw_target(console));
     if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
         bar.set_style(style);
     }
@@ -25,7 +25,7 @@ pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64
 }
 
 /// Prints the outcome; fails unless all states were visited without a violation.
-pub fn report(
+pub fn check_outcome(
     name: &str,
     outcome: &SearchOutcome,
     is_interrupted: bool,
@@ -42,7 +42,7 @@ pub fn report(
 }
 
 /// Returns the outcome of a search as text.
-pub fn text(header: &str, verified_property: &str, outcome: &SearchOutcome) -> String {
+pub fn outcome_text(header: &str, verified_property: &str, outcome: &SearchOutcome) -> String {
     let mut text = format!("{header}\n\n");
     let rows = [
         ("States", outcome.states),

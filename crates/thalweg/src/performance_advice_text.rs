@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use thalweg_catalog::SchemeTraits;
 use thalweg_net::flow::Scheme;
-use thalweg_net::performance_advice::{Advice, Advisor, BETTER};
+use thalweg_net::performance_advice::{Advice, Advisor, RECOMMENDED_SCHEME};
 use thalweg_proto::units::Rate;
 use thalweg_report::output;
 
@@ -19,17 +19,17 @@ pub struct Findings {
 impl Findings {
     /// Returns the findings of an advisor.
     pub fn from_advisor(advisor: &Advisor) -> Self {
-        Self { losses: advisor.of_losses(), rate: advisor.of_rate() }
+        Self { losses: advisor.advice_on_wire_losses(), rate: advisor.advice_on_excessive_rate() }
     }
 
     /// Converts the findings to JSON for the peer.
     pub fn to_json(self) -> Value {
         let [mut losses, mut rate] = [Value::Null, Value::Null];
-        if let Some(Advice::Losses { carried, sent, share }) = self.losses {
+        if let Some(Advice::WireLosses { carried, sent, share }) = self.losses {
             let rates = [carried, sent].map(Rate::as_bits_per_sec);
             losses = json!({"carried_bps": rates[0], "sent_bps": rates[1], "share": share});
         }
-        if let Some(Advice::TooFast { carried, share, queued, full, mtu_reduced }) = self.rate {
+        if let Some(Advice::ExcessiveRate { carried, share, queued, full, mtu_reduced }) = self.rate {
             let carried = carried.as_bits_per_sec();
             rate = json!({"carried_bps": carried, "share": share, "queued": queued, "full": full, "mtu_reduced": mtu_reduced});
         }
@@ -42,11 +42,11 @@ impl Findings {
         let share = |of: &Value| of["share"].as_f64().filter(|share| (0.0..=1.0).contains(share));
         let losses = |of: &Value| {
             let (carried, sent) = (rate(of, "carried_bps")?, rate(of, "sent_bps")?);
-            Some(Advice::Losses { carried, sent, share: share(of)? })
+            Some(Advice::WireLosses { carried, sent, share: share(of)? })
         };
         let too_fast = |of: &Value| {
             let (carried, queued) = (rate(of, "carried_bps")?, of["queued"].as_bool()?);
-            Some(Advice::TooFast {
+            Some(Advice::ExcessiveRate {
                 carried,
                 share: share(of)?,
                 queued,
@@ -60,31 +60,31 @@ impl Findings {
 
 /// Returns advice to the user of a sender with this scheme, if the advisor is certain of any.
 pub fn advice_text(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
-    words_for(&Findings::from_advisor(advisor), scheme)
+    findings_text(&Findings::from_advisor(advisor), scheme)
 }
 
 /// Returns advice for these findings.
-pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
+pub fn findings_text(findings: &Findings, scheme: &Scheme) -> Option<String> {
     let (name, (description, values)) = (scheme.name(), scheme.values());
     let rate = |rate: Rate| output::rate(rate.as_f64());
     let SchemeTraits { keeps_rate, is_loss_based, .. } = description.traits;
     let advice = if is_loss_based { findings.losses? } else { findings.rate? };
     Some(match advice {
-        Advice::Losses { carried, sent, share } => {
+        Advice::WireLosses { carried, sent, share } => {
             format!(
                 "{name} takes the {:.1} % of packets lost on the path for congestion, and sent {} on average and {} at most, \
-                 whatever the path's rate is: `--scheme {BETTER}` gets more of it",
+                 whatever the path's rate is: `--scheme {RECOMMENDED_SCHEME}` gets more of it",
                 100.0 * share,
                 rate(sent),
                 rate(carried)
             )
         }
-        Advice::TooFast { share, mtu_reduced: true, .. } => format!(
+        Advice::ExcessiveRate { share, mtu_reduced: true, .. } => format!(
             "{:.0} % of the data was retransmitted: the path stopped carrying packets as large as before (an MTU black hole, \
              or an outage)",
             100.0 * share
         ),
-        Advice::TooFast { share, full, .. } if !keeps_rate => {
+        Advice::ExcessiveRate { share, full, .. } if !keeps_rate => {
             let why = if full {
                 format!("{name} sends more than the path carries")
             } else {
@@ -92,7 +92,7 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
             };
             format!("{:.0} % of the data was retransmitted: {why}", 100.0 * share)
         }
-        Advice::TooFast { carried, share, queued, .. } => {
+        Advice::ExcessiveRate { carried, share, queued, .. } => {
             let configured =
                 values.optional::<Rate>("rate").map_or_else(String::new, |of| format!(" of {}", rate(of)));
             if queued {
@@ -124,8 +124,9 @@ mod tests {
     #[test]
     fn findings_are_read_as_written() {
         let [carried, sent] = [30_000_000, 4_000_000].map(Rate::from_bits_per_sec);
-        let losses = Some(Advice::Losses { carried, sent, share: 0.01 });
-        let rate = Some(Advice::TooFast { carried, share: 0.3, queued: true, full: true, mtu_reduced: true });
+        let losses = Some(Advice::WireLosses { carried, sent, share: 0.01 });
+        let rate =
+            Some(Advice::ExcessiveRate { carried, share: 0.3, queued: true, full: true, mtu_reduced: true });
         for findings in
             [Findings::default(), Findings { losses, rate: None }, Findings { losses: None, rate }]
         {
@@ -143,8 +144,9 @@ mod tests {
     fn rate_based_schemes_are_blamed_only_for_a_full_queue() {
         let copa = Scheme::read("copa", &Registry::default()).unwrap();
         let text_of = |full, mtu_reduced| {
-            let rate = Advice::TooFast { carried: Rate::ZERO, share: 0.11, queued: true, full, mtu_reduced };
-            words_for(&Findings { losses: None, rate: Some(rate) }, &copa).unwrap()
+            let rate =
+                Advice::ExcessiveRate { carried: Rate::ZERO, share: 0.11, queued: true, full, mtu_reduced };
+            findings_text(&Findings { losses: None, rate: Some(rate) }, &copa).unwrap()
         };
         let start = "11 % of the data was retransmitted: ";
         assert_eq!(text_of(true, false), format!("{start}copa sends more than the path carries"));
@@ -160,6 +162,6 @@ mod tests {
 
     #[test]
     fn the_scheme_that_is_named_is_one_that_there_is() {
-        assert!(Scheme::names().any(|name| name == BETTER));
+        assert!(Scheme::names().any(|name| name == RECOMMENDED_SCHEME));
     }
 }
