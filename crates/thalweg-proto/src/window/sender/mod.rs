@@ -455,7 +455,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             None if self.application.is_drained() => return wait(Limit::Application),
             None => match self.new_length() {
                 // RFC 896: the next write or the next acknowledgement releases it.
-                Some(length) if self.is_too_small(length) => return wait(Limit::Application),
+                Some(length) if self.is_too_small(length) => {
+                    self.limits.hold_partial_segment(now);
+                    return wait(Limit::Application);
+                }
                 Some(length) => (Action::SendNew { length }, length),
                 None => return wait(Limit::ReceiverWindow),
             },
@@ -581,7 +584,10 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
             Input::Pdu { pdu: Pdu::Ack(ack), ecn } => self.on_ack(now, &ack, ecn),
-            Input::Write(data) => self.application.write(data),
+            Input::Write(data) => {
+                self.limits.release_partial_segment(now);
+                self.application.write(data);
+            }
             Input::Finish => self.application.finish(),
             Input::Stop => self.application.stop(),
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
