@@ -157,7 +157,8 @@ impl Conservation {
 pub struct FlowCounts {
     /// Packets of the flow, in either direction, dropped by queues.
     pub drops: u64,
-    /// Data packets dropped by queues, lost or damaged.
+    /// Data packets dropped by queues, lost or damaged, of those sent after the warm-up, without copies made by
+    /// duplication.
     pub lost_data: u64,
     /// Data packets that arrived.
     pub arrived_data: u64,
@@ -209,8 +210,7 @@ pub struct FlowResult {
     /// Payload delivered to the application, each byte once; for datagrams each that arrives, for requests and
     /// responses both directions.
     pub delivered: Bytes,
-    /// Bytes of data packets whose payload was delivered, each once, with their headers, as in the SEIF thesis. For
-    /// two-level flow control, packets of incomplete segments are included.
+    /// Bytes of data packets whose payload was delivered, each once, with their headers, as in the SEIF thesis.
     pub delivered_wire: Bytes,
     /// Excess of `delivered` over the bytes that arrived in the counted time: they arrived during the warm-up and
     /// waited for lost data before them. Bytes that still wait at the end are subtracted.
@@ -393,8 +393,8 @@ pub struct LinkResult {
     pub bytes: Bytes,
     /// Fraction of the counted time with a busy transmitter, 0 to 1.
     pub utilisation: f64,
-    /// Token rate of a policer, and the transmitted bytes as a share of the tokens generated in the counted time: above
-    /// 1 after an admitted burst.
+    /// Token rate of a policer, and the transmitted bytes as a share of the tokens generated in the counted time, at most
+    /// 1: an admitted burst would exceed it.
     pub policer: Option<(Rate, f64)>,
     /// Occupancy of the queue, without the packet in service.
     pub queue: QueueResult,

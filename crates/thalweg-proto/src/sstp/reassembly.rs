@@ -72,8 +72,8 @@ pub(super) struct Counts {
     pub buffered_peak: u32,
     pub buffered_bytes: u64,
     pub bytes_peak: u64,
-    /// Packets stored and not discarded since.
-    pub taken: ReceiverCounts,
+    /// Packets delivered to the application.
+    pub delivered: ReceiverCounts,
 }
 
 /// The receiver's window and buffer.
@@ -311,8 +311,6 @@ impl<P: Payload> Assembly<P> {
             track.stored += 1;
             track.packets[usize::from(packet)] = Some(payload);
         }
-        self.counts.taken.packets += 1;
-        self.counts.taken.payload += bytes;
         self.counts.buffered_bytes += bytes;
         self.counts.bytes_peak = self.counts.bytes_peak.max(self.counts.buffered_bytes);
         Stored::New
@@ -363,8 +361,6 @@ impl<P: Payload> Assembly<P> {
             self.evicted.insert(highest);
         }
         let bytes: u64 = packets.iter().flatten().map(|packet| u64::from(packet.len())).sum();
-        self.counts.taken.packets -= packets.iter().flatten().count() as u64;
-        self.counts.taken.payload -= bytes;
         self.counts.buffered_bytes -= bytes;
         self.counts.evictions += 1;
         self.free_slot(highest, packets);
@@ -425,11 +421,13 @@ impl<P: Payload> Assembly<P> {
                         self.ready.push_back(Ready::Hole(core::mem::take(&mut hole)));
                     }
                     bytes += u64::from(piece.len());
+                    self.counts.delivered.packets += 1;
                     self.ready.push_back(Ready::Piece(piece));
                 }
                 None => hole += 1,
             }
         }
+        self.counts.delivered.payload += bytes;
         if packets.is_empty() {
             // No packet arrived, which the tolerance permits.
             hole = u32::from(track.length);

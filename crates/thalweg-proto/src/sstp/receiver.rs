@@ -144,9 +144,9 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Returns the counts of received data.
+    /// Returns the counts of delivered data.
     pub fn counts(&self) -> ReceiverCounts {
-        self.assembly.counts.taken
+        self.assembly.counts.delivered
     }
 
     /// Returns the lowest unaccepted segment.

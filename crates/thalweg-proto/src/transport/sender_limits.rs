@@ -7,7 +7,8 @@ use crate::units::{Duration, Time};
 pub enum Limit {
     /// The application has nothing to send.
     Application,
-    /// The congestion window is full.
+    /// The congestion window is full, or Nagle's algorithm holds a partial segment back: in both cases the sender waits
+    /// for acknowledgements.
     CongestionWindow,
     /// The receiver's window is full.
     ReceiverWindow,
@@ -64,13 +65,24 @@ impl Limit {
     }
 }
 
+/// A wait for an acknowledgement that takes the place of another limit in the times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum AckWait {
+    #[default]
+    None,
+    /// The retransmission timer has expired, and nothing has been received since.
+    Silence,
+    /// Nagle's algorithm holds a partial segment back. Controllers are given [`Limit::Application`], as the window has
+    /// room.
+    Nagle,
+}
+
 /// Tracks the current limit of a sender and the time spent under each limit.
 #[derive(Clone, Debug, Default)]
 pub struct LimitClock {
     now: Option<Limit>,
     since: Time,
-    /// The retransmission timer has expired, and nothing has been received since.
-    is_silent: bool,
+    wait: AckWait,
     /// Time per limit, without the time since `since`.
     held: [Duration; Limit::COUNT],
 }
@@ -78,13 +90,15 @@ pub struct LimitClock {
 impl LimitClock {
     /// Returns the current limit; `None` before the first change, and when all is done.
     pub const fn current(&self) -> Option<Limit> {
-        match self.now {
-            Some(_) if self.is_silent => Some(Limit::RetransmissionTimer),
-            other => other,
+        match (self.wait, self.now) {
+            (AckWait::Silence, Some(_)) => Some(Limit::RetransmissionTimer),
+            (AckWait::Nagle, Some(Limit::Application)) => Some(Limit::CongestionWindow),
+            (_, limit) => limit,
         }
     }
 
-    /// Returns the limit that would apply if the peer were not silent; controllers are given this one.
+    /// Returns the limit that would apply without silence of the peer and without Nagle's algorithm; controllers are
+    /// given this one.
     pub const fn underlying(&self) -> Option<Limit> {
         self.now
     }
@@ -113,16 +127,36 @@ impl LimitClock {
         if self.now.is_some() {
             self.add_elapsed(progress.clamp(self.since, now));
         }
-        self.is_silent = true;
+        self.wait = AckWait::Silence;
         self.add_elapsed(now);
+    }
+
+    /// Records that Nagle's algorithm holds a partial segment back: until the next answer, or
+    /// [`LimitClock::release_partial_segment`], the time under [`Limit::Application`] counts as
+    /// [`Limit::CongestionWindow`].
+    #[cold]
+    pub fn hold_partial_segment(&mut self, now: Time) {
+        if self.wait == AckWait::None {
+            self.add_elapsed(now);
+            self.wait = AckWait::Nagle;
+        }
+    }
+
+    /// Records that the application wrote more data, with which the partial segment may be sent.
+    #[inline]
+    pub fn release_partial_segment(&mut self, now: Time) {
+        if self.wait == AckWait::Nagle {
+            self.add_elapsed(now);
+            self.wait = AckWait::None;
+        }
     }
 
     /// Records an answer of the peer.
     #[inline]
     pub fn on_answer(&mut self, now: Time) {
-        if self.is_silent {
+        if self.wait != AckWait::None {
             self.add_elapsed(now);
-            self.is_silent = false;
+            self.wait = AckWait::None;
         }
     }
 
@@ -191,5 +225,39 @@ mod tests {
         }
         let names: std::collections::BTreeSet<_> = Limit::ALL.map(Limit::name).into();
         assert_eq!(names.len(), Limit::COUNT);
+    }
+
+    /// The time for which Nagle's algorithm holds a partial segment counts as the congestion window, up to the next
+    /// acknowledgement, or to a write. Controllers are given the application as the limit.
+    #[test]
+    fn a_held_partial_segment_waits_for_an_acknowledgement() {
+        let mut clock = LimitClock::default();
+        clock.change(at(0), Some(Limit::Application));
+        let hold = |clock: &mut LimitClock, from: u64| {
+            clock.hold_partial_segment(at(from));
+            clock.change(at(from), Some(Limit::Application));
+            assert_eq!(
+                (clock.current(), clock.underlying()),
+                (Some(Limit::CongestionWindow), Some(Limit::Application))
+            );
+        };
+        hold(&mut clock, 10);
+        clock.on_answer(at(30));
+        assert_eq!(clock.current(), Some(Limit::Application));
+        hold(&mut clock, 40);
+        clock.release_partial_segment(at(45));
+        clock.release_partial_segment(at(50));
+        let shares = [held(&clock, 60, Limit::Application), held(&clock, 60, Limit::CongestionWindow)];
+        assert_eq!(shares, [35.0, 25.0]);
+        // A pause, and silence, take precedence.
+        hold(&mut clock, 60);
+        clock.change(at(70), Some(Limit::Paused));
+        assert_eq!(clock.current(), Some(Limit::Paused));
+        clock.change(at(80), Some(Limit::Application));
+        clock.expire(at(100), at(90));
+        clock.hold_partial_segment(at(100));
+        assert_eq!(clock.current(), Some(Limit::RetransmissionTimer));
+        let shares = [Limit::CongestionWindow, Limit::Paused, Limit::RetransmissionTimer];
+        assert_eq!(shares.map(|limit| held(&clock, 110, limit)), [45.0, 10.0, 20.0]);
     }
 }

@@ -60,7 +60,7 @@ impl CongestionState {
 /// Data accepted by a receiver of any family; with the fixed header size it gives the bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounts {
-    /// Data packets that brought new data in order; in two-level flow control, all packets kept.
+    /// Data packets that brought new data in order; in two-level flow control, those of delivered segments.
     pub packets: u64,
     /// New payload of those packets in bytes, delivered or about to be.
     pub payload: u64,

@@ -25,6 +25,7 @@ mod limited_host;
 mod media_input;
 mod one_way_delays;
 mod packet_trace;
+mod partial_segment_acks;
 mod prague;
 mod prr;
 mod rack;

@@ -120,7 +120,7 @@ metrics! {
     Share = Line::new("share", Unit::Share).shown("Share", "", FLOWS.and(PAGE)).of_flow(share);
     /// Payload delivered in order, each byte once; for request and response both directions, for datagrams every arrival.
     Delivered = Line::new("delivered_bytes", Unit::Bytes).summed().of_flow(|of| Some(of.flow.delivered.get() as f64));
-    /// Packets of that payload, each once, with headers. For `sstp`, also those of incomplete segments.
+    /// Packets of that payload, each once, with headers.
     DeliveredWire = Line::new("delivered_wire_bytes", Unit::Bytes).summed()
         .of_flow(|of| Some(of.flow.delivered_wire.get() as f64));
     /// Payload delivered in the whole run.
@@ -210,9 +210,9 @@ metrics! {
         .of_flow(|of| count(of.flow.timeouts));
     /// The flow's packets dropped by queues, in either direction.
     Drops = Line::new("drops", Unit::Packets).summed().of_flow(|of| count(of.flow.counts.drops));
-    /// The flow's data packets dropped by queues, and lost or corrupted on links.
+    /// The flow's data packets dropped by queues, and lost or corrupted on links, of those in `sent_packets`.
     Lost = Line::new("lost_packets", Unit::Packets).summed().of_flow(|of| count(of.flow.counts.lost_data));
-    /// `lost_packets` over `sent_packets`.
+    /// `lost_packets` over `sent_packets`, at most 1.
     Loss = Line::new("loss", Unit::Share).shown("Lost", "", TRAFFIC.and(MEANS)).rare().weighted_mean_by(Metric::Sent).of_flow(loss);
     /// The flow's data packets that arrived with a congestion mark (CE).
     Marked = Line::new("marked_packets", Unit::Packets).shown("Marked", "", TRAFFIC.and(MEANS)).rare().summed()
@@ -302,7 +302,7 @@ metrics! {
     Frozen = Line::new("frozen_s", Unit::Time).within("media").shown("Frozen", "", MEDIA).summed()
         .of_flow(|of| Some(media(of.flow)?.shown.frozen.as_secs_f64()));
 
-    /// Share of time limited by the congestion window, of the time with a known limit.
+    /// Share of time limited by the congestion window or Nagle's algorithm, of the time with a known limit.
     HeldByWindow = Line::new("congestion_window", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::CongestionWindow));
     /// Share of time limited by the receiver's window.
     HeldByReceiver = Line::new("receiver_window", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::ReceiverWindow));
@@ -326,7 +326,7 @@ metrics! {
     /// Token rate of a policer. An arrival without tokens is dropped.
     PolicerRate = Line::new("policer_rate_bps", Unit::Rate).shown("Policer", "rate", LINKS).rare()
         .of_link(|of| of.policer.and_then(|(rate, _)| count(rate.as_bits_per_sec())));
-    /// Transmitted bytes, as a share of the volume that the policer's rate admits, not counting its burst.
+    /// Transmitted bytes, as a share of the volume that the policer's rate admits, not counting its burst; at most 1.
     PolicerUse = Line::new("policer_used", Unit::Share).shown("Policer", "used", LINKS).rare()
         .of_link(|of| of.policer.map(|(_, used)| used));
     /// Packets transmitted.
@@ -400,7 +400,8 @@ fn of_ratios(ratios: &Ratios, ratio: fn(&Ratios) -> f64) -> Option<f64> {
 
 fn loss(of: &FlowView<'_>) -> Option<f64> {
     let sent = of.flow.sent_packets;
-    (sent > 0).then(|| of.flow.counts.lost_data as f64 / sent as f64)
+    // A packet counts as sent when its sender hands it to its host, and as lost if it left the host after the warm-up.
+    (sent > 0).then(|| (of.flow.counts.lost_data as f64 / sent as f64).min(1.0))
 }
 
 fn share(of: &FlowView<'_>) -> Option<f64> {

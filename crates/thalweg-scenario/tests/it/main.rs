@@ -1,6 +1,7 @@
 //! Integration tests of `thalweg-scenario`, in one program: it is linked once.
 
 mod cake_queues;
+mod consistent_results;
 mod damaged_files;
 mod error_messages;
 mod external_scalable_controller;

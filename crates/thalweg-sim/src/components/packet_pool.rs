@@ -86,6 +86,8 @@ pub(crate) struct Flags(u16);
 impl Flags {
     /// Precedes other packets.
     pub const URGENT: Self = Self(1);
+    /// Sent by its endpoint after the warm-up; cleared in copies made by duplication.
+    pub const COUNTED: Self = Self(2);
     /// Damaged: its receiver drops it.
     pub const DAMAGED: Self = Self(8);
     /// Travels from the receiver to the sender of its connection.
@@ -194,6 +196,7 @@ impl PacketPool {
     #[cold]
     pub fn duplicate(&mut self, packet: u32) -> u32 {
         let mut copy = *self.get(packet);
+        copy.flags.clear(Flags::COUNTED);
         if let PackedPdu::Large(index) = copy.cargo {
             copy.cargo = self.keep(self.large[index as usize].clone());
         }

@@ -58,6 +58,15 @@ impl RunTotals {
         self.conservation.sent += 1;
     }
 
+    /// Counts a packet sent by an endpoint, and marks it in its flags if it is sent after the warm-up.
+    #[inline]
+    pub fn add_sent_by_endpoint(&mut self, flags: &mut Flags) {
+        self.add_sent();
+        if self.counting {
+            flags.set(Flags::COUNTED);
+        }
+    }
+
     /// Counts a packet created by duplication.
     pub const fn add_duplicated(&mut self) {
         self.conservation.duplicated += 1;

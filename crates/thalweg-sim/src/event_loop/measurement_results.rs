@@ -389,7 +389,7 @@ impl<T: Tracing> EventLoop<T> {
             waiting.map_or((0, 0), |waiting| (waiting.drops_full, waiting.drops_early));
         let policer = spec.queue.policer().map(|bucket| {
             let let_in = bucket.rate.as_f64() * counted.as_secs_f64() / 8.0;
-            (bucket.rate, if let_in > 0.0 { port_state.bytes as f64 / let_in } else { 0.0 })
+            (bucket.rate, if let_in > 0.0 { (port_state.bytes as f64 / let_in).min(1.0) } else { 0.0 })
         });
         Some(LinkResult {
             name,

@@ -261,6 +261,7 @@ impl<T: Tracing> EventLoop<T> {
         if !is_window || ecn.is_capable() && !has_class_codepoint(pdu) {
             flags.set_ecn(pdu.ecn().unwrap_or(ecn.for_retransmission()));
         }
+        self.measured.tally.add_sent_by_endpoint(&mut flags);
         let packet = Packet {
             hop: path.route,
             exit: path.exit,
@@ -273,7 +274,6 @@ impl<T: Tracing> EventLoop<T> {
             ..Packet::EMPTY
         };
         endpoint.serial = endpoint.serial.wrapping_add(1);
-        self.measured.tally.add_sent();
         let packet = self.network.packets.insert(packet, pdu);
         self.trace(Step::Sent, u32::MAX, packet);
         if gate != NO_GATE {
@@ -389,12 +389,12 @@ impl<T: Tracing> EventLoop<T> {
         self.network.packets.discard(packet);
     }
 
-    /// Counts a lost packet if it is data.
+    /// Counts a lost packet if it is data sent after the warm-up, and no copy: a packet among those counted as sent.
     #[cold]
     fn count_lost(&mut self, packet: u32) {
         let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
         let is_data = !flags.has(Flags::TO_SENDER) && !flags.has(Flags::ROUTER);
-        if self.measured.tally.is_counting() && is_data && self.network.packets.has_payload(cargo) {
+        if flags.has(Flags::COUNTED) && is_data && self.network.packets.has_payload(cargo) {
             self.flow_counts(connection).count_lost();
         }
     }

@@ -124,6 +124,8 @@ impl<T: Tracing> EventLoop<T> {
         let endpoint = self.connections.endpoint_mut(connection * 2);
         let (serial, flow) = (endpoint.serial, endpoint.flow);
         endpoint.serial = serial.wrapping_add(1);
+        let mut flags = Flags::from_class(PacketClass::new(priority, ecn));
+        self.measured.tally.add_sent_by_endpoint(&mut flags);
         let packet = Packet {
             hop: endpoint.path.route,
             connection,
@@ -132,10 +134,9 @@ impl<T: Tracing> EventLoop<T> {
             serial,
             sent_at: self.now,
             incarnation: endpoint.incarnation,
-            flags: Flags::from_class(PacketClass::new(priority, ecn)),
+            flags,
             ..Packet::EMPTY
         };
-        self.measured.tally.add_sent();
         self.traffic.flows[flow as usize].ended().sent += 1;
         let packet = self.network.packets.insert_bytes(packet, bytes);
         self.trace(Step::Sent, u32::MAX, packet);

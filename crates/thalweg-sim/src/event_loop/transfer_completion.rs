@@ -193,21 +193,24 @@ impl<T: Tracing> EventLoop<T> {
     }
 }
 
+/// Returns true for a flow whose transfer in progress counts as unfinished: one that the scenario has not stopped, or
+/// whose sender gave up.
+fn has_open_transfer(flow: &Flow) -> bool {
+    flow.main != NO_CONNECTION && (!flow.stopped || flow.failed() < Time::MAX)
+}
+
 /// Returns the size and start of an unfinished exchange or block.
 fn open_exchange(flow: &Flow) -> Option<(u64, Time)> {
     match &flow.workload {
-        Workload::RequestResponse(exchange) if flow.main != NO_CONNECTION && !flow.stopped => exchange.open(),
-        Workload::Rounds(block) if flow.main != NO_CONNECTION && !flow.stopped => block.open(),
+        Workload::RequestResponse(exchange) if has_open_transfer(flow) => exchange.open(),
+        Workload::Rounds(block) if has_open_transfer(flow) => block.open(),
         _ => None,
     }
 }
 
-/// Returns the size and start of a started, unfinished finite flow.
+/// Returns the size of a started, unfinished finite flow.
 fn open_transfer(flow: &Flow, now: Time) -> Option<u64> {
-    let is_open = flow.main != NO_CONNECTION
-        && flow.start <= now
-        && flow.finished == Time::MAX
-        && (!flow.stopped || flow.failed() < Time::MAX);
+    let is_open = has_open_transfer(flow) && flow.start <= now && flow.finished == Time::MAX;
     match &flow.workload {
         Workload::Transfer(size) if is_open => Some(*size),
         Workload::Deliver(left) if is_open => Some(flow.delivered + *left),

@@ -118,13 +118,14 @@ impl AllFlowCounters {
     }
 
     /// Returns the differences between a flow's result and the replay: name, value of the result, value of the replay.
-    /// Up to `in_host_processing` of the sent packets may still be in processing at hosts. A receiver that `accepts_all` refuses nothing.
+    /// Up to `in_host_processing` of the sent packets may still be in processing at hosts. A receiver that
+    /// `delivers_on_arrival` refuses nothing, and data waits for no data but missing one.
     pub fn differences(
         &self,
         flow: u32,
         reported: &FlowResult,
         in_host_processing: u64,
-        accepts_all: bool,
+        delivers_on_arrival: bool,
     ) -> Vec<(&'static str, u64, u64)> {
         let now = self.flows.get(flow as usize).copied().unwrap_or_default();
         let base = self
@@ -148,9 +149,8 @@ impl AllFlowCounters {
             !now.has_retransmission_or_reordering && now.dropped_or_lost + now.copied + now.queue_drops == 0;
         let (bytes, arrived) = (reported.delivered_wire.get(), now.delivered_bytes - base.delivered_bytes);
         let is_from_start = base.sent == 0;
-        if is_undisturbed && accepts_all && bytes != arrived
-            || (is_undisturbed || is_from_start) && bytes > arrived
-        {
+        let is_exact = is_undisturbed && delivers_on_arrival;
+        if is_exact && bytes != arrived || (is_exact || is_from_start) && bytes > arrived {
             different.push(("bytes of data packets that arrived", bytes, arrived));
         }
         different

@@ -585,7 +585,7 @@ impl Verifier {
                 flow,
                 reported,
                 in_host_processing,
-                self.topology.reads_at_once(flow),
+                self.topology.delivers_on_arrival(flow),
             ) {
                 let place = format!("flow `{}`", reported.name);
                 self.add_at(place, Fault::Miscounted { what, result, replay });

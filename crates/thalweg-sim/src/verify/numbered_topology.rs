@@ -141,9 +141,12 @@ impl Topology {
         self.groups[..after].iter().rposition(|group| group.spec.count > 0)
     }
 
-    /// Returns true if a flow's application reads everything at once: its receiver then has room for all it advertised.
-    pub fn reads_at_once(&self, flow: u32) -> bool {
-        self.group_of(flow).is_some_and(|group| self.groups[group].spec.reading.is_none())
+    /// Returns true if data in order is delivered as soon as it arrives: the application reads everything at once, so
+    /// that the receiver has room for all it advertised, and no segment of several packets must be complete.
+    pub fn delivers_on_arrival(&self, flow: u32) -> bool {
+        let delivers =
+            |spec: &GroupSpec| spec.reading.is_none() && !spec.transport.properties().has_segment_counts();
+        self.group_of(flow).is_some_and(|group| delivers(&self.groups[group].spec))
     }
 
     pub fn name(&self, link: u32) -> String {

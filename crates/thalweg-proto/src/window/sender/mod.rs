@@ -32,7 +32,7 @@ use duplicate_acks::Dupacks;
 use f_rto::FRtoAction;
 use lazy_pause_and_ecn_state::PauseAndEcnState;
 use pacer::Pacer;
-use peer_window::{PeerWindow, WindowChange};
+use peer_window::PeerWindow;
 use retransmission_timer::RetransmissionTimer;
 use sender_counters::Counters;
 use time_based_recovery::Extensions;
@@ -261,7 +261,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.end_wait();
         let connection = self.connection(now);
         let was_refused = self.is_refused();
-        let WindowChange { advanced, opened: window_update } = self.peer.on_ack(ack.cumulative, ack.window);
+        let advanced = self.peer.advance(ack.cumulative);
         let mut outcome = AckOutcome::new();
         let by_time = self.finds_by_time();
         // The acknowledgement covers only part of the first segment.
@@ -270,6 +270,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         } else {
             advanced && self.scoreboard.acknowledge(ack.cumulative, &mut outcome, |_| ())
         };
+        let is_trimmed = advanced && is_cut && self.peer.has_trimmed(ack.cumulative, ack.window);
+        let window_update = self.peer.update(ack.cumulative, ack.window);
         if self.config.recovery == Recovery::Sack && !by_time {
             for block in ack.sack.iter().filter(|block| !block.is_empty()) {
                 let next = self.scoreboard.next();
@@ -348,7 +350,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.note_delivered(now, outcome.bytes);
         }
         // The peer reopens its window after it refused the first segment, or part of it.
-        if (window_update && was_refused || advanced && is_cut)
+        if (window_update && was_refused || is_trimmed)
             && !self.is_refused()
             && self.scoreboard.mark_first_lost().is_some()
         {
@@ -453,7 +455,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             None if self.application.is_drained() => return wait(Limit::Application),
             None => match self.new_length() {
                 // RFC 896: the next write or the next acknowledgement releases it.
-                Some(length) if self.is_too_small(length) => return wait(Limit::Application),
+                Some(length) if self.is_too_small(length) => {
+                    self.limits.hold_partial_segment(now);
+                    return wait(Limit::Application);
+                }
                 Some(length) => (Action::SendNew { length }, length),
                 None => return wait(Limit::ReceiverWindow),
             },
@@ -579,7 +584,10 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
             Input::Pdu { pdu: Pdu::Ack(ack), ecn } => self.on_ack(now, &ack, ecn),
-            Input::Write(data) => self.application.write(data),
+            Input::Write(data) => {
+                self.limits.release_partial_segment(now);
+                self.application.write(data);
+            }
             Input::Finish => self.application.finish(),
             Input::Stop => self.application.stop(),
             Input::Feedback(feedback) => self.on_feedback(now, feedback),

@@ -9,15 +9,6 @@ pub(super) struct PeerWindow {
     limit: u64,
 }
 
-/// Changes of the edges by an acknowledgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WindowChange {
-    /// New data is cumulatively acknowledged.
-    pub advanced: bool,
-    /// The limit increases.
-    pub opened: bool,
-}
-
 impl PeerWindow {
     /// Creates a window at byte 0, which counts as open until the peer reports one.
     pub const fn new() -> Self {
@@ -42,18 +33,41 @@ impl PeerWindow {
         self.unacknowledged >= self.limit
     }
 
-    /// Applies an acknowledgement of everything below `cumulative` and its window of `bytes`. The window of an older
-    /// acknowledgement is ignored.
+    /// Advances to `cumulative`; returns true if it acknowledges new data.
     #[inline(always)]
-    pub const fn on_ack(&mut self, cumulative: u64, bytes: u64) -> WindowChange {
+    pub const fn advance(&mut self, cumulative: u64) -> bool {
+        let advanced = cumulative > self.unacknowledged;
+        if advanced {
+            self.unacknowledged = cumulative;
+        }
+        advanced
+    }
+
+    /// Returns true if the peer has trimmed, at its window's edge, a segment of which an acknowledgement of `cumulative`
+    /// with a window of `bytes` covers only part. It will not receive the rest without a retransmission.
+    ///
+    /// To be called before [`PeerWindow::update`]. Any other acknowledgement within a segment, such as those of ACK
+    /// division (Savage et al. 1999), carries no information about the rest of it.
+    #[cold]
+    pub const fn has_trimmed(&self, cumulative: u64, bytes: u64) -> bool {
+        if self.limit == u64::MAX {
+            // The first window: the peer accepted at least as much from byte 0 on.
+            return cumulative >= bytes;
+        }
+        // The peer has accepted everything up to its window's edge, or withdraws that edge.
+        cumulative >= self.limit || cumulative.saturating_add(bytes) < self.limit
+    }
+
+    /// Applies the window of `bytes` of an acknowledgement of everything below `cumulative`; returns true if it
+    /// increases the limit. The window of an older acknowledgement is ignored. To be called after
+    /// [`PeerWindow::advance`].
+    #[inline(always)]
+    pub const fn update(&mut self, cumulative: u64, bytes: u64) -> bool {
         let limit = cumulative.saturating_add(bytes);
-        let change = WindowChange { advanced: cumulative > self.unacknowledged, opened: limit > self.limit };
+        let opened = limit > self.limit;
         if cumulative >= self.unacknowledged {
             self.limit = limit;
         }
-        if change.advanced {
-            self.unacknowledged = cumulative;
-        }
-        change
+        opened
     }
 }
