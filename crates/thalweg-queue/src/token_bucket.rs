@@ -23,6 +23,11 @@ impl TokenBucketSpec {
         above_zero("burst", self.burst.get() as f64)
     }
 
+    /// Returns the bytes that the rate admits in `span`, without the burst.
+    pub fn passes(&self, span: Duration) -> f64 {
+        self.rate.as_f64() * span.as_secs_f64() / 8.0
+    }
+
     /// Returns the maximum number of bytes that pass in `span`, from a full bucket.
     pub fn passes_in(&self, span: Duration) -> Bytes {
         Bytes::new(self.rate.bytes_in(span).get().saturating_add(self.burst.get()))
@@ -31,7 +36,9 @@ impl TokenBucketSpec {
 
 /// Token bucket, initially full.
 ///
-/// Its state is the time when it is full if nothing is taken: exact, and without a timer.
+/// Its state is the time when it is full if nothing is taken: exact, and without a timer. A packet larger than the bucket
+/// takes more tokens than there are, and the next one waits for them: the long-run rate is that of the tokens for packets
+/// of any size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TokenBucket {
     rate: Rate,
@@ -45,17 +52,24 @@ impl TokenBucket {
         Self { rate: spec.rate, depth: spec.rate.transmission_time(spec.burst), full_at: Time::ZERO }
     }
 
-    /// Returns the earliest time, from `now` on, with tokens for `size` bytes. A packet larger than the bucket waits
-    /// until the bucket is full, and for the rest.
+    fn worth(&self, size: u64) -> Duration {
+        self.rate.transmission_time(Bytes::new(size))
+    }
+
+    /// Returns the earliest time, from `now` on, with tokens for `size` bytes, or with a full bucket for a larger packet.
     pub fn earliest(&self, now: Time, size: u64) -> Time {
-        let worth = self.rate.transmission_time(Bytes::new(size));
-        let empty_enough = self.full_at.max(now) + worth;
+        let empty_enough = self.full_at.max(now) + self.worth(size).min(self.depth);
         now.max(Time::ZERO + empty_enough.since(Time::ZERO + self.depth))
     }
 
-    /// Takes the tokens for `size` bytes at `at`, if there are enough.
+    /// Returns true if there are tokens for all of `size` bytes at `now`: never for more than the bucket.
+    pub fn conforms(&self, now: Time, size: u64) -> bool {
+        self.worth(size) <= self.depth && self.earliest(now, size) <= now
+    }
+
+    /// Takes the tokens for `size` bytes at `at`.
     pub fn take(&mut self, at: Time, size: u64) {
-        self.full_at = self.full_at.max(at) + self.rate.transmission_time(Bytes::new(size));
+        self.full_at = self.full_at.max(at) + self.worth(size);
     }
 }
 
@@ -90,9 +104,39 @@ mod tests {
         assert_eq!(bucket.earliest(at(9000), 3000), at(12_000));
     }
 
+    /// A larger packet begins with a full bucket, and the next one when the tokens that it took have come: 4000 bytes
+    /// take 4 ms, and the bucket is full again at 11 ms.
     #[test]
-    fn more_than_the_bucket_waits_for_the_rest() {
-        assert_eq!(bucket().earliest(at(7000), 4000), at(8000));
+    fn the_rate_holds_for_packets_larger_than_the_bucket() {
+        let mut one = bucket();
+        assert_eq!(one.earliest(at(7000), 4000), at(7000));
+        one.take(at(7000), 4000);
+        assert_eq!(
+            [1000, 3000, 4000].map(|size| one.earliest(at(7000), size)),
+            [9000, 11_000, 11_000].map(at)
+        );
+        for burst in [1, 100, 500, 999, 1000, 1001, 1500, 3000] {
+            let spec = TokenBucketSpec { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(burst) };
+            // The transmitter needs a tenth of the time of the tokens for a packet.
+            let (mut bucket, mut now, mut begins) = (TokenBucket::new(&spec), at(0), Vec::new());
+            for _ in 0..1000 {
+                let begin = bucket.earliest(now, 1000);
+                bucket.take(begin, 1000);
+                begins.push(begin);
+                now = begin + Duration::from_micros(100);
+            }
+            let span = begins[999].since(begins[0]);
+            let spared = Duration::from_micros(burst.max(1000) - 1000);
+            assert_eq!(span, Duration::from_millis(999) - spared, "{burst}");
+        }
+    }
+
+    #[test]
+    fn only_packets_up_to_the_bucket_conform() {
+        assert!(bucket().conforms(at(0), 3000) && !bucket().conforms(at(9000), 3001));
+        let mut empty = bucket();
+        empty.take(at(0), 3000);
+        assert!(!empty.conforms(at(999), 1000) && empty.conforms(at(1000), 1000));
     }
 
     #[test]

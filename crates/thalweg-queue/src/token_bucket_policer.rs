@@ -46,7 +46,7 @@ impl Discipline for Policer {
             let size = u64::from(entry.size);
             // RFC 2697, section 3: a red packet takes no tokens, or a flow far above the rate would get none
             // of it.
-            if self.bucket.earliest(now, size) > now {
+            if !self.bucket.conforms(now, size) {
                 dropped.push(Dropped { entry, reason: DropReason::Early });
                 return;
             }

@@ -9,7 +9,7 @@ use super::matrix_demand::{Demand, MAX_BITS};
 use super::network::sndlib_demands;
 use super::parsed_tree::{Key, Table, Value, ValueKind};
 use super::source_text::{Source, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thalweg_proto::units::Rate;
 
@@ -223,12 +223,22 @@ fn parse(
     let heads: Vec<String> = first.iter().map(|cell| cell.to_ascii_lowercase()).collect();
     let place = |names: &[&str]| heads.iter().position(|head| names.contains(&head.as_str()));
     let columns = COLUMNS.map(place);
+    let at = |cell: &str| {
+        let start = cell.as_ptr() as usize - text.as_ptr() as usize;
+        Span::new(source, start..start + cell.len())
+    };
+    if let ([Some(_), Some(_), _], Some((again, name))) = (columns, repeated(first, COLUMNS)) {
+        report
+            .error("scenario.duplicate", at(again), format!("there is another column `{name}`"))
+            .help(FORMATS);
+        return None;
+    }
     let found = match columns {
         [Some(from), Some(to), rate] => match rate {
             Some(rate) => list(&lines[1..], [from, to, rate], heads.len(), unit),
             None => Err((lines[0].1, "the first line names no column `rate`".to_owned())),
         },
-        _ => match square(&lines, nodes, unit) {
+        _ => match square(&lines, nodes, unit, at) {
             Some(found) => found,
             None => list(&lines, [0, 1, 2], 3, unit),
         },
@@ -240,6 +250,14 @@ fn parse(
             None
         }
     }
+}
+
+/// Returns the first cell that names a column again, with the column's name.
+fn repeated<'a, 'n>(heads: &[&'a str], columns: [&[&'n str]; 3]) -> Option<(&'a str, &'n str)> {
+    columns.iter().find_map(|names| {
+        let is_named = |head: &&&str| names.contains(&head.to_ascii_lowercase().as_str());
+        Some((*heads.iter().filter(is_named).nth(1)?, names[0]))
+    })
 }
 
 /// Splits a line at commas, semicolons or tabs, else at spaces, and removes quotation marks.
@@ -271,7 +289,12 @@ fn list(lines: &[Line<'_>], [from, to, rate]: [usize; 3], columns: usize, unit: 
 
 /// Parses a table with a row for each source: with the names of the sinks in the first line and that of the source at
 /// the start of each, or without names. Returns `None` for a file of another form.
-fn square(lines: &[Line<'_>], nodes: &[String], unit: Option<f64>) -> Option<Found> {
+fn square(
+    lines: &[Line<'_>],
+    nodes: &[String],
+    unit: Option<f64>,
+    at: impl Fn(&str) -> Span,
+) -> Option<Found> {
     let (first, _) = &lines[0];
     let is_number = |cell: &&str| cell.parse::<f64>().is_ok();
     let rows = lines.len();
@@ -287,6 +310,13 @@ fn square(lines: &[Line<'_>], nodes: &[String], unit: Option<f64>) -> Option<Fou
         // A list of demands has a text in its second column.
         if lines[1].0.get(1).is_none_or(|cell| bits(cell, Some(1.0)).is_err()) {
             return None;
+        }
+        let rows: Vec<&str> = lines[1..].iter().filter_map(|(cells, _)| cells.first().copied()).collect();
+        for (names, what) in [(names, "column"), (&rows[..], "row")] {
+            let mut seen = BTreeSet::new();
+            if let Some(again) = names.iter().find(|name| !seen.insert(**name)) {
+                return Some(Err((at(again), format!("there is another {what} `{again}`"))));
+            }
         }
         (names.iter().map(|name| (*name).to_owned()).collect(), &lines[1..], 1)
     } else if first.len() == rows && first.iter().all(is_number) {

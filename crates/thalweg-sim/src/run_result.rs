@@ -207,8 +207,8 @@ pub struct FlowResult {
     pub failed: Option<Time>,
     /// Counted time: from the end of the warm-up or the flow's start to its finish or the end of the run.
     pub counted: Duration,
-    /// Payload delivered to the application, each byte once; for datagrams each that arrives, for requests and
-    /// responses both directions.
+    /// Payload delivered to the application, each byte once; for datagrams each that arrives, also a copy of another, for
+    /// requests and responses both directions.
     pub delivered: Bytes,
     /// Bytes of data packets whose payload was delivered, each once, with their headers, as in the SEIF thesis.
     pub delivered_wire: Bytes,
@@ -385,13 +385,14 @@ pub struct LinkResult {
     pub from: String,
     /// The node at the receiving end.
     pub to: String,
-    /// Initial rate of the transmitter; the mean rate with a capacity trace.
+    /// Initial rate of the transmitter, or that of its shaper if lower; the mean rate with a capacity trace.
     pub rate: Rate,
     /// Packets transmitted.
     pub packets: u64,
     /// Bytes transmitted.
     pub bytes: Bytes,
-    /// Fraction of the counted time with a busy transmitter, 0 to 1.
+    /// Fraction of the counted time with a busy transmitter, 0 to 1; with a shaper at least the transmitted share of what
+    /// its rate admits.
     pub utilisation: f64,
     /// Token rate of a policer, and the transmitted bytes as a share of the tokens generated in the counted time, at most
     /// 1: an admitted burst would exceed it.

@@ -108,7 +108,10 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
         {
             zero("rate")
         }
-        WorkloadSpec::ConstantRate { packet, rate } if rate.transmission_time(*packet).is_zero() => {
+        WorkloadSpec::ConstantRate { packet, rate }
+        | WorkloadSpec::OnOff { packet, rate: Some(rate), .. }
+            if rate.transmission_time(*packet).is_zero() =>
+        {
             zero("packet size")
         }
         WorkloadSpec::List(list) if list.all().iter().any(|(_, size)| *size == Bytes::ZERO) => zero("size"),

@@ -12,8 +12,13 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<Polic
 
 const KEYS: &[Key] = &[
     key("rate", Kind::Rate, "5 Mbit/s", "Long-term rate that is admitted.").within(Range::POSITIVE, ""),
-    key("burst", Kind::Size, "100 kB", "Burst after a pause: the size of the bucket, initially full.")
-        .within(Range::POSITIVE, ""),
+    key(
+        "burst",
+        Kind::Size,
+        "100 kB",
+        "Burst after a pause: the size of the bucket, initially full. Larger packets never pass.",
+    )
+    .within(Range::POSITIVE, ""),
 ];
 
 bind!(PolicerConfig { rate: "rate", burst: "burst" });

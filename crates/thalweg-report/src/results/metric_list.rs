@@ -108,7 +108,8 @@ metrics! {
     RoundMax = Line::new("round_max_s", Unit::Time).shown("Round", "max", Tables::TRANSFERS)
         .of_group(|of| rounds(of, |of| of.max.as_secs_f64()));
 
-    /// Payload delivered in order, each byte once, over the time from the end of the warm-up to the end of the run.
+    /// Payload delivered in order, each byte once, over the time from the end of the warm-up to the end of the run. Datagrams
+    /// have no numbers: every arrival counts, also a copy by a link's `duplicate`.
     Goodput = Line::new("goodput_bps", Unit::Rate).shown("Goodput", "", TRAFFIC.and(MEANS).and(BARS)).summed()
         .of_flow(|of| Some(of.flow.goodput.as_f64()));
     /// `delivered_wire_bytes` over the same time.
@@ -118,7 +119,8 @@ metrics! {
         .of_flow(|of| Some(of.flow.arrival_rate.as_f64()));
     /// Goodput divided by the goodput of all flows.
     Share = Line::new("share", Unit::Share).shown("Share", "", FLOWS.and(PAGE)).of_flow(share);
-    /// Payload delivered in order, each byte once; for request and response both directions, for datagrams every arrival.
+    /// Payload delivered in order, each byte once; for request and response both directions, for datagrams every arrival,
+    /// also of copies.
     Delivered = Line::new("delivered_bytes", Unit::Bytes).summed().of_flow(|of| Some(of.flow.delivered.get() as f64));
     /// Packets of that payload, each once, with headers.
     DeliveredWire = Line::new("delivered_wire_bytes", Unit::Bytes).summed()
@@ -318,10 +320,11 @@ metrics! {
     HeldByTimer = Line::new("retransmission_timer", Unit::Share).within("limits")
         .of_flow(|of| held(of.flow, Limit::RetransmissionTimer));
 
-    /// Initial rate; on a link with a capacity trace, the trace's mean rate.
+    /// Initial rate, or that of the link's shaper if lower; on a link with a capacity trace, the trace's mean rate.
     LinkRate = Line::new("rate_bps", Unit::Rate).shown("Rate", "", Tables::LINKS.and(Tables::PAGE_LINKS))
         .of_link(|of| count(of.rate.as_bits_per_sec()).filter(|&rate| rate > 0.0));
-    /// Share of time with a busy transmitter.
+    /// Share of time with a busy transmitter. With a shaper, waiting for tokens does not count, and the value is at least the
+    /// transmitted share of what the shaper's rate admits.
     Utilisation = Line::new("utilisation", Unit::Share).shown("Used", "", LINKS).of_link(|of| Some(of.utilisation));
     /// Token rate of a policer. An arrival without tokens is dropped.
     PolicerRate = Line::new("policer_rate_bps", Unit::Rate).shown("Policer", "rate", LINKS).rare()

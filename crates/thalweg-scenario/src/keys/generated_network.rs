@@ -125,6 +125,7 @@ table! {
         /// the smallest module, in the file's unit or in Mbit/s. A link's delay is 5 us per km between its ends. `rate`
         /// and `delay` apply to links without these values. If `delay` is not set, a node without coordinates is placed
         /// amid its neighbours, and a link within one place takes 50 us. Links from a node to itself are ignored.
+        /// Two opposite edges of a directed graph are the directions of one link, each with its rate.
         file: String = "file" (required);
         ..line: LinkDirection;
     }

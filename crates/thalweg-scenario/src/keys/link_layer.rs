@@ -17,7 +17,8 @@ table! {
     ShaperTable "shaper" for TokenBucketSpec {
         /// The token rate.
         rate: Rate = "rate" (required) => rate;
-        /// The bucket size, initially full: the amount that leaves at the link's own rate after an idle period.
+        /// The bucket size, initially full: the amount that leaves at the link's own rate after an idle period. A
+        /// larger packet leaves when the bucket is full, and the next one waits for the tokens that it took.
         burst: Bytes = "burst" or r#""100 kB""# => burst;
     }
 }

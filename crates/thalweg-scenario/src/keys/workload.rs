@@ -47,7 +47,8 @@ table! {
         on: Duration = "on" (required) => on;
         /// The length of a silent period.
         off: Duration = "off" (required) => off;
-        /// The rate during `on`; by default unlimited.
+        /// The rate during `on`; by default unlimited. The rest of a packet's time at the end of a period counts in
+        /// the next one: the mean is rate * on / (on + off) for packets of any size.
         rate: Rate = "rate" => rate;
         /// The size of each write.
         packet: Bytes = "packet" or r#""1000 B""# => packet;

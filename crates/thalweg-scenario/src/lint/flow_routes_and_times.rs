@@ -54,15 +54,22 @@ pub(super) fn times(checked: &Checked<'_>, report: &mut Report) {
                 format!("the last flow of `{name}` would start at {last}, after the run ({})", spec.duration);
             report.warn("scenario.never-starts", origin.start, message);
         }
-        if let WorkloadSpec::List(list) = &group.workload {
-            let all = || (0..list.flows()).flat_map(|flow| list.transfers_of(flow));
-            let (count, late) = (all().count(), all().filter(|(at, _)| group.start + *at >= end).count());
+        let is_late = |(at, _): &&(Duration, Bytes)| group.start + *at >= end;
+        let listed = match &group.workload {
+            WorkloadSpec::List(list) => {
+                let all = || (0..list.flows()).flat_map(|flow| list.transfers_of(flow));
+                Some((all().filter(is_late).count(), all().count(), "transfers", "start"))
+            }
+            WorkloadSpec::Trace(writes) => {
+                Some((writes.iter().filter(is_late).count(), writes.len(), "writes", "are"))
+            }
+            _ => None,
+        };
+        if let Some((late, count, what, verb)) = listed {
             // A run may be the beginning of a long list.
-            if group.start < end && late * 2 >= count {
-                let message = format!(
-                    "{late} of {count} transfers of `{name}` start after the run ({})",
-                    spec.duration
-                );
+            if group.start < end && late > 0 && late * 2 >= count {
+                let message =
+                    format!("{late} of {count} {what} of `{name}` {verb} after the run ({})", spec.duration);
                 report
                     .warn("scenario.never-starts", origin.table, message)
                     .help("times without a unit are in seconds from the flow's start");

@@ -4,9 +4,11 @@ use super::super::diagnostic::Report;
 use super::super::path_properties::{nominal_rate, packet_sizes};
 use super::super::source_text::Span;
 use super::Checked;
+use std::collections::BTreeMap;
 use thalweg_proto::units::Bytes;
-use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{DirectionSpec, LinkSpec};
+use thalweg_queue::{DisciplineSpec, Limit, TokenBucketSpec};
+use thalweg_sim::shortest_paths::DirectionId;
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, LinkSpec, WorkloadSpec};
 
 /// Minimum queue capacity without a warning, as a share of the bandwidth-delay product: most schemes need more to fill
 /// the link.
@@ -90,6 +92,101 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
             }
         }
     }
+}
+
+/// Warns of token buckets that hold less than a packet of their link.
+pub(super) fn buckets(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    let has_bucket =
+        |line: &DirectionSpec| line.start_delay.shaper.is_some() || line.queue.policer().is_some();
+    if spec.links.iter().any(|link| has_bucket(&link.forward) || has_bucket(&link.backward)) {
+        let mut packets: BTreeMap<DirectionId, u32> = BTreeMap::new();
+        for (group, path) in spec.groups.iter().zip(&checked.paths.groups) {
+            let loads = path.iter().flat_map(|path| path.loads.iter().zip(largest_packets(group)));
+            for (hop, packet) in loads.flat_map(|(loads, packet)| loads.keys().map(move |hop| (*hop, packet)))
+            {
+                let largest = packets.entry(hop).or_default();
+                *largest = packet.max(*largest);
+            }
+        }
+        for (number, (link, origin)) in (0..).zip(spec.links.iter().zip(&checked.origins.links)) {
+            for (direction, back) in directions(link) {
+                let side = usize::from(back);
+                let packet = packets.get(&(number * 2 + u32::from(back))).copied().unwrap_or(0);
+                let spans = [origin.shaper[side].unwrap_or(origin.queue[side]), origin.queue[side]];
+                if holds_less(direction, packet, &format!("`{}`", link.name), spans, report) {
+                    break;
+                }
+            }
+        }
+    }
+    for (group, origin) in spec.groups.iter().zip(&checked.origins.groups) {
+        let Some(access) = &group.access else { continue };
+        let [data, ack] = largest_packets(group);
+        let lines = [
+            (&access.source_forward, data),
+            (&access.source_backward, ack),
+            (&access.sink_forward, data),
+            (&access.sink_backward, ack),
+        ];
+        let what = format!("the access of `{}`", group.name);
+        for (line, packet) in lines {
+            if holds_less(line, packet, &what, [origin.access; 2], report) {
+                break;
+            }
+        }
+    }
+}
+
+/// Returns the largest data packet of a group, and its acknowledgement. A sender without a limit sends each write at
+/// once.
+fn largest_packets(group: &GroupSpec) -> [u32; 2] {
+    let (data, ack) = packet_sizes(&group.transport);
+    let properties = group.transport.properties();
+    let written = match &group.workload {
+        WorkloadSpec::ConstantRate { packet, .. }
+        | WorkloadSpec::OnOff { packet, .. }
+        | WorkloadSpec::Telnet { packet, .. }
+            if properties.is_unbounded() =>
+        {
+            u32::try_from(packet.get()).unwrap_or(u32::MAX).min(properties.segment())
+        }
+        _ => return [data, ack],
+    };
+    [group.transport.data_packet(written), ack]
+}
+
+/// Warns of a shaper or policer, at their positions, whose bucket holds less than a packet; returns true if there is one.
+fn holds_less(
+    direction: &DirectionSpec,
+    packet: u32,
+    what: &str,
+    [shaper, policer]: [Span; 2],
+    report: &mut Report,
+) -> bool {
+    let on_wire = Bytes::new(direction.framing.on_wire(packet));
+    let packet = Bytes::new(u64::from(packet));
+    let small =
+        |bucket: Option<TokenBucketSpec>, packet: Bytes| bucket.filter(|bucket| bucket.burst < packet);
+    if let Some(bucket) = small(direction.queue.policer(), packet) {
+        let message = format!(
+            "the policer of {what} drops every packet above its `burst` of {}, and there are packets of {packet}",
+            bucket.burst
+        );
+        report.warn("scenario.burst", policer, message).help("a packet needs tokens for all of its bytes");
+        return true;
+    }
+    if let Some(bucket) = small(direction.start_delay.shaper, on_wire) {
+        let message = format!(
+            "the shaper of {what} has a `burst` of {}, less than a packet of {on_wire}",
+            bucket.burst
+        );
+        report
+            .warn("scenario.burst", shaper, message)
+            .help("a larger packet leaves when the bucket is full, and the next one waits for the tokens that it took");
+        return true;
+    }
+    false
 }
 
 /// Rejects hosts whose socket buffers never hold a full packet.

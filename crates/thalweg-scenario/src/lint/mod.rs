@@ -40,6 +40,7 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
         return; // Round-trip times and derived values are meaningless.
     }
     links::queues(&checked, report);
+    links::buckets(&checked, report);
     links::hosts(&checked, report);
     offered_load::lines(&checked, report);
     offered_load::overload(&checked, report);

@@ -38,18 +38,43 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
         }
     });
     let places = places.collect();
+    let are_directed = graph.attribute("edgedefault") == Some("directed");
+    let mut unread: Vec<(Span, String)> = Vec::new();
     let wires = elements(graph, "edge").map(|edge| {
-        let rate = rate(&data(edge)).unwrap_or_else(|fault| {
+        let data = data(edge);
+        let rate = rate(&data).unwrap_or_else(|fault| {
             report.error("scenario.range", span(&edge), fault);
             None
         });
         let ends = ["source", "target"].map(|end| edge.attribute(end).unwrap_or_default().to_owned());
-        Wire { ends, rate, span: span(&edge) }
+        if let Some(speed) = data.get("linkspeed").filter(|_| rate.is_none()) {
+            let unit = data.get("linkspeedunits").map_or("without units", String::as_str);
+            unread.push((span(&edge), format!("`{speed}` {unit} from `{}` to `{}`", ends[0], ends[1])));
+        }
+        let is_directed = edge.attribute("directed").map_or(are_directed, |directed| directed == "true");
+        Wire { ends, rate, is_directed, span: span(&edge) }
     });
-    Map { places, wires: wires.collect(), is_drawn: false }
+    let wires: Vec<Wire> = wires.collect();
+    if let Some((first, _)) = unread.first() {
+        let names: Vec<&str> = unread.iter().take(MAX_NAMED).map(|(_, name)| name.as_str()).collect();
+        let others = if unread.len() > MAX_NAMED { ", ..." } else { "" };
+        let message = format!(
+            "the `LinkSpeed` of {} of {} edges cannot be read: {}{others}",
+            unread.len(),
+            wires.len(),
+            names.join(", ")
+        );
+        report.warn("scenario.rate", *first, message).help(
+            "these links get the `rate` of the network; a speed is a number with `LinkSpeedUnits` K, M, G or T",
+        );
+    }
+    Map { places, wires, is_drawn: false }
 }
 
-/// Returns the rate of an edge: in bit/s; a number with a separate unit, ignored if it is text ("<45", "OC-3"); or
+/// Maximum number of edges named in a warning.
+const MAX_NAMED: usize = 4;
+
+/// Returns the rate of an edge: in bit/s; a number with a separate unit, `None` if it is text ("<45", "OC-3"); or
 /// SNDlib's capacity in Mbit/s.
 fn rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
     let number = |name: &str| match data.get(&name.to_ascii_lowercase()) {

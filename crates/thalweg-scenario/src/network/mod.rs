@@ -18,7 +18,7 @@ mod waxman;
 mod xml_reading;
 
 use super::diagnostic::Report;
-use super::keys::{Link, LinkDirection, LinkEnds, NetworkTable};
+use super::keys::{Link, LinkDirection, LinkEnds, NetworkTable, Reverse};
 use super::source_text::Span;
 use super::table_declarations::At;
 #[cfg(test)]
@@ -41,6 +41,8 @@ struct Edge {
     tier: usize,
     delay: Option<Duration>,
     rate: Option<Rate>,
+    /// The rate of the direction from the second end to the first, if a file gives that separately.
+    reverse_rate: Option<Option<Rate>>,
     /// The link's own source position, if any.
     span: Option<Span>,
 }
@@ -48,7 +50,8 @@ struct Edge {
 impl Edge {
     /// Creates a link of a tier, with unset rate and delay.
     fn new(a: impl Into<String>, b: impl Into<String>, tier: usize) -> Self {
-        Self { ends: [a.into(), b.into()], name: None, tier, delay: None, rate: None, span: None }
+        let ends = [a.into(), b.into()];
+        Self { ends, name: None, tier, delay: None, rate: None, reverse_rate: None, span: None }
     }
 }
 
@@ -126,10 +129,25 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
             ..LinkDirection::default()
         };
         line.complete(&drawing.tiers[edge.tier]);
+        // A direction without a rate of its own has that of the network, not that of the other direction.
+        let back = edge.reverse_rate.filter(|rate| *rate != edge.rate).map(|rate| {
+            let mut back =
+                LinkDirection { rate: rate.map(|value| At { value, span }), ..LinkDirection::default() };
+            for common in [Some(&drawing.tiers[edge.tier]), given.defaults].into_iter().flatten() {
+                let rates = LinkDirection {
+                    rate: common.rate.clone(),
+                    trace: common.trace.clone(),
+                    ..LinkDirection::default()
+                };
+                back.complete(&rates);
+            }
+            At { value: Reverse { line: back, ..Reverse::default() }, span }
+        });
         let ends = edge.ends.map(|name| at(Name(name), span)).to_vec();
         let link = Link {
             name: edge.name.map(|name| at(Name(name), span)),
             between: Some(At { value: LinkEnds(ends), span }),
+            reverse: back,
             line,
             ..Link::default()
         };

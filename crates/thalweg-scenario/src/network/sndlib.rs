@@ -6,6 +6,7 @@ use crate::diagnostic::Report;
 use crate::matrix_demand::{Demand, MAX_BITS};
 use crate::source_text::Span;
 use roxmltree::Node;
+use std::collections::BTreeSet;
 
 /// Reads the network of a document, with `span` for the positions of its elements. Reports invalid numbers and units.
 pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> Map {
@@ -43,8 +44,13 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
             report.error("scenario.range", span(&link), fault);
             None
         });
-        map.wires.push(Wire { ends, rate, span: span(&link) });
+        map.wires.push(Wire { ends, rate, is_directed: false, span: span(&link) });
     }
+    // The format does not say if links are directed. In directed networks, such as janos-us, each has an opposite one.
+    let ends: BTreeSet<[String; 2]> = map.wires.iter().map(|wire| wire.ends.clone()).collect();
+    let has_opposite = |wire: &Wire| ends.contains(&[wire.ends[1].clone(), wire.ends[0].clone()]);
+    let are_directed = map.wires.iter().all(has_opposite);
+    map.wires.iter_mut().for_each(|wire| wire.is_directed = are_directed);
     map
 }
 
@@ -61,14 +67,20 @@ pub(super) fn demands(
     let lists = elements(root, "demands");
     for demand in lists.flat_map(|demands| elements(demands, "demand")) {
         let ends = ["source", "target"].map(|end| text(demand, end).unwrap_or_default().to_owned());
-        let value = text(demand, "demandValue").unwrap_or_default();
-        match value.parse::<f64>() {
-            Ok(number) if number >= 0.0 && number * unit <= MAX_BITS => {
-                found.push(Demand { ends, bits: number * unit, span: span(&demand) });
-            }
-            _ => {
+        // A demand takes `routingUnit` units of capacity for each unit of its value.
+        let [value, routing_unit] = [("demandValue", ""), ("routingUnit", "1")]
+            .map(|(name, default)| text(demand, name).unwrap_or(default));
+        let number = |text: &str| text.parse::<f64>().ok().filter(|number| *number >= 0.0);
+        let capacity = number(value).zip(number(routing_unit)).map(|(value, unit)| value * unit);
+        match capacity.filter(|capacity| capacity * unit <= MAX_BITS) {
+            Some(capacity) => found.push(Demand { ends, bits: capacity * unit, span: span(&demand) }),
+            None => {
+                let (name, value) = match number(value) {
+                    Some(_) if number(routing_unit).is_none() => ("routingUnit", routing_unit),
+                    _ => ("demandValue", value),
+                };
                 let message = format!(
-                    "`demandValue` must be a number of at least 0, and at most 1e15 bit/s, not `{value}`"
+                    "`{name}` must be a number of at least 0, and the demand at most 1e15 bit/s, not `{value}`"
                 );
                 report.error("scenario.range", span(&demand), message);
             }

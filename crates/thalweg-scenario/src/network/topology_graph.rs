@@ -5,7 +5,7 @@ use super::{Edge, is_too_large};
 use crate::diagnostic::Report;
 use crate::source_text::Span;
 use crate::value_types::{MAX_NAME_LENGTH, name_fault};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::units::{Duration, Rate};
 
 /// A node of a file.
@@ -18,11 +18,13 @@ pub(super) struct MapNode {
     pub span: Span,
 }
 
-/// A link of a file, between two ids.
+/// A link or an arc of a file, between two ids.
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
     pub ends: [String; 2],
     pub rate: Option<Rate>,
+    /// An arc from the first end to the second; otherwise a link of both directions.
+    pub is_directed: bool,
     pub span: Span,
 }
 
@@ -47,7 +49,8 @@ impl Map {
             return None;
         }
         let numbers = self.numbers(report);
-        let pairs = self.pairs(&numbers, report);
+        let mut pairs = self.pairs(&numbers, report);
+        let backs = join_arcs(&mut pairs, report);
         if pairs.is_empty() && report.errors() == errors {
             report.error("scenario.file", span, "this topology has no links");
         }
@@ -58,7 +61,7 @@ impl Map {
         let positions = self.positions(&pairs);
         let mut names_of_links = Names::default();
         let (mut amid, mut within) = (0, 0);
-        let edges = pairs.iter().map(|&(wire, [a, b])| {
+        let edges = pairs.iter().zip(backs).map(|(&(wire, [a, b]), back)| {
             let at = |end: usize| self.places[end].at;
             let is_known = at(a).is_some() && at(b).is_some();
             let found = positions[a].zip(positions[b]).map(|(a, b)| delay_between(a, b));
@@ -75,6 +78,7 @@ impl Map {
                 name: Some(names_of_links.take(&short(&format!("{}-{}", names[a], names[b])))),
                 delay,
                 rate: wire.rate,
+                reverse_rate: back.map(|back| back.rate),
                 span: Some(wire.span),
                 ..Edge::new(names[a].clone(), names[b].clone(), 0)
             }
@@ -227,6 +231,46 @@ impl Map {
         }
         names
     }
+}
+
+/// Joins opposite arcs, in the order of the file, to one link: removes the second of each two, and returns the removed
+/// arc of each remaining link. Warns of arcs without an opposite one: links have both directions.
+fn join_arcs<'a>(pairs: &mut Vec<(&'a Wire, [usize; 2])>, report: &mut Report) -> Vec<Option<&'a Wire>> {
+    // The links of arcs that have no opposite one yet, in order, by their ends.
+    let mut single: BTreeMap<[usize; 2], VecDeque<usize>> = BTreeMap::new();
+    let mut backs: Vec<Option<&Wire>> = Vec::with_capacity(pairs.len());
+    let mut joined = Vec::with_capacity(pairs.len());
+    for &(wire, [a, b]) in &*pairs {
+        let opposite = single.get_mut(&[b, a]).filter(|_| wire.is_directed).and_then(VecDeque::pop_front);
+        if let Some(link) = opposite {
+            backs[link] = Some(wire);
+            continue;
+        }
+        if wire.is_directed {
+            single.entry([a, b]).or_default().push_back(joined.len());
+        }
+        joined.push((wire, [a, b]));
+        backs.push(None);
+    }
+    *pairs = joined;
+    let arcs: Vec<&Wire> = pairs
+        .iter()
+        .zip(&backs)
+        .filter(|((wire, _), back)| wire.is_directed && back.is_none())
+        .map(|(pair, _)| pair.0)
+        .collect();
+    if let Some(first) = arcs.first() {
+        let [from, to] = &first.ends;
+        let message = format!(
+            "{} of {} links are arcs without an opposite one, such as `{from}` to `{to}`",
+            arcs.len(),
+            pairs.len()
+        );
+        report
+            .warn("scenario.one-way", first.span, message)
+            .help("links here have both directions: these carry traffic in the other direction too, at the same rate");
+    }
+    backs
 }
 
 impl MapNode {

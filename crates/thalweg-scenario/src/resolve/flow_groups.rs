@@ -18,6 +18,9 @@ use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
+/// Maximum number of suggested nodes with one label.
+const MAX_SUGGESTED: usize = 3;
+
 /// Maximum number of flow groups.
 const MAX_GROUPS: usize = 1 << 13;
 
@@ -189,10 +192,22 @@ impl Resolver<'_> {
         if found.is_none() && !self.nodes_incomplete {
             let message = format!("there is no node `{}`", name.value.0);
             let valid = self.nodes.keys().map(String::as_str);
-            self.report
-                .error("scenario.unknown-name", name.span, message)
-                .names(&name.value.0, valid)
-                .help("a node is declared by its name in a link");
+            // Nodes of topology files with one label have names that begin with it.
+            let start = format!("{}-", name.value.0);
+            let alike: Vec<String> = valid
+                .clone()
+                .filter(|node| node.starts_with(&start))
+                .map(|node| format!("`{node}`"))
+                .collect();
+            let found = self.report.error("scenario.unknown-name", name.span, message);
+            if alike.is_empty() {
+                found.names(&name.value.0, valid).help("a node is declared by its name in a link");
+            } else {
+                let more = if alike.len() > MAX_SUGGESTED { ", ..." } else { "" };
+                let label =
+                    format!("did you mean {}{more}?", alike[..alike.len().min(MAX_SUGGESTED)].join(" or "));
+                found.label(label).help("nodes of a file with the same label are named by label and id");
+            }
         }
         found
     }

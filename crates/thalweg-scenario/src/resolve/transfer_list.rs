@@ -194,6 +194,16 @@ fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
     let row = match format {
         Format::Csv(places, columns) => {
             let words: Vec<&str> = cells(line).collect();
+            if words.len() == 1 && line.split_whitespace().nth(2).is_some() {
+                let are_numbers = line.split_whitespace().all(|word| word.parse::<f64>().is_ok());
+                return Err(if are_numbers {
+                    "the columns have spaces between them: in CSV these are commas, semicolons or tabs; a list of \
+                     ns-3 begins with a line with the number of flows"
+                } else {
+                    "the columns have spaces between them: they need commas, semicolons or tabs"
+                }
+                .to_owned());
+            }
             if let Some(fault) = list_columns::surplus(&words, columns, &COLUMNS.map(|names| names[0])) {
                 return Err(fault);
             }

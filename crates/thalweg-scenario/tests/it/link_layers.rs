@@ -59,6 +59,45 @@ fn a_shaper_passes_its_rate_and_its_burst() {
     assert!((longest - 0.025 - 200.0 * 1.6e-3).abs() < 4e-3, "{longest}");
 }
 
+/// The rate of the tokens passes, whatever part of a packet the bucket holds.
+#[test]
+fn a_shaper_with_a_bucket_below_a_packet_passes_its_rate() {
+    for burst in [1, 100, 500, 999, 1000, 1500] {
+        for rate in ["10 Mbit/s", "100 Mbit/s"] {
+            let link = format!(
+                "rate = \"{rate}\"\ndelay = \"5 ms\"\nshaper = {{ rate = \"2 Mbit/s\", burst = \"{burst} B\" }}\nqueue = \"20 pkt\""
+            );
+            let result = run("100 s", &link, &datagrams("5 Mbit/s"));
+            let (passed, allowed) = (result.links[0].packets as f64, 2e6 / 8.0 * 100.0 / 1000.0);
+            assert!((passed - allowed).abs() <= 3.0, "{burst} B, {rate}: {passed} of {allowed}");
+        }
+    }
+}
+
+/// A shaped link has the rate of its shaper, and a utilisation of the transmitted share of that: waiting for tokens is
+/// not transmission, and a burst from saved tokens uses them.
+#[test]
+fn a_shaped_link_is_used_by_the_share_of_its_tokens() {
+    let shaper = |rate: &str| {
+        format!(
+            "rate = \"10 Mbit/s\"\ndelay = \"1 ms\"\nshaper = {{ rate = \"{rate}\", burst = \"10 kB\" }}\nqueue = \"20 pkt\""
+        )
+    };
+    // Of 2 Mbit/s, of 2 Mbit/s after a burst, and of a link slower than its shaper.
+    for (offered, by, rate, used) in [
+        ("972 kbit/s", "2 Mbit/s", 2.0, 0.5),
+        ("4.86 Mbit/s", "2 Mbit/s", 2.0, 1.0),
+        ("4.86 Mbit/s", "20 Mbit/s", 10.0, 0.5),
+    ] {
+        for span in ["100 s", "100 s\"\nwarmup = \"10 s"] {
+            let result = run(span, &shaper(by), &datagrams(offered));
+            let link = &result.links[0];
+            assert_eq!(link.rate.as_f64(), rate * 1e6, "{offered}, {by}");
+            assert!((link.utilisation - used).abs() < 0.001, "{offered}, {by}: {}", link.utilisation);
+        }
+    }
+}
+
 /// Flach et al. 2016, table 1: a policer can drop much and does not inflate round trips; a shaper drops only where its buffer is
 /// full, and inflates them. Both enforce the rate.
 #[test]

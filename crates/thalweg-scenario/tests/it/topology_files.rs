@@ -165,6 +165,114 @@ fn loops_are_skipped_and_parallel_links_are_kept() {
     );
 }
 
+/// GraphML primer, section 2.3: `edgedefault`, and `directed` of an edge. Opposite arcs are the directions of one link,
+/// each with its rate or that of the network; an arc without an opposite one is a link, with a warning.
+#[test]
+fn opposite_arcs_are_one_link() {
+    let speed = |mbits: u32| format!("<data key=\"s\">{mbits}e6</data>");
+    let (one, two, five) = (speed(10), speed(20), speed(50));
+    let nodes = [("A", Some([0.0, 0.0])), ("B", Some([0.0, 1.0])), ("C", Some([0.0, 2.0]))];
+    let found = |text: &str| {
+        let loaded = load("zoo.graphml", text, ", rate = \"1 Mbit/s\"", ["A", "C"])
+            .unwrap_or_else(|found| panic!("{}", rendered(&found)));
+        let again = load_text("again.toml", &loaded.expanded(), Path::new("/"), &[]).unwrap();
+        assert_eq!(again.spec(), loaded.spec());
+        let mbits = |rate: Rate| rate.as_bits_per_sec() / 1_000_000;
+        let links = loaded.spec().links.iter();
+        let links: Vec<_> = links
+            .map(|link| (link.name.clone(), mbits(link.forward.rate), mbits(link.backward.rate)))
+            .collect();
+        (links, rendered(&loaded.warnings))
+    };
+    let directed = |edges: &[(usize, usize, &str)]| {
+        graphml(&nodes, edges).replace("edgedefault=\"undirected\"", "edgedefault=\"directed\"")
+    };
+    let link = |name: &str, there: u64, back: u64| (name.to_owned(), there, back);
+    let edges = [(0, 1, &*one), (0, 1, &*five), (1, 0, &*two), (2, 1, ""), (1, 2, &*two), (1, 0, "")];
+    let (links, warnings) = found(&directed(&edges));
+    assert_eq!(links, [link("A-B", 10, 20), link("A-B 2", 50, 1), link("C-B", 1, 20)]);
+    assert!(!warnings.contains("arcs"), "{warnings}");
+
+    let (links, warnings) = found(&directed(&edges[1..5]));
+    assert_eq!(links, [link("A-B", 50, 20), link("C-B", 1, 20)]);
+    assert!(!warnings.contains("arcs"), "{warnings}");
+    let (links, warnings) = found(&directed(&edges[2..5]));
+    assert_eq!(links, [link("B-A", 20, 20), link("C-B", 1, 20)]);
+    assert!(
+        warnings.contains("1 of 2 links are arcs without an opposite one, such as `1` to `0`"),
+        "{warnings}"
+    );
+
+    // An edge of its own kind: in an undirected graph, two arcs and two links.
+    let text = graphml(&nodes, &edges[..5]);
+    let own = text.replacen("source=\"0\" target=\"1\"", "directed=\"true\" source=\"0\" target=\"1\"", 1);
+    let own = own.replacen("source=\"1\" target=\"0\"", "directed=\"true\" source=\"1\" target=\"0\"", 1);
+    let (links, warnings) = found(&own);
+    let expected = [link("A-B", 10, 20), link("A-B 2", 50, 50), link("C-B", 1, 1), link("B-C", 20, 20)];
+    assert_eq!(links, expected);
+    assert!(!warnings.contains("arcs"), "{warnings}");
+    assert_eq!(found(&text).0.len(), 5);
+
+    // The direction without a rate has that of the defaults, not of the other one.
+    let keys = " }\n[defaults.link]\nrate = \"3 Mbit/s\"\n#";
+    let loaded = load("zoo.graphml", &directed(&edges[3..5]), keys, ["B", "C"]).unwrap();
+    let rates = [loaded.spec().links[0].forward.rate, loaded.spec().links[0].backward.rate];
+    assert_eq!(rates, [3, 20].map(Rate::from_mbits_per_sec));
+}
+
+/// In directed networks of SNDlib, such as janos-us, each link has an opposite one. In others, that is a parallel link.
+#[test]
+fn links_of_a_directed_sndlib_network_are_the_directions_of_one() {
+    let text = sndlib("", "pixel", "<preInstalledModule><capacity>40</capacity></preInstalledModule>");
+    let start = text.find("<link ").unwrap();
+    let first = text[start..text.find("</links>").unwrap()].to_owned();
+    let keys = ", delay = \"1 ms\"";
+    let back = first
+        .replace("<source>A</source><target>B</target>", "<source>B</source><target>A</target>")
+        .replace("40", "70");
+    assert_ne!(first, back);
+    let loaded =
+        load("s.xml", &text.replace("</links>", &format!("{back}</links>")), keys, ["A", "B"]).unwrap();
+    let rates: Vec<_> =
+        loaded.spec().links.iter().map(|link| [link.forward.rate, link.backward.rate]).collect();
+    assert_eq!(rates, [[40, 70].map(Rate::from_mbits_per_sec)]);
+    let parallel = text.replace("</links>", &format!("{first}{back}</links>"));
+    let parallel = load(
+        "s.xml",
+        &parallel
+            .replacen("<target>B</target>", "<target>C</target>", 1)
+            .replace("</nodes>", "<node id=\"C\"><coordinates><x>1</x><y>1</y></coordinates></node></nodes>"),
+        keys,
+        ["A", "B"],
+    );
+    let parallel = parallel.unwrap_or_else(|found| panic!("{}", rendered(&found)));
+    assert_eq!(parallel.spec().links.len(), 3);
+}
+
+/// Speeds as in Internet Topology Zoo, "10-100" M, and without units.
+#[test]
+fn unreadable_speeds_are_reported() {
+    let nodes = [("A", Some([0.0, 0.0])), ("B", Some([0.0, 1.0]))];
+    let keyed = |edges: &[(usize, usize, &str)]| {
+        let keys = "<key attr.name=\"LinkSpeed\" for=\"edge\" id=\"p\"/><key attr.name=\"LinkSpeedUnits\" for=\"edge\" id=\"u\"/>";
+        graphml(&nodes, edges).replacen("<key ", &format!("{keys}<key "), 1)
+    };
+    let (range, unit) = ("<data key=\"p\">10-100</data>", "<data key=\"u\">M</data>");
+    let ranged = format!("{range}{unit}");
+    let (bare, good) = ("<data key=\"p\">10</data>", format!("<data key=\"p\">10</data>{unit}"));
+    let text = keyed(&[(0, 1, &good), (0, 1, &ranged), (1, 0, bare), (0, 1, "")]);
+    let loaded = load("zoo.graphml", &text, ", rate = \"1 Mbit/s\"", ["A", "B"]).unwrap();
+    let output = rendered(&loaded.warnings);
+    let expected = "the `LinkSpeed` of 2 of 4 edges cannot be read: `10-100` M from `0` to `1`, `10` without units from `1` to `0`";
+    assert!(output.contains(expected), "{output}");
+    let rates: Vec<_> = loaded.spec().links.iter().map(|link| link.forward.rate).collect();
+    assert_eq!(rates, [10, 1, 1, 1].map(Rate::from_mbits_per_sec));
+    let loaded =
+        load("zoo.graphml", &keyed(&[(0, 1, &good), (0, 1, "")]), ", rate = \"1 Mbit/s\"", ["A", "B"])
+            .unwrap();
+    assert!(!rendered(&loaded.warnings).contains("LinkSpeed"));
+}
+
 /// Repeated labels do not change the names of other nodes; an id that is another node's label yields.
 #[test]
 fn repeated_labels_get_their_ids_with_a_warning() {
@@ -177,6 +285,8 @@ fn repeated_labels_get_their_ids_with_a_warning() {
     let mut names: Vec<&str> = loaded.spec().nodes.iter().map(|node| &*node.name).collect();
     names.sort_unstable();
     assert_eq!(names, ["None-n0", "None-n2", "Oslo", "n4", "n4 2"]);
+    let label = rendered(&load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["None", "Oslo"]).unwrap_err());
+    assert!(label.contains("did you mean `None-n0` or `None-n2`?"), "{label}");
     let output = rendered(&loaded.warnings);
     for expected in [
         "2 of 5 nodes have labels that other nodes have too (`None`, here `None-n0`)",

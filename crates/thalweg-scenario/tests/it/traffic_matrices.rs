@@ -95,6 +95,23 @@ fn the_unit_scales_and_nodes_select() {
     assert_eq!(found, [workload(4), workload(2)]);
 }
 
+/// SNDlib's `Demand`: a unit of a demand's value takes `routingUnit` units of capacity, by default 1.
+#[test]
+fn demands_of_sndlib_are_in_their_routing_unit() {
+    let text = SNDLIB.replacen("<demandValue>4.0", "<routingUnit>4</routingUnit><demandValue>5", 1).replacen(
+        "<demandValue>1.5",
+        "<routingUnit>1.0</routingUnit><demandValue>1.5",
+        1,
+    );
+    let loaded = with(&text, ["\"*\"", "\"*\""], POISSON).unwrap();
+    let expected = [("tm n1-n2", 20_000_000), ("tm n1-n3", 1_500_000), ("tm n3-n2", 2_000_000)]
+        .map(|(name, rate)| (name.to_owned(), rate));
+    assert_eq!(rates(&loaded), expected);
+    let text = SNDLIB.replacen("<demandValue>4.0", "<routingUnit>x</routingUnit><demandValue>4", 1);
+    let found = rendered(with(&text, ["\"*\"", "\"*\""], POISSON));
+    assert!(found.contains("`routingUnit` must be a number of at least 0"), "{found}");
+}
+
 /// A Poisson arrival every 200 ms, of 100 kB: 4 Mbit/s.
 #[test]
 fn a_demand_is_the_load_of_its_arrivals() {
@@ -145,6 +162,9 @@ fn errors_in_matrices_are_reported_with_their_line() {
         ("n1, n2, 0\n", POISSON, "no demand between the nodes"),
         ("0 1\n1 0\n", "matrix-unit = \"1 Mbit/s\"\n", "`from` must list its nodes in order"),
         (",n1,n2\nn1,0,1\nn2,1\n", "matrix-unit = \"1 Mbit/s\"\n", "expected 3 columns, found 2"),
+        (",n1,n1\nn2,7,4\n", "matrix-unit = \"1 Mbit/s\"\n", "tm:1:5|there is another column `n1`"),
+        (",n1,n3\nn2,7,4\nn2,1,1\n", "matrix-unit = \"1 Mbit/s\"\n", "tm:3:1|there is another row `n2`"),
+        ("from,to,rate,demand\nn1,n2,1 Mbit/s,9\n", POISSON, "tm:1:14|there is another column `rate`"),
         ("<graphml/>", POISSON, "is no network of SNDlib"),
         ("<network", POISSON, "this is no GraphML"),
         ("n1, n2, 1 Mbit/s\n", "", "gives the rate of a workload"),
@@ -162,7 +182,8 @@ fn errors_in_matrices_are_reported_with_their_line() {
         ),
     ] {
         let found = rendered(with(text, all, rest));
-        assert!(found.contains(expected), "{text:?} {rest}: {found}");
+        let (place, message) = expected.split_once('|').unwrap_or(("", expected));
+        assert!(found.contains(message) && found.contains(place), "{text:?} {rest}: {found}");
     }
     let own = with("n1,n1,1 Mbit/s\nn1,n2,1 Mbit/s\n", all, POISSON).unwrap();
     assert!(own.warnings.iter().any(|warning| warning.message.contains("from a node to itself")));

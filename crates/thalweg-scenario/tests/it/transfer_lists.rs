@@ -121,6 +121,10 @@ fn errors_in_a_list_are_reported_with_their_line() {
         ("0.5, n1, n3\n", 1, "the column `size` is missing"),
         ("start,from,to\n0.5, n1, n3\n", 1, "names no column `size`"),
         ("size,from,to,start,bytes\n7,n1,n3,0.5,8\n", 1, "the columns `size` and `bytes` mean the same"),
+        ("0.5 n1 n3 1000\n", 1, "the columns have spaces between them: they need commas, semicolons or tabs"),
+        ("0.5, n1, n3, 7\n1 s n1 n3 7 B\n", 2, "the columns have spaces between them"),
+        ("start from to size\n0.5 n1 n3 7\n", 1, "the columns have spaces between them"),
+        ("0 1 3 100 10000 0.5\n", 1, "ns-3 begins with a line with the number of flows"),
         ("0.5, n1, n3, 0\n", 1, "at least 1 B"),
         ("-1, n1, n3, 7\n", 1, "-1"),
         ("1e400, n1, n3, 7\n", 1, "1e400"),
@@ -178,6 +182,22 @@ fn transfers_after_the_run_are_warned_about() {
     assert!(found.contains("2 of 3 transfers of `list` start after the run (2 s)"), "{found}");
     let found = warnings("0.5, n1, n3, 7\n1.5, n1, n3, 7\n2.5, n1, n3, 7\n");
     assert!(!found.contains("start after the run"), "{found}");
+}
+
+/// The same for recorded writes.
+#[test]
+fn writes_after_the_run_are_warned_about() {
+    let warnings = |writes: &str| {
+        let flow = "from = \"n1\"\nto = \"n2\"";
+        let text = FABRIC.replace("from = \"n*\"\nto = \"n*\"", flow)
+            + &format!("workload = {{ kind = \"trace\", writes = [{writes}] }}\n");
+        let loaded = load_text("list.toml", &text, std::path::Path::new("/"), &[]).unwrap();
+        loaded.warnings.iter().map(Diagnostic::render).collect::<String>()
+    };
+    let found = warnings("[\"0 s\", \"1 kB\"], [\"2 s\", \"1 kB\"], [\"3 s\", \"1 kB\"]");
+    assert!(found.contains("2 of 3 writes of `list` are after the run (2 s)"), "{found}");
+    let found = warnings("[\"0 s\", \"1 kB\"], [\"1 s\", \"1 kB\"], [\"3 s\", \"1 kB\"]");
+    assert!(!found.contains("after the run"), "{found}");
 }
 
 /// A million transfers between all pairs of four nodes.

@@ -138,13 +138,15 @@ pub(crate) struct Hop {
 
 impl Hop {
     /// Returns the time, after the arrival of the first packet, at which tokens suffice for the last of `full` packets
-    /// and `last` one; `None` if the bursts suffice.
+    /// and `last` one; zero if the bursts suffice. A packet larger than the bucket needs a full bucket.
     fn tokens(full: (u64, &Self), last: (u64, &Self)) -> Duration {
         let of = |(full_bucket, last_bucket): (&Option<_>, &Option<_>)| -> Option<Duration> {
             let ((bucket, of_full), (_, of_last)): (&(TokenBucketSpec, u64), &(_, u64)) =
                 full_bucket.as_ref().zip(last_bucket.as_ref())?;
             let bytes = of_full.saturating_mul(full.0).saturating_add(of_last.saturating_mul(last.0));
-            Some(bucket.rate.transmission_time(Bytes::new(bytes.saturating_sub(bucket.burst.get()))))
+            let final_packet = if last.0 > 0 { *of_last } else { *of_full };
+            let at_first = bucket.burst.get().max(final_packet);
+            Some(bucket.rate.transmission_time(Bytes::new(bytes.saturating_sub(at_first))))
         };
         let pairs = full.1.buckets.iter().zip(&last.1.buckets);
         pairs.filter_map(of).max().unwrap_or(Duration::ZERO)
@@ -211,8 +213,10 @@ mod tests {
                 for (full_at, bucket) in full_at.iter_mut().zip(&stage.buckets) {
                     let (Some(full_at), Some((spec, size))) = (full_at, bucket) else { continue };
                     let depth = spec.rate.transmission_time(spec.burst);
-                    *full_at = (*full_at).max(at) + spec.rate.transmission_time(Bytes::new(*size));
-                    begins = begins.max(full_at.saturating_sub(depth));
+                    let worth = spec.rate.transmission_time(Bytes::new(*size));
+                    *full_at = (*full_at).max(at);
+                    begins = begins.max((*full_at + worth.min(depth)).saturating_sub(depth));
+                    *full_at += worth;
                 }
                 *free = begins + stage.service;
                 at = *free + stage.delay;

@@ -33,7 +33,7 @@ fn is_plain(spec: &DirectionSpec) -> bool {
 }
 
 /// Returns the rate at which a queue is served in the long run, at this rate of the transmitter.
-fn sustained(spec: &DirectionSpec, rate: Rate) -> Rate {
+pub(crate) fn sustained(spec: &DirectionSpec, rate: Rate) -> Rate {
     spec.start_delay.shaper.map_or(rate, |shaper| shaper.rate.min(rate))
 }
 
@@ -137,8 +137,12 @@ pub(crate) enum Queue {
 pub(crate) struct Extra {
     pub rate: Rate,
     pub delay: Duration,
-    /// Picoseconds in service.
+    /// Picoseconds in service. Waiting for tokens of a shaper does not count.
     pub busy: u64,
+    /// Start of the last transmission.
+    begins: Time,
+    /// Bytes on the wire that have taken tokens of a shaper.
+    pub shaped: u64,
     pub impairment: Impairment,
     pub jitter: Option<Jitter>,
     pub variation: Option<Box<Varying>>,
@@ -320,7 +324,12 @@ fn service(
         Some(clock) => clock.departure(begins, u32::try_from(on_wire).unwrap_or(u32::MAX)),
         None => at_rate(begins, extra.rate),
     };
-    extra.busy += leaves.since(now).as_picos();
+    extra.begins = now;
+    if spec.start_delay.shaper.is_some() {
+        extra.begins = begins;
+        extra.shaped += on_wire;
+    }
+    extra.busy += leaves.since(extra.begins).as_picos();
     (leaves, extra.delay)
 }
 
@@ -332,6 +341,8 @@ impl PortState {
                 rate: spec.rate,
                 delay: spec.delay,
                 busy: 0,
+                begins: Time::ZERO,
+                shaped: 0,
                 jitter: (!spec.jitter.is_zero()).then(|| Jitter {
                     span: spec.jitter,
                     stream: stream("jitter"),
@@ -385,7 +396,12 @@ impl PortState {
             None => spec.rate.transmission_time(Bytes::new(self.bytes)),
         };
         // The packet in service was counted up to its departure.
-        if busy_until == Time::MAX { before + busy } else { before + busy - busy_until.since(now) }
+        if busy_until == Time::MAX { before + busy } else { before + busy - self.remaining(now, busy_until) }
+    }
+
+    /// Returns the remaining service time of the packet in service.
+    pub fn remaining(&self, now: Time, busy_until: Time) -> Duration {
+        busy_until.since(self.extra.as_ref().map_or(now, |extra| extra.begins.max(now)))
     }
 
     /// Returns the queue, created on first use.

@@ -84,6 +84,10 @@ pub(crate) struct OnOff {
     shape: Option<f64>,
     until: Time,
     writing: bool,
+    /// Time of the next write while on.
+    next: Time,
+    /// Time on until the next write, while off.
+    remaining: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -149,6 +153,8 @@ impl Workload {
                 shape: *shape,
                 until: Time::ZERO,
                 writing: false,
+                next: Time::ZERO,
+                remaining: Duration::ZERO,
             })),
             WorkloadSpec::ConstantRate { rate, packet } => {
                 let gap = rate.transmission_time(*packet);
@@ -308,18 +314,30 @@ impl OnOff {
         }
     }
 
+    /// Writes a packet at once, and then one after the time on that the rate needs for it. As in ns-3's `OnOffApplication`,
+    /// the part that an on period leaves of this time counts in the next one, or short periods would give another amount
+    /// than rate times time.
     fn step(&mut self, now: Time) -> Reaction {
+        let mut write = 0;
         if now >= self.until {
             self.writing = !self.writing;
             let mean = if self.writing { self.on } else { self.off };
             self.until = now + self.span(mean);
-            if !self.writing {
-                return Reaction { timer: Some(self.until), ..Reaction::default() };
+            if self.writing {
+                self.next = now + self.remaining;
+                write = if self.gap.is_none() { self.packet } else { 0 };
+            } else {
+                self.remaining = self.next.since(now);
             }
         }
-        // While on: the next write or the end of the on period, whichever is first.
-        let timer = self.gap.map_or(self.until, |gap| self.until.min(now + gap));
-        Reaction { write: self.packet, timer: Some(timer), ..Reaction::default() }
+        let Some(gap) = self.gap.filter(|_| self.writing) else {
+            return Reaction { write, timer: Some(self.until), ..Reaction::default() };
+        };
+        if now >= self.next {
+            (write, self.next) = (self.packet, now + gap);
+        }
+        // The next write or the end of the on period, whichever is first.
+        Reaction { write, timer: Some(self.until.min(self.next)), ..Reaction::default() }
     }
 }
 
@@ -419,6 +437,7 @@ impl SizeSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thalweg_proto::units::Rate;
 
     /// A table with a step, a slope and two equal sizes: many draws have its shares and its mean.
     #[test]
@@ -462,6 +481,41 @@ mod tests {
             }
         }
         assert_eq!(opened, [(0, 9.0, 90), (2, 1.0, 10), (2, 5.0, 50), (2, 5.0, 51)]);
+    }
+
+    /// One packet, and rate times time on are written, for packets of any size, constant and random times, and periods
+    /// shorter than a packet.
+    #[test]
+    fn an_on_off_source_writes_its_rate_while_on() {
+        let ms = Duration::from_millis;
+        let rate = Rate::from_bits_per_sec(64_000);
+        for (random, shape) in [(false, None), (true, None), (false, Some(1.9))] {
+            for packet in [1, 125, 1000, 1001, 8000, 20_000].map(Bytes::new) {
+                let spec = WorkloadSpec::OnOff {
+                    on: ms(352),
+                    off: ms(650),
+                    rate: Some(rate),
+                    packet,
+                    random,
+                    shape,
+                };
+                let mut source = Workload::new(&spec, 0, |purpose| Stream::new(7, purpose, 0));
+                let (mut now, mut on, mut written) = (Time::ZERO, Duration::ZERO, 0);
+                let mut reaction = source.on_start(now);
+                for _ in 0..20_000 {
+                    written += reaction.write;
+                    let given = rate.bytes_in(on).get();
+                    let allowed = given.saturating_sub(1)..=given + packet.get();
+                    assert!(allowed.contains(&written), "{packet}: {written} of {given}");
+                    let next = reaction.timer.unwrap();
+                    let Workload::OnOff(state) = &source else { panic!() };
+                    on += if state.writing { next.since(now) } else { Duration::ZERO };
+                    now = next;
+                    reaction = source.on_timer(now);
+                }
+                assert!(written > 100 * packet.get() || packet.get() == 1, "{packet}: {written}");
+            }
+        }
     }
 
     /// Pareto times of shape a and mean m are at least m (a - 1) / a, and half of them are below that times 2^(1/a).

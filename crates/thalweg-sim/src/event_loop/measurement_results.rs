@@ -8,6 +8,7 @@ use crate::components::flow_state::Group;
 use crate::components::packet_pool::PacketPool;
 use crate::components::reading_application::Reader;
 use crate::components::sstp_segment_delays::mean;
+use crate::components::transmitter::sustained;
 use crate::components::workload_state::Workload;
 use crate::event_queue::Wheel;
 use crate::fairness_measures::fairness_variance;
@@ -35,7 +36,7 @@ impl<T: Tracing> EventLoop<T> {
             let Some(port_state) = transmitter.port_state() else { continue };
             let port_state = &mut self.network.port_states[port_state];
             if transmitter.busy_until > now && transmitter.busy_until < Time::MAX {
-                self.network.in_service.insert(number, transmitter.busy_until.since(now));
+                self.network.in_service.insert(number, port_state.remaining(now, transmitter.busy_until));
             }
             (port_state.packets, port_state.bytes) = (0, 0);
             if let Some(waiting) = &mut port_state.queue {
@@ -50,6 +51,7 @@ impl<T: Tracing> EventLoop<T> {
             }
             if let Some(extra) = &mut port_state.extra {
                 (extra.losses, extra.corrupted, extra.duplicated, extra.busy) = (0, 0, 0, 0);
+                extra.shaped = 0;
             }
         }
         self.measured.segments.restart();
@@ -385,17 +387,22 @@ impl<T: Tracing> EventLoop<T> {
         let before = self.network.in_service.get(&number).copied().unwrap_or_default();
         let busy = port_state.busy(before, self.now, transmitter.busy_until, spec).as_secs_f64();
         let utilisation = if counted.is_zero() { 0.0 } else { busy / counted.as_secs_f64() };
+        // A shaper limits a link as its transmitter does, except in the burst from a full bucket.
+        let tokens = spec.start_delay.shaper.map_or(0.0, |bucket| bucket.passes(counted));
+        let shaped = extra.map_or(0, |extra| extra.shaped) as f64;
+        let utilisation =
+            if tokens > 0.0 { utilisation.max((shaped / tokens).min(1.0)) } else { utilisation };
         let (drops_full, drops_early) =
             waiting.map_or((0, 0), |waiting| (waiting.drops_full, waiting.drops_early));
         let policer = spec.queue.policer().map(|bucket| {
-            let let_in = bucket.rate.as_f64() * counted.as_secs_f64() / 8.0;
+            let let_in = bucket.passes(counted);
             (bucket.rate, if let_in > 0.0 { (port_state.bytes as f64 / let_in).min(1.0) } else { 0.0 })
         });
         Some(LinkResult {
             name,
             from,
             to,
-            rate: spec.rate,
+            rate: sustained(spec, spec.rate),
             packets: port_state.packets,
             bytes: Bytes::new(port_state.bytes),
             utilisation,
