@@ -2,8 +2,10 @@
 
 mod cake_queues;
 mod damaged_files;
+mod direction_dependent_routes;
 mod error_messages;
 mod external_scalable_controller;
+mod impairment_correlation;
 mod json_schema;
 mod key_reference;
 mod key_semantics;
@@ -11,7 +13,9 @@ mod large_networks;
 mod late_hosts;
 mod link_changes;
 mod link_layers;
+mod link_scenarios;
 mod named_paths;
+mod on_off_and_rounds_workloads;
 mod parquet;
 mod random_scenarios;
 mod reading_speed;
