@@ -20,7 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "target" / "deviations"
@@ -529,4 +529,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

@@ -13,7 +13,7 @@ import numpy
 
 import thalweg
 import thalweg.envs
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 
 def path(rate, delay):
@@ -109,4 +109,4 @@ def main():
         print(f"candidate-runs, {kind.__name__:5}                         {candidates(kind, options.jobs):10,.0f} /h")
 
 
-until_stopped(main)
+run_script(main)

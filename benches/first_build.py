@@ -23,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 # The command of the README, as a reader types it.
@@ -95,4 +95,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

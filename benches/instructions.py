@@ -20,7 +20,7 @@ from pathlib import Path
 
 from scenario_file_generator import scenario
 from simulator_speed import dumbbell
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 HERE = Path(__file__).resolve().parent
 STORED = HERE / "instructions.json"
@@ -32,7 +32,7 @@ ROOT = HERE.parent
 EXAMPLE = ["--workspace", "--example", "in_memory"]
 
 
-def runs(thalweg, folder):
+def commands_by_name(thalweg, folder):
     """Name -> command."""
     long = Path(folder) / "long.toml"
     long.write_text(scenario())
@@ -53,7 +53,7 @@ def runs(thalweg, folder):
     return commands | {ENDPOINTS: [str(ROOT / "target/release/examples/in_memory")]}
 
 
-def count(command, folder):
+def count_instructions(command, folder):
     """Instructions that a command executes."""
     tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.out"]
     done = subprocess.run(tool + command, capture_output=True, text=True)
@@ -79,8 +79,8 @@ def main():
     stored = json.loads(STORED.read_text()) if STORED.exists() else {}
     counts, grown = {}, []
     with tempfile.TemporaryDirectory() as folder:
-        for name, command in runs(args.thalweg, folder).items():
-            counts[name] = count(command, folder)
+        for name, command in commands_by_name(args.thalweg, folder).items():
+            counts[name] = count_instructions(command, folder)
             before = stored.get(name)
             change = counts[name] / before - 1 if before else None
             shown = f"{change:+7.2%}" if change is not None else "    new"
@@ -96,4 +96,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

@@ -29,7 +29,7 @@ import sys
 from judging import (
     behaviour_experiments, loss_tolerance_tradeoff, many_equal_flows, path_goals, random_network_scores, random_networks, scenario_runs,
 )
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 
 def listed(text):
@@ -83,4 +83,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

@@ -5,7 +5,7 @@ import sys
 STOPPED = 130
 
 
-def until_stopped(main):
+def run_script(main):
     """Calls `main`, which is the whole script."""
     try:
         main()

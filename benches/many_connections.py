@@ -19,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "target/release/examples/many_connections"
@@ -134,4 +134,4 @@ def active(given):
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

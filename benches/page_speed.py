@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 from view_speed import measured as measured_command
 from view_speed import qlog
 
@@ -75,4 +75,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

@@ -13,7 +13,7 @@ import time
 import pyarrow
 
 import thalweg
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 
 def best(tries, work):
@@ -75,4 +75,4 @@ def main():
     print(f"{rows} rows, handed over  {best(20, lambda: pyarrow.table(table)):8.2f}")
 
 
-until_stopped(main)
+run_script(main)

@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from simulator_speed import ROOT, RUNS, dumbbell, measure
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 # Goals: bytes of the file, resident bytes of a small run, seconds for the JSON of many flows, hops beside the quick build.
 MAX_FILE, MAX_RESIDENT, MAX_JSON, MIN_RATIO = 15e6, 12e6, 0.8, 1.1
@@ -96,4 +96,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

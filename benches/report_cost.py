@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -72,4 +72,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "adapters/target/release/thalweg-stacks"
@@ -69,4 +69,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 from scenario_file_generator import scenario
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -155,4 +155,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

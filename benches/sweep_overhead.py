@@ -21,7 +21,7 @@ import psutil
 from distributed import Client
 
 import thalweg
-from keyboard_interrupt import until_stopped
+from keyboard_interrupt import run_script
 
 
 def spent():
@@ -81,4 +81,4 @@ def main():
                 process.wait()
 
 
-until_stopped(main)
+run_script(main)

@@ -213,4 +213,4 @@ def main():
 
 
 if __name__ == "__main__":
-    testbed.until_stopped(main)
+    testbed.run_script(main)

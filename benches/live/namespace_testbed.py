@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT / "benches"))
 
-from keyboard_interrupt import STOPPED, until_stopped  # noqa: E402, F401
+from keyboard_interrupt import STOPPED, run_script  # noqa: E402, F401
 
 SCENARIO = ROOT / "scenarios" / "difficult-path.toml"
 THALWEG = str(ROOT / "target/release/thalweg")

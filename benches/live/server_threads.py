@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-from keyboard_interrupt import until_stopped  # noqa: E402
+from keyboard_interrupt import run_script  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "target/release/thalweg"
@@ -102,4 +102,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

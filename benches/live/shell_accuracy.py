@@ -384,4 +384,4 @@ def main():
 
 
 if __name__ == "__main__":
-    testbed.until_stopped(main)
+    testbed.run_script(main)

@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from simulator_comparison import last_json, run_process, until_stopped
+from simulator_comparison import last_json, run_process, run_script
 
 HERE = Path(__file__).resolve().parent
 NS3_LIBS = ["applications", "traffic-control", "point-to-point", "internet", "network", "core"]
@@ -152,4 +152,4 @@ def main():
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-from keyboard_interrupt import until_stopped  # noqa: E402
+from keyboard_interrupt import run_script  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 NS3_LIBS = ["applications", "point-to-point", "internet", "network", "core"]
@@ -274,4 +274,4 @@ def keep_fastest(results, peer, result):
 
 
 if __name__ == "__main__":
-    until_stopped(main)
+    run_script(main)

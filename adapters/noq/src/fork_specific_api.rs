@@ -21,7 +21,10 @@ pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoin
 }
 
 /// Sets the generator of connection ids.
-pub fn identify(config: &mut EndpointConfig, make: fn() -> Box<dyn ConnectionIdGenerator>) {
+pub fn set_connection_id_generator(
+    config: &mut EndpointConfig,
+    make: fn() -> Box<dyn ConnectionIdGenerator>,
+) {
     config.cid_generator(Arc::new(make));
 }
 
@@ -42,7 +45,7 @@ impl QlogFactory for Log {
 }
 
 /// Writes the stack's qlog to a file, with times from `start` on.
-pub fn log(
+pub fn enable_qlog(
     transport: &mut TransportConfig,
     file: Box<dyn Write + Send + Sync>,
     scheme: &str,
@@ -53,7 +56,7 @@ pub fn log(
 }
 
 /// Processes a datagram.
-pub fn handle(
+pub fn handle_datagram(
     endpoint: &mut Endpoint,
     now: Instant,
     peer: SocketAddr,
@@ -75,12 +78,12 @@ pub fn transmit(
 }
 
 /// Writes to a stream. Returns the number of accepted bytes.
-pub fn write(connection: &mut Connection, stream: StreamId, bytes: Bytes) -> usize {
+pub fn write_stream(connection: &mut Connection, stream: StreamId, bytes: Bytes) -> usize {
     connection.send_stream(stream).write_chunks(&mut &mut [bytes][..]).unwrap_or_default()
 }
 
 /// Returns the number of lost packets.
-pub fn lost(connection: &mut Connection) -> u64 {
+pub fn lost_packets(connection: &mut Connection) -> u64 {
     connection.path_stats(PathId::ZERO).map_or(0, |path| path.lost_packets)
 }
 

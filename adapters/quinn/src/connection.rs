@@ -103,12 +103,17 @@ impl End {
         let mut transport = transport(config, controller);
         let number = seed.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
         if let Some(file) = stack_qlog_files::file(scheme, side, number, now) {
-            fork_specific_api::log(&mut transport, file, scheme, simulated_instant::instant(Time::ZERO));
+            fork_specific_api::enable_qlog(
+                &mut transport,
+                file,
+                scheme,
+                simulated_instant::instant(Time::ZERO),
+            );
         }
         let transport = Arc::new(transport);
         let mut endpoint_config = EndpointConfig::default();
         endpoint_config.rng_seed(Some(seed));
-        fork_specific_api::identify(&mut endpoint_config, || Box::new(Ids));
+        fork_specific_api::set_connection_id_generator(&mut endpoint_config, || Box::new(Ids));
         let server = (side == Side::Server).then(|| {
             let crypto = QuicServerConfig::try_from(thalweg_stack_tls::server());
             let crypto = Arc::new(crypto.expect("the provider has the initial suite"));
@@ -216,7 +221,7 @@ impl Connection for End {
         let now = simulated_instant::instant(now);
         let ecn = EcnCodepoint::from_bits(ecn.bits());
         let mut buffer = Vec::new();
-        match fork_specific_api::handle(&mut self.endpoint, now, PEER, ecn, datagram, &mut buffer) {
+        match fork_specific_api::handle_datagram(&mut self.endpoint, now, PEER, ecn, datagram, &mut buffer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
                     connection.handle_event(event);
@@ -240,7 +245,8 @@ impl Connection for End {
             None => {}
         }
         self.process_events();
-        self.lost = self.connection.as_mut().map_or(0, |(_, connection)| fork_specific_api::lost(connection));
+        self.lost =
+            self.connection.as_mut().map_or(0, |(_, connection)| fork_specific_api::lost_packets(connection));
     }
 
     fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
@@ -274,7 +280,7 @@ impl Connection for End {
 
     fn write(&mut self, _now: Time, bytes: &'static [u8]) -> usize {
         let Some((stream, connection)) = self.stream() else { return 0 };
-        fork_specific_api::write(connection, stream, Bytes::from_static(bytes))
+        fork_specific_api::write_stream(connection, stream, Bytes::from_static(bytes))
     }
 
     fn finish(&mut self, _now: Time) {

@@ -20,12 +20,15 @@ pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoin
 }
 
 /// Sets the generator of connection ids.
-pub fn identify(config: &mut EndpointConfig, make: fn() -> Box<dyn ConnectionIdGenerator>) {
+pub fn set_connection_id_generator(
+    config: &mut EndpointConfig,
+    make: fn() -> Box<dyn ConnectionIdGenerator>,
+) {
     config.cid_generator(make);
 }
 
 /// Writes the stack's qlog to a file, with times from `start` on.
-pub fn log(
+pub fn enable_qlog(
     transport: &mut TransportConfig,
     file: Box<dyn Write + Send + Sync>,
     scheme: &str,
@@ -37,7 +40,7 @@ pub fn log(
 }
 
 /// Processes a datagram.
-pub fn handle(
+pub fn handle_datagram(
     endpoint: &mut Endpoint,
     now: Instant,
     peer: SocketAddr,
@@ -59,12 +62,12 @@ pub fn transmit(
 }
 
 /// Writes to a stream. Returns the number of accepted bytes.
-pub fn write(connection: &mut Connection, stream: StreamId, bytes: Bytes) -> usize {
+pub fn write_stream(connection: &mut Connection, stream: StreamId, bytes: Bytes) -> usize {
     connection.send_stream(stream).write_chunks(&mut [bytes]).map_or(0, |written| written.bytes)
 }
 
 /// Returns the number of lost packets.
-pub fn lost(connection: &mut Connection) -> u64 {
+pub fn lost_packets(connection: &mut Connection) -> u64 {
     connection.stats().path.lost_packets
 }
 

@@ -2,7 +2,7 @@
 
 use crate::byte_pattern;
 use crate::datagram::Datagram;
-use crate::hang_watchdog::{Watched, guard};
+use crate::hang_watchdog::{StackId, guard};
 use crate::scheme::{Config, IP_AND_UDP};
 use crate::stack_trait::{Connection, Side, Stack, State, Stats, Transmit};
 use core::fmt;
@@ -43,7 +43,7 @@ pub struct End<S: Stack, P> {
     config: Config,
     side: Side,
     generator: Generator,
-    watched: Watched,
+    watched: StackId,
     /// `None` until the first input or poll.
     connection: Option<S::Connection>,
     /// Datagrams of the latest transmission, and its buffer.
@@ -97,7 +97,7 @@ impl<S: Stack, P: Payload> End<S, P> {
             config,
             side,
             generator: Generator::new(0),
-            watched: Watched::new(S::NAME),
+            watched: StackId::new(S::NAME),
             connection: None,
             outgoing: VecDeque::new(),
             buffer: Vec::new(),

@@ -14,14 +14,14 @@ use thalweg_proto::units::Time;
 pub const EXIT_CODE: i32 = 2;
 
 /// Environment variable with the maximum duration of a call, in seconds of real time.
-pub const VARIABLE: &str = "THALWEG_STACK_CALL_LIMIT";
+pub const CALL_LIMIT_VARIABLE: &str = "THALWEG_STACK_CALL_LIMIT";
 
 /// Interval between two observations of a call.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Returns the maximum duration of a call in real time: 60 s, or the value of [`VARIABLE`].
+/// Returns the maximum duration of a call in real time: 60 s, or the value of [`CALL_LIMIT_VARIABLE`].
 pub fn limit() -> Duration {
-    let seconds = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok());
+    let seconds = std::env::var(CALL_LIMIT_VARIABLE).ok().and_then(|text| text.parse().ok());
     Duration::from_secs(seconds.unwrap_or(60))
 }
 
@@ -37,7 +37,7 @@ struct Calls {
 
 static THREADS: Mutex<Vec<Weak<Calls>>> = Mutex::new(Vec::new());
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
-static WATCHED: Once = Once::new();
+static WATCHDOG_STARTED: Once = Once::new();
 static LIMIT: LazyLock<Duration> = LazyLock::new(limit);
 
 thread_local! {
@@ -52,12 +52,12 @@ thread_local! {
 
 /// A stack for [`guard`], by its position among all names.
 #[derive(Clone, Copy, Debug)]
-pub struct Watched(u32);
+pub struct StackId(u32);
 
-impl Watched {
+impl StackId {
     /// Registers a stack by its name, and starts the thread that watches calls.
     pub fn new(name: &'static str) -> Self {
-        WATCHED.call_once(|| {
+        WATCHDOG_STARTED.call_once(|| {
             // Without a thread, a call that does not return is not reported.
             let _ = std::thread::Builder::new().name("stack calls".to_owned()).spawn(watch);
         });
@@ -81,7 +81,7 @@ impl Drop for Return<'_> {
 }
 
 /// Makes a call of a stack.
-pub fn guard<R>(stack: Watched, now: Time, call: impl FnOnce() -> R) -> R {
+pub fn guard<R>(stack: StackId, now: Time, call: impl FnOnce() -> R) -> R {
     OWN.with_borrow(|own| {
         own.stack.store(stack.0, Ordering::Relaxed);
         own.at.store(now.as_picos(), Ordering::Relaxed);

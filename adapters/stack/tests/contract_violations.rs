@@ -371,7 +371,7 @@ fn stacks_that_never_end_leave_an_unfinished_transfer() {
 #[test]
 fn a_call_without_end_is_reported() {
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "loops", "--ignored", "--nocapture"]).env(hang_watchdog::VARIABLE, "1");
+    child.args(["--exact", "loops", "--ignored", "--nocapture"]).env(hang_watchdog::CALL_LIMIT_VARIABLE, "1");
     let output = child.output().unwrap();
     let messages = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(hang_watchdog::EXIT_CODE), "{messages}");

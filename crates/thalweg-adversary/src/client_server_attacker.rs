@@ -299,7 +299,7 @@ impl World {
                 self.on_event(agent, handle, event, incoming)?;
             }
         }
-        self.check_traffic(agent)
+        self.check_amplification_limit(agent)
     }
 
     fn on_sent(&mut self, datagram: Known, incoming: Option<(SocketAddr, &[u8])>) {
@@ -360,7 +360,7 @@ impl World {
             EndpointEvent::Accepted { .. } => {
                 let Some(session) = self.agents[agent].endpoint.session(handle) else { return Ok(()) };
                 let binding = session.agreed().binding;
-                let with = self.find(binding, Side::Client).map(|(number, _)| number);
+                let with = self.find_connection_end(binding, Side::Client).map(|(number, _)| number);
                 self.agents[agent].on_established(handle, with);
                 self.describe(|_| format!("    {name}: a client has connected"));
                 self.check_agreement(agent)
@@ -378,7 +378,7 @@ impl World {
                 let Some(exchange) = self.agents[agent].exchange(handle) else { return Ok(()) };
                 exchange.closed = Some(why.clone());
                 let exchange = exchange.clone();
-                if is_honest { self.check_end(&exchange, &why, incoming) } else { Ok(()) }
+                if is_honest { self.check_close_reason(&exchange, &why, incoming) } else { Ok(()) }
             }
             EndpointEvent::Session(SessionEvent::Datagram(data)) => {
                 let payload = data.as_bytes().to_vec();
@@ -390,8 +390,9 @@ impl World {
                 if !is_new {
                     return Err(format!("the {name} accepted a datagram twice"));
                 }
-                let is_genuine =
-                    self.find(binding, other).is_some_and(|(_, exchange)| exchange.payload == payload);
+                let is_genuine = self
+                    .find_connection_end(binding, other)
+                    .is_some_and(|(_, exchange)| exchange.payload == payload);
                 is_genuine
                     .then_some(())
                     .ok_or_else(|| format!("the {name} received data that the other end never sent"))
@@ -448,7 +449,7 @@ impl World {
             match exchange {
                 None => attempt.failed.is_some(),
                 Some(exchange) => {
-                    let other = self.find(exchange.binding, Side::Server);
+                    let other = self.find_connection_end(exchange.binding, Side::Server);
                     !exchange.is_open() || other.is_some_and(|(_, other)| other.is_open())
                 }
             }

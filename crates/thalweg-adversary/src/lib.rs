@@ -44,9 +44,11 @@ mod attack_search;
 mod attacker_knowledge;
 mod attacker_steps;
 mod client_server_attacker;
+#[cfg(test)]
+mod client_server_attacker_tests;
 mod code_pairing;
+mod connection_invariants;
 mod endpoint_agent;
-mod invariants;
 mod system_under_test;
 
 pub use attack_search::{search, search_pairing};

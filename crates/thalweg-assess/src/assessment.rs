@@ -117,8 +117,8 @@ impl Assessment<'_> {
         mut engine: Option<&mut Engine<'_>>,
         mut tick: impl FnMut(Status),
     ) -> Result<Document, AssessError> {
-        let sections = self.pack.chosen(&self.choice.only).map_err(AssessError::Pack)?;
-        self.pack.check(self.margins).map_err(AssessError::Pack)?;
+        let sections = self.pack.sections_matching(&self.choice.only).map_err(AssessError::Pack)?;
+        self.pack.check_margins(self.margins).map_err(AssessError::Pack)?;
         let needs_routers = self.check()?;
         let schemes = self.schemes();
         let replications = self.choice.replications.unwrap_or(match self.choice.quick {

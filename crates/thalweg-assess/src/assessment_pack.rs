@@ -127,7 +127,7 @@ impl Pack {
     /// # Errors
     ///
     /// The first missing one.
-    pub fn check(&self, margins: &Margins) -> Result<(), String> {
+    pub fn check_margins(&self, margins: &Margins) -> Result<(), String> {
         let mut claims =
             self.sections.iter().flat_map(|section| &section.experiments).flat_map(|of| &of.claims);
         claims.try_for_each(|claim| margins.find(&claim.margin).map(drop))
@@ -138,7 +138,7 @@ impl Pack {
     /// # Errors
     ///
     /// A list of the existing sections.
-    pub fn chosen(&self, only: &[String]) -> Result<Vec<&Section>, String> {
+    pub fn sections_matching(&self, only: &[String]) -> Result<Vec<&Section>, String> {
         let is_in = |section: &Section, wanted: &str| {
             let rest = section.number.strip_prefix(wanted.trim_end_matches('.'));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -177,7 +177,8 @@ mod tests {
         let pack = pack(&["5.2", "5.2.1", "5.20", "6.1"].map(section).concat()).unwrap();
         let chosen = |only: &[&str]| {
             let only: Vec<String> = only.iter().map(|of| (*of).to_owned()).collect();
-            pack.chosen(&only).map(|of| of.iter().map(|section| section.number.clone()).collect::<Vec<_>>())
+            pack.sections_matching(&only)
+                .map(|of| of.iter().map(|section| section.number.clone()).collect::<Vec<_>>())
         };
         assert_eq!(chosen(&["5.2"]).unwrap(), ["5.2", "5.2.1"]);
         assert_eq!(chosen(&["6", "5.2.1"]).unwrap(), ["5.2.1", "6.1"]);

@@ -12,7 +12,7 @@ use crate::text_output::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use thalweg_report::report::first_screen_cards::{Card, cards};
-use thalweg_report::report::html_text_and_pages::{Page, STYLE, escape};
+use thalweg_report::report::html_text_and_pages::{Page, TEXT_STYLE, escape};
 use thalweg_sweep::svg_charts::HeatMap;
 
 /// Returns the page: the verdicts, the harm to other flows, each section with maps of its points, and the margins.
@@ -105,7 +105,7 @@ fn class(verdict: Verdict) -> &'static str {
 fn overview(html: &mut String, document: &Document) {
     html.push_str("<section aria-label=\"Claims\"><h2>Claims</h2>\n<p class=\"note\">The worst point of each claim: the distance from the reference as a share of its value, or the value where a bound decides.</p>\n<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Section</th><th>Claim</th><th>Verdict</th><th class=\"number\">Points</th><th class=\"number\">Within</th><th class=\"number\">Beyond</th><th>At worst</th></tr></thead><tbody>\n");
     for (section, experiment, claim) in document.claims() {
-        let worst = claim.worst().map(|point| distance(claim, point, STYLE)).unwrap_or_default();
+        let worst = claim.worst().map(|point| distance(claim, point, TEXT_STYLE)).unwrap_or_default();
         let _ = writeln!(
             html,
             "<tr><td>{}</td><td>{}: {}</td><td class=\"{}\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td></tr>",
@@ -139,7 +139,7 @@ fn part(html: &mut String, section: &SectionResults) {
                 html,
                 "<p class=\"sure {}\">{}</p>",
                 class(claim.verdict),
-                escape(&claim_line(claim, STYLE))
+                escape(&claim_line(claim, TEXT_STYLE))
             );
             map(html, claim);
             table(html, experiment, claim);
@@ -209,7 +209,7 @@ fn table(html: &mut String, experiment: &ExperimentResults, claim: &ClaimResults
             html,
             "<tr><td>{}</td><td>{outcome}</td><td>{}</td><td class=\"number\">{} of {}</td><td><code>{}</code></td></tr>",
             escape(&point_words(point)),
-            escape(&distance(claim, point, STYLE)),
+            escape(&distance(claim, point, TEXT_STYLE)),
             point.different,
             point.seeds,
             escape(&point.command)

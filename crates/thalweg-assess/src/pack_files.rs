@@ -180,7 +180,7 @@ mod tests {
         for name in PACKS {
             let pack = Pack::read(name, &Files::BuiltIn.text(&format!("{name}.toml")).unwrap()).unwrap();
             let margins = Files::BuiltIn.text(&pack.margins).unwrap();
-            pack.check(&Margins::read(&pack.margins, &margins).unwrap()).unwrap();
+            pack.check_margins(&Margins::read(&pack.margins, &margins).unwrap()).unwrap();
             let mut points = std::collections::BTreeMap::new();
             for experiment in pack.sections.iter().flat_map(|section| &section.experiments) {
                 let text = Files::BuiltIn.text(&experiment.sweep).unwrap();

@@ -62,6 +62,7 @@ pub mod admission;
 pub mod atomic_file;
 pub mod cookie;
 pub mod datagram_batch;
+mod ecn_blackhole_detection;
 pub mod endpoint;
 pub mod flow;
 pub mod handshake;

@@ -86,7 +86,7 @@ impl Stream {
 
 /// Spreads the bits of a value over the higher ones: a multiplication by an odd constant that spreads them well (Steele and
 /// Vigna 2021). Unlike a stream it has no state, for decisions that only have to be aperiodic.
-pub(crate) const fn spread(value: u64) -> u64 {
+pub(crate) const fn multiplicative_hash(value: u64) -> u64 {
     value.wrapping_mul(0xd134_2543_de82_ef95)
 }
 

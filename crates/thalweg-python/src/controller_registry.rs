@@ -15,19 +15,24 @@ use thalweg_catalog::{ConfigError, SchemeDescription};
 use thalweg_proto::congestion::interpreted_controller::ScriptedConfig;
 use thalweg_sim::external_agent::AGENT;
 
-/// A description, with the factory of its controllers during a run.
-struct Lent {
+/// A description that runs use one after the other, with the factory of its controllers during a run.
+struct ReusedDescription {
     name: &'static str,
     description: &'static SchemeDescription,
     maker: Arc<Mutex<Option<Arc<ControllerFactory>>>>,
 }
 
 /// Descriptions that no run uses at present.
-static SPARE: Mutex<BTreeMap<&'static str, Vec<Lent>>> = Mutex::new(BTreeMap::new());
+static UNUSED_DESCRIPTIONS: Mutex<BTreeMap<&'static str, Vec<ReusedDescription>>> =
+    Mutex::new(BTreeMap::new());
 
-impl Lent {
+impl ReusedDescription {
     fn new(name: &str) -> Self {
-        let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).get_mut(name).and_then(Vec::pop);
+        let spare = UNUSED_DESCRIPTIONS
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_mut(name)
+            .and_then(Vec::pop);
         if let Some(spare) = spare {
             return spare;
         }
@@ -45,12 +50,12 @@ impl Lent {
 }
 
 /// The controllers of a run.
-pub struct Controllers {
+pub struct RunControllers {
     pub registry: Arc<Registry>,
-    lent: Vec<(Lent, Arc<ControllerFactory>)>,
+    lent: Vec<(ReusedDescription, Arc<ControllerFactory>)>,
 }
 
-impl Controllers {
+impl RunControllers {
     /// Registers controllers under names that no other scheme has, optionally as candidates under evaluation; the stamp
     /// distinguishes their saved runs from those of others.
     pub fn new(
@@ -64,9 +69,9 @@ impl Controllers {
         registry.accept_unitless_numbers();
         let mut lent = Vec::new();
         for (name, make) in controllers {
-            check(&name, &make, &registry)?;
+            check_name_and_factory(&name, &make, &registry)?;
             let maker = Arc::new(ControllerFactory::new(make.unbind(), is_candidate));
-            let description = Lent::new(&name);
+            let description = ReusedDescription::new(&name);
             *description.maker.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&maker));
             registry.add_scheme(description.description);
             lent.push((description, maker));
@@ -75,7 +80,7 @@ impl Controllers {
     }
 
     /// Returns the exception that a run's message refers to, by its simulated time; or else the first.
-    pub fn raised(&self, messages: &str) -> Option<PyErr> {
+    pub fn take_exception_for(&self, messages: &str) -> Option<PyErr> {
         let mut all: Vec<_> = self
             .lent
             .iter()
@@ -89,9 +94,9 @@ impl Controllers {
     }
 }
 
-impl Drop for Controllers {
+impl Drop for RunControllers {
     fn drop(&mut self) {
-        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = UNUSED_DESCRIPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
         for (lent, _) in self.lent.drain(..) {
             *lent.maker.lock().unwrap_or_else(PoisonError::into_inner) = None;
             spare.entry(lent.name).or_default().push(lent);
@@ -99,7 +104,7 @@ impl Drop for Controllers {
     }
 }
 
-fn check(name: &str, make: &Bound<'_, PyAny>, registry: &Registry) -> PyResult<()> {
+fn check_name_and_factory(name: &str, make: &Bound<'_, PyAny>, registry: &Registry) -> PyResult<()> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || !name.chars().all(is_plain) {
         let message = format!("a controller's name has small letters, digits and `-`, and {name:?} has not");

@@ -12,7 +12,7 @@ mod thread_pool;
 
 use arrow_table::Table;
 use command_messages::{Message, MessageKind, converted};
-use controller_registry::Controllers;
+use controller_registry::RunControllers;
 use environment_batch::Environments;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
@@ -128,10 +128,10 @@ fn call(
     show: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(u8, String, Vec<Message>, Option<PyErr>)> {
     refuse_candidates()?;
-    let controllers = Controllers::new(controllers, false, stamp)?;
+    let controllers = RunControllers::new(controllers, false, stamp)?;
     let registry = Arc::clone(&controllers.registry);
     let called = watched(py, None, stop, show, move |caller| thalweg::call(registry, &arguments, caller))?;
-    let cause = controllers.raised(&called.text());
+    let cause = controllers.take_exception_for(&called.text());
     Ok((called.code, called.printed, converted(called.messages), cause))
 }
 
@@ -181,7 +181,7 @@ fn validate(
     controllers: Vec<(String, Bound<'_, PyAny>)>,
 ) -> PyResult<(u8, String, Vec<Message>)> {
     refuse_candidates()?;
-    let controllers = Controllers::new(controllers, false, "")?;
+    let controllers = RunControllers::new(controllers, false, "")?;
     let registry = Arc::clone(&controllers.registry);
     let explained = watched(py, None, None, None, move |_| {
         thalweg::explain(&registry, &scenario, text.as_deref(), &sets)
@@ -254,11 +254,11 @@ fn work<'py>(
     at_a_time: u64,
 ) -> PyResult<(Bound<'py, PyBytes>, Option<PyErr>)> {
     refuse_candidates()?;
-    let controllers = Controllers::new(controllers, false, "")?;
+    let controllers = RunControllers::new(controllers, false, "")?;
     let registry = &controllers.registry;
     let done = py.detach(|| thalweg::work(batch, registry, at_a_time, &Arc::default()));
     let bytes = done.map_err(PyValueError::new_err)?;
-    Ok((PyBytes::new(py, &bytes), controllers.raised("")))
+    Ok((PyBytes::new(py, &bytes), controllers.take_exception_for("")))
 }
 
 /// Measurements of a run or a comparison.
@@ -295,13 +295,13 @@ fn run(
     // Larger limits mean no limit.
     let limit = limit.map(|limit| Duration::try_from_secs_f64(limit).unwrap_or(Duration::MAX));
     let request = Request { scenario, text, sets, schemes, flows, seed, replications, jobs };
-    let controllers = Controllers::new(controllers, is_candidate, "")?;
+    let controllers = RunControllers::new(controllers, is_candidate, "")?;
     let registry = Arc::clone(&controllers.registry);
     let done = watched(py, limit, stop, show, move |caller| simulate(&registry, request, caller))?;
     Ok(match done {
         Ok(simulated) => (Some(Measured { simulated }), 0, Vec::new(), None),
         Err(called) => {
-            let cause = controllers.raised(&called.text());
+            let cause = controllers.take_exception_for(&called.text());
             (None, called.code, converted(called.messages), cause)
         }
     })

@@ -38,7 +38,8 @@ pub(crate) fn message_paths(spec: &Spec, routes: &mut Routes<'_>) -> Vec<Message
                 let is_forward = queue.is_multiple_of(2);
                 let (line, router) =
                     if is_forward { (&link.forward, link.a) } else { (&link.backward, link.b) };
-                if line.feedback.as_ref().is_some_and(|feedback| group.transport.understands(feedback)) {
+                if line.feedback.as_ref().is_some_and(|feedback| group.transport.receives_feedback(feedback))
+                {
                     let source = FeedbackSource { queue, group: number, reply };
                     requests.push(((router, source_node, group.access.is_some()), source));
                 }

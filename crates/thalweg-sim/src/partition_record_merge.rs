@@ -25,7 +25,7 @@ struct Wanted {
 
 impl Wanted {
     /// Returns the steps that a tracer needs, with `links` transmitters.
-    fn by(tracer: &dyn Tracer, links: usize) -> Self {
+    fn for_tracer(tracer: &dyn Tracer, links: usize) -> Self {
         let at = |link: u32| {
             let needed = Step::ALL.into_iter().filter(|step| tracer.needs(*step, link));
             needed.fold(0, |all, step| all | 1 << step as u16)
@@ -36,19 +36,19 @@ impl Wanted {
 
 /// The buffered records of a partition.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recording {
+pub(crate) struct PartitionRecordBuffer {
     buffered: Vec<BufferedRecord>,
     wanted: Arc<Wanted>,
 }
 
-impl Recording {
+impl PartitionRecordBuffer {
     /// Returns a buffer for the records that a tracer needs, with `links` transmitters.
-    pub fn by(tracer: &Traced, links: usize) -> Self {
-        Self { buffered: Vec::new(), wanted: Arc::new(Wanted::by(tracer.0.as_ref(), links)) }
+    pub fn for_tracer(tracer: &Traced, links: usize) -> Self {
+        Self { buffered: Vec::new(), wanted: Arc::new(Wanted::for_tracer(tracer.0.as_ref(), links)) }
     }
 }
 
-impl Tracing for Recording {
+impl Tracing for PartitionRecordBuffer {
     const ENABLED: bool = true;
     const BUFFERS: bool = true;
 
@@ -95,7 +95,7 @@ impl Stream {
     }
 
     /// Advances to the next record; returns a list that is used up.
-    fn pass(&mut self) -> Option<Vec<BufferedRecord>> {
+    fn advance(&mut self) -> Option<Vec<BufferedRecord>> {
         self.at += 1;
         if self.lists.front().is_some_and(|list| self.at < list.len()) {
             return None;
@@ -170,7 +170,7 @@ impl Merge {
                     break;
                 }
                 deliver_record(&mut self.tracer, &mut self.connections, record);
-                self.streams[part].pass().into_iter().for_each(&mut done);
+                self.streams[part].advance().into_iter().for_each(&mut done);
             }
         }
     }

@@ -64,7 +64,7 @@ pub(crate) fn split<T: Tracing + Clone>(
     }
     let mut of_gates = vec![0; whole.gates.nodes_mut().len()];
     for (&gate, &part) in
-        whole.gates.of_links().iter().zip(&owners.links).filter(|(gate, _)| **gate != NO_GATE)
+        whole.gates.gate_by_link().iter().zip(&owners.links).filter(|(gate, _)| **gate != NO_GATE)
     {
         of_gates[usize::from(gate)] = part;
     }
@@ -130,7 +130,7 @@ pub(crate) fn split<T: Tracing + Clone>(
                 transports: whole.traffic.transports.clone(),
             },
             hosts,
-            gates: Gates::new(gates, whole.gates.of_links().to_vec()),
+            gates: Gates::new(gates, whole.gates.gate_by_link().to_vec()),
             measured: whole.measured.for_partition(has_flows),
             lookahead: Lookahead::default(),
             boundary: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::BUFFERS))),
@@ -197,7 +197,8 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
         // most one for control PDUs, owned by the sink, followed by one for the host overhead of the source.
         let group = &spec.groups[flow.group as usize];
         let of_sink = u32::from(group.control_channel.is_some());
-        links.extend((0..group.links_per_flow()).map(|own| if own < of_sink { sink } else { source }));
+        links
+            .extend((0..group.private_links_per_flow()).map(|own| if own < of_sink { sink } else { source }));
     }
     let group = |flow: u32| &spec.groups[whole.traffic.flows[flow as usize].group as usize];
     let mut starts: Vec<u32> =
@@ -212,7 +213,7 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
     let (mut of_ends, mut flows) = (Vec::new(), Vec::new());
     for flow in starts {
         numbers[flow as usize] = flows.len() as u32;
-        for _ in 0..group(flow).senders() {
+        for _ in 0..group(flow).sending_endpoints_per_flow() {
             of_ends.extend([cut.sources[flow as usize], cut.sinks[flow as usize]]);
             flows.push(flow);
         }

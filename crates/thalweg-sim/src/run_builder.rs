@@ -100,7 +100,7 @@ impl<'a> Builder<'a> {
         let of_flow = |group: &GroupSpec| {
             4 * usize::from(group.access.is_some())
                 + 2 * usize::from(group.control_channel.is_some())
-                + 2 * usize::from(group.overhead_links() > 0)
+                + 2 * usize::from(group.host_delay_links_per_flow() > 0)
         };
         let of_flows: usize = spec.groups.iter().map(|group| of_flow(group) * group.count as usize).sum();
         let mut route_table = RouteTable::new(spec);
@@ -245,7 +245,7 @@ impl<'a> Builder<'a> {
         let of_epoch = |epoch: usize| routes.iter().map(move |(there, back)| [there[epoch], back[epoch]]);
         let routes: Arc<[[u32; 2]]> = (0..=self.route_table.changes.len()).flat_map(of_epoch).collect();
         let directions = group.access_with_overhead().map(|access| self.add_access_directions(&access));
-        let overhead_links = group.overhead_links();
+        let overhead_links = group.host_delay_links_per_flow();
         let overhead =
             (overhead_links > 0).then(|| self.add_direction(host_overhead_direction(group.overhead)));
         let control =
@@ -291,7 +291,7 @@ impl<'a> Builder<'a> {
             epoch: 0,
             control: control_route,
             has_access: group.access.is_some(),
-            overhead: (overhead_links > 0).then(|| group.links_per_flow() - overhead_links),
+            overhead: (overhead_links > 0).then(|| group.private_links_per_flow() - overhead_links),
             first_flow: self.flows.len() as u32,
             flows: group.count,
             opening: opens(group).then_some(self.dynamic_flows.len() as u32),
@@ -307,7 +307,7 @@ impl<'a> Builder<'a> {
         if opens(group) {
             self.dynamic_flows.extend(flows);
         } else {
-            self.initial_connections += group.count * group.senders();
+            self.initial_connections += group.count * group.sending_endpoints_per_flow();
         }
         let mut spread = Stream::new(self.spec.seed, &format!("start@{}", group.name), 0);
         for i in 0..group.count {

@@ -6,7 +6,7 @@ use crate::packet_trace::{NoTrace, Tracer};
 use crate::packet_tracing::{Traced, Untraced};
 use crate::parallel_run::Parallel;
 use crate::partition::cut;
-use crate::partition_record_merge::Recording;
+use crate::partition_record_merge::PartitionRecordBuffer;
 use crate::run_result::{RunResult, Series};
 use crate::spec::Spec;
 use crate::spec_error::SpecError;
@@ -31,7 +31,7 @@ enum Run {
     /// Runs on several threads and records nothing.
     Parallel(Box<Parallel<Untraced>>, Traced),
     /// Runs on several threads and buffers records for a tracer.
-    Recorded(Box<Parallel<Recording>>),
+    Recorded(Box<Parallel<PartitionRecordBuffer>>),
     Traced(Box<EventLoop<Traced>>),
 }
 
@@ -168,8 +168,8 @@ impl Run {
         let Some(cut) = cut(spec, threads) else {
             return Ok(Self::Traced(Box::new(crate::run_builder::build(spec, tracer)?)));
         };
-        let mut run = crate::run_builder::build(spec, Recording::default())?;
-        run.tracing = Recording::by(&tracer, run.network.transmitters.len());
+        let mut run = crate::run_builder::build(spec, PartitionRecordBuffer::default())?;
+        run.tracing = PartitionRecordBuffer::for_tracer(&tracer, run.network.transmitters.len());
         Ok(Self::Recorded(Box::new(Parallel::new(spec, run, cut, Some(tracer)))))
     }
 

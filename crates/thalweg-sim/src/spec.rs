@@ -338,28 +338,28 @@ impl GroupSpec {
     }
 
     /// Returns the number of endpoints of a flow that send data: 2 if the sink answers requests.
-    pub(crate) fn senders(&self) -> u32 {
+    pub(crate) fn sending_endpoints_per_flow(&self) -> u32 {
         1 + u32::from(matches!(self.workload, WorkloadSpec::RequestResponse { .. }))
     }
 
     /// Returns the number of a flow's internal links for the [`overhead`](Self::overhead) of its hosts, numbered after
     /// all its other links; none if access links include it.
-    pub(crate) fn overhead_links(&self) -> u32 {
-        if self.overhead.is_zero() || self.access.is_some() { 0 } else { self.senders() }
+    pub(crate) fn host_delay_links_per_flow(&self) -> u32 {
+        if self.overhead.is_zero() || self.access.is_some() { 0 } else { self.sending_endpoints_per_flow() }
     }
 
     /// Returns the number of links of each flow: for access, control channels and host overhead.
-    pub(crate) fn links_per_flow(&self) -> u32 {
+    pub(crate) fn private_links_per_flow(&self) -> u32 {
         let access = if self.access.is_some() { 4 } else { 0 };
-        let channels = if self.control_channel.is_some() { self.senders() } else { 0 };
-        access + channels + self.overhead_links()
+        let channels = if self.control_channel.is_some() { self.sending_endpoints_per_flow() } else { 0 };
+        access + channels + self.host_delay_links_per_flow()
     }
 
     /// Returns the access links, if any, with the host overhead included.
     pub(crate) fn access_with_overhead(&self) -> Option<AccessSpec> {
         let mut access = self.access.clone()?;
         access.source_forward.add_overhead(self.overhead);
-        if self.senders() > 1 {
+        if self.sending_endpoints_per_flow() > 1 {
             access.sink_backward.add_overhead(self.overhead);
         }
         Some(access)
@@ -446,7 +446,7 @@ impl TransportSpec {
     }
 
     /// Returns true if the scheme's sources receive this router feedback.
-    pub fn understands(&self, feedback: &FeedbackSpec) -> bool {
+    pub fn receives_feedback(&self, feedback: &FeedbackSpec) -> bool {
         feedback.recipients == Recipients::All
             || self.properties().router_feedback().kind == Some(feedback.policy.kind())
     }

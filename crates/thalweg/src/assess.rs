@@ -250,7 +250,7 @@ fn margins(arguments: &AssessArguments, files: &Files, pack: &Pack) -> Result<Ma
 
 fn list(pack: &Pack, arguments: &AssessArguments, console: &Console) -> Done {
     let mut text = String::new();
-    for section in pack.chosen(&arguments.only).map_err(Error::UnknownName)? {
+    for section in pack.sections_matching(&arguments.only).map_err(Error::UnknownName)? {
         text.push_str(&format!("{:<6} {}\n", section.number, section.title));
         if let Some(reason) = &section.not_evaluated {
             text.push_str(&format!("  not evaluated because {reason}\n"));

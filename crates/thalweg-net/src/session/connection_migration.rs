@@ -35,7 +35,7 @@ impl Session {
         }
         self.stats.migrations += 1;
         let limit = self.agreed.largest.max(SAFE_DATAGRAM);
-        let mut path = Path::unvalidated(from, limit, now, entropy).after(&self.path);
+        let mut path = Path::unvalidated(from, limit, now, entropy).inheriting_ecn_from(&self.path);
         path.on_received(size);
         let last = core::mem::replace(&mut self.path, path);
         if last.is_validated() {

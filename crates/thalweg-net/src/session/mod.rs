@@ -17,7 +17,7 @@ mod router_feedback;
 mod settings_and_events;
 mod state_digest;
 
-pub use crate::peer_path::EcnState;
+pub use crate::ecn_blackhole_detection::EcnState;
 pub use counter_list::{COUNTERS, Counter};
 use in_order_delivery::Ordered;
 use mtu_black_hole::Progress;

@@ -1,9 +1,9 @@
 //! The configuration of a session, and the events that it reports.
 
+use crate::ecn_blackhole_detection::EcnState;
 use crate::flow::{FlowStats, Scheme};
 use crate::identity::PublicKey;
 use crate::packet_protection::INTEGRITY_LIMIT;
-use crate::peer_path::EcnState;
 use crate::wire::{ConnectionId, TOKEN};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::{Failure, Limit};

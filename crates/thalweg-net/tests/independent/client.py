@@ -35,13 +35,13 @@ TIMEOUT = 0.3
 DEADLINE = 60.0
 
 
-class Wrong(Exception):
+class SpecificationViolation(Exception):
     """The server does not keep to the specification."""
 
 
 def expect(condition, what):
     if not condition:
-        raise Wrong(what)
+        raise SpecificationViolation(what)
 
 
 # The handshake: Noise_XX_25519_AESGCM_SHA256.
@@ -81,7 +81,7 @@ class Noise:
         self.mix_hash(sealed)
         return sealed
 
-    def open(self, sealed):
+    def decrypt(self, sealed):
         plain = AESGCM(self.key).decrypt(self.counter(), sealed, self.hash)
         self.mix_hash(sealed)
         return plain
@@ -111,10 +111,10 @@ class Direction:
 
 class Connection:
     def __init__(self, address):
-        self.open(address)
+        self.open_socket(address)
         self.handshake()
 
-    def open(self, address):
+    def open_socket(self, address):
         self.socket = socket.socket(socket.getaddrinfo(*address, type=socket.SOCK_DGRAM)[0][0], socket.SOCK_DGRAM)
         self.socket.connect(address)
         self.source = os.urandom(8)
@@ -132,7 +132,7 @@ class Connection:
                 continue
             if answer[0] in kinds and answer[1:9] == self.source:
                 return answer[0], answer[9:]
-        raise Wrong(f"no packet of kind {kinds} came within 20 s")
+        raise SpecificationViolation(f"no packet of kind {kinds} came within 20 s")
 
     def hello(self, cookie, message):
         packet = bytes([HELLO, VERSION]) + self.source + bytes([len(cookie)]) + cookie
@@ -153,9 +153,9 @@ class Connection:
         remote_ephemeral = message[:32]
         noise.mix_hash(remote_ephemeral)
         noise.mix_key(shared(ephemeral, remote_ephemeral))
-        remote_static = noise.open(message[32:80])
+        remote_static = noise.decrypt(message[32:80])
         noise.mix_key(shared(ephemeral, remote_static))
-        parameters = noise.open(message[80:])
+        parameters = noise.decrypt(message[80:])
         self.remote_id, self.reset_token = parameters[:8], parameters[8:24]
         (self.largest,) = struct.unpack(">H", parameters[24:26])
         expect(self.largest >= 1200, f"the server takes datagrams of {self.largest} bytes at most")
@@ -198,7 +198,7 @@ class Connection:
         try:
             frames = self.incoming.cipher.decrypt(self.incoming.nonce(number), packet[13:], packet[:13])
         except InvalidTag:
-            raise Wrong(f"packet {number} of the server does not open") from None
+            raise SpecificationViolation(f"packet {number} of the server does not open") from None
         if number in self.seen:
             return []
         self.seen.add(number)
@@ -228,7 +228,7 @@ class Connection:
                 self.send(bytes([PATH_RESPONSE]) + take(8))
             elif kind == CLOSE:
                 code, _, length = struct.unpack(">HBH", take(5))
-                raise Wrong(f"the server closed: {take(length).decode()} (code {code})")
+                raise SpecificationViolation(f"the server closed: {take(length).decode()} (code {code})")
             elif kind in (PDU_TO_END, PDU):
                 (flow,) = struct.unpack(">H", take(2))
                 count = len(frames) - at if kind == PDU_TO_END else struct.unpack(">H", take(2))[0]
@@ -238,7 +238,7 @@ class Connection:
             elif kind == DATAGRAM:
                 take(len(frames) - at)
             else:
-                raise Wrong(f"frame type {kind} is not in the specification")
+                raise SpecificationViolation(f"frame type {kind} is not in the specification")
 
     def close(self):
         self.send(struct.pack(">BHBH", CLOSE, 0, 1, 0))
@@ -267,7 +267,7 @@ class Transfer:
                 elif flow == FROM_SERVER:
                     self.on_answer(kind, body)
                 else:
-                    raise Wrong(f"flow {flow} was not opened")
+                    raise SpecificationViolation(f"flow {flow} was not opened")
         (length,) = struct.unpack(">I", self.answer[-4:])
         expect(length == len(self.answer) - 4, f"the answer ends with {length}, not its length {len(self.answer) - 4}")
         return json.loads(self.answer[:-4])
@@ -329,7 +329,7 @@ def leave_half_open(address, count):
     """Says hello so often, and nothing more: a server that has many such handshakes wants cookies."""
     for _ in range(count):
         connection = Connection.__new__(Connection)
-        connection.open(address)
+        connection.open_socket(address)
         connection.request(connection.hello(b"", public(X25519PrivateKey.generate())), COOKIE, RESPONSE)
 
 
@@ -348,7 +348,7 @@ def main():
         result = Transfer(connection, request + os.urandom(count)).run()
         connection.close()
         expect(result["bytes"] == count, f"{count} bytes were sent, the server counted {result['bytes']}")
-    except Wrong as fault:
+    except SpecificationViolation as fault:
         sys.exit(f"against the specification: {fault}")
     how = "with a cookie" if connection.cookies else "without a cookie"
     print(f"the server took {result['bytes']} bytes in {connection.sent} packets, {how}")

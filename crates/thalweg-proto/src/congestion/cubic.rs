@@ -12,7 +12,7 @@
 //! | spurious losses are undone (section 4.9) | only if the sender [detects losses by time](crate::window::SenderConfig::rack) | published simulations of CUBIC have no such detection | slower on paths that reorder |
 //! | after slow start the curve begins flat (sections 4.2 and 4.10) | the same, but with Linux's [HyStart](SlowStartExit::Hystart) at least 5 % per round trip until the first loss, as in Linux | HyStart may exit at half of the path's capacity, long before a loss reveals that capacity | the path is full after some seconds instead of ten |
 
-use super::decrease_factors::Betas;
+use super::decrease_factors::DecreaseFactors;
 use super::slow_start_exit::ExitWatch;
 use super::slow_start_exit_decision::Step;
 use super::{
@@ -55,7 +55,7 @@ pub struct Cubic {
     initial_window: f64,
     c: f64,
     beta: f64,
-    betas: Betas,
+    betas: DecreaseFactors,
     fast_convergence: bool,
     /// Minimum growth of [`MIN_FIRST_GROWTH`] is in effect, until the first loss.
     grows_first: bool,
@@ -82,7 +82,7 @@ impl Cubic {
             initial_window,
             c: config.c,
             beta: config.beta,
-            betas: Betas::new(config.beta, config.ecn_beta, config.slow_start_beta),
+            betas: DecreaseFactors::new(config.beta, config.ecn_beta, config.slow_start_beta),
             fast_convergence: config.fast_convergence,
             grows_first: config.slow_start_exit == SlowStartExit::Hystart,
             w_max: 0.0,

@@ -4,14 +4,14 @@ use super::LossKind;
 
 /// Multiplicative-decrease factors.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Betas {
+pub(super) struct DecreaseFactors {
     loss: f64,
     mark: f64,
     /// Factor at the end of slow start; `None` uses the factors of congestion avoidance.
     slow_start: Option<f64>,
 }
 
-impl Betas {
+impl DecreaseFactors {
     /// Creates the factors from that of losses, with optional overrides for marks and for the end of slow start.
     pub const fn new(loss: f64, mark: Option<f64>, slow_start: Option<f64>) -> Self {
         let mark = match mark {
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn each_event_has_its_decrease_factor() {
-        let plain = Betas::new(0.5, None, None);
-        let abe = Betas::new(0.5, Some(0.8), None);
-        let both = Betas::new(0.7, Some(0.85), Some(0.5));
+        let plain = DecreaseFactors::new(0.5, None, None);
+        let abe = DecreaseFactors::new(0.5, Some(0.8), None);
+        let both = DecreaseFactors::new(0.7, Some(0.85), Some(0.5));
         for (kind, in_slow_start, expected) in [
             (LossKind::Detected, false, [0.5, 0.5, 0.7]),
             (LossKind::Detected, true, [0.5, 0.5, 0.5]),

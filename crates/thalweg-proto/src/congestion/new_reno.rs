@@ -17,7 +17,7 @@
 //! | RFC 8511 (ABE) leaves slow start unchanged | the same, unless `slow_start_beta` is configured | stacks differ there | one factor for losses and marks that end slow start |
 //! | a loss halves the outstanding amount (RFC 5681, equation 4) | at most the window | while a lost retransmission waits for its timer, selectively acknowledged segments above it count as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
-use super::decrease_factors::Betas;
+use super::decrease_factors::DecreaseFactors;
 use super::slow_start_exit::ExitWatch;
 use super::slow_start_exit_decision::Step;
 use super::{
@@ -51,7 +51,7 @@ pub struct NewReno {
     window: f64,
     ssthresh: f64,
     initial_window: f64,
-    betas: Betas,
+    betas: DecreaseFactors,
     exit: ExitWatch,
 }
 
@@ -64,7 +64,7 @@ impl NewReno {
             window: initial_window,
             ssthresh,
             initial_window,
-            betas: Betas::new(BETA, config.ecn_beta, config.slow_start_beta),
+            betas: DecreaseFactors::new(BETA, config.ecn_beta, config.slow_start_beta),
             exit: ExitWatch::new(config.slow_start_exit),
         }
     }

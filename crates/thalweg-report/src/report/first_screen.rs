@@ -1,7 +1,7 @@
 //! First screen of a report: the winner, its lead, its significance and the reasons.
 
 use super::first_screen_cards::{Card, cards};
-use super::html_text_and_pages::{STYLE, escape};
+use super::html_text_and_pages::{TEXT_STYLE, escape};
 use super::interval_bars::bar;
 use super::result_reasons::{self, MAX_GROUPS, capital};
 use crate::output::{
@@ -207,7 +207,7 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
                         "<td class=\"number s{}\" data-value=\"{}\">{}{}</td>",
                         position % COLOURS,
                         estimate.mean,
-                        escape(&cell_text(metric, Some(Datum::Mean(estimate)), STYLE)),
+                        escape(&cell_text(metric, Some(Datum::Mean(estimate)), TEXT_STYLE)),
                         bar(estimate.mean, estimate.ci95, max)
                     );
                 }
@@ -227,7 +227,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
         mean.or(Estimate::from_values(&single.into_iter().collect::<Vec<_>>()))
     };
     let shown = |estimate: Option<Estimate>, scale: fn(f64) -> Scale| {
-        estimate.map_or("–".to_owned(), |of| escape(&scale(of.mean).estimate(&of, STYLE)))
+        estimate.map_or("–".to_owned(), |of| escape(&scale(of.mean).estimate(&of, TEXT_STYLE)))
     };
     let totals = &first.totals;
     let goodput = estimate("goodput_bps", totals.get(Metric::Goodput));
@@ -268,7 +268,7 @@ fn completion_card(first: &Run, summary: Option<&Summary>) -> Option<Card> {
         Some(summary) => summary.totals.get(metric.name(Of::Network)).copied().map(Datum::Mean),
         None => first.totals.get(metric).map(Datum::One),
     };
-    let shown = |metric: Metric| escape(&cell_text(metric, datum(metric), STYLE));
+    let shown = |metric: Metric| escape(&cell_text(metric, datum(metric), TEXT_STYLE));
     datum(Metric::CompletionMean)?;
     let unfinished = match datum(Metric::Unfinished) {
         Some(Datum::One(0.0)) | None => String::new(),

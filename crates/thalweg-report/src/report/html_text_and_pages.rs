@@ -3,12 +3,12 @@
 use crate::output::Style;
 
 /// Text style of a page.
-pub const STYLE: Style = Style::UNICODE;
+pub const TEXT_STYLE: Style = Style::UNICODE;
 
 /// Escapes `text` for a page, also within quotes.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in STYLE.clean(text).chars() {
+    for c in TEXT_STYLE.clean(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
@@ -44,16 +44,17 @@ impl Page<'_> {
     /// Renders a page with these scripts for its data.
     pub(super) fn render_with(&self, scripts: &[&str]) -> String {
         let (title, subtitle) = (escape(self.title), escape(self.subtitle));
-        let mut page = String::with_capacity(SCRIPTS_BYTES + self.body.len() + self.data.map_or(0, str::len));
+        let mut page =
+            String::with_capacity(COMMON_PARTS_CAPACITY + self.body.len() + self.data.map_or(0, str::len));
         page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
         page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
         page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
         page.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n");
         page.push_str(&format!("<title>{title}</title>\n<style>\n"));
         if self.data.is_some() {
-            page.push_str(PLOT_STYLE);
+            page.push_str(PLOT_CSS);
         }
-        STYLES.iter().for_each(|style| page.push_str(style));
+        PAGE_CSS.iter().for_each(|style| page.push_str(style));
         page.push_str("</style>\n</head>\n<body>\n<header><div><h1>");
         page.push_str(&title);
         page.push_str(&format!(
@@ -76,14 +77,14 @@ impl Page<'_> {
             page.push_str("</script>\n");
         }
         page.push_str("<script>");
-        page.push_str(&script(if self.data.is_some() { scripts } else { &[] }));
+        page.push_str(&join_scripts(if self.data.is_some() { scripts } else { &[] }));
         page.push_str("</script>\n</body>\n</html>\n");
         page
     }
 }
 
 /// Joins the scripts of every page and these to one, whose names are its own.
-pub(super) fn script(scripts: &[&str]) -> String {
+pub(super) fn join_scripts(scripts: &[&str]) -> String {
     let parts = COMMON_SCRIPTS.iter().chain(scripts).copied();
     core::iter::once("(() => {\n\"use strict\";\n").chain(parts).chain(["})();"]).collect()
 }
@@ -94,9 +95,9 @@ macro_rules! asset {
     };
 }
 
-const PLOT_STYLE: &str = asset!("vendor/uPlot.min.css");
+const PLOT_CSS: &str = asset!("vendor/uPlot.min.css");
 const PLOT_SCRIPT: &str = asset!("vendor/uPlot.iife.min.js");
-const STYLES: &[&str] = &[asset!("page.css"), asset!("parts.css")];
+const PAGE_CSS: &[&str] = &[asset!("page.css"), asset!("parts.css")];
 
 /// Scripts in every page.
 const COMMON_SCRIPTS: &[&str] = &[asset!("dom.js"), asset!("theme.js"), asset!("sorting.js")];
@@ -134,7 +135,7 @@ pub(super) const TRACE_SCRIPTS: &[&str] = &[
 ];
 
 /// Approximate size of the parts common to all pages, in bytes.
-const SCRIPTS_BYTES: usize = 128 << 10;
+const COMMON_PARTS_CAPACITY: usize = 128 << 10;
 
 #[cfg(test)]
 mod tests {

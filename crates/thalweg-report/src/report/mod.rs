@@ -53,7 +53,7 @@ fn page(
     let mut body = answer;
     body.push_str(SECTIONS);
     body.push_str(&static_figure::distributions(document));
-    let (title, subtitle) = crate::output::title_lines(document, html_text_and_pages::STYLE);
+    let (title, subtitle) = crate::output::title_lines(document, html_text_and_pages::TEXT_STYLE);
     let Tool { version, .. } = &document.tool;
     Page { title: &title, subtitle: &subtitle, body: &body, data: Some(&data), version }.render()
 }

@@ -1,6 +1,6 @@
 //! Reasons for a result: the bottleneck queue, losses, and the limiting factors of senders.
 
-use super::html_text_and_pages::{STYLE, escape};
+use super::html_text_and_pages::{TEXT_STYLE, escape};
 use crate::output::{Datum, Scale, cell_text, direction, seconds};
 use crate::results::{Flow, Link, Metric, Of, Run, SchemeResults};
 use std::fmt::Write as _;
@@ -185,7 +185,7 @@ impl Bottleneck {
         let waiting_bytes = mean(Metric::QueueMeanBytes);
         let rate = busiest.get(Metric::LinkRate);
         Some(Self {
-            name: escape(&direction(&busiest.name, &busiest.from, &busiest.to, STYLE)),
+            name: escape(&direction(&busiest.name, &busiest.from, &busiest.to, TEXT_STYLE)),
             used: mean(Metric::Utilisation),
             waiting_packets: mean(Metric::QueueMean),
             waiting_s: rate.map(|rate| waiting_bytes * 8.0 / rate),
@@ -267,7 +267,7 @@ fn groups_why(html: &mut String, runs: &[Run]) {
             .get(Metric::DelayMean)
             .map(|mean| format!("delay {} on average{of}{}", seconds(mean), jitter.unwrap_or_default()));
         let loss = (lost > 0.0 && sent > 0.0).then(|| {
-            let share = cell_text(Metric::Loss, Some(Datum::One(lost / sent)), STYLE);
+            let share = cell_text(Metric::Loss, Some(Datum::One(lost / sent)), TEXT_STYLE);
             format!("lost {share} of its packets ({})", Scale::PACKETS.value(lost))
         });
         let marked = Some(mean(Metric::Marked)).filter(|&marked| marked > 0.0);

@@ -161,7 +161,7 @@ pub(super) fn lines<'a>(checked: &'a Checked<'a>, number: usize) -> impl Iterato
 /// Returns true if the queue marks packets of the group's flows, by its discipline or by the DECbit.
 fn marks(line: &DirectionSpec, group: &GroupSpec) -> bool {
     let sets_bits = line.feedback.as_ref().is_some_and(|feedback| {
-        feedback.policy.kind() == FeedbackKind::DecBit && group.transport.understands(feedback)
+        feedback.policy.kind() == FeedbackKind::DecBit && group.transport.receives_feedback(feedback)
     });
     line.queue.marks()
         && line

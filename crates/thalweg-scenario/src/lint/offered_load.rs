@@ -15,7 +15,7 @@ use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 const DEEP_BUFFER: f64 = 10.0;
 
 /// The help for a load above a queue's service rate.
-const GROWS: &str = "the backlog grows until the run ends, and results depend on the duration";
+const BACKLOG_GROWS_HELP: &str = "the backlog grows until the run ends, and results depend on the duration";
 
 /// Returns the long-run payload rate that a group's workload offers per flow, independent of the network; `None` for
 /// flows with unlimited data, a finite size, or that wait for responses.
@@ -61,8 +61,8 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
                 (Some(_), _) => {
                     ("whose policer admits", "the excess is dropped, regardless of the link's rate")
                 }
-                (None, Some(shaper)) if shaper.rate == rate => ("whose shaper passes", GROWS),
-                _ => ("which carries", GROWS),
+                (None, Some(shaper)) if shaper.rate == rate => ("whose shaper passes", BACKLOG_GROWS_HELP),
+                _ => ("which carries", BACKLOG_GROWS_HELP),
             };
             let message = format!("{offered} are offered to `{link}`, {what} {rate}");
             report.warn("scenario.load", checked.origins.groups[number].table, message).help(help);

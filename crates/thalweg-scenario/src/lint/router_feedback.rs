@@ -49,7 +49,9 @@ pub(super) fn feedback_sources(checked: &Checked<'_>, report: &mut Report) {
                 .map(|group| &spec.groups[group])
                 .collect();
             // A direction without data has no feedback to send; the opposite direction may have.
-            if !crossing.is_empty() && !crossing.iter().any(|group| group.transport.understands(feedback)) {
+            if !crossing.is_empty()
+                && !crossing.iter().any(|group| group.transport.receives_feedback(feedback))
+            {
                 let message = format!(
                     "the queue of `{}` sends {} feedback, but no flow over it accepts it",
                     link.name,

@@ -15,13 +15,13 @@ pub(crate) struct NodeGate {
     gate: Gate,
     /// Time of its pending timer event; [`Time::MAX`] if none is queued.
     armed: Time,
-    /// True while its outputs are being processed; inputs received meanwhile are handled afterwards.
-    is_draining: bool,
+    /// True while its outputs are processed; inputs received meanwhile are handled afterwards.
+    is_processing_outputs: bool,
 }
 
 impl NodeGate {
     pub fn new(config: &GateConfig) -> Self {
-        Self { gate: Gate::new(config), armed: Time::MAX, is_draining: false }
+        Self { gate: Gate::new(config), armed: Time::MAX, is_processing_outputs: false }
     }
 }
 
@@ -53,23 +53,23 @@ pub(crate) enum GateOutput {
 pub(crate) struct Gates {
     nodes: Vec<NodeGate>,
     /// Gate at the source node of each direction of each link of the specification; empty without gates.
-    of_links: Vec<u16>,
+    gate_by_link: Vec<u16>,
 }
 
 impl Gates {
     /// Creates the gates of nodes, and of the nodes at which link directions begin.
-    pub const fn new(nodes: Vec<NodeGate>, of_links: Vec<u16>) -> Self {
-        Self { nodes, of_links }
+    pub const fn new(nodes: Vec<NodeGate>, gate_by_link: Vec<u16>) -> Self {
+        Self { nodes, gate_by_link }
     }
 
     /// Returns the gate of the node at which a link begins; [`NO_GATE`] at a node without one.
-    pub fn at_link(&self, link: u32) -> Option<u16> {
-        self.of_links.get(link as usize).copied()
+    pub fn gate_at_start_of_link(&self, link: u32) -> Option<u16> {
+        self.gate_by_link.get(link as usize).copied()
     }
 
     /// Returns the gates of the nodes at which links begin.
-    pub fn of_links(&self) -> &[u16] {
-        &self.of_links
+    pub fn gate_by_link(&self) -> &[u16] {
+        &self.gate_by_link
     }
 
     /// Returns the gates of nodes, to distribute them among partitions.
@@ -78,20 +78,20 @@ impl Gates {
     }
 
     /// Passes an input to a gate. Returns false if there is no such gate.
-    pub fn handle(&mut self, gate: u16, now: Time, input: GateInput) -> bool {
+    pub fn handle_input(&mut self, gate: u16, now: Time, input: GateInput) -> bool {
         let node = self.nodes.get_mut(usize::from(gate));
         node.map(|node| node.gate.handle(now, input)).is_some()
     }
 
     /// Reports a packet of a connection to a gate that follows data. It does not react before the end of its slot.
-    pub fn handle_data(&mut self, gate: u16, now: Time, connection: u32) {
+    pub fn on_packet_sent(&mut self, gate: u16, now: Time, connection: u32) {
         if let Some(node) = self.nodes.get_mut(usize::from(gate)).filter(|node| node.gate.follows_data()) {
             node.gate.handle(now, GateInput::Sent { flow: connection });
         }
     }
 
     /// Returns true if a gate's timer expires now, rather than being replaced by an earlier one.
-    pub fn expires(&mut self, gate: u16, now: Time) -> bool {
+    pub fn take_expired_timer(&mut self, gate: u16, now: Time) -> bool {
         let node = &mut self.nodes[usize::from(gate)];
         let expires = node.armed == now;
         if expires {
@@ -101,17 +101,17 @@ impl Gates {
     }
 
     /// Begins to process a gate's outputs. Returns false if that is in progress already.
-    pub fn begin_draining(&mut self, gate: u16) -> bool {
-        !core::mem::replace(&mut self.nodes[usize::from(gate)].is_draining, true)
+    pub fn begin_processing_outputs(&mut self, gate: u16) -> bool {
+        !core::mem::replace(&mut self.nodes[usize::from(gate)].is_processing_outputs, true)
     }
 
     /// Ends the processing of a gate's outputs.
-    pub fn end_draining(&mut self, gate: u16) {
-        self.nodes[usize::from(gate)].is_draining = false;
+    pub fn end_processing_outputs(&mut self, gate: u16) {
+        self.nodes[usize::from(gate)].is_processing_outputs = false;
     }
 
     /// Returns the next output of a gate.
-    pub fn poll(&mut self, gate: u16, now: Time) -> GateOutput {
+    pub fn next_output(&mut self, gate: u16, now: Time) -> GateOutput {
         let node = &mut self.nodes[usize::from(gate)];
         match node.gate.poll(now) {
             Output::Event(GateEvent::Pause(connection)) => GateOutput::Pause { connection, paused: true },

@@ -38,7 +38,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Reports a dropped packet to the gate of the queue's node.
     pub(crate) fn notify_gate_of_drop(&mut self, link: u32) {
-        if let Some(gate) = self.gates.at_link(link) {
+        if let Some(gate) = self.gates.gate_at_start_of_link(link) {
             self.notify_gate(gate, GateInput::LocalDrop);
         }
     }
@@ -46,29 +46,29 @@ impl<T: Tracing> EventLoop<T> {
     /// Reports a packet of a sender to its gate.
     #[cold]
     pub(crate) fn notify_gate_of_data(&mut self, index: EndpointIndex) {
-        self.gates.handle_data(self.connections.endpoint(index).gate, self.now, index / 2);
+        self.gates.on_packet_sent(self.connections.endpoint(index).gate, self.now, index / 2);
     }
 
     fn notify_gate(&mut self, gate: u16, input: GateInput) {
-        if self.gates.handle(gate, self.now, input) {
-            self.drain_gate(gate);
+        if self.gates.handle_input(gate, self.now, input) {
+            self.execute_gate_outputs(gate);
         }
     }
 
     /// Handles a gate's timer.
     pub(crate) fn on_gate(&mut self, gate: u32) {
-        if self.gates.expires(gate as u16, self.now) {
-            self.drain_gate(gate as u16);
+        if self.gates.take_expired_timer(gate as u16, self.now) {
+            self.execute_gate_outputs(gate as u16);
         }
     }
 
     /// Executes a gate's outputs until there are none.
-    fn drain_gate(&mut self, gate: u16) {
-        if !self.gates.begin_draining(gate) {
+    fn execute_gate_outputs(&mut self, gate: u16) {
+        if !self.gates.begin_processing_outputs(gate) {
             return;
         }
         loop {
-            match self.gates.poll(gate, self.now) {
+            match self.gates.next_output(gate, self.now) {
                 GateOutput::Pause { connection, paused } => self.pause(connection, paused),
                 GateOutput::Arm(at) => {
                     self.wheel.push(at, EventKind::Gate.key(u32::from(gate)));
@@ -77,7 +77,7 @@ impl<T: Tracing> EventLoop<T> {
                 GateOutput::Idle => break,
             }
         }
-        self.gates.end_draining(gate);
+        self.gates.end_processing_outputs(gate);
     }
 
     fn pause(&mut self, connection: u32, paused: bool) {

@@ -1,7 +1,7 @@
 //! Integration tests of `thalweg`, in one program: it is linked once.
 
 mod answer_relevance;
-mod assess;
+mod assess_scheme_by_rfc9743;
 mod child_processes;
 mod command_outputs;
 mod command_runs;

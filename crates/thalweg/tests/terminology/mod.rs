@@ -131,7 +131,7 @@ pub const RULES: &[Rule] = &[
 
 /// Returns the banned words in the names and comments of Rust source.
 pub fn in_rust(source: &str) -> Vec<Finding> {
-    let (code, comments) = split(source);
+    let (code, comments) = separate_code_and_comments(source);
     let mut found = in_names(&code);
     let lines = comments.lines().enumerate().map(|(at, line)| {
         let line = line.trim_start();
@@ -216,7 +216,7 @@ fn in_prose<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Finding> {
     for rule in RULES.iter().filter(|rule| [Scope::Prose, Scope::Both].contains(&rule.place)) {
         let phrase: Vec<&str> = rule.banned.split(' ').collect();
         for (at, word) in words.iter().enumerate() {
-            if word.text == phrase[0] && begins(&words[at..], &phrase) {
+            if word.text == phrase[0] && starts_with_phrase(&words[at..], &phrase) {
                 found.push(Finding { line: word.line, found: rule.banned.to_owned(), better: rule.better });
             }
         }
@@ -265,20 +265,20 @@ fn prose_words<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<Word> {
 }
 
 /// Returns true if these words begin with the phrase.
-fn begins(words: &[Word], phrase: &[&str]) -> bool {
+fn starts_with_phrase(words: &[Word], phrase: &[&str]) -> bool {
     match phrase {
         [] => true,
         ["..", after @ ..] => {
             let sentence = words.iter().take_while(|word| !word.text.is_empty()).count();
-            (0..sentence).any(|skipped| begins(&words[skipped..], after))
+            (0..sentence).any(|skipped| starts_with_phrase(&words[skipped..], after))
         }
         [first, after @ ..] => {
-            words.first().is_some_and(|word| word.text == *first) && begins(&words[1..], after)
+            words.first().is_some_and(|word| word.text == *first) && starts_with_phrase(&words[1..], after)
         }
     }
 }
 
-/// Kinds of pieces of Rust source.
+/// Kinds of tokens of Rust source.
 #[derive(PartialEq, Eq)]
 enum Kind {
     Code,
@@ -287,11 +287,11 @@ enum Kind {
 }
 
 /// Returns the code and the comments of Rust source, each with the line breaks of the whole. String literals are in neither.
-fn split(source: &str) -> (String, String) {
+fn separate_code_and_comments(source: &str) -> (String, String) {
     let (mut code, mut comments) = (String::new(), String::new());
     let mut rest = source;
     while let Some(first) = rest.chars().next() {
-        let (length, kind) = piece(rest, first);
+        let (length, kind) = next_token(rest, first);
         let (text, after) = rest.split_at(length);
         let blank: String = text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
         code.push_str(if kind == Kind::Code { text } else { &blank });
@@ -301,8 +301,8 @@ fn split(source: &str) -> (String, String) {
     (code, comments)
 }
 
-/// Returns the length and the kind of the piece at the start of `rest`, and `first` is its first character.
-fn piece(rest: &str, first: char) -> (usize, Kind) {
+/// Returns the length and the kind of the token at the start of `rest`, and `first` is its first character.
+fn next_token(rest: &str, first: char) -> (usize, Kind) {
     let until = |end: &str, from: usize| {
         rest.get(from..).and_then(|text| text.find(end)).map_or(rest.len(), |at| from + at + end.len())
     };

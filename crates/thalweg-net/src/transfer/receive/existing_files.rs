@@ -4,7 +4,7 @@
 //! receiver thereby knows without an index of its own which files a sender may replace: those it delivered, unmodified
 //! since.
 
-use super::received_folder::{EntryTarget, obstructed};
+use super::folder_until_complete::{EntryTarget, obstruction_fault};
 use crate::transfer::file_metadata::MARK;
 use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
@@ -48,10 +48,10 @@ impl Existing {
     ) -> Result<(), Fault> {
         match self {
             // Never replace devices, sockets and pipes.
-            Self::Any | Self::Backup if here.kind == EntryKind::Other => Err(obstructed(here)),
+            Self::Any | Self::Backup if here.kind == EntryKind::Other => Err(obstruction_fault(here)),
             Self::Any | Self::Backup => Ok(()),
             Self::Sent | Self::Keep if here.kind != new => {
-                let Fault { kind, text } = obstructed(here);
+                let Fault { kind, text } = obstruction_fault(here);
                 Err(Fault::new(kind, format!("{text}; --overwrite or --backup replaces it")))
             }
             Self::Keep => Err(FaultKind::Kept.into()),

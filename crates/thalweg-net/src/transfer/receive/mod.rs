@@ -5,9 +5,9 @@
 
 mod current_offer;
 mod existing_files;
+mod folder_until_complete;
 mod pending_offers;
 mod priority_scheduler;
-mod received_folder;
 mod received_links;
 mod receiver_store;
 mod reply_thread;

@@ -1,6 +1,6 @@
 //! Answered offers whose contents have not started, and their weight.
 
-use super::received_folder::EntryTarget;
+use super::folder_until_complete::EntryTarget;
 use crate::transfer::transfer_messages::Modified;
 use crate::transfer::tree_hash::Pieces;
 use std::collections::HashMap;

@@ -4,7 +4,7 @@
 //! a symbolic link must stay inside the receiver's folder lexically: relative, with all `..` components first, and not
 //! above that folder. (A `..` after a name could escape if that name is itself a link.)
 
-use super::received_folder::{EntryTarget, First};
+use super::folder_until_complete::{EntryTarget, FirstHardLink};
 use super::{ATTEMPTS, Destination};
 use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
@@ -52,7 +52,7 @@ enum State {
     /// The file is not stored yet; these links wait for it.
     Coming(Vec<HardLink>),
     /// The file is stored under this name.
-    Here(First),
+    Here(FirstHardLink),
     /// The file was given up.
     Gone,
 }
@@ -95,7 +95,7 @@ impl Shared {
 
     /// Handles the end of a file: creates its waiting hard links, or gives them up if the file failed. Ignores
     /// unregistered files.
-    pub fn finish_file(&self, id: u64, first: Option<&First>, results: &impl OnLink) {
+    pub fn finish_file(&self, id: u64, first: Option<&FirstHardLink>, results: &impl OnLink) {
         let waiting = {
             let mut files = self.lock();
             let Some(state) = files.states.get_mut(&id) else { return };
@@ -134,14 +134,14 @@ impl Shared {
 }
 
 impl HardLink {
-    fn resolve(self, first: Option<&First>, results: &impl OnLink) {
+    fn resolve(self, first: Option<&FirstHardLink>, results: &impl OnLink) {
         let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was not received");
         let made = first.ok_or_else(gone).and_then(|first| self.make(first));
         results.link(self.id, &self.name, made);
     }
 
-    fn make(&self, first: &First) -> Result<Made, Fault> {
-        let from = first.folder.dir()?;
+    fn make(&self, first: &FirstHardLink) -> Result<Made, Fault> {
+        let from = first.folder.open_descriptor()?;
         let failed = |error: io::Error| Fault::from_io_error(&error);
         let file = from.lookup(&first.name).map_err(failed)?.filter(|file| file.id == first.id);
         let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was replaced meanwhile");
@@ -182,7 +182,7 @@ fn put(
     is_it: impl Fn(&Dir, &OsStr, &Entry) -> bool,
     make: impl Fn(&Dir, &OsStr) -> io::Result<()>,
 ) -> Result<Made, Fault> {
-    let dir = place.folder.dir()?;
+    let dir = place.folder.open_descriptor()?;
     let mut is_paid = false;
     let made = make_and_rename(place, to, &dir, new, &is_it, &make, &mut is_paid);
     if !matches!(made, Ok(Made::New { .. })) && is_paid {

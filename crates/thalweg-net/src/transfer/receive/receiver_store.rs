@@ -2,8 +2,8 @@
 
 use super::current_offer::{Current, Sink, fail, protocol};
 use super::existing_files;
+use super::folder_until_complete::{EntryTarget, FirstHardLink, Folder, obstruction_fault};
 use super::pending_offers::{AllPending, Pending};
-use super::received_folder::{EntryTarget, First, Folder, obstructed};
 use super::received_links::{self, HardLink, OnLink as _};
 use super::sync_threads::{Finished, Finishers, Results};
 use super::unfinished_file::{self, Part};
@@ -269,7 +269,7 @@ impl Store {
             return Err(FaultKind::Folder.into());
         };
         let place = folder.entry_target(&offer.name, offer.alike, to)?;
-        let dir = place.folder.dir()?;
+        let dir = place.folder.open_descriptor()?;
         let here = place.lookup(&dir)?;
         let there = unfinished_file::length_of(&dir, &place.part)?;
         let may_replace =
@@ -286,7 +286,8 @@ impl Store {
                     let _ = dir.read(&place.name).and_then(|file| file_metadata::set_mode(&file, mode));
                 }
                 self.count_unchanged(size);
-                let first = First { folder: Arc::clone(&place.folder), name: place.name, id: here.id };
+                let first =
+                    FirstHardLink { folder: Arc::clone(&place.folder), name: place.name, id: here.id };
                 self.results.shared.finish_file(id, Some(&first), &self.results);
                 return Ok(ToSender::Skip { id });
             }
@@ -333,7 +334,7 @@ impl Store {
         // Failure to set metadata is ignored: the contents match.
         let here = self.update_metadata(&place, mode, modified).ok();
         self.count_unchanged(size);
-        let first = here.map(|id| First { folder: place.folder, name: place.name, id });
+        let first = here.map(|id| FirstHardLink { folder: place.folder, name: place.name, id });
         self.results.shared.finish_file(id, first.as_ref(), &self.results);
         Ok(())
     }
@@ -348,7 +349,7 @@ impl Store {
     ) -> Result<(u64, u64), Fault> {
         let Some(to) = &self.destination else { return Err(FaultKind::Folder.into()) };
         let failed = |error: io::Error| Fault::from_io_error(&error);
-        let dir = place.folder.dir()?;
+        let dir = place.folder.open_descriptor()?;
         let file = open(&dir, &place.name)?;
         let here = Entry::of(&file).map_err(failed)?;
         if to.existing.may_replace(&dir, place, &here, EntryKind::File, &to.tag).is_ok() {
@@ -512,7 +513,7 @@ impl Store {
 impl Level {
     /// Leaves the folder: all its entries have been offered.
     fn leave(self) {
-        self.folder.iter().for_each(|folder| folder.leave());
+        self.folder.iter().for_each(|folder| folder.mark_all_offered());
     }
 }
 
@@ -521,7 +522,7 @@ fn open(dir: &Dir, name: &OsStr) -> Result<File, Fault> {
     let file = dir.read(name).map_err(|error| Fault::from_io_error(&error))?;
     match Entry::of(&file) {
         Ok(entry) if entry.is_file() => Ok(file),
-        Ok(entry) => Err(obstructed(&entry)),
+        Ok(entry) => Err(obstruction_fault(&entry)),
         Err(error) => Err(Fault::from_io_error(&error)),
     }
 }

@@ -1,7 +1,7 @@
 //! Unfinished files: safe opening, writing and the final rename.
 
 use super::existing_files::{self, Existing};
-use super::received_folder::{EntryTarget, First, obstructed};
+use super::folder_until_complete::{EntryTarget, FirstHardLink, obstruction_fault};
 use super::write_claims::Claim;
 use super::{ATTEMPTS, Destination};
 use crate::transfer::file_metadata;
@@ -43,7 +43,7 @@ impl Part {
     /// Another process is writing it, something else has its name, or it cannot be opened.
     pub fn open(place: EntryTarget, to: &Destination) -> Result<Self, Fault> {
         let (mut length, mut id) = (0, (0, 0));
-        let dir = place.folder.dir()?;
+        let dir = place.folder.open_descriptor()?;
         let quota = to.quota.clone();
         let claim = to.claims.claim((place.folder.id(), place.part.clone()), || {
             let file = open(&dir, &place.part, quota.as_deref())?;
@@ -199,8 +199,8 @@ impl Part {
     }
 
     /// Returns the folder and the final name.
-    pub fn first(&self) -> First {
-        First { folder: Arc::clone(&self.place.folder), name: self.place.name.clone(), id: self.id }
+    pub fn first(&self) -> FirstHardLink {
+        FirstHardLink { folder: Arc::clone(&self.place.folder), name: self.place.name.clone(), id: self.id }
     }
 
     /// Leaves a hole of `length` bytes at `position`.
@@ -259,7 +259,7 @@ pub fn length_of(dir: &Dir, name: &OsStr) -> Result<Option<u64>, Fault> {
     match dir.lookup(name).map_err(|error| Fault::from_io_error(&error))? {
         None => Ok(None),
         Some(entry) if entry.is_file() => Ok(Some(entry.size)),
-        Some(entry) => Err(obstructed(&entry)),
+        Some(entry) => Err(obstruction_fault(&entry)),
     }
 }
 
@@ -293,7 +293,7 @@ fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
         }
         let Some(before) = dir.lookup(name).map_err(failed)? else { continue };
         if !before.is_file() {
-            return Err(obstructed(&before));
+            return Err(obstruction_fault(&before));
         }
         if !before.is_single {
             return Err(Fault::new(FaultKind::PathConflict, "a file that has a second name"));

@@ -23,7 +23,7 @@
 use super::Sender;
 use crate::congestion::Controller;
 use crate::payload::Payload;
-use crate::random::spread;
+use crate::random::multiplicative_hash;
 use crate::state_digest::feed;
 use crate::transport::Failure;
 use crate::units::Time;
@@ -123,7 +123,7 @@ impl ReceiverCheck {
 
     /// Mixes the arrival time of an acknowledgement into the position of the next check.
     fn note_arrival(&mut self, now: Time) {
-        self.arrivals = spread(self.arrivals ^ now.as_picos()).rotate_left(23);
+        self.arrivals = multiplicative_hash(self.arrivals ^ now.as_picos()).rotate_left(23);
     }
 
     /// Returns true if a check is due.

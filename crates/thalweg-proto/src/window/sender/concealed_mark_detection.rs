@@ -17,7 +17,7 @@
 use super::Sender;
 use crate::congestion::Controller;
 use crate::payload::Payload;
-use crate::random::spread;
+use crate::random::multiplicative_hash;
 use crate::state_digest::feed;
 use core::hash::Hasher;
 use std::collections::VecDeque;
@@ -64,7 +64,7 @@ impl MarkProbes {
     /// Determines the next probe after the segment at `start`.
     fn schedule(&mut self, start: u64, interval: u32) {
         // Not periodic: bursts may be.
-        self.wait = interval + (spread(start) >> 32) as u32 % interval;
+        self.wait = interval + (multiplicative_hash(start) >> 32) as u32 % interval;
         self.share = 1.0 / (1.5 * f64::from(interval) + 0.5);
     }
 

@@ -90,7 +90,7 @@ pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
 
 /// Returns the script of every page of traces, for the security policy of a page that shows one in a frame.
 pub fn trace_script() -> String {
-    html_text_and_pages::script(html_text_and_pages::TRACE_SCRIPTS)
+    html_text_and_pages::join_scripts(html_text_and_pages::TRACE_SCRIPTS)
 }
 
 /// Returns the connections with most data, in their order, and the number of others.

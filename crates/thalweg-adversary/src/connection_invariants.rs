@@ -8,7 +8,7 @@ use thalweg_net::session::{Closed, Side};
 
 impl World {
     /// Checks RFC 9000, section 8: at most three bytes for one to an unvalidated address.
-    pub fn check_traffic(&mut self, agent: usize) -> Result<(), String> {
+    pub fn check_amplification_limit(&mut self, agent: usize) -> Result<(), String> {
         let agent = &mut self.agents[agent];
         if !agent.is_honest || agent.config.listen.is_none() {
             return Ok(());
@@ -39,7 +39,7 @@ impl World {
     }
 
     /// Returns the endpoint of a connection on that side.
-    pub fn find(&self, binding: [u8; 32], side: Side) -> Option<(usize, &Exchange)> {
+    pub fn find_connection_end(&self, binding: [u8; 32], side: Side) -> Option<(usize, &Exchange)> {
         self.agents.iter().enumerate().find_map(|(number, agent)| {
             let exchange = agent
                 .exchanges
@@ -49,7 +49,7 @@ impl World {
         })
     }
 
-    pub fn key_of(&self, agent: usize) -> PublicKey {
+    pub fn public_key_of(&self, agent: usize) -> PublicKey {
         self.agents[agent].config.identity.public()
     }
 
@@ -69,10 +69,10 @@ impl World {
         let Some(with) = exchange.with else {
             return Err(format!("the {name} has a connection without a peer"));
         };
-        if self.key_of(with) != exchange.peer {
+        if self.public_key_of(with) != exchange.peer {
             return Err(format!("the {name} has a connection with a key that did not take part"));
         }
-        let Some((_, other)) = self.find(exchange.binding, opposite(exchange.side)) else {
+        let Some((_, other)) = self.find_connection_end(exchange.binding, opposite(exchange.side)) else {
             // The server has a connection only when the client has one.
             return if exchange.side == Side::Client {
                 Ok(())
@@ -81,20 +81,21 @@ impl World {
             };
         };
         let agree = (other.local, other.remote, other.peer)
-            == (exchange.remote, exchange.local, self.key_of(agent))
+            == (exchange.remote, exchange.local, self.public_key_of(agent))
             && other.terms == exchange.terms;
         agree.then_some(()).ok_or_else(|| format!("the {name} and its peer do not agree on their connection"))
     }
 
     /// Checks that only the peers ended a connection: a reset is valid only from the very socket that had it and has
     /// lost it.
-    pub fn check_end(
+    pub fn check_close_reason(
         &self,
         exchange: &Exchange,
         why: &Closed,
         incoming: Option<(SocketAddr, &[u8])>,
     ) -> Result<(), String> {
-        let other = self.find(exchange.binding, opposite(exchange.side)).map(|(_, other)| other);
+        let other =
+            self.find_connection_end(exchange.binding, opposite(exchange.side)).map(|(_, other)| other);
         match why {
             Closed::Here => exchange
                 .is_left
@@ -131,27 +132,9 @@ impl World {
 mod tests {
     //! Breaks each rule by hand and verifies that the check fails.
     use super::*;
-    use crate::attacker_steps::AttackStep;
     use crate::client_server_attacker::{CLIENT, SERVER, key};
-    use crate::{Bounds, Fault};
-    use thalweg_net::endpoint::EndpointEvent;
-    use thalweg_net::session::SessionEvent;
+    use crate::client_server_attacker_tests::connected;
     use thalweg_net::wire::ConnectionId;
-
-    /// Returns a world with a connected client that has exchanged its datagrams.
-    fn connected() -> World {
-        let mut world = World::new(&Bounds::default(), Fault::None, false);
-        world.take(AttackStep::Connect).unwrap();
-        while !world.is_settled() || world.agents[CLIENT].exchanges[0].received.is_empty() {
-            let datagrams = 0..world.known.datagrams.len();
-            let new = datagrams.rev().map(|number| (number, world.known.datagrams[number].clone()));
-            for (number, datagram) in new.collect::<Vec<_>>() {
-                let to = if datagram.to == world.agents[CLIENT].address { CLIENT } else { SERVER };
-                world.take(AttackStep::Deliver(number, to)).unwrap();
-            }
-        }
-        world
-    }
 
     #[test]
     fn nothing_is_wrong_with_a_connection() {
@@ -187,7 +170,7 @@ mod tests {
         let exchange = &world.agents[CLIENT].exchanges[0];
         let peer = Closed::Peer { code: 0, reason: String::new() };
         for why in [Closed::Here, peer.clone(), Closed::Reset, Closed::Protocol] {
-            assert!(world.check_end(exchange, &why, None).is_err(), "{why:?}");
+            assert!(world.check_close_reason(exchange, &why, None).is_err(), "{why:?}");
         }
         // The first reset was sent while the server's socket had the connection, the second after it had lost it.
         let mut world = world;
@@ -195,37 +178,13 @@ mod tests {
         world.agents[SERVER].resets.insert(reset.clone());
         let incoming = Some((world.agents[SERVER].address, &reset[..]));
         let exchange = world.agents[CLIENT].exchanges[0].clone();
-        assert!(world.check_end(&exchange, &Closed::Reset, incoming).unwrap_err().contains("still has"));
+        assert!(
+            world.check_close_reason(&exchange, &Closed::Reset, incoming).unwrap_err().contains("still has")
+        );
         world.agents[SERVER].exchanges[0].is_forgotten = true;
-        assert_eq!(world.check_end(&exchange, &Closed::Reset, incoming), Ok(()));
+        assert_eq!(world.check_close_reason(&exchange, &Closed::Reset, incoming), Ok(()));
         world.agents[SERVER].exchanges[0].is_left = true;
-        assert_eq!(world.check_end(&exchange, &peer, None), Ok(()));
-    }
-
-    #[test]
-    fn duplicate_and_unknown_messages_are_detected() {
-        let deliver = |world: &mut World, payload: &[u8]| {
-            let handle = world.agents[CLIENT].exchanges[0].handle;
-            let data = thalweg_proto::payload::Slice::new(payload);
-            world.on_event(CLIENT, handle, EndpointEvent::Session(SessionEvent::Datagram(data)), None)
-        };
-        let mut world = connected();
-        let payload = world.agents[SERVER].exchanges[0].payload.clone();
-        assert!(deliver(&mut world, &payload).unwrap_err().contains("twice"));
-        assert!(deliver(&mut world, b"never sent").unwrap_err().contains("never sent"));
-    }
-
-    /// Restarted endpoints reuse handles.
-    #[test]
-    fn a_restarted_server_s_connections_are_others() {
-        let mut world = connected();
-        world.left.restarts = 1;
-        world.left.connections = 1;
-        world.take(AttackStep::Restart).unwrap();
-        world.take(AttackStep::Connect).unwrap();
-        assert_eq!(world.run_without_attacker(), Ok(()));
-        let exchanges = &world.agents[SERVER].exchanges;
-        assert!(exchanges.len() == 2 && exchanges[0].handle == exchanges[1].handle && exchanges[1].is_open());
+        assert_eq!(world.check_close_reason(&exchange, &peer, None), Ok(()));
     }
 
     #[test]
@@ -233,17 +192,8 @@ mod tests {
         let mut world = connected();
         let unvalidated = SocketAddr::from(([192, 0, 2, 9], 9));
         world.agents[SERVER].traffic.insert(unvalidated, (100, 300));
-        assert_eq!(world.check_traffic(SERVER), Ok(()));
+        assert_eq!(world.check_amplification_limit(SERVER), Ok(()));
         world.agents[SERVER].traffic.insert(unvalidated, (100, 301));
-        assert!(world.check_traffic(SERVER).unwrap_err().contains("301 bytes"));
-    }
-
-    #[test]
-    fn a_client_that_cannot_get_in_is_noticed() {
-        let mut world = World::new(&Bounds::default(), Fault::None, false);
-        assert_eq!(world.run_without_attacker(), Ok(()));
-        let mut world = World::new(&Bounds::default(), Fault::None, false);
-        world.agents[SERVER].endpoint.stop_listening();
-        assert!(world.run_without_attacker().unwrap_err().contains("gives up"));
+        assert!(world.check_amplification_limit(SERVER).unwrap_err().contains("301 bytes"));
     }
 }

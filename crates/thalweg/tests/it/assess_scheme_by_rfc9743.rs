@@ -1,4 +1,5 @@
-//! End-to-end tests of `thalweg assess`: reports, exit codes, interruption, and unwritable folders.
+//! End-to-end tests of `thalweg assess`, which evaluates a scheme by the sections of RFC 9743: reports, exit codes, interruption, and
+//! unwritable folders.
 
 use crate::command_runs::{errors, temporary_path};
 use serde_json::Value;
@@ -6,19 +7,19 @@ use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-fn assess(folder: &Path, arguments: &[&str]) -> Output {
+fn run_assess(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
     command.arg("assess").args(arguments).current_dir(folder).stdin(Stdio::null());
     command.output().unwrap()
 }
 
-/// A section with short runs, few points and seeds.
-const SHORT: [&str; 4] = ["--quick", "--only", "7.4", "--quiet"];
+/// Arguments for one section with short runs, few points and seeds.
+const QUICK_ONE_SECTION: [&str; 4] = ["--quick", "--only", "7.4", "--quiet"];
 
 #[test]
-fn a_section_is_assessed_with_reports_of_every_kind() {
+fn one_rfc_section_is_assessed_with_reports_of_every_kind() {
     let folder = temporary_path("assess-section");
-    let first = assess(&folder, &[&["cubic"][..], &SHORT].concat());
+    let first = run_assess(&folder, &[&["cubic"][..], &QUICK_ONE_SECTION].concat());
     assert!(first.status.success(), "CUBIC does not harm itself: {}", errors(&first));
     let text = String::from_utf8(first.stdout).unwrap();
     assert!(
@@ -32,7 +33,7 @@ fn a_section_is_assessed_with_reports_of_every_kind() {
     }
     // A fixed window takes the whole rate: failed claims give exit code 1. CUBIC's runs are already stored.
     let greedy = "fixed:window=60pkt";
-    let second = assess(&folder, &[greedy, "--quick", "--only", "7.4", "--json"]);
+    let second = run_assess(&folder, &[greedy, "--quick", "--only", "7.4", "--json"]);
     assert_eq!(second.status.code(), Some(1), "{}", errors(&second));
     assert!(errors(&second).contains("do not hold"), "{}", errors(&second));
     assert!(errors(&second).contains("24 were stored"), "{}", errors(&second));
@@ -54,14 +55,14 @@ fn mistakes_are_reported_before_anything_runs() {
         (&["cubic", "--margins", "none.toml"][..], "none.toml"),
         (&[][..], "SCHEME"),
     ] {
-        let output = assess(&folder, arguments);
+        let output = run_assess(&folder, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", errors(&output));
         assert!(errors(&output).contains(words), "{arguments:?}: {}", errors(&output));
     }
     assert!(!folder.join("assessment/points").exists());
     fs::create_dir(folder.join("thesis")).unwrap();
     fs::write(folder.join("thesis/chapter.txt"), "x").unwrap();
-    let output = assess(&folder, &["cubic", "--out", "thesis"]);
+    let output = run_assess(&folder, &["cubic", "--out", "thesis"]);
     assert!(
         output.status.code() == Some(2) && errors(&output).contains("something else"),
         "{}",
@@ -72,9 +73,9 @@ fn mistakes_are_reported_before_anything_runs() {
 #[test]
 fn a_custom_plan_has_its_margins_and_points() {
     let folder = temporary_path("assess-plan");
-    assert!(assess(&folder, &["--unpack", "plan"]).status.success());
-    assert!(!assess(&folder, &["--unpack", "plan"]).status.success(), "what is there is not overwritten");
-    let list = assess(&folder, &["--list", "--pack", "plan/rfc9743.toml", "--only", "7.4,7.10"]);
+    assert!(run_assess(&folder, &["--unpack", "plan"]).status.success());
+    assert!(!run_assess(&folder, &["--unpack", "plan"]).status.success(), "what is there is not overwritten");
+    let list = run_assess(&folder, &["--list", "--pack", "plan/rfc9743.toml", "--only", "7.4,7.10"]);
     let list = String::from_utf8(list.stdout).unwrap();
     assert!(
         list.contains("constrained.sweep.toml") && list.contains("not evaluated because flows have one path"),
@@ -86,7 +87,7 @@ fn a_custom_plan_has_its_margins_and_points() {
     assert_ne!(margins, strict);
     fs::write(folder.join("strict.toml"), strict).unwrap();
     let pack = ["--pack", "plan/rfc9743.toml", "--margins", "strict.toml"];
-    let output = assess(&folder, &[&["cubic"][..], &SHORT, &pack].concat());
+    let output = run_assess(&folder, &[&["cubic"][..], &QUICK_ONE_SECTION, &pack].concat());
     assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("No flow starves: does not hold"), "{text}");
@@ -104,6 +105,6 @@ fn a_disk_that_is_full_loses_nothing() {
         crate::child_processes::command("sh").args(["-c", &full]).current_dir(&folder).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
     assert!(errors(&output).contains("repeat the call"), "{}", errors(&output));
-    let output = assess(&folder, &["cubic", "--quick", "--only", "7.4", "--quiet"]);
+    let output = run_assess(&folder, &["cubic", "--quick", "--only", "7.4", "--quiet"]);
     assert!(output.status.success(), "{}", errors(&output));
 }

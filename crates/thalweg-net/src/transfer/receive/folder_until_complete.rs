@@ -1,4 +1,4 @@
-//! Receiving folders: name resolution, and the final metadata once a folder is complete.
+//! Folders that are being received: name resolution, and the final metadata once a folder is complete.
 
 use super::{ATTEMPTS, Destination};
 use crate::transfer::file_metadata;
@@ -23,21 +23,21 @@ pub struct Folder {
     id: (u64, u64),
     /// Descriptor, open while the transfer is in this folder.
     open: Mutex<Option<Arc<Dir>>>,
-    dress: Option<FolderMetadata>,
+    final_metadata: Option<FinalFolderMetadata>,
     is_left: AtomicBool,
 }
 
 /// Final permissions and time of a folder.
 #[derive(Clone, Copy, Debug)]
-struct FolderMetadata {
+struct FinalFolderMetadata {
     /// Permission bits; `None` keeps the current ones.
     mode: Option<u32>,
     modified: Modified,
 }
 
-/// First name of a file.
+/// First name of a file, which further names are linked to.
 #[derive(Clone, Debug)]
-pub struct First {
+pub struct FirstHardLink {
     /// Enclosing folder.
     pub folder: Arc<Folder>,
     /// Name in that folder.
@@ -67,11 +67,11 @@ impl Folder {
     pub fn top(dir: Arc<Dir>) -> io::Result<Arc<Self>> {
         let id = Entry::of(dir.file())?.id;
         let open = Mutex::new(Some(dir));
-        Ok(Arc::new(Self { above: None, id, open, dress: None, is_left: AtomicBool::new(false) }))
+        Ok(Arc::new(Self { above: None, id, open, final_metadata: None, is_left: AtomicBool::new(false) }))
     }
 
     /// Records that all entries of the folder have been offered.
-    pub fn leave(&self) {
+    pub fn mark_all_offered(&self) {
         self.is_left.store(true, Ordering::Relaxed);
         self.close_descriptor();
     }
@@ -79,11 +79,11 @@ impl Folder {
     /// Closes the descriptor; later uses reopen it. The top folder stays open.
     pub fn close_descriptor(&self) {
         if self.above.is_some() {
-            *self.lock() = None;
+            *self.lock_descriptor() = None;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Dir>>> {
+    fn lock_descriptor(&self) -> MutexGuard<'_, Option<Arc<Dir>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,13 +91,13 @@ impl Folder {
     ///
     /// # Errors
     /// Another entry has taken its name meanwhile, or it cannot be opened.
-    pub fn dir(&self) -> Result<Arc<Dir>, Fault> {
-        if let Some(dir) = &*self.lock() {
+    pub fn open_descriptor(&self) -> Result<Arc<Dir>, Fault> {
+        if let Some(dir) = &*self.lock_descriptor() {
             return Ok(Arc::clone(dir));
         }
         let gone = || Fault::new(FaultKind::PathConflict, "its folder was moved while files arrived");
         let (above, name) = self.above.as_ref().ok_or_else(gone)?;
-        let dir = above.dir()?.enter(name).map_err(|error| match error.kind() {
+        let dir = above.open_descriptor()?.enter(name).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => gone(),
             _ => Fault::from_io_error(&error),
         })?;
@@ -144,8 +144,8 @@ impl Drop for Folder {
             return;
         }
         // Failure to set metadata is ignored: the contents are complete.
-        if let Ok(dir) = self.dir() {
-            if let Some(FolderMetadata { mode, modified }) = self.dress {
+        if let Ok(dir) = self.open_descriptor() {
+            if let Some(FinalFolderMetadata { mode, modified }) = self.final_metadata {
                 let _ = mode.map_or(Ok(()), |mode| file_metadata::set_mode(dir.file(), mode));
                 let _ = file_metadata::set_time(dir.file(), modified);
             }
@@ -185,12 +185,12 @@ impl EntryTarget {
         destination: &Destination,
     ) -> Result<(Arc<Folder>, bool), Fault> {
         let failed = |error: io::Error| Fault::from_io_error(&error);
-        let above = self.folder.dir()?;
+        let above = self.folder.open_descriptor()?;
         let wanted = destination.folder_mode(mode);
         // Only the owner may write while files arrive.
         let at_first = wanted & !0o022 | 0o700;
         let (found, is_replaced) = self.find_or_make(&above, at_first, destination)?;
-        let dir = open_writable(&above, &self.name)?;
+        let dir = enter_and_make_writable(&above, &self.name)?;
         let now = Entry::of(dir.file()).map_err(failed)?;
         let mode = match found {
             // A folder left incomplete by an earlier transfer counts as new.
@@ -203,7 +203,7 @@ impl EntryTarget {
             above: Some((self.folder, self.name)),
             id: now.id,
             open: Mutex::new(Some(Arc::new(dir))),
-            dress: Some(FolderMetadata { mode, modified }),
+            final_metadata: Some(FinalFolderMetadata { mode, modified }),
             is_left: AtomicBool::new(false),
         };
         Ok((Arc::new(folder), is_replaced))
@@ -237,7 +237,7 @@ impl EntryTarget {
 
 /// Opens a folder and makes it writable for its owner if needed; its permissions are restored at the end. Errors
 /// surface when files are created.
-fn open_writable(above: &Dir, name: &OsStr) -> Result<Dir, Fault> {
+fn enter_and_make_writable(above: &Dir, name: &OsStr) -> Result<Dir, Fault> {
     let dir = above.enter(name).map_err(|error| Fault::from_io_error(&error))?;
     if let Ok(entry) = Entry::of(dir.file())
         && entry.mode & 0o700 != 0o700
@@ -248,7 +248,7 @@ fn open_writable(above: &Dir, name: &OsStr) -> Result<Dir, Fault> {
 }
 
 /// Returns the fault for an entry that blocks a file or folder.
-pub fn obstructed(entry: &Entry) -> Fault {
+pub fn obstruction_fault(entry: &Entry) -> Fault {
     let what = match entry.kind {
         EntryKind::Folder => "a folder",
         EntryKind::Link => "a symbolic link",
