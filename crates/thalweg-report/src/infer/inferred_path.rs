@@ -213,8 +213,8 @@ impl Path {
 /// Number of parts of a recording whose shortest round trips are compared, and minimum number on each side of a change.
 const PARTS: (usize, usize) = (20, 4);
 
-/// Returns the lasting change of the shortest round trip, if there is one: the parts of the recording on each side of it have nearly the
-/// same shortest round trip, and both sides another one. A queue that comes and goes has not.
+/// Returns the lasting change of the shortest round trip, if there is one: on each side of it a third of the parts of the recording, at least,
+/// have nearly the same shortest round trip, and each side another one. A queue that grows has not.
 fn change(trips: &[(f64, f64)], seconds: f64) -> Option<Change> {
     let mut parts = [f64::INFINITY; PARTS.0];
     for &(at, trip) in trips {
@@ -225,17 +225,18 @@ fn change(trips: &[(f64, f64)], seconds: f64) -> Option<Change> {
     if parts.iter().any(|part| part.is_infinite()) {
         return None;
     }
-    let ends = |side: &[f64]| {
-        side.iter().fold((f64::INFINITY, 0.0f64), |(low, high), trip| (low.min(*trip), high.max(*trip)))
-    };
-    (PARTS.1..=PARTS.0 - PARTS.1).find_map(|split| {
+    let shortest = |side: &[f64]| side.iter().copied().fold(f64::INFINITY, f64::min);
+    (PARTS.1..PARTS.0 - PARTS.1).find_map(|split| {
         // The change itself may be within a part.
-        let (before, after) = (ends(&parts[..split]), ends(&parts[split + 1..]));
-        let margin = before.0.min(after.0) * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
-        let is_step = (before.0 - after.0).abs() > 2.0 * margin;
-        let is_level = [before, after].iter().all(|(low, high)| high - low < margin / 4.0);
-        let at = seconds * split as f64 / PARTS.0 as f64;
-        (is_step && is_level).then_some(Change { at, round_trips: [before.0, after.0] })
+        let sides = [&parts[..split], &parts[split + 1..]];
+        let round_trips = sides.map(shortest);
+        let margin = shortest(&round_trips) * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
+        let is_step = (round_trips[0] - round_trips[1]).abs() > 2.0 * margin;
+        let is_level = sides.iter().zip(round_trips).all(|(side, shortest)| {
+            side.iter().filter(|trip| **trip - shortest < margin / 4.0).count() * 3 >= side.len()
+        });
+        let at = seconds * (split as f64 + 0.5) / PARTS.0 as f64;
+        (is_step && is_level).then_some(Change { at, round_trips })
     })
 }
 

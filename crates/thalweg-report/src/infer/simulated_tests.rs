@@ -151,17 +151,19 @@ fn chance_losses_do_not_fill_the_queue() {
 #[test]
 fn changes_of_the_path_are_reported() {
     let link = lossy("0");
-    let changed = |change: &str| {
+    let changed = |scheme: &str, change: &str| {
         let link = format!("{link}\nschedule = [{{ at = \"10 s\", {change} }}]");
-        Path::infer(&simulated("thalweg", 1, 20, &link)).unwrap()
+        Path::infer(&simulated(scheme, 1, 20, &link)).unwrap()
     };
-    let path = changed("delay = \"60 ms\"");
-    is_consistent(&path);
-    let change = path.change.expect("the delay changed");
-    assert!((change.at - 10.0).abs() <= 1.0, "{change:?}");
-    assert!((change.round_trips[1] - change.round_trips[0] - 0.07).abs() < 0.005, "{change:?}");
-    assert!(path.queue.get() <= 310_000, "{path:?}");
-    let path = changed("rate = \"10 Mbit/s\"");
+    for scheme in ["bbr", "vegas", "copa", "thalweg"] {
+        let path = changed(scheme, "delay = \"60 ms\"");
+        is_consistent(&path);
+        let Some(change) = path.change else { panic!("{scheme}: {path:?}") };
+        assert!((change.at - 10.0).abs() <= 1.0, "{scheme}: {change:?}");
+        assert!((change.round_trips[1] - change.round_trips[0] - 0.07).abs() < 0.005, "{scheme}: {change:?}");
+        assert!(path.queue.get() <= 310_000, "{scheme}: {path:?}");
+    }
+    let path = changed("thalweg", "rate = \"10 Mbit/s\"");
     is_consistent(&path);
     assert!(path.trace.is_some() && path.change.is_none(), "{path:?}");
     // Without a change there is none.
