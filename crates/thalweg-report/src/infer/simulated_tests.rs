@@ -2,10 +2,12 @@
 
 use super::inferred_scenario::scenario;
 use super::{Interval, Losses, Path, Recording};
+use thalweg_capture::pcap::{Capture, Point};
 use thalweg_capture::qlog::{QlogPackets, write_qlog};
 use thalweg_catalog::Registry;
-use thalweg_scenario::load_text;
+use thalweg_scenario::{Loaded, load_text};
 use thalweg_sim::{Simulation, Status};
+use thalweg_trace::Trace;
 
 const SCHEMES: [&str; 6] = ["newreno", "cubic", "bbr", "vegas", "copa", "thalweg"];
 
@@ -26,16 +28,32 @@ fn policed(kilobytes: u32) -> String {
 
 /// Returns the log of a simulated transfer over `link` for these seconds.
 fn simulated(scheme: &str, seed: u64, seconds: u32, link: &str) -> Recording {
-    let text = format!(
-        "duration = \"{seconds} s\"\nwarmup = \"0 s\"\nseed = {seed}\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n{link}\n\
-         [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"{scheme}\"\nworkload = \"bulk\"\n"
-    );
-    let loaded = load_text("path.toml", &text, std::path::Path::new("."), &[]).unwrap();
+    let loaded = loaded(scheme, seed, seconds, link);
     let mut simulation = Simulation::new(loaded.spec(), QlogPackets::new(2_000_000)).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
     let (result, packets) = simulation.finish();
     let log = write_qlog(Vec::new(), "", loaded.spec(), &result, &packets).unwrap();
     Recording::read(&log).unwrap()
+}
+
+/// Returns what a capture at `point` shows of a simulated transfer over `link` for 20 s, and the number of timeouts.
+fn captured(scheme: &str, point: Point, link: &str) -> (Trace, u64) {
+    let loaded = loaded(scheme, 1, 20, link);
+    let capture = Capture::new(Vec::new(), point).unwrap();
+    let mut simulation = Simulation::new(loaded.spec(), capture).unwrap();
+    while simulation.advance(1 << 20) == Status::Running {}
+    let (result, capture) = simulation.finish();
+    let file = capture.finish().unwrap();
+    let trace = thalweg_trace::read(&mut &*file, &thalweg_trace::Limits::default()).unwrap();
+    (trace, result.flows[0].timeouts)
+}
+
+fn loaded(scheme: &str, seed: u64, seconds: u32, link: &str) -> Loaded {
+    let text = format!(
+        "duration = \"{seconds} s\"\nwarmup = \"0 s\"\nseed = {seed}\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n{link}\n\
+         [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"{scheme}\"\nworkload = \"bulk\"\n"
+    );
+    load_text("path.toml", &text, std::path::Path::new("."), &[]).unwrap()
 }
 
 #[track_caller]
@@ -170,5 +188,22 @@ fn changes_of_the_path_are_reported() {
     for scheme in SCHEMES {
         let path = Path::infer(&simulated(scheme, 1, 20, &link)).unwrap();
         assert_eq!(path.change, None, "{scheme}");
+    }
+}
+
+/// Repairs of packets that were dropped before the capture are no reordering, and recoveries no timeouts.
+#[test]
+fn repairs_seen_on_the_path_are_no_reordering() {
+    for scheme in SCHEMES {
+        for packets in [8, 40] {
+            let link = format!("rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"{packets} pkt\"");
+            for point in [Point::Transmitters(vec![0, 1]), Point::Sink] {
+                let what = format!("{scheme}, {packets} packets, {point:?}");
+                let (trace, timeouts) = captured(scheme, point, &link);
+                let direction = &trace.connections[0].directions[trace.connections[0].main_direction()];
+                assert_eq!(direction.counts.late, 0, "{what}");
+                assert!(direction.timeouts.len() as u64 <= timeouts, "{what}: {:?}", direction.timeouts);
+            }
+        }
     }
 }
