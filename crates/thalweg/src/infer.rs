@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_catalog::{Environment, Registry};
 use thalweg_net::flow::SchemeError;
-use thalweg_report::infer::{Interval, Losses, Path, Recording, capture_limitation, inferred_scenario};
+use thalweg_report::infer::{
+    Change, Interval, Losses, Path, Recording, capture_limitation, inferred_scenario,
+};
 use thalweg_report::output::{Align, Table, counted, listed};
 use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_scenario::{Loaded, check_host, load_text_with, load_with};
@@ -257,21 +259,31 @@ fn describe(path: &Path) -> String {
             1.0 / bad_to_good
         ),
     };
-    let queue = match (path.policer, path.was_filled, path.queue_was_full) {
-        (Some(_), ..) => "simulated; unknown, as the policer drops before it is full",
-        (None, true, true) => "full at times",
-        (None, true, false) => "never full, so maybe longer",
-        (None, false, _) => "or more (it was never filled)",
+    let simulated = path.simulated_queue;
+    let queue = match (path.policer, path.queue_was_full) {
+        (Some(_), _) => {
+            format!("unknown, as the policer drops before it is full; simulated with {simulated}")
+        }
+        (None, true) => format!("{}{}, full at times", path.queue, within(intervals.queue, 1e3, 1)),
+        (None, false) => {
+            format!("{} or more (it was never full); simulated with {simulated}, an assumption", path.queue)
+        }
     };
+    let change = path.change.map_or(String::new(), |Change { at, round_trips: [before, after] }| {
+        format!(
+            "\nChange      at about {at:.1} s the shortest round trip went from {:.3} to {:.3} ms: the path's delay \
+             changed, or a queue stayed; the inferred path does not have the change",
+            before * 1e3,
+            after * 1e3
+        )
+    });
     let policer = path.policer.map_or(String::new(), |(rate, burst)| {
         format!("\nPolicer     {}, bucket of {burst}: it explains the losses", per_second(rate.as_f64(), 4))
     });
     format!(
-        "Rate        {rate}\nRound trip  {:.3} ms{}\nQueue       {}{}, {queue}\nLosses      {losses}; {} more by the full queue{policer}",
+        "Rate        {rate}\nRound trip  {:.3} ms{}\nQueue       {queue}\nLosses      {losses}; {} more by the full queue{policer}{change}",
         path.round_trip.as_millis_f64(),
         within(intervals.round_trip, 1e-3, 3),
-        path.queue,
-        within(intervals.queue, 1e3, 1),
         path.overflows
     )
 }
@@ -329,7 +341,7 @@ fn deviation(live: &Outcome, again: &Outcome, path: &Path) -> Option<String> {
     let sizes: Vec<&str> = found.iter().map(|(_, size)| size.as_str()).collect();
     let queue = match (path.policer, path.queue_was_full) {
         (Some(_), _) => " Its queue is unknown: other values of `capacity` in the scenario may fit.",
-        (None, false) => " Its queue is only a lower bound: a longer `queue` in the scenario may fit.",
+        (None, false) => " Its queue is an assumption: other values of `queue` in the scenario may fit.",
         (None, true) => "",
     };
     (!sizes.is_empty()).then(|| {
@@ -415,7 +427,11 @@ fn document(scheme: &str, path: &Path, live: &Outcome, again: &Outcome, others: 
             "varies": path.trace.is_some(),
             "round_trip_s": path.round_trip.as_secs_f64(),
             "queue_bytes": path.queue.get(),
+            "simulated_queue_bytes": path.simulated_queue.get(),
             "queue_was_full": path.queue_was_full,
+            "change": path.change.map(|change| {
+                json!({ "at_s": change.at, "before_s": change.round_trips[0], "after_s": change.round_trips[1] })
+            }),
             "losses": losses,
             "overflows": path.overflows,
             "policer": path.policer.map(|(rate, burst)| {
@@ -466,7 +482,7 @@ mod tests {
         let text = deviation(&live, &again, &path).unwrap();
         let expected =
             "UNLIKE THE RECORDING: the simulated run has 14.20 % of its packets retransmitted, not 0.00 %.";
-        assert!(text.starts_with(expected) && text.contains("only a lower bound"), "{text}");
+        assert!(text.starts_with(expected) && text.contains("is an assumption"), "{text}");
         assert_eq!(document("cubic", &path, &live, &again, &[])["unlike"], json!(["retransmitted_share"]));
         assert!(describe(&path).contains("or more (it was never filled)"));
         let slower = Outcome { goodput: live.goodput * 0.7, smoothed: live.smoothed * 1.3, ..live };
@@ -474,7 +490,7 @@ mod tests {
         assert!(text.contains("30 % less goodput and 30 % more of a mean smoothed round trip."), "{text}");
         assert_eq!(deviation(&live, &live, &path), None);
         path.policer = Some((path.rate, thalweg_proto::units::Bytes::new(15_000)));
-        assert!(describe(&path).contains("simulated; unknown, as the policer drops"), "{}", describe(&path));
+        assert!(describe(&path).contains("unknown, as the policer drops"), "{}", describe(&path));
         assert!(deviation(&live, &again, &path).unwrap().contains("other values of `capacity`"));
     }
 

@@ -16,11 +16,15 @@ pub struct Path {
     pub trace: Option<CapacityTrace>,
     /// Shortest round-trip time.
     pub round_trip: Duration,
-    /// Maximum bottleneck queue.
+    /// Maximum bottleneck queue. If it was never full, what was seen waiting, a lower bound.
     pub queue: Bytes,
+    /// Queue of the inferred scenario: the maximum if it was full; otherwise an assumption, at least a bandwidth-delay product.
+    pub simulated_queue: Bytes,
     /// True if packets were lost at long round trips: the queue was full. Always false for a path that was not filled:
     /// then the queue is a lower bound.
     pub queue_was_full: bool,
+    /// Change of the shortest round trip during the recording, if there was a lasting one.
+    pub change: Option<Change>,
     /// Losses not caused by the queue.
     pub losses: Losses,
     /// Packets dropped by the queue.
@@ -29,6 +33,15 @@ pub struct Path {
     pub policer: Option<(Rate, Bytes)>,
     /// Intervals of the estimates.
     pub intervals: Intervals,
+}
+
+/// Lasting change of the shortest round trip: of the propagation delay, or by a queue that never emptied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// Time, in seconds since the first event.
+    pub at: f64,
+    /// Shortest round trips before and after, in seconds.
+    pub round_trips: [f64; 2],
 }
 
 /// Lower and upper end of an interval.
@@ -41,7 +54,8 @@ pub struct Intervals {
     pub rate: Interval,
     /// Shortest round trip, in seconds: of the lower end of a distribution (Robson and Whitlock 1964).
     pub round_trip: Interval,
-    /// Queue, in bytes: from the 98 % quantile of queueing delays to the longest, at the ends of the rate's interval.
+    /// Queue, in bytes: from the 98 % quantile of queueing delays to the longest, at the ends of the rate's interval; to infinity if it was
+    /// never full.
     pub queue: Interval,
     /// Share of lost packets: Wilson's interval.
     pub loss: Interval,
@@ -143,40 +157,87 @@ impl Path {
             };
             trace(all().map(capacity), length)
         });
+        let change = change(&trips, recording.seconds);
+        // A delay of the path that changed is no queue, and where the rate varies a queueing delay is of other bytes.
+        let waits: Vec<(f64, f64)> = trips
+            .iter()
+            .map(|&(at, trip)| {
+                let base = change.map_or(shortest, |change| change.round_trips[usize::from(at >= change.at)]);
+                let number = (at / length) as usize;
+                let local = trace.is_some() && is_busy(number);
+                let factor = if local { rate_of(&spans[number]) / rate } else { 1.0 };
+                (at, (trip - base).max(0.0) * factor)
+            })
+            .collect();
+        let mut sorted_waits: Vec<f64> = waits.iter().map(|wait| wait.1).collect();
+        sorted_waits.sort_by(f64::total_cmp);
         // Late answers of hosts are no queueing delay: the longest hundredth of round trips is ignored.
-        let longest = sorted[(sorted.len() - 1) * 99 / 100] - shortest;
-        let longest = plateau(recording, &trips).map_or(longest, |full| longest.min(full - shortest));
-        let is_long = longest > shortest * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
-        let (random, overflows, loss) =
-            losses(recording, &trips, |trip| was_filled && is_long && trip - shortest > FULL * longest);
-        let waiting = rate / 8.0 * longest;
+        let longest = sorted_waits[(sorted_waits.len() - 1) * 99 / 100];
+        let min = shortest * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
+        let longest = plateau(recording, &waits, min, longest).map_or(longest, |full| longest.min(full));
+        let is_full = |wait: f64| was_filled && longest > min && wait > FULL * longest;
+        let (random, overflows, loss) = losses(recording, &waits, &is_full);
         // What a bucket drops is neither the queue's loss nor the link's.
         let policer = recording.policer.filter(|_| overflows == 0);
         let rate_interval = match was_filled {
             true => median_interval(&busy),
             false => (rate, f64::INFINITY),
         };
+        let (round_trip, round_trip_interval) = lower_end(&sorted);
+        let full = (overflows > 0).then_some(longest);
+        let (queue, queue_interval) = queue(&sorted_waits, rate, rate_interval, full);
         let intervals = Intervals {
             rate: rate_interval,
-            round_trip: lower_end(&sorted),
-            queue: queue_interval(&sorted, rate_interval, overflows > 0),
+            round_trip: round_trip_interval,
+            queue: queue_interval,
             loss: if policer.is_some() { (0.0, 0.0) } else { loss },
         };
-        let product = rate / 8.0 * shortest;
-        let queue = if overflows > 0 { waiting } else { waiting.max(product) };
+        let assumed = if overflows > 0 { queue } else { queue.max(rate / 8.0 * round_trip) };
         Ok(Self {
             rate: Rate::from_bits_per_sec(rate as u64),
             was_filled,
             trace: trace.flatten(),
-            round_trip: Duration::from_secs_f64(shortest),
-            queue: Bytes::new((queue as u64).max(3000)),
+            round_trip: Duration::from_secs_f64(round_trip),
+            queue: Bytes::new(queue as u64),
+            simulated_queue: Bytes::new((assumed as u64).max(3000)),
             queue_was_full: overflows > 0,
+            change,
             losses: if policer.is_some() { Losses::Independent(0.0) } else { random },
             overflows,
             policer,
             intervals,
         })
     }
+}
+
+/// Number of parts of a recording whose shortest round trips are compared, and minimum number on each side of a change.
+const PARTS: (usize, usize) = (20, 4);
+
+/// Returns the lasting change of the shortest round trip, if there is one: on each side of it a third of the parts of the recording, at least,
+/// have nearly the same shortest round trip, and each side another one. A queue that grows has not.
+fn change(trips: &[(f64, f64)], seconds: f64) -> Option<Change> {
+    let mut parts = [f64::INFINITY; PARTS.0];
+    for &(at, trip) in trips {
+        let part = (at / seconds.max(1e-9) * PARTS.0 as f64) as usize;
+        let shortest = &mut parts[part.min(PARTS.0 - 1)];
+        *shortest = shortest.min(trip);
+    }
+    if parts.iter().any(|part| part.is_infinite()) {
+        return None;
+    }
+    let shortest = |side: &[f64]| side.iter().copied().fold(f64::INFINITY, f64::min);
+    (PARTS.1..PARTS.0 - PARTS.1).find_map(|split| {
+        // The change itself may be within a part.
+        let sides = [&parts[..split], &parts[split + 1..]];
+        let round_trips = sides.map(shortest);
+        let margin = shortest(&round_trips) * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
+        let is_step = (round_trips[0] - round_trips[1]).abs() > 2.0 * margin;
+        let is_level = sides.iter().zip(round_trips).all(|(side, shortest)| {
+            side.iter().filter(|trip| **trip - shortest < margin / 4.0).count() * 3 >= side.len()
+        });
+        let at = seconds * (split as f64 + 0.5) / PARTS.0 as f64;
+        (is_step && is_level).then_some(Change { at, round_trips })
+    })
 }
 
 /// Returns the data acknowledged in each span of `length` seconds.
@@ -223,54 +284,54 @@ fn trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<CapacityTrace>
 /// Maximum number of opportunities: an hour at 100 Mbit/s.
 const MAX_OPPORTUNITIES: usize = 30_000_000;
 
-/// Minimum number of losses, and maximum spread of the middle half of their round trips relative to the median queueing delay, of a
-/// plateau.
+/// Minimum number of losses, and maximum spread of the middle half of their queueing delays relative to the median, of a plateau.
 const PLATEAU: (usize, f64) = (10, 0.2);
 
-/// Returns the round trip at losses, if most losses have the same: the queue was full then. Stalls of a host make longer ones.
-fn plateau(recording: &Recording, trips: &[(f64, f64)]) -> Option<f64> {
+/// Returns the queueing delay at losses, if most losses have the same, more than `min`, and hardly any packet waited longer: the queue was
+/// full then. Stalls of a host make longer ones; `longest` is the delay that a hundredth of the packets exceeds.
+fn plateau(recording: &Recording, waits: &[(f64, f64)], min: f64, longest: f64) -> Option<f64> {
     let mut at_losses = Vec::new();
-    let mut trip = None;
+    let mut wait = None;
     for packet in &recording.packets {
         match packet.acknowledged {
             Some(at) => {
-                trip = trips.get(trips.partition_point(|trip| trip.0 < at)).map(|trip| trip.1).or(trip);
+                wait = waits.get(waits.partition_point(|wait| wait.0 < at)).map(|wait| wait.1).or(wait);
             }
-            None if packet.lost => at_losses.extend(trip),
+            None if packet.lost => at_losses.extend(wait),
             None => {}
         }
     }
     at_losses.sort_by(f64::total_cmp);
-    let shortest = trips.iter().map(|trip| trip.1).fold(f64::INFINITY, f64::min);
     let at = |share: f64| at_losses.get((at_losses.len() as f64 * share) as usize).copied();
     let [low, middle, high] = [at(0.25)?, at(0.5)?, at(0.75)?];
-    let delay = middle - shortest;
-    let is_queue = delay > shortest * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
-    (at_losses.len() >= PLATEAU.0 && is_queue && high - low <= PLATEAU.1 * delay).then_some(high)
+    let beyond = waits.iter().filter(|wait| wait.1 > high * (1.0 + PLATEAU.1)).count();
+    let is_longest = longest <= high * (1.0 + PLATEAU.1) || beyond * 50 <= waits.len();
+    (at_losses.len() >= PLATEAU.0 && middle > min && high - low <= PLATEAU.1 * middle && is_longest)
+        .then_some(high)
 }
 
-/// Returns the losses of the link, the number of losses at round trips with `is_full`, attributed to the queue, and the interval
+/// Returns the losses of the link, the number of losses at queueing delays with `is_full`, attributed to the queue, and the interval
 /// of the link's share.
 fn losses(
     recording: &Recording,
-    trips: &[(f64, f64)],
-    is_full: impl Fn(f64) -> bool,
+    waits: &[(f64, f64)],
+    is_full: &dyn Fn(f64) -> bool,
 ) -> (Losses, u64, Interval) {
     // Losses and packets while the queue was full, and otherwise.
     let (mut full_lost, mut full_sent, mut lost, mut sent, mut runs) = (0u64, 0u64, 0u64, 0u64, 0usize);
-    let mut trip = 0.0;
+    let mut wait = 0.0;
     let mut in_run = false;
     for &Packet { lost: is_lost, acknowledged, .. } in &recording.packets {
-        let found = acknowledged.map(|at| trips.partition_point(|trip| trip.0 < at));
-        if let Some(found) = found.and_then(|found| trips.get(found)) {
-            // The best estimate of a lost packet's round trip is that of the preceding acknowledged packet.
-            trip = found.1;
+        let found = acknowledged.map(|at| waits.partition_point(|wait| wait.0 < at));
+        if let Some(found) = found.and_then(|found| waits.get(found)) {
+            // The best estimate of a lost packet's queueing delay is that of the preceding acknowledged packet.
+            wait = found.1;
         }
         // Packets in flight carry no information yet.
         if !is_lost && acknowledged.is_none() {
             continue;
         }
-        if is_full(trip) {
+        if is_full(wait) {
             full_sent += 1;
             full_lost += u64::from(is_lost);
             in_run = false;
@@ -283,7 +344,12 @@ fn losses(
     }
     let share = lost as f64 / (sent.max(1)) as f64;
     // The link also loses packets while the queue is full.
-    let overflows = full_lost.saturating_sub((share * full_sent as f64) as u64);
+    let expected = share * full_sent as f64;
+    let overflows = full_lost.saturating_sub(expected as u64);
+    if overflows > 0 && overflows as f64 <= CHANCE * expected.sqrt() {
+        // As many as by chance: the queue dropped none.
+        return losses(recording, waits, &|_| false);
+    }
     let run = lost as f64 / (runs.max(1)) as f64;
     let by_chance = 1.0 / (1.0 - share).max(1e-9);
     let losses = if runs >= RUNS.1 && run > RUNS.0 * by_chance && share < 1.0 {
@@ -294,6 +360,8 @@ fn losses(
     (losses, overflows, wilson(lost, sent))
 }
 
+/// Losses at a full queue beyond those that are expected of the link, in standard deviations, that are more than chance.
+const CHANCE: f64 = 4.0;
 /// Normal quantile of a two-sided interval of 95 %.
 const Z: f64 = 1.96;
 
@@ -305,18 +373,27 @@ fn median_interval(sorted: &[f64]) -> Interval {
     (at((middle - half).floor()), at((middle + half).ceil()))
 }
 
-/// Returns the interval of the lower end of a distribution, from its sorted sample: it is at most 19 times the first gap below the
-/// smallest value (Robson and Whitlock 1964).
-fn lower_end(sorted: &[f64]) -> Interval {
-    let (first, second) = (sorted[0], sorted.get(1).copied().unwrap_or(sorted[0]));
-    ((first - 19.0 * (second - first)).max(first / 2.0), first)
+/// Returns the lower end of a distribution from its sorted sample, and the interval: with the density at the end constant, the distance
+/// of the smallest value from the end relative to that of the tenth from the smallest is at most t / (1 - t) with (1 - t)^9 = 0.05
+/// (Robson and Whitlock 1964; Cooke 1979).
+fn lower_end(sorted: &[f64]) -> (f64, Interval) {
+    let (first, tenth) = (sorted[0], sorted[9.min(sorted.len() - 1)]);
+    let not = 0.05f64.powf(1.0 / 9.0);
+    (first, ((first - (1.0 - not) / not * (tenth - first)).max(first / 2.0), first))
 }
 
-/// Returns the interval of the queue from sorted round trips and the interval of the rate.
-fn queue_interval(sorted: &[f64], rate: Interval, was_full: bool) -> Interval {
-    let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize] - sorted[0];
-    let high = rate.1 / 8.0 * at(1.0);
-    (rate.0 / 8.0 * at(0.98), if was_full { high } else { f64::INFINITY })
+/// Returns the queue and its interval, from sorted queueing delays at `rate` and the interval of the rate. `full` is the delay of the full
+/// queue, if it was full; otherwise the lower end is the estimate.
+fn queue(sorted: &[f64], rate: f64, rates: Interval, full: Option<f64>) -> (f64, Interval) {
+    let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
+    let seen = rates.0 / 8.0 * at(0.98);
+    match full {
+        Some(delay) => {
+            let queue = rate / 8.0 * delay;
+            (queue, (seen.min(queue), (rates.1 / 8.0 * at(1.0)).max(queue)))
+        }
+        None => (seen, (seen, f64::INFINITY)),
+    }
 }
 
 /// Returns Wilson's interval of a share.

@@ -28,15 +28,13 @@ pub fn scenario(
     let _ = writeln!(text, "title = \"As recorded: {name}\"\nduration = \"{}\"", millis(seconds));
     text.push_str("warmup = \"0 s\" # the start was recorded, too\n\n");
     let _ = writeln!(text, "[[link]]\nname = \"path\"\nbetween = [\"here\", \"there\"]");
-    let lower_bound_comment =
-        |why: &str| if path.was_filled { String::new() } else { format!(" # or more{why}") };
+    let lower_bound_comment = match path.was_filled {
+        true => "",
+        false => " # or more (it was never filled: others may get more)",
+    };
     match path.trace {
         Some(_) => text.push_str(&format!("trace = \"{trace}\"\n")),
-        None => text.push_str(&format!(
-            "rate = \"{}\"{}\n",
-            path.rate,
-            lower_bound_comment(" (it was never filled: others may get more)")
-        )),
+        None => text.push_str(&format!("rate = \"{}\"{lower_bound_comment}\n", path.rate)),
     }
     // The round trip includes the packet's own serialisation time.
     let size = data + header.unwrap_or(0);
@@ -47,12 +45,19 @@ pub fn scenario(
             let _ = writeln!(
                 text,
                 "queue = {{ discipline = \"policer\", capacity = \"{} B\", rate = \"{rate}\", burst = \"{} B\" }} # the capacity is unknown",
-                path.queue.get(),
+                path.simulated_queue.get(),
                 burst.get().max(3000)
             );
         }
         None => {
-            let _ = writeln!(text, "queue = \"{} B\"{}", path.queue.get(), lower_bound_comment(""));
+            let comment = match path.queue_was_full {
+                true => String::new(),
+                false => format!(
+                    " # an assumption: it was never full, and {} B were seen waiting",
+                    path.queue.get()
+                ),
+            };
+            let _ = writeln!(text, "queue = \"{} B\"{comment}", path.simulated_queue.get());
         }
     }
     match path.losses {

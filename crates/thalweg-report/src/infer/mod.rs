@@ -9,7 +9,7 @@
 //! | --- | --- | --- |
 //! | base delay | the shortest round trip of a packet whose data was sent once | too high if the queue was never empty |
 //! | rate | acknowledged data in spans with round trips longer than the shortest: there was a queue, and the bottleneck was busy | if the sender never filled the path, the highest observed rate is a lower bound, and [`Path::was_filled`] is false |
-//! | queue | the longest round trips; packets lost at them mean that the queue was full | without such losses, a lower bound |
+//! | queue | the longest round trips; packets lost at them mean that the queue was full | without such losses, a lower bound, and the scenario has a queue of a bandwidth-delay product or more, an assumption |
 //! | policer | losses that a token bucket explains ([`thalweg_trace::findings::token_bucket`]) | the queue is then unknown |
 //! | losses | packets lost at short round trips, and whether they come in bursts | a spurious retransmission counts as a loss |
 //!
@@ -20,7 +20,9 @@ mod inferred_path;
 pub mod inferred_scenario;
 mod sender_recording;
 #[cfg(test)]
+mod simulated_tests;
+#[cfg(test)]
 mod tests;
 
-pub use inferred_path::{Interval, Intervals, Losses, NoPath, Path};
+pub use inferred_path::{Change, Interval, Intervals, Losses, NoPath, Path};
 pub use sender_recording::{Packet, Recording, RecordingError, capture_limitation};

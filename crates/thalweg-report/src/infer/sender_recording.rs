@@ -204,7 +204,15 @@ impl Recording {
         if !self.trips.is_empty() {
             return self.trips.clone();
         }
-        let once = self.packets.iter().filter(|packet| !packet.again);
+        // Karn's rule: what an acknowledgement covers beside repeated data may have waited for it (RFC 6298, section 3).
+        let repeated = self.packets.iter().filter(|packet| packet.again);
+        let mut ambiguous: Vec<f64> = repeated.filter_map(|packet| packet.acknowledged).collect();
+        ambiguous.sort_by(f64::total_cmp);
+        let is_ambiguous = |at: f64| ambiguous.binary_search_by(|other| other.total_cmp(&at)).is_ok();
+        let once = self
+            .packets
+            .iter()
+            .filter(|packet| !packet.again && packet.acknowledged.is_none_or(|at| !is_ambiguous(at)));
         let trips = once.filter_map(|packet| packet.acknowledged.map(|at| (at, at - packet.sent)));
         let mut trips: Vec<(f64, f64)> = trips.collect();
         trips.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));

@@ -1,7 +1,7 @@
 //! Findings about losses and their repair.
 
+use super::token_bucket_fit::{TokenBucket, token_bucket_fit};
 use super::{Finding, Kind, Viewed, ms, percent};
-use crate::quantile;
 use crate::trace_model::{Direction, Packet, View};
 use thalweg_units::{Bytes, Duration, Rate, Time};
 
@@ -116,13 +116,9 @@ pub(super) fn persistent(view: &Viewed<'_>) -> Option<Finding> {
     })
 }
 
-/// Minimum number of losses for a policer.
-const POLICED: usize = 15;
-
-/// Finds losses that a token bucket explains: after the first loss, packets are lost where the bucket is empty, and pass where it is
-/// not (Flach et al. 2016, section 3), without a queue.
+/// Finds losses that a token bucket explains (Flach et al. 2016), without a queue.
 pub(super) fn policer(view: &Viewed<'_>) -> Option<Finding> {
-    let Policed { rate, burst, first, last, count } = policed(view)?;
+    let TokenBucket { rate, burst, first, last, count } = token_bucket_fit(view)?;
     Some(Finding {
         kind: Kind::Policer,
         from: first,
@@ -134,61 +130,6 @@ pub(super) fn policer(view: &Viewed<'_>) -> Option<Finding> {
             burst / 1e3
         ),
     })
-}
-
-/// Token bucket that explains losses.
-struct Policed {
-    /// Rate, in bytes per second.
-    rate: f64,
-    /// Depth, in bytes.
-    burst: f64,
-    first: Time,
-    last: Time,
-    count: u64,
-}
-
-fn policed(view: &Viewed<'_>) -> Option<Policed> {
-    let packets = &view.direction.packets;
-    let is_lost = |packet: &Packet| packet.is_lost() && !packet.is(Packet::SPURIOUS);
-    let first = packets.iter().position(is_lost)?;
-    let last = packets.iter().rposition(is_lost)?;
-    let span = packets[last].time.since(packets[first].time).as_secs_f64();
-    let within = &packets[first..=last];
-    let count = within.iter().filter(|packet| is_lost(packet)).count();
-    if count < POLICED || span <= 0.0 || within.len() == count {
-        return None;
-    }
-    let idle = within.iter().filter(|packet| is_lost(packet) && view.is_idle_at(packet.time)).count();
-    if idle * 10 < count * 8 {
-        return None;
-    }
-    let size = |packet: &Packet| f64::from(packet.size);
-    let passed: f64 = within.iter().filter(|packet| !is_lost(packet)).map(size).sum();
-    let rate = passed / span;
-    // The tokens missing at the first loss are the depth of the bucket; a full bucket takes no more.
-    let mut burst = 0.0;
-    for pair in packets[..=first].windows(2) {
-        let refilled = rate * pair[1].time.since(pair[0].time).as_secs_f64();
-        burst = f64::max(burst + size(&pair[0]) - refilled, 0.0);
-    }
-    let (mut used, mut tokens_lost, mut tokens_passed) = (0.0, Vec::new(), Vec::new());
-    let begin = packets[first].time;
-    for packet in within {
-        let tokens = rate * packet.time.since(begin).as_secs_f64() - used;
-        if is_lost(packet) {
-            tokens_lost.push(tokens);
-        } else {
-            tokens_passed.push(tokens);
-            used += size(packet);
-        }
-    }
-    tokens_lost.sort_unstable_by(f64::total_cmp);
-    tokens_passed.sort_unstable_by(f64::total_cmp);
-    let (lost, passed) = (quantile(&tokens_lost, 0.5)?, quantile(&tokens_passed, 0.5)?);
-    let segment = view.segment as f64;
-    let empty = tokens_lost.iter().filter(|tokens| **tokens <= lost.max(0.0) + 3.0 * segment).count();
-    let is_explained = empty * 10 >= count * 8 && passed - lost > 2.0 * segment && burst > 3.0 * segment;
-    is_explained.then(|| Policed { rate, burst, first: begin, last: packets[last].time, count: count as u64 })
 }
 
 /// Minimum number of late packets or of losses undone.
@@ -238,6 +179,6 @@ pub(super) fn reordering(view: &Viewed<'_>) -> Option<Finding> {
 
 /// Returns the token bucket that explains the losses of a direction, if one does.
 pub fn token_bucket(direction: &Direction) -> Option<(Rate, Bytes)> {
-    let found = policed(&Viewed::new(direction))?;
+    let found = token_bucket_fit(&Viewed::new(direction))?;
     Some((Rate::from_bits_per_sec((found.rate * 8.0) as u64), Bytes::new(found.burst as u64)))
 }

@@ -5,6 +5,7 @@ mod loss_findings;
 mod sending_findings;
 #[cfg(test)]
 mod tests;
+mod token_bucket_fit;
 
 pub use loss_findings::token_bucket;
 

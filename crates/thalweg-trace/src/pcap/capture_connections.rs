@@ -128,7 +128,10 @@ impl Connections {
         let key = Key { is_tcp: datagram.is_tcp, ends, interface: at.interface };
         let direction = usize::from(from > to);
         let segment = match datagram.is_tcp {
-            true => Some(Segment::read(datagram.bytes, datagram.length).ok_or(Skipped::Short)?),
+            true => {
+                let headers = Segment::read(datagram.bytes, datagram.length).ok_or(Skipped::Short)?;
+                Some(Segment { identification: datagram.identification, ..headers })
+            }
             false => None,
         };
         let found = match self.last {

@@ -9,6 +9,8 @@ pub(super) struct Datagram<'a> {
     pub size: u32,
     /// True if a router marked it CE (RFC 3168).
     pub is_ce: bool,
+    /// Identification: of IPv4 alone.
+    pub identification: Option<u16>,
     /// True for TCP, false for UDP.
     pub is_tcp: bool,
     /// Captured part of the TCP segment or UDP datagram.
@@ -118,7 +120,8 @@ fn ipv4(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
         0xffff_0000_0000 | a << 24 | b << 16 | c << 8 | d
     };
     let addresses = [address(12), address(16)];
-    upper(bytes, header, size, head[9], head[1], addresses)
+    let identification = Some(u16::from_be_bytes([head[4], head[5]]));
+    Ok(Datagram { identification, ..upper(bytes, header, size, head[9], head[1], addresses)? })
 }
 
 fn ipv6(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
@@ -168,7 +171,8 @@ fn upper(
     let rest = bytes.get(at..).unwrap_or_default();
     // Short frames are padded.
     let bytes = &rest[..rest.len().min(length as usize)];
-    Ok(Datagram { source, sink, size, is_ce: class & 3 == 3, is_tcp, bytes, length })
+    let is_ce = class & 3 == 3;
+    Ok(Datagram { source, sink, size, is_ce, identification: None, is_tcp, bytes, length })
 }
 
 /// Headers of a TCP segment (RFC 9293, section 3.1).
@@ -186,6 +190,8 @@ pub(super) struct Segment {
     pub scale: Option<u8>,
     /// Timestamps option: value and echo (RFC 7323, section 3).
     pub stamps: Option<(u32, u32)>,
+    /// Identification of the IP packet: of IPv4 alone.
+    pub identification: Option<u16>,
     /// Ranges of the SACK option (RFC 2018), in order, and their number.
     pub sacks: [(u32, u32); 4],
     pub sack_count: usize,

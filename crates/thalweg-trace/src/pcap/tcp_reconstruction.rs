@@ -7,10 +7,10 @@
 //! | --- | --- |
 //! | round-trip time | of the last segment that an acknowledgement covers, if none of those covered was sent twice (Karn's rule, RFC 6298, section 3) |
 //! | retransmission | data that was seen before, or that fills a gap later than a reordered packet would |
-//! | late packet | data that fills a gap within half of the shortest round trip, at least 3 ms |
+//! | late packet | data that fills a gap within half of the shortest round trip between the ends, at least 3 ms, with no later timestamp or number |
 //! | spurious retransmission | of data already acknowledged; reported by D-SACK (RFC 2883); or by an older timestamp (RFC 3522) |
 //! | loss | the packet whose data is retransmitted, then |
-//! | timeout | a retransmission of the first unacknowledged data after 1.5 smoothed round trips without an acknowledgement, at least 10 ms |
+//! | timeout | a retransmission of the first unacknowledged data after 1.5 smoothed round trips between the ends without an acknowledgement, at least 10 ms |
 //! | duplicate acknowledgement | RFC 5681, section 2 |
 //! | window | the field times the scale of both SYNs (RFC 7323, section 2); without the SYNs in the capture the edge is unknown |
 //! | place of the capture | the times of the handshake's two halves, or the echoes of timestamps |
@@ -49,6 +49,17 @@ struct Outstanding {
     stamp: Option<u32>,
 }
 
+/// Data that was not seen although the packet behind it was.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    start: u64,
+    end: u64,
+    /// Time of the packet behind it, its timestamp, and the identification of its IP packet.
+    since: Time,
+    stamp: Option<u32>,
+    identification: Option<u16>,
+}
+
 /// Data of one end, and the acknowledgements for it.
 #[derive(Default)]
 struct Half {
@@ -69,8 +80,8 @@ struct Half {
     outstanding: VecDeque<Outstanding>,
     /// Data that was not seen although later data was.
     gaps: Ranges,
-    /// Start of the last gap.
-    gap_since: Time,
+    /// Gaps in the order of positions, each with the packet behind it.
+    gap_starts: VecDeque<Gap>,
     sacked: Ranges,
     /// Recent retransmissions: positions, the packet, and the one that it repeats.
     repeats: VecDeque<(u64, u64, u32, Option<u32>)>,
@@ -83,6 +94,8 @@ struct Half {
     stamps: VecDeque<(u32, Time)>,
     /// Shortest time from a timestamp of this end to its echo.
     echo: Option<Duration>,
+    /// Shortest time from a gap to its repair: a round trip between the ends, where nothing shows one better.
+    repair: Option<Duration>,
     /// Time since when the receive window is full.
     full_since: Option<Time>,
     is_unscaled: bool,
@@ -157,7 +170,14 @@ impl Tcp {
             // The options of this end's segments reduce its payload.
             let mss =
                 peer.mss.map(|mss| u32::from(mss).saturating_sub(if own.has_stamps { 12 } else { 0 }).max(1));
-            kept += own.data(time, segment, size, mss, is_ce, is_full);
+            // The capture's way to the sender and back, which round trips from here do not include.
+            let handshake = match (side, self.handshake) {
+                (0, [_, Some(answer), Some(ack)]) => Some(ack.since(answer)),
+                (1, [Some(syn), Some(answer), _]) => Some(answer.since(syn)),
+                _ => None,
+            };
+            let to_sender = peer.echo.or(handshake).or(own.repair);
+            kept += own.data(time, segment, size, mss, to_sender, is_ce, is_full);
         }
         if segment.is(Segment::ACK) && !segment.is(Segment::RST) {
             kept += peer.acknowledge(time, segment, own.scale, is_full);
@@ -228,13 +248,16 @@ impl Half {
         self.high.checked_add_signed(i64::from(sequence.wrapping_sub(expected).cast_signed()))
     }
 
-    /// Adds data that this end sends, in segments of at most `mss` bytes; returns the number of records kept.
+    /// Adds data that this end sends, in segments of at most `mss` bytes; returns the number of records kept. `to_sender` is the round trip
+    /// from the capture to this end.
+    #[expect(clippy::too_many_arguments, reason = "facts about one packet")]
     fn data(
         &mut self,
         time: Time,
         segment: &Segment,
         size: u32,
         mss: Option<u32>,
+        to_sender: Option<Duration>,
         is_ce: bool,
         is_full: bool,
     ) -> usize {
@@ -256,8 +279,11 @@ impl Half {
         let mut stamp = None;
         if is_old {
             let unseen = self.gaps.take(start, end.min(self.high));
-            let margin = self.shortest.map_or(Duration::ZERO, |shortest| shortest / 2).max(REORDERING);
-            if unseen == end.min(self.high) - start && time.since(self.gap_since) <= margin {
+            let beyond = to_sender.unwrap_or(Duration::ZERO);
+            let whole = beyond + self.shortest.unwrap_or(Duration::ZERO);
+            let is_unseen = unseen == end.min(self.high) - start;
+            let margin = (whole / 2).max(REORDERING);
+            if is_unseen && is_overtaken(&self.gap_starts, start, time, segment, margin) {
                 flags |= Packet::LATE;
                 counts.late += 1;
             } else {
@@ -265,12 +291,18 @@ impl Half {
                 counts.again += 1;
                 counts.again_bytes += end.min(self.high) - start;
                 stamp = segment.stamps.map(|stamps| stamps.0);
+                if let Some(gap) = gap_at(&self.gap_starts, start).filter(|_| is_unseen) {
+                    let repair = time.since(gap.since);
+                    self.repair = Some(self.repair.map_or(repair, |shortest| shortest.min(repair)));
+                }
                 let needless = end <= self.acked;
                 if needless {
                     flags |= Packet::SPURIOUS;
                     counts.spurious += 1;
                 }
-                let patience = self.smoothed.map_or(MIN_SILENCE, |rtt| (rtt * 3 / 2).max(MIN_SILENCE));
+                let whole = beyond + self.smoothed.unwrap_or(Duration::ZERO);
+                let min = if is_unseen && to_sender.is_none() { USUAL_MIN_RTO } else { MIN_SILENCE };
+                let patience = (whole * 3 / 2).max(min);
                 if start <= self.acked && !needless && silence >= patience {
                     flags |= Packet::TIMEOUT;
                     self.direction.timeouts.push(Timeout { time, silence });
@@ -278,7 +310,16 @@ impl Half {
             }
         } else if start > self.high {
             self.gaps.insert(self.high, start, |_, _| ());
-            self.gap_since = time;
+            self.gap_starts.push_back(Gap {
+                start: self.high,
+                end: start,
+                since: time,
+                stamp: segment.stamps.map(|stamps| stamps.0),
+                identification: segment.identification,
+            });
+            if self.gap_starts.len() > MAX_GAPS {
+                self.gap_starts.pop_front();
+            }
         }
         self.last_sent = time;
         if is_full {
@@ -428,6 +469,9 @@ impl Half {
             self.take_acked(time, position, segment.stamps.map(|stamps| stamps.1));
             self.sacked.remove_below(position);
             self.gaps.remove_below(position);
+            while self.gap_starts.front().is_some_and(|gap| gap.end <= position) {
+                self.gap_starts.pop_front();
+            }
         } else if position == self.acked
             && segment.length == 0
             && same_window
@@ -609,8 +653,34 @@ impl Half {
     }
 }
 
+/// Returns true if data at `start`, in one of the `gaps`, was overtaken rather than sent again: it comes within `margin` of the gap, and
+/// was not sent after the packet behind it.
+fn is_overtaken(gaps: &VecDeque<Gap>, start: u64, time: Time, segment: &Segment, margin: Duration) -> bool {
+    gap_at(gaps, start).is_some_and(|gap| {
+        let stamp = segment.stamps.map(|stamps| stamps.0);
+        let is_later =
+            stamp.zip(gap.stamp).is_some_and(|(own, behind)| own.wrapping_sub(behind).cast_signed() > 0);
+        // Many senders number their packets, others at random: only near numbers show an order.
+        let numbers = segment.identification.zip(gap.identification);
+        let is_next = numbers.is_some_and(|(own, behind)| (1..MAX_AHEAD).contains(&own.wrapping_sub(behind)));
+        time.since(gap.since) <= margin && !is_later && !is_next
+    })
+}
+
+/// Returns the gap that has `position`.
+fn gap_at(gaps: &VecDeque<Gap>, position: u64) -> Option<Gap> {
+    let gap = gaps.get(gaps.partition_point(|gap| gap.end <= position));
+    gap.copied().filter(|gap| gap.start <= position)
+}
+
+/// Maximum difference of the identifications of IP packets that shows their order.
+const MAX_AHEAD: u16 = 1000;
 /// Minimum time within which data that fills a gap counts as reordered.
 const REORDERING: Duration = Duration::from_millis(3);
+/// Maximum number of gaps whose times are kept.
+const MAX_GAPS: usize = 65_536;
+/// Minimum silence before the repair of data lost upstream, while the round trip from here to the sender is unknown.
+const USUAL_MIN_RTO: Duration = Duration::from_millis(200);
 /// Minimum silence before a timeout.
 const MIN_SILENCE: Duration = Duration::from_millis(10);
 /// Payload of a segment on Ethernet with timestamps, in bytes.

@@ -1,0 +1,209 @@
+//! Paths inferred from simulated transfers, against the truth.
+
+use super::inferred_scenario::scenario;
+use super::{Interval, Losses, Path, Recording};
+use thalweg_capture::pcap::{Capture, Point};
+use thalweg_capture::qlog::{QlogPackets, write_qlog};
+use thalweg_catalog::Registry;
+use thalweg_scenario::{Loaded, load_text};
+use thalweg_sim::{Simulation, Status};
+use thalweg_trace::Trace;
+
+const SCHEMES: [&str; 6] = ["newreno", "cubic", "bbr", "vegas", "copa", "thalweg"];
+
+/// A path of 20 Mbit/s and 50 ms with a queue of 300 kB, and this loss.
+fn lossy(loss: &str) -> String {
+    format!(
+        "rate = \"20 Mbit/s\"\ndelay = \"25 ms\"\nqueue = \"200 pkt\"\nloss = {loss}\nreverse = {{ loss = 0 }}"
+    )
+}
+
+/// A policer of 10 Mbit/s on a path of 100 Mbit/s and 40 ms.
+fn policed(kilobytes: u32) -> String {
+    format!(
+        "rate = \"100 Mbit/s\"\ndelay = \"20 ms\"\nreverse = {{ queue = \"500 kB\" }}\n\
+         queue = {{ discipline = \"policer\", capacity = \"500 kB\", rate = \"10 Mbit/s\", burst = \"{kilobytes} kB\" }}"
+    )
+}
+
+/// Returns the log of a simulated transfer over `link` for these seconds.
+fn simulated(scheme: &str, seed: u64, seconds: u32, link: &str) -> Recording {
+    let loaded = loaded(scheme, seed, seconds, link);
+    let mut simulation = Simulation::new(loaded.spec(), QlogPackets::new(2_000_000)).unwrap();
+    while simulation.advance(1 << 20) == Status::Running {}
+    let (result, packets) = simulation.finish();
+    let log = write_qlog(Vec::new(), "", loaded.spec(), &result, &packets).unwrap();
+    Recording::read(&log).unwrap()
+}
+
+/// Returns what a capture at `point` shows of a simulated transfer over `link` for 20 s, and the number of timeouts.
+fn captured(scheme: &str, point: Point, link: &str) -> (Trace, u64) {
+    let loaded = loaded(scheme, 1, 20, link);
+    let capture = Capture::new(Vec::new(), point).unwrap();
+    let mut simulation = Simulation::new(loaded.spec(), capture).unwrap();
+    while simulation.advance(1 << 20) == Status::Running {}
+    let (result, capture) = simulation.finish();
+    let file = capture.finish().unwrap();
+    let trace = thalweg_trace::read(&mut &*file, &thalweg_trace::Limits::default()).unwrap();
+    (trace, result.flows[0].timeouts)
+}
+
+fn loaded(scheme: &str, seed: u64, seconds: u32, link: &str) -> Loaded {
+    let text = format!(
+        "duration = \"{seconds} s\"\nwarmup = \"0 s\"\nseed = {seed}\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n{link}\n\
+         [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"{scheme}\"\nworkload = \"bulk\"\n"
+    );
+    load_text("path.toml", &text, std::path::Path::new("."), &[]).unwrap()
+}
+
+#[track_caller]
+fn contains((low, high): Interval, estimate: f64) {
+    // Estimates are in whole bits, bytes and picoseconds.
+    assert!(
+        low * (1.0 - 1e-6) - 1.0 <= estimate && estimate <= high * (1.0 + 1e-6) + 1.0,
+        "{estimate}: {low} to {high}"
+    );
+}
+
+/// Checks that each estimate is within its interval.
+#[track_caller]
+fn is_consistent(path: &Path) {
+    let of = path.intervals;
+    contains(of.rate, path.rate.as_f64());
+    let (low, high) = of.round_trip;
+    let trip = path.round_trip.as_secs_f64();
+    assert!(low <= trip + 1e-9 && trip <= high + 1e-9, "{path:?}");
+    contains(of.queue, path.queue.get() as f64);
+    if let (Losses::Independent(share), None) = (path.losses, path.policer) {
+        assert!(of.loss.0 <= share && share <= of.loss.1, "{path:?}");
+    }
+}
+
+/// Of losses at random, each by itself or in runs, no token bucket is made.
+#[test]
+fn random_losses_are_not_those_of_a_policer() {
+    let runs = "{ model = \"gilbert-elliott\", good-to-bad = 0.002, bad-to-good = 0.3 }";
+    for (number, scheme) in SCHEMES.into_iter().enumerate() {
+        for loss in ["0.003", "0.01", "0.03", runs] {
+            let recording = simulated(scheme, 3 + number as u64, 15, &lossy(loss));
+            assert_eq!(recording.policer, None, "{scheme}, {loss}");
+            is_consistent(&Path::infer(&recording).unwrap());
+        }
+    }
+    for seed in [12, 13, 14, 15] {
+        let recording = simulated("cubic", seed, 60, &lossy("0.01"));
+        assert_eq!(recording.policer, None, "{seed}");
+        let Losses::Independent(share) = Path::infer(&recording).unwrap().losses else { panic!("{seed}") };
+        assert!((0.007..0.013).contains(&share), "{share}");
+    }
+}
+
+/// A policer is found with its rate and its depth, for any scheme.
+#[test]
+fn policers_are_found() {
+    for scheme in SCHEMES {
+        for burst in [30, 100, 300] {
+            let recording = simulated(scheme, 1, 15, &policed(burst));
+            let Some((rate, depth)) = recording.policer else { panic!("{scheme}, {burst} kB") };
+            assert!((rate.as_f64() / 1e7 - 1.0).abs() < 0.05, "{scheme}, {burst} kB: {rate}");
+            assert!(
+                (depth.get() as f64 / f64::from(burst * 1000) - 1.0).abs() < 0.05,
+                "{scheme}, {burst} kB: {depth}"
+            );
+        }
+    }
+}
+
+/// A queue that drops loses packets as a token bucket does, and is told from one by its delay.
+#[test]
+fn queues_are_no_policers() {
+    for scheme in SCHEMES {
+        for packets in [8, 40, 200] {
+            let link = format!("rate = \"20 Mbit/s\"\ndelay = \"25 ms\"\nqueue = \"{packets} pkt\"");
+            let recording = simulated(scheme, 1, 15, &link);
+            assert_eq!(recording.policer, None, "{scheme}, {packets} packets");
+            let path = Path::infer(&recording).unwrap();
+            is_consistent(&path);
+            // One packet is in transmission, and an estimate has a margin of error.
+            let truth = f64::from((packets + 1) * 1500) * 1.05;
+            assert!(path.queue.get() as f64 <= truth, "{scheme}, {packets} packets: {path:?}");
+        }
+    }
+}
+
+/// The lower bound of a queue is what was seen waiting, not a bandwidth-delay product.
+#[test]
+fn a_queue_that_was_never_full_has_a_true_lower_bound() {
+    let link =
+        "rate = \"20 Mbit/s\"\ndelay = \"25 ms\"\nqueue = \"8 pkt\"\nloss = 0.01\nreverse = { loss = 0 }";
+    for scheme in ["newreno", "vegas", "fixed:window=20pkt"] {
+        let (name, options) = scheme.split_once(':').unwrap_or((scheme, ""));
+        let link = match options {
+            "" => link.to_owned(),
+            _ => format!("{link}\n[scheme.{name}]\nwindow = \"20 pkt\""),
+        };
+        let recording = simulated(name, 1, 20, &link);
+        let path = Path::infer(&recording).unwrap();
+        assert!(path.queue.get() <= 9 * 1500 && path.policer.is_none(), "{scheme}: {path:?}");
+        is_consistent(&path);
+        // The scenario has an assumption, and names it.
+        assert!(path.simulated_queue.get() > 9 * 1500, "{scheme}: {path:?}");
+        let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+        let line = text.lines().find(|line| line.starts_with("queue = ")).unwrap();
+        assert!(line.contains("# an assumption") && line.contains("were seen waiting"), "{line}");
+    }
+}
+
+/// Losses at random that meet a queue by chance do not fill it.
+#[test]
+fn chance_losses_do_not_fill_the_queue() {
+    for seed in [1, 2, 3] {
+        let path = Path::infer(&simulated("thalweg", seed, 20, &lossy("0.01"))).unwrap();
+        is_consistent(&path);
+        assert!(!path.queue_was_full && path.overflows == 0, "{path:?}");
+        let Losses::Independent(share) = path.losses else { panic!("{path:?}") };
+        assert!((0.008..0.012).contains(&share), "{share}");
+    }
+}
+
+#[test]
+fn changes_of_the_path_are_reported() {
+    let link = lossy("0");
+    let changed = |scheme: &str, change: &str| {
+        let link = format!("{link}\nschedule = [{{ at = \"10 s\", {change} }}]");
+        Path::infer(&simulated(scheme, 1, 20, &link)).unwrap()
+    };
+    for scheme in ["bbr", "vegas", "copa", "thalweg"] {
+        let path = changed(scheme, "delay = \"60 ms\"");
+        is_consistent(&path);
+        let Some(change) = path.change else { panic!("{scheme}: {path:?}") };
+        assert!((change.at - 10.0).abs() <= 1.0, "{scheme}: {change:?}");
+        assert!((change.round_trips[1] - change.round_trips[0] - 0.07).abs() < 0.005, "{scheme}: {change:?}");
+        assert!(path.queue.get() <= 310_000, "{scheme}: {path:?}");
+    }
+    let path = changed("thalweg", "rate = \"10 Mbit/s\"");
+    is_consistent(&path);
+    assert!(path.trace.is_some() && path.change.is_none(), "{path:?}");
+    // Without a change there is none.
+    for scheme in SCHEMES {
+        let path = Path::infer(&simulated(scheme, 1, 20, &link)).unwrap();
+        assert_eq!(path.change, None, "{scheme}");
+    }
+}
+
+/// Repairs of packets that were dropped before the capture are no reordering, and recoveries no timeouts.
+#[test]
+fn repairs_seen_on_the_path_are_no_reordering() {
+    for scheme in SCHEMES {
+        for packets in [8, 40] {
+            let link = format!("rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"{packets} pkt\"");
+            for point in [Point::Transmitters(vec![0, 1]), Point::Sink] {
+                let what = format!("{scheme}, {packets} packets, {point:?}");
+                let (trace, timeouts) = captured(scheme, point, &link);
+                let direction = &trace.connections[0].directions[trace.connections[0].main_direction()];
+                assert_eq!(direction.counts.late, 0, "{what}");
+                assert!(direction.timeouts.len() as u64 <= timeouts, "{what}: {:?}", direction.timeouts);
+            }
+        }
+    }
+}
