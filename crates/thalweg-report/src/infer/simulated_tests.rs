@@ -207,3 +207,27 @@ fn repairs_seen_on_the_path_are_no_reordering() {
         }
     }
 }
+
+/// The scenario of a simulated recording has the options of the simulated sender, not those of real paths.
+#[test]
+fn options_of_simulated_senders_are_kept() {
+    let registry = Registry::default();
+    let options =
+        "[scheme.cubic]\nprr = true\nf-rto = true\ndelayed-ack = true\nslow-start-exit = \"hystart++\"";
+    for (scheme, more) in SCHEMES.into_iter().map(|scheme| (scheme, "")).chain([("cubic", options)]) {
+        let link = format!("{}\n{more}", lossy("0.01"));
+        let recording = simulated(scheme, 1, 5, &link);
+        let path = Path::infer(&recording).unwrap();
+        let text = scenario(&recording, &path, "path.trace", None, &registry).unwrap();
+        let again = load_text("again.toml", &text, std::path::Path::new("."), &[]).unwrap();
+        let ends = |loaded: &Loaded| {
+            let values = registry.scheme_of(&loaded.spec().groups[0].transport.ends).unwrap().1;
+            let values = values
+                .explicit_values()
+                .into_iter()
+                .filter(|(key, _)| !matches!(key.name, "segment" | "header"));
+            values.map(|(key, value)| format!("{}={value}", key.name)).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&again), ends(&loaded(scheme, 1, 5, &link)), "{scheme}: {text}");
+    }
+}
