@@ -114,7 +114,7 @@ fn policers_are_found() {
     }
 }
 
-/// A queue that drops loses packets as a token bucket does, and is told from one by its delay.
+/// A queue that drops loses packets as a token bucket does, and its delay distinguishes it.
 #[test]
 fn queues_are_no_policers() {
     for scheme in SCHEMES {
