@@ -34,6 +34,8 @@ pub struct Connection {
     pub writer: Option<String>,
     /// Congestion control, if named.
     pub scheme: Option<String>,
+    /// Scheme with all options of a simulated sender, in a log of this project's simulator.
+    pub simulated_scheme: Option<String>,
     /// Time of the first packet or event.
     pub start: Time,
     /// Time of the last packet or event.

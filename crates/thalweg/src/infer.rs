@@ -88,7 +88,17 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     from.notes.iter().map(String::as_str).chain(capture_limitation(from)).for_each(|note| {
         console.inform(&format!("note: {note}"));
     });
-    recording.scheme = scheme_of(arguments.scheme.as_deref(), &recording, console);
+    let simulated = recording.simulated_scheme.take().filter(|scheme| {
+        arguments.scheme.is_none() && registry.read_scheme(scheme, Environment::Simulated).is_ok()
+    });
+    match simulated {
+        // The name alone, as the recording has it, may be one of the scenario's own.
+        Some(simulated) => {
+            recording.scheme = simulated.split(':').next().unwrap_or_default().to_owned();
+            recording.simulated_scheme = Some(simulated);
+        }
+        None => recording.scheme = scheme_of(arguments.scheme.as_deref(), &recording, console),
+    }
     let path = Path::infer(&recording).map_err(|error| unusable(&error))?;
     let folder = out.clone().unwrap_or_else(|| file.with_extension(""));
     let scenario = write(&folder, &recording, &path, host.as_deref(), registry)?;
@@ -97,7 +107,7 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     let again = simulate(&load_with(&scenario, &[], registry).map_err(Error::Scenario)?, *seed)?;
     let mut others = Vec::new();
     for scheme in &arguments.schemes {
-        let instead = Recording { scheme: scheme.clone(), ..recording.clone() };
+        let instead = Recording { scheme: scheme.clone(), simulated_scheme: None, ..recording.clone() };
         let text = text_of(&instead, &path, host.as_deref(), registry)?;
         let loaded =
             load_text_with("scenario.toml", &text, &folder, &[], registry).map_err(Error::Scenario)?;
@@ -108,7 +118,8 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     }
     let description = console.style.folded(&describe(&path));
     let mut text = format!("{description}\n\n{}", table(&live, &again).render(console.style));
-    if let Some(sentence) = deviation(&live, &again, &path) {
+    if let Some(sentence) = deviation(&live, &again, &path, assumed_options(&recording, registry).as_deref())
+    {
         text.push_str(&console.style.folded(&format!("\n{sentence}\n")));
     }
     if !others.is_empty() {
@@ -336,7 +347,9 @@ fn differences(live: &Outcome, again: &Outcome) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the sentence on a simulated run that is unlike the recorded one; `None` if it is like it.
-fn deviation(live: &Outcome, again: &Outcome, path: &Path) -> Option<String> {
+///
+/// `options` are those of the sender that the recording does not have.
+fn deviation(live: &Outcome, again: &Outcome, path: &Path, options: Option<&str>) -> Option<String> {
     let found = differences(live, again);
     let sizes: Vec<&str> = found.iter().map(|(_, size)| size.as_str()).collect();
     let queue = match (path.policer, path.queue_was_full) {
@@ -344,13 +357,33 @@ fn deviation(live: &Outcome, again: &Outcome, path: &Path) -> Option<String> {
         (None, false) => " Its queue is an assumption: other values of `queue` in the scenario may fit.",
         (None, true) => "",
     };
+    let options = options.map_or(String::new(), |options| {
+        format!(
+            " The recording does not have the options of its sender, and those of the simulated one may differ: {options} \
+             (--scheme sets them)."
+        )
+    });
     (!sizes.is_empty()).then(|| {
         format!(
             "UNLIKE THE RECORDING: the simulated run has {}. The inferred path does not explain the recording; runs with \
-             other schemes share its errors.{queue}",
+             other schemes share its errors.{queue}{options}",
             listed(&sizes)
         )
     })
+}
+
+/// Returns the options that change how a sender answers losses and acknowledgements, with the values of the simulated sender, if the
+/// recording has none.
+fn assumed_options(recording: &Recording, registry: &Registry) -> Option<String> {
+    if recording.simulated_scheme.is_some() || recording.scheme.contains(':') {
+        return None;
+    }
+    let (description, live) = registry.read_scheme(&recording.scheme, Environment::Live).ok()?;
+    let values = description.simulated(&live);
+    let option = |name: &&str| values.get(name).map(|value| format!("{name}={value}"));
+    let options: Vec<String> =
+        ["slow-start-exit", "prr", "f-rto", "rack", "delayed-ack"].iter().filter_map(option).collect();
+    (!options.is_empty()).then(|| options.join(", "))
 }
 
 /// Largest relative error of goodput and of the mean smoothed round trip in a run like the recorded one.
@@ -479,19 +512,26 @@ mod tests {
         let mut path = Path::infer(&recording).unwrap();
         let live = recorded(&recording);
         let again = Outcome { retransmitted: 0.142, goodput: live.goodput * 1.1, ..live };
-        let text = deviation(&live, &again, &path).unwrap();
+        let text = deviation(&live, &again, &path, None).unwrap();
         let expected =
             "UNLIKE THE RECORDING: the simulated run has 14.20 % of its packets retransmitted, not 0.00 %.";
         assert!(text.starts_with(expected) && text.contains("is an assumption"), "{text}");
         assert_eq!(document("cubic", &path, &live, &again, &[])["unlike"], json!(["retransmitted_share"]));
         assert!(describe(&path).contains("or more (it was never filled)"));
         let slower = Outcome { goodput: live.goodput * 0.7, smoothed: live.smoothed * 1.3, ..live };
-        let text = deviation(&live, &slower, &path).unwrap();
+        let text = deviation(&live, &slower, &path, None).unwrap();
         assert!(text.contains("30 % less goodput and 30 % more of a mean smoothed round trip."), "{text}");
-        assert_eq!(deviation(&live, &live, &path), None);
+        assert_eq!(deviation(&live, &live, &path, None), None);
+        let recorded = Recording { scheme: "cubic".to_owned(), ..recording.clone() };
+        let options = assumed_options(&recorded, &Registry::default()).unwrap();
+        assert!(options.contains("prr=") && options.contains("delayed-ack="), "{options}");
+        let text = deviation(&live, &slower, &path, Some(&options)).unwrap();
+        assert!(text.contains(&format!("may differ: {options}")), "{text}");
+        let known = Recording { simulated_scheme: Some("cubic".to_owned()), ..recorded };
+        assert_eq!(assumed_options(&known, &Registry::default()), None);
         path.policer = Some((path.rate, thalweg_proto::units::Bytes::new(15_000)));
         assert!(describe(&path).contains("unknown, as the policer drops"), "{}", describe(&path));
-        assert!(deviation(&live, &again, &path).unwrap().contains("other values of `capacity`"));
+        assert!(deviation(&live, &again, &path, None).unwrap().contains("other values of `capacity`"));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl LiveLog {
     pub fn write<W: Write>(&self, mut to: W, title: &str, scheme: &str) -> io::Result<()> {
         write!(to, "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{},", quoted(title)?)?;
         to.write_all(b"\"description\":\"thalweg, recorded live\",\"traces\":[\n")?;
-        begin_trace(&mut to, "flow", scheme, false)?;
+        begin_trace(&mut to, "flow", scheme, "", false)?;
         write_events(&mut to, &self.events, &self.metrics)?;
         to.write_all(b"]}]}\n")?;
         to.flush()

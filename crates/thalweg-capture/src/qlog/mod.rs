@@ -7,6 +7,9 @@
 //! changes since the previous event. Windows, which the simulator counts in segments, are in payload bytes as the draft
 //! requires.
 //!
+//! The description of a trace is its scheme; the field `thalweg_simulated_scheme` of its common fields has the scheme of the simulation with
+//! all options, for `thalweg infer`.
+//!
 //! Protocols map to QUIC terms: a segment is a STREAM frame and a message a DATAGRAM frame. Acknowledgements of all
 //! protocols are ACK frames with the numbers of newly acknowledged packets. Everything else is an unknown frame with
 //! its protocol's own code.
@@ -22,7 +25,7 @@ pub use packet_recording::QlogPackets;
 use packet_recording::{Event, EventKind, Frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use thalweg_catalog::EndpointConfigs;
+use thalweg_catalog::{EndpointConfigs, Kind, Registry, Value};
 use thalweg_proto::units::Time;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::{Quantity, RunResult};
@@ -56,7 +59,8 @@ pub fn write_qlog<W: Write>(
         to.write_all(if is_first { b"\n" } else { b",\n" })?;
         is_first = false;
         let scheme = result.groups.get(group).map_or("", |group| group.scheme.as_str());
-        begin_trace(&mut to, &result.flows[flow as usize].name, scheme, answers)?;
+        let simulated = ends.and_then(simulated_scheme).unwrap_or_default();
+        begin_trace(&mut to, &result.flows[flow as usize].name, scheme, &simulated, answers)?;
         write_events(&mut to, packets, &metrics)?;
         to.write_all(b"]}")?;
     }
@@ -71,7 +75,29 @@ fn senders(result: &RunResult, packets: &QlogPackets) -> BTreeSet<(u32, bool)> {
     of_flows.map(|series| (series.subject, false)).chain(packets.senders()).collect()
 }
 
-fn begin_trace(to: &mut dyn Write, flow: &str, scheme: &str, answers: bool) -> io::Result<()> {
+/// Returns the scheme of simulated endpoints with all of its options, as text; `None` for one of another crate.
+fn simulated_scheme(ends: &EndpointConfigs) -> Option<String> {
+    let (description, values) = Registry::default().scheme_of(ends)?;
+    let is_off = |table: &str| values.explicit_value(table) == Some(Value::Switch(false));
+    // A table of keys implies its own switch, and a table switched off has no keys.
+    let options = values.explicit_values().into_iter().filter(|(key, _)| match key.name.split_once('.') {
+        Some((table, _)) => !is_off(table),
+        None => !matches!(key.kind, Kind::Table(_)) || is_off(key.name),
+    });
+    let options: Vec<String> =
+        options.map(|(key, value)| format!("{}={value}", key.name).replace(' ', "")).collect();
+    let separator = if options.is_empty() { "" } else { ":" };
+    Some(format!("{}{separator}{}", description.name, options.join(",")))
+}
+
+/// Begins the trace of `scheme`. `simulated` is the scheme with all options of a simulation, in a field of this project.
+fn begin_trace(
+    to: &mut dyn Write,
+    flow: &str,
+    scheme: &str,
+    simulated: &str,
+    answers: bool,
+) -> io::Result<()> {
     let (title, name, kind) = match answers {
         false => (flow.to_owned(), "sender", "client"),
         true => (format!("{flow}, answers"), "sender of answers", "server"),
@@ -79,10 +105,11 @@ fn begin_trace(to: &mut dyn Write, flow: &str, scheme: &str, answers: bool) -> i
     let title = quoted(&title)?;
     write!(to, "{{\"title\":{title},\"description\":{},", quoted(scheme)?)?;
     write!(to, "\"vantage_point\":{{\"name\":\"{name}\",\"type\":\"{kind}\"}},")?;
-    write!(
-        to,
-        "\"common_fields\":{{\"group_id\":{title},\"time_format\":\"relative\",\"reference_time\":0}},\"events\":["
-    )
+    write!(to, "\"common_fields\":{{")?;
+    if !simulated.is_empty() {
+        write!(to, "\"thalweg_simulated_scheme\":{},", quoted(simulated)?)?;
+    }
+    write!(to, "\"group_id\":{title},\"time_format\":\"relative\",\"reference_time\":0}},\"events\":[")
 }
 
 /// Writes both in time order; metrics come after packets of the same time.

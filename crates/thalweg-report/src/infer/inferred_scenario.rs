@@ -5,7 +5,8 @@ use core::fmt::Write as _;
 use thalweg_catalog::{Environment, Kind, Registry, SchemeDescription, TextError, Value, Values};
 use thalweg_proto::units::{Duration, Rate};
 
-/// Returns the scenario that simulates the recorded scheme on `path` for the duration of the recording. `trace` is the
+/// Returns the scenario that simulates the recorded scheme on `path` for the duration of the recording, with the options of a simulated sender
+/// or else those of real paths. `trace` is the
 /// name of the capacity-trace file, if there is one; `host` describes the endpoints' hosts in scenario format, if
 /// known.
 ///
@@ -20,7 +21,13 @@ pub fn scenario(
     registry: &Registry,
 ) -> Result<String, TextError> {
     let mut text = String::from("# The path of a recording, as inferred from its sender.\n\n");
-    let (description, live_values) = registry.read_scheme(&recording.scheme, Environment::Live)?;
+    let (description, values) = match &recording.simulated_scheme {
+        Some(simulated) => registry.read_scheme(simulated, Environment::Simulated)?,
+        None => {
+            let (description, live_values) = registry.read_scheme(&recording.scheme, Environment::Live)?;
+            (description, description.simulated(&live_values))
+        }
+    };
     let name = description.name;
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
     let header = recording.packets.iter().map(|packet| packet.size.saturating_sub(packet.length)).min();
@@ -84,13 +91,12 @@ pub fn scenario(
     }
     let _ = writeln!(text, "\n[scheme.{name}]");
     let _ = writeln!(text, "segment = \"{data} B\"\nheader = \"{} B\"", header.unwrap_or(0));
-    text.push_str(&options(description, &live_values, path.rate));
+    text.push_str(&options(description, values, path.rate));
     Ok(text)
 }
 
-/// Formats the options of a simulation that match the live values, including the defaults for real paths.
-fn options(description: &SchemeDescription, live_values: &Values, rate: Rate) -> String {
-    let mut values = description.simulated(live_values);
+/// Formats the options of a simulation.
+fn options(description: &SchemeDescription, mut values: Values, rate: Rate) -> String {
     // Without a window or a rate it would send without limit.
     if !description.traits.is_reliable {
         values.suggest("rate", Value::Rate(rate));

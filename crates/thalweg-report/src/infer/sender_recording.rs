@@ -10,6 +10,8 @@ use thalweg_trace::{Connection, Limits, Metric, Point, Protocol, ReadError, Trac
 pub struct Recording {
     /// Scheme with its options; empty if the trace does not name it.
     pub scheme: String,
+    /// Scheme with all options of a simulated sender; then `scheme` has only its name.
+    pub simulated_scheme: Option<String>,
     /// Packets in transmission order.
     pub packets: Vec<Packet>,
     /// Smoothed round-trip times of the sender: time and value, in seconds.
@@ -172,6 +174,7 @@ impl Recording {
         let smoothed = data.metrics.get(&Metric::SmoothedRtt).into_iter().flatten();
         Ok(Self {
             scheme: connection.scheme.clone().unwrap_or_default(),
+            simulated_scheme: connection.simulated_scheme.clone(),
             packets: packets.collect(),
             smoothed: smoothed.map(|(time, value)| (at(*time), *value)).collect(),
             seconds: connection.duration().as_secs_f64(),

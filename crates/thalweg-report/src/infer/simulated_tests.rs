@@ -114,7 +114,7 @@ fn policers_are_found() {
     }
 }
 
-/// A queue that drops loses packets as a token bucket does, and is told from one by its delay.
+/// A queue that drops loses packets as a token bucket does, and its delay distinguishes it.
 #[test]
 fn queues_are_no_policers() {
     for scheme in SCHEMES {
@@ -205,5 +205,29 @@ fn repairs_seen_on_the_path_are_no_reordering() {
                 assert!(direction.timeouts.len() as u64 <= timeouts, "{what}: {:?}", direction.timeouts);
             }
         }
+    }
+}
+
+/// The scenario of a simulated recording has the options of the simulated sender, not those of real paths.
+#[test]
+fn options_of_simulated_senders_are_kept() {
+    let registry = Registry::default();
+    let options =
+        "[scheme.cubic]\nprr = true\nf-rto = true\ndelayed-ack = true\nslow-start-exit = \"hystart++\"";
+    for (scheme, more) in SCHEMES.into_iter().map(|scheme| (scheme, "")).chain([("cubic", options)]) {
+        let link = format!("{}\n{more}", lossy("0.01"));
+        let recording = simulated(scheme, 1, 5, &link);
+        let path = Path::infer(&recording).unwrap();
+        let text = scenario(&recording, &path, "path.trace", None, &registry).unwrap();
+        let again = load_text("again.toml", &text, std::path::Path::new("."), &[]).unwrap();
+        let ends = |loaded: &Loaded| {
+            let values = registry.scheme_of(&loaded.spec().groups[0].transport.ends).unwrap().1;
+            let values = values
+                .explicit_values()
+                .into_iter()
+                .filter(|(key, _)| !matches!(key.name, "segment" | "header"));
+            values.map(|(key, value)| format!("{}={value}", key.name)).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&again), ends(&loaded(scheme, 1, 5, &link)), "{scheme}: {text}");
     }
 }

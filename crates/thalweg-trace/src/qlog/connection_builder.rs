@@ -418,6 +418,8 @@ impl Group {
             point,
             writer: Some(writer.trim().to_owned()).filter(|name| !name.is_empty()),
             scheme: scheme.filter(|name| !name.is_empty()),
+            simulated_scheme: Some(common("thalweg_simulated_scheme"))
+                .filter(|name| is_ours && !name.is_empty()),
             start: clock.time(Time::from_picos(first as u64)),
             end: clock.time(Time::from_picos(last as u64)),
             directions,
