@@ -222,10 +222,8 @@ fn options_of_simulated_senders_are_kept() {
         let again = load_text("again.toml", &text, std::path::Path::new("."), &[]).unwrap();
         let ends = |loaded: &Loaded| {
             let values = registry.scheme_of(&loaded.spec().groups[0].transport.ends).unwrap().1;
-            let values = values
-                .explicit_values()
-                .into_iter()
-                .filter(|(key, _)| !matches!(key.name, "segment" | "header"));
+            let values =
+                values.explicit_values().iter().filter(|(key, _)| !matches!(key.name, "segment" | "header"));
             values.map(|(key, value)| format!("{}={value}", key.name)).collect::<Vec<_>>()
         };
         assert_eq!(ends(&again), ends(&loaded(scheme, 1, 5, &link)), "{scheme}: {text}");
