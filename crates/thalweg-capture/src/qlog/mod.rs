@@ -80,7 +80,7 @@ fn simulated_scheme(ends: &EndpointConfigs) -> Option<String> {
     let (description, values) = Registry::default().scheme_of(ends)?;
     let is_off = |table: &str| values.explicit_value(table) == Some(Value::Switch(false));
     // A table of keys implies its own switch, and a table switched off has no keys.
-    let options = values.explicit_values().into_iter().filter(|(key, _)| match key.name.split_once('.') {
+    let options = values.explicit_values().iter().filter(|(key, _)| match key.name.split_once('.') {
         Some((table, _)) => !is_off(table),
         None => !matches!(key.kind, Kind::Table(_)) || is_off(key.name),
     });

@@ -184,6 +184,8 @@ fn changes_of_the_path_are_reported() {
     let path = changed("thalweg", "rate = \"10 Mbit/s\"");
     is_consistent(&path);
     assert!(path.trace.is_some() && path.change.is_none(), "{path:?}");
+    assert!(!path.queue_was_full || (240_000..320_000).contains(&path.queue.get()), "{path:?}");
+    assert!(path.queue.get() <= 320_000, "{path:?}");
     // Without a change there is none.
     for scheme in SCHEMES {
         let path = Path::infer(&simulated(scheme, 1, 20, &link)).unwrap();
@@ -222,10 +224,8 @@ fn options_of_simulated_senders_are_kept() {
         let again = load_text("again.toml", &text, std::path::Path::new("."), &[]).unwrap();
         let ends = |loaded: &Loaded| {
             let values = registry.scheme_of(&loaded.spec().groups[0].transport.ends).unwrap().1;
-            let values = values
-                .explicit_values()
-                .into_iter()
-                .filter(|(key, _)| !matches!(key.name, "segment" | "header"));
+            let values =
+                values.explicit_values().iter().filter(|(key, _)| !matches!(key.name, "segment" | "header"));
             values.map(|(key, value)| format!("{}={value}", key.name)).collect::<Vec<_>>()
         };
         assert_eq!(ends(&again), ends(&loaded(scheme, 1, 5, &link)), "{scheme}: {text}");
