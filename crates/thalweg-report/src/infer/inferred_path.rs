@@ -159,13 +159,15 @@ impl Path {
         });
         let change = change(&trips, recording.seconds);
         // A delay of the path that changed is no queue, and where the rate varies a queueing delay is of other bytes.
+        let local = match trace {
+            Some(_) => nearest_rates(spans.len(), |number| is_busy(number).then(|| rate_of(&spans[number]))),
+            None => Vec::new(),
+        };
         let waits: Vec<(f64, f64)> = trips
             .iter()
             .map(|&(at, trip)| {
                 let base = change.map_or(shortest, |change| change.round_trips[usize::from(at >= change.at)]);
-                let number = (at / length) as usize;
-                let local = trace.is_some() && is_busy(number);
-                let factor = if local { rate_of(&spans[number]) / rate } else { 1.0 };
+                let factor = local.get((at / length) as usize).map_or(1.0, |local| local / rate);
                 (at, (trip - base).max(0.0) * factor)
             })
             .collect();
@@ -208,6 +210,17 @@ impl Path {
             intervals,
         })
     }
+}
+
+/// Returns for each of `count` spans the rate of the nearest one that has one.
+fn nearest_rates(count: usize, rate: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
+    let known: Vec<(usize, f64)> = (0..count).filter_map(|number| Some((number, rate(number)?))).collect();
+    let nearest = |number: usize| {
+        let at = known.partition_point(|of| of.0 < number);
+        let around = known[at.saturating_sub(1)..known.len().min(at + 1)].iter();
+        around.min_by_key(|of| of.0.abs_diff(number)).map(|of| of.1)
+    };
+    (0..count).map_while(nearest).collect()
 }
 
 /// Number of parts of a recording whose shortest round trips are compared, and minimum number on each side of a change.

@@ -184,6 +184,8 @@ fn changes_of_the_path_are_reported() {
     let path = changed("thalweg", "rate = \"10 Mbit/s\"");
     is_consistent(&path);
     assert!(path.trace.is_some() && path.change.is_none(), "{path:?}");
+    assert!(!path.queue_was_full || (240_000..320_000).contains(&path.queue.get()), "{path:?}");
+    assert!(path.queue.get() <= 320_000, "{path:?}");
     // Without a change there is none.
     for scheme in SCHEMES {
         let path = Path::infer(&simulated(scheme, 1, 20, &link)).unwrap();
