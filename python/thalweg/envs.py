@@ -584,30 +584,17 @@ class Env(gymnasium.Env[Any, Any]):
 
 
 def _number(action: Any) -> float:
-    """Returns an action as a number from -1 to 1: a number, or an array or a list of one."""
-    number = action
-    if isinstance(action, (numpy.ndarray, numpy.generic)) and action.size == 1:
-        number = action.item()
-    elif isinstance(action, (list, tuple)) and len(action) == 1:
-        number = action[0]
-    if not isinstance(number, (int, float)):
-        number = _one_of(action)
-    if number != number:
-        raise ScenarioError("an action is a number from -1 to 1, and not NaN")
-    return min(max(float(number), -1.0), 1.0)
-
-
-def _one_of(action: Any) -> float:
-    """Returns the only number of any kind of array, such as a tensor."""
-    try:
-        return float(checked_actions(action, 1)[0])
-    except ScenarioError as why:
-        raise ScenarioError(f"an action is a number from -1 to 1, or an array of one, and not {action!r}") from why
+    """Returns an action as a number from -1 to 1: a number, or any kind of array of one, such as a tensor."""
+    # Arrays of numpy are what policies return; `checked_actions` takes many times as long as a step.
+    number = action.item() if isinstance(action, (numpy.ndarray, numpy.generic)) and action.size == 1 else action
+    is_number = isinstance(number, (int, float)) and number == number
+    return min(max(float(number), -1.0), 1.0) if is_number else float(checked_actions(action, 1)[0])
 
 
 def checked_actions(actions: Any, count: int) -> Array:
     """Returns this many actions as numbers from -1 to 1."""
-    wrong = f"there is an action for each of {count} agents, a number from -1 to 1, and not {actions!r}"
+    those = "an action is a number from -1 to 1, or an array of one" if count == 1 else f"there are {count} actions from -1 to 1"
+    wrong = f"{those}, and not {actions!r}"
     try:
         given = numpy.asarray(actions)
         if given.dtype.kind not in "biuf":

@@ -74,7 +74,7 @@ impl Evidence {
         (self.is_recovering, self.unanswered) = (true, 0);
     }
 
-    /// Returns true if so many packets without ECT are lost that timeouts of either kind are common.
+    /// Returns true if packets without ECT are lost often enough to make timeouts of either kind common.
     fn is_lossy(&self) -> bool {
         f64::from(self.non_ect_repeated) > f64::from(self.non_ect) * MAX_NON_ECT_LOSS
     }

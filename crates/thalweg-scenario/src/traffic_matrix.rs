@@ -9,6 +9,7 @@ use super::matrix_demand::{Demand, MAX_BITS};
 use super::network::sndlib_demands;
 use super::parsed_tree::{Key, Table, Value, ValueKind};
 use super::source_text::{Source, Span};
+use super::value_types::decode_quantity;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thalweg_proto::units::Rate;
@@ -122,22 +123,14 @@ fn groups(
 /// Returns the unit of plain numbers, in bit/s, if set; `None` after an error.
 fn unit(flow: &Table, report: &mut Report) -> Option<Option<f64>> {
     let Some(value) = flow.get("matrix-unit") else { return Some(None) };
-    let rate = match &value.kind {
-        ValueKind::String(text) => text.parse::<Rate>().ok(),
-        ValueKind::Integer(number) | ValueKind::Float(number)
-            if report.registry().accepts_unitless_numbers() =>
-        {
-            format!("{number} bit/s").parse().ok()
-        }
-        _ => None,
-    };
-    let rate = rate.filter(|rate: &Rate| !rate.is_zero());
-    if rate.is_none() {
+    let rate = decode_quantity::<Rate>(value, report)?;
+    if rate.is_zero() {
         report
-            .error("scenario.type", value.span, "expected the rate of a demand of 1")
+            .error("scenario.range", value.span, "the rate of a demand of 1 cannot be 0")
             .help("such as matrix-unit = \"1 Mbit/s\"; \"10 kbit/s\" scales demands in Mbit/s down to 1 %");
+        return None;
     }
-    Some(Some(rate?.as_f64()))
+    Some(Some(rate.as_f64()))
 }
 
 /// The nodes of `from` or `to`: names, or patterns with `*`.

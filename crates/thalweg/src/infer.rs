@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use thalweg_catalog::option_syntax::split_name;
 use thalweg_catalog::{Environment, Registry};
 use thalweg_net::flow::SchemeError;
 use thalweg_report::infer::{
@@ -94,7 +95,7 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     match simulated {
         // The name alone, as the recording has it, may be one of the scenario's own.
         Some(simulated) => {
-            recording.scheme = simulated.split(':').next().unwrap_or_default().to_owned();
+            recording.scheme = split_name(&simulated).0.to_owned();
             recording.simulated_scheme = Some(simulated);
         }
         None => recording.scheme = scheme_of(arguments.scheme.as_deref(), &recording, console),

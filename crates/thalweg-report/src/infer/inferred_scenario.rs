@@ -5,10 +5,9 @@ use core::fmt::Write as _;
 use thalweg_catalog::{Environment, Kind, Registry, SchemeDescription, TextError, Value, Values};
 use thalweg_proto::units::{Duration, Rate};
 
-/// Returns the scenario that simulates the recorded scheme on `path` for the duration of the recording, with the options of a simulated sender
-/// or else those of real paths. `trace` is the
-/// name of the capacity-trace file, if there is one; `host` describes the endpoints' hosts in scenario format, if
-/// known.
+/// Returns the scenario that simulates the recorded scheme on `path` for the duration of the recording, with the options
+/// of a simulated sender or else those of real paths. `trace` is the name of the capacity-trace file, if there is one;
+/// `host` describes the endpoints' hosts in scenario format, if known.
 ///
 /// # Errors
 ///

@@ -207,7 +207,8 @@ fn decimals_for(value: f64, digits: i32) -> usize {
 /// Formats a ratio with two significant digits, such as `2.3` or `50`.
 pub fn factor(ratio: f64) -> String {
     let unit = libm::pow(10.0, libm::floor(libm::log10(ratio)) - 1.0);
-    if unit < 1.0 { fixed(ratio, 1) } else { fixed((ratio / unit).round() * unit, 0) }
+    let rounded = (ratio / unit).round() * unit;
+    fixed(rounded, usize::from(rounded < 10.0))
 }
 
 /// Formats a rate with its unit, to four digits.

@@ -178,8 +178,9 @@ fn errors_in_matrices_are_reported_with_their_line() {
         (
             "n1, n2, 1 Mbit/s\n",
             "matrix-unit = 4\nworkload = { kind = \"cbr\" }\n",
-            "expected the rate of a demand",
+            "did you mean \"4 Mbit/s\"",
         ),
+        ("n1, n2, 1\n", "matrix-unit = \"0 bit/s\"\n", "the rate of a demand of 1 cannot be 0"),
     ] {
         let found = rendered(with(text, all, rest));
         let (place, message) = expected.split_once('|').unwrap_or(("", expected));

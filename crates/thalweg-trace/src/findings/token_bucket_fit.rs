@@ -55,7 +55,29 @@ struct Arrival {
     /// Time since the first packet, in seconds.
     time: f64,
     size: f64,
-    is_lost: bool,
+    /// Time until its acknowledgement, in seconds; `None` if it was lost.
+    rtt: Option<f64>,
+}
+
+impl Arrival {
+    /// Returns the arrival of a packet since `start`; `None` without an outcome, as for one more copy of data.
+    fn of_packet(packet: &Packet, start: Time) -> Option<Self> {
+        let is_lost = is_really_lost(packet);
+        (is_lost || packet.is_acked()).then(|| Self {
+            time: packet.time.since(start).as_secs_f64(),
+            size: f64::from(packet.size),
+            rtt: (!is_lost).then(|| packet.acked.since(packet.time).as_secs_f64()),
+        })
+    }
+
+    const fn is_lost(&self) -> bool {
+        self.rtt.is_none()
+    }
+}
+
+/// Returns true if the packet was lost, and not only declared lost.
+fn is_really_lost(packet: &Packet) -> bool {
+    packet.is_lost() && !packet.is(Packet::SPURIOUS)
 }
 
 /// Outcomes against the predictions of a bucket.
@@ -98,22 +120,12 @@ impl Counts {
 /// Returns the token bucket that explains the losses of a direction, if one does.
 pub(super) fn token_bucket_fit(view: &Viewed<'_>) -> Option<TokenBucket> {
     let packets = &view.direction.packets;
-    let is_lost = |packet: &Packet| packet.is_lost() && !packet.is(Packet::SPURIOUS);
-    let first = packets.iter().position(is_lost)?;
-    let last = packets.iter().rposition(is_lost)?;
+    let first = packets.iter().position(is_really_lost)?;
+    let last = packets.iter().rposition(is_really_lost)?;
     let start = packets[0].time;
-    // A packet without an outcome is one more copy of data: most likely lost, too.
-    let is_known = |packet: &&Packet| is_lost(packet) || packet.is_acked();
-    let arrivals: Vec<Arrival> = packets[..=last]
-        .iter()
-        .filter(is_known)
-        .map(|packet| Arrival {
-            time: packet.time.since(start).as_secs_f64(),
-            size: f64::from(packet.size),
-            is_lost: is_lost(packet),
-        })
-        .collect();
-    let count = arrivals.iter().filter(|arrival| arrival.is_lost).count();
+    let arrivals: Vec<Arrival> =
+        packets[..=last].iter().filter_map(|packet| Arrival::of_packet(packet, start)).collect();
+    let count = arrivals.iter().filter(|arrival| arrival.is_lost()).count();
     if count < MIN_LOSSES || count * 2 > arrivals.len() {
         return None;
     }
@@ -144,8 +156,8 @@ fn random_log_likelihood(arrivals: &[Arrival]) -> f64 {
     let mut after = [[0; 2]; 2];
     let mut before = false;
     for arrival in arrivals {
-        after[usize::from(before)][usize::from(arrival.is_lost)] += 1;
-        before = arrival.is_lost;
+        after[usize::from(before)][usize::from(arrival.is_lost())] += 1;
+        before = arrival.is_lost();
     }
     after.map(|[delivered, lost]| log_likelihood(lost, delivered)).iter().sum()
 }
@@ -189,7 +201,7 @@ fn candidate_rates(arrivals: &[Arrival]) -> Vec<f64> {
     let mut losses = Vec::new();
     let mut delivered = 0.0;
     for arrival in arrivals {
-        match arrival.is_lost {
+        match arrival.is_lost() {
             true => losses.push((arrival.time, delivered)),
             false => delivered += arrival.size,
         }
@@ -216,20 +228,27 @@ fn candidate_rates(arrivals: &[Arrival]) -> Vec<f64> {
     rates
 }
 
+/// Returns D + s of each arrival, in bytes: the tokens that would be missing from a full bucket of this rate after the packet.
+fn missing_tokens(arrivals: &[Arrival], rate: f64) -> impl Iterator<Item = (&Arrival, f64)> {
+    let (mut missing, mut time) = (0.0, 0.0);
+    arrivals.iter().map(move |arrival| {
+        missing = f64::max(missing - rate * (arrival.time - time), 0.0);
+        time = arrival.time;
+        let after = missing + arrival.size;
+        if !arrival.is_lost() {
+            missing = after;
+        }
+        (arrival, after)
+    })
+}
+
 /// Returns a rate's candidate: its threshold is the one of the highest likelihood.
 fn candidate(arrivals: &[Arrival], rate: f64, missing: &mut Vec<f64>) -> Option<Candidate> {
     missing.clear();
-    let (mut before, mut time) = (0.0, 0.0);
-    for arrival in arrivals {
-        before = f64::max(before - rate * (arrival.time - time), 0.0);
-        time = arrival.time;
-        missing.push(before + arrival.size);
-        if !arrival.is_lost {
-            before += arrival.size;
-        }
-    }
+    missing.extend(missing_tokens(arrivals, rate).map(|(_, missing)| missing));
     let pairs = || arrivals.iter().zip(&*missing);
-    let mut at_losses: Vec<f64> = pairs().filter(|(of, _)| of.is_lost).map(|(_, missing)| *missing).collect();
+    let mut at_losses: Vec<f64> =
+        pairs().filter(|(of, _)| of.is_lost()).map(|(_, missing)| *missing).collect();
     at_losses.sort_unstable_by(f64::total_cmp);
     let mut best: Option<Candidate> = None;
     for share in UNEXPLAINED {
@@ -237,7 +256,7 @@ fn candidate(arrivals: &[Arrival], rate: f64, missing: &mut Vec<f64>) -> Option<
         let threshold = *at_losses.get(number)?;
         let hit = at_losses.partition_point(|missing| *missing < threshold);
         let (mut wrong, mut right, mut highest) = (0, 0, 0.0);
-        for (_, &missing) in pairs().filter(|(of, _)| !of.is_lost) {
+        for (_, &missing) in pairs().filter(|(of, _)| !of.is_lost()) {
             if missing >= threshold {
                 wrong += 1;
             } else {
@@ -260,21 +279,13 @@ fn candidate(arrivals: &[Arrival], rate: f64, missing: &mut Vec<f64>) -> Option<
 /// long packets waited explains the losses, too.
 fn is_queue(view: &Viewed<'_>, arrivals: &[Arrival], bucket: &Candidate) -> bool {
     let Some(shortest) = view.shortest else { return false };
-    let (mut before, mut time) = (0.0, view.direction.packets[0].time);
-    let mut shares = Vec::new();
-    for packet in &view.direction.packets {
-        before = f64::max(before - bucket.rate * packet.time.since(time).as_secs_f64(), 0.0);
-        time = packet.time;
-        let is_lost = packet.is_lost() && !packet.is(Packet::SPURIOUS);
-        if is_lost || !packet.is_acked() {
-            continue;
-        }
-        before += f64::from(packet.size);
-        if before > bucket.burst / 2.0 {
-            let waited = packet.acked.since(packet.time).saturating_sub(shortest).as_secs_f64();
-            shares.push(waited / (before / bucket.rate));
-        }
-    }
+    let shortest = shortest.as_secs_f64();
+    let mut shares: Vec<f64> = missing_tokens(arrivals, bucket.rate)
+        .filter(|(_, missing)| *missing > bucket.burst / 2.0)
+        .filter_map(|(arrival, missing)| {
+            arrival.rtt.map(|rtt| (rtt - shortest).max(0.0) / (missing / bucket.rate))
+        })
+        .collect();
     shares.sort_unstable_by(f64::total_cmp);
     let share = quantile(&shares, 0.5).unwrap_or(0.0);
     if !(MIN_WAIT..=MAX_WAIT).contains(&share) {
