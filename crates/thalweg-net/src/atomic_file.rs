@@ -1,35 +1,28 @@
 //! Atomic file replacement: a reader sees the old or the new contents, even after a crash or with a full disk.
 
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes `contents` to a temporary file beside `path` and syncs it, with the permissions of the existing file or else
 /// `mode`. Returns its path; removes it on failure.
 pub fn draft(path: &Path, mode: u32, contents: &[u8]) -> io::Result<PathBuf> {
-    // Threads may write the same file concurrently.
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    // Threads may write the same file concurrently, and so may processes of other hosts or containers with the same number.
     let mut name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
-    name.push(format!(".{}-{number}", std::process::id()));
+    name.push(format!(".{:016x}", RandomState::new().hash_one(())));
     let draft = path.with_file_name(name);
     let mode = fs::metadata(path).map_or(mode, |there| there.permissions().mode() & 0o777);
-    let written =
-        OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft).and_then(|mut file| {
-            // Override the umask.
-            file.set_permissions(fs::Permissions::from_mode(mode))?;
-            file.write_all(contents)?;
-            file.sync_all()
-        });
-    match written {
-        Ok(()) => Ok(draft),
-        Err(error) => {
-            let _ = fs::remove_file(&draft);
-            Err(error)
-        }
-    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
+    let written = (|| {
+        // Override the umask.
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.write_all(contents)?;
+        file.sync_all()
+    })();
+    written.inspect_err(|_| drop(fs::remove_file(&draft)))?;
+    Ok(draft)
 }
 
 /// Replaces the contents of `path`, or creates it with the permissions `mode`. Follows a symbolic link.

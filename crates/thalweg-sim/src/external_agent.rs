@@ -294,7 +294,7 @@ impl Episode {
         self.run.prompt(*flow);
     }
 
-    /// Advances time to the next decision.
+    /// Advances time to the next decision, or to the end of an agent's flow: the last step would otherwise count time without data.
     pub fn advance(&mut self) -> Stop {
         for (state, _) in &self.agents {
             state.due.store(false, Ordering::Relaxed);
@@ -302,6 +302,7 @@ impl Episode {
         self.decision_due.store(false, Ordering::Relaxed);
         let (Step::RoundTrip(length) | Step::Interval(length)) = self.step;
         let latest = self.stopped_at + length;
+        let over = self.count_over();
         loop {
             let until = self.pending.first().map_or(latest, |pending| pending.at.min(latest));
             match self.run.advance_until(until, &self.decision_due) {
@@ -309,7 +310,7 @@ impl Episode {
                 Status::Broken => return self.stop(Stop::Broken),
                 Status::Running => {}
             }
-            if self.decision_due.load(Ordering::Relaxed) {
+            if self.decision_due.load(Ordering::Relaxed) || self.count_over() > over {
                 return self.stop(Stop::DecisionDue);
             }
             while let Some(&Pending { agent, decision, .. }) =
@@ -352,6 +353,11 @@ impl Episode {
     /// Returns true if an agent's flow has delivered all its data or has given up.
     pub fn is_over(&self, agent: usize) -> bool {
         self.agents.get(agent).is_some_and(|(_, flow)| self.run.traffic.is_over(*flow))
+    }
+
+    /// Returns the number of agents whose flow is over.
+    fn count_over(&self) -> usize {
+        (0..self.agents.len()).filter(|agent| self.is_over(*agent)).count()
     }
 
     /// Returns the simulated time.

@@ -128,6 +128,7 @@ pub(crate) fn split<T: Tracing + Clone>(
                 flows: if has_flows { flows } else { Vec::new() },
                 groups: whole.traffic.groups.iter().map(Group::fresh).collect(),
                 transports: whole.traffic.transports.clone(),
+                over: 0,
             },
             hosts,
             gates: Gates::new(gates, whole.gates.gate_by_link().to_vec()),

@@ -409,7 +409,7 @@ impl<'a> Builder<'a> {
             wheel: self.wheel,
             network: self.network,
             connections: Connections::new(ids, fixed, self.flows.len()),
-            traffic: Traffic { flows: self.flows, groups: self.groups, transports: self.transports },
+            traffic: Traffic { flows: self.flows, groups: self.groups, transports: self.transports, over: 0 },
             hosts: self.hosts,
             gates: Gates::new(self.gates, link_gates),
             measured: Measurements::new(warmup, spec.measure.clone()),

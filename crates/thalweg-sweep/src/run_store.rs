@@ -3,9 +3,9 @@
 use core::fmt;
 use serde::Deserialize;
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_report::output::MAX_RESULTS;
 use thalweg_report::results::Run;
 use thalweg_scenario::{Reader, read_text};
@@ -14,8 +14,6 @@ use thalweg_scenario::{Reader, read_text};
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    /// Counter for temporary file names.
-    next: AtomicU64,
 }
 
 /// Error of opening or writing a store.
@@ -89,7 +87,7 @@ impl Store {
             fs::create_dir_all(folder).map_err(io)?;
             fs::write(&readme, format!("{mark}\n{}\n\n{about}", "=".repeat(mark.len()))).map_err(io)?;
         }
-        Ok(Self { folder: folder.to_owned(), next: AtomicU64::new(0) })
+        Ok(Self { folder: folder.to_owned() })
     }
 
     /// Returns the path of a file in the folder.
@@ -150,13 +148,15 @@ impl Store {
         place: &Path,
         fill: impl FnOnce(&mut io::BufWriter<fs::File>) -> io::Result<()>,
     ) -> Result<(), StoreError> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let part = self.folder.join(format!(".partial-{}-{number}", std::process::id()));
+        // Stores of one process, and processes of several hosts or containers, may share the folder and their number.
+        let part = self.folder.join(format!(".partial-{:016x}", RandomState::new().hash_one(())));
+        let io = |error| StoreError::Io(place.to_owned(), error);
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder).map_err(io)?;
+        }
+        let file = fs::File::create_new(&part).map_err(io)?;
         let written = (|| {
-            if let Some(folder) = place.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            let mut out = io::BufWriter::new(fs::File::create(&part)?);
+            let mut out = io::BufWriter::new(file);
             fill(&mut out)?;
             out.flush()?;
             fs::rename(&part, place)
@@ -164,7 +164,7 @@ impl Store {
         written.map_err(|error| {
             // A leftover temporary file would only waste space.
             let _ = fs::remove_file(&part);
-            StoreError::Io(place.to_owned(), error)
+            io(error)
         })
     }
 
@@ -213,6 +213,23 @@ mod tests {
         ] {
             assert_ne!(name, other);
         }
+    }
+
+    /// Two stores of one process, as of shards in threads, write into one folder at the same time.
+    #[test]
+    fn writers_that_share_a_folder_keep_their_contents_apart() {
+        let folder = temporary_folder("shared");
+        let [one, two] = [(); 2].map(|()| Store::open(&folder, Purpose::SWEEP).unwrap());
+        let write = |out: &mut io::BufWriter<fs::File>| {
+            out.write_all(b"one")?;
+            out.flush()?;
+            two.write("two", b"two").map_err(io::Error::other)
+        };
+        one.write_at(&one.path("one"), write).unwrap();
+        for name in ["one", "two"] {
+            assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), name);
+        }
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

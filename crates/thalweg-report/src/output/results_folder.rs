@@ -5,6 +5,7 @@ use super::text_summary::summary;
 use crate::results::{Body, Document, ReadError};
 use core::fmt;
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use thalweg_scenario::{Reader, read_text};
@@ -288,8 +289,9 @@ fn check(target: &Path) -> Result<(), FolderError> {
     runs.into_iter().try_for_each(|run: io::Result<fs::DirEntry>| check(&run.map_err(io)?.path()))
 }
 
+/// Returns a path that nobody else has: processes of several hosts or containers may have the same number.
 fn sibling(parent: &Path, name: &str, what: &str) -> PathBuf {
-    parent.join(format!(".{name}.{what}-{}", std::process::id()))
+    parent.join(format!(".{name}.{what}-{:016x}", RandomState::new().hash_one(())))
 }
 
 /// Returns true for files that can occur any number of times: `trace.pcap`, `trace-SCHEME-SEED.pcap`, the same for qlog

@@ -14,6 +14,8 @@ pub(crate) struct Traffic {
     pub flows: Vec<Flow>,
     pub groups: Vec<Group>,
     pub transports: Vec<TransportSpec>,
+    /// Number of flows that have delivered all their data or have given up.
+    pub over: u32,
 }
 
 impl Traffic {
@@ -93,6 +95,23 @@ impl Traffic {
     pub fn begins_late(&self, flow: u32) -> bool {
         let group = self.group_of(flow);
         group.opening.is_some() && has_independent_ends(self.transport(group))
+    }
+
+    /// Records that a flow has delivered all its data, the last of it at that time.
+    pub fn finish(&mut self, flow: u32, delivered_at: Time) -> &Flow {
+        self.over += u32::from(!self.is_over(flow));
+        let flow = &mut self.flows[flow as usize];
+        flow.finished = flow.finished.min(delivered_at);
+        flow
+    }
+
+    /// Records that a flow has given up.
+    pub fn fail(&mut self, flow: u32, now: Time) {
+        self.over += u32::from(!self.is_over(flow));
+        let flow = &mut self.flows[flow as usize];
+        let special = flow.special();
+        special.failed = special.failed.min(now);
+        flow.stopped = true;
     }
 
     /// Returns true if a flow has delivered all its data or has given up.

@@ -297,8 +297,7 @@ impl<T: Tracing> EventLoop<T> {
         if !self.has_sink(index) {
             return self.end_far(number, !self.traffic.flows[index as usize].stopped);
         }
-        let flow = &mut self.traffic.flows[index as usize];
-        flow.finished = flow.finished.min(delivered_at);
+        let flow = self.traffic.finish(index, delivered_at);
         if !flow.stopped {
             let size = flow.delivered;
             self.complete(index, size, opened, delivered_at);
@@ -319,10 +318,7 @@ impl<T: Tracing> EventLoop<T> {
             self.give_up(connection);
             self.close(number);
         } else {
-            let flow = &mut self.traffic.flows[connection.flow as usize];
-            let special = flow.special();
-            special.failed = special.failed.min(self.now);
-            flow.stopped = true;
+            self.traffic.fail(connection.flow, self.now);
             self.leave_gate(number);
         }
     }

@@ -122,9 +122,10 @@ impl<T: Tracing> EventLoop<T> {
         self.status()
     }
 
-    /// Handles the events up to a time and advances to it, or returns once `stop` is set.
+    /// Handles the events up to a time and advances to it, or returns once `stop` is set or a flow is over.
     pub fn advance_until(&mut self, time: Time, stop: &AtomicBool) -> Status {
-        while !self.ending.is_over() && !stop.load(Ordering::Relaxed) {
+        let over = self.traffic.over;
+        while !self.ending.is_over() && !stop.load(Ordering::Relaxed) && self.traffic.over == over {
             if self.wheel.next().is_none_or(|next| next > time) {
                 self.now = self.now.max(time);
                 break;

@@ -42,9 +42,7 @@ impl<T: Tracing> EventLoop<T> {
     /// transfer.
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
         let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection];
-        let flow = &mut self.traffic.flows[number as usize];
-        flow.finished = flow.finished.min(delivered_at);
-        let size = flow.delivered;
+        let size = self.traffic.finish(number, delivered_at).delivered;
         let transfer = is_listed.then(|| self.completed(number, size, opened, delivered_at))?;
         self.traffic.record_completion(&transfer, delivered_at.since(opened));
         Some(transfer)
