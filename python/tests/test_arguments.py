@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -32,6 +32,24 @@ class Mine(Controller):
 
 class Marked(Mine):
     ecn = "ect1"
+
+
+class Packets(Mine):
+    per_packet: ClassVar[Any] = "no"
+
+
+class Later(Mine):
+    async def on_ack(self, sample: thalweg.Sample) -> None:  # type: ignore[override]
+        self.window = 100
+
+
+class Lazy(Mine):
+    def on_loss(self, sample: thalweg.Sample) -> Iterator[None]:  # type: ignore[override]
+        yield
+
+
+async def made() -> Mine:
+    return Mine()
 
 
 @pytest.fixture(autouse=True)
@@ -111,6 +129,11 @@ WRONG: dict[str, tuple[Call, str]] = {
     "list of controllers": (lambda: ANY.run("dumbbell", controllers=[Mine]), "controllers is a dictionary"),
     "ecn of a controller": (lambda: ANY.run("dumbbell", controllers={"mine": Marked}), "Marked.ecn='ect1': it is one of None, 'classic' (ECT(0), RFC 3168)"),
     "ecn of a compared controller": (lambda: ANY.compare("dumbbell", [Marked]), "it is one of None, 'classic'"),
+    "per_packet of a controller": (lambda: ANY.run("dumbbell", controllers={"mine": Packets}), "Packets.per_packet='no': it is True or False"),
+    "coroutine of a controller": (lambda: ANY.compare("dumbbell", [Later]), "Later.on_ack is a coroutine or a generator"),
+    "generator of a controller": (lambda: ANY.bench(Lazy), "Lazy.on_loss is a coroutine or a generator"),
+    "coroutine as factory": (lambda: ANY.run("dumbbell", controllers={"mine": made}), "the factory of the controller `mine` is a coroutine"),
+    "huge interval": (lambda: ENVS.Env(AGENT, interval=10**400), "it is a number of seconds greater than 0"),
     "ecn of a policy": (lambda: ENVS.controller(len, ecn="ect1"), "ecn='ect1': it is one of None"),
     "ecn of an environment": (lambda: ENVS.Env(AGENT, ecn="ect1"), "ecn='ect1': it is one of None"),
     "number as flows": (lambda: ANY.compare("dumbbell", ["cubic"], flows=[3]), "flows is a list of texts"),
@@ -166,6 +189,13 @@ WRONG: dict[str, tuple[Call, str]] = {
     "mode of resets": (lambda: ENVS.VectorEnv(AGENT, 2, autoreset_mode="x"), "autoreset_mode='x': it is one of"),
     "number as policy": (lambda: ENVS.controller(3), "policy is a function, and not 3"),
 }
+
+
+@pytest.mark.parametrize("make", [lambda: Later(), functools.partial(Packets)])
+def test_instances_of_factories_are_checked_too(make: Any) -> None:
+    with pytest.raises(thalweg.RunError) as caught:
+        thalweg.compare("dumbbell", ["mine"], set=SHORT, controllers={"mine": make})
+    assert isinstance(caught.value.__cause__, thalweg.ScenarioError), caught.value.__cause__
 
 
 def call_with(function: str, name: str, value: Any) -> Any:

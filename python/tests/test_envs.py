@@ -1,16 +1,20 @@
 """Environments for learning."""
 
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy
+import pandas
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import thalweg
 import thalweg.envs
+from thalweg import _toml
 from thalweg.envs import COLUMNS, Env, VectorEnv
 
 PATH: dict[str, Any] = {
@@ -450,3 +454,158 @@ def test_errors_are_reported() -> None:
     with pytest.raises(ValueError, match="3 seeds"):
         envs.reset(seed=[1, 2, 3])
     assert "rtt" in COLUMNS and thalweg.envs.FEATURES[0] == "queueing"
+
+
+def length(envs: VectorEnv, seed: int) -> float:
+    """The end of the first episode, if its agent keeps the window."""
+    envs.reset(seed=seed)
+    over = False
+    while not over:
+        *_, terminations, truncations, infos = envs.step(numpy.zeros((envs.num_envs, 1)))
+        over = bool(terminations[0] or truncations[0])
+    return float(infos["now"][0])
+
+
+@pytest.mark.parametrize(
+    ("link", "flow", "options"),
+    [
+        ({}, {}, {}),
+        ({"delay": "150 ms"}, {}, {"longest": 0.1}),
+        ({"delay": "150 ms"}, {}, {"longest": 0.25}),
+        ({}, {"start": "2 s"}, {}),
+        ({}, {"start": "2.5 s"}, {"longest": 0.4}),
+        ({}, {"start": "1 s", "spread": "3 s"}, {}),
+        ({}, {"start": "2 s"}, {"interval": 0.07}),
+        ({}, {"start": "30 s"}, {"longest": 0.1}),
+        ({}, {}, {"longest": float("inf")}),
+        ({}, {"start": "3 s"}, {"longest": 5.0, "set": {"duration": "4 s", "warmup": "0 s"}}),
+    ],
+)
+def test_baselines_have_the_length_of_the_episode(link: dict[str, Any], flow: dict[str, Any], options: dict[str, Any]) -> None:
+    path = {"duration": "60 s", "link": [{**PATH["link"][0], "loss": 0.0, **link}], "flow": [{**PATH["flow"][0], **flow}]}
+    for steps in (1, 2, 5, 40):
+        envs = VectorEnv(path, 1, steps=steps, **options)
+        (result,) = envs.baselines(["cubic"], seed=3)
+        assert result.document["duration_s"] == pytest.approx(length(envs, 3), rel=0.005), steps
+
+
+def test_baselines_show_the_flow_that_is_replaced() -> None:
+    others = {"name": "others", "from": "a", "to": "b", "scheme": "cubic", "count": 3}
+    envs = VectorEnv({**PATH, "flow": [*PATH["flow"], others]}, 1)
+    one, several = envs.baselines(["cubic", "vegas"], seed=1), envs.baselines(["cubic", "vegas"], seed=1, reps=2)
+    assert "Compared: `flow`; `others` keeps its scheme" in str(one) and "Means of 2 episodes, `flow`" in str(several)
+    for scheme in ("cubic", "vegas"):
+        shown = float(re.findall(rf"(?m)^{scheme} +([0-9.]+) Mbit/s", str(several))[0])
+        mean = numpy.mean([row["goodput_bps"] / 1e6 for row in several.flows if row["compared"] == scheme and row["flow"] == "flow"])
+        assert shown == pytest.approx(mean, abs=1e-3) and shown < 12
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_what_is_returned_may_be_changed(mode: AutoresetMode) -> None:
+    """A caller that converts units in place."""
+
+    def played(spoils: bool) -> list[Any]:
+        def reward(seen: thalweg.envs.Samples) -> numpy.ndarray[Any, Any]:
+            found = -seen["window"].copy()
+            if spoils:
+                for of in seen.values():
+                    of *= 1e3
+            return found
+
+        envs = VectorEnv(PATH, 2, reward=reward, steps=7, autoreset_mode=mode)
+        found: list[Any] = []
+        returned: Any = envs.reset(seed=1)
+        for number in range(20):
+            observations, *rest, infos = returned
+            found += [observations.copy(), *(of.copy() for of in rest), *(infos[name].copy() for name in (*COLUMNS, "seed"))]
+            if spoils:
+                observations -= 100
+                for of in rest:
+                    of[:] = 0
+                for name in (*COLUMNS, "seed"):
+                    infos[name][:] = 1
+            ends = number % 8 == 7 and mode is AutoresetMode.DISABLED
+            mask = {"reset_mask": numpy.array([True, True])}
+            returned = envs.reset(options=mask) if ends else envs.step(numpy.full((2, 1), 0.05))
+        return found
+
+    assert all(numpy.array_equal(one, other, equal_nan=True) for one, other in zip(played(False), played(True), strict=True))
+
+
+def test_a_partial_reset_keeps_the_other_observations() -> None:
+    envs = VectorEnv(PATH, 2, autoreset_mode=AutoresetMode.DISABLED)
+    envs.reset(seed=1)
+    observations = envs.step(numpy.zeros((2, 1)))[0]
+    kept = observations[1].copy()
+    observations -= 100
+    assert (envs.reset(options={"reset_mask": numpy.array([True, False])})[0][1] == kept).all()
+
+
+@pytest.mark.parametrize(
+    "reward",
+    [lambda seen: seen["acked"][:, None], lambda seen: None, lambda seen: 1.0, lambda seen: "1", lambda seen: seen["acked"] * numpy.nan],
+)
+def test_rewards_are_a_finite_number_for_each_agent(reward: Any) -> None:
+    envs, env = VectorEnv(PATH, 3, reward=reward), Env(PATH, reward=reward)
+    envs.reset(seed=1)
+    env.reset(seed=1)
+    with pytest.raises(thalweg.ScenarioError, match=r"an array of shape \(3,\), a finite number for each"):
+        envs.step(numpy.zeros((3, 1)))
+    with pytest.raises(thalweg.ScenarioError, match=r"an array of shape \(1,\), a finite number for each"):
+        env.step(0.0)
+
+
+def test_rewards_of_resets_are_not_used() -> None:
+    """The first sample of an episode may have no round trip."""
+    envs = VectorEnv(PATH, 1, steps=3, interval=0.02, reward=lambda seen: numpy.where(seen["now"] < 0.03, numpy.nan, 1.0))
+    envs.reset(seed=1)
+    assert [envs.step([[0.0]])[1][0] for _ in range(8)] == [1, 1, 1, 0, 1, 1, 1, 0]
+
+
+def test_the_scenario_is_the_one_at_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = _toml.document({**PATH, "duration": "2 s"})
+    monkeypatch.chdir(tmp_path)
+    Path("path.toml").write_text(text)
+    Path("fast.txt").write_text("".join(f"{number}\n" for number in range(1, 51)))
+    Path("slow.txt").write_text("".join(f"{2 * number}\n" for number in range(1, 51)))
+    scenario: dict[str, Any] = {"duration": "2 s", "link": [{**PATH["link"][0], "trace": "fast.txt"}], "flow": [dict(PATH["flow"][0])]}
+    del scenario["link"][0]["rate"]
+    delays = {"link.core.delay": ["15 ms", "16 ms"]}
+    sets = {"link.core.loss": 0.0}
+    envs = [VectorEnv("path.toml", 1, set=sets, vary=delays), VectorEnv("path.toml", 1), VectorEnv(scenario, 1, vary=delays)]
+    envs.append(VectorEnv(scenario, 1, set={"link.core.trace": "slow.txt"}, vary={"link.core.trace": lambda rng: "fast.txt"}))
+    found = [of.reset(seed=1)[1]["path_rate"][0] for of in envs]
+    assert found == [20e6, 20e6, 12e6, 12e6]
+    Path("path.toml").write_text(text.replace("20 Mbit/s", "5 Mbit/s"))
+    scenario["duration"] = "1 s"
+    sets["link.core.rate"] = 1e6
+    os.mkdir("below")
+    os.chdir("below")
+    assert [of.reset(seed=1)[1]["path_rate"][0] for of in envs] == found
+    for of, rate in zip(envs, found):
+        (result,) = of.baselines(["cubic"], seed=1)
+        assert result.links["rate_bps"][0] in (rate, None) and result.document["duration_s"] == 2
+    # Names in a file are relative to it, in changes too.
+    os.chdir("..")
+    Path("below/slow.txt").write_text(Path("slow.txt").read_text())
+    Path("below/traced.toml").write_text(_toml.document({**scenario, "link": [{**scenario["link"][0], "trace": "slow.txt"}]}))
+    below = VectorEnv("below/traced.toml", 1, vary=delays)
+    Path("below/path.toml").write_text(_toml.document(PATH).replace('rate = "20 Mbit/s"', 'trace = "missing.txt"'))
+    changed = VectorEnv("below/path.toml", 1, set={"link.core.trace": "slow.txt"})
+    os.chdir("/")
+    assert [of.reset(seed=1)[1]["path_rate"][0] for of in (below, changed)] == [6e6, 6e6]
+    assert changed.baselines(["cubic"], seed=1, set={"link.core.trace": "slow.txt"}).flows["goodput_bps"][0] < 6e6
+
+
+def test_values_are_chosen_from_lists_and_arrays() -> None:
+    for values in (pandas.Series([0.01, 0.02], index=[7, 9]), numpy.array([0.01, 0.02]), (0.01, 0.02)):
+        vary: Any = {"link.core.delay": values}
+        rtts = VectorEnv(PATH, 16, vary=vary).reset(seed=1)[1]["path_rtt"]
+        assert set(rtts.round(2)) == {0.02, 0.04}
+    wrong: list[Any] = [{"a": 1}, {0.01}, "5 ms", [], numpy.array(1.0), 0.01]
+    for values in wrong:
+        with pytest.raises(thalweg.ScenarioError, match="has a list of values or a function"):
+            VectorEnv(PATH, 1, vary={"link.core.delay": values})
+    env = Env(PATH)
+    env.reset(seed=1)
+    env.step(10**400)

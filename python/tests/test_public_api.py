@@ -14,6 +14,7 @@ import threading
 import time
 import tomllib
 import warnings
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -314,7 +315,26 @@ def test_numbers_of_options_are_seconds_bytes_and_bits_a_second() -> None:
     assert one == thalweg.models("mathis", p="1e-3", rtt="50 ms", segment="1000 B")
     assert one == thalweg.models("mathis", p=numpy.float64(1e-3), rtt=numpy.float64(5e-2), segment=whole)
     assert thalweg.models("mathis", p=1e-3, rtt=5e-5)["rtt_s"] == 5e-5
-    assert thalweg.bench("cubic", time=0.2)["received_bits_per_second"] > 1e4
+    assert thalweg.bench("cubic", time=0.1 + 0.1 + 0.1)["received_bits_per_second"] > 1e4
+    # Digits beyond the resolution come from computation, as in scenarios.
+    real: dict[float, Any] = {0.3: 0.1 + 0.2, 0.333333333333: 1 / 3, 0.1: numpy.float32(0.1), 0.25: Fraction(1, 4), 0.666666666667: Fraction(2, 3)}
+    for seconds, given in real.items():
+        assert thalweg.models("mathis", p=1e-3, rtt=given)["rtt_s"] == seconds
+    half: Any = numpy.float32(999.6)
+    assert thalweg.models("mathis", p=1e-3, rtt=0.05, segment=half) == one
+    thousandth: Any = Fraction(1, 1000)
+    assert thalweg.models("mathis", p=thousandth, rtt=0.05, segment=1000) == one
+
+
+@pytest.mark.parametrize("time", [numpy.timedelta64(100, "ns"), numpy.timedelta64(1, "s"), numpy.datetime64(5, "ns"), numpy.array([1, 2], "m8[s]")])
+def test_times_of_numpy_are_refused(time: Any) -> None:
+    """Their unit is not seconds, or is lost."""
+    with pytest.raises(thalweg.ScenarioError, match="is no value of a scenario"):
+        thalweg.run("two-flows", set={"duration": time})
+    with pytest.raises(thalweg.ScenarioError, match="^rtt="):
+        thalweg.models("mathis", p=1e-3, rtt=time)
+    with pytest.raises(thalweg.ScenarioError, match="^limit="):
+        thalweg.score(Plain, limit=time)
 
 
 def test_unknown_names_are_errors_of_the_package_and_of_keys(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ Python's lock, and end at Ctrl-C.
 
 import functools
 import importlib
+import inspect
 import json
-import numbers
 import os
 import re
 import secrets
@@ -32,10 +32,10 @@ from ._catalog import Catalog
 from ._errors import Error, RunError, ScenarioError, ScenarioWarning, TimeLimitError, UnknownNameError, error, warn, warn_of
 from ._origins import code_of_package, modules_of_user
 from ._progress import show_progress, shown
-from ._results import Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
+from ._results import JOIN, Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
 from ._score import BATTERY, Score, ScorePart, evaluate
 from ._thalweg import Controller, Sample
-from ._toml import Scenario, changes, document
+from ._toml import Loaded, Scenario, absolute, changes, document, number, texts, with_unit, with_units_of_texts
 
 __version__ = _thalweg.version
 
@@ -104,13 +104,43 @@ def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Contro
         if not callable(make):
             kind = type(make).__name__
             raise ScenarioError(f"the controller `{name}` must be a class or a factory of instances, not of type {kind}")
-        ecn = getattr(make, "ecn", None)
-        # A property has its value in instances.
-        if isinstance(make, type) and not hasattr(type(ecn), "__get__"):
-            arguments.choice(f"{make.__qualname__}.ecn", ecn, arguments.ECN)
+        if isinstance(make, type):
+            _check_class(make)
+        elif inspect.iscoroutinefunction(make) or inspect.isgeneratorfunction(make):
+            raise ScenarioError(f"the factory of the controller `{name}` is a coroutine or a generator: a factory returns an instance")
+        elif not isinstance(make, _Factory):
+            factories[name] = _Factory(make)
         if name in _known_schemes():
             raise ScenarioError(f"there is a scheme `{name}` already; choose another name for the controller")
     return factories
+
+
+class _Factory:
+    """A factory whose instances are checked as classes are."""
+
+    def __init__(self, make: Callable[[], Controller]) -> None:
+        self._make = make
+        self._checked: set[type] = set()
+
+    def __call__(self) -> Controller:
+        made = self._make()
+        if type(made) not in self._checked:
+            _check_class(type(made))
+            self._checked.add(type(made))
+        return made
+
+
+def _check_class(of: type) -> None:
+    """Checks the attributes of a controller class. A property has its value in instances."""
+    ecn, per_packet = getattr(of, "ecn", None), getattr(of, "per_packet", False)
+    if not hasattr(type(ecn), "__get__"):
+        arguments.choice(f"{of.__qualname__}.ecn", ecn, arguments.ECN)
+    if not hasattr(type(per_packet), "__get__"):
+        arguments.truth(f"{of.__qualname__}.per_packet", per_packet)
+    for name in ("on_ack", "on_loss", "on_undo"):
+        method = getattr(of, name, None)
+        if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
+            raise ScenarioError(f"{of.__qualname__}.{name} is a coroutine or a generator, whose content would not run: write it with a plain `def`")
 
 
 @functools.cache
@@ -139,6 +169,8 @@ def _json(words: Sequence[str], named: Sequence[str] = (), controllers: Controll
 
 def _text(scenario: Scenario, factories: dict[str, Callable[[], Controller]] | None = None) -> tuple[str, str | None]:
     """Returns the name of a scenario, and its text if it is a dictionary. Adds controller classes in it to `factories`."""
+    if isinstance(scenario, Loaded):
+        return scenario.name, scenario.text
     if isinstance(scenario, Mapping):
         return "scenario", document(_with_names(scenario, factories) if factories is not None else scenario)
     if not isinstance(scenario, (str, os.PathLike)):
@@ -311,16 +343,21 @@ def sweep(
             if out is None:
                 raise ScenarioError("a sweep that is a dictionary needs a folder for its results: out=...")
             keys = dict(_with_names(file, factories))
-            scenario = keys.get("scenario")
+            if isinstance(keys.get("grid"), Mapping):
+                keys["grid"] = {name: with_units_of_texts(name, axis) for name, axis in keys["grid"].items()}
+            scenario = keys.pop("scenario", None)
+            own = _folder_with_files(keys, Path(place)) if isinstance(scenario, Mapping) else Path(place)
             if isinstance(scenario, Mapping):
-                keys["scenario"] = "scenario.toml"
-                (Path(place) / "scenario.toml").write_text(document(_with_paths(scenario)), encoding="utf-8")
-            elif isinstance(scenario, (str, os.PathLike)) and Path(scenario).exists():
+                (own / "scenario.toml").write_text(document(absolute(scenario, Path.cwd())), encoding="utf-8")
+                scenario = "scenario.toml"
+            elif isinstance(scenario, (str, os.PathLike)) and Path(scenario).is_file():
                 # Relative to the working directory, not to the file written here.
-                keys["scenario"] = str(Path(scenario).absolute())
+                scenario = str(Path(scenario).absolute())
+            if scenario is not None:
+                keys = {"scenario": scenario, **keys}
             if isinstance(keys.get("set"), Mapping):
                 keys["set"] = changes(keys["set"])
-            path = Path(place) / "sweep.toml"
+            path = own / "sweep.toml"
             path.write_text(document(keys), encoding="utf-8")
         else:
             path = Path(file)
@@ -341,12 +378,12 @@ def sweep(
 
             def shown_names(text: str) -> str:
                 # The user has not seen the files written for a dictionary.
-                return text.replace(f"{place}/", "").replace("sweep.toml", "sweep") if isinstance(file, Mapping) else text
+                return text.replace(f"{path.parent}/", "").replace("sweep.toml", "sweep") if isinstance(file, Mapping) else text
 
             raise error(code, messages, shown=shown_names)
         warn(messages)
         whole = shard is None
-        return SweepResult(folder, _sweep_document(folder, factories, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
+        return SweepResult(folder.absolute(), _sweep_document(folder, factories, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
 
 
 def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
@@ -356,8 +393,8 @@ def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
         answer = _sweep_document(path, {}, False)
         points, failed = len(answer["points"]), len(answer["failed"])
     except (OSError, ValueError, KeyError, TypeError) as why:
-        raise ScenarioError(f"`{path}` holds no sweep that came to its end: {why}") from why
-    return SweepResult(path, answer, f"{points} points, {failed} of which failed\n" if failed else f"{points} points\n")
+        raise ScenarioError(f"`{path}` holds no sweep that came to its end: {why}; {JOIN}") from why
+    return SweepResult(path.absolute(), answer, f"{points} points, {failed} of which failed\n" if failed else f"{points} points\n")
 
 
 def _sweep_document(folder: Path, controllers: Controllers, is_dictionary: bool) -> dict[str, Any]:
@@ -369,15 +406,24 @@ def _sweep_document(folder: Path, controllers: Controllers, is_dictionary: bool)
     return answer
 
 
-def _with_paths(of: Any) -> Any:
-    """Returns a scenario with absolute paths of existing files."""
-    if isinstance(of, Mapping):
-        return {name: _with_paths(item) for name, item in of.items()}
-    if isinstance(of, (list, tuple)):
-        return [_with_paths(item) for item in of]
-    if isinstance(of, (str, os.PathLike)) and os.path.isfile(of):
-        return str(Path(of).absolute())
-    return of
+_OWN = ("scenario.toml", "sweep.toml")
+"""Files written for a sweep that is a dictionary."""
+
+
+def _folder_with_files(keys: Mapping[str, Any], place: Path) -> Path:
+    """Creates a folder from which the files in the values of a sweep are found by the same names as from the working directory: the values
+    stay as they are, for they name points and columns."""
+    files = {name for name in texts(keys) if name and not os.path.isabs(name) and os.path.isfile(name)}
+    above = max((Path(os.path.normpath(name)).parts.count("..") for name in files), default=0)
+    folder = place.joinpath("sweep", *["below"] * above)
+    folder.mkdir(parents=True)
+    for name in files:
+        link = folder / name
+        os.makedirs(link.parent, exist_ok=True)
+        # Two names may be of one place.
+        if os.path.normpath(name) not in _OWN and not os.path.lexists(link):
+            link.symlink_to(Path(name).absolute())
+    return folder
 
 
 @contextmanager
@@ -579,11 +625,17 @@ def _options(command: Sequence[str], options: Mapping[str, int | float | str | b
         if isinstance(value, bool):
             words += [f"--{option}"] if value else []
             continue
-        is_number = isinstance(value, numbers.Number)
-        unit = _thalweg.option_unit(command, option) if is_number else None
         # A value may begin with `-`.
-        words.append(f"--{option}={value}" + (f" {unit}" if unit else ""))
+        words.append(f"--{option}={_number(command, option, value) if arguments.is_number(value) else value}")
     return words
+
+
+def _number(command: Sequence[str], option: str, value: Any) -> str:
+    """Formats a number as the value of an option, with its unit."""
+    unit = _thalweg.option_unit(command, option)
+    if unit:
+        return with_unit(value, unit)
+    return str(value) if isinstance(value, (int, float)) else str(number(value))
 
 
 if not TYPE_CHECKING:

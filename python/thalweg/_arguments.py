@@ -10,6 +10,11 @@ from typing import Any
 from ._errors import ScenarioError
 
 
+def is_number(value: Any) -> bool:
+    """Returns true for real numbers. Numpy's times are integers to Python, in a unit that is lost."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and getattr(getattr(value, "dtype", None), "kind", "") not in ("m", "M")
+
+
 def integer(name: str, value: Any, least: int, most: int) -> int:
     """Checks an integer; numpy's integers are accepted."""
     try:
@@ -23,7 +28,10 @@ def integer(name: str, value: Any, least: int, most: int) -> int:
 
 def seconds(name: str, value: Any, *, or_zero: bool = False) -> float:
     """Checks a time in seconds."""
-    number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    try:
+        number = float(value) if is_number(value) else math.nan
+    except OverflowError:
+        number = math.nan
     if not (number >= 0 if or_zero else number > 0):
         raise ScenarioError(f"{name}={value!r}: it is a number of seconds{', 0 or more' if or_zero else ' greater than 0'}")
     return number
@@ -98,6 +106,6 @@ ECN = {None: "", "classic": "ECT(0), RFC 3168", "l4s": "ECT(1), RFC 9331"}
 
 def option(name: str, value: Any) -> Any:
     """Checks the value of an option of a command."""
-    if not isinstance(value, (str, numbers.Real, os.PathLike)):
+    if not (isinstance(value, (str, bool, os.PathLike)) or is_number(value)):
         raise ScenarioError(f"{name}={value!r}: it is a text, a number, a path, True or False")
     return value

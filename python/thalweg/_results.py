@@ -400,6 +400,10 @@ def _side_by_side(pictures: Sequence[str]) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {attributes} font-family="sans-serif">{"".join(placed)}</svg>'
 
 
+JOIN = "if its shards are complete, the same call of `thalweg.sweep` without `shard` joins them"
+"""Advice for the folder of a shard."""
+
+
 class SweepResult:
     """Results of a sweep, stored in a folder."""
 
@@ -410,22 +414,28 @@ class SweepResult:
         """Exception of a controller that made a point fail, if one was raised in this call."""
         self._summary = summary
 
+    def _of_whole(self, name: str) -> Any:
+        """Returns a part of the document; a single shard of several has none."""
+        if name not in self.document:
+            raise RunError(f"a shard has no `{name}`: {JOIN}")
+        return self.document[name]
+
     @property
     def points(self) -> list[dict[str, Any]]:
         """The points, with their values, seeds and the means of metrics."""
-        points: list[dict[str, Any]] = self.document["points"]
+        points: list[dict[str, Any]] = self._of_whole("points")
         return points
 
     @property
     def failed(self) -> list[dict[str, Any]]:
         """Failed points, with the reason and the command that reruns each: a call, if it has a Python controller."""
-        failed: list[dict[str, Any]] = self.document["failed"]
+        failed: list[dict[str, Any]] = self._of_whole("failed")
         return failed
 
     @property
     def importance(self) -> dict[str, dict[str, Any]]:
         """By metric, the share of its variance that each factor explains."""
-        importance: dict[str, dict[str, Any]] = self.document["importance"]
+        importance: dict[str, dict[str, Any]] = self._of_whole("importance")
         return importance
 
     @property
@@ -443,7 +453,7 @@ class SweepResult:
         """A row for each point, as columns: its values, and the means of metrics with half of their 95 % intervals (`..._ci95`)."""
         names = list(dict.fromkeys(name for point in self.points for name in point["metrics"]))
         columns: dict[str, list[Any]] = {"point": [point["point"] for point in self.points]}
-        for factor in self.document["factors"]:
+        for factor in self._of_whole("factors"):
             columns[factor["name"]] = [point["values"][factor["name"]] for point in self.points]
         for name in names:
             known = [point["metrics"].get(name, {}) for point in self.points]
@@ -454,7 +464,9 @@ class SweepResult:
     def plot(self, metric: str = "goodput_bps", across: str | None = None, down: str | None = None) -> Figure:
         """Returns maps of a metric over two factors, by default the two that explain most of it. There is a map for each scheme, or else
         for each value of the factor that explains most of the remainder; points that differ only in other factors are averaged."""
-        factors = {of["name"]: of["values"] for of in self.document["factors"]}
+        if across is not None and across == down:
+            raise ScenarioError(f"across and down are two factors, and not both `{across}`")
+        factors = {of["name"]: of["values"] for of in self._of_whole("factors")}
         # Plain numbers have their unit at the axis.
         titles = {of["name"]: f"{of['name']} ({of['unit']})" if "unit" in of else of["name"] for of in self.document["factors"]}
         for name in (across, down):

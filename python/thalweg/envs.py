@@ -11,7 +11,7 @@ numpy: `pip install '.[envs]'` in the repository, or `pip install 'gymnasium>=1.
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -23,10 +23,10 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from . import _arguments as arguments
-from . import Controller, Controllers, Result, Sample, ScenarioError, Table, _text, _thalweg, compare
+from . import Controller, Controllers, Result, Sample, ScenarioError, Table, _thalweg, compare
 from ._errors import error
 from ._results import joined
-from ._toml import Scenario, changes
+from ._toml import Scenario, absolute_changes, changes, loaded
 
 __all__ = ["COLUMNS", "FEATURES", "FRAME_STEPS", "Baselines", "Env", "VectorEnv", "controller", "power"]
 
@@ -158,10 +158,32 @@ def checked(vary: Vary | None) -> dict[str, Sequence[Any] | Callable[[numpy.rand
     """Checks the varied keys; returns them with their choices."""
     if vary is not None:
         arguments.mapping("vary", vary, "keys and lists of values")
-    for key, of in (vary or {}).items():
-        if not callable(of) and (isinstance(of, str) or not hasattr(of, "__getitem__") or len(of) == 0):
-            raise ScenarioError(f"vary: `{key}` has a list of values or a function of a random generator, and not {of!r}")
-    return dict(vary or {})
+    return {key: of if callable(of) else _choices(key, of) for key, of in (vary or {}).items()}
+
+
+def _choices(key: str, of: Any) -> Sequence[Any]:
+    """Returns the values to choose from, of a list or of an array: an index of pandas is none of a list."""
+    listed = of.tolist() if hasattr(of, "tolist") else of
+    if isinstance(listed, (str, bytes, Mapping)) or not isinstance(listed, Sequence) or len(listed) == 0:
+        raise ScenarioError(f"vary: `{key}` has a list of values or a function of a random generator, and not {of!r}")
+    return list(listed)
+
+
+def rewarded(reward: Callable[[Samples], Array], seen: Samples, used: Array) -> Array:
+    """Returns the rewards of all agents by a function, which gets copies of the samples. Those that are not used may be NaN."""
+    count = len(used)
+    if reward is power:
+        return power(seen)
+    found = reward({name: of.copy() for name, of in seen.items()})
+    try:
+        rewards: Array = numpy.asarray(found, dtype=numpy.float64)
+    except (TypeError, ValueError):
+        rewards = numpy.array(None)
+    if rewards.shape != (count,) or not numpy.isfinite(rewards[used]).all():
+        shape = getattr(found, "shape", None)
+        what = f"{found!r}" if shape is None or shape == (count,) else f"an array of shape {tuple(shape)}"
+        raise ScenarioError(f"reward returns an array of shape ({count},), a finite number for each agent, and not {what}")
+    return rewards
 
 
 class _Simulations:
@@ -183,18 +205,24 @@ class _Simulations:
         arguments.seconds("longest", longest)
         arguments.seconds("delay", delay, or_zero=True)
         arguments.choice("ecn", ecn, arguments.ECN)
-        name, text = _text(scenario)
+        self.scenario = loaded(scenario)
+        self.sets = self.kept(changes(set))
         threads = None if jobs is None else arguments.integer("jobs", jobs, 1, 2**16)
-        native, code, messages = _thalweg.Environments.new(name, text, changes(set), count, interval, longest, delay, threads, ecn)
+        name, text = self.scenario.name, self.scenario.text
+        native, code, messages = _thalweg.Environments.new(name, text, self.sets, count, interval, longest, delay, threads, ecn)
         if native is None:
             raise error(code, messages)
-        self._native, self._interval = native, interval
+        self._native, self._interval, self._longest, self._ecn = native, interval, float(longest), ecn
         self.names = native.names
         self.agents = len(self.names)
         self._cells = numpy.zeros((count, self.agents, len(COLUMNS)))
 
+    def kept(self, sets: Iterable[str]) -> list[str]:
+        """Returns changes that mean the same files in any working directory."""
+        return absolute_changes(sets, self.scenario.folder)
+
     def reset(self, which: list[int], seeds: list[int], varied: list[list[str]]) -> None:
-        self._check(self._native.reset(which, seeds, varied, self._cells))
+        self._check(self._native.reset(which, seeds, [self.kept(of) for of in varied], self._cells))
 
     def step(self, windows: Array, rates: Array) -> None:
         contiguous = [numpy.ascontiguousarray(array, dtype=numpy.float64) for array in (windows, rates)]
@@ -206,7 +234,7 @@ class _Simulations:
 
     def reset_one(self, seed: int, varied: list[str]) -> dict[str, Any]:
         """Begins a new episode of the only simulation, which has one agent; returns its sample."""
-        cells, code, messages = self._native.reset_one(seed, varied)
+        cells, code, messages = self._native.reset_one(seed, self.kept(varied))
         self._check((code, messages))
         return _known(cells)
 
@@ -216,17 +244,36 @@ class _Simulations:
         self._check((code, messages))
         return _known(cells)
 
-    def length(self, varied: list[str], steps: int | None) -> tuple[float, float]:
-        """Returns the duration of an episode and the warm-up of its measurements. A step of a round trip counts as a round trip of the
-        empty path."""
-        lengths, code, messages = self._native.length(varied)
+    @cached_property
+    def _single(self) -> "_Simulations":
+        """One more simulation of the same scenario, to measure lengths with."""
+        return _Simulations(self.scenario, self.sets, 1, self._interval, self._longest, 0.0, 1, self._ecn)
+
+    def length(self, seed: int, varied: list[str], steps: int | None) -> tuple[float, float]:
+        """Returns the duration of an episode and the warm-up of its measurements. The first round trip of the flow, and the time before,
+        are simulated; each later one counts as a round trip of the empty path."""
+        lengths, code, messages = self._native.length(self.kept(varied))
         if lengths is None:
             raise error(code, messages)
         duration, warmup, rtt = lengths
-        if steps is not None and (step := self._interval or rtt) is not None:
-            # The time before the first decision is not a step.
-            duration = min(duration, (steps + 1) * step)
+        if steps is not None and (self._interval is not None or rtt is not None):
+            duration = min(duration, self._single._end(seed, varied, steps, duration, rtt or 0.0))
         return duration, warmup if warmup < duration else 0.0
+
+    def _end(self, seed: int, varied: list[str], steps: int, duration: float, rtt: float) -> float:
+        """Returns the time of this step, if nothing delays the flow; `duration` or more if the episode ends before."""
+        seen, left = self.reset_one(seed, varied), steps
+        if self._interval is not None:
+            return float(seen["now"]) + left * self._interval
+        while left and not seen["min_rtt"] and seen["over"] == 0:
+            seen, left = self.step_one(math.nan, math.nan), left - 1
+        now = float(seen["now"])
+        if seen["over"] == 1 or not left:
+            return duration if seen["over"] == 1 else now
+        # A round trip has a step at its end, and before it whenever `longest` has passed.
+        each = max(math.ceil(rtt / self._longest), 1)
+        rounds, rest = divmod(left, each)
+        return now + rounds * rtt + (rest * self._longest if rest else 0.0)
 
     def seen(self, agent: int) -> dict[str, Array]:
         """Returns the last samples of one agent in each simulation."""
@@ -249,7 +296,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     `reset(options={"reset_mask": mask})` (`DISABLED`).
 
     `vary` changes the scenario in each episode: for a key, as `set` takes them, a list to choose from, or a function of a random
-    generator. `reward` is a function of the samples of all simulations (`COLUMNS`). Infos hold these samples and the seeds. With
+    generator. A scenario file is read once, unless it names other files. `reward` is a function of the samples of all simulations
+    (`COLUMNS`), and returns a number for each. Infos hold these samples and the seeds. With
     `ecn="classic"` or "l4s" queues may mark the agent's packets (ECT(0) or ECT(1)); without, the scenario decides. With `render_mode`
     "ansi" `render` returns a line for each, with "rgb_array" a picture of its last `FRAME_STEPS` steps."""
 
@@ -281,7 +329,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.single_action_space = Box(-1.0, 1.0, (1,))
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._scenario, self._set, self._vary = scenario, set, checked(vary)
+        self._vary = checked(vary)
         self._steps = None if steps is None else arguments.integer("steps", steps, 1, 2**63 - 1)
         self._pace, self._reward = arguments.truth("pace", pace), arguments.function("reward", reward)
         self._simulations = _Simulations(scenario, set, num_envs, interval, longest, delay, jobs, ecn)
@@ -320,7 +368,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         for number in numpy.flatnonzero(mask):
             self._generators[number] = fresh[number] or self._generators[number]
         self._renew(mask)
-        return self._observations, self._infos()
+        return self._observations.copy(), self._infos()
 
     def _renew(self, mask: Array) -> None:
         """Begins new episodes where the mask is true."""
@@ -361,7 +409,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._seen = self._simulations.seen(0)
         self._remember()
         self._observations, self._last = _features(self._seen, self._last)
-        rewards = numpy.where(before, 0.0, self._reward(self._seen))
+        rewards = numpy.where(before, 0.0, rewarded(self._reward, self._seen, ~before))
         terminations = ~before & (self._seen["over"] == 2)
         truncations = ~before & (self._seen["over"] == 1)
         if self._steps is not None:
@@ -371,14 +419,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._mode is AutoresetMode.SAME_STEP and self._over.any():
             over, final = self._over.copy(), numpy.full(self.num_envs, None, dtype=object)
             for number in numpy.flatnonzero(over):
-                final[number] = self._observations[number]
+                final[number] = self._observations[number].copy()
             ended = {"final_obs": final, "_final_obs": over, "final_info": infos, "_final_info": over}
             self._renew(over)
             infos = {**self._infos(), **ended}
-        return self._observations, rewards, terminations, truncations, infos
+        return self._observations.copy(), rewards, terminations, truncations, infos
 
     def _infos(self) -> dict[str, Any]:
-        return {**self._seen, "seed": self._seeds.copy()}
+        # Copies: callers may change them, and decisions depend on the samples kept here.
+        return {**self._simulations.seen(0), "seed": self._seeds.copy()}
 
     def render(self) -> tuple[str, ...] | tuple[Array, ...] | None:
         """Returns a line for each simulation, in the render mode "ansi"; in "rgb_array" a picture of each."""
@@ -406,24 +455,28 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         controllers: Controllers | None = None,
     ) -> "Baselines":
         """Runs schemes in place of the agent through the first episodes of this many simulations with this seed: the same paths, traffic,
-        losses and, if `steps` bounds them, lengths. A step of a round trip counts as a round trip of the empty path."""
+        losses and, if `steps` bounds them, lengths: of an episode in which a round trip is one of the empty path. The scenario is the one
+        that the environment has: a file that was changed is not read again, unless it names other files."""
         results = []
         for generator in generators(seed, arguments.integer("reps", reps, 1, 2**24)):
             first, varied = episode(generator, self._vary)
             # Later changes of a key take precedence.
-            sets = [*changes(self._set), *varied]
-            duration, warmup = self._simulations.length(varied, self._steps)
-            sets += [f"duration={duration!r}", f"warmup={warmup!r}", *changes(set)]
-            results.append(compare(self._scenario, schemes, seed=first, set=sets, controllers=controllers))
-        return Baselines(results)
+            sets = [*self._simulations.sets, *self._simulations.kept(varied)]
+            duration, warmup = self._simulations.length(first, varied, self._steps)
+            sets += [f"duration={duration!r}", f"warmup={warmup!r}", *self._simulations.kept(changes(set))]
+            names = self._simulations.names
+            results.append(compare(self._simulations.scenario, schemes, flows=names, seed=first, set=sets, controllers=controllers))
+        return Baselines(results, self._simulations.names)
 
 
 class Baselines:
     """Results of schemes in the episodes of an environment."""
 
-    def __init__(self, results: Sequence[Result]) -> None:
+    def __init__(self, results: Sequence[Result], names: Sequence[str]) -> None:
         self.results = list(results)
         """The comparison of each episode."""
+        self.names = list(names)
+        """Names of the flows that have the schemes."""
 
     @cached_property
     def flows(self) -> Table:
@@ -444,10 +497,10 @@ class Baselines:
     def __str__(self) -> str:
         if len(self.results) == 1:
             return str(self.results[0])
-        totals = self.totals
-        lines = [f"Means of {len(self.results)} episodes"]
-        for scheme in dict.fromkeys(totals["compared"]):
-            of = [row for row in totals if row["compared"] == scheme]
+        rows = [row for row in self.flows if row["flow"] in self.names]
+        lines = [f"Means of {len(self.results)} episodes, {', '.join(f'`{name}`' for name in self.names)}"]
+        for scheme in dict.fromkeys(row["compared"] for row in rows):
+            of = [row for row in rows if row["compared"] == scheme]
             words = [f"{scheme:12}"]
             for name, unit, factor in (("goodput_bps", "Mbit/s", 1e-6), ("delay_mean_s", "ms", 1e3), ("loss", "% lost", 1e2)):
                 known = [row[name] * factor for row in of if row.get(name) is not None]
@@ -574,7 +627,7 @@ class Env(gymnasium.Env[Any, Any]):
         if self._reward is power:
             return _power_of_one(seen)
         arrays = {name: numpy.array([math.nan if cell is None else cell]) for name, cell in seen.items()}
-        return float(self._reward(arrays)[0])
+        return float(rewarded(self._reward, arrays, numpy.ones(1, dtype=bool))[0])
 
     def render(self) -> str | Array | None:
         """Returns a line that describes the flow, in the render mode "ansi"; in "rgb_array" a picture of its last steps."""
@@ -588,7 +641,8 @@ def _number(action: Any) -> float:
     # Arrays of numpy are what policies return; `checked_actions` takes many times as long as a step.
     number = action.item() if isinstance(action, (numpy.ndarray, numpy.generic)) and action.size == 1 else action
     is_number = isinstance(number, (int, float)) and number == number
-    return min(max(float(number), -1.0), 1.0) if is_number else float(checked_actions(action, 1)[0])
+    # Integers may be too large for `float`.
+    return float(min(max(number, -1.0), 1.0)) if is_number else float(checked_actions(action, 1)[0])
 
 
 def checked_actions(actions: Any, count: int) -> Array:

@@ -29,6 +29,7 @@ from .envs import (
     episode,
     generators,
     power,
+    rewarded,
 )
 
 __all__ = ["ParallelEnv"]
@@ -116,7 +117,8 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self._taken += 1
         observations = self._observe()
         infos = self._infos()
-        all_rewards = self._reward(self._seen)
+        used = numpy.array([name in self.agents for name in self.possible_agents])
+        all_rewards = rewarded(self._reward, self._seen, used)
         rewards, terminations, truncations = {}, {}, {}
         for row, name in enumerate(self.possible_agents):
             if name in self.agents:

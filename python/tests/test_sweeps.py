@@ -1,0 +1,107 @@
+"""Sweeps of dictionaries: the files that they name, their axes, their shards."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import thalweg
+from thalweg import _toml
+
+LINK: dict[str, Any] = {"name": "core", "between": ["a", "b"], "rate": "10 Mbit/s", "delay": "5 ms", "queue": "50 pkt"}
+PATH: dict[str, Any] = {"duration": 2, "warmup": 0.5, "link": [LINK], "flow": [{"name": "web", "from": "a", "to": "b", "scheme": "cubic"}]}
+TRACED: dict[str, Any] = {**PATH, "link": [{**{name: of for name, of in LINK.items() if name != "rate"}, "trace": "fast.txt"}]}
+
+
+@pytest.fixture(autouse=True)
+def a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "place"
+    (place / "traces").mkdir(parents=True)
+    monkeypatch.chdir(place)
+    for name, each in (("fast.txt", 1), ("traces/slow.txt", 2), ("../slower.txt", 4)):
+        Path(name).write_text("".join(f"{each * number}\n" for number in range(1, 51)))
+    return place
+
+
+def test_names_are_no_files() -> None:
+    sweep = {"scenario": PATH, "grid": {"link.core.rate": [5e6, 1e7]}}
+    before = thalweg.sweep(sweep, "before").document["points"]
+    for name in ("a", "b", "web", "core", "cubic", "link", "50 pkt", "sweep.toml", "scenario.toml"):
+        Path(name).write_text("content")
+    done = thalweg.sweep(sweep, "after")
+    assert done.document["points"] == before and done.failed == []
+    assert set(done.flows.to_pandas()["flow"]) == {"web"} and set(done.links.to_pandas()["from"]) == {"a", "b"}
+    assert Path("sweep.toml").read_text() == Path("scenario.toml").read_text() == "content"
+
+
+def test_files_of_a_sweep_are_those_of_a_run() -> None:
+    traces = ["fast.txt", "traces/slow.txt", "../slower.txt", os.path.abspath("fast.txt")]
+    single = [thalweg.run(TRACED, set={"link.core.trace": trace}).flows["goodput_bps"][0] for trace in traces]
+    assert single[0] == single[3] > single[1] > single[2]
+    done = thalweg.sweep({"scenario": TRACED, "grid": {"link.core.trace": traces}}, "grid")
+    # The names of points and columns are those that were given.
+    assert done.means["link.core.trace"] == traces and done.means["goodput_bps"] == single
+    listed = thalweg.sweep({"scenario": TRACED, "list": [{"link.core.trace": Path(trace)} for trace in traces]}, "list")
+    assert listed.means["goodput_bps"] == single
+    for change in ({"link.core.trace": "traces/slow.txt"}, ["link.core.trace=traces/slow.txt"], ['link.core.trace = "traces/slow.txt"']):
+        assert thalweg.sweep({"scenario": TRACED, "set": change}, "set").means["goodput_bps"] == [single[1]]
+    with pytest.raises(thalweg.ScenarioError, match="cannot read `gone.txt`"):
+        thalweg.sweep({"scenario": TRACED, "set": {"link.core.trace": "gone.txt"}}, "set")
+    Path("base.toml").write_text('duration = "2 s"\nwarmup = "500 ms"\n')
+    included = {name: of for name, of in TRACED.items() if name not in ("duration", "warmup")} | {"include": ["base.toml"]}
+    assert thalweg.sweep({"scenario": included}, "included").means["goodput_bps"] == [single[0]]
+
+
+def test_keys_of_files_are_those_of_the_schema() -> None:
+    schema = json.loads(thalweg._call(["schema"]))
+    found: set[str] = set()
+
+    def visit(of: Any) -> None:
+        if isinstance(of, dict):
+            properties = of.get("properties", {})
+            for name, item in (properties if isinstance(properties, dict) else {}).items():
+                about = item.get("description", "") if isinstance(item, dict) else ""
+                if any(words in about for words in ("beside the scenario file", "topology file,", "Files that this one builds on")):
+                    found.add(name)
+            for item in of.values():
+                visit(item)
+        elif isinstance(of, list):
+            for item in of:
+                visit(item)
+
+    visit(schema)
+    assert found == _toml.FILE_KEYS
+
+
+def test_a_number_beside_texts_has_their_kind_of_unit() -> None:
+    grid = {"link.core.delay": ["5 ms", 0.02, numpy.float64(0.1) + 0.2], "link.core.rate": [1e6, "2 Mbit/s"]}
+    done = thalweg.sweep({"scenario": PATH, "grid": grid}, "mixed")
+    factors = {factor["name"]: factor["values"] for factor in done.document["factors"]}
+    assert factors == {"link.core.delay": ["5 ms", "0.02 s", "0.3 s"], "link.core.rate": ["1000000.0 bit/s", "2 Mbit/s"]}
+    assert set(done.flows.to_pandas()["link.core.delay_s"]) == {0.005, 0.02, 0.3}
+    assert _toml.with_units_of_texts("link.core.queue", ["5 ms", 100]) == ["5 ms", 100]
+    assert _toml.with_units_of_texts("link.core.delay", ["5 ms", "2 pkt", 100]) == ["5 ms", "2 pkt", 100]
+    assert _toml.with_units_of_texts("link.core.delay", [1, 2]) == [1, 2]
+
+
+def test_a_shard_names_the_call_that_joins() -> None:
+    sweep = {"scenario": PATH, "grid": {"link.core.rate": [5e6, 1e7]}}
+    shard = thalweg.sweep(sweep, "out", shard=(1, 2))
+    parts = (lambda: shard.points, lambda: shard.failed, lambda: shard.importance, lambda: shard.means, lambda: shard.plot())
+    for part in (*parts, lambda: thalweg.open_sweep("out")):
+        with pytest.raises(thalweg.Error, match="the same call of `thalweg.sweep` without `shard` joins them"):
+            part()
+    thalweg.sweep(sweep, "out", shard=(2, 2))
+    assert len(thalweg.sweep(sweep, "out").points) == len(thalweg.open_sweep("out").points) == 2
+
+
+def test_a_plot_has_two_factors_and_its_files_any_working_directory() -> None:
+    done = thalweg.sweep({"scenario": PATH, "schemes": ["cubic", "vegas"], "grid": {"link.core.rate": [5e6, 1e7]}}, "out")
+    with pytest.raises(thalweg.ScenarioError, match="two factors, and not both `scheme`"):
+        done.plot("goodput_bps", "scheme", "scheme")
+    reopened = thalweg.open_sweep("out")
+    os.chdir("traces")
+    assert done.flows.to_arrow().num_rows == reopened.links.to_arrow().num_rows // 2 == 4
