@@ -13,7 +13,7 @@ use proto::{
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use thalweg_stack::{Rate, Stats, simulated_instant};
+use thalweg_stack_contract::{Rate, Stats, simulated_instant};
 
 /// Creates an endpoint with path MTU discovery.
 pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {

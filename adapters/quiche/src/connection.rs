@@ -12,7 +12,7 @@ use quiche::{
 };
 use std::fs::OpenOptions;
 use std::path::PathBuf;
-use thalweg_stack::{
+use thalweg_stack_contract::{
     Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, random,
     simulated_instant as durations, stack_qlog_files,
 };

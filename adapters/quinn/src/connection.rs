@@ -13,7 +13,7 @@ use proto::{
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
-use thalweg_stack::{
+use thalweg_stack_contract::{
     Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, exchange_events, random,
     simulated_instant, stack_qlog_files,
 };

@@ -12,7 +12,7 @@ use proto::{
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
-use thalweg_stack::{Stats, simulated_instant};
+use thalweg_stack_contract::{Stats, simulated_instant};
 
 /// Creates an endpoint with path MTU discovery.
 pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {

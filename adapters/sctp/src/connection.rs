@@ -12,7 +12,7 @@ use sctp_proto::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-use thalweg_stack::{
+use thalweg_stack_contract::{
     Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, exchange_events, random,
 };
 use thalweg_stack_clock as clock;

@@ -6,7 +6,7 @@ use smoltcp::iface::{Config as Interfaces, Interface, PollResult, SocketHandle, 
 use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State as Tcp};
 use smoltcp::time::Instant;
 use smoltcp::wire::{HardwareAddress, IpCidr, Ipv4Address, Ipv4Packet, TcpPacket, TcpSeqNumber};
-use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, random};
+use thalweg_stack_contract::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, random};
 
 /// Addresses and ports of client and server.
 const CLIENT: (Ipv4Address, u16) = (Ipv4Address::new(10, 0, 0, 1), 49_152);

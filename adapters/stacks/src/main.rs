@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Err(message) = thalweg_stack::stack_qlog_files::prepare() {
+    if let Err(message) = thalweg_stack_contract::stack_qlog_files::prepare() {
         eprintln!("error: {message}");
         return ExitCode::from(2);
     }

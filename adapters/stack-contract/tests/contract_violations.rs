@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use thalweg::{Caller, Registry, Request, Simulated};
 use thalweg_catalog::SchemeDescription;
-use thalweg_stack::{
+use thalweg_stack_contract::{
     Config, Connection, Duration, Ecn, Failure, Side, Stack, State, Stats, Time, Transmit, byte_pattern,
     hang_watchdog, scheme,
 };
