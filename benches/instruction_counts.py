@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Counts the instructions of a few fixed runs and compares them with benches/instructions.json.
+"""Counts the instructions of a few fixed runs and compares them with benches/instruction_counts.json.
 
-    instructions.py             shows the counts
-    instructions.py --check     fails when one is more than 3 % above the stored one, or 1 % for bytes between two endpoints
-    instructions.py --bless     stores what was counted
+    instruction_counts.py             shows the counts
+    instruction_counts.py --check     fails when one is more than 3 % above the stored one, or 1 % for bytes between two endpoints
+    instruction_counts.py --bless     stores what was counted
 
 Instruction counts do not depend on how busy the machine is, as times do; they depend on the compiler and a little on the
 processor's kind. They are counted by valgrind; without it nothing is checked. Only the standard library is used.
@@ -23,7 +23,7 @@ from simulator_speed import dumbbell
 from keyboard_interrupt import run_script
 
 HERE = Path(__file__).resolve().parent
-STORED = HERE / "instructions.json"
+STORED = HERE / "instruction_counts.json"
 MORE_THAN = 0.03
 # Three quarters of it is the cipher, which the rest must not hide behind.
 ENDPOINTS = "20 MiB in memory"
