@@ -8,7 +8,7 @@ use thalweg_report::output::value;
 use thalweg_report::results::{Flow, Metric, Of, Run};
 use thalweg_report::statistics::mean;
 use thalweg_scenario::{Paths, nearest, packet_sizes};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Quantity that decides a claim.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_scenario::{Diagnostic, Loaded, load_text_with};
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{Simulation, Status};
 
 /// Maximum number of events per run: a hundred times the normal number. A scheme that exceeds it never finishes.

@@ -10,7 +10,7 @@ use crate::fidelity_record::Fidelity;
 use crate::network_plan::Plan;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{DirectionSpec, LinkSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, LinkSpec};
 use thalweg_sim::{RunResult, SpecError, live_network};
 
 /// Assignment of a network to threads.
@@ -118,7 +118,7 @@ impl Groups {
         let mut part = plan.clone();
         for link in part.spec.links.iter_mut().filter(|link| self.of_link(link) != thread) {
             for direction in [&mut link.forward, &mut link.backward] {
-                *direction = DirectionSpec::with_any_rate(Duration::ZERO);
+                *direction = DirectionSpec::unlimited_rate(Duration::ZERO);
             }
         }
         let nodes = part.spec.nodes.iter_mut().zip(&self.nodes);
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::network_plan::{PlanOptions, plan};
     use thalweg_proto::units::Rate;
-    use thalweg_sim::spec::{NodeId, NodeSpec, Spec};
+    use thalweg_sim::simulation_spec::{NodeId, NodeSpec, Spec};
 
     /// Returns a plan of separate links, each with two hosts, with these rates in Mbit/s.
     fn lines(rates: &[u64]) -> Plan {
@@ -158,7 +158,7 @@ mod tests {
         for (line, rate) in (0..).zip(rates) {
             let direction = DirectionSpec {
                 rate: Rate::from_mbits_per_sec(*rate),
-                ..DirectionSpec::with_any_rate(Duration::from_millis(1))
+                ..DirectionSpec::unlimited_rate(Duration::from_millis(1))
             };
             spec.links.push(LinkSpec::new(
                 format!("line{line}"),

@@ -20,7 +20,7 @@ use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::live_network::{Arrival, LinkStatus, Live};
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{LinkSpec, NodeId};
+use thalweg_sim::simulation_spec::{LinkSpec, NodeId};
 use thalweg_sim::{RunResult, SpecError, Status};
 
 /// Snapshot of a link direction during a run.

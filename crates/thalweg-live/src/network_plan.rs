@@ -6,7 +6,7 @@ use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::PauseConfig;
 use thalweg_queue::feedback::{OverheadControl, PolicySpec};
-use thalweg_sim::spec::{
+use thalweg_sim::simulation_spec::{
     AccessSpec, DirectionSpec, GroupSpec, LinkSpec, Match, Multipath, NodeId, NodeSpec, Spec,
 };
 

@@ -19,7 +19,7 @@ use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{Connection, NetError, SendStream, Socket, SocketConfig};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{GroupSpec, Match, Protocol, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{GroupSpec, Match, Protocol, Spec, WorkloadSpec};
 
 /// Service of the flows' connections.
 const SERVICE: &str = "traffic";

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_queue::{Limit, LossSpec};
 use thalweg_scenario::{GroupPath, Loaded};
-use thalweg_sim::spec::{GroupSpec, LinkSpec, Spec};
+use thalweg_sim::simulation_spec::{GroupSpec, LinkSpec, Spec};
 
 /// Maximum number of links with controls: the bottlenecks of the first flows.
 const MAX_LINKS: usize = 3;

@@ -12,7 +12,7 @@ use thalweg_report::results::{
     Contention, Document, FairShares, Header, MARGIN, Scenario, differing_defaults_within,
 };
 use thalweg_scenario::Loaded;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{Series, Simulation, Status};
 
 /// A simulation that is executed in slices of time, with its recorded steps.

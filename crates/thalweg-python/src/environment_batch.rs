@@ -16,7 +16,7 @@ use thalweg_proto::congestion::Decision;
 use thalweg_proto::congestion::event_accumulator::Observation;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_sim::external_agent::{AGENT, Episode, Step, Stop, set_codepoint};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Columns of the observations: the numbers of [`Observation`], then those of the decision, the path and the end. An unknown value is
 /// NaN.

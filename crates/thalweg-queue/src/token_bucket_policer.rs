@@ -167,7 +167,7 @@ mod tests {
                 let mut sum = 0;
                 for (to, size) in &passed[first..] {
                     sum += size;
-                    let allowed = CONFIG.bucket().passes_in(Duration::from_micros(to - from));
+                    let allowed = CONFIG.bucket().admitted_from_full_bucket(Duration::from_micros(to - from));
                     prop_assert!(sum <= allowed.get(), "{sum} in {} us", to - from);
                 }
             }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration as WallTime, Instant};
 use thalweg_sim::packet_trace::{NoTrace, Tracer};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{RunResult, Simulation, SpecError, Status};
 
 /// One simulation of a batch.
@@ -222,7 +222,7 @@ const TICK: WallTime = WallTime::from_millis(100);
 mod tests {
     use super::*;
     use crate::results::test_fixtures::spec;
-    use thalweg_sim::spec::NodeId;
+    use thalweg_sim::simulation_spec::NodeId;
 
     fn jobs(seeds: core::ops::Range<u64>) -> Vec<Job> {
         let spec = Arc::new(spec());

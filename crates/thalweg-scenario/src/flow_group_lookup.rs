@@ -1,7 +1,7 @@
 //! Finds flow groups of a scenario by name.
 
 use crate::nearest;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Maximum number of group names in a message.
 const MAX_NAMES: usize = 20;

@@ -65,7 +65,7 @@ use std::path::Path;
 use std::sync::Arc;
 use table_declarations::Decode as _;
 use thalweg_catalog::Registry;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// A parsed scenario.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use super::{Diagnostic, load_text_with};
 use std::path::Path;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_sim::spec::DirectionSpec;
+use thalweg_sim::simulation_spec::DirectionSpec;
 
 /// A named path: the keys of a link from a server to a user.
 #[derive(Clone, Copy, Debug)]

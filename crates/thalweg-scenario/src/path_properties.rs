@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::shortest_paths::{DirectionId, FlowPaths, all_paths};
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
 
 /// The paths of all groups.
 #[derive(Clone, Debug)]
@@ -115,8 +115,8 @@ impl Paths {
         let (data, ack) = packet_sizes(&group.transport);
         let mut slowest: Option<GroupPath> = None;
         let mut loads = [Vec::new(), Vec::new()];
-        let mut is_single = group.ends().len() == 1;
-        for (pair, [from, to]) in group.ends().enumerate() {
+        let mut is_single = group.node_pairs().len() == 1;
+        for (pair, [from, to]) in group.node_pairs().enumerate() {
             let (there, back) = flow_paths.get(&(from, to)).zip(flow_paths.get(&(to, from)))?;
             let path = measure(spec, group, [from, to], &there.path, &back.path);
             is_single &= there.shares.len() == there.path.len() && back.shares.len() == back.path.len();

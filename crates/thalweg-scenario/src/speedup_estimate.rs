@@ -1,7 +1,7 @@
 //! Description of the speed-up of parallel execution.
 
 use thalweg_sim::partition::{Bound, SpeedupEstimate, estimate_speedup};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Describes the estimated speed-up of a run of `spec` on some numbers of threads, and its limiting factor.
 pub fn describe_speedup<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]) -> String {

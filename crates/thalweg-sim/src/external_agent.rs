@@ -7,7 +7,7 @@
 use crate::event_loop::{EventLoop, Status};
 use crate::packet_tracing::Untraced;
 use crate::run_result::RunResult;
-use crate::spec::{GroupSpec, Spec, WorkloadSpec};
+use crate::simulation_spec::{GroupSpec, Spec, WorkloadSpec};
 use crate::spec_error::SpecError;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -373,7 +373,7 @@ impl Episode {
 /// Sets the ECN codepoint of all agents' packets, overriding the scenario.
 pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
     for group in &mut spec.groups {
-        let EndpointConfigs::Window(ends) = &mut group.transport.ends else { continue };
+        let EndpointConfigs::Window(ends) = &mut group.transport.endpoint_configs else { continue };
         let ControllerConfig::Dedicated(dedicated) = &ends.controller else { continue };
         let Some(config) = dedicated.config::<AgentConfig>() else { continue };
         let config = AgentConfig { l4s: codepoint == Ecn::Ect1, ..config.clone() };
@@ -387,7 +387,7 @@ fn attach_agent(
     group: &mut GroupSpec,
     decision_due: Option<Arc<AtomicBool>>,
 ) -> Result<Option<Arc<AgentState>>, EpisodeError> {
-    let EndpointConfigs::Window(ends) = &mut group.transport.ends else { return Ok(None) };
+    let EndpointConfigs::Window(ends) = &mut group.transport.endpoint_configs else { return Ok(None) };
     let ControllerConfig::Dedicated(dedicated) = &ends.controller else { return Ok(None) };
     let Some(&AgentConfig { initial_window, l4s, .. }) = dedicated.config() else { return Ok(None) };
     let has_several =

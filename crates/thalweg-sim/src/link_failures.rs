@@ -1,6 +1,6 @@
 //! Link failures: their conversion to scheduled changes, and conflicts with other settings.
 
-use crate::spec::{Change, FailureSpec, LinkSpec, Multipath, Spec};
+use crate::simulation_spec::{Change, FailureSpec, LinkSpec, Multipath, Spec};
 use std::borrow::Cow;
 use thalweg_proto::units::Time;
 use thalweg_queue::{ImpairmentSpec, LossSpec};
@@ -35,7 +35,7 @@ impl Spec {
                     "routers that send feedback need a group for each pair of nodes",
                 ));
             }
-            let mut nodes = group.ends().flatten().filter_map(|node| self.nodes.get(node.0 as usize));
+            let mut nodes = group.node_pairs().flatten().filter_map(|node| self.nodes.get(node.0 as usize));
             if group.access.is_none() && nodes.any(|node| node.gate.is_some()) {
                 return Some((group.name.clone(), "gates need a group for each pair of nodes"));
             }

@@ -3,12 +3,12 @@
 //! The caller passes in each packet at the current time, and receives it with its arrival time at the end of the path.
 //! In between, it is handled like a simulated packet.
 
-use crate::components::node_gates::NO_GATE;
+use crate::components::flow_pausing_gates::NO_GATE;
 use crate::event_loop::{EventLoop, Status};
 use crate::packet_tracing::Untraced;
 use crate::run_result::{FlowResult, LinkResult, RunResult};
 use crate::shortest_paths::{DirectionId, shortest_path};
-use crate::spec::{LOWEST_PRIORITY, NodeId, Spec};
+use crate::simulation_spec::{LOWEST_PRIORITY, NodeId, Spec};
 use crate::spec_error::SpecError;
 use std::collections::BTreeMap;
 use thalweg_proto::Ecn;

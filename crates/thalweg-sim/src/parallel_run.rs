@@ -13,7 +13,7 @@ use crate::partition::Cut;
 use crate::partition_record_merge::Merge;
 use crate::partition_split::{UnpartitionedState, join, split};
 use crate::run_result::RunResult;
-use crate::spec::Spec;
+use crate::simulation_spec::Spec;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};

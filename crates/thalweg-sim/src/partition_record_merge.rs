@@ -10,7 +10,7 @@ use crate::components::packet_pool::copy;
 use crate::event_queue::EventOrder;
 use crate::packet_trace::{PacketId, Record, Step, Tracer};
 use crate::packet_tracing::{Traced, Tracing};
-use crate::spec::Ties;
+use crate::simulation_spec::Ties;
 use core::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;

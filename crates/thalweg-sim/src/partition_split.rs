@@ -8,11 +8,11 @@ use crate::components::connection_endpoint::Endpoint;
 use crate::components::connection_ids::opens;
 use crate::components::connections::Connections;
 use crate::components::event_prefetch::Lookahead;
+use crate::components::flow_pausing_gates::{FlowGates, NO_GATE, NodeGate};
 use crate::components::flow_state::{Flow, Group, NO_CONNECTION};
 use crate::components::flows_and_groups::Traffic;
 use crate::components::forwarding_state::Network;
 use crate::components::host_processor::Host;
-use crate::components::node_gates::{Gates, NO_GATE, NodeGate};
 use crate::components::packet_pool::{NONE, PacketPool};
 use crate::components::partition_boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
 use crate::components::reading_application::READS;
@@ -24,7 +24,7 @@ use crate::event_queue::Wheel;
 use crate::packet_tracing::Tracing;
 use crate::partition::Cut;
 use crate::run_result::Transfer;
-use crate::spec::{DirectionSpec, Spec};
+use crate::simulation_spec::{DirectionSpec, Spec};
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ pub(crate) fn split<T: Tracing + Clone>(
                 transports: whole.traffic.transports.clone(),
             },
             hosts,
-            gates: Gates::new(gates, whole.gates.gate_by_link().to_vec()),
+            gates: FlowGates::new(gates, whole.gates.gate_by_link().to_vec()),
             measured: whole.measured.for_partition(has_flows),
             lookahead: Lookahead::default(),
             boundary: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::BUFFERS))),

@@ -8,7 +8,7 @@ use crate::parallel_run::Parallel;
 use crate::partition::cut;
 use crate::partition_record_merge::PartitionRecordBuffer;
 use crate::run_result::{RunResult, Series};
-use crate::spec::Spec;
+use crate::simulation_spec::Spec;
 use crate::spec_error::SpecError;
 use core::any::Any;
 use core::marker::PhantomData;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_report::parallel_batch::{self, Job};
 use thalweg_report::results::Run;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Outcome of a simulation.
 #[derive(Clone, Debug)]

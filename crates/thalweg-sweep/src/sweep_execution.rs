@@ -15,7 +15,7 @@ use std::time::Duration as WallTime;
 use thalweg_report::parallel_batch;
 use thalweg_report::results::{DifferingDefault, Goal, MIN_RUNS, Run};
 use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile, group_named};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Reads the sweep's scenario with changes as in `--set`, optionally with another scheme for some flows.
 pub type Load<'a> = dyn Fn(&[String], Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> + Sync + 'a;

@@ -4,7 +4,7 @@ use crate::value_parsers::Span;
 use core::ops::Range;
 use thalweg_proto::units::{Bytes, Time};
 use thalweg_report::report::Recorder;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Time range of the recorded packets.
 #[derive(Clone, Debug, PartialEq, Eq)]

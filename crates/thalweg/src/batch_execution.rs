@@ -23,7 +23,7 @@ use thalweg_report::results::{Document, Drift, FairShares, Goal, GoodputSeries, 
 use thalweg_scenario::{Loaded, Scenario};
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::verify::Verifier;
 
 /// A scheme, simulated with each seed.

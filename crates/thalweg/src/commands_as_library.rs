@@ -24,7 +24,7 @@ use thalweg_report::report::{AllSeries, View, figure};
 use thalweg_report::results::{Document, Header, MARGIN, differing_defaults_within};
 use thalweg_scenario::{Scenario, Severity};
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Outcome of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use thalweg_net::live::{Findings, Lateness, examine};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_report::output::rate;
 use thalweg_scenario::host_table;
-use thalweg_sim::spec::HostSpec;
+use thalweg_sim::simulation_spec::HostSpec;
 
 /// `thalweg doctor`.
 #[derive(Debug, Args)]

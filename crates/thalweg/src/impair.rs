@@ -16,7 +16,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_scenario::{PATHS, known_path, nearest};
-use thalweg_sim::spec as sim;
+use thalweg_sim::simulation_spec as sim;
 
 /// `thalweg impair`. The library parses the options of a direction.
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_report::output::Style;
 use thalweg_report::results::{Document, FORMAT, Header, VERSION};
 use thalweg_sim::packet_trace::{Record, Step, Tracer};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Standard output for the records of several concurrent runs: records of the first unfinished run are written
 /// immediately, records of later runs are buffered, to keep the order independent of threads.
@@ -191,16 +191,18 @@ pub struct Meter {
 impl Meter {
     /// Creates the tracer for run number `run` of `spec`.
     pub fn new(lines: Arc<Lines>, run: usize, scheme: Option<&str>, seed: u64, spec: &Spec) -> Self {
-        let node =
-            |id: thalweg_sim::spec::NodeId| spec.nodes.get(id.0 as usize).map(|node| node.name.clone());
+        let node = |id: thalweg_sim::simulation_spec::NodeId| {
+            spec.nodes.get(id.0 as usize).map(|node| node.name.clone())
+        };
         let link = |name: &str, from, to| LinkCount {
             name: name.to_owned(),
             from: node(from).unwrap_or_default(),
             to: node(to).unwrap_or_default(),
             ..LinkCount::default()
         };
-        let directions =
-            |of: &thalweg_sim::spec::LinkSpec| [link(&of.name, of.a, of.b), link(&of.name, of.b, of.a)];
+        let directions = |of: &thalweg_sim::simulation_spec::LinkSpec| {
+            [link(&of.name, of.a, of.b), link(&of.name, of.b, of.a)]
+        };
         let first = |first: &mut u32, count: u32| {
             let start = *first;
             *first += count;

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use thalweg_report::output::mahimahi_trace::{TraceWriteError, opportunities};
 use thalweg_scenario::nearest;
-use thalweg_sim::spec::{DirectionSpec, LinkSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, LinkSpec, Spec};
 
 /// `thalweg mahimahi`.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use thalweg_capture::pcap::{Capture, Point};
 use thalweg_scenario::nearest;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// A capture into a file.
 pub type FileCapture = Capture<BufWriter<File>>;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use thalweg_report::output::{Folder, MAX_RESULTS, REPORT, Stored, png};
 use thalweg_report::report::{AllSeries, Fidelity, Part, SideBySide, View, figure, report as page};
 use thalweg_scenario::Reader;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_studies::paper;
 use thalweg_studies::paper::paper_report;
 

@@ -29,7 +29,7 @@ use thalweg_scenario::{
 };
 use thalweg_sim::external_agent::AGENT;
 use thalweg_sim::partition::{default_threads, estimate_speedup};
-use thalweg_sim::spec::{Middlebox, Spec};
+use thalweg_sim::simulation_spec::{Middlebox, Spec};
 use thalweg_sweep::differing_defaults;
 
 /// Implements `thalweg run`.
@@ -66,7 +66,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
 pub fn agents(spec: &Spec) -> Vec<usize> {
     let is_agent = |group: usize| {
         let mut values = AGENT.values(thalweg_catalog::Environment::Simulated);
-        (AGENT.write)(&spec.groups[group].transport.ends, &mut values)
+        (AGENT.write)(&spec.groups[group].transport.endpoint_configs, &mut values)
     };
     (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
 }

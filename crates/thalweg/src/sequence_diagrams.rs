@@ -9,7 +9,7 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_report::output::png;
 use thalweg_report::output::sequence_diagram::{MAX_IN_PIXELS, Sequence, View};
 use thalweg_scenario::nearest;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Output files of diagrams.
 #[derive(Clone, Debug)]

@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use thalweg_catalog::{EndpointConfigs, Kind, Registry, Value};
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{Quantity, RunResult};
 
 /// Writes the series and packets of a run's senders as a qlog file titled `title`. Flows without either get no trace.
@@ -45,7 +45,7 @@ pub fn write_qlog<W: Write>(
     let mut is_first = true;
     for (flow, answers) in senders(result, packets) {
         let Some(group) = result.flows.get(flow as usize).map(|flow| flow.group as usize) else { continue };
-        let ends = spec.groups.get(group).map(|group| &group.transport.ends);
+        let ends = spec.groups.get(group).map(|group| &group.transport.endpoint_configs);
         let metrics = match ends {
             Some(EndpointConfigs::Window(config)) if !answers => {
                 metrics(result, flow, f64::from(config.sender.segment))

@@ -4,7 +4,7 @@ use crate::test_network::{advance_until, chain, datagram, default_plan, micros};
 use thalweg_live::network_plan::Plan;
 use thalweg_live::{Delivery, Driven, Fidelity, Groups, Joined};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Returns `count` parallel chains of three nodes, with lossy links.
 fn chains(count: u32) -> Spec {

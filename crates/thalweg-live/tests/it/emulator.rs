@@ -10,7 +10,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{
     DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, PriorityConfig, StepConfig, Threshold,
 };
-use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Spec};
+use thalweg_sim::simulation_spec::{LinkSpec, NodeId, NodeSpec, Spec};
 
 /// Four links of 500 us transmission time (for 500 B) and 1 ms delay. Three routers each decrement the TTL.
 #[test]

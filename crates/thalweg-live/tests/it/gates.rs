@@ -6,7 +6,7 @@ use thalweg_live::network_plan::{Plan, PlanOptions, Rule, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, Marking, SlotGateConfig};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::spec::GateSpec;
+use thalweg_sim::simulation_spec::GateSpec;
 
 const UDP: u8 = 17;
 const TCP: u8 = 6;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use thalweg_live::network_plan::{Plan, PlanOptions, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{Middlebox, NatKind};
+use thalweg_sim::simulation_spec::{Middlebox, NatKind};
 
 /// Returns a host inside, a NAT router, another router, and a host outside.
 fn behind(middlebox: Middlebox) -> (Plan, Emulator) {

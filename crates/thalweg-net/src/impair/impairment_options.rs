@@ -473,7 +473,10 @@ mod tests {
         .unwrap();
         let ms = Duration::from_millis;
         assert_eq!(spec.jitter.as_ref().unwrap().distribution, TimeSpec::Wifi { average: ms(7) });
-        assert_eq!(spec.start_delay.shaper.unwrap().passes_in(Duration::ZERO), Bytes::new(100_000));
+        assert_eq!(
+            spec.start_delay.shaper.unwrap().admitted_from_full_bucket(Duration::ZERO),
+            Bytes::new(100_000)
+        );
         assert_eq!(spec.start_delay.sleep[1], SleepSpec { after: ms(11_600), wake: ms(260) });
         assert_eq!(spec.aggregation, Some(AggregationSpec { every: ms(4), packets: Some(64) }));
         assert_eq!(spec.ecn, EcnTreatment::Bleached);

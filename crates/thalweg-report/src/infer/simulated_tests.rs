@@ -223,7 +223,7 @@ fn options_of_simulated_senders_are_kept() {
         let text = scenario(&recording, &path, "path.trace", None, &registry).unwrap();
         let again = load_text("again.toml", &text, std::path::Path::new("."), &[]).unwrap();
         let ends = |loaded: &Loaded| {
-            let values = registry.scheme_of(&loaded.spec().groups[0].transport.ends).unwrap().1;
+            let values = registry.scheme_of(&loaded.spec().groups[0].transport.endpoint_configs).unwrap().1;
             let values =
                 values.explicit_values().iter().filter(|(key, _)| !matches!(key.name, "segment" | "header"));
             values.map(|(key, value)| format!("{}={value}", key.name)).collect::<Vec<_>>()

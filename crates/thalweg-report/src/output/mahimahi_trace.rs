@@ -4,7 +4,7 @@ use core::fmt;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::CapacityTrace;
 pub use thalweg_queue::TraceWriteError;
-use thalweg_sim::spec::DirectionSpec;
+use thalweg_sim::simulation_spec::DirectionSpec;
 
 /// Size of a mahimahi delivery opportunity, in bytes.
 const BYTES: u32 = 1500;
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::results::test_fixtures::spec;
     use std::sync::Arc;
-    use thalweg_sim::spec::Change;
+    use thalweg_sim::simulation_spec::Change;
 
     fn direction(rate: Rate) -> DirectionSpec {
         DirectionSpec { rate, ..spec().links[0].forward.clone() }

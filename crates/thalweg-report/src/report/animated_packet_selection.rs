@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use thalweg_proto::units::Time;
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::{PacketId, Record, Step, Tracer};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Recorder of packets on the links of a specification in a time span: arrival at each link, start of transmission, and
 /// delivery or loss. Access links are not recorded.

@@ -31,7 +31,7 @@ use crate::results::{Document, Tool};
 use html_text_and_pages::Page;
 use network_data::Topology;
 use page_data::Model;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Returns the page of a document with its series. `spec` is the network, if known, and `replays` are packets of its
 /// runs.

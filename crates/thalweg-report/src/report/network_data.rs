@@ -2,7 +2,7 @@
 
 use crate::output::{rate, seconds};
 use serde::Serialize;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Spec};
 
 /// Drawn parts of a scenario's network.
 #[derive(Debug, Serialize)]
@@ -42,7 +42,7 @@ impl Topology {
             let too_large = Some((nodes, links));
             return Self { nodes: Vec::new(), links: Vec::new(), groups: Vec::new(), too_large };
         }
-        let link = |link: &thalweg_sim::spec::LinkSpec| Link {
+        let link = |link: &thalweg_sim::simulation_spec::LinkSpec| Link {
             name: link.name.clone(),
             a: link.a.0,
             b: link.b.0,

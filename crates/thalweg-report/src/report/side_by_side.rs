@@ -5,7 +5,7 @@ use super::{View, figure, first_screen, page};
 use crate::output::{counted, listed};
 use crate::results::Document;
 use serde::Deserialize;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Results with the label that distinguishes them.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use super::run_results::{Flow, Run};
 use serde::{Deserialize, Serialize};
 use thalweg_catalog::built_in_traits;
 use thalweg_queue::LossSpec;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// Flows of a group that carried less than a twentieth of their max-min share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

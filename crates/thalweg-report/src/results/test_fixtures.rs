@@ -4,7 +4,7 @@ use super::{Header, Scenario};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{
+use thalweg_sim::simulation_spec::{
     DirectionSpec, GroupSpec, LinkSpec, NodeId, NodeSpec, Spec, TransportSpec, WorkloadSpec,
 };
 use thalweg_sim::{
@@ -157,7 +157,7 @@ pub(crate) fn spec() -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(10),
         queue: DisciplineSpec::fcfs(Limit::Packets(10)),
-        ..DirectionSpec::with_any_rate(Duration::from_millis(1))
+        ..DirectionSpec::unlimited_rate(Duration::from_millis(1))
     };
     let link = LinkSpec::new("link", [NodeId(0), NodeId(1)], direction.clone(), direction);
     let transport = TransportSpec::new("udp", SourceConfig { segment: 1000, header: 28, rate: None }, 28, 28);

@@ -15,7 +15,7 @@ use crate::statistics::{self, Estimate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::spec::{DirectionSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Spec};
 use thalweg_sim::{Quantity, RunResult};
 
 /// Group whose goodput had not settled at the end of the warm-up.

@@ -3,7 +3,7 @@
 mod routes_and_failures;
 
 use super::keys::FramingName;
-use super::lint::{about, bytes, memory, offered, rounded};
+use super::lint::{about, bytes, memory, offered_rate_per_flow, to_four_digits};
 use super::path_properties::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::speedup_estimate::describe_speedup;
 use super::{Loaded, is_random};
@@ -15,7 +15,7 @@ use thalweg_proto::window::Misbehaviour;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, Recipients, SeifPolicy};
 use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{AckFilter, EcnTreatment, Limit, LossSpec, TokenBucketSpec};
-use thalweg_sim::spec::{
+use thalweg_sim::simulation_spec::{
     DirectionSpec, Framing, GroupSpec, HostSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec,
     WorkloadSpec,
 };
@@ -83,7 +83,7 @@ fn gates(spec: &Spec, out: &mut String) {
 }
 
 fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut String) {
-    let name = |node: thalweg_sim::spec::NodeId| spec.nodes[node.0 as usize].name.as_str();
+    let name = |node: thalweg_sim::simulation_spec::NodeId| spec.nodes[node.0 as usize].name.as_str();
     let priority = match group.priority {
         LOWEST_PRIORITY => String::new(),
         priority => format!(", priority {priority}"),
@@ -97,7 +97,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
         workload(&group.workload)
     );
     let Some(path) = path else { return };
-    if let Some(offered) = offered(group) {
+    if let Some(offered) = offered_rate_per_flow(group) {
         let all = offered.as_f64() * f64::from(group.count);
         let (flows, rate) = path.busiest_direction(spec, group);
         let line = if path.is_single { "the slowest link" } else { "the most loaded link" };
@@ -108,7 +108,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
             percent_of(offered.as_f64() * flows, rate)
         );
     }
-    let pairs = group.ends().len();
+    let pairs = group.node_pairs().len();
     if pairs > 1 {
         let note = if path.is_single { "" } else { "; the path with the longest round trip" };
         let _ = writeln!(out, "    between {pairs} pairs of nodes{note}");
@@ -130,7 +130,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let _ = writeln!(out, "    {}: {hops} {links}{own}", shown(&stops));
     let reversed = path.forward.iter().rev().map(|hop| hop ^ 1);
     if path.is_single && !path.backward.iter().copied().eq(reversed) {
-        let mut stops = vec![name(group.ends_of(0)[1])];
+        let mut stops = vec![name(group.nodes_of_flow(0)[1])];
         stops.extend(path.backward.iter().map(|&hop| {
             let link = &spec.links[hop as usize / 2];
             name(if hop.is_multiple_of(2) { link.b } else { link.a })
@@ -142,7 +142,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let _ = writeln!(
         out,
         "    round trip {} unloaded; slowest {} at {}; bandwidth-delay product {} = {}",
-        rounded(path.rtt),
+        to_four_digits(path.rtt),
         path.bottleneck,
         path.rate,
         about(path.bdp()),
@@ -399,7 +399,7 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
                 packets(size, packet),
                 size.get() as f64 / bdp.get().max(1) as f64,
                 about(bdp),
-                rounded(nominal_rate(line).transmission_time(size))
+                to_four_digits(nominal_rate(line).transmission_time(size))
             );
         }
     }
@@ -480,7 +480,10 @@ fn describe_feedback(feedback: &FeedbackSpec) -> String {
                 SeifPolicy::Static => format!("above {} % occupancy", percent(spec.threshold)),
                 SeifPolicy::Reacting => "at a drop".to_owned(),
                 SeifPolicy::Dynamic { alpha, response, .. } => {
-                    format!("when more than {alpha} of the free space arrives within {}", rounded(response))
+                    format!(
+                        "when more than {alpha} of the free space arrives within {}",
+                        to_four_digits(response)
+                    )
                 }
             };
             let again = match (spec.filter, spec.policy) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{Metric, Multipath, RoutingSpec, Spec};
+use thalweg_sim::simulation_spec::{Metric, Multipath, RoutingSpec, Spec};
 
 /// Maximum number of failures listed individually.
 const MAX_LISTED_FAILURES: usize = 12;

@@ -17,7 +17,7 @@ use super::workload::Workload;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::Misbehaviour;
-use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, Match, NoMatch};
+use thalweg_sim::simulation_spec::{GroupSpec, LOWEST_PRIORITY, Match, NoMatch};
 
 /// The priority of a flow: 1, the highest, to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

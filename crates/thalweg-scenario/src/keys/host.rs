@@ -9,7 +9,7 @@ use super::super::toml_writer::{Entries, text};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_sim::spec::HostSpec;
+use thalweg_sim::simulation_spec::HostSpec;
 
 words! {
     /// A measured host, by name.

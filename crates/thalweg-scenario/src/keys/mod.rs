@@ -48,7 +48,7 @@ use super::table_declarations::{At, Decode, decode_entry, table, wrong_type};
 use super::value_types::{Interval, Name, name_fault};
 use serde_json::json;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};
+use thalweg_sim::simulation_spec::{MeasureSpec, Processing, Spec, Ties};
 
 table! {
     /// A scenario: a network, its traffic, and the duration of the run.

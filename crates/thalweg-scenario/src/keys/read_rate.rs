@@ -8,7 +8,7 @@ use super::super::table_declarations::{At, Decode, table, wrong_type};
 use super::super::toml_writer::text;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_sim::spec::{ReadingChange, ReadingSpec};
+use thalweg_sim::simulation_spec::{ReadingChange, ReadingSpec};
 
 table! {
     /// The read rate of the application at the sink. Unread data occupies the receive buffer and closes the receive

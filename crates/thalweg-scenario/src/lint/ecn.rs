@@ -14,7 +14,7 @@ use thalweg_queue::{
     CakeConfig, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, StepConfig, Threshold,
 };
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, WorkloadSpec};
 
 /// Warns of step thresholds that are never reached, and of low-latency queues that no flow enters.
 pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
@@ -74,7 +74,7 @@ struct Kinds<'a> {
 /// Returns true for flows whose windows react equally to a mark and to a loss, or whose packets the queue drops instead
 /// of marking.
 fn is_classic(group: &GroupSpec) -> bool {
-    let EndpointConfigs::Window(config) = &group.transport.ends else { return false };
+    let EndpointConfigs::Window(config) = &group.transport.endpoint_configs else { return false };
     !config.never_shrinks() && !matches!(config.controller.ce_response(), CeResponse::ControllerSpecific(_))
 }
 
@@ -140,7 +140,7 @@ pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
 /// Returns true if the scheme enables ECN by default, as one congestion signal among others: the scenario did not ask
 /// for marks.
 fn has_ecn_by_default(group: &GroupSpec, registry: &Registry) -> bool {
-    let EndpointConfigs::Window(config) = &group.transport.ends else { return false };
+    let EndpointConfigs::Window(config) = &group.transport.endpoint_configs else { return false };
     let is_one_of_several = config.controller.ce_response() == CeResponse::AsToLoss;
     let description = registry.scheme(&group.transport.scheme);
     let ecn_default = description.and_then(|scheme| scheme.values(Environment::Simulated).get("ecn"));

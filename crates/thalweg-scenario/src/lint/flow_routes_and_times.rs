@@ -3,12 +3,12 @@
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction, packet_sizes};
 use super::Checked;
-use super::offered_load::rounded;
+use super::queue_depth_and_loss::to_four_digits;
 use std::collections::BTreeMap;
 use thalweg_catalog::protocol_family::ReceiveWindow;
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim::shortest_paths::{DirectionId, shortest_path};
-use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{GroupSpec, WorkloadSpec};
 
 /// Rejects flows between disconnected nodes.
 pub(super) fn routes(checked: &Checked<'_>, report: &mut Report) {
@@ -16,12 +16,13 @@ pub(super) fn routes(checked: &Checked<'_>, report: &mut Report) {
     for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
         if path.is_none() {
-            let name = |node: thalweg_sim::spec::NodeId| &spec.nodes[node.0 as usize].name;
-            let is_disconnected = |[from, to]: &[thalweg_sim::spec::NodeId; 2]| {
+            let name = |node: thalweg_sim::simulation_spec::NodeId| &spec.nodes[node.0 as usize].name;
+            let is_disconnected = |[from, to]: &[thalweg_sim::simulation_spec::NodeId; 2]| {
                 let pairs = [(*from, *to), (*to, *from)];
                 pairs.into_iter().any(|(from, to)| shortest_path(spec, from, to).is_none())
             };
-            let [from, to] = group.ends().find(is_disconnected).unwrap_or([group.from, group.to]).map(name);
+            let [from, to] =
+                group.node_pairs().find(is_disconnected).unwrap_or([group.from, group.to]).map(name);
             report
                 .error("scenario.route", origin.table, format!("no route leads from `{from}` to `{to}`"))
                 .help("the network is not connected");
@@ -92,7 +93,7 @@ pub(super) fn start(checked: &Checked<'_>, report: &mut Report) {
     if let Some((group, origin)) = bulk.into_iter().find(|(group, _)| group.workload == WorkloadSpec::Bulk) {
         let message = format!("the start of `{}` is counted, as there is no `warmup`", group.name);
         // A short run keeps most of its time for measurement.
-        let warmup = rounded(spec.duration / 4).min(Duration::from_secs(5));
+        let warmup = to_four_digits(spec.duration / 4).min(Duration::from_secs(5));
         report.warn("scenario.warmup", origin.table, message).help(format!(
             "means of a run without end are those after its start: set `warmup = \"{warmup}\"`; \"0 s\" counts all on purpose"
         ));

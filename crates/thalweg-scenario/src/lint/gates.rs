@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::Checked;
 use thalweg_proto::gate::GateConfig;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, WorkloadSpec};
 
 /// Returns true if the flows of a group start at the gate of `node`.
 fn begins_at(group: &GroupSpec, node: NodeId) -> bool {

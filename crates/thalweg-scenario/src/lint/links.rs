@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{DisciplineSpec, Limit, TokenBucketSpec};
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, LinkSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, LinkSpec, WorkloadSpec};
 
 /// Minimum queue capacity without a warning, as a share of the bandwidth-delay product: most schemes need more to fill
 /// the link.

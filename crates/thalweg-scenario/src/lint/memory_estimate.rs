@@ -5,7 +5,7 @@ use super::super::path_properties::{GroupPath, Paths, direction, nominal_rate, p
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// Bytes of a flow's endpoints, timers and statistics.
 const FLOW: u64 = 1700;
@@ -216,7 +216,7 @@ fn max_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u64
         };
     };
     // Writes may be smaller than segments, so a receive window in bytes does not bound the number of packets.
-    let in_small = match &group.transport.ends {
+    let in_small = match &group.transport.endpoint_configs {
         EndpointConfigs::Window(config) => u64::from(config.sender.max_window),
         _ => window,
     };

@@ -7,6 +7,7 @@ mod links;
 mod memory_estimate;
 mod offered_load;
 mod phase_effects;
+mod queue_depth_and_loss;
 mod randomness;
 mod reordering;
 mod router_feedback;
@@ -15,14 +16,15 @@ mod unused_settings;
 
 pub(super) use links::{about, bytes};
 pub use memory_estimate::{Memory, memory};
-pub(super) use offered_load::{offered, rounded};
+pub(super) use offered_load::offered_rate_per_flow;
+pub(super) use queue_depth_and_loss::to_four_digits;
 pub use randomness::is_random;
 pub use reordering::reordered_groups;
 
 use super::diagnostic::Report;
 use super::path_properties::Paths;
 use super::resolve::Origins;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// The common input of all checks.
 struct Checked<'a> {
@@ -42,7 +44,7 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     links::queues(&checked, report);
     links::buckets(&checked, report);
     links::hosts(&checked, report);
-    offered_load::lines(&checked, report);
+    queue_depth_and_loss::check_queue_depth_and_loss(&checked, report);
     offered_load::overload(&checked, report);
     links::schedules(&checked, report);
     flow_routes_and_times::times(&checked, report);

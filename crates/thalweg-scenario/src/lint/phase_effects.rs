@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use thalweg_proto::units::Duration;
 use thalweg_queue::{FcfsConfig, Limit};
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{GroupSpec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{GroupSpec, TransportSpec, WorkloadSpec};
 
 /// Warns of several bulk flows that fill a drop-tail queue without random packet times.
 pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {

@@ -8,7 +8,7 @@ use super::ecn::lines;
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::window::Recovery;
 use thalweg_queue::random_delay::{Each, VariationSpec};
-use thalweg_sim::spec::{DirectionSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Spec};
 
 /// Returns the positions of the groups whose packets may arrive in another order on some path.
 pub fn reordered_groups(spec: &Spec, origins: &Origins, paths: &Paths) -> Vec<usize> {
@@ -29,7 +29,7 @@ fn passes(variation: &VariationSpec) -> bool {
 /// packets. The explicit key `reorder` is intended, and ignored.
 pub(super) fn late(checked: &Checked<'_>, report: &mut Report) {
     for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
-        let EndpointConfigs::Window(ends) = &group.transport.ends else { continue };
+        let EndpointConfigs::Window(ends) = &group.transport.endpoint_configs else { continue };
         if ends.sender.rack.is_some() || ends.sender.recovery != Recovery::Sack {
             continue;
         }

@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::path_properties::direction;
 use super::Checked;
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{GroupSpec, WorkloadSpec};
 
 /// Returns the link directions that a group's data crosses, including responses.
 pub(super) fn data_paths<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [DirectionId]> {

@@ -7,7 +7,7 @@ use super::Checked;
 use std::collections::BTreeMap;
 use thalweg_catalog::protocol_family::OnPath;
 use thalweg_proto::units::{Bytes, Rate};
-use thalweg_sim::spec::TransportSpec;
+use thalweg_sim::simulation_spec::TransportSpec;
 
 /// Runs all checks of schemes.
 pub(super) fn schemes(checked: &Checked<'_>, report: &mut Report) {

@@ -10,7 +10,7 @@ use thalweg_proto::units::{Bytes, Time};
 use thalweg_proto::window::Misbehaviour;
 use thalweg_queue::EcnTreatment;
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Metric, Multipath, RoutingSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Metric, Multipath, RoutingSpec};
 
 /// Warns of settings of flow groups without effect.
 pub(super) fn groups(checked: &Checked<'_>, report: &mut Report) {

@@ -16,7 +16,9 @@ use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{
+    AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec,
+};
 
 /// Maximum number of suggested nodes with one label.
 const MAX_SUGGESTED: usize = 3;
@@ -71,7 +73,7 @@ impl Resolver<'_> {
                 self.report.error("scenario.host", origin.host, message);
             }
             total += u64::from(group.count);
-            pairs += group.ends().len();
+            pairs += group.node_pairs().len();
             if pairs > 2 * MAX_GROUPS.max(MAX_PAIRS) {
                 let message = "the flows are between too many pairs of nodes";
                 self.report.error("scenario.range", origin.count, message);

@@ -6,7 +6,7 @@ use super::super::table_declarations::{At, Fields};
 use super::super::value_types::Interval;
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::window::PauseConfig;
-use thalweg_sim::spec::GateSpec;
+use thalweg_sim::simulation_spec::GateSpec;
 
 /// Returns the gate of a table.
 pub(super) fn gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpec> {

@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_proto::units::Bytes;
-use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
+use thalweg_sim::simulation_spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
 
 /// Maximum number of links of a scenario; routing covers all of them from every sending node.
 const MAX_LINKS: usize = 1 << 12;

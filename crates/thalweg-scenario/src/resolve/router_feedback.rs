@@ -16,7 +16,7 @@ use thalweg_queue::feedback::{
     SeifPolicy, SeifSpec,
 };
 use thalweg_sim::shortest_paths::{DirectionId, Routes};
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 
 /// The feedback of a queue, pending until all flows are known.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::Resolver;
 use std::sync::Arc;
 use thalweg_catalog::spelling_suggestions::live_only;
 use thalweg_catalog::{EndpointConfigs, PathHints, SchemeDescription, TextError, Values};
-use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Spec, TransportSpec, WorkloadSpec};
 
 /// The scheme of a group, with the values set by a scenario.
 #[derive(Clone, Debug)]

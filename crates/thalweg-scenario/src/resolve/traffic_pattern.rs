@@ -5,7 +5,7 @@ use super::super::table_declarations::At;
 use super::super::value_types::Name;
 use super::Resolver;
 use thalweg_proto::random::Stream;
-use thalweg_sim::spec::NodeId;
+use thalweg_sim::simulation_spec::NodeId;
 
 /// Maximum number of node pairs of a group: the paths of each are stored.
 pub(super) const MAX_PAIRS: usize = 1 << 16;

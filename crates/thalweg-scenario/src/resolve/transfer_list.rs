@@ -9,7 +9,7 @@ use super::Resolver;
 use super::traffic_pattern::MAX_PAIRS;
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_sim::spec::{ArrivalList, NodeId};
+use thalweg_sim::simulation_spec::{ArrivalList, NodeId};
 
 /// The format of a list file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::super::keys::{AcksName, AfterServiceName, MarkingName, ResumeName, SignalsName, TimersName};
 use super::super::toml_writer::{Entries, text};
 use thalweg_proto::gate::{Ageing, GateConfig};
-use thalweg_sim::spec::GateSpec;
+use thalweg_sim::simulation_spec::GateSpec;
 
 /// Returns all keys of a gate.
 pub fn gate(gate: &GateSpec) -> Entries {

@@ -11,7 +11,7 @@ use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::random_delay::VariationSpec;
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
-use thalweg_sim::spec::{Change, DirectionSpec, JitterChange};
+use thalweg_sim::simulation_spec::{Change, DirectionSpec, JitterChange};
 
 /// Returns all keys of a link direction.
 pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {

@@ -14,7 +14,7 @@ use super::toml_writer::{Entries, key, text};
 use std::collections::BTreeMap;
 use thalweg_catalog::Registry;
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
+use thalweg_sim::simulation_spec::{AccessSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
 
 /// Formats the scenario as a self-contained file that parses to the same specification.
 pub fn expand(scenario: &Scenario) -> String {

@@ -2,13 +2,13 @@
 
 use super::super::toml_writer::{Entries, text};
 use thalweg_catalog::Registry;
-use thalweg_sim::spec::TransportSpec;
+use thalweg_sim::simulation_spec::TransportSpec;
 
 /// Returns all keys of the scheme.
 pub fn entries(transport: &TransportSpec, registry: &Registry) -> Entries {
     let mut entries = Entries::default();
-    let Some((description, mut values)) = registry.scheme_of(&transport.ends) else {
-        if let Some(name) = transport.ends.external_name() {
+    let Some((description, mut values)) = registry.scheme_of(&transport.endpoint_configs) else {
+        if let Some(name) = transport.endpoint_configs.external_name() {
             entries.put("base", text(name));
         }
         return entries;

@@ -2,7 +2,7 @@
 
 use super::super::keys::{ReadingEntry, ReadingTable, WorkloadTable};
 use super::super::toml_writer::{Entries, text};
-use thalweg_sim::spec::{ReadingSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{ReadingSpec, WorkloadSpec};
 
 /// Formats a workload as TOML.
 pub fn value(workload: &WorkloadSpec) -> String {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_scenario::{Diagnostic, Loaded, SchemeOverride, load_text, load_text_with_override};
-use thalweg_sim::spec::{SizeSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{SizeSpec, WorkloadSpec};
 
 const NETWORK: &str = "duration = \"2 s\"\nwarmup = \"0 s\"\n\
      network = { kind = \"star\", nodes = 3, rate = \"100 Mbit/s\", delay = \"1 ms\", queue = \"100 pkt\" }\n";

@@ -7,7 +7,7 @@ use std::time::{Duration as Span, Instant};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_scenario::{Diagnostic, Loaded, load, load_text};
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::{SizeSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{SizeSpec, WorkloadSpec};
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn folder() -> PathBuf {
@@ -39,11 +39,11 @@ pub fn transfers(loaded: &Loaded) -> Vec<(String, String, f64, u64)> {
     let spec = loaded.spec();
     let group = &spec.groups[0];
     let WorkloadSpec::List(list) = &group.workload else { panic!("no list") };
-    let name = |node: thalweg_sim::spec::NodeId| spec.nodes[node.0 as usize].name.clone();
+    let name = |node: thalweg_sim::simulation_spec::NodeId| spec.nodes[node.0 as usize].name.clone();
     (0..list.flows())
         .flat_map(|flow| list.transfers_of(flow).iter().map(move |transfer| (flow, *transfer)))
         .map(|(flow, (at, size))| {
-            let [from, to] = group.ends_of(flow).map(name);
+            let [from, to] = group.nodes_of_flow(flow).map(name);
             (from, to, at.as_secs_f64() * 1e6, size.get())
         })
         .collect()

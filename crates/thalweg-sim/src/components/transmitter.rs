@@ -4,7 +4,7 @@ use crate::components::drop_tail::DropTail;
 use crate::components::packet_pool::{NONE, PacketPool};
 use crate::components::router_feedback::Watched;
 use crate::measure::Occupancy;
-use crate::spec::{DirectionSpec, Framing, JitterChange};
+use crate::simulation_spec::{DirectionSpec, Framing, JitterChange};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};

@@ -14,7 +14,7 @@
 mod fifo_lanes;
 mod timing_wheel;
 
-use crate::spec::Ties;
+use crate::simulation_spec::Ties;
 use core::cmp::Ordering;
 pub(crate) use fifo_lanes::LANES;
 use fifo_lanes::{Lanes, NO_LANE};

@@ -11,7 +11,7 @@ use self::cell_assignment::{Grouping, UNEVEN};
 use crate::components::connection_ids::{has_independent_ends, opens};
 use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
 use crate::shortest_paths::{DirectionId, FlowPaths, Routes, all_paths};
-use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
+use crate::simulation_spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -174,7 +174,7 @@ fn unpartitionable(spec: &Spec) -> Option<Bound> {
     let own =
         access.flat_map(|of| [&of.source_forward, &of.source_backward, &of.sink_forward, &of.sink_backward]);
     let discipline = lines().chain(own).find(|line| line.queue.is_external());
-    let scheme = spec.groups.iter().find_map(|group| group.transport.ends.external_name());
+    let scheme = spec.groups.iter().find_map(|group| group.transport.endpoint_configs.external_name());
     scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::External(name.to_owned()))
 }
 
@@ -218,8 +218,8 @@ impl Sets {
 fn is_separable(group: &GroupSpec) -> bool {
     // A datagram sender does not know when the last packet has arrived.
     let (is_acknowledged, is_plain) = (
-        matches!(group.transport.ends, EndpointConfigs::Window(_)),
-        matches!(group.transport.ends, EndpointConfigs::Datagram(_)),
+        matches!(group.transport.endpoint_configs, EndpointConfigs::Window(_)),
+        matches!(group.transport.endpoint_configs, EndpointConfigs::Datagram(_)),
     );
     let is_independent = match &group.workload {
         WorkloadSpec::Poisson { .. } | WorkloadSpec::List(_) if opens(group) => {
@@ -272,8 +272,9 @@ impl<'a> Cells<'a> {
         };
         let (paths, none) = (all_paths(spec), FlowPaths::default());
         let of = |from, to| paths.get(&(from, to)).unwrap_or(&none);
-        let paths_of =
-            |group: &'a GroupSpec| group.ends().map(|[from, to]| [of(from, to), of(to, from)]).collect();
+        let paths_of = |group: &'a GroupSpec| {
+            group.node_pairs().map(|[from, to]| [of(from, to), of(to, from)]).collect()
+        };
         let paths: Vec<Vec<[&FlowPaths; 2]>> = spec.groups.iter().map(paths_of).collect();
         cells.join(&paths);
         cells.compute_weights(&paths);
@@ -297,7 +298,7 @@ impl<'a> Cells<'a> {
                 let source = first + number;
                 let ends = [source, source + self.flows];
                 self.join_ends(group, &paths[number as usize % paths.len()], ends);
-                for (node, end) in group.ends_of(number).into_iter().zip(ends) {
+                for (node, end) in group.nodes_of_flow(number).into_iter().zip(ends) {
                     if group.access.is_none() && !self.spec.nodes[node.0 as usize].processing.is_free() {
                         let first = *node_ends.entry(node.0).or_insert(end);
                         self.sets.unite(first, end);
@@ -438,7 +439,7 @@ impl<'a> Cells<'a> {
                 };
                 let bottleneck = paths[0].shares.iter().map(share).fold(f64::MAX, f64::min);
                 let packets = bottleneck.min(max_rate) / packet * self.spec.duration.as_secs_f64();
-                for number in (pair..group.count as usize).step_by(group.ends().len()) {
+                for number in (pair..group.count as usize).step_by(group.node_pairs().len()) {
                     let ends = [(flow, OF_SOURCE, 1.0), (flow + self.flows as usize, OF_SINK, OF_ANSWER)];
                     for (first, of_end, sent) in ends {
                         self.work[first + number] = packets * (of_end + lines);

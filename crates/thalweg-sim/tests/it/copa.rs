@@ -7,7 +7,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 const COPA: CopaConfig =
     CopaConfig { initial_window: 10.0, delta: 0.5, compete: true, min_rtt_window: Duration::from_secs(10) };

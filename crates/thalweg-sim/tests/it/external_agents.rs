@@ -8,7 +8,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::external_agent::{AGENT, Episode, EpisodeError, Step, Stop, set_codepoint};
-use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Spec, TransportSpec, WorkloadSpec};
 
 /// Returns the transport of an agent with an initial window of 10.
 fn agent() -> TransportSpec {
@@ -54,7 +54,7 @@ fn agent_packets_carry_the_requested_codepoint() {
         assert_eq!(codepoint(&spec), requested);
         // The episode's shared state keeps all of the configuration.
         let mut values = AGENT.values(Environment::Simulated);
-        assert!((AGENT.write)(&spec.groups[0].transport.ends, &mut values));
+        assert!((AGENT.write)(&spec.groups[0].transport.endpoint_configs, &mut values));
         let ends = (AGENT.ends)(&values, &thalweg_catalog::PathHints::default()).unwrap();
         assert_eq!((ends.properties().ecn(), AGENT.faults(&values).len()), (requested, 0));
     }
@@ -169,6 +169,6 @@ fn episodes_without_a_single_flow_agent_are_rejected() {
     assert_eq!(error_of(&several, BY_ROUND), EpisodeError::NotOne { group: "flow".to_owned() });
     assert!(error_of(&several, BY_ROUND).to_string().contains("write a flow for each"));
     let mut nowhere = path(agent());
-    nowhere.groups[0].to = thalweg_sim::spec::NodeId(7);
+    nowhere.groups[0].to = thalweg_sim::simulation_spec::NodeId(7);
     assert!(matches!(error_of(&nowhere, BY_ROUND), EpisodeError::Spec(_)));
 }

@@ -15,7 +15,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, ExternalController, RelativeDelay};
 use thalweg_queue::Limit;
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::{Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Spec, WorkloadSpec};
 use thalweg_sim::{Simulation, Status};
 
 /// 10 Mbit/s, 10 ms each way and room for 20 packets: losses come soon.
@@ -359,7 +359,7 @@ fn one_way_delays_measure_the_queueing_delay() {
     let longest = Arc::new(Mutex::new(Duration::ZERO));
     let config = WatchingConfig(40.0, Arc::clone(&longest));
     let mut transport = window(ControllerConfig::Dedicated(ExternalController::new(config)));
-    if let EndpointConfigs::Window(ends) = &mut transport.ends {
+    if let EndpointConfigs::Window(ends) = &mut transport.endpoint_configs {
         Arc::make_mut(&mut ends.sender).timestamps = true;
     }
     let spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(100)));

@@ -9,7 +9,7 @@ use thalweg_queue::{
     Configure, Discipline, DisciplineSpec, Dropped, Entry, Fcfs, Limit, Pie, PieConfig, Streams, Traits,
 };
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::{Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Spec, WorkloadSpec};
 use thalweg_sim::{Simulation, Status};
 
 /// 10 Mbit/s, 10 ms each way.

@@ -11,7 +11,7 @@ use thalweg_proto::units::{Rate, Time};
 use thalweg_proto::{Ecn, Engine, Output};
 use thalweg_queue::{DisciplineSpec, Limit, StepConfig, Threshold};
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{Simulation, SpecError, Status};
 
 /// Ways to violate the contract of engines.

@@ -10,7 +10,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::packet_trace::Tracer;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::verify::{Fault, Verifier};
 use thalweg_sim::{Quantity, RunResult, Simulation, Status};
 

@@ -9,7 +9,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, PauseConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 /// A window-controlled transfer of 100 kB.
 fn transfer(name: &str, priority: u8) -> GroupSpec {

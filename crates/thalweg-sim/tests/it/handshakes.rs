@@ -10,7 +10,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::packet_trace::{Record, Step as Event, Tracer};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{Pdu, Simulation, Status};
 
 /// Segments of 960 bytes with headers of 40.
@@ -22,7 +22,9 @@ fn opening(kind: HandshakeKind) -> TransportSpec {
         ecn_beta: None,
         slow_start_beta: None,
     }));
-    let EndpointConfigs::Window(config) = &mut transport.ends else { panic!("the window transport") };
+    let EndpointConfigs::Window(config) = &mut transport.endpoint_configs else {
+        panic!("the window transport")
+    };
     config.handshake = Some(Config::new(kind));
     transport
 }

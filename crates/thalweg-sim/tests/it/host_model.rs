@@ -7,7 +7,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{Simulation, SpecError, Status};
 
 const IDEAL: HostSpec = HostSpec::IDEAL;

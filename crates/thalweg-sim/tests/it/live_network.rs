@@ -6,7 +6,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{CoDelConfig, DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::Status;
 use thalweg_sim::live_network::{Arrival, Live};
-use thalweg_sim::spec::{NodeId, Spec};
+use thalweg_sim::simulation_spec::{NodeId, Spec};
 
 const ENDS: [NodeId; 2] = [NodeId(0), NodeId(1)];
 

@@ -5,7 +5,7 @@ use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::{ImpairmentSpec, Limit};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{FlowResult, Quantity, RunResult, SHARES, Summary};
 
 /// 10 Mbit/s and 10 ms each way.

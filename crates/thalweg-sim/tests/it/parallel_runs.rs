@@ -11,7 +11,7 @@ use thalweg_queue::feedback::{
 };
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::partition::{Bound, default_threads, estimate_speedup};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{RunResult, Simulation, StateVisit, Status};
 

@@ -8,7 +8,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_queue::{DisciplineSpec, DualPi2Config, Limit};
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 const PRAGUE: PragueConfig = PragueConfig {
     initial_window: 10.0,
@@ -35,7 +35,7 @@ fn cubic() -> GroupSpec {
         slow_start_beta: None,
     };
     let mut transport = window(ControllerConfig::Cubic(config));
-    if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut transport.ends {
+    if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut transport.endpoint_configs {
         Arc::make_mut(sender).ecn = true;
     }
     group("cubic", 1, transport, WorkloadSpec::Bulk)

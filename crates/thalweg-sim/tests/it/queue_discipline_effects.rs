@@ -8,7 +8,7 @@ use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, QuenchSpec, Recipients};
 use thalweg_queue::{DisciplineSpec, FairQueueingConfig, Limit};
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 const LIMIT: Limit = Limit::Packets(50);
 

@@ -7,7 +7,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
 use thalweg_sim::closed_formulas;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 const SECONDS: u64 = 300;
 

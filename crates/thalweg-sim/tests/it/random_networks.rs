@@ -26,7 +26,7 @@ use thalweg_queue::{
     StartDelaySpec, TokenBucketSpec,
 };
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn rate() -> impl Strategy<Value = Rate> {

@@ -6,7 +6,7 @@ use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig, RackConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, Limit, ReorderSpec};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 /// Two flows of many short transfers over a link that holds packets back: when a transfer ends, the other flow reuses
 /// its connection number while old packets are in flight. They must still belong to the old flow.

@@ -9,7 +9,7 @@ use thalweg_queue::feedback::{
 };
 use thalweg_queue::{DisciplineSpec, Limit, RandomDropConfig};
 use thalweg_sim::packet_trace::{Record, Step, Tracer};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{RunResult, Simulation, Status};
 

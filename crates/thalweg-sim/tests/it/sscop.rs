@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thalweg_proto::sscop::{Config, EndpointConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 fn sscop(config: Config) -> TransportSpec {
     let config = EndpointConfig { sscop: Arc::new(config), segment: 996 };

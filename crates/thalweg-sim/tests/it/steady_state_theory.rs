@@ -9,7 +9,7 @@ use thalweg_proto::window::{ReceiverConfig, Recovery, SenderConfig};
 use thalweg_queue::{ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::closed_formulas;
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 /// Payload of a segment, in bits.

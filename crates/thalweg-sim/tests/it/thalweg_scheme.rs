@@ -8,7 +8,7 @@ use thalweg_proto::congestion::{CubicConfig, ThalwegConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig, RackConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::{CoDelConfig, DisciplineSpec, Limit};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{FlowResult, RunResult};
 
 /// The default configuration: time-based loss detection and send timestamps.
@@ -272,7 +272,7 @@ fn many_flows(stagger: Duration) -> (f64, f64) {
 
 /// Returns the flow with ECN enabled.
 fn marked(mut flow: GroupSpec) -> GroupSpec {
-    if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut flow.transport.ends {
+    if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut flow.transport.endpoint_configs {
         Arc::make_mut(sender).ecn = true;
     }
     flow

@@ -6,7 +6,7 @@ use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 fn fixed(window_segments: u32) -> TransportSpec {
     window(ControllerConfig::Fixed(FixedConfig { window: f64::from(window_segments) }))

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use thalweg_report::parallel_batch::Job;
 use thalweg_scenario::{Diagnostic, is_random, nearest};
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Selection of a paper's experiments, and run options.
 #[derive(Clone, Debug, Default)]

@@ -22,7 +22,7 @@ use thalweg_report::report::{AllSeries, Part, SideBySide};
 use thalweg_report::results::Scenario;
 use thalweg_scenario::Loaded;
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::{GroupSpec, Spec};
+use thalweg_sim::simulation_spec::{GroupSpec, Spec};
 use thalweg_sim::{Quantity, RunResult, Simulation};
 
 /// Results of a scheme, either live or simulated.

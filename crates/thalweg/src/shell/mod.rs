@@ -196,7 +196,7 @@ impl Network {
 }
 
 /// Returns the host of the first flow's source.
-fn first_source(plan: &Plan, spec: &thalweg_sim::spec::Spec) -> Option<usize> {
+fn first_source(plan: &Plan, spec: &thalweg_sim::simulation_spec::Spec) -> Option<usize> {
     let group = spec.groups.first()?;
     if group.access.is_none() {
         return Some(group.from.0 as usize);

@@ -14,7 +14,7 @@ use thalweg_live::scenario_traffic::{
 use thalweg_net::flow::Scheme;
 use thalweg_report::output::{Align, Table, rate, seconds};
 use thalweg_scenario::Loaded;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// The flows of a scenario, and the option's text.
 #[derive(Clone, Debug)]

@@ -39,7 +39,7 @@ fn simulated(seed: u64) -> Vec<(u64, Time)> {
         1.0 / 3.0,
     );
     let loaded = thalweg_scenario::load_text("twin.toml", &text, Path::new(""), &[]).unwrap();
-    let spec = thalweg_sim::spec::Spec { seed, ..loaded.spec().clone() };
+    let spec = thalweg_sim::simulation_spec::Spec { seed, ..loaded.spec().clone() };
     let mut simulation = Simulation::new(&spec, ArrivalTracer::default()).unwrap();
     while simulation.advance(u64::MAX) == Status::Running {}
     let tracer = simulation.finish().1;

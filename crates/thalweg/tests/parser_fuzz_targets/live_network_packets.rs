@@ -6,7 +6,7 @@ use thalweg_live::network_plan::{PlanOptions, plan};
 use thalweg_live::{Emulator, fuzz_entry_points};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{DirectionSpec, LinkSpec, Middlebox, NatKind, NodeId, NodeSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, LinkSpec, Middlebox, NatKind, NodeId, NodeSpec, Spec};
 
 /// Maximum packet size in a script, in bytes.
 const MAX_PACKET: usize = 200;
@@ -44,7 +44,7 @@ fn chain(nat: Option<NatKind>) -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(8),
         queue: DisciplineSpec::fcfs(Limit::Packets(4)),
-        ..DirectionSpec::with_any_rate(Duration::from_millis(1))
+        ..DirectionSpec::unlimited_rate(Duration::from_millis(1))
     };
     let link = |number: u32| {
         let ends = [number, number + 1].map(NodeId);

@@ -4,7 +4,7 @@ use super::*;
 use crate::{Loaded, load_text};
 use std::path::Path;
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{LinkSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{LinkSpec, WorkloadSpec};
 
 const ALONE: &str = "main_cc_algo: bbr\nmain_start_time: 0\nmain_scenario_text: =b1:*1:397:3000000;\nnb_connections: 1\n\
                      main_target_time: 2500000\ndata_rate_in_gbps: 0.016\nlatency: 30000\nqueue_delay_max: 60000\nicid: 0123\n";
@@ -85,7 +85,7 @@ fn stock_scenarios_are_schedules() {
         let line = link(&format!("link_scenario: {name}\n")).forward;
         let rate = |rate: Rate| rate.as_bits_per_sec() / 1_000_000;
         let start = (0, rate(line.rate));
-        let change = |change: &thalweg_sim::spec::Change| {
+        let change = |change: &thalweg_sim::simulation_spec::Change| {
             (change.at.as_picos() / 1_000_000_000, change.rate.map_or(0, rate))
         };
         std::iter::once(start).chain(line.schedule.iter().map(change)).collect()

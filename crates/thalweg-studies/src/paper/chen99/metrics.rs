@@ -7,7 +7,7 @@
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use thalweg_report::statistics::mean;
 use thalweg_sim::fairness_measures::jain;
-use thalweg_sim::spec::Framing;
+use thalweg_sim::simulation_spec::Framing;
 use thalweg_sim::{Quantity, RunResult};
 
 /// Series that the metrics read.

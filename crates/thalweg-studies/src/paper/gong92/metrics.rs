@@ -151,7 +151,8 @@ fn analysed(case: &CaseRuns<'_>) -> Option<(f64, f64)> {
 
 /// Returns the connection parameters of a case for the formulas.
 fn path(case: &CaseRuns<'_>) -> Option<Path> {
-    let EndpointConfigs::Sstp(EndsConfig { sender, .. }) = &case.case.spec.groups.first()?.transport.ends
+    let EndpointConfigs::Sstp(EndsConfig { sender, .. }) =
+        &case.case.spec.groups.first()?.transport.endpoint_configs
     else {
         return None;
     };
