@@ -1,7 +1,7 @@
 //! Security invariants of endpoints under attack, checked in every state of the search.
 
 use crate::client_server_attacker::World;
-use crate::endpoint_agent::{Exchange, opposite};
+use crate::endpoint_agent::{Exchange, opposite_side};
 use std::net::SocketAddr;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::session::{Closed, Side};
@@ -72,7 +72,8 @@ impl World {
         if self.public_key_of(with) != exchange.peer {
             return Err(format!("the {name} has a connection with a key that did not take part"));
         }
-        let Some((_, other)) = self.find_connection_end(exchange.binding, opposite(exchange.side)) else {
+        let Some((_, other)) = self.find_connection_end(exchange.binding, opposite_side(exchange.side))
+        else {
             // The server has a connection only when the client has one.
             return if exchange.side == Side::Client {
                 Ok(())
@@ -95,7 +96,7 @@ impl World {
         incoming: Option<(SocketAddr, &[u8])>,
     ) -> Result<(), String> {
         let other =
-            self.find_connection_end(exchange.binding, opposite(exchange.side)).map(|(_, other)| other);
+            self.find_connection_end(exchange.binding, opposite_side(exchange.side)).map(|(_, other)| other);
         match why {
             Closed::Here => exchange
                 .is_left
@@ -132,7 +133,7 @@ impl World {
 mod tests {
     //! Breaks each rule by hand and verifies that the check fails.
     use super::*;
-    use crate::client_server_attacker::{CLIENT, SERVER, key};
+    use crate::client_server_attacker::{CLIENT, SERVER, numbered_identity};
     use crate::client_server_attacker_tests::connected;
     use thalweg_net::wire::ConnectionId;
 
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn ends_that_do_not_agree_are_noticed() {
         let changes: [fn(&mut Exchange); 6] = [
-            |exchange| exchange.peer = key(3).public(),
+            |exchange| exchange.peer = numbered_identity(3).public(),
             |exchange| exchange.binding = [0; 32],
             |exchange| exchange.local = ConnectionId([0; 8]),
             |exchange| exchange.remote = ConnectionId([0; 8]),

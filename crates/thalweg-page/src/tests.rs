@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use thalweg_proto::congestion::CeResponse;
-use thalweg_report::parallel_batch::{Job, one};
+use thalweg_report::parallel_batch::{Job, run_single_job};
 use thalweg_scenario::{BUILT_IN, load_built_in};
 
 fn ask(laboratory: &mut Laboratory, request: &Value) -> Result<Value, String> {
@@ -39,7 +39,7 @@ fn runs_are_those_of_the_command_however_they_are_advanced() {
         let loaded = load_built_in(scenario.files[0].0, scenario.files, &sets).unwrap();
         let spec = Arc::new(loaded.spec().clone());
         let job = Job { seed: spec.seed, spec, events: None, threads: 1 };
-        let (_, expected) = one(&job, &Arc::new(AtomicBool::new(false))).unwrap();
+        let (_, expected) = run_single_job(&job, &Arc::new(AtomicBool::new(false))).unwrap();
         for (stepped, events) in [(false, 100_000), (false, 999), (true, 5000)] {
             let mut laboratory = Laboratory::new(None);
             let input = json!({ "name": name, "sets": sets });

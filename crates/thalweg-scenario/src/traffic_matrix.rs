@@ -263,8 +263,10 @@ fn repeated<'a, 'n>(heads: &[&'a str], columns: [&[&'n str]; 3]) -> Option<(&'a 
 /// Splits a line at commas, semicolons or tabs, else at spaces, and removes quotation marks.
 fn cells(line: &str) -> Vec<&str> {
     match [',', ';', '\t'].into_iter().find(|separator| line.contains(*separator)) {
-        Some(separator) => list_columns::cells(line, |c| c == separator).collect(),
-        None => list_columns::cells(line, char::is_whitespace).filter(|cell| !cell.is_empty()).collect(),
+        Some(separator) => list_columns::split_cells(line, |c| c == separator).collect(),
+        None => {
+            list_columns::split_cells(line, char::is_whitespace).filter(|cell| !cell.is_empty()).collect()
+        }
     }
 }
 
@@ -274,7 +276,9 @@ type Found = Result<Vec<Demand>, (Span, String)>;
 /// Parses demands, one per line of at most `columns` cells.
 fn list(lines: &[Line<'_>], [from, to, rate]: [usize; 3], columns: usize, unit: Option<f64>) -> Found {
     let one = |(cells, span): &Line<'_>| {
-        if let Some(fault) = list_columns::surplus(cells, columns, &COLUMNS.map(|names| names[0])) {
+        if let Some(fault) =
+            list_columns::surplus_cells_reason(cells, columns, &COLUMNS.map(|names| names[0]))
+        {
             return Err((*span, fault));
         }
         let cell = |place: usize, name: &str| {

@@ -13,7 +13,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_catalog::option_keys::key;
-use thalweg_catalog::schemes::window::{SACK, external_scheme, keys};
+use thalweg_catalog::schemes::window::{SACK, external_scheme, window_keys};
 use thalweg_catalog::{EndpointConfigs, Key, Kind, Range, SchemeDescription, Values};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery_rate::Stamp;
@@ -28,7 +28,7 @@ use thalweg_proto::window::{ControllerConfig, ExternalController};
 /// The scheme of flows that an agent controls. Outside an [`Episode`] the window stays at its initial value.
 pub static AGENT: SchemeDescription = external_scheme::<AgentConfig>(
     "Window set by an external program, such as a learning agent.",
-    keys(KEYS, SACK),
+    window_keys(KEYS, SACK),
 );
 
 const KEYS: &[Key] = &[
@@ -261,7 +261,7 @@ impl Episode {
         if agents.is_empty() {
             return Err(EpisodeError::NoAgent);
         }
-        let run = Box::new(crate::run_builder::build(&spec, Untraced).map_err(EpisodeError::Spec)?);
+        let run = Box::new(crate::run_builder::build_run(&spec, Untraced).map_err(EpisodeError::Spec)?);
         Ok(Self { run, step, decision_due, agents, pending: Vec::new(), stopped_at: Time::ZERO })
     }
 

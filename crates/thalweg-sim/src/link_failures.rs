@@ -53,14 +53,14 @@ impl Spec {
         for (number, link) in (0..).zip(&mut spec.links) {
             let of_link = |failure: &&FailureSpec| failure.link == number;
             let failures: Vec<FailureSpec> = self.routing.failures.iter().filter(of_link).copied().collect();
-            fail(link, &failures);
+            schedule_failures(link, &failures);
         }
         Cow::Owned(spec)
     }
 }
 
 /// Adds failures to the schedules of both directions of a link.
-fn fail(link: &mut LinkSpec, failures: &[FailureSpec]) {
+fn schedule_failures(link: &mut LinkSpec, failures: &[FailureSpec]) {
     if failures.is_empty() {
         return;
     }

@@ -1,7 +1,7 @@
 //! Builds a simulation from a specification.
 
 use crate::components::completion_times::CompletionTimes;
-use crate::components::connection_ids::{ConnectionIds, opens};
+use crate::components::connection_ids::{ConnectionIds, opens_connections};
 use crate::components::connections::Connections;
 use crate::components::endpoint_thread_model::Thread;
 use crate::components::event_prefetch::Lookahead;
@@ -60,8 +60,8 @@ fn variation_changes(
     changes
 }
 
-pub(crate) fn build<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>, SpecError> {
-    crate::spec_validation::check(spec)?;
+pub(crate) fn build_run<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>, SpecError> {
+    crate::spec_validation::check_spec(spec)?;
     let spec = &*spec.with_failures();
     let mut builder = Builder::new(spec)?;
     for (index, group) in spec.groups.iter().enumerate() {
@@ -294,7 +294,7 @@ impl<'a> Builder<'a> {
             overhead: (overhead_links > 0).then(|| group.private_links_per_flow() - overhead_links),
             first_flow: self.flows.len() as u32,
             flows: group.count,
-            opening: opens(group).then_some(self.dynamic_flows.len() as u32),
+            opening: opens_connections(group).then_some(self.dynamic_flows.len() as u32),
             completions: CompletionTimes::default(),
             rounds: match group.workload {
                 WorkloadSpec::Rounds { rounds, think, .. } => Rounds::new(rounds, think),
@@ -304,7 +304,7 @@ impl<'a> Builder<'a> {
             round_trips: Histogram::default(),
         });
         let flows = self.flows.len() as u32..self.flows.len() as u32 + group.count;
-        if opens(group) {
+        if opens_connections(group) {
             self.dynamic_flows.extend(flows);
         } else {
             self.initial_connections += group.count * group.sending_endpoints_per_flow();

@@ -320,9 +320,8 @@ impl GroupSpec {
 
     /// Returns the reason why the receivers of this group cannot misbehave as configured, if any.
     pub fn misbehaviour_fault(&self) -> Option<&'static str> {
-        let how = self.misbehaviour?;
-        let can =
-            self.transport.clone().endpoint_configs.properties_mut().adjust(Adjustment::Misbehaviour(how));
+        let adjustment = Adjustment::Misbehaviour(self.misbehaviour?);
+        let can = self.transport.clone().endpoint_configs.properties_mut().adjust(adjustment);
         (!can).then_some("the scheme has no receiver that could be made to misbehave: window schemes have")
     }
 
@@ -422,13 +421,8 @@ pub struct TransportSpec {
 
 impl TransportSpec {
     /// Returns the scheme of that name, with these endpoint configurations and sizes.
-    pub fn new(
-        scheme: &str,
-        endpoint_configs: impl Into<EndpointConfigs>,
-        header: u32,
-        control: u32,
-    ) -> Self {
-        Self { scheme: scheme.to_owned(), endpoint_configs: endpoint_configs.into(), header, control }
+    pub fn new(scheme: &str, configs: impl Into<EndpointConfigs>, header: u32, control: u32) -> Self {
+        Self { scheme: scheme.to_owned(), endpoint_configs: configs.into(), header, control }
     }
 
     /// Returns the properties of its protocol family, as configured.

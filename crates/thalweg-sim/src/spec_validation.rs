@@ -8,7 +8,7 @@ use thalweg_proto::units::{Bytes, Duration};
 const MAX_SAMPLES: u64 = 100_000_000;
 
 /// Checks the assumptions of building and running.
-pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
+pub(crate) fn check_spec(spec: &Spec) -> Result<(), SpecError> {
     let exists = |node: NodeId| (node.0 as usize) < spec.nodes.len();
     for link in &spec.links {
         if !exists(link.a) || !exists(link.b) {

@@ -2,8 +2,8 @@
 
 use crate::console_output::{Console, Done, Error};
 use crate::doctor::host_model_of_this_host;
-use crate::value_parsers::whole;
-use crate::view::{key_log, read};
+use crate::value_parsers::integer_parser;
+use crate::view::{key_log, read_trace};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs;
@@ -15,7 +15,7 @@ use thalweg_net::flow::SchemeError;
 use thalweg_report::infer::{
     Change, Interval, Losses, Path, Recording, capture_limitation, inferred_scenario,
 };
-use thalweg_report::output::{Align, Table, counted, listed};
+use thalweg_report::output::{Align, Table, format_count, join_listed};
 use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_scenario::{Loaded, check_host, load_text_with, load_with};
 use thalweg_sim::packet_trace::NoTrace;
@@ -31,7 +31,7 @@ pub struct InferArguments {
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
     /// Connection by its number in `thalweg view`; default: the one with most data
-    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, usize::MAX))]
+    #[arg(long, value_name = "N", value_parser = integer_parser::<usize>(0, usize::MAX))]
     pub connection: Option<usize>,
     /// Scheme to simulate, with options; default: that of the recording, or cubic if it does not name one
     #[arg(long, value_name = "SCHEME")]
@@ -47,7 +47,7 @@ pub struct InferArguments {
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
     /// Seed of the simulated run
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u64>(0, u64::MAX))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = integer_parser::<u64>(0, u64::MAX))]
     pub seed: u64,
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -77,12 +77,12 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
         })?;
     }
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
-    let trace = read(file, &key_log(arguments.keys.as_deref())?)?;
+    let trace = read_trace(file, &key_log(arguments.keys.as_deref())?)?;
     trace.notes.iter().for_each(|note| console.inform(&format!("note: {note}")));
     let (mut recording, from, _) =
         Recording::of_trace(&trace, *connection).map_err(|error| unusable(&error))?;
     if trace.connections.len() > 1 {
-        let count = counted(trace.connections.len() as u64, "connection");
+        let count = format_count(trace.connections.len() as u64, "connection");
         console.inform(&format!("note: of {count}, {} (--connection N)", from.name));
     }
     from.notes.iter().map(String::as_str).chain(capture_limitation(from)).for_each(|note| {
@@ -192,7 +192,7 @@ fn text_of(
     host: Option<&str>,
     registry: &Registry,
 ) -> Result<String, Error> {
-    inferred_scenario::scenario(recording, path, TRACE, host, registry)
+    inferred_scenario::write_inferred_scenario(recording, path, TRACE, host, registry)
         .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))
 }
 
@@ -202,7 +202,7 @@ fn simulate(loaded: &Loaded, seed: u64) -> Result<Outcome, Error> {
     let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(false)));
     let mut outcome = Outcome::default();
     let each = |_, result: RunResult, _, _| outcome = simulated(&result);
-    parallel_batch::run(&jobs, 1, &progress, |_| NoTrace, each, || {})
+    parallel_batch::run_jobs(&jobs, 1, &progress, |_| NoTrace, each, || {})
         .map_err(|failed| Error::Failed(format!("the scenario cannot be simulated: {}", failed.error)))?;
     Ok(outcome)
 }
@@ -367,7 +367,7 @@ fn deviation(live: &Outcome, again: &Outcome, path: &Path, options: Option<&str>
         format!(
             "UNLIKE THE RECORDING: the simulated run has {}. The inferred path does not explain the recording; runs with \
              other schemes share its errors.{queue}{options}",
-            listed(&sizes)
+            join_listed(&sizes)
         )
     })
 }

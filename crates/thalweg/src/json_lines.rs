@@ -1,6 +1,6 @@
 //! `--json-lines`: the events of a run, while it runs, one JSON record per line.
 
-use crate::console_output::harmless;
+use crate::console_output::escape_terminal_control;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ impl Lines {
 
     /// Writes a record of the current run, or of all runs.
     pub fn write(&self, record: &impl Serialize) {
-        let line = line(record);
+        let line = json_line(record);
         self.emit(&mut self.lock(), &line);
     }
 
@@ -51,7 +51,7 @@ impl Lines {
 
     /// Adds a record of run number `run`.
     fn add(&self, run: usize, record: &impl Serialize) {
-        let line = line(record);
+        let line = json_line(record);
         let mut state = self.lock();
         if state.turn == run {
             self.emit(&mut state, &line);
@@ -85,10 +85,10 @@ impl Lines {
     }
 }
 
-fn line(record: &impl Serialize) -> Vec<u8> {
+fn json_line(record: &impl Serialize) -> Vec<u8> {
     let line = serde_json::to_string(record).expect("records are plain data with text keys");
     // JSON permits bidirectional format characters and the control characters above U+007F.
-    let mut line = harmless(&line, Style::PLAIN).into_owned().into_bytes();
+    let mut line = escape_terminal_control(&line, Style::PLAIN).into_owned().into_bytes();
     line.push(b'\n');
     line
 }
@@ -213,7 +213,7 @@ impl Meter {
             run,
             scheme: scheme.map(str::to_owned),
             seed,
-            interval: interval(spec),
+            interval: record_interval(spec),
             begun: Time::ZERO,
             groups: spec
                 .groups
@@ -271,7 +271,7 @@ impl Meter {
 }
 
 /// Returns the record interval of `spec`: that of its series, or a hundredth of its duration.
-pub fn interval(spec: &Spec) -> Duration {
+pub fn record_interval(spec: &Spec) -> Duration {
     let interval = spec.measure.interval.unwrap_or(spec.duration / 100);
     interval.max(Duration::from_picos(1))
 }
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn records_drive_no_terminal() {
         let record = serde_json::json!({ "name": "a\u{1b}[2J\u{9b}2J\u{202e}\u{e0041}\n" });
-        let line = String::from_utf8(line(&record)).unwrap();
+        let line = String::from_utf8(json_line(&record)).unwrap();
         assert_eq!(line, "{\"name\":\"a\\u001b[2J\\u009b2J\\u202e\\udb40\\udc41\\n\"}\n");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), record);
     }

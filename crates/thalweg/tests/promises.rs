@@ -135,7 +135,7 @@ fn requirements_are_those_that_tests_hold() {
 }
 
 /// Files of the command line that write to standard output or standard error directly: the program's own text, binary
-/// data, or text escaped by `console_output::harmless` or `console_output::one_line`. All other output goes through `Console`.
+/// data, or text escaped by `console_output::escape_terminal_control` or `console_output::one_line`. All other output goes through `Console`.
 const WRITERS: [(&str, &str); 8] = [
     ("console_output.rs", "it is the console"),
     ("json_lines.rs", "records are escaped where they are made"),

@@ -3,7 +3,7 @@
 
 use core::hash::Hasher;
 use std::collections::BTreeSet;
-use thalweg_explore::{AdaptiveAck, Bounds, SCHEMES, Scheme, SearchOutcome, Tag, explore, search};
+use thalweg_explore::{AdaptiveAck, Bounds, SCHEMES, Scheme, SearchOutcome, Tag, explore_protocol, search};
 use thalweg_proto::adaptive_ack::{
     Data, Pdu, Receiver, ReceiverReason, Report, Transmitter, TransmitterReason,
 };
@@ -219,12 +219,12 @@ fn nothing_is_wrong_with_the_engines() {
         let disorderly = Bounds { delays: 1, expiries: 0, ..orderly };
         let of_scheme = if name == "sscop" { [orderly, orderly] } else { [small(), disorderly] };
         for bounds in of_scheme {
-            let outcome = explore(name, &bounds, &mut |_, _| true).unwrap();
+            let outcome = explore_protocol(name, &bounds, &mut |_, _| true).unwrap();
             assert_eq!(outcome.counterexample, None, "{name} {bounds:?}");
             assert!(outcome.complete && outcome.states > 200, "{name}: {outcome:?}");
         }
     }
-    assert_eq!(explore("pigeons", &small(), &mut |_, _| true), None);
+    assert_eq!(explore_protocol("pigeons", &small(), &mut |_, _| true), None);
 }
 
 #[test]
@@ -316,7 +316,10 @@ fn limits_are_kept() {
 #[test]
 fn exploration_is_deterministic() {
     for (name, _) in SCHEMES {
-        assert_eq!(explore(name, &small(), &mut |_, _| true), explore(name, &small(), &mut |_, _| true));
+        assert_eq!(
+            explore_protocol(name, &small(), &mut |_, _| true),
+            explore_protocol(name, &small(), &mut |_, _| true)
+        );
     }
 }
 
@@ -325,7 +328,7 @@ fn exploration_is_deterministic() {
 fn without_faults_there_is_little_to_see() {
     let bounds = Bounds { losses: 0, duplicates: 0, delays: 0, expiries: 0, ..small() };
     for (name, _) in SCHEMES {
-        let outcome = explore(name, &bounds, &mut |_, _| true).unwrap();
+        let outcome = explore_protocol(name, &bounds, &mut |_, _| true).unwrap();
         assert!(outcome.states < 40 && outcome.counterexample.is_none(), "{name}: {outcome:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::test_network::{advance_until, chain, micros};
 use std::net::IpAddr;
-use thalweg_live::network_plan::{Plan, PlanOptions, Rule, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, Rule, plan_network};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, Marking, SlotGateConfig};
 use thalweg_proto::units::{Duration, Time};
@@ -19,7 +19,7 @@ fn gated(config: GateConfig) -> (Plan, Emulator) {
     spec.duration = Duration::from_secs(1000);
     spec.nodes[0].gate = Some(GateSpec::new(config));
     let plan_options = PlanOptions { duration: Some(spec.duration), ..PlanOptions::default() };
-    let mut plan = plan(&spec, &plan_options).unwrap();
+    let mut plan = plan_network(&spec, &plan_options).unwrap();
     for (name, packets, priority) in
         [("first", "udp 1000", 1), ("third", "udp 2000", 3), ("web", "tcp 80", 2), ("mail", "tcp 25", 4)]
     {
@@ -120,7 +120,7 @@ fn a_gate_reads_the_priority_bits_of_packets() {
         spec.duration = Duration::from_secs(1000);
         spec.nodes[0].gate = Some(GateSpec { marking, ..GateSpec::new(slots()) });
         let plan_options = PlanOptions { duration: Some(spec.duration), ..PlanOptions::default() };
-        let plan = plan(&spec, &plan_options).unwrap();
+        let plan = plan_network(&spec, &plan_options).unwrap();
         let mut emulator = Emulator::new(plan.clone()).unwrap();
         let mut marked = packet(&plan, 0, UDP, [40_000, 1000], (0, 0, 0), 100);
         marked[1] = dscp << 2;

@@ -2,7 +2,7 @@
 
 use crate::test_network::{advance_until, chain, datagram, datagram_to_address, micros, ones_complement_sum};
 use std::net::{IpAddr, Ipv4Addr};
-use thalweg_live::network_plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan_network};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::units::Duration;
 use thalweg_sim::simulation_spec::{Middlebox, NatKind};
@@ -11,9 +11,11 @@ use thalweg_sim::simulation_spec::{Middlebox, NatKind};
 fn behind(middlebox: Middlebox) -> (Plan, Emulator) {
     let mut spec = chain(4);
     spec.links[1].middlebox = middlebox;
-    let plan =
-        plan(&spec, &PlanOptions { duration: Some(Duration::from_secs(100)), ..PlanOptions::default() })
-            .unwrap();
+    let plan = plan_network(
+        &spec,
+        &PlanOptions { duration: Some(Duration::from_secs(100)), ..PlanOptions::default() },
+    )
+    .unwrap();
     (plan.clone(), Emulator::new(plan).unwrap())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::test_network::{advance_until, chain, datagram, micros, ones_complement_sum};
 use std::net::IpAddr;
-use thalweg_live::network_plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan_network};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::router_feedback_datagram::{Head, RouterFeedback};
 use thalweg_proto::units::Duration;
@@ -17,7 +17,7 @@ fn watched(policy: SeifPolicy, marks_feedback: bool) -> (Plan, Emulator) {
     line.feedback = Some(FeedbackSpec::new(PolicySpec::Seif(SeifSpec { policy, ..SeifSpec::default() })));
     // The queue builds up at the router: packets arrive there ten times as fast as they leave.
     line.rate = thalweg_proto::units::Rate::from_bits_per_sec(800_000);
-    let plan = plan(&spec, &PlanOptions { marks_feedback, ..PlanOptions::default() }).unwrap();
+    let plan = plan_network(&spec, &PlanOptions { marks_feedback, ..PlanOptions::default() }).unwrap();
     (plan.clone(), Emulator::new(plan).unwrap())
 }
 
@@ -173,6 +173,6 @@ fn acknowledgements_wait_for_a_second_at_most() {
     for (millis, is_fine) in [(0, false), (1, true), (1000, true), (1001, false)] {
         let plan_options =
             PlanOptions { ack_delay: Some(Duration::from_millis(millis)), ..PlanOptions::default() };
-        assert_eq!(plan(&chain(3), &plan_options).is_ok(), is_fine, "{millis}");
+        assert_eq!(plan_network(&chain(3), &plan_options).is_ok(), is_fine, "{millis}");
     }
 }

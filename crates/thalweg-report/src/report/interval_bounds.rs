@@ -33,7 +33,7 @@ impl Bounds {
                     Limit::Bytes(bytes) => add("queue-bytes", bytes as f64),
                     Limit::Unlimited => {}
                 }
-                let rate = highest(line);
+                let rate = highest_rate(line);
                 if let Some(rate) = rate {
                     add("link-rate", rate.as_f64());
                 }
@@ -49,7 +49,7 @@ impl Bounds {
 
 /// Returns the highest rate that a direction ever has; `None` where a trace or a periodic variation sets the rate, or
 /// packets take no time.
-fn highest(line: &DirectionSpec) -> Option<Rate> {
+fn highest_rate(line: &DirectionSpec) -> Option<Rate> {
     if line.capacity.is_some() || line.periodic_variation.is_some() {
         return None;
     }

@@ -8,7 +8,7 @@ use thalweg_sim::simulation_spec::{Metric, Multipath, RoutingSpec, Spec};
 const MAX_LISTED_FAILURES: usize = 12;
 
 /// Describes the routing, unless it is the default.
-pub(super) fn explain(spec: &Spec, out: &mut String) {
+pub(super) fn explain_routing(spec: &Spec, out: &mut String) {
     let routing = &spec.routing;
     if *routing == RoutingSpec::default() {
         return;

@@ -176,7 +176,7 @@ impl Decode for PathName {
             wrong_type::<Self>(value, report);
             return None;
         };
-        let found = named_paths::find(name).map(Self);
+        let found = named_paths::find_path(name).map(Self);
         if found.is_none() {
             report
                 .error("scenario.unknown-name", value.span, format!("there is no path `{name}`"))

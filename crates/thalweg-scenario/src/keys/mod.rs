@@ -23,7 +23,7 @@ pub use gate::{
 pub use generated_network::{
     Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman,
 };
-pub use host::{HostKey, host_table, hosts};
+pub use host::{HostKey, host_table, measured_hosts};
 pub use impairment::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use link::{FramingName, Link, LinkDirection, LinkEnds, Reverse, ScheduleEntry};
 pub use queue::{Capacity, Queue};

@@ -11,7 +11,7 @@ fn begins_at(group: &GroupSpec, node: NodeId) -> bool {
 }
 
 /// Runs all checks of gates and priorities.
-pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn check_gates_and_priorities(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for &(node, span) in &checked.origins.gates {
         let place = &spec.nodes[node.0 as usize];

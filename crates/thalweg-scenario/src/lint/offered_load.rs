@@ -1,7 +1,7 @@
 //! Checks of the traffic offered to links against their rates.
 
 use super::super::diagnostic::Report;
-use super::super::path_properties::{GroupPath, direction, nominal_rate};
+use super::super::path_properties::{GroupPath, direction_of_hop, nominal_rate};
 use super::Checked;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Rate;
@@ -27,7 +27,7 @@ pub(in super::super) fn offered_rate_per_flow(group: &GroupSpec) -> Option<Rate>
 }
 
 /// Warns of links with more offered load than capacity.
-pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn overloaded_links(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     // By direction: the total offered load, and the group that offers most.
     let mut loads: BTreeMap<DirectionId, (f64, (u64, usize))> = BTreeMap::new();
@@ -41,7 +41,7 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
     }
     let mut warned = Vec::new();
     for (hop, (offered, (_, number))) in loads {
-        let line = direction(spec, hop);
+        let line = direction_of_hop(spec, hop);
         let policer =
             line.queue.policer().map(|bucket| bucket.rate).filter(|&rate| rate < nominal_rate(line));
         let rate = policer.unwrap_or_else(|| nominal_rate(line));

@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::path_properties::nominal_rate;
 use super::super::source_text::Span;
 use super::Checked;
-use super::links::{about, bytes};
+use super::links::{queue_capacity_bytes, round_to_three_digits};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_queue::{FcfsConfig, Limit, LossSpec, RedConfig, RedUnit};
 use thalweg_sim::simulation_spec::{DirectionSpec, LinkSpec};
@@ -34,7 +34,7 @@ pub(super) fn check_queue_depth_and_loss(checked: &Checked<'_>, report: &mut Rep
             let side = usize::from(is_backward);
             total_loss(&direction, origin.loss[side], report);
             let packet = checked.paths.largest_packet(number, is_backward);
-            let Some(capacity) = bytes(&direction.spec().queue, packet) else { continue };
+            let Some(capacity) = queue_capacity_bytes(&direction.spec().queue, packet) else { continue };
             let span = origin.queue[side];
             if unreachable_red_thresholds(&direction, packet, capacity, span, report)
                 || deep_buffer(checked, &direction, capacity, span, report)
@@ -106,7 +106,7 @@ fn deep_buffer(
         let message = format!(
             "the queue of `{}` holds {}, {depth:.0} bandwidth-delay products, which take {} to send",
             direction.link.name,
-            about(capacity),
+            round_to_three_digits(capacity),
             to_four_digits(wait)
         );
         report

@@ -12,7 +12,7 @@ use super::link_direction::Pending;
 use super::offered_load::PendingLoad;
 use super::traffic_pattern::MAX_PAIRS;
 use super::unresolved_link_direction::LinkLocation;
-use super::{GroupOrigin, Origins, Resolver, processing};
+use super::{GroupOrigin, Origins, Resolver, processing_cost};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -282,7 +282,7 @@ impl Resolver<'_> {
             } else {
                 forward.clone()
             };
-            (forward, backward, processing(table.processing.as_ref()))
+            (forward, backward, processing_cost(table.processing.as_ref()))
         };
         let (source_forward, source_backward, source_processing) = side(&access.source, "source ", 0);
         let (sink_forward, sink_backward, sink_processing) = side(&access.sink, "sink ", 2);

@@ -8,7 +8,7 @@ use super::super::path_properties::{Paths, nominal_rate};
 use super::super::source_text::{Source, Span};
 use super::super::table_declarations::{At, Fields, decode_fields};
 use super::offered_load::PendingLoad;
-use super::queue::discipline;
+use super::queue::resolve_discipline;
 use super::router_feedback::PendingFeedback;
 use super::scheme::PendingScheme;
 use super::unresolved_link_direction::LinkLocation;
@@ -345,7 +345,7 @@ impl Resolver<'_> {
             let span = if is_default { span } else { queue.span };
             pending.queues.push(PendingQueue { place, capacity, span, is_default, change: None });
         }
-        discipline(queue, self.report)
+        resolve_discipline(queue, self.report)
     }
 
     /// Returns the changes of a direction, sorted by time; an outage becomes a stop and a start.

@@ -385,9 +385,8 @@ fn an_rto_floor_also_limits_the_margin() {
         ("initial = \"1 s\"", 200, 200),
     ] {
         let loaded = with(rto);
-        let EndpointConfigs::Window(EndsConfig { sender, .. }) =
-            &loaded.spec().groups[0].transport.endpoint_configs
-        else {
+        let configs = &loaded.spec().groups[0].transport.endpoint_configs;
+        let EndpointConfigs::Window(EndsConfig { sender, .. }) = configs else {
             panic!("newreno has windows");
         };
         assert_eq!((sender.rtt.floor, sender.rtt.margin), (millis(floor), millis(margin)), "{rto}");
@@ -422,10 +421,8 @@ fn built_in_schemes_have_their_textbook_parameters() {
              [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"{name}\""
         ));
         let group = &loaded.spec().groups[0];
-        let TransportSpec { endpoint_configs: EndpointConfigs::Window(ends), header, .. } = &group.transport
-        else {
-            panic!("{name}")
-        };
+        let TransportSpec { endpoint_configs, header, .. } = &group.transport;
+        let EndpointConfigs::Window(ends) = endpoint_configs else { panic!("{name}") };
         let EndsConfig { sender, controller, .. } = ends;
         assert_eq!((sender.segment + header, sender.recovery), (1500, recovery), "{name}");
         assert_eq!((&group.workload, group.name.as_str()), (&WorkloadSpec::Bulk, "flow-1"));

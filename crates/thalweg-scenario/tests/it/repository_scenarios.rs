@@ -192,7 +192,7 @@ fn memory_is_estimated_near_what_was_measured() {
     // The resident memory of such runs of one second, in 10^6 bytes: see `lint/memory_estimate.rs`.
     for (count, measured) in [("10000", 46.4), ("100000", 313.7)] {
         let loaded = read("ten-thousand-flows.toml", &[&format!("flow.flows.count={count}")]);
-        let estimate = thalweg_scenario::memory(loaded.spec(), loaded.paths()).total() as f64 / 1e6;
+        let estimate = thalweg_scenario::estimate_memory(loaded.spec(), loaded.paths()).total() as f64 / 1e6;
         assert!((1.0..1.4).contains(&(estimate / measured)), "{estimate} MB");
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use thalweg_catalog::EndpointConfigs;
 
 /// Returns true for a group whose flows open connections during the run; datagrams have none to open and close.
-pub(crate) fn opens(group: &GroupSpec) -> bool {
+pub(crate) fn opens_connections(group: &GroupSpec) -> bool {
     group.workload.has_transfers() && group.transport.properties().is_reliable()
 }
 

@@ -7,8 +7,8 @@ use crate::components::completion_times::CompletionTimes;
 use crate::components::flow_state::Group;
 use crate::components::packet_pool::PacketPool;
 use crate::components::reading_application::Reader;
-use crate::components::sstp_segment_delays::mean;
-use crate::components::transmitter::sustained;
+use crate::components::sstp_segment_delays::mean_duration;
+use crate::components::transmitter::sustained_rate;
 use crate::components::workload_state::Workload;
 use crate::event_queue::Wheel;
 use crate::fairness_measures::fairness_variance;
@@ -243,7 +243,7 @@ impl<T: Tracing> EventLoop<T> {
             smoothed_rtt: counts.smoothed_rtt,
             segment_delay: SegmentDelay {
                 count: since.segments,
-                mean: mean(since.segment_delays, since.segments),
+                mean: mean_duration(since.segment_delays, since.segments),
                 max: counts.longest_segment_delay,
             },
             two_level: self.two_level_counts_of_flow(number).map(|counts| {
@@ -402,7 +402,7 @@ impl<T: Tracing> EventLoop<T> {
             name,
             from,
             to,
-            rate: sustained(spec, spec.rate),
+            rate: sustained_rate(spec, spec.rate),
             packets: port_state.packets,
             bytes: Bytes::new(port_state.bytes),
             utilisation,

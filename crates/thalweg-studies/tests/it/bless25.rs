@@ -2,12 +2,13 @@
 
 use serde_json::json;
 use std::sync::LazyLock;
-use thalweg_studies::paper::{Choice, Results, find, prepare};
+use thalweg_studies::paper::{Choice, Results, find_paper, prepare_paper};
 
 fn run(experiments: &[&str], quick: bool, replications: u32) -> Results {
     let experiments = experiments.iter().map(|&id| id.to_owned()).collect();
     let choice = Choice { experiments, quick, replications: Some(replications), ..Choice::default() };
-    let prepared = prepare(find("bless25").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
+    let prepared =
+        prepare_paper(find_paper("bless25").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
     let runs = super::runs_of(&prepared);
     prepared.results(runs)
 }

@@ -6,13 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use thalweg_report::output::Style;
-use thalweg_studies::paper::{Choice, Results, Row, find, prepare, tables};
+use thalweg_studies::paper::{Choice, Results, Row, find_paper, format_tables, prepare_paper};
 
 /// Run once for all tests of this file.
 static RESULTS: LazyLock<Results> = LazyLock::new(|| results(&Choice::default()));
 
 fn results(choice: &Choice) -> Results {
-    let prepared = prepare(find("liang91").unwrap(), choice).unwrap_or_else(|error| panic!("{error}"));
+    let prepared =
+        prepare_paper(find_paper("liang91").unwrap(), choice).unwrap_or_else(|error| panic!("{error}"));
     let runs = super::runs_of(&prepared);
     prepared.results(runs)
 }
@@ -95,7 +96,8 @@ fn verdicts_are_the_same_with_other_seeds() {
 fn figures_and_further_tables_name_their_experiments() {
     let chosen = |name: &str| -> Vec<String> {
         let choice = Choice { experiments: vec![name.to_owned()], ..Choice::default() };
-        let prepared = prepare(find("liang91").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
+        let prepared =
+            prepare_paper(find_paper("liang91").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
         prepared.listing().map(|(id, _)| id.to_owned()).collect()
     };
     assert_eq!(chosen("figure-4.3"), ["table-4.2/exp-1"]);
@@ -103,7 +105,7 @@ fn figures_and_further_tables_name_their_experiments() {
     // Variances of more than one user.
     assert_eq!(chosen("table-5.8"), ["table-5.7/exp-2", "table-5.7/exp-3", "table-5.7/exp-4"]);
     let choice = Choice { experiments: vec!["figure-4.9".to_owned()], ..Choice::default() };
-    let error = prepare(find("liang91").unwrap(), &choice).unwrap_err().to_string();
+    let error = prepare_paper(find_paper("liang91").unwrap(), &choice).unwrap_err().to_string();
     assert!(error.contains("did you mean `figure-4."), "{error}");
 }
 
@@ -175,7 +177,7 @@ fn the_page_is_true() {
     let page = std::fs::read_to_string(&path).unwrap();
     let (text, shown) = page.split_once(MARK).unwrap();
     let style = Style { columns: usize::MAX, ..Style::PLAIN };
-    let now = format!("```\n{}```\n", tables(&RESULTS, style));
+    let now = format!("```\n{}```\n", format_tables(&RESULTS, style));
     if blessing() {
         std::fs::write(&path, format!("{text}{MARK}{now}")).unwrap();
     } else {

@@ -1,11 +1,12 @@
 //! Published blocks of table II of Yang and Fu (2001), with one seed: accuracy and order.
 
-use thalweg_studies::paper::{Choice, Results, Row, find, prepare};
+use thalweg_studies::paper::{Choice, Results, Row, find_paper, prepare_paper};
 
 fn run(experiments: &[&str]) -> Results {
     let experiments = experiments.iter().map(|&id| id.to_owned()).collect();
     let choice = Choice { experiments, replications: Some(1), ..Choice::default() };
-    let prepared = prepare(find("yang01").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
+    let prepared =
+        prepare_paper(find_paper("yang01").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
     let runs = super::runs_of(&prepared);
     prepared.results(runs)
 }

@@ -33,13 +33,13 @@ fn steady(count: u64) -> Connection {
 }
 
 fn found(connection: &Connection, kind: Kind) -> Option<Finding> {
-    findings(connection, 0).into_iter().find(|finding| finding.kind == kind)
+    find_all(connection, 0).into_iter().find(|finding| finding.kind == kind)
 }
 
 /// Checks that a trace has this finding alone, and returns it.
 #[track_caller]
 fn only(connection: &Connection, kind: Kind) -> Finding {
-    let all = findings(connection, 0);
+    let all = find_all(connection, 0);
     assert_eq!(all.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [kind], "{all:?}");
     all.into_iter().next().unwrap()
 }
@@ -53,8 +53,8 @@ fn lose(connection: &mut Connection, number: usize) {
 
 #[test]
 fn a_steady_transfer_has_no_findings() {
-    assert_eq!(findings(&steady(500), 0), []);
-    assert_eq!(findings(&Connection::default(), 0), []);
+    assert_eq!(find_all(&steady(500), 0), []);
+    assert_eq!(find_all(&Connection::default(), 0), []);
 }
 
 #[test]

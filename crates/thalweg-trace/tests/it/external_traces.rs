@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use thalweg_trace::{Limits, ReadError, Summary, Trace, findings, read};
+use thalweg_trace::{Limits, ReadError, Summary, Trace, find_all, read};
 
 /// Longest time to read a megabyte in a development build on a busy machine; a reader that is not linear takes longer.
 const PER_MEGABYTE: Duration = Duration::from_secs(20);
@@ -56,7 +56,7 @@ fn line(trace: &Trace) -> String {
             let data = &connection.directions[direction];
             assert!(data.packets.is_sorted_by_key(|packet| packet.time), "{}", connection.name);
             assert!(data.packets.iter().all(|packet| packet.acked >= packet.time), "{}", connection.name);
-            findings(connection, direction);
+            find_all(connection, direction);
         }
     }
     let largest = trace.connections.iter().max_by_key(|connection| {
@@ -66,7 +66,7 @@ fn line(trace: &Trace) -> String {
         let direction = connection.main_direction();
         let summary = Summary::from_connection(connection, direction);
         let found: Vec<&str> =
-            findings(connection, direction).iter().map(|finding| finding.kind.name()).collect();
+            find_all(connection, direction).iter().map(|finding| finding.kind.name()).collect();
         let rtt = summary.rtt.map_or("-".to_owned(), |rtt| format!("{:.2} ms", rtt.min.as_millis_f64()));
         format!(
             ", {} {} B in {:.3} s, {:.2} % again, RTT {rtt}, {found:?}",

@@ -2,7 +2,7 @@
 
 use super::selected;
 use std::net::IpAddr;
-use thalweg_live::network_plan::{PlanOptions, plan};
+use thalweg_live::network_plan::{PlanOptions, plan_network};
 use thalweg_live::{Emulator, fuzz_entry_points};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -73,7 +73,7 @@ fn network(script: &[u8]) {
         duration: Some(Duration::from_secs(10)),
         ..PlanOptions::default()
     };
-    let plan = plan(&chain(NATS[usize::from(first & 7) % NATS.len()]), &plan_options).unwrap();
+    let plan = plan_network(&chain(NATS[usize::from(first & 7) % NATS.len()]), &plan_options).unwrap();
     let addresses: Vec<[IpAddr; 2]> = plan.nodes.iter().map(|node| node.addresses).collect();
     let mut emulator = Emulator::new(plan).unwrap();
     let (mut now, mut arrived, mut got) = (Time::ZERO, 0, 0usize);

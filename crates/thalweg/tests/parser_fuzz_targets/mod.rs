@@ -14,8 +14,8 @@ use thalweg_net::identity::{Identity, PublicKey};
 use thalweg_net::pairing::Code;
 use thalweg_queue::CapacityTrace;
 use thalweg_report::infer;
-use thalweg_report::output::{Style, summary};
-use thalweg_report::report::{AllSeries, Fidelity, Shown, View, figure, report, trace_page};
+use thalweg_report::output::{Style, format_summary};
+use thalweg_report::report::{AllSeries, Fidelity, Shown, View, draw_figure, report, trace_page};
 use thalweg_report::results::Document;
 use thalweg_scenario::import::c4;
 use thalweg_scenario::{Diagnostic, Loaded, load, load_text, read_sweep_text};
@@ -109,7 +109,7 @@ pub fn traces(mut octets: &[u8]) {
         for direction in 0..2 {
             let summary = thalweg_trace::Summary::from_connection(connection, direction);
             assert!(summary.retransmitted.is_finite());
-            thalweg_trace::findings(connection, direction);
+            thalweg_trace::find_all(connection, direction);
             let data = &connection.directions[direction];
             assert!(data.packets.is_sorted_by_key(|packet| packet.time));
             assert!(data.packets.iter().all(|packet| packet.acked >= packet.time));
@@ -125,9 +125,13 @@ pub fn recordings(octets: &[u8]) {
     let share = recording.retransmitted();
     assert!((0.0..=1.0).contains(&share) && recording.round_trips().len() <= recording.packets.len());
     let Ok(path) = infer::Path::infer(&recording) else { return };
-    let Ok(scenario) =
-        infer::inferred_scenario::scenario(&recording, &path, "trace", None, &Registry::default())
-    else {
+    let Ok(scenario) = infer::inferred_scenario::write_inferred_scenario(
+        &recording,
+        &path,
+        "trace",
+        None,
+        &Registry::default(),
+    ) else {
         return;
     };
     let mut trace = Vec::new();
@@ -149,8 +153,8 @@ pub fn results(octets: &[u8]) {
             let (document, series) = text.split_once('\0').unwrap_or((text, ""));
             let Ok(document) = Document::from_json(document) else { return };
             let series = AllSeries::from_csv(series).unwrap_or_default();
-            summary(&document, Style::PLAIN);
-            figure(&document, &series, &View::default());
+            format_summary(&document, Style::PLAIN);
+            draw_figure(&document, &series, &View::default());
             report(&document, &series, None, &[]);
         }
         1 => {
@@ -256,7 +260,7 @@ pub fn scenarios(octets: &[u8]) {
         1 => {
             let Some(text) = text(octets) else { return };
             let choices = c4::Choices::default();
-            if let Ok(imported) = c4::import("case.txt", text, &choices) {
+            if let Ok(imported) = c4::import_c4("case.txt", text, &choices) {
                 check_loaded(load_text("case.toml", &imported.scenario, Path::new("/nowhere"), &[]));
             }
         }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Trust};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Socket, SocketConfig};
-use thalweg_net::transfer::{Progress, Source, send};
+use thalweg_net::transfer::{Progress, Source, send_transfer};
 
 #[test]
 fn an_output_rejects_folders_at_both_ends_at_once() {
@@ -379,7 +379,8 @@ fn a_finished_transfer_frees_its_slot_while_connected() {
         let watch = connection.another();
         let (mut to_peer, from_peer) = connection.split();
         let source = Source::Stream { name: b"stream".to_vec(), bytes: Box::new(&b"contents"[..]) };
-        let outcome = send(source, Default::default(), from_peer, &mut to_peer, &Arc::new(Progress::new()));
+        let outcome =
+            send_transfer(source, Default::default(), from_peer, &mut to_peer, &Arc::new(Progress::new()));
         assert!(outcome.result.is_ok(), "{secret}: {:?}", outcome.result);
         assert_eq!(watch.closed(), None, "{secret}");
         stay.push((socket, watch, to_peer));
@@ -427,7 +428,7 @@ fn a_trickle_of_unknown_senders_keeps_out_no_sender_that_the_receiver_names() {
         let thread = std::thread::spawn(move || {
             let (mut to_peer, from_peer) = connection.split();
             let source = Source::Stream { name: b"trickle".to_vec(), bytes };
-            send(source, Default::default(), from_peer, &mut to_peer, &at_sender)
+            send_transfer(source, Default::default(), from_peer, &mut to_peer, &at_sender)
         });
         wait_until("it sends, or was refused", || progress.moved().get() > 0 || watch.closed().is_some());
         sockets.push(socket);

@@ -1,7 +1,7 @@
 //! Test networks, packets, and their deliveries.
 
 use std::net::{IpAddr, Ipv4Addr};
-use thalweg_live::network_plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan_network};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -28,7 +28,7 @@ pub fn chain(nodes: u32) -> Spec {
 }
 
 pub fn default_plan(spec: &Spec) -> Plan {
-    plan(spec, &PlanOptions::default()).unwrap()
+    plan_network(spec, &PlanOptions::default()).unwrap()
 }
 
 pub fn micros(micros: u64) -> Time {

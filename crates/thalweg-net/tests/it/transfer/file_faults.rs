@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thalweg_net::transfer::{
     Claims, Destination, FaultKind, Limits, Progress, Quota, Roots, Source, Target, TransferScheduler,
-    receive, send, unfinished_name,
+    receive_transfer, send_transfer, unfinished_name,
 };
 use thalweg_proto::units::Bytes;
 
@@ -65,7 +65,7 @@ pub fn while_sending(
     let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
     let at_sender = Arc::clone(&progress[0]);
     let sender = std::thread::spawn(move || {
-        send(source, Default::default(), from_receiver, &mut to_receiver, &at_sender)
+        send_transfer(source, Default::default(), from_receiver, &mut to_receiver, &at_sender)
     });
     let act = || {
         // Modification times have coarse ticks: wait for a later one than that of the previous write.
@@ -73,7 +73,7 @@ pub fn while_sending(
         act();
     };
     let mut from_sender = Watched(from_sender, after, Some(Box::new(act)));
-    let receiver = receive(
+    let receiver = receive_transfer(
         Target::Folder(destination),
         &TransferScheduler::default(),
         &mut from_sender,
@@ -315,13 +315,19 @@ fn a_returning_sender_takes_over_and_others_get_separate_files() {
     let source = Source::Paths(Roots::new(std::slice::from_ref(&file)).unwrap());
     let old = std::thread::spawn(move || {
         let mut stream = old_to_receiver;
-        send(source, Default::default(), from_receiver, &mut stream, &Arc::new(Progress::new()))
+        send_transfer(source, Default::default(), from_receiver, &mut stream, &Arc::new(Progress::new()))
     });
     let first = target("anna");
     let hanging = std::thread::spawn(move || {
         // The data before the break, then silence.
         let mut stream = from_old.then_silent(from_dead);
-        receive(first, &TransferScheduler::default(), &mut stream, to_old, &Arc::new(Progress::new()))
+        receive_transfer(
+            first,
+            &TransferScheduler::default(),
+            &mut stream,
+            to_old,
+            &Arc::new(Progress::new()),
+        )
     });
     old.join().unwrap();
     let part = to.join(&part("file"));

@@ -16,8 +16,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use thalweg_net::transfer::{
-    Claims, Destination, Existing, FaultKind, Progress, Roots, Source, Target, TransferScheduler, receive,
-    send,
+    Claims, Destination, Existing, FaultKind, Progress, Roots, Source, Target, TransferScheduler,
+    receive_transfer, send_transfer,
 };
 
 /// Entry of a tree.
@@ -86,7 +86,7 @@ fn named(ends: &Ends) -> Result<BTreeMap<String, FaultKind>, TestCaseError> {
 /// Returns true if the entry, or a folder above it, is reported.
 fn is_named(named: &BTreeMap<String, FaultKind>, path: &Path) -> bool {
     let shown = |path: &Path| {
-        let names = path.iter().map(|name| thalweg_net::transfer::printable(name.as_bytes()));
+        let names = path.iter().map(|name| thalweg_net::transfer::escape_unsafe(name.as_bytes()));
         names.collect::<Vec<_>>().join("/")
     };
     path.ancestors().filter(|path| !path.as_os_str().is_empty()).any(|path| named.contains_key(&shown(path)))
@@ -327,7 +327,7 @@ fn a_process_that_receives() {
     let destination = Destination::new(&top.join("to"), Claims::default(), "anna").unwrap();
     let target = Target::Folder(destination.with_existing(Existing::Any));
     let to_peer = stream.try_clone().unwrap();
-    receive(target, &TransferScheduler::default(), &mut stream, to_peer, &Arc::new(Progress::new()));
+    receive_transfer(target, &TransferScheduler::default(), &mut stream, to_peer, &Arc::new(Progress::new()));
 }
 
 /// Waits for the child's connection. A child that ends without one fails the test.
@@ -360,7 +360,7 @@ fn send_to_process(path: PathBuf, top: &Path, after: Duration) -> bool {
     let mut stream = accept(&listener, &mut child);
     let sender = std::thread::spawn(move || {
         let (from_peer, source) = (stream.try_clone().unwrap(), Source::Paths(Roots::new(&[path]).unwrap()));
-        send(source, Default::default(), from_peer, &mut stream, &Arc::new(Progress::new()))
+        send_transfer(source, Default::default(), from_peer, &mut stream, &Arc::new(Progress::new()))
     });
     std::thread::sleep(after);
     let is_killed = child.try_wait().unwrap().is_none();

@@ -1,7 +1,7 @@
 //! Every claim can fail: from results that confirm all of them, one value at a time is changed to break exactly one
 //! claim.
 
-use super::super::super::{Cell, Choice, ExperimentResults, Row, Verdict, prepare};
+use super::super::super::{Cell, Choice, ExperimentResults, Row, Verdict, prepare_paper};
 use super::super::PAPER;
 use super::super::metrics::{
     MOVEMENT_CORRELATION, QUEUE_WAVES, WAVE_INTERVAL, WAVE_IRREGULARITY, WINDOW_CORRELATION, WINDOW_DEVIATION,
@@ -11,7 +11,7 @@ use super::*;
 
 /// Returns the printed values, and consistent numbers where nothing is printed.
 fn results() -> Results {
-    let prepared = prepare(&PAPER, &Choice::default()).unwrap();
+    let prepared = prepare_paper(&PAPER, &Choice::default()).unwrap();
     let mut results = prepared.results(Vec::new());
     let mut more: Vec<(String, Cell, f64)> = Vec::new();
     for experiment in &mut results.experiments {
