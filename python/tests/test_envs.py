@@ -21,7 +21,7 @@ PATH: dict[str, Any] = {
 STAY = 0.0
 
 
-def play(envs: VectorEnv, steps: int, seed: int = 1) -> list[numpy.ndarray[Any, Any]]:
+def play_random_steps(envs: VectorEnv, steps: int, seed: int = 1) -> list[numpy.ndarray[Any, Any]]:
     """What happens under actions that are always the same."""
     actions = numpy.random.default_rng(9).uniform(-0.3, 0.35, (steps, envs.num_envs, 1))
     observations, infos = envs.reset(seed=seed)
@@ -34,12 +34,12 @@ def play(envs: VectorEnv, steps: int, seed: int = 1) -> list[numpy.ndarray[Any, 
 
 
 def test_the_same_seeds_give_the_same_steps_on_any_number_of_threads() -> None:
-    runs = [play(VectorEnv(PATH, 5, jobs=jobs), 40) for jobs in (1, 3)]
+    runs = [play_random_steps(VectorEnv(PATH, 5, jobs=jobs), 40) for jobs in (1, 3)]
     assert all(numpy.array_equal(one, other, equal_nan=True) for one, other in zip(*runs))
-    other = play(VectorEnv(PATH, 5), 40, seed=2)
+    other = play_random_steps(VectorEnv(PATH, 5), 40, seed=2)
     assert not all(numpy.array_equal(one, two, equal_nan=True) for one, two in zip(runs[0], other))
     # The first simulations are the same as with fewer simulations, or with one.
-    fewer = play(VectorEnv(PATH, 2), 1)
+    fewer = play_random_steps(VectorEnv(PATH, 2), 1)
     assert numpy.array_equal(fewer[0], runs[0][0][:2])
     observation, _ = Env(PATH).reset(seed=1)
     assert numpy.array_equal(observation, runs[0][0][0])

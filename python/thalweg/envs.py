@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from . import _arguments as arguments
 from . import Controller, Controllers, Result, Sample, ScenarioError, Table, _text, _thalweg, compare
-from ._errors import error
-from ._results import joined
-from ._toml import Scenario, changes
+from ._errors import error_from_messages
+from ._results import join_tables
+from ._toml import Scenario, toml_changes
 
 __all__ = ["COLUMNS", "FEATURES", "FRAME_STEPS", "Baselines", "Env", "VectorEnv", "controller", "power"]
 
@@ -151,7 +151,7 @@ def episode(generator: numpy.random.Generator, vary: Vary) -> tuple[int, list[st
     """Returns the seed of the next episode, and its changes of the scenario."""
     seed = int(generator.integers(1 << 53))
     chosen = {key: of(generator) if callable(of) else of[int(generator.integers(len(of)))] for key, of in vary.items()}
-    return seed, changes(chosen)
+    return seed, toml_changes(chosen)
 
 
 def checked(vary: Vary | None) -> dict[str, Sequence[Any] | Callable[[numpy.random.Generator], Any]]:
@@ -185,9 +185,9 @@ class _Simulations:
         arguments.choice("ecn", ecn, arguments.ECN)
         name, text = _text(scenario)
         threads = None if jobs is None else arguments.integer("jobs", jobs, 1, 2**16)
-        native, code, messages = _thalweg.Environments.new(name, text, changes(set), count, interval, longest, delay, threads, ecn)
+        native, code, messages = _thalweg.Environments.new(name, text, toml_changes(set), count, interval, longest, delay, threads, ecn)
         if native is None:
-            raise error(code, messages)
+            raise error_from_messages(code, messages)
         self._native, self._interval = native, interval
         self.names = native.names
         self.agents = len(self.names)
@@ -202,7 +202,7 @@ class _Simulations:
 
     def _check(self, status: tuple[int, Sequence[_thalweg.Message]]) -> None:
         if status[0] != 0:
-            raise error(*status)
+            raise error_from_messages(*status)
 
     def reset_one(self, seed: int, varied: list[str]) -> dict[str, Any]:
         """Begins a new episode of the only simulation, which has one agent; returns its sample."""
@@ -221,7 +221,7 @@ class _Simulations:
         empty path."""
         lengths, code, messages = self._native.length(varied)
         if lengths is None:
-            raise error(code, messages)
+            raise error_from_messages(code, messages)
         duration, warmup, rtt = lengths
         if steps is not None and (step := self._interval or rtt) is not None:
             # The time before the first decision is not a step.
@@ -411,9 +411,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         for generator in generators(seed, arguments.integer("reps", reps, 1, 2**24)):
             first, varied = episode(generator, self._vary)
             # Later changes of a key take precedence.
-            sets = [*changes(self._set), *varied]
+            sets = [*toml_changes(self._set), *varied]
             duration, warmup = self._simulations.length(varied, self._steps)
-            sets += [f"duration={duration!r}", f"warmup={warmup!r}", *changes(set)]
+            sets += [f"duration={duration!r}", f"warmup={warmup!r}", *toml_changes(set)]
             results.append(compare(self._scenario, schemes, seed=first, set=sets, controllers=controllers))
         return Baselines(results)
 
@@ -428,12 +428,12 @@ class Baselines:
     @cached_property
     def flows(self) -> Table:
         """A row for each flow of each scheme in each episode."""
-        return joined("episode", [result.flows for result in self.results])
+        return join_tables("episode", [result.flows for result in self.results])
 
     @cached_property
     def totals(self) -> Table:
         """A row for each scheme in each episode, with the values of the network."""
-        return joined("episode", [result.totals for result in self.results])
+        return join_tables("episode", [result.totals for result in self.results])
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)
