@@ -134,12 +134,12 @@ mod tests {
     //! Breaks each rule by hand and verifies that the check fails.
     use super::*;
     use crate::client_server_attacker::{CLIENT, SERVER, numbered_identity};
-    use crate::client_server_attacker_tests::connected;
+    use crate::client_server_attacker_tests::connected_world;
     use thalweg_net::wire::ConnectionId;
 
     #[test]
     fn nothing_is_wrong_with_a_connection() {
-        let world = connected();
+        let world = connected_world();
         assert_eq!((world.check_agreement(CLIENT), world.check_agreement(SERVER)), (Ok(()), Ok(())));
         assert!(world.agents[..=SERVER].iter().all(|agent| agent.exchanges[0].received.len() == 1));
     }
@@ -155,11 +155,11 @@ mod tests {
             |exchange| exchange.with = None,
         ];
         for (number, change) in changes.into_iter().enumerate() {
-            let mut world = connected();
+            let mut world = connected_world();
             change(&mut world.agents[SERVER].exchanges[0]);
             assert!(world.check_agreement(SERVER).is_err(), "{number}");
         }
-        let mut world = connected();
+        let mut world = connected_world();
         let twin = world.agents[CLIENT].exchanges[0].clone();
         world.agents[CLIENT].exchanges.push(twin);
         assert!(world.check_agreement(CLIENT).unwrap_err().contains("one handshake"));
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn unrequested_closes_are_detected() {
-        let world = connected();
+        let world = connected_world();
         let exchange = &world.agents[CLIENT].exchanges[0];
         let peer = Closed::Peer { code: 0, reason: String::new() };
         for why in [Closed::Here, peer.clone(), Closed::Reset, Closed::Protocol] {
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn more_than_three_bytes_for_one_are_noticed() {
-        let mut world = connected();
+        let mut world = connected_world();
         let unvalidated = SocketAddr::from(([192, 0, 2, 9], 9));
         world.agents[SERVER].traffic.insert(unvalidated, (100, 300));
         assert_eq!(world.check_amplification_limit(SERVER), Ok(()));

@@ -180,7 +180,7 @@ fn assess(
     assessment.run(&Store::open(&folder.join(store), PURPOSE).unwrap(), None, |_| ())
 }
 
-fn verdicts(document: &Document) -> Vec<Verdict> {
+fn verdicts_of(document: &Document) -> Vec<Verdict> {
     document.claims().map(|(.., claim)| claim.verdict).collect()
 }
 
@@ -188,12 +188,12 @@ fn verdicts(document: &Document) -> Vec<Verdict> {
 fn greedy_schemes_harm_others_and_fair_ones_do_not() {
     let folder = temporary_path("assess-harm");
     let cubic = assess(&folder, "runs", "cubic", &Choice::default(), 2).unwrap();
-    assert_eq!(verdicts(&cubic), [Verdict::Holds; 3], "{}", markdown(&cubic));
+    assert_eq!(verdicts_of(&cubic), [Verdict::Holds; 3], "{}", markdown(&cubic));
     // Two points with five seeds, with NewReno too: CUBIC is its own reference.
     assert_eq!((cubic.points, cubic.runs, cubic.complete), (2, 20, true));
     let greedy = assess(&folder, "runs", "stubborn", &Choice::default(), 2).unwrap();
     assert_eq!(
-        verdicts(&greedy),
+        verdicts_of(&greedy),
         [Verdict::DoesNot, Verdict::DoesNot, Verdict::Holds],
         "{}",
         markdown(&greedy)

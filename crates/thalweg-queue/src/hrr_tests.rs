@@ -14,7 +14,7 @@ fn entry(flow: u32, priority: u8) -> Entry {
 }
 
 /// Returns the flows of the next packets, with three packets of each of `flows` waiting at any time.
-fn served(queue: &mut Hrr, flows: &[(u32, u8)], packets: usize) -> Vec<u32> {
+fn served_flows(queue: &mut Hrr, flows: &[(u32, u8)], packets: usize) -> Vec<u32> {
     for _ in 0..3 {
         flows.iter().for_each(|&(flow, priority)| {
             drop(enqueue_and_list_drops(queue, Time::ZERO, entry(flow, priority)));
@@ -41,7 +41,7 @@ fn levels_take_their_slots_in_each_frame() {
     // and 2 have a slot each on level 1, flows 3 to 6 on level 2.
     let mut queue = Hrr::new(Limit::Unlimited, config(4, 2, 2));
     let flows = [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2), (6, 2)];
-    let order = served(&mut queue, &flows, 16);
+    let order = served_flows(&mut queue, &flows, 16);
     assert_eq!(order, [1, 2, 3, 4, 1, 2, 5, 6, 1, 2, 3, 4, 1, 2, 5, 6]);
 }
 
@@ -50,7 +50,7 @@ fn three_levels_share_by_the_products_of_their_parts() {
     // Half of each level goes down: the levels have a half, a quarter and, as the last keeps its slots, a quarter.
     let mut queue =
         Hrr::new(Limit::Unlimited, HrrConfig { weights: Weights([5, 5, 10, 1, 1, 1]), ..config(10, 5, 3) });
-    let counts = counts(&served(&mut queue, &[(1, 1), (2, 2), (3, 3)], 4000));
+    let counts = counts(&served_flows(&mut queue, &[(1, 1), (2, 2), (3, 3)], 4000));
     assert_eq!(counts, BTreeMap::from([(1, 2000), (2, 1000), (3, 1000)]));
 }
 
@@ -60,7 +60,7 @@ fn a_flow_has_its_slots_in_every_frame_whatever_others_send() {
     let weights = Weights([2, 1, 1, 1, 1, 1]);
     let mut queue = Hrr::new(Limit::Unlimited, HrrConfig { weights, ..config(10, 8, 2) });
     let flows: Vec<(u32, u8)> = (1..12).map(|flow| (flow, if flow == 1 { 1 } else { 6 })).collect();
-    let order = served(&mut queue, &flows, 1000);
+    let order = served_flows(&mut queue, &flows, 1000);
     for frame in order.chunks(10) {
         assert_eq!(frame.iter().filter(|flow| **flow == 1).count(), 2);
     }
@@ -83,9 +83,9 @@ fn a_burst_beyond_its_slots_does_not_delay_others() {
 fn unneeded_slots_go_to_all_flows_in_turn() {
     // One flow of level 1 with a slot of 4, none on level 2: it has the whole line. With one more, each has half.
     let mut queue = Hrr::new(Limit::Unlimited, config(4, 2, 2));
-    assert_eq!(counts(&served(&mut queue, &[(1, 1)], 100)), BTreeMap::from([(1, 100)]));
+    assert_eq!(counts(&served_flows(&mut queue, &[(1, 1)], 100)), BTreeMap::from([(1, 100)]));
     let mut queue = Hrr::new(Limit::Unlimited, config(8, 6, 2));
-    let counts = counts(&served(&mut queue, &[(1, 1), (2, 1)], 800));
+    let counts = counts(&served_flows(&mut queue, &[(1, 1), (2, 1)], 800));
     assert_eq!(counts, BTreeMap::from([(1, 400), (2, 400)]));
 }
 

@@ -66,7 +66,7 @@ fn hunt(
     (finding.unwrap(), last)
 }
 
-fn text(finding: &Finding) -> String {
+fn finding_text(finding: &Finding) -> String {
     serde_json::to_string(finding).unwrap()
 }
 
@@ -83,7 +83,7 @@ fn interrupted_hunts_resume_with_identical_results() {
     assert!(status.found >= GENERATION, "{status:?}");
     let (uninterrupted, status) = hunt(&other.store(), 1, 2, |_, _| ());
     assert_eq!((status.found, status.done), (0, 2 * GENERATION));
-    assert_eq!(text(&resumed), text(&uninterrupted));
+    assert_eq!(finding_text(&resumed), finding_text(&uninterrupted));
     // Vegas yields the queue to CUBIC: a known starvation that needs only the competing flow.
     assert!(uninterrupted.is_found && uninterrupted.score > 0.9, "{uninterrupted:?}");
     assert_eq!(uninterrupted.disturbances[1], 1, "{}", uninterrupted.scenario);

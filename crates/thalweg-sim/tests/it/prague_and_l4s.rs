@@ -42,7 +42,7 @@ fn cubic() -> GroupSpec {
 }
 
 /// Returns the flow with additional delay each way.
-fn farther(flow: GroupSpec, by: Duration) -> GroupSpec {
+fn with_extra_delay(flow: GroupSpec, by: Duration) -> GroupSpec {
     let line = |delay| direction(Rate::from_mbits_per_sec(10_000), delay, Limit::Unlimited);
     let access = AccessSpec {
         source_forward: line(by),
@@ -126,7 +126,7 @@ fn prague_and_cubic_do_not_starve_each_other() {
 #[test]
 fn shares_of_short_round_trips_are_those_of_the_virtual_one() {
     let ratio = |config: PragueConfig, short: u64, long: u64| {
-        let far = farther(prague(config), millis(long - short) / 2);
+        let far = with_extra_delay(prague(config), millis(long - short) / 2);
         let result = share(50, millis(short) / 2, 90, vec![prague(config), far]);
         let goodputs = goodputs(&result);
         goodputs[0] / goodputs[1]

@@ -128,7 +128,7 @@ fn a_lost_retransmission_causes_no_time_out() {
     let receiver = ReceiverConfig { report_arrivals: true, ..ReceiverConfig::default() };
     let controller = ControllerConfig::Fixed(FixedConfig { window: 500.0 });
     let scheme = TransportSpec::new("window", EndsConfig::new(sender, receiver, controller), 40, 40);
-    let link = crate::test_network::lossy(
+    let link = crate::test_network::with_random_loss(
         direction(Rate::from_mbits_per_sec(10), millis(500), Limit::Unlimited),
         0.1,
     );

@@ -22,7 +22,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn blessing() -> bool {
+fn is_blessing() -> bool {
     std::env::var_os("THALWEG_BLESS").is_some()
 }
 
@@ -31,7 +31,7 @@ fn blessing() -> bool {
 fn every_number_is_as_it_was() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/liang91.json");
     let json = RESULTS.to_json();
-    if blessing() {
+    if is_blessing() {
         std::fs::write(&path, &json).unwrap();
     }
     let was = std::fs::read_to_string(&path).unwrap();
@@ -111,7 +111,7 @@ fn figures_and_further_tables_name_their_experiments() {
 
 /// Returns the distance of the network throughputs from the published ones, in percent: the mean of the absolute
 /// differences, and the largest.
-fn nearness(schemes: &[&str], tables: &[&str]) -> (f64, f64) {
+fn nearness_to_tables(schemes: &[&str], tables: &[&str]) -> (f64, f64) {
     differences("network_throughput", schemes, tables)
 }
 
@@ -135,13 +135,14 @@ fn throughputs_are_near_the_published_ones() {
     const FTP: &[&str] =
         &["table-4", "table-5.1", "table-5.2", "table-5.3", "table-5.4", "table-5.7", "table-5.9"];
     let ftp: Vec<&str> = FTP.to_vec();
-    let (mean, max) = nearness(&["seif", "seif-static", "seif-nonfiltering", "seif-byte-buffers"], &ftp);
+    let (mean, max) =
+        nearness_to_tables(&["seif", "seif-static", "seif-nonfiltering", "seif-byte-buffers"], &ftp);
     assert!(mean < 3.0 && max < 6.0, "SEIF: {mean:.2} % on average, {max:.2} % at most");
-    let (mean, _) = nearness(&["slow-start"], &ftp[1..]);
+    let (mean, _) = nearness_to_tables(&["slow-start"], &ftp[1..]);
     assert!(mean < 5.0, "Slow Start: {mean:.2} % on average");
-    let (_, max) = nearness(&["dec-bit"], &ftp[1..]);
+    let (_, max) = nearness_to_tables(&["dec-bit"], &ftp[1..]);
     assert!(max < 10.0, "DEC bit: {max:.2} % at most");
-    let (_, max) = nearness(&["slow-start", "dec-bit", "seif"], &["table-5.13"]);
+    let (_, max) = nearness_to_tables(&["slow-start", "dec-bit", "seif"], &["table-5.13"]);
     assert!(max < 9.0, "telnet: {max:.2} % at most");
 }
 
@@ -149,7 +150,7 @@ fn throughputs_are_near_the_published_ones() {
 #[test]
 fn all_tables_are_near_the_published_ones() {
     for (scheme, network, source) in [("seif", 2.0, 8.0), ("slow-start", 4.0, 10.0), ("dec-bit", 6.0, 12.0)] {
-        let (mean, _) = nearness(&[scheme], &["table-"]);
+        let (mean, _) = nearness_to_tables(&[scheme], &["table-"]);
         assert!(mean <= network, "{scheme}: {mean:.2} % in network throughputs");
         let (mean, _) = differences("throughput_kb", &[scheme], &["table-"]);
         assert!(mean <= source, "{scheme}: {mean:.2} % in throughputs of sources");
@@ -178,7 +179,7 @@ fn the_page_is_true() {
     let (text, shown) = page.split_once(MARK).unwrap();
     let style = Style { columns: usize::MAX, ..Style::PLAIN };
     let now = format!("```\n{}```\n", format_tables(&RESULTS, style));
-    if blessing() {
+    if is_blessing() {
         std::fs::write(&path, format!("{text}{MARK}{now}")).unwrap();
     } else {
         assert!(shown == now, "the tables are out of date; see the head of this test");

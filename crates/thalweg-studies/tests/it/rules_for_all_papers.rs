@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use thalweg_scenario::load_text;
 use thalweg_studies::paper::{Choice, PAPERS, Paper, PaperError, prepare_paper};
 
-fn all(paper: &'static Paper) -> thalweg_studies::paper::Prepared {
+fn prepare_all(paper: &'static Paper) -> thalweg_studies::paper::Prepared {
     prepare_paper(paper, &Choice::default()).unwrap_or_else(|error| panic!("{}: {error}", paper.name))
 }
 
@@ -50,7 +50,7 @@ fn long_experiments_run_only_when_they_are_named() {
     let ids = |prepared: &thalweg_studies::paper::Prepared| -> Vec<String> {
         prepared.experiments.iter().map(|of| of.id.clone()).collect()
     };
-    let default_plan = all(gong);
+    let default_plan = prepare_all(gong);
     let left_out = ["ours/buffers/155-mbps-60-ms", "ours/buffers/1-gbps-100-ms", long];
     assert_eq!(default_plan.left_out, left_out);
     assert!(!ids(&default_plan).iter().any(|id| id == long));
@@ -72,7 +72,7 @@ fn long_experiments_run_only_when_they_are_named() {
 fn full_runs_are_those_of_the_plan() {
     for paper in PAPERS {
         let full = prepare_paper(paper, &Choice { full: true, ..Choice::default() }).unwrap();
-        let short = all(paper);
+        let short = prepare_all(paper);
         assert!(full.left_out.is_empty() && full.full_minutes.is_none(), "{}", paper.name);
         for case in &short.cases {
             let whole = full.cases.iter().find(|of| of.name == case.name).unwrap();
@@ -99,7 +99,7 @@ fn full_runs_are_those_of_the_plan() {
 #[test]
 fn case_names_are_unique_and_scenarios_self_contained() {
     for paper in PAPERS {
-        let prepared = all(paper);
+        let prepared = prepare_all(paper);
         let mut names: Vec<&str> = prepared.cases.iter().map(|case| case.name.as_str()).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|two| two[0] != two[1]), "{}: {names:?}", paper.name);
@@ -119,7 +119,7 @@ fn case_names_are_unique_and_scenarios_self_contained() {
 #[test]
 fn cases_that_simulate_the_same_share_their_runs() {
     for paper in PAPERS {
-        let prepared = all(paper);
+        let prepared = prepare_all(paper);
         let jobs = prepared.jobs();
         for case in &prepared.cases {
             for (job, seed) in jobs[case.jobs.clone()].iter().zip(&case.seeds) {
@@ -131,7 +131,7 @@ fn cases_that_simulate_the_same_share_their_runs() {
             assert!(same.is_none_or(|two| two.jobs == one.jobs), "{} is run twice", one.name);
         }
     }
-    let prepared = all(thalweg_studies::paper::find_paper("lee97").unwrap());
+    let prepared = prepare_all(thalweg_studies::paper::find_paper("lee97").unwrap());
     let of = |name: &str| &prepared.cases.iter().find(|case| case.name == name).unwrap().jobs;
     let one = of("figure-5-T_error_ms-5-T_normal_ms-40-adaptive");
     assert_eq!(one, of("figure-8-loss-0.0001-adaptive-window-400"));
@@ -181,7 +181,7 @@ fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
 #[test]
 fn every_shown_id_can_be_selected() {
     for paper in PAPERS {
-        let default_plan = all(paper);
+        let default_plan = prepare_all(paper);
         let listed =
             default_plan.listing().map(|(id, _)| id.to_owned()).chain(default_plan.left_out.iter().cloned());
         for id in listed {

@@ -29,7 +29,7 @@ fn every_file_of_a_folder_is_read_or_refused() {
         match outcome {
             Err(ReadError::Unknown | ReadError::NetLog | ReadError::Empty) => refused += 1,
             Err(error) => println!("{}: {error}", path.display()),
-            Ok(trace) => println!("{}: {}", path.display(), line(&trace)),
+            Ok(trace) => println!("{}: {}", path.display(), summary_line(&trace)),
         }
     }
     println!("{} files, {refused} of them no traces", files.len());
@@ -47,7 +47,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Checks the figures of a trace, and returns those of its largest connection.
-fn line(trace: &Trace) -> String {
+fn summary_line(trace: &Trace) -> String {
     for connection in &trace.connections {
         assert!(connection.start <= connection.end, "{}", connection.name);
         for direction in 0..2 {

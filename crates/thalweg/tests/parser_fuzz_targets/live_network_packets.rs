@@ -1,6 +1,6 @@
 //! Fuzz target for packets of programs in a live network.
 
-use super::selected;
+use super::select_parser;
 use std::net::IpAddr;
 use thalweg_live::network_plan::{PlanOptions, plan_network};
 use thalweg_live::{Emulator, fuzz_entry_points};
@@ -21,7 +21,7 @@ const NATS: [Option<NatKind>; 5] = [
 
 /// Fuzzes DNS messages, segmentation offload, and packets through a network with a NAT.
 pub fn live_network_packets(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 3) else { return };
+    let Some((reader, octets)) = select_parser(octets, 3) else { return };
     match reader {
         0 => {
             if let Some(answer) = fuzz_entry_points::name_answer(octets) {
@@ -84,7 +84,7 @@ fn network(script: &[u8]) {
         let mut packet = packet.to_vec();
         let ends = [how & 3, how >> 2 & 3].map(|node| addresses[usize::from(node)]);
         if how & 0x10 != 0 {
-            mend(&mut packet, ends);
+            repair_packet(&mut packet, ends);
         }
         emulator.enter(now, if how & 3 < 2 { 0 } else { 3 }, packet);
         arrived += 1;
@@ -100,7 +100,7 @@ fn network(script: &[u8]) {
 }
 
 /// Sets the length of an IP packet, and its addresses to the addresses of these nodes.
-fn mend(packet: &mut [u8], ends: [[IpAddr; 2]; 2]) {
+fn repair_packet(packet: &mut [u8], ends: [[IpAddr; 2]; 2]) {
     let length = packet.len() as u16;
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => {

@@ -44,7 +44,7 @@ impl Default for Transfer {
 }
 
 /// Returns the name of an unfinished file of "anna".
-fn part(name: &str) -> String {
+fn name_of_unfinished(name: &str) -> String {
     thalweg_net::transfer::unfinished_name(name.as_bytes(), "anna").into_string().unwrap()
 }
 

@@ -20,7 +20,7 @@ pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
 }
 
 /// Adds random loss with this probability.
-pub fn lossy(direction: DirectionSpec, probability: f64) -> DirectionSpec {
+pub fn with_random_loss(direction: DirectionSpec, probability: f64) -> DirectionSpec {
     let impairment = ImpairmentSpec { loss: LossSpec::Uniform { probability }, ..ImpairmentSpec::default() };
     DirectionSpec { impairment, ..direction }
 }
