@@ -383,7 +383,7 @@ fn finish(
 ) -> Result<Loaded, Vec<Diagnostic>> {
     set_option::apply_sets(sets, 1, &mut table, directory, &mut loader, &mut report);
     // Positions of overridden flows are those of resolved groups.
-    traffic_matrix::expand(&mut table, &mut loader, &mut report);
+    traffic_matrix::expand_matrices(&mut table, &mut loader, &mut report);
     let replaced = scheme_override.map(|scheme_override| {
         let former = scheme_override.former(&table);
         set_option::apply_sets(
