@@ -443,29 +443,29 @@ DEVIATIONS = {
 }
 
 
-def copied(crate):
+def copy_crate(crate):
     return COPY / "crates" / crate
 
 
-def prepare():
+def prepare_copies():
     """A workspace of two crates, as they are."""
     for crate in CRATES:
-        shutil.rmtree(copied(crate), ignore_errors=True)
+        shutil.rmtree(copy_crate(crate), ignore_errors=True)
         # With new times: the last build may be of a deviation, and newer than the source.
-        shutil.copytree(ROOT / "crates" / crate, copied(crate), copy_function=shutil.copy)
+        shutil.copytree(ROOT / "crates" / crate, copy_crate(crate), copy_function=shutil.copy)
     # Of the members that are built by default most are not there.
     manifest = re.sub(r"default-members = \[[^]]*\]\n", "", (ROOT / "Cargo.toml").read_text())
     (COPY / "Cargo.toml").write_text(manifest)
     shutil.copy(ROOT / "Cargo.lock", COPY / "Cargo.lock")
 
 
-def source(file):
+def read_source(file):
     return ROOT / SOURCE / file
 
 
-def misfits(names):
+def mutations_that_do_not_fit(names):
     """Deviations that do not fit the source."""
-    return [name for name in names if source(DEVIATIONS[name][1]).read_text().count(DEVIATIONS[name][2]) != 1]
+    return [name for name in names if read_source(DEVIATIONS[name][1]).read_text().count(DEVIATIONS[name][2]) != 1]
 
 
 def tests_of(file):
@@ -473,7 +473,7 @@ def tests_of(file):
     return next(tests for prefix, tests in TESTS.items() if file.startswith(prefix))
 
 
-def tested(tests):
+def run_tests(tests):
     """The names of tests that fail. Ends the program where none ran, as then nothing was shown."""
     command = ["cargo", "test", "--offline", "-p", "thalweg-proto", *tests, "--no-fail-fast"]
     environment = {**os.environ, "RUST_BACKTRACE": "0", "CARGO_TARGET_DIR": str(COPY / "target")}
@@ -505,14 +505,14 @@ def main():
         for name in names:
             print(f"{name:18} {DEVIATIONS[name][0]}")
         return
-    if wrong := misfits(names):
+    if wrong := mutations_that_do_not_fit(names):
         sys.exit(f"the source has changed, and these are not in it exactly once: {', '.join(wrong)}")
     if args.check:
         return
-    prepare()
+    prepare_copies()
     every = sorted({test for name in names for test in tests_of(DEVIATIONS[name][1]) if test != "--test"})
     chosen = [arg for test in every for arg in ([test] if test == "--lib" else ["--test", test])]
-    if failing := tested(chosen):
+    if failing := run_tests(chosen):
         sys.exit(f"the tests fail without a deviation: {', '.join(failing)}")
     named = 0
     for name in names:
@@ -520,7 +520,7 @@ def main():
         target = COPY / SOURCE / file
         original = target.read_text()
         target.write_text(original.replace(before, after))
-        failing = tested(tests_of(file))
+        failing = run_tests(tests_of(file))
         target.write_text(original)
         named += bool(failing)
         tests = ", ".join(test.rsplit("::", 1)[-1] for test in failing[:3]) + (" ..." if len(failing) > 3 else "")

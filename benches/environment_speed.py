@@ -16,7 +16,7 @@ import thalweg.envs
 from keyboard_interrupt import run_script
 
 
-def path(rate, delay):
+def random_path(rate, delay):
     return {
         "duration": "1000 s",
         "link": [{"name": "core", "between": ["a", "b"], "rate": rate, "delay": delay, "queue": "1 bdp"}],
@@ -41,14 +41,14 @@ class Eager(Aimd):
             self.window += 1 / self.window
 
 
-def best(tries, work):
+def best_of_tries(tries, work):
     """The largest of several rates."""
     return max(work() for _ in range(tries))
 
 
-def steps(count, rtt, jobs):
+def time_steps(count, rtt, jobs):
     """Steps a second with windows that fill the path."""
-    envs = thalweg.envs.VectorEnv(path("20 Mbit/s", f"{rtt / 2} ms"), count, jobs=jobs)
+    envs = thalweg.envs.VectorEnv(random_path("20 Mbit/s", f"{rtt / 2} ms"), count, jobs=jobs)
     envs.reset(seed=1)
     window = 20e6 * rtt / 1e3 / 12000
     rise = numpy.log2(window / 10) / 10
@@ -65,13 +65,13 @@ def steps(count, rtt, jobs):
         work.packets = packets / number / count
         return number * count / spent
 
-    rate = best(5, work)
+    rate = best_of_tries(5, work)
     return rate, work.packets
 
 
-def resets(count, jobs, **options):
+def time_resets(count, jobs, **options):
     """Resets a second."""
-    envs = thalweg.envs.VectorEnv(path("20 Mbit/s", "10 ms"), count, jobs=jobs, **options)
+    envs = thalweg.envs.VectorEnv(random_path("20 Mbit/s", "10 ms"), count, jobs=jobs, **options)
 
     def work():
         begun = time.perf_counter()
@@ -79,10 +79,10 @@ def resets(count, jobs, **options):
             envs.reset()
         return 20 * count / (time.perf_counter() - begun)
 
-    return best(5, work)
+    return best_of_tries(5, work)
 
 
-def candidates(kind, jobs):
+def time_candidates(kind, jobs):
     """Runs of a candidate in an hour, of 10 s at 10 Mbit/s, beside those of the reference."""
     battery = {"broadband": thalweg.BATTERY["broadband"]}
 
@@ -91,7 +91,7 @@ def candidates(kind, jobs):
         runs = thalweg.score(kind, battery, reps=40, jobs=jobs).runs
         return runs / (time.perf_counter() - begun) * 3600
 
-    return best(3, work)
+    return best_of_tries(3, work)
 
 
 def main():
@@ -100,13 +100,13 @@ def main():
     options = parser.parse_args()
     for count in (1, 16, 64):
         for rtt in (10, 20, 40):
-            rate, packets = steps(count, rtt, options.jobs)
+            rate, packets = time_steps(count, rtt, options.jobs)
             print(f"{count:3} environments, {rtt} ms, {packets:3.0f} packets a step  {rate:10,.0f} steps/s")
-    print(f"resets of 64                                  {resets(64, options.jobs):10,.0f} /s")
+    print(f"resets of 64                                  {time_resets(64, options.jobs):10,.0f} /s")
     vary = {"link.core.rate": ["5 Mbit/s", "20 Mbit/s"]}
-    print(f"resets of 64 with a path that varies          {resets(64, options.jobs, vary=vary):10,.0f} /s")
+    print(f"resets of 64 with a path that varies          {time_resets(64, options.jobs, vary=vary):10,.0f} /s")
     for kind in (Aimd, Eager):
-        print(f"candidate-runs, {kind.__name__:5}                         {candidates(kind, options.jobs):10,.0f} /h")
+        print(f"candidate-runs, {kind.__name__:5}                         {time_candidates(kind, options.jobs):10,.0f} /h")
 
 
 run_script(main)

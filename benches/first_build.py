@@ -45,7 +45,7 @@ def compile_one(log, command):
     return code
 
 
-def build(target, cores):
+def time_build(target, cores):
     """Runs the README's command: wall seconds, CPU seconds, and a line for each compiler."""
     command = shlex.split(COMMAND.search((ROOT / "README.md").read_text())[1])
     log = target / "compilers.jsonl"
@@ -80,7 +80,7 @@ def main():
     target.mkdir(exist_ok=True)
     load = os.getloadavg()[0]
     try:
-        wall, cpu, compilers = build(target.resolve(), args.cores)
+        wall, cpu, compilers = time_build(target.resolve(), args.cores)
     finally:
         if not args.keep:
             shutil.rmtree(target)

@@ -32,16 +32,16 @@ from judging import (
 from keyboard_interrupt import run_script
 
 
-def listed(text):
+def parse_list(text):
     return [word for word in text.split(",") if word]
 
 
-def specs(text):
+def parse_specs(text):
     """Schemes by commas. What has an equals sign goes on with the options of the scheme before it."""
     return re.split(r",(?![^,:]*=)", text)
 
 
-def chosen(names, all_names, kind):
+def select_names(names, all_names, kind):
     unknown = [name for name in names if name not in all_names]
     if unknown:
         sys.exit(f"no {kind} is called {unknown[0]}; there are {', '.join(all_names)}")
@@ -51,32 +51,32 @@ def chosen(names, all_names, kind):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["goals", "train", "judge", "final", "many", "shown", "trade"])
-    parser.add_argument("--schemes", type=specs, default=["cubic", "bbr", "sscop-rate"], help="as send takes them")
-    parser.add_argument("--rows", type=listed, default=path_goals.ROWS)
+    parser.add_argument("--schemes", type=parse_specs, default=["cubic", "bbr", "sscop-rate"], help="as send takes them")
+    parser.add_argument("--rows", type=parse_list, default=path_goals.ROWS)
     parser.add_argument("--seed", type=int, default=1, help="the first")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--count", type=int, default=random_networks.COUNT, help="number of random networks, from the first")
-    parser.add_argument("--only", type=lambda text: [int(word) for word in listed(text)], help="these of them, by their numbers")
+    parser.add_argument("--only", type=lambda text: [int(word) for word in parse_list(text)], help="these of them, by their numbers")
     parser.add_argument("--keep", help="a folder to write scenario files into")
     parser.add_argument("--picture", help="of shown and trade: the plots, as SVG")
     parser.add_argument("--results", default=str(scenario_runs.ROOT / "target/judge.jsonl"))
-    parser.add_argument("--reuse", type=specs, default=[], help="schemes whose results of other builds will do")
+    parser.add_argument("--reuse", type=parse_specs, default=[], help="schemes whose results of other builds will do")
     parser.add_argument("--host", default="linux-server", help="a host of scenarios by its name, or ideal")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="concurrent simulations")
     parser.add_argument("--thalweg", default=scenario_runs.THALWEG)
     options = parser.parse_args()
-    chosen(options.rows, path_goals.ROWS, "row")
+    select_names(options.rows, path_goals.ROWS, "row")
     try:
         if options.what == "goals":
-            path_goals.goals(options)
+            path_goals.run_path_goals(options)
         elif options.what == "many":
-            many_equal_flows.many(options)
+            many_equal_flows.run_equal_flows(options)
         elif options.what == "trade":
-            loss_tolerance_tradeoff.trade(options)
+            loss_tolerance_tradeoff.run_trade_off(options)
         elif options.what == "shown":
             behaviour_experiments.print_table(options)
         else:
-            random_network_scores.judge(options)
+            random_network_scores.judge_random_networks(options)
     except RuntimeError as error:
         # Scenarios of `shown` are not kept.
         sys.exit(str(error) if options.what == "shown" else scenario_runs.with_scenario_hint(str(error), options.keep))

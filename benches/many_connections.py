@@ -62,7 +62,7 @@ class Process:
         self.process.wait()
 
 
-def watched(server, seconds):
+def watch_server(server, seconds):
     """The server's CPU seconds and wake-ups a second over a while."""
     cpu, wakes, begun = server.cpu(), server.wakes(), time.monotonic()
     time.sleep(seconds)
@@ -86,19 +86,19 @@ def main():
         sys.exit(f"{PROGRAM} is missing: cargo build --release -p thalweg-net --example many_connections")
 
     if given.idle:
-        idle(given)
+        measure_idle(given)
     if given.active:
-        active(given)
+        measure_active(given)
 
 
-def idle(given):
+def measure_idle(given):
     server = Process("server", given.offload, given.threads, given.buffer << 20)
     empty, before, begun = server.resident(), server.cpu(), time.monotonic()
     client = Process("client", given.offload, server.first, given.sockets, given.idle, 0, given.scheme, 0)
     took, cost = time.monotonic() - begun, server.cpu() - before
     time.sleep(12)
     each = (server.resident() - empty) / given.idle
-    cpu, wakes = watched(server, given.seconds)
+    cpu, wakes = watch_server(server, given.seconds)
     stats = json.loads(server.ask())
     print(f"{stats['connections']} idle connections, {given.threads} threads, opened in {took:.0f} s:")
     print(f"  server: {each / 1000:.2f} kB and {cost / given.idle * 1e6:.0f} us of CPU time to open each")
@@ -107,7 +107,7 @@ def idle(given):
     server.end()
 
 
-def active(given):
+def measure_active(given):
     server = Process("server", given.offload, given.threads, given.buffer << 20)
     client = Process("client", given.offload, server.first, given.sockets, 0, given.active, given.scheme, given.period)
     client.ask()
@@ -118,7 +118,7 @@ def active(given):
     time.sleep(5)
     server.ask()
     begun = time.monotonic()
-    cpu, wakes = watched(server, given.seconds)
+    cpu, wakes = watch_server(server, given.seconds)
     stats = json.loads(server.ask())
     span = time.monotonic() - begun
     rate = stats["bytes"] / span

@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 
 from keyboard_interrupt import run_script
-from view_speed import measured as measured_command
-from view_speed import qlog
+from view_speed import measure_command as measured_command
+from view_speed import write_qlog
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ["dumbbell", "parking-lot", "two-flows", "l4s"]
@@ -29,7 +29,7 @@ MIN_HOPS, MAX_BYTES = 3e6, 4e6
 TRACE_BYTES, MAX_SECONDS, MAX_FRAME = 1e8, 3, 1000 / 60
 
 
-def native(thalweg, scenario, repeat):
+def time_native_run(thalweg, scenario, repeat):
     """The packet hops of a run of the command, and its least seconds; the fingerprint."""
     seconds, run = [], None
     for _ in range(repeat):
@@ -49,7 +49,7 @@ def main():
     script = ROOT / "crates/thalweg-page/tests/browser/speed.mjs"
     with tempfile.TemporaryDirectory() as folder:
         trace, report = Path(folder) / "large.sqlog", Path(folder) / "report.html"
-        qlog(trace, TRACE_BYTES)
+        write_qlog(trace, TRACE_BYTES)
         done = subprocess.run(["node", script, options.page, str(options.repeat), trace, *SCENARIOS], check=True, stdout=subprocess.PIPE)
         command_seconds, _, command_memory = measured_command([options.thalweg, "view", trace, f"--report={report}", "--quiet"])
     measured = json.loads(done.stdout)
@@ -57,7 +57,7 @@ def main():
     speeds = []
     for scenario in SCENARIOS:
         runs = measured["runs"][scenario]
-        hops, seconds, fingerprint = native(options.thalweg, scenario, options.repeat)
+        hops, seconds, fingerprint = time_native_run(options.thalweg, scenario, options.repeat)
         if any(run["fingerprint"] != fingerprint for run in runs):
             raise SystemExit(f"{scenario}: the page's fingerprint {runs[0]['fingerprint']} is not the command's, {fingerprint}")
         page, command = hops / min(run["seconds"] for run in runs), hops / seconds

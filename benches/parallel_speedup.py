@@ -53,7 +53,7 @@ to = "n8"
 """
 
 
-def lot():
+def parking_lot():
     links = "".join(f'[[link]]\nbetween = ["n{i}", "n{i + 1}"]\n' for i in range(8))
     flows = "".join(f'[[flow]]\nname = "f{i}"\ncount = 20\nfrom = "n{i}"\nto = "n{i + 1}"\n' for i in range(8))
     return LOT.format(links=links, flows=flows)
@@ -82,9 +82,9 @@ overhead = "1 us"
 """
 
 
-def rows(folder):
+def read_rows(folder):
     file = Path(folder) / "lot.toml"
-    file.write_text(lot())
+    file.write_text(parking_lot())
 
     def tree(k, duration):
         file = Path(folder) / f"fat-tree-{k}.toml"
@@ -105,7 +105,7 @@ def rows(folder):
     }
 
 
-def recorded(command):
+def record_run(command):
     """What a run tells that records packets, and its records."""
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("run.pcap", "run.qlog")]
@@ -115,7 +115,7 @@ def recorded(command):
         return done.stdout, *[file.read_bytes() for file in files if whole]
 
 
-def same(thalweg, scenarios, threads, records):
+def check_same_results(thalweg, scenarios, threads, records):
     """Whether all results are equal. A scenario whose network cannot be partitioned runs on one thread."""
     files = [Path(name) for name in scenarios] or sorted((ROOT / "scenarios").rglob("*.toml"))
     if missing := [str(file) for file in files if not file.is_file()]:
@@ -129,7 +129,7 @@ def same(thalweg, scenarios, threads, records):
         documents = []
         for number in threads:
             command = [thalweg, "run", str(file), "--quiet", "--json", "--threads", str(number)]
-            documents.append(recorded(command) if records else
+            documents.append(record_run(command) if records else
                              (subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout,))
         equal = len(set(documents)) == 1 and documents[0][0] != b"" and len(documents[0]) == (3 if records else 1)
         different += not equal
@@ -141,7 +141,7 @@ def same(thalweg, scenarios, threads, records):
         sys.exit(f"{different} scenarios differ")
 
 
-def measure(command):
+def measure_command(command):
     before, began = os.times(), time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     wall, after = time.monotonic() - began, os.times()
@@ -169,12 +169,12 @@ def main():
     arguments = parser.parse_args()
     if arguments.same:
         numbers = arguments.threads.split(",") if arguments.threads else [1, 2, 3, 16]
-        return same(arguments.thalweg, arguments.rows, numbers, arguments.records)
+        return check_same_results(arguments.thalweg, arguments.rows, numbers, arguments.records)
     processors = len(os.sched_getaffinity(0))
     powers = [1 << i for i in range(10) if 1 << i <= processors]
     threads = [int(number) for number in arguments.threads.split(",")] if arguments.threads else powers
     with tempfile.TemporaryDirectory() as folder:
-        known = rows(folder)
+        known = read_rows(folder)
         unknown = [name for name in arguments.rows if name not in known]
         if unknown:
             sys.exit(f"no row is called {unknown[0]}: there are {', '.join(known)}")
@@ -186,9 +186,9 @@ def main():
             document, single = None, None
             for number in threads:
                 command = [arguments.thalweg, "run"] + known[name] + ["--quiet", "--threads"]
-                runs = [measure(command + [str(number)]) for _ in range(arguments.repeat)]
+                runs = [measure_command(command + [str(number)]) for _ in range(arguments.repeat)]
                 # Not timed: a document of a hundred thousand flows takes two seconds to be written.
-                *_, text = measure(command + [str(number), "--json"])
+                *_, text = measure_command(command + [str(number), "--json"])
                 beside = min(run_beside(command + ["1"], number) for _ in range(arguments.repeat))
                 document = document or text
                 if text != document:

@@ -16,7 +16,7 @@ import thalweg
 from keyboard_interrupt import run_script
 
 
-def best(tries, work):
+def best_of_tries(tries, work):
     spent = []
     for _ in range(tries):
         begun = time.perf_counter()
@@ -25,8 +25,8 @@ def best(tries, work):
     return min(spent) * 1e3
 
 
-def child(program):
-    return best(10, lambda: subprocess.run([sys.executable, "-c", program], check=True))
+def time_child(program):
+    return best_of_tries(10, lambda: subprocess.run([sys.executable, "-c", program], check=True))
 
 
 class Eager(thalweg.Controller):
@@ -41,7 +41,7 @@ class Eager(thalweg.Controller):
         self.window = 60.0
 
 
-def call():
+def time_call():
     """The processor time of a call for each packet, beside a window of the same size without any."""
     path = {
         "duration": "20 s",
@@ -60,19 +60,19 @@ def call():
 
 
 def main():
-    print(f"import                       {child('import thalweg') - child('pass'):8.2f}")
+    print(f"import                       {time_child('import thalweg') - time_child('pass'):8.2f}")
     tiny = {
         "duration": "1 ms",
         "link": [{"between": ["a", "b"], "rate": "1 Mbit/s", "delay": "1 ms"}],
         "flow": [{"from": "a", "to": "b"}],
     }
-    print(f"a run of a millisecond       {best(200, lambda: thalweg.run(tiny)):8.2f}")
-    print(f"a call for each packet (us)  {call():8.2f}")
+    print(f"a run of a millisecond       {best_of_tries(200, lambda: thalweg.run(tiny)):8.2f}")
+    print(f"a call for each packet (us)  {time_call():8.2f}")
     long = thalweg.run("ten-thousand-flows", set={"duration": "1 s", "measure.points": 1000, "measure.flows": 10000})
     rows = len(long.series())
-    print(f"{rows} rows, gathered     {best(3, long.series):8.2f}")
+    print(f"{rows} rows, gathered     {best_of_tries(3, long.series):8.2f}")
     table = long.series()
-    print(f"{rows} rows, handed over  {best(20, lambda: pyarrow.table(table)):8.2f}")
+    print(f"{rows} rows, handed over  {best_of_tries(20, lambda: pyarrow.table(table)):8.2f}")
 
 
 run_script(main)

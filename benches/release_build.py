@@ -21,18 +21,18 @@ import sys
 import time
 from pathlib import Path
 
-from simulator_speed import ROOT, RUNS, dumbbell, measure
+from simulator_speed import ROOT, RUNS, dumbbell_scenario, measure_command
 from keyboard_interrupt import run_script
 
 # Goals: bytes of the file, resident bytes of a small run, seconds for the JSON of many flows, hops beside the quick build.
 MAX_FILE, MAX_RESIDENT, MAX_JSON, MIN_RATIO = 15e6, 12e6, 0.8, 1.1
 SMALL = ["run", "dumbbell", "--quiet", "--json"]
-MANY = [*dumbbell(100_000, "100 Gbit/s", "1 bdp", "1 us"), "--json"]
+MANY = [*dumbbell_scenario(100_000, "100 Gbit/s", "1 bdp", "1 us"), "--json"]
 # The names of the fields in /proc/PID/status.
 FIELDS = {"resident": "VmHWM", "anonymous": "RssAnon", "file": "RssFile"}
 
 
-def memory(command):
+def peak_memory(command):
     """The resident bytes of a command at the moment when it writes its results: it waits there, as they are longer than
     the pipe that nobody reads. Afterwards the kernel could tell only the greatest size, of a process that may have
     inherited it from the one that started it."""
@@ -66,7 +66,7 @@ def main():
         if not file.exists():
             parser.error(f"{file} is missing: cargo build --locked --profile {file.parent.name}")
     calls = {"start": ["--version"], "json": MANY}
-    calls |= {name: [*dumbbell(*RUNS[name][:4]), "--json"] for name in options.runs}
+    calls |= {name: [*dumbbell_scenario(*RUNS[name][:4]), "--json"] for name in options.runs}
     results = {name: [[], []] for name in calls}
     for turn in range(options.repeat):
         for name, arguments in calls.items():
@@ -74,14 +74,14 @@ def main():
             # The start is too short for one repetition of each: it ends in a few ticks of the clock.
             for _ in range(10 if name == "start" else 1):
                 for executable, kept in zip(both, results[name], strict=True):
-                    kept.append(measure([executable, *arguments]))
+                    kept.append(measure_command([executable, *arguments]))
     print(f"| | {options.thalweg.parent.name} | {options.beside.parent.name} | goal |\n| --- | ---: | ---: | ---: |")
 
     def row(what, values, goal=""):
         print(f"| {what} | {values[0]} | {values[1]} | {goal} |")
 
     row("size of the file, MB", [f"{file.stat().st_size / 1e6:.1f}" for file in both], f"{MAX_FILE / 1e6:.0f}")
-    sizes = [[memory([str(file), *SMALL]) for _ in range(options.repeat)] for file in both]
+    sizes = [[peak_memory([str(file), *SMALL]) for _ in range(options.repeat)] for file in both]
     for name, goal in zip(FIELDS, [f"{MAX_RESIDENT / 1e6:.0f}", "", ""], strict=True):
         row(f"small run, {name}, MB", [f"{statistics.median(size[name] for size in of) / 1e6:.1f}" for of in sizes], goal)
     for clock in ["cpu", "wall"]:

@@ -1,7 +1,7 @@
 """A long but sensible scenario file, for measuring how fast files are read."""
 
 
-def scenario(lines=1000):
+def scenario_with_lines(lines=1000):
     """The text of a scenario with this number of lines: a chain of routers with flows over parts of it."""
     # Eight lines of head, then for each router a link of 7 lines and two flows of 9 lines.
     head = ['title = "A chain of many routers"', 'duration = "10 s"', 'warmup = "1 s"', "",

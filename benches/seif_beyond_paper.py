@@ -60,15 +60,15 @@ access = {{ rate = "{access} bit/s", delay = "0 ms" }}
 """
 
 
-def duration(rate, trip):
+def run_duration(rate, trip):
     """Long enough for many round trips and packets, short enough to be simulated."""
     wanted = max(10, 0.2 * trip, 3000 * PACKET / rate)
     return round(max(3, min(wanted, MAX_PACKETS * PACKET / rate)))
 
 
-def point(thalweg, task):
+def run_point(thalweg, task):
     (name, rate), trip, flows = task
-    seconds = duration(rate, trip)
+    seconds = run_duration(rate, trip)
     buffer = max(20, round(rate * trip / 1e3 / PACKET))
     text = SCENARIO.format(duration=seconds, warmup=round(seconds / 3), rate=name, delay=trip * 500, buffer=buffer,
                            flows=flows, access=int(10 * rate))
@@ -97,7 +97,7 @@ def point(thalweg, task):
     return rows
 
 
-def table(rows):
+def print_table(rows):
     lines = [f"{'':32}" + "".join(f"{scheme:>22}" for scheme in SCHEMES)]
     for at in range(0, len(rows), len(SCHEMES)):
         group = rows[at:at + len(SCHEMES)]
@@ -108,13 +108,13 @@ def table(rows):
     return "\n".join(lines)
 
 
-def colour(share):
+def share_colour(share):
     """A colour from orange (0) to blue (1), distinguishable with any colour vision."""
     nothing, everything = (230, 140, 40), (60, 140, 210)
     return "rgb({},{},{})".format(*(round(low + (high - low) * share) for low, high in zip(nothing, everything)))
 
 
-def picture(rows):
+def draw_picture(rows):
     """A map for each scheme and of each of two measures: round trips across, rates and numbers of flows down."""
     cell, high, left, top = 34, 17, 190, 60
     wide = cell * len(ROUND_TRIPS_MS) + 18
@@ -142,7 +142,7 @@ def picture(rows):
                     share = min(1.0, row[measure])
                     y = shift + top + high * down
                     parts.append(f'<rect x="{x + cell * column}" y="{y}" width="{cell - 1}" height="{high - 1}" '
-                                 f'fill="{colour(share)}" fill-opacity="0.75"/>')
+                                 f'fill="{share_colour(share)}" fill-opacity="0.75"/>')
                     parts.append(f'<text x="{x + cell * column + cell / 2}" y="{y + 12}" font-size="10" '
                                  f'text-anchor="middle">{100 * share:.0f}</text>')
     height = 2 * block + 30
@@ -152,7 +152,7 @@ def picture(rows):
                       "flows</title>", *parts, "</svg>"]) + "\n"
 
 
-def stored(path):
+def read_stored(path):
     """The table of an earlier run."""
     with open(path, newline="") as file:
         rows = list(csv.DictReader(file))
@@ -168,20 +168,20 @@ def main():
     arguments = parser.parse_args()
     values, image = ROOT / "docs/papers/seif-beyond.csv", ROOT / "docs/pictures/seif-beyond.svg"
     if arguments.draw:
-        image.write_text(picture(stored(values)))
+        image.write_text(draw_picture(read_stored(values)))
         return
     rates, trips, flows = (RATES[:2], ROUND_TRIPS_MS[:2], FLOWS[:2]) if arguments.quick else (RATES, ROUND_TRIPS_MS, FLOWS)
     tasks = [(rate, trip, count) for rate in rates for count in flows for trip in trips]
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        rows = [row for rows in pool.map(partial(point, arguments.thalweg), tasks) for row in rows]
-    print(table(rows))
+        rows = [row for rows in pool.map(partial(run_point, arguments.thalweg), tasks) for row in rows]
+    print(print_table(rows))
     if arguments.quick:
         return
     with open(values, "w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    image.write_text(picture(rows))
+    image.write_text(draw_picture(rows))
 
 
 if __name__ == "__main__":

@@ -27,13 +27,13 @@ SCHEMES = "cubic,bbr,quinn-cubic,quinn-bbr,noq-cubic,noq-bbr3,smoltcp-cubic,sctp
 SECONDS = 20
 
 
-def call(program, scheme, flows):
+def stack_command(program, scheme, flows):
     changes = {"flow.flows.count": flows, "flow.flows.scheme": f'"{scheme}"', "duration": f"{SECONDS} s"}
     sets = [part for key, value in changes.items() for part in ("--set", f"{key}={value}")]
     return [str(program), "run", "dumbbell", "--json", "--quiet", "--threads", "1", *sets]
 
 
-def measure(command):
+def measure_command(command):
     """Runs a command: its document, and its CPU seconds."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err)
@@ -61,7 +61,7 @@ def main():
     print("| ---: | --- | ---: | ---: | ---: | ---: |")
     for flows in args.flows:
         for scheme in args.schemes.split(","):
-            done = [measure(call(args.thalweg, scheme, flows)) for _ in range(args.repeat)]
+            done = [measure_command(stack_command(args.thalweg, scheme, flows)) for _ in range(args.repeat)]
             run, cpu = done[0][0]["runs"][0], min(cpu for _, cpu in done)
             packets = sum(flow["sent_packets"] for flow in run["flows"])
             print(f"| {flows} | `{scheme}` | {packets} | {run['hops'] / cpu / 1e6:.2f} | {cpu / packets * 1e6:.1f} "

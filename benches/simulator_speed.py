@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from scenario_file_generator import scenario
+from scenario_file_generator import scenario_with_lines
 from keyboard_interrupt import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,26 +43,26 @@ BYTES_A_FLOW = 2048
 FEW = (10, "10 Mbit/s", "62 pkt", "10 s")
 
 
-def dumbbell(flows, rate, queue, duration):
+def dumbbell_scenario(flows, rate, queue, duration):
     changes = {"flow.flows.count": flows, "link.bottleneck.rate": rate, "link.bottleneck.queue": queue,
                "flow.flows.spread": "0 s", "flow.flows.overhead": "0 s", "duration": duration}
     return ["run", "dumbbell", "--quiet", "--threads", "1"] + [part for key, value in changes.items()
                                              for part in ("--set", f"{key}={value}")]
 
 
-def commands(folder):
+def measured_commands(folder):
     """What to run for each row."""
     long = Path(folder) / "long.toml"
-    long.write_text(scenario())
-    rows = {name: dumbbell(*row[:4]) + ["--json"] for name, row in RUNS.items()}
-    rows["start"] = dumbbell(1, "100 Mbit/s", "625 pkt", "1 ms")
+    long.write_text(scenario_with_lines())
+    rows = {name: dumbbell_scenario(*row[:4]) + ["--json"] for name, row in RUNS.items()}
+    rows["start"] = dumbbell_scenario(1, "100 Mbit/s", "625 pkt", "1 ms")
     rows["read"] = ["validate", str(long)]
-    rows["begin"] = dumbbell(100_000, "100 Gbit/s", "1 bdp", "1 us")
+    rows["begin"] = dumbbell_scenario(100_000, "100 Gbit/s", "1 bdp", "1 us")
     rows["build"] = rows["begin"] + ["--set", "flow.flows.start=1 s"]
     return rows
 
 
-def measure(command):
+def measure_command(command):
     """Runs a command: packet-hops, where it tells them, CPU seconds and wall seconds."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         begin = time.perf_counter()
@@ -78,7 +78,7 @@ def measure(command):
         return {"hops": int(hops[1]) if hops else None, "cpu": usage.ru_utime + usage.ru_stime, "wall": wall}
 
 
-def memory(command):
+def peak_memory(command):
     """The greatest resident size of a command in bytes. What the kernel reports at the end of a process cannot be less
     than the size of the process that started it; so it is read from /proc while the command runs."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -138,14 +138,14 @@ def main():
 
     results = {name: [] for name in rows}
     with tempfile.TemporaryDirectory() as folder:
-        calls = commands(folder)
+        calls = measured_commands(folder)
         for turn in range(args.repeat):
             for name in rows:
                 print(f"{turn + 1} of {args.repeat}: {name}", file=sys.stderr)
-                results[name].append(measure([args.thalweg, *calls[name]]))
+                results[name].append(measure_command([args.thalweg, *calls[name]]))
         if "C10000" in rows:
             print("memory: C10000", file=sys.stderr)
-            sizes = [memory([args.thalweg, *dumbbell(*row[:4])]) for row in (RUNS["C10000"], FEW)]
+            sizes = [peak_memory([args.thalweg, *dumbbell_scenario(*row[:4])]) for row in (RUNS["C10000"], FEW)]
     if any(name in RUNS for name in rows):
         print_runs(results)
     if "C10000" in rows:

@@ -24,7 +24,7 @@ import thalweg
 from keyboard_interrupt import run_script
 
 
-def spent():
+def cpu_time_spent():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
@@ -33,7 +33,7 @@ def of_processes(numbers):
     return sum(sum(psutil.Process(number).cpu_times()[:2]) for number in numbers)
 
 
-def dask(kind, place, *words):
+def start_dask(kind, place, *words):
     call = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", str(place / "scheduler.json"), "--no-dashboard"]
     return subprocess.Popen([*call, *words], cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -52,8 +52,8 @@ def main():
     }
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        started = [dask("scheduler", place, "--host", "127.0.0.1", "--port", "0")]
-        started += [dask("worker", place, "--nthreads", "1", "--no-nanny") for _ in range(2)]
+        started = [start_dask("scheduler", place, "--host", "127.0.0.1", "--port", "0")]
+        started += [start_dask("worker", place, "--nthreads", "1", "--no-nanny") for _ in range(2)]
         try:
             while not (place / "scheduler.json").exists():
                 time.sleep(0.01)
@@ -66,7 +66,7 @@ def main():
                 here = 0.0
 
                 def clocks():
-                    return [time.perf_counter(), spent(), of_processes(scheduler), of_processes(workers)]
+                    return [time.perf_counter(), cpu_time_spent(), of_processes(scheduler), of_processes(workers)]
 
                 for words, cluster in [("on two threads here", None), ("on two workers", client), ("again, all are there", client)]:
                     begun = clocks()

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HEADER = 66
 
 
-def qlog(path, size):
+def write_qlog(path, size):
     """Writes the log of a sender: a packet every 0.1 ms, an acknowledgement for every second one, a loss in a thousand."""
     with open(path, "w") as file:
         head = '{"qlog_version":"0.3","qlog_format":"JSON-SEQ","title":"bench","trace":{"vantage_point":{"type":"client"},"common_fields":{"ODCID":"0102"}}}'
@@ -52,7 +52,7 @@ def qlog(path, size):
                 lines = []
 
 
-def pcap(path, size, stored):
+def write_pcap(path, size, stored):
     """Writes the capture of a sender over Ethernet: packets of 1514 B, of which `stored` bytes are kept, every second one acknowledged."""
     ethernet = bytes(12) + b"\x08\x00"
 
@@ -88,7 +88,7 @@ def pcap(path, size, stored):
             number += 1
 
 
-def measured(words):
+def measure_command(words):
     """Runs a program; returns its seconds, its CPU seconds, and the most memory it used in MB."""
     start = time.monotonic()
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
@@ -105,9 +105,9 @@ def main():
     parser.add_argument("--folder", default=None)
     options = parser.parse_args()
     cases = [
-        ("qlog, 100 MB", "large.sqlog", lambda path, share: qlog(path, 1e8 * share)),
-        ("pcap, 1 GB, whole packets", "whole.pcap", lambda path, share: pcap(path, 1e9 * share, 65_535)),
-        ("pcap, 1 GB, headers", "headers.pcap", lambda path, share: pcap(path, 1e9 * share, 96)),
+        ("qlog, 100 MB", "large.sqlog", lambda path, share: write_qlog(path, 1e8 * share)),
+        ("pcap, 1 GB, whole packets", "whole.pcap", lambda path, share: write_pcap(path, 1e9 * share, 65_535)),
+        ("pcap, 1 GB, headers", "headers.pcap", lambda path, share: write_pcap(path, 1e9 * share, 96)),
     ]
     print(f"{'trace':<28}{'bytes':>14}{'read, s':>10}{'CPU, s':>8}{'MB':>8}{'page, s':>10}{'CPU, s':>8}{'MB':>8}{'page, bytes':>14}")
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
@@ -115,9 +115,9 @@ def main():
             path, page = Path(folder) / file, Path(folder) / "page.html"
             make(path, options.share)
             # The first call brings the file into memory.
-            measured([options.thalweg, "view", path, "--json", "--quiet"])
-            seconds, cpu, memory = measured([options.thalweg, "view", path, "--json", "--quiet"])
-            page_seconds, page_cpu, page_memory = measured([options.thalweg, "view", path, f"--report={page}", "--quiet"])
+            measure_command([options.thalweg, "view", path, "--json", "--quiet"])
+            seconds, cpu, memory = measure_command([options.thalweg, "view", path, "--json", "--quiet"])
+            page_seconds, page_cpu, page_memory = measure_command([options.thalweg, "view", path, f"--report={page}", "--quiet"])
             print(
                 f"{name:<28}{path.stat().st_size:>14}{seconds:>10.2f}{cpu:>8.2f}{memory:>8.0f}{page_seconds:>10.2f}{page_cpu:>8.2f}{page_memory:>8.0f}{page.stat().st_size:>14}"
             )

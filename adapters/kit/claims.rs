@@ -20,7 +20,7 @@ fn claims_hold() {
     // Stored runs are those of an earlier build of the stack.
     let _ = std::fs::remove_dir_all(REPORTS);
     let words = ["assess", SCHEME, "--pack", PLAN, "--out", REPORTS, "--quiet"].map(str::to_owned);
-    let registry = Arc::new(thalweg_stacks::registry());
+    let registry = Arc::new(thalweg_stacks::registry_with_stacks());
     let called = thalweg::call(registry, &words, Arc::new(Caller::default()));
     assert_eq!(called.code, 0, "{}{}", called.printed, called.text());
 }

@@ -4,7 +4,7 @@ import itertools
 import statistics
 from pathlib import Path
 
-from . import path_goals, behaviour_plots, scenario_runs
+from . import behaviour_plots, path_goals, scenario_runs
 
 RATE, RTT = 100, 100
 # When flows start, in seconds: the second and the fifth have the next half minute to get their share.
@@ -22,13 +22,13 @@ class Run:
     """One run: its document, and series by quantity and subject, lists of (time, value)."""
 
     def __init__(self, title, seconds, link, flows, options, seed, warmup=0):
-        flows = [{"from": "here", "to": "there", **path_goals.hosted(flow, options.host)} for flow in flows]
+        flows = [{"from": "here", "to": "there", **path_goals.flow_with_host(flow, options.host)} for flow in flows]
         link = {"name": "path", "between": ["here", "there"], "rate": f"{RATE} Mbit/s", "delay": f"{RTT / 2} ms",
-                "queue": buffer(1), **link}
+                "queue": buffer_size(1), **link}
         made = {"title": title, "duration": f"{seconds} s", "warmup": f"{warmup} s",
                 "measure": {"interval": f"{STEP} s", "flows": 8}, "link": [link], "flow": flows}
         self.series = {}
-        self.run, _ = scenario_runs.run(made, seed, 1, options.thalweg, None, self.read)
+        self.run, _ = scenario_runs.run_scenario(made, seed, 1, options.thalweg, None, self.read)
         self.flows = path_goals.by_name(self.run["flows"])
         self.groups = path_goals.by_name(self.run["groups"])
         self.link = next(each for each in self.run["links"] if each["from"] == "here")
@@ -48,7 +48,7 @@ class Run:
         return [(at, 8e3 * value / (rate(at) * 1e6)) for at, value in self.series.get(("queue-bytes", "path here->there"), [])]
 
 
-def buffer(products, rate=RATE, rtt=RTT):
+def buffer_size(products, rate=RATE, rtt=RTT):
     return f"{round(products * scenario_runs.difficult_paths.bdp_bytes(rate, rtt))} B"
 
 
@@ -120,7 +120,7 @@ def beside_cubic(spec, options, seed):
 def short_and_long_buffers(spec, options, seed):
     found = {}
     for products in (0.1, 10):
-        run = Run(f"a buffer of {products} BDP, {spec}", 30, {"queue": buffer(products)}, [tested_flow(spec)], options, seed)
+        run = Run(f"a buffer of {products} BDP, {spec}", 30, {"queue": buffer_size(products)}, [tested_flow(spec)], options, seed)
         flow = run.flows["own"]
         found[f"buffer of {products} BDP: Mbit/s"] = flow["goodput_bps"] / 1e6
         found[f"{products} BDP: queue, 95th percentile, ms"] = 1e3 * (flow["delay_p95_s"] - flow["delay_min_s"])
@@ -150,7 +150,7 @@ def capacity_to_a_tenth(spec, options, seed):
 
 
 def policer(spec, options, seed):
-    queue = {"discipline": "policer", "capacity": buffer(1), "rate": "20 Mbit/s", "burst": "250 kB"}
+    queue = {"discipline": "policer", "capacity": buffer_size(1), "rate": "20 Mbit/s", "burst": "250 kB"}
     run = Run(f"a policer, {spec}", 30, {"queue": queue}, [tested_flow(spec)], options, seed)
     flow = run.flows["own"]
     return {"policer of 20 Mbit/s: Mbit/s": flow["goodput_bps"] / 1e6,
@@ -182,7 +182,7 @@ def lossy_long_fat_networks(spec, options, seed):
     shares = []
     for rate, rtt, loss, products in itertools.product(*LONG):
         link = {"rate": f"{rate} Mbit/s", "delay": f"{rtt / 2} ms", "loss": loss,
-                "queue": buffer(products, rate, rtt)}
+                "queue": buffer_size(products, rate, rtt)}
         run = Run(f"a lossy long fat network, {spec}", LONG_END, link, [tested_flow(spec, rtt, rate)], options, seed, LONG_WARMUP)
         share = run.flows["own"]["goodput_bps"] / 1e6 / (max_goodput(rate) * (1 - loss))
         shares.append(max(share, 1e-3))
@@ -219,5 +219,5 @@ def print_table(options):
     for name, of in found.items():
         print(f"| {name} | {' | '.join(mean_text(of[spec]) for spec in options.schemes)} |")
     if options.picture:
-        Path(options.picture).write_text(behaviour_plots.page(drawn, options.schemes), encoding="utf-8")
+        Path(options.picture).write_text(behaviour_plots.svg_page(drawn, options.schemes), encoding="utf-8")
         print(f"\nWritten: {options.picture}")

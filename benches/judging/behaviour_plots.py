@@ -6,14 +6,14 @@ from . import behaviour_experiments as experiments
 
 WIDTH, LEFT, TOP, HIGH, GAP, RIGHT = 860, 56, 84, 130, 58, 16
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#111111", "#56b4e9")
-words = testbed.words
+words = testbed.svg_text
 
 
-def colour(number):
+def scheme_colour(number):
     return COLOURS[number % len(COLOURS)]
 
 
-def axes(left, top, width, title, most, seconds, unit):
+def draw_axes(left, top, width, title, most, seconds, unit):
     """A frame with a few marks, and what places a point."""
     x = lambda at: left + at / seconds * width
     y = lambda value: top + HIGH * (1 - min(value, most) / most)
@@ -26,12 +26,12 @@ def axes(left, top, width, title, most, seconds, unit):
     return parts, x, y
 
 
-def line(points, x, y, stroke):
+def draw_line(points, x, y, stroke):
     path = " ".join(f"{'ML'[place > 0]}{x(at):.1f} {y(value):.1f}" for place, (at, value) in enumerate(points))
     return f'<path d="{path}" fill="none" stroke="{stroke}" stroke-width="1.4"/>' if points else ""
 
 
-def bars(left, top, width, title, groups, schemes, most):
+def draw_bars(left, top, width, title, groups, schemes, most):
     """Bars in groups, one for each scheme, and a line at 1."""
     parts = [words(left, top - 8, title, 12, "#111111")]
     wide = width / len(groups)
@@ -41,28 +41,28 @@ def bars(left, top, width, title, groups, schemes, most):
         for number, value in enumerate(values):
             at = left + place * wide + wide * 0.1 + number * each
             parts.append(f'<rect x="{at:.1f}" y="{y(value):.1f}" width="{each * 0.85:.1f}" height="{top + HIGH - y(value):.1f}" '
-                         f'fill="{colour(number)}"/>')
+                         f'fill="{scheme_colour(number)}"/>')
             parts.append(words(at + each * 0.42, y(value) - 3, f"{value:.2f}", 10, anchor="middle"))
         parts.append(words(left + (place + 0.5) * wide, top + HIGH + 15, name, 11, anchor="middle"))
     parts.append(f'<path d="M{left} {y(1):.1f}H{left + width}" stroke="{testbed.GREY}" stroke-dasharray="3 3"/>')
     return parts
 
 
-def page(drawn, schemes):
+def svg_page(drawn, schemes):
     """All panels: flows that join, one scheme a panel; shares; what happens when the path changes, all schemes in one."""
     whole, half = WIDTH - LEFT - RIGHT, (WIDTH - 2 * LEFT - RIGHT - 10) / 2
     parts, top = [], TOP
     for number, spec in enumerate(schemes):
         left = LEFT + (number % 2) * (half + LEFT + 10)
-        more, x, y = axes(left, top, half, f"Five flows of {spec}, one after another", 100, experiments.END, "Mbit/s")
+        more, x, y = draw_axes(left, top, half, f"Five flows of {spec}, one after another", 100, experiments.END, "Mbit/s")
         parts += more
         for flow, points in enumerate(drawn["five_flows_converge", spec]):
-            parts.append(line(points, x, y, colour(flow)))
+            parts.append(draw_line(points, x, y, scheme_colour(flow)))
         if number % 2 or number == len(schemes) - 1:
             top += HIGH + GAP
     groups = [(f"{others} CUBIC", [drawn["beside_cubic", spec][place] for spec in schemes]) for place, others in enumerate((1, 4, 16))]
     most = max(2.0, max(max(values) for _, values in groups))
-    parts += bars(LEFT, top, whole, "Share beside CUBIC flows, in fair shares", groups, schemes, most)
+    parts += draw_bars(LEFT, top, whole, "Share beside CUBIC flows, in fair shares", groups, schemes, most)
     top += HIGH + GAP
     changes = [
         ("An outage of 2 s after 10 s", 100, 30, "Mbit/s", lambda spec: drawn["outage", spec]),
@@ -71,11 +71,11 @@ def page(drawn, schemes):
         ("The same: how long the queue is, at the rate of the time", 1000, 40, "ms", lambda spec: drawn["capacity_to_a_tenth", spec][1]),
     ]
     for title, most, seconds, unit, of in changes:
-        more, x, y = axes(LEFT, top, whole, title, most, seconds, unit)
+        more, x, y = draw_axes(LEFT, top, whole, title, most, seconds, unit)
         parts += more
-        parts += [line(of(spec), x, y, colour(number)) for number, spec in enumerate(schemes)]
+        parts += [draw_line(of(spec), x, y, scheme_colour(number)) for number, spec in enumerate(schemes)]
         top += HIGH + GAP
-    legend = [words(LEFT + 200 * number, 44, spec, 12, colour(number)) for number, spec in enumerate(schemes)]
+    legend = [words(LEFT + 200 * number, 44, spec, 12, scheme_colour(number)) for number, spec in enumerate(schemes)]
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top}" style="{testbed.STYLE}">',
         f'<rect width="{WIDTH}" height="{top}" fill="#ffffff"/>',

@@ -24,33 +24,33 @@ LINES = (
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 720, 400, 56, 96, 24, 48
 
 
-def spec(tolerated):
+def tolerant_spec(tolerated):
     return f"thalweg:tolerated-loss={tolerated}%"
 
 
-def measure(task, options):
+def measure_trade_off(task, options):
     """A figure in percent, the mean of the seeds."""
     kind, of = task
     path = LOSSY if kind == "goodput" else (RATE, RTT, 0, 1)
     changes = {} if kind == "goodput" else {"queue": f"{round(QUEUE * scenario_runs.difficult_paths.bdp_bytes(RATE, RTT))} B"}
-    flow = path_goals.hosted({"name": "it", "scheme": scenario_runs.live_scheme(of, *path[:2])}, options.host)
+    flow = path_goals.flow_with_host({"name": "it", "scheme": scenario_runs.live_scheme(of, *path[:2])}, options.host)
     flows = [{**flow, "count": OWN}] if kind == "lost" else [flow]
     if kind == "kept":
-        flows.append(path_goals.hosted({"name": "other", "scheme": scenario_runs.competing_scheme("cubic")}, options.host))
+        flows.append(path_goals.flow_with_host({"name": "other", "scheme": scenario_runs.competing_scheme("cubic")}, options.host))
     seconds, settles = (LOSSY_SECONDS, 0) if kind == "goodput" else (SECONDS, SETTLES)
-    made = path_goals.scenario(f"{kind}, {of}", seconds, path, changes, flows, settles)
-    runs = scenario_runs.run(made, options.seed, options.seeds, options.thalweg)
+    made = path_goals.scenario_text(f"{kind}, {of}", seconds, path, changes, flows, settles)
+    runs = scenario_runs.run_scenario(made, options.seed, options.seeds, options.thalweg)
     if kind == "lost":
         return 100 * statistics.mean(path_goals.by_name(run["groups"])["it"]["loss"] or 0 for run in runs)
     name = "it" if kind == "goodput" else "other"
     return statistics.mean(path_goals.by_name(run["flows"])[name]["goodput_bps"] / 1e6 for run in runs)
 
 
-def picture(rows):
+def draw_trade_off(rows):
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
     x = lambda tolerated: LEFT + tolerated / TOLERATED[-1] * width
     y = lambda percent: TOP + height * (1 - min(percent, 100) / 100)
-    grey, words = testbed.GREY, testbed.words
+    grey, words = testbed.GREY, testbed.svg_text
     parts = [f'<path d="M{LEFT} {TOP}V{TOP + height}H{LEFT + width}" fill="none" stroke="{grey}"/>',
              f'<path d="M{x(AGGRESSIVE):.1f} {TOP}V{TOP + height}" stroke="{grey}" stroke-dasharray="3 3"/>',
              words(x(AGGRESSIVE), TOP - 6, "aggressive", 11, anchor="middle"),
@@ -71,16 +71,16 @@ def picture(rows):
         *parts, "</svg>"]) + "\n"
 
 
-def trade(options):
+def run_trade_off(options):
     """Prints a table, and draws it with --picture."""
-    tasks = [(name, spec(tolerated)) for tolerated in TOLERATED for name, _, _ in LINES] + [("kept", "cubic")]
-    found = dict(zip(tasks, scenario_runs.run_parallel(lambda task: measure(task, options), tasks, options.jobs)))
+    tasks = [(name, tolerant_spec(tolerated)) for tolerated in TOLERATED for name, _, _ in LINES] + [("kept", "cubic")]
+    found = dict(zip(tasks, scenario_runs.run_parallel(lambda task: measure_trade_off(task, options), tasks, options.jobs)))
     share = 1 - float(scenario_runs.OURS["header"].split()[0]) / 1500
     possible = {"goodput": LOSSY[0] * (1 - LOSSY[2]) * share / 100, "kept": found["kept", "cubic"] / 100, "lost": 1}
-    rows = [{"tolerated": tolerated, **{name: found[name, spec(tolerated)] / possible[name] for name, _, _ in LINES}}
+    rows = [{"tolerated": tolerated, **{name: found[name, tolerant_spec(tolerated)] / possible[name] for name, _, _ in LINES}}
             for tolerated in TOLERATED]
     print(f"| tolerated loss | {' | '.join(title for _, _, title in LINES)} |\n| ---: | ---: | ---: | ---: |")
     for row in rows:
         print(f"| {row['tolerated']} % | " + " | ".join(f"{row[name]:.1f} %" for name, _, _ in LINES) + " |")
     if options.picture:
-        Path(options.picture).write_text(picture(rows), encoding="utf-8")
+        Path(options.picture).write_text(draw_trade_off(rows), encoding="utf-8")

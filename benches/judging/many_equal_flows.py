@@ -62,13 +62,13 @@ class ManyFlows:
                 "measure": {"interval": "off"}, "link": [link], "flow": [flow, probe]}
 
 
-def measure(task, options):
+def measure_equal_flows(task, options):
     """The figures of a network with a scheme: queue in ms, loss, Jain's index and share of the rate in use."""
     number, spec = task
     drawn = ManyFlows(number)
     if options.keep:
         scenario_runs.write_scenario(drawn.scenario(spec), options.keep, f"{drawn.name}-{spec.partition(':')[0]}")
-    run = scenario_runs.run(drawn.scenario(spec), options.seed, 1, options.thalweg)[0]
+    run = scenario_runs.run_scenario(drawn.scenario(spec), options.seed, 1, options.thalweg)[0]
     probe = next(flow for flow in run["flows"] if flow["name"] == "probe")
     group = next(group for group in run["groups"] if group["name"] == "many")
     goodputs = [flow["goodput_bps"] for flow in run["flows"] if flow["name"] != "probe"]
@@ -82,11 +82,11 @@ def is_short(drawn, figures):
     return figures["queue"] <= 2 * drawn.asked
 
 
-def many(options):
+def run_equal_flows(options):
     """Prints, by scheme, in how many networks each goal is met, and with --only each network."""
     numbers = options.only or range(1, min(options.count, COUNT) + 1)
     tasks = [(number, spec) for spec in options.schemes for number in numbers]
-    found = dict(zip(tasks, scenario_runs.run_parallel(lambda task: measure(task, options), tasks, options.jobs)))
+    found = dict(zip(tasks, scenario_runs.run_parallel(lambda task: measure_equal_flows(task, options), tasks, options.jobs)))
     if options.only:
         for (number, spec), figures in found.items():
             drawn = ManyFlows(number)

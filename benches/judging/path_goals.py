@@ -44,61 +44,61 @@ FOUR = "F4"
 ROWS = [*PATHS, FOUR, *BESIDE]
 
 
-def link(path, changes):
+def link_table(path, changes):
     rate, rtt, loss, burst = path
     table = {"name": "path", "between": ["here", "there"], "rate": f"{rate} Mbit/s", "delay": f"{rtt / 2} ms",
              "queue": f"{scenario_runs.difficult_paths.bdp_bytes(rate, rtt)} B"}
     if loss:
-        table["loss"] = lossy(loss, burst)
+        table["loss"] = loss_table(loss, burst)
     return {**table, **changes}
 
 
-def lossy(loss, burst):
+def loss_table(loss, burst):
     if burst <= 1:
         return loss
     # As the relay of live paths does it (Gilbert 1960): all is lost in the bad state, nothing in the good one.
     return {"model": "gilbert-elliott", "good-to-bad": loss / (burst * (1 - loss)), "bad-to-good": 1 / burst}
 
 
-def scenario(title, seconds, path, changes, flows, counted_from=0.0):
+def scenario_text(title, seconds, path, changes, flows, counted_from=0.0):
     """One path with flows and a probe, a small datagram every 50 ms whose hosts are ideal: what it waits for is on the path."""
     ends = {"from": "here", "to": "there"}
     probe = {"name": "probe", **ends, "scheme": "udp", "workload": {"kind": "cbr", "rate": "8 kbit/s", "packet": "50 B"}}
     return {"title": title, "duration": f"{seconds + counted_from} s", "warmup": f"{counted_from} s",
-            "measure": {"interval": "off"}, "link": [link(path, changes)], "flow": [*({**ends, **flow} for flow in flows), probe]}
+            "measure": {"interval": "off"}, "link": [link_table(path, changes)], "flow": [*({**ends, **flow} for flow in flows), probe]}
 
 
-def hosted(flow, host):
+def flow_with_host(flow, host):
     return flow if host == "ideal" else {**flow, "host": host}
 
 
-def measure(task, options):
+def measure_path(task, options):
     """The figures of a row with a scheme, a list with one of each seed."""
     row, spec = task
 
     def runs(made, which=""):
         if options.keep:
             scenario_runs.write_scenario(made, options.keep, f"{row}{which}-{spec.partition(':')[0]}")
-        return scenario_runs.run(made, options.seed, options.seeds, options.thalweg)
+        return scenario_runs.run_scenario(made, options.seed, options.seeds, options.thalweg)
 
     if row in BESIDE:
-        return beside(row, spec, options.host, runs)
+        return run_beside_cubic(row, spec, options.host, runs)
     if row == FOUR:
-        return four(spec, options.host, runs)
+        return run_four_flows(spec, options.host, runs)
     path, seconds, changes = PATHS[row]
-    flow = hosted({"name": "transfer", "scheme": scenario_runs.live_scheme(spec, *path[:2])}, options.host)
+    flow = flow_with_host({"name": "transfer", "scheme": scenario_runs.live_scheme(spec, *path[:2])}, options.host)
     if seconds:
-        made = scenario(f"{row}, {spec}", seconds, path, changes, [flow], SETTLED.get(row, path[1] / 2e3))
+        made = scenario_text(f"{row}, {spec}", seconds, path, changes, [flow], SETTLED.get(row, path[1] / 2e3))
     else:
-        made = scenario(f"{row}, {spec}", FILE_SECONDS, path, changes, [{**flow, "workload": f"{FILE / 1e6:g} MB"}])
-    return [alone(run, path, not seconds) for run in runs(made)]
+        made = scenario_text(f"{row}, {spec}", FILE_SECONDS, path, changes, [{**flow, "workload": f"{FILE / 1e6:g} MB"}])
+    return [run_alone(run, path, not seconds) for run in runs(made)]
 
 
 def by_name(items):
     return {item["name"]: item for item in items}
 
 
-def alone(run, path, file):
+def run_alone(run, path, file):
     rate, rtt, loss, _ = path
     flows = by_name(run["flows"])
     flow = flows["transfer"]
@@ -111,32 +111,32 @@ def alone(run, path, file):
     sent, again = max(flow["sent_packets"], 1), flow["retransmissions"]
     # Lost packets are sent again: 1 / (1 - loss) transmissions for each packet.
     wire = sent * (1 - loss) / max(sent - again, 1)
-    return {"goodput": goodput, "extra": extra(flows["probe"]), "again": again / sent, "wire": wire}
+    return {"goodput": goodput, "extra": extra_delay(flows["probe"]), "again": again / sent, "wire": wire}
 
 
-def extra(probe):
+def extra_delay(probe):
     """How much longer the median round trip of the probe is than its shortest, in ms; ways back are empty."""
     return 1e3 * (probe["delay_p50_s"] - probe["delay_min_s"])
 
 
-def beside(row, spec, host, runs):
+def run_beside_cubic(row, spec, host, runs):
     factor, seconds = BESIDE[row]
     queue = {"queue": f"{round(factor * scenario_runs.difficult_paths.bdp_bytes(*P1[:2]))} B"}
-    flows = [hosted({"name": "it", "scheme": scenario_runs.live_scheme(spec, *P1[:2])}, host),
-             hosted({"name": "other", "scheme": scenario_runs.competing_scheme("cubic")}, host)]
+    flows = [flow_with_host({"name": "it", "scheme": scenario_runs.live_scheme(spec, *P1[:2])}, host),
+             flow_with_host({"name": "other", "scheme": scenario_runs.competing_scheme("cubic")}, host)]
     found = []
-    for run in runs(scenario(f"{row}, {spec}", seconds, P1, queue, flows)):
+    for run in runs(scenario_text(f"{row}, {spec}", seconds, P1, queue, flows)):
         of = by_name(run["flows"])
         both = of["it"]["goodput_bps"] + of["other"]["goodput_bps"]
         found.append({"share": of["it"]["goodput_bps"] / both, "goodput": both / 1e6})
     return found
 
 
-def four(spec, host, runs):
-    flows = [hosted({"name": "all", "count": 4, "scheme": scenario_runs.live_scheme(spec, *P1[:2])}, host)]
-    full = runs(scenario(f"{FOUR}, {spec}", 20, P1, {}, flows, P1[1] / 2e3))
+def run_four_flows(spec, host, runs):
+    flows = [flow_with_host({"name": "all", "count": 4, "scheme": scenario_runs.live_scheme(spec, *P1[:2])}, host)]
+    full = runs(scenario_text(f"{FOUR}, {spec}", 20, P1, {}, flows, P1[1] / 2e3))
     # The same runs, measured over the last ten seconds.
-    later = runs(scenario(f"{FOUR}, {spec}", 10, P1, {}, flows, 10), "-later")
+    later = runs(scenario_text(f"{FOUR}, {spec}", 10, P1, {}, flows, 10), "-later")
     found = []
     for run, end in zip(full, later):
         of = next(each for each in run["links"] if each["from"] == "here")
@@ -148,7 +148,7 @@ def four(spec, host, runs):
 
 # Output.
 
-def goal(row):
+def path_goal(row):
     if row in BESIDE:
         return "35 to 65 % of both"
     if row == FOUR:
@@ -158,43 +158,43 @@ def goal(row):
     return ", ".join(part for part in parts if part)
 
 
-def spread(values, digits=1):
+def format_spread(values, digits=1):
     """The mean, and the smallest and the largest where they differ."""
     low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
     mean = f"{statistics.mean(values):.{digits}f}"
     return mean if low == high else f"{mean} ({low}-{high})"
 
 
-def cell(row, found):
+def format_cell(row, found):
     """A cell, and whether the means of what is asked for meet the goal. What else is known follows a semicolon."""
     of = lambda name: [each[name] for each in found]
     mean = lambda name: statistics.mean(of(name))
     if row in BESIDE:
-        return f"{spread([100 * share for share in of('share')])} %; {mean('goodput'):.0f}", 0.35 <= mean("share") <= 0.65
+        return f"{format_spread([100 * share for share in of('share')])} %; {mean('goodput'):.0f}", 0.35 <= mean("share") <= 0.65
     if row == FOUR:
-        text = f"{spread(of('goodput'))}, Jain {spread(of('jain'), 2)}, {spread(of('queue'))} ms"
+        text = f"{format_spread(of('goodput'))}, Jain {format_spread(of('jain'), 2)}, {format_spread(of('queue'))} ms"
         return text, mean("goodput") >= 92 and mean("jain") >= 0.98 and mean("queue") <= 10
     goodput, most, again = GOALS[row]
     met = mean("goodput") >= goodput and (most is None or mean("extra") <= most) and (again is None or mean("again") < again)
-    text = f"{spread(of('goodput'))}; {mean('extra'):.1f} ms, {100 * mean('again'):.1f} % again"
+    text = f"{format_spread(of('goodput'))}; {mean('extra'):.1f} ms, {100 * mean('again'):.1f} % again"
     if mean("wire") > NECESSARY:
         text += f", {mean('wire'):.2f} x"
     return text, met
 
 
-def goals(options):
+def run_path_goals(options):
     tasks = [(row, spec) for row in options.rows for spec in options.schemes]
-    measured = dict(zip(tasks, scenario_runs.run_parallel(lambda task: measure(task, options), tasks, options.jobs)))
+    measured = dict(zip(tasks, scenario_runs.run_parallel(lambda task: measure_path(task, options), tasks, options.jobs)))
     print(f"| row | goal | {' | '.join(options.schemes)} |")
     print("| --- | --- |" + " --- |" * len(options.schemes))
     met = dict.fromkeys(options.schemes, 0)
     for row in options.rows:
         cells = []
         for spec in options.schemes:
-            text, good = cell(row, measured[row, spec])
+            text, good = format_cell(row, measured[row, spec])
             met[spec] += good
             cells.append(text + (" ✓" if good else ""))
-        print(f"| {row} | {goal(row)} | {' | '.join(cells)} |")
+        print(f"| {row} | {path_goal(row)} | {' | '.join(cells)} |")
     print(f"| met | of {len(options.rows)} | {' | '.join(map(str, met.values()))} |")
     print("\nMbit/s: the mean of the seeds (smallest-largest); the median extra round trip of a probe; what is sent again of all"
           f"\nthat is sent; above {NECESSARY}, times what losses make necessary on the wire. Beside CUBIC the share, and Mbit/s.")

@@ -25,7 +25,7 @@ SCORES = {
 LEAST = 1e-3
 
 
-def goodputs(lines):
+def read_goodputs(lines):
     """The goodput of each flow since the middle of the run, from its series."""
     last = {}
     for line in lines:
@@ -36,10 +36,10 @@ def goodputs(lines):
     return last
 
 
-def measure(network, spec, options):
+def measure_network(network, spec, options):
     """The scores of a run; only those that the network has."""
     several = sum(group["count"] for group in network.own) > 1
-    made = scenario_runs.run(network.scenario(spec), options.seed, 1, options.thalweg, LIMIT, goodputs if several else None)
+    made = scenario_runs.run_scenario(network.scenario(spec), options.seed, 1, options.thalweg, LIMIT, read_goodputs if several else None)
     run, late_goodputs = made if several else (made[0], {})
     own = [group for group in run["groups"] if group["name"].startswith("own-")]
     flows = [flow for flow in run["flows"] if flow["group"].startswith("own-")]
@@ -56,7 +56,7 @@ def measure(network, spec, options):
         found["goodput"] = both / possible
     else:
         found["goodput"] = goodput / max(possible - others, 1)
-    found.update(delays(network, own))
+    found.update(network_delays(network, own))
     sent, again = (sum(group[name] for group in own) for name in ("sent_packets", "retransmissions"))
     # What the wire lost of these had to go again; where others send, too, their part of it is theirs.
     part = sent / max(forward["packets"], sent, 1)
@@ -70,7 +70,7 @@ def measure(network, spec, options):
     return found
 
 
-def delays(network, own):
+def network_delays(network, own):
     """Round trips of the packets of those judged, in ones without a queue, weighted by how many they are."""
     transmission = random_networks.PACKET / (network.rate * 1e6)
     total, weights = {"delay": 0.0, "delay95": 0.0}, 0
@@ -88,16 +88,16 @@ def delays(network, own):
 
 # Measurements so far, a JSON record a line.
 
-def version(thalweg):
+def program_version(thalweg):
     """What tells builds apart."""
     return hashlib.sha256(Path(thalweg).read_bytes()).hexdigest()[:12]
 
 
-def digest(network, spec):
+def run_digest(network, spec):
     return hashlib.sha256(scenario_runs.scenario_toml(network.scenario(spec)).encode()).hexdigest()[:12]
 
 
-def known(file):
+def read_known_runs(file):
     records = {}
     if Path(file).exists():
         with open(file, encoding="utf-8") as lines:
@@ -106,15 +106,15 @@ def known(file):
     return records
 
 
-def collect(options):
+def collect_runs(options):
     """The records of all networks with all schemes, by both. What is missing is run and added to the file."""
-    build = version(options.thalweg)
-    before = known(options.results)
+    build = program_version(options.thalweg)
+    before = read_known_runs(options.results)
     found, missing = {}, []
     for number in options.only or range(1, options.count + 1):
         network = random_networks.Network(options.what, number)
         for spec in options.schemes:
-            made = digest(network, spec)
+            made = run_digest(network, spec)
             key = (network.name, spec, build, made, options.seed)
             if key in before:
                 found[network.name, spec] = before[key]
@@ -129,7 +129,7 @@ def collect(options):
                   "seed": options.seed}
         started = time.monotonic()
         try:
-            record["scores"] = measure(network, spec, options)
+            record["scores"] = measure_network(network, spec, options)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             record["failed"] = str(error)[:500]
         record["seconds"] = round(time.monotonic() - started, 1)
@@ -154,12 +154,12 @@ def other_build(records, key):
 
 # What it comes to.
 
-def geometric(values):
+def geometric_mean(values):
     values = [math.log(max(value, LEAST)) for value in values]
     return math.exp(sum(values) / len(values)) if values else None
 
 
-def badness(name):
+def scheme_badness(name):
     """What sorts the worst first."""
     worst = SCORES[name][1]
     if worst is None:
@@ -167,38 +167,38 @@ def badness(name):
     return (lambda value: value) if worst is min else (lambda value: -value)
 
 
-def scored(found, spec, name, theme=None):
+def network_score(found, spec, name, theme=None):
     """The values of a score, by the network."""
     return {network: record["scores"][name] for (network, of), record in found.items()
             if of == spec and name in record.get("scores", {}) and theme in (None, record["theme"])}
 
 
-def power(found, spec, theme=None):
+def network_power(found, spec, theme=None):
     """Goodput over delay (Kleinrock 1979), as the geometric mean."""
-    goodput, delay = (scored(found, spec, name, theme) for name in ("goodput", "delay"))
-    return geometric([max(goodput[name], LEAST) / delay[name] for name in goodput if name in delay])
+    goodput, delay = (network_score(found, spec, name, theme) for name in ("goodput", "delay"))
+    return geometric_mean([max(goodput[name], LEAST) / delay[name] for name in goodput if name in delay])
 
 
-def shown(value, name=""):
+def format_score(value, name=""):
     if value is None:
         return ""
     return f"{value:.3f}" if name in ("goodput", "again", "jain") else f"{value:.2f}"
 
 
-def summary(found, options):
+def print_summary(found, options):
     print(f"\nGeometric means over {len({network for network, _ in found})} networks of \"{options.what}\" "
           f"(seed {random_networks.SEEDS[options.what]}):\n")
     heads = [f"{name}: {about}" for name, (about, _) in SCORES.items()]
     print(f"| scheme | {' | '.join(heads)} | unfair: the same, above 1 | power: goodput over delay | failed |")
     print("| --- |" + " ---: |" * (len(SCORES) + 3))
     for spec in options.schemes:
-        cells = [shown(geometric(scored(found, spec, name).values()), name) for name in SCORES]
-        beside = [max(value, 1 / max(value, LEAST)) for value in scored(found, spec, "beside").values()]
+        cells = [format_score(geometric_mean(network_score(found, spec, name).values()), name) for name in SCORES]
+        beside = [max(value, 1 / max(value, LEAST)) for value in network_score(found, spec, "beside").values()]
         failed = sum("failed" in record for (_, of), record in found.items() if of == spec)
-        print(f"| {spec} | {' | '.join(cells)} | {shown(geometric(beside))} | {shown(power(found, spec))} | {failed} |")
+        print(f"| {spec} | {' | '.join(cells)} | {format_score(geometric_mean(beside))} | {format_score(network_power(found, spec))} | {failed} |")
 
 
-def themes(found, options):
+def print_themes(found, options):
     print("\nBy theme, goodput / delay / again:\n")
     print(f"| theme | {' | '.join(options.schemes)} |")
     print("| --- |" + " --- |" * len(options.schemes))
@@ -206,32 +206,32 @@ def themes(found, options):
         cells = []
         for spec in options.schemes:
             names = ["goodput", "delay", "again"]
-            means = {name: geometric(scored(found, spec, name, theme).values()) for name in SCORES}
+            means = {name: geometric_mean(network_score(found, spec, name, theme).values()) for name in SCORES}
             names += [name for name in ("jain", "beside") if means[name] is not None]
-            cells.append(" / ".join(shown(means[name], name) if name != "again" or means[name] is None
+            cells.append(" / ".join(format_score(means[name], name) if name != "again" or means[name] is None
                                     else f"{100 * (means[name] - 1):.1f} %" for name in names))
         print(f"| {theme} | {' | '.join(cells)} |")
     print("\nThen Jain's index, where there are several, or the share beside others.")
 
 
-def worst(found, options):
+def print_worst(found, options):
     print("\nThe worst five of each score (`--only N` tells of one, `--keep DIR` writes its scenario):\n")
     for spec in options.schemes:
         for name in SCORES:
-            values = scored(found, spec, name)
-            first = sorted(values, key=lambda network: badness(name)(values[network]))[:5]
-            print(f"{spec}, {name}: " + "; ".join(f"{network} {found[network, spec]['theme']} {shown(values[network], name)}"
+            values = network_score(found, spec, name)
+            first = sorted(values, key=lambda network: scheme_badness(name)(values[network]))[:5]
+            print(f"{spec}, {name}: " + "; ".join(f"{network} {found[network, spec]['theme']} {format_score(values[network], name)}"
                                                   for network in first))
 
 
 def one_by_one(found, options):
     for (name, spec), record in found.items():
         network = random_networks.Network(options.what, int(name.rsplit("-", 1)[1]))
-        text = ", ".join(f"{score} {shown(value, score)}" for score, value in record.get("scores", {}).items())
+        text = ", ".join(f"{score} {format_score(value, score)}" for score, value in record.get("scores", {}).items())
         print(f"{name} ({network.theme}): {network}\n  {spec}: {text or scenario_runs.with_scenario_hint(record['failed'], options.keep)}")
 
 
-def keep(options):
+def keep_runs(options):
     for number in options.only or range(1, options.count + 1):
         network = random_networks.Network(options.what, number)
         for spec in options.schemes:
@@ -239,12 +239,12 @@ def keep(options):
             print(f"Written: {scenario_runs.write_scenario(network.scenario(spec), options.keep, name)}")
 
 
-def judge(options):
+def judge_random_networks(options):
     if options.keep:
-        keep(options)
-    found = collect(options)
+        keep_runs(options)
+    found = collect_runs(options)
     if options.only:
         return one_by_one(found, options)
-    summary(found, options)
-    themes(found, options)
-    worst(found, options)
+    print_summary(found, options)
+    print_themes(found, options)
+    print_worst(found, options)

@@ -8,7 +8,7 @@ import math
 import random
 
 from . import scenario_runs
-from .path_goals import lossy
+from .path_goals import loss_table
 
 # The seeds of the sets: of what schemes are tuned on, of what judges them afterwards, and of a last set that judges a finished
 # design once.
@@ -98,7 +98,7 @@ class Network:
         line = {"name": "path", "between": ["here", "there"], "rate": f"{self.rate:g} Mbit/s", "delay": f"{self.rtt / 2:g} ms",
                 "queue": f"{self.queue_bytes} B"}
         if self.loss:
-            line["loss"] = lossy(self.loss, self.burst)
+            line["loss"] = loss_table(self.loss, self.burst)
         line.update(self.link)
         if "trace" in line:
             del line["rate"]

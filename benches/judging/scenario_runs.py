@@ -78,7 +78,7 @@ def write_scenario(scenario, folder, name):
     return file
 
 
-def run(scenario, seed=1, seeds=1, thalweg=THALWEG, limit=None, series=None):
+def run_scenario(scenario, seed=1, seeds=1, thalweg=THALWEG, limit=None, series=None):
     """The runs of a scenario. With `series`, a function of its lines, a pair of the first run and what that returns."""
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / FILE

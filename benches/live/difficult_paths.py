@@ -32,29 +32,29 @@ import time
 from pathlib import Path
 
 import namespace_testbed as testbed
-from namespace_testbed import FAR, PORT, bdp_bytes, finish, inside, network, route
+from namespace_testbed import FAR, PORT, bdp_bytes, make_path, run_in_namespace, set_up_network, wait_for_output
 
 SEVEN = {
-    "clean": route(100, 100),
-    "long-0.1": route(100, 100, 0.001),
-    "long-1": route(100, 100, 0.01),
-    "satellite": route(20, 600, 0.01, seconds=30),
-    "local": route(300, 2, 0.001, seconds=10),
-    "burst": route(100, 50, 0.01, burst=8),
-    "radio": route(50, 50, 0.1),
+    "clean": make_path(100, 100),
+    "long-0.1": make_path(100, 100, 0.001),
+    "long-1": make_path(100, 100, 0.01),
+    "satellite": make_path(20, 600, 0.01, seconds=30),
+    "local": make_path(300, 2, 0.001, seconds=10),
+    "burst": make_path(100, 50, 0.01, burst=8),
+    "radio": make_path(50, 50, 0.1),
 }
 PATHS = {
     **SEVEN,
-    "jitter": route(10, 100, 0.1, jitter=50),
-    "huge": route(1000, 1000, 0.05),
+    "jitter": make_path(10, 100, 0.1, jitter=50),
+    "huge": make_path(1000, 1000, 0.05),
     # Files of 50 MB, the start counted.
-    "reordered-1": route(100, 100, reorder=0.01, reorder_delay=10, seconds=80, file=50),
-    "reordered-5": route(100, 100, reorder=0.05, reorder_delay=10, seconds=80, file=50),
-    "jitter-reordered": route(100, 100, jitter=20, reorder=0.05, reorder_delay=10, seconds=80, file=50),
-    "shallow": route(100, 100, buffer=64_000, seconds=80, file=50),
+    "reordered-1": make_path(100, 100, reorder=0.01, reorder_delay=10, seconds=80, file=50),
+    "reordered-5": make_path(100, 100, reorder=0.05, reorder_delay=10, seconds=80, file=50),
+    "jitter-reordered": make_path(100, 100, jitter=20, reorder=0.05, reorder_delay=10, seconds=80, file=50),
+    "shallow": make_path(100, 100, buffer=64_000, seconds=80, file=50),
 }
 # Path of two transfers: no losses except self-inflicted ones.
-SHARED = route(50, 50)
+SHARED = make_path(50, 50)
 BUFFERS = (0.25, 1, 4)
 # Interval within which several transfers begin, and time for their clients to start before it, in seconds.
 SPREAD, LEAD = 1, 0.3
@@ -107,28 +107,28 @@ def on_path(text, path):
     return text.format(rate=rate, bdp=Product(rate, rtt), poll=min(max(rtt / 2, 20), 750))
 
 
-def spoken(transport, path):
+def transport_name(transport, path):
     return on_path(SCHEMES.get(transport, transport), path)
 
 
 # Transfers. Each returns its running server, a function that starts its client at a time of the monotonic clock, and a function of
 # both outputs: the goodput at the receiver, from the first byte to the end of the stream, in bit/s, and notes.
 
-def memory(path):
+def buffer_memory(path):
     product = 4 * bdp_bytes(path.rate, path.rtt)
     return ["--memory", f"{product}B"] if product > 4 * LONG else []
 
 
-def ours(names, scheme, path, seconds, options, port=PORT):
-    thalweg, most = options.thalweg, memory(path)
-    server = inside(names[1], [thalweg, "bench", "server", f"{FAR}:{port}", "--once", "--quiet", "--json", *most])
+def start_thalweg(names, scheme, path, seconds, options, port=PORT):
+    thalweg, most = options.thalweg, buffer_memory(path)
+    server = run_in_namespace(names[1], [thalweg, "bench", "server", f"{FAR}:{port}", "--once", "--quiet", "--json", *most])
     words = [thalweg, "bench", "client", f"{FAR}:{port}", "--scheme", scheme, "--time", f"{seconds}s", "--json", "--quiet", *most]
-    return server, lambda at=0: later(names[0], words, at), our_result
+    return server, lambda at=0: start_later(names[0], words, at), our_result
 
 
-def later(netns, words, at, **options):
+def start_later(netns, words, at, **options):
     time.sleep(max(0, at - time.monotonic()))
-    return inside(netns, words, **options)
+    return run_in_namespace(netns, words, **options)
 
 
 def our_result(server, client):
@@ -141,18 +141,18 @@ def our_result(server, client):
     return there["bits_per_second"], notes
 
 
-def tcp(names, controller, _, seconds, options, port=PORT, size=None):
-    server = inside(names[1], testbed.program("tcp-server", "--port", port))
-    words = testbed.program("tcp-client", "--controller", controller, "--time", seconds, "--port", port, *(["--bytes", size] if size else []))
+def start_tcp(names, controller, _, seconds, options, port=PORT, size=None):
+    server = run_in_namespace(names[1], testbed.program_command("tcp-server", "--port", port))
+    words = testbed.program_command("tcp-client", "--controller", controller, "--time", seconds, "--port", port, *(["--bytes", size] if size else []))
     # The client itself waits for the start time, as an interpreter takes some time to start.
-    return server, lambda at=0: inside(names[0], [*words, "--at", str(at)]), peer_result
+    return server, lambda at=0: run_in_namespace(names[0], [*words, "--at", str(at)]), peer_result
 
 
-def quic(names, _, path, seconds, options, port=PORT):
+def start_quic(names, _, path, seconds, options, port=PORT):
     folder = Path(options.quic).resolve().parent
-    server = inside(names[1], [options.quic, "receive", f"{FAR}:{port}", folder], stderr=subprocess.DEVNULL)
+    server = run_in_namespace(names[1], [options.quic, "receive", f"{FAR}:{port}", folder], stderr=subprocess.DEVNULL)
     words = [options.quic, "send", f"{FAR}:{port}", folder, f"seconds={seconds}"]
-    return server, lambda at=0: later(names[0], words, at, stderr=subprocess.DEVNULL), peer_result
+    return server, lambda at=0: start_later(names[0], words, at, stderr=subprocess.DEVNULL), peer_result
 
 
 def peer_result(server, client):
@@ -165,71 +165,71 @@ def peer_result(server, client):
     return 8 * document["bytes"] / max(document["seconds"], 1e-9), notes
 
 
-def starter(transport):
+def starter_of(transport):
     kind, _, rest = transport.partition("-")
     if transport in PEERS:
-        return (tcp if kind == "tcp" else quic), rest
-    return ours, None
+        return (start_tcp if kind == "tcp" else start_quic), rest
+    return start_thalweg, None
 
 
-def starts(seed, count):
+def start_times(seed, count):
     """Start times of flows on one path, in seconds: the first flow has more for long, therefore the order must vary."""
     draw = random.Random(seed)
     return [round(draw.uniform(0, SPREAD), 3) for _ in range(count)]
 
 
-def begin(names, everyone, path, seconds, options, after=None):
+def begin_transfers(names, everyone, path, seconds, options, after=None):
     """Transfers with their start times in seconds, each with a port of its own."""
     after, prepared = after or [0] * len(everyone), []
     for number, transport in enumerate(everyone):
-        start, what = starter(transport)
-        prepared.append(start(names, what or spoken(transport, path), path, seconds, options, PORT + number))
+        start, what = starter_of(transport)
+        prepared.append(start(names, what or transport_name(transport, path), path, seconds, options, PORT + number))
     time.sleep(0.5)
     zero, clients = time.monotonic() + LEAD, {}
     # Clients of kernel TCP wait by themselves.
-    for number in sorted(range(len(everyone)), key=lambda number: (starter(everyone[number])[0] is not tcp, after[number])):
+    for number in sorted(range(len(everyone)), key=lambda number: (starter_of(everyone[number])[0] is not start_tcp, after[number])):
         clients[number] = prepared[number][1](zero + after[number])
     time.sleep(max(0, zero + max(after) - time.monotonic()))
     return [(server, clients[number], result) for number, (server, _, result) in enumerate(prepared)]
 
 
-def end(transfer, seconds):
+def end_transfer(transfer, seconds):
     server, client, result = transfer
     # Data left in buffers and queues at the end still arrives, and is counted with the time that it takes.
-    client_text = finish(client, 2 * seconds + 20)
-    return result(finish(server, 5 if client_text or client.returncode == 0 else 0.1), client_text)
+    client_text = wait_for_output(client, 2 * seconds + 20)
+    return result(wait_for_output(server, 5 if client_text or client.returncode == 0 else 0.1), client_text)
 
 
 def of_file(names, transport, path, options):
     """A file from its start to the end of the sender, in bit/s; what had arrived counts where the time was over before."""
     size = path.file * 1_000_000
-    start, what = starter(transport)
+    start, what = starter_of(transport)
     began = time.monotonic()
-    if start is tcp:
-        server, client, result = tcp(names, what, path, path.seconds, options, size=size)
+    if start is start_tcp:
+        server, client, result = start_tcp(names, what, path, path.seconds, options, size=size)
         time.sleep(0.5)
         began = time.monotonic()
         client = client()
-        client_text = finish(client, path.seconds + 1)
-        done, notes = bool(client_text), result(finish(server, 5), client_text)[1] if client_text else {}
+        client_text = wait_for_output(client, path.seconds + 1)
+        done, notes = bool(client_text), result(wait_for_output(server, 5), client_text)[1] if client_text else {}
     else:
         with tempfile.TemporaryDirectory() as scratch:
-            scheme = spoken(transport, path)
+            scheme = transport_name(transport, path)
             Path(f"{scratch}/file").write_bytes(bytes(size))
             # Keys and known peers are in a separate home folder.
             home = {"env": {**os.environ, "HOME": scratch, "XDG_CONFIG_HOME": scratch}, "stderr": subprocess.DEVNULL}
-            server = inside(names[1], [options.thalweg, "recv", f"{scratch}/in", "--listen", f"{FAR}:{PORT}", "--quiet", "--trust", "new",
+            server = run_in_namespace(names[1], [options.thalweg, "recv", f"{scratch}/in", "--listen", f"{FAR}:{PORT}", "--quiet", "--trust", "new",
                                        "--allow-scheme", "any"], **home)
             time.sleep(0.5)
             began = time.monotonic()
-            client = inside(names[0], [options.thalweg, "send", f"{scratch}/file", f"{FAR}:{PORT}", "--scheme", scheme, "--json",
+            client = run_in_namespace(names[0], [options.thalweg, "send", f"{scratch}/file", f"{FAR}:{PORT}", "--scheme", scheme, "--json",
                                        "--quiet", "--trust", "new"], **home)
-            client_text = finish(client, path.seconds)
+            client_text = wait_for_output(client, path.seconds)
             done, notes = client.returncode == 0, sent_by(client_text)
             server.kill()
             server.communicate()
     took = time.monotonic() - began
-    return (8 * size / took, notes) if done else (8 * PAYLOAD * testbed.received(names[1]) / took, {"unfinished": True})
+    return (8 * size / took, notes) if done else (8 * PAYLOAD * testbed.received_bytes(names[1]) / took, {"unfinished": True})
 
 
 def sent_by(text):
@@ -243,95 +243,95 @@ def sent_by(text):
 
 # Actions.
 
-def record(options, **fields):
+def append_record(options, **fields):
     with open(options.results, "a") as results:
         results.write(json.dumps(fields) + "\n")
     print(json.dumps(fields), flush=True)
 
 
-def once(name, transport, seed, options):
+def measure_once(name, transport, seed, options):
     path = PATHS[name]
-    with network(path, seed) as (names, _):
+    with set_up_network(path, seed) as (names, _):
         if path.file:
             rate, notes = of_file(names, transport, path, options)
         else:
             seconds = options.time or path.seconds
-            transfer, = begin(names, [transport], path, seconds, options)
+            transfer, = begin_transfers(names, [transport], path, seconds, options)
             time.sleep(seconds)
-            on_wire = 8 * testbed.received(names[1]) / seconds
-            rate, notes = end(transfer, seconds)
+            on_wire = 8 * testbed.received_bytes(names[1]) / seconds
+            rate, notes = end_transfer(transfer, seconds)
             if "failed" in notes:
                 # Draining its buffers took too long: count the bytes that arrived in time, less headers.
                 rate, notes = on_wire * PAYLOAD, {"from_wire": True}
     return {"kind": "live", "path": name, "transport": transport, "seed": seed, "share": rate / (path.rate * 1e6), **notes}
 
 
-def run(options):
-    several(once, options, [(name, transport) for name in options.paths for transport in options.schemes + options.peers])
+def run_all(options):
+    measure_several(measure_once, options, [(name, transport) for name in options.paths for transport in options.schemes + options.peers])
 
 
-def several(measure, options, rows):
+def measure_several(measure, options, rows):
     """Every row with every seed."""
     todo = [(*row, seed, options) for seed in range(options.seed, options.seed + options.repeat) for row in rows]
-    for found in testbed.several(measure, todo, options.parallel):
-        record(options, **found)
+    for found in testbed.measure_in_parallel(measure, todo, options.parallel):
+        append_record(options, **found)
 
 
-def share(options):
+def run_sharing(options):
     """A scheme beside kernel TCP with CUBIC, and beside itself."""
-    several(pair, options, [(SHARED, transport, other, "share") for transport in options.schemes + options.peers
+    measure_several(measure_pair, options, [(SHARED, transport, other, "share") for transport in options.schemes + options.peers
                             for other in dict.fromkeys(("tcp-cubic", transport))])
 
 
-def beside(options):
+def run_beside(options):
     """A scheme beside kernel TCP with CUBIC on the clean path, by the length of its buffer."""
-    several(pair, options, [(PATHS["clean"]._replace(buffer=buffer), transport, "tcp-cubic", "beside")
+    measure_several(measure_pair, options, [(PATHS["clean"]._replace(buffer=buffer), transport, "tcp-cubic", "beside")
                             for transport in options.schemes + options.peers for buffer in BUFFERS])
 
 
-def pair(path, transport, other, kind, seed, options):
-    seconds, after = max(options.time or 0, 30), starts(seed, 2)
-    with network(path, seed) as (names, relay):
-        both = begin(names, (transport, other), path, seconds, options, after)
-        rates = [end(each, seconds)[0] / (path.rate * 1e6) for each in both]
+def measure_pair(path, transport, other, kind, seed, options):
+    seconds, after = max(options.time or 0, 30), start_times(seed, 2)
+    with set_up_network(path, seed) as (names, relay):
+        both = begin_transfers(names, (transport, other), path, seconds, options, after)
+        rates = [end_transfer(each, seconds)[0] / (path.rate * 1e6) for each in both]
     return {"kind": kind, "buffer": path.buffer, "transport": transport, "other": other, "seed": seed, "share": rates[0], "others": rates[1],
-            "starts": after, "seconds": seconds, "relay_us": testbed.lateness(relay)}
+            "starts": after, "seconds": seconds, "relay_us": testbed.relay_lateness(relay)}
 
 
-def four(options):
+def run_four_flows(options):
     """Four flows of one kind on the clean path, and a probe beside them."""
-    several(quartet, options, [(transport,) for transport in options.schemes + options.peers])
+    measure_several(measure_four_flows, options, [(transport,) for transport in options.schemes + options.peers])
 
 
-def quartet(transport, seed, options):
-    path, seconds, after = PATHS["clean"], max(options.time or 0, 30), starts(seed, 4)
-    with network(path, seed) as (names, relay):
-        echo = inside(names[1], testbed.program("echo", "--port", PORT - 1))
-        flows = begin(names, 4 * [transport], path, seconds, options, after)
+def measure_four_flows(transport, seed, options):
+    path, seconds, after = PATHS["clean"], max(options.time or 0, 30), start_times(seed, 4)
+    with set_up_network(path, seed) as (names, relay):
+        echo = run_in_namespace(names[1], testbed.program_command("echo", "--port", PORT - 1))
+        flows = begin_transfers(names, 4 * [transport], path, seconds, options, after)
         # While all of them send: each has a time of its own, and what it gets when others are done is more than its part.
-        probe = inside(names[0], testbed.program("probe", "--port", PORT - 1, "--time", seconds - 3))
-        before, since = testbed.received(names[1]), time.monotonic()
+        probe = run_in_namespace(names[0], testbed.program_command("probe", "--port", PORT - 1, "--time", seconds - 3))
+        before, since = testbed.received_bytes(names[1]), time.monotonic()
         time.sleep(seconds - 3)
-        together = 8 * (testbed.received(names[1]) - before) / (time.monotonic() - since)
-        rates = [end(each, seconds)[0] / (path.rate * 1e6) for each in flows]
-        trips = json.loads(finish(probe, 5))
+        together = 8 * (testbed.received_bytes(names[1]) - before) / (time.monotonic() - since)
+        rates = [end_transfer(each, seconds)[0] / (path.rate * 1e6) for each in flows]
+        trips = json.loads(wait_for_output(probe, 5))
         echo.kill()
         echo.communicate()
     waits = {f"queue_{share}_ms": trips[share] - path.rtt for share in ("p50", "p95") if trips[share] is not None}
-    return {"kind": "four", "transport": transport, "seed": seed, "share": FULL[starter(transport)[0] is tcp] * together / (path.rate * 1e6),
-            "jain": jain(rates), "rates": rates, "starts": after, "seconds": seconds, "relay_us": testbed.lateness(relay), **waits}
+    return {"kind": "four", "transport": transport, "seed": seed, "share": FULL[starter_of(transport)[0] is start_tcp] * together / (path.rate * 1e6),
+            "jain": jain_index(rates), "rates": rates, "starts": after, "seconds": seconds, "relay_us": testbed.relay_lateness(relay), **waits}
 
 
-def jain(rates):
+def jain_index(rates):
     squares = sum(rate * rate for rate in rates)
     return sum(rates) ** 2 / (len(rates) * squares) if squares else 0
 
 
-def simulate(options):
+def simulate_all(options):
     for name in options.paths:
         path = PATHS[name]
         for transport in options.schemes:
-            scheme, _, keys = spoken(transport, path).partition(":")
+            scheme, _, keys = transport_name(transport, path).partition(":")
             keys = ",".join(filter(None, (on_path(LIVE.get(scheme, WINDOW), path), keys)))
             changes = [*path.sets(), f"flow.transfer.scheme={scheme}", f"duration={options.time or path.seconds} s"]
             changes += [f"scheme.{scheme}.{key}" for key in filter(None, keys.split(","))]
@@ -339,18 +339,18 @@ def simulate(options):
                 changes.append(f"flow.transfer.host={options.host}")
             if path.file:
                 changes.append(f"flow.transfer.workload={path.file} MB")
-            text = testbed.simulate([options.thalweg, "run", str(testbed.SCENARIO), "--json", "--quiet", "--seed", str(options.seed),
-                                 *testbed.sets(changes)])
+            text = testbed.run_simulation([options.thalweg, "run", str(testbed.SCENARIO), "--json", "--quiet", "--seed", str(options.seed),
+                                 *testbed.set_options(changes)])
             flow = json.loads(text)["runs"][0]["flows"][0]
             rate = flow["goodput_bps"]
             if path.file and flow["completion_s"]:
                 rate = 8e6 * path.file / flow["completion_s"]
-            record(options, kind="simulated", path=name, transport=transport, share=rate / (path.rate * 1e6), segments_sent=flow["sent_packets"],
+            append_record(options, kind="simulated", path=name, transport=transport, share=rate / (path.rate * 1e6), segments_sent=flow["sent_packets"],
                    retransmissions=flow["retransmissions"])
 
 
-def table(options):
-    records = testbed.records(options.results)
+def print_table(options):
+    records = testbed.read_records(options.results)
     for kind in ("live", "simulated"):
         shares = {}
         for each in (each for each in records if each["kind"] == kind):
@@ -396,11 +396,11 @@ def table(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    do = {"run": run, "simulate": simulate, "share": share, "four": four, "beside": beside, "table": table}
+    do = {"run": run_all, "simulate": simulate_all, "share": run_sharing, "four": run_four_flows, "beside": run_beside, "table": print_table}
     parser.add_argument("what", choices=do)
-    parser.add_argument("--paths", type=testbed.listed, default=list(SEVEN), help=", ".join(PATHS))
+    parser.add_argument("--paths", type=testbed.parse_list, default=list(SEVEN), help=", ".join(PATHS))
     parser.add_argument("--schemes", type=testbed.schemes_listed, default=list(SCHEMES), help="names here, or whatever bench takes, or none")
-    parser.add_argument("--peers", type=testbed.listed)
+    parser.add_argument("--peers", type=testbed.parse_list)
     parser.add_argument("--time", type=int, help="seconds of a transfer, in place of the path's")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
@@ -421,7 +421,7 @@ def main():
     except RuntimeError as error:
         sys.exit(str(error))
     if options.what != "table":
-        table(options)
+        print_table(options)
 
 
 if __name__ == "__main__":

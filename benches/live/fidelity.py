@@ -45,7 +45,7 @@ P99 = 2.326
 EVENTS = 2_000_000
 
 
-def host(options):
+def describe_host(options):
     """The host as scenarios have it: `--host`, or what is measured now, at the priority of transfers."""
     if options.host:
         return options.host
@@ -53,50 +53,50 @@ def host(options):
     return json.loads(text)["host"]
 
 
-def observed(recording, transport, seconds):
+def observed_rate(recording, transport, seconds):
     over_time = recording.in_flight if transport.partition(":")[0] in WITHOUT_WINDOW else recording.windows
     return {"rate": 8 * recording.acknowledged / seconds, "p50": recording.trip(0.5), "p95": recording.trip(0.95),
             "windows": over_time}
 
 
-def live(name, transport, seed, options):
+def run_live(name, transport, seed, options):
     path = difficult_paths.PATHS[name]
     seconds = options.time or path.seconds
-    measured = host(options)
+    measured = describe_host(options)
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as scratch:
         record = f"{scratch}/record.qlog"
         document, relay = send_over_path(path, transport, seed, seconds, record, options)
-        testbed.simulate([options.thalweg, "infer", record, "--out", f"{scratch}/inferred", "--quiet", "--json"])
+        testbed.run_simulation([options.thalweg, "infer", record, "--out", f"{scratch}/inferred", "--quiet", "--json"])
         scheme = tomllib.loads(Path(f"{scratch}/inferred/scenario.toml").read_text())["scheme"]
-        found = observed(testbed.Recording(record, seconds), transport, seconds)
+        found = observed_rate(testbed.Recording(record, seconds), transport, seconds)
     (base, keys), = scheme.items()
     here = document["client"]
-    return {"path": name, "transport": transport, "seed": seed, "kind": "live", "host": measured, "relay_us": testbed.lateness(relay), "load": load,
-            "seconds": seconds, "base": base, "keys": flat(keys), "sent": here["segments_sent"], "resent": here["retransmissions"],
+    return {"path": name, "transport": transport, "seed": seed, "kind": "live", "host": measured, "relay_us": testbed.relay_lateness(relay), "load": load,
+            "seconds": seconds, "base": base, "keys": flatten_table(keys), "sent": here["segments_sent"], "resent": here["retransmissions"],
             **found}
 
 
 def send_over_path(path, transport, seed, seconds, record, options):
     """A transfer over the path: what its client says, and the relay, which has ended."""
-    with testbed.network(path, seed, twin=True) as (names, relay):
-        most = difficult_paths.memory(path) + (["--datagram", options.datagram] if options.datagram else [])
-        server = testbed.inside(names[1], [options.thalweg, "bench", "server", f"{testbed.FAR}:{testbed.PORT}", "--once", "--quiet", "--json", *most])
+    with testbed.set_up_network(path, seed, twin=True) as (names, relay):
+        most = difficult_paths.buffer_memory(path) + (["--datagram", options.datagram] if options.datagram else [])
+        server = testbed.run_in_namespace(names[1], [options.thalweg, "bench", "server", f"{testbed.FAR}:{testbed.PORT}", "--once", "--quiet", "--json", *most])
         time.sleep(0.3)
-        scheme = difficult_paths.spoken(transport, path)
-        client = testbed.inside(names[0], [options.thalweg, "bench", "client", f"{testbed.FAR}:{testbed.PORT}", "--scheme", scheme,
+        scheme = difficult_paths.transport_name(transport, path)
+        client = testbed.run_in_namespace(names[0], [options.thalweg, "bench", "client", f"{testbed.FAR}:{testbed.PORT}", "--scheme", scheme,
                                            "--time", f"{seconds}s", "--json", "--quiet", "--record", record, *most])
-        document = json.loads(testbed.finish(client, 3 * seconds + 20))
-        testbed.finish(server, 5)
+        document = json.loads(testbed.wait_for_output(client, 3 * seconds + 20))
+        testbed.wait_for_output(server, 5)
     return document, relay
 
 
-def flat(table, prefix=""):
+def flatten_table(table, prefix=""):
     """A table as keys for `--set`."""
     found = {}
     for key, value in table.items():
         if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{key}.")
+            found |= flatten_table(value, f"{prefix}{key}.")
         else:
             found[prefix + key] = str(value).lower() if isinstance(value, bool) else value
     return found
@@ -113,50 +113,50 @@ def relay_jitter(row):
     return {"distribution": "log-normal", "median": f"{median:.1f} us", "sigma": round(sigma, 3)}
 
 
-def relayed(row):
+def relay_options(row):
     jitter = relay_jitter(row)
     return [f'link.path.jitter={{distribution = "log-normal", median = "{jitter["median"]}", sigma = {jitter["sigma"]}}}'] if jitter else []
 
 
-def twin(row, seed, thalweg):
+def twin_scenario(row, seed, thalweg):
     """The words of the command that simulates a live row."""
-    changes = [*relayed(row), *difficult_paths.PATHS[row["path"]].sets(), f"flow.transfer.scheme={row['base']}", f"flow.transfer.host={row['host']}",
+    changes = [*relay_options(row), *difficult_paths.PATHS[row["path"]].sets(), f"flow.transfer.scheme={row['base']}", f"flow.transfer.host={row['host']}",
                f"duration={row['seconds']} s", f"measure.interval={round(1e3 * testbed.SAMPLE)} ms"]
     changes += [f"scheme.{row['base']}.{key}={value}" for key, value in row["keys"].items()]
-    return [thalweg, "run", os.path.relpath(testbed.SCENARIO), "--seed", str(seed), *testbed.sets(changes)]
+    return [thalweg, "run", os.path.relpath(testbed.SCENARIO), "--seed", str(seed), *testbed.set_options(changes)]
 
 
-def simulated(row, seed, options):
+def run_simulated(row, seed, options):
     with tempfile.TemporaryDirectory() as scratch:
-        testbed.simulate([*twin(row, seed, options.thalweg), "--quiet", "--out", f"{scratch}/out", "--qlog", "--qlog-packets", str(EVENTS)])
+        testbed.run_simulation([*twin_scenario(row, seed, options.thalweg), "--quiet", "--out", f"{scratch}/out", "--qlog", "--qlog-packets", str(EVENTS)])
         flow = json.loads(Path(f"{scratch}/out/results.json").read_text())["runs"][0]["flows"][0]
         recording = testbed.Recording(f"{scratch}/out/trace.qlog", row["seconds"], is_simulated=True)
-        found = observed(recording, row["transport"], row["seconds"])
+        found = observed_rate(recording, row["transport"], row["seconds"])
         if row["base"] not in WITHOUT_WINDOW:
-            found["windows"] = testbed.series(f"{scratch}/out", "window")
+            found["windows"] = testbed.read_series(f"{scratch}/out", "window")
     return {"path": row["path"], "transport": row["transport"], "seed": seed, "kind": "simulated", "sent": flow["sent_packets"],
             "resent": flow["retransmissions"], **found}
 
 
-def both(name, transport, seed, options):
+def run_live_and_simulated(name, transport, seed, options):
     """A live transfer and its twin, or what is missing of them."""
     done = {}
     for _ in range(2):
         try:
-            row = live(name, transport, seed, options)
-            return [row, simulated(row, seed, options)]
+            row = run_live(name, transport, seed, options)
+            return [row, run_simulated(row, seed, options)]
         except (ValueError, KeyError, RuntimeError, subprocess.SubprocessError, OSError) as error:
             done = {"path": name, "transport": transport, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}
     return [done]
 
 
 def once_more(row, options):
-    return [simulated(row, row["seed"], options)]
+    return [run_simulated(row, row["seed"], options)]
 
 
-def several(options, todo, measure, summary_line):
+def measure_several(options, todo, measure, summary_line):
     with open(options.results, "a", encoding="utf-8") as results:
-        for found in testbed.several(measure, [(*each, options) for each in todo], options.parallel):
+        for found in testbed.measure_in_parallel(measure, [(*each, options) for each in todo], options.parallel):
             for record in found:
                 results.write(json.dumps(record) + "\n")
                 results.flush()
@@ -169,37 +169,37 @@ def summary_line(record):
                                 f"{record['resent']:6} of {record['sent']:7} again")
 
 
-def run(options):
-    there = {(record["path"], record["transport"], record["seed"]) for record in testbed.records(options.results) if "failed" not in record}
+def run_all(options):
+    there = {(record["path"], record["transport"], record["seed"]) for record in testbed.read_records(options.results) if "failed" not in record}
     seeds = range(options.seed, options.seed + options.seeds)
-    several(options, [(name, transport, seed) for name in options.paths for seed in seeds for transport in options.schemes
-                      if (name, transport, seed) not in there], both, summary_line)
+    measure_several(options, [(name, transport, seed) for name in options.paths for seed in seeds for transport in options.schemes
+                      if (name, transport, seed) not in there], run_live_and_simulated, summary_line)
 
 
-def again(options):
+def simulate_again(options):
     """The newest simulated record counts."""
-    chosen = [row for rows in measured(options).values() for row in rows["live"]]
-    several(options, [(row,) for row in chosen], once_more, summary_line)
+    chosen = [row for rows in measured_records(options).values() for row in rows["live"]]
+    measure_several(options, [(row,) for row in chosen], once_more, summary_line)
 
 
-def measured(options):
+def measured_records(options):
     """(path, transport) -> kind -> records, by seed, that both kinds have."""
     def is_wanted(record):
         return record["path"] in options.paths and (not options.given or record["transport"] in options.schemes)
 
-    return testbed.twins(testbed.records(options.results), "path", difficult_paths.PATHS, is_wanted)
+    return testbed.paired_records(testbed.read_records(options.results), "path", difficult_paths.PATHS, is_wanted)
 
 
 def print_twins(options):
-    for rows in measured(options).values():
+    for rows in measured_records(options).values():
         for row in rows["live"]:
             if row["seed"] == options.seed:
-                print(shlex.join(twin(row, row["seed"], "thalweg")))
+                print(shlex.join(twin_scenario(row, row["seed"], "thalweg")))
 
 
 # How far apart they are.
 
-def sampled(windows, seconds, step=0.1):
+def sample_windows(windows, seconds, step=0.1):
     """The values that hold at multiples of `step`."""
     values, place, value = [], 0, windows[0][1] if windows else 0.0
     for number in range(int(seconds / step)):
@@ -210,12 +210,12 @@ def sampled(windows, seconds, step=0.1):
     return values
 
 
-def distance(one, other):
+def window_distance(one, other):
     """The area between two windows over time, over the area under the first."""
     return sum(abs(a - b) for a, b in zip(one, other)) / max(sum(one), 1e-9)
 
 
-def differences(rows, value):
+def relative_differences(rows, value):
     """How much more the simulated mean is than the live one, as a share, and half of its 95 % interval over seeds: of the mean of
     differences of the same seed, which has met the same losses."""
     pairs = [(value(a), value(b)) for a, b in zip(rows["live"], rows["simulated"])]
@@ -223,7 +223,7 @@ def differences(rows, value):
     mean = statistics.mean(a for a, _ in pairs) if pairs else 0
     if not mean:
         return None, None
-    half = testbed.interval([b - a for a, b in pairs])
+    half = testbed.confidence_interval([b - a for a, b in pairs])
     return statistics.mean(b - a for a, b in pairs) / mean, None if half is None else half / mean
 
 
@@ -234,7 +234,7 @@ VALUES = {
 }
 
 
-def cell(value, half, digits=1):
+def format_cell(value, half, digits=1):
     if value is None:
         return ""
     return f"{100 * value:+.{digits}f}" + ("" if half is None else f" ± {100 * half:.{digits}f}")
@@ -243,13 +243,13 @@ def cell(value, half, digits=1):
 def window_differences(rows):
     """The distances of windows of the same seed, and of live windows of neighbouring seeds."""
     seconds = rows["live"][0]["seconds"]
-    ours, others = ([sampled(record["windows"], seconds) for record in rows[kind]] for kind in ("live", "simulated"))
-    pairs = [distance(a, b) for a, b in zip(ours, others)]
-    chance = [distance(a, b) for a, b in zip(ours, ours[1:])]
+    ours, others = ([sample_windows(record["windows"], seconds) for record in rows[kind]] for kind in ("live", "simulated"))
+    pairs = [window_distance(a, b) for a, b in zip(ours, others)]
+    chance = [window_distance(a, b) for a, b in zip(ours, ours[1:])]
     return pairs, chance
 
 
-def verdict(value, half, goal):
+def goal_verdict(value, half, goal):
     """Within the goal, beyond it by more than chance, or neither can be said."""
     if value is None:
         return ""
@@ -258,13 +258,13 @@ def verdict(value, half, goal):
     return "no" if half is not None and abs(value) - half > goal else "open"
 
 
-def table(options):
+def print_table(options):
     print("| path | scheme | seeds | live, Mbit/s | goodput, % | p50, % | p95, % | sent again, points | windows, % | of live ones, % | "
           "goal |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     counts = {}
-    for (name, transport), rows in measured(options).items():
-        found = {key: differences(rows, value) for key, value in VALUES.items()}
+    for (name, transport), rows in measured_records(options).items():
+        found = {key: relative_differences(rows, value) for key, value in VALUES.items()}
         shares = [[record["resent"] / max(record["sent"], 1) for record in rows[kind]] for kind in ("live", "simulated")]
         resent = [b - a for a, b in zip(*shares)]
         pairs, chance = window_differences(rows)
@@ -273,33 +273,33 @@ def table(options):
         else:
             count, pairs = len(pairs), testbed.with_interval([100 * each for each in pairs], 0)
             chance = f"{100 * statistics.mean(chance):.0f}" if chance else ""
-        verdicts = [verdict(*found[key], goal) for key, goal in GOALS.items()]
+        verdicts = [goal_verdict(*found[key], goal) for key, goal in GOALS.items()]
         says = "no" if "no" in verdicts else "open" if "open" in verdicts else "yes"
         counts[says] = counts.get(says, 0) + 1
         rate = testbed.with_interval([record["rate"] / 1e6 for record in rows["live"]], 2)
-        print(f"| {name} | {transport} | {count} | {rate} | {' | '.join(cell(*found[key]) for key in VALUES)} | "
-              f"{cell(statistics.mean(resent), testbed.interval(resent), 2)} | {pairs} | {chance} | {says} |")
+        print(f"| {name} | {transport} | {count} | {rate} | {' | '.join(format_cell(*found[key]) for key in VALUES)} | "
+              f"{format_cell(statistics.mean(resent), testbed.confidence_interval(resent), 2)} | {pairs} | {chance} | {says} |")
     print(f"\nGoodput within {100 * GOALS['goodput']:.0f} % and p95 within {100 * GOALS['p95']:.0f} %: "
           + ", ".join(f"{word} {count}" for word, count in sorted(counts.items(), reverse=True)))
 
 
-def plot(options):
+def plot_windows(options):
     panels = []
-    for (name, transport), rows in measured(options).items():
+    for (name, transport), rows in measured_records(options).items():
         path = difficult_paths.PATHS[name]
         shown = ", ".join(str(row["seed"]) for row in rows["live"][:options.seeds])
         title = f"{transport} on {name}: {path.rate} Mbit/s, {path.rtt} ms. Window in packets, seed {shown}"
         lines = [(kind, colour, record["windows"]) for kind, colour in (("live", "#0072b2"), ("simulated", "#d55e00"))
                  for record in rows[kind][:options.seeds]]
         panels.append((title, path, lines))
-    testbed.picture(options.picture, "Windows over time, live and simulated", panels, options.time or 20)
+    testbed.write_picture(options.picture, "Windows over time, live and simulated", panels, options.time or 20)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    do = {"run": run, "again": again, "twin": print_twins, "table": table, "plot": plot}
+    do = {"run": run_all, "again": simulate_again, "twin": print_twins, "table": print_table, "plot": plot_windows}
     parser.add_argument("what", choices=do)
-    parser.add_argument("--paths", type=testbed.listed, default=list(difficult_paths.SEVEN), help=", ".join(difficult_paths.PATHS))
+    parser.add_argument("--paths", type=testbed.parse_list, default=list(difficult_paths.SEVEN), help=", ".join(difficult_paths.PATHS))
     parser.add_argument("--schemes", type=testbed.schemes_listed, help="names of difficult_paths.py, or whatever bench takes")
     parser.add_argument("--host", help="of simulated flows: a name or a table; without, it is measured before each transfer")
     parser.add_argument("--time", type=int, help="seconds of a transfer, in place of the path's")
@@ -320,7 +320,7 @@ def main():
     testbed.end_well()
     do[options.what](options)
     if options.what in ("run", "again"):
-        table(options)
+        print_table(options)
 
 
 if __name__ == "__main__":

@@ -34,66 +34,66 @@ ROWS = {"four": None, **{f"beside-{buffer:g}": buffer for buffer in difficult_pa
 REST = 3
 
 
-def everyone(row, transport):
+def all_transports(row, transport):
     return 4 * [transport] if row == "four" else [transport, KERNEL]
 
 
-def live(row, transport, seed, options):
-    found = {"host": fidelity.host(options)}
+def run_live(row, transport, seed, options):
+    found = {"host": fidelity.describe_host(options)}
     if row == "four":
-        found |= difficult_paths.quartet(transport, seed, options)
+        found |= difficult_paths.measure_four_flows(transport, seed, options)
     else:
-        found |= difficult_paths.pair(difficult_paths.PATHS["clean"]._replace(buffer=ROWS[row]), transport, KERNEL, "beside", seed, options)
+        found |= difficult_paths.measure_pair(difficult_paths.PATHS["clean"]._replace(buffer=ROWS[row]), transport, KERNEL, "beside", seed, options)
         found["rates"] = [found["share"], found["others"]]
-    return found | {"row": row, "kind": "live", "value": value(row, found["rates"])}
+    return found | {"row": row, "kind": "live", "value": share_value(row, found["rates"])}
 
 
-def value(row, rates):
+def share_value(row, rates):
     """Jain's index of four flows, the share of a flow beside another."""
-    return difficult_paths.jain(rates) if row == "four" else rates[0] / (sum(rates) or 1)
+    return difficult_paths.jain_index(rates) if row == "four" else rates[0] / (sum(rates) or 1)
 
 
-def scenario(record):
+def scenario_of_record(record):
     """The scenario that simulates a live record."""
     row, transport, seconds = record["row"], record["transport"], record["seconds"]
     path = path_goals.PATHS["P1"][0]
     host = tomllib.loads(f"host = {record['host']}")["host"] if "{" in record["host"] else record["host"]
     flows = []
-    for number, (each, start) in enumerate(zip(everyone(row, transport), record["starts"]), 1):
+    for number, (each, start) in enumerate(zip(all_transports(row, transport), record["starts"]), 1):
         scheme = scenario_runs.competing_scheme("cubic") if each == KERNEL else scenario_runs.live_scheme(each, *path[:2])
         flows.append({"name": f"flow {number}", "scheme": scheme, "host": host, "start": f"{start} s", "stop": f"{start + seconds:.3f} s"})
     link = {"queue": f"{round((ROWS[row] or 1) * scenario_runs.difficult_paths.bdp_bytes(*path[:2]))} B"}
     if jitter := fidelity.relay_jitter(record):
         link["jitter"] = jitter
-    return path_goals.scenario(f"{row}, {transport}", seconds + difficult_paths.SPREAD + REST, path, link, flows)
+    return path_goals.scenario_text(f"{row}, {transport}", seconds + difficult_paths.SPREAD + REST, path, link, flows)
 
 
-def simulated(record, options):
+def run_simulated(record, options):
     row = record["row"]
-    run, = scenario_runs.run(scenario(record), record["seed"], 1, options.thalweg)
+    run, = scenario_runs.run_scenario(scenario_of_record(record), record["seed"], 1, options.thalweg)
     of = path_goals.by_name(run["flows"])
     rates = [8 * of[f"flow {number}"]["delivered_total_bytes"] / record["seconds"] / 1e8 for number in range(1, len(record["rates"]) + 1)]
-    return {"row": row, "transport": record["transport"], "seed": record["seed"], "kind": "simulated", "rates": rates, "value": value(row, rates),
-            "queue_p50_ms": path_goals.extra(of["probe"])}
+    return {"row": row, "transport": record["transport"], "seed": record["seed"], "kind": "simulated", "rates": rates, "value": share_value(row, rates),
+            "queue_p50_ms": path_goals.extra_delay(of["probe"])}
 
 
-def both(row, transport, seed, options):
+def run_live_and_simulated(row, transport, seed, options):
     try:
-        record = live(row, transport, seed, options)
-        return [record, simulated(record, options)]
+        record = run_live(row, transport, seed, options)
+        return [record, run_simulated(record, options)]
     except (ValueError, KeyError, RuntimeError, subprocess.SubprocessError, OSError) as error:
         return [{"row": row, "transport": transport, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}]
 
 
 def once_more(record, options):
-    return [simulated(record, options)]
+    return [run_simulated(record, options)]
 
 
-def run(options):
-    there = {(record["row"], record["transport"], record["seed"]) for record in testbed.records(options.results) if "failed" not in record}
+def run_all(options):
+    there = {(record["row"], record["transport"], record["seed"]) for record in testbed.read_records(options.results) if "failed" not in record}
     seeds = range(options.seed, options.seed + options.seeds)
-    fidelity.several(options, [(row, transport, seed) for seed in seeds for row in options.rows for transport in options.schemes
-                               if (row, transport, seed) not in there], both, summary_line)
+    fidelity.measure_several(options, [(row, transport, seed) for seed in seeds for row in options.rows for transport in options.schemes
+                               if (row, transport, seed) not in there], run_live_and_simulated, summary_line)
 
 
 def summary_line(record):
@@ -102,30 +102,30 @@ def summary_line(record):
         record.get("failed") or f"{record['value']:6.3f}   {rates} Mbit/s")
 
 
-def again(options):
+def simulate_again(options):
     """The newest simulated record counts."""
-    fidelity.several(options, [(record,) for kinds in measured(options).values() for record in kinds["live"]], once_more, summary_line)
+    fidelity.measure_several(options, [(record,) for kinds in measured_records(options).values() for record in kinds["live"]], once_more, summary_line)
 
 
-def measured(options):
+def measured_records(options):
     """(row, transport) -> kind -> records, by seed, that both kinds have."""
     def is_wanted(record):
         return record["row"] in options.rows and record["transport"] in (options.schemes or [record["transport"]])
 
-    return testbed.twins(testbed.records(options.results), "row", ROWS, is_wanted)
+    return testbed.paired_records(testbed.read_records(options.results), "row", ROWS, is_wanted)
 
 
-def twin(options):
-    for kinds in measured(options).values():
+def print_twin(options):
+    for kinds in measured_records(options).values():
         for record in kinds["live"]:
             if record["seed"] == options.seed:
-                print(scenario_runs.scenario_toml(scenario(record)))
+                print(scenario_runs.scenario_toml(scenario_of_record(record)))
 
 
-def table(options):
+def print_table(options):
     print("| row | flows | seeds | live | simulated | difference | rates, live | simulated |")
     print("| --- | --- | ---: | ---: | ---: | ---: | --- | --- |")
-    for (row, transport), kinds in measured(options).items():
+    for (row, transport), kinds in measured_records(options).items():
         digits, factor = (2, 1) if row == "four" else (0, 100)
         values = {kind: [factor * record["value"] for record in records] for kind, records in kinds.items()}
         differences = [b - a for a, b in zip(values["live"], values["simulated"])]
@@ -139,9 +139,9 @@ def table(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    do = {"run": run, "again": again, "twin": twin, "table": table}
+    do = {"run": run_all, "again": simulate_again, "twin": print_twin, "table": print_table}
     parser.add_argument("what", choices=do)
-    parser.add_argument("--rows", type=testbed.listed, default=list(ROWS), help=", ".join(ROWS))
+    parser.add_argument("--rows", type=testbed.parse_list, default=list(ROWS), help=", ".join(ROWS))
     parser.add_argument("--schemes", type=testbed.schemes_listed, help="whatever bench takes, or tcp-cubic")
     parser.add_argument("--host", help="of simulated flows: a name or a table; without, it is measured before each row")
     parser.add_argument("--time", type=int, help="seconds of a transfer, 30 at least")
@@ -158,7 +158,7 @@ def main():
     testbed.end_well()
     do[options.what](options)
     if options.what in ("run", "again"):
-        table(options)
+        print_table(options)
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ import namespace_testbed as testbed
 
 PATHS = {
     "clean": difficult_paths.PATHS["clean"],
-    "clean-20": testbed.route(100, 20),
-    "clean-slow": testbed.route(20, 50),
+    "clean-20": testbed.make_path(100, 20),
+    "clean-slow": testbed.make_path(20, 50),
     **{name: path for name, path in difficult_paths.SEVEN.items() if name != "clean"},
 }
 CLEAN = [name for name, path in PATHS.items() if path.loss == 0]
@@ -51,11 +51,11 @@ SIMULATED = {"cubic": {"preset": "linux"}, "bbr": {"delayed-ack": "true"}}
 # Kernel TCP.
 
 def run_kernel_tcp(names, controller, options):
-    server = testbed.inside(names[1], testbed.program("tcp-server"))
+    server = testbed.run_in_namespace(names[1], testbed.program_command("tcp-server"))
     time.sleep(0.3)
-    client = testbed.inside(names[0], testbed.program("tcp-client", "--controller", controller, "--time", options.time))
-    sent = json.loads(testbed.finish(client, 3 * options.time + 20))
-    received = json.loads(testbed.finish(server, 5))
+    client = testbed.run_in_namespace(names[0], testbed.program_command("tcp-client", "--controller", controller, "--time", options.time))
+    sent = json.loads(testbed.wait_for_output(client, 3 * options.time + 20))
+    received = json.loads(testbed.wait_for_output(server, 5))
     return 8 * received["bytes"] / received["seconds"], sent["sent"], sent["resent"], sent["windows"]
 
 
@@ -64,14 +64,14 @@ def run_kernel_tcp(names, controller, options):
 def run_thalweg(names, scheme, options, recorded):
     with tempfile.TemporaryDirectory() as scratch:
         record = f"{scratch}/record.qlog"
-        server = testbed.inside(names[1], [options.thalweg, "bench", "server", f"{testbed.FAR}:{testbed.PORT}", "--once",
+        server = testbed.run_in_namespace(names[1], [options.thalweg, "bench", "server", f"{testbed.FAR}:{testbed.PORT}", "--once",
                                          "--quiet", "--json"])
         time.sleep(0.3)
-        client = testbed.inside(names[0], [options.thalweg, "bench", "client", f"{testbed.FAR}:{testbed.PORT}", "--scheme", scheme,
+        client = testbed.run_in_namespace(names[0], [options.thalweg, "bench", "client", f"{testbed.FAR}:{testbed.PORT}", "--scheme", scheme,
                                          "--time", f"{options.time}s", "--json", "--quiet",
                                          *(["--record", record] if recorded else [])])
-        document = json.loads(testbed.finish(client, 3 * options.time + 20))
-        testbed.finish(server, 5)
+        document = json.loads(testbed.wait_for_output(client, 3 * options.time + 20))
+        testbed.wait_for_output(server, 5)
         windows = testbed.Recording(record, math.inf).windows if recorded else []
     here, there = document["client"], document["servers"][0]
     return there["bits_per_second"], here["segments_sent"], here["retransmissions"], windows
@@ -84,21 +84,21 @@ def run_simulated(path, scheme, seed, options):
         keys = {**KERNEL_SIZES, **SIMULATED[scheme]}
         changes = [*path.sets(), f"flow.transfer.scheme={scheme}", f"duration={options.time} s",
                    f"measure.interval={1e3 * testbed.SAMPLE} ms", *(f"scheme.{scheme}.{key}={value}" for key, value in keys.items())]
-        testbed.simulate([options.thalweg, "run", str(testbed.SCENARIO), "--quiet", "--seed", str(seed), "--out", f"{scratch}/out",
-                      *testbed.sets(changes)])
+        testbed.run_simulation([options.thalweg, "run", str(testbed.SCENARIO), "--quiet", "--seed", str(seed), "--out", f"{scratch}/out",
+                      *testbed.set_options(changes)])
         flow = json.loads(Path(f"{scratch}/out/results.json").read_text())["runs"][0]["flows"][0]
-        windows = testbed.series(f"{scratch}/out", "window")
+        windows = testbed.read_series(f"{scratch}/out", "window")
     return flow["goodput_bps"], flow["sent_packets"], flow["retransmissions"], windows
 
 
 # Actions.
 
-def transfer(name, transport, seed, options):
+def run_transfer(name, transport, seed, options):
     path = PATHS[name]
     if transport.startswith("simulated "):
         rate, sent, resent, windows = run_simulated(path, transport.split()[1], seed, options)
     else:
-        with testbed.network(path, seed) as (names, _):
+        with testbed.set_up_network(path, seed) as (names, _):
             if transport.startswith("tcp-"):
                 rate, sent, resent, windows = run_kernel_tcp(names, transport[4:], options)
             else:
@@ -110,18 +110,18 @@ def transfer(name, transport, seed, options):
 def transfer_with_retry(name, transport, seed, options):
     for _ in range(2):
         try:
-            return transfer(name, transport, seed, options)
+            return run_transfer(name, transport, seed, options)
         except (ValueError, KeyError, subprocess.SubprocessError, OSError) as error:
             failed = f"{type(error).__name__}: {error}"
     return {"path": name, "transport": transport, "seed": seed, "failed": failed}
 
 
-def run(options):
+def run_all(options):
     seeds = range(options.seed, options.seed + options.seeds)
     # Compared transfers are also adjacent in time: a slow minute of the machine affects all of them.
     todo = [(name, transport, seed, options) for name in options.paths for seed in seeds for transport in options.transports]
     with open(options.results, "a", encoding="utf-8") as results:
-        for record in testbed.several(transfer_with_retry, todo, options.parallel):
+        for record in testbed.measure_in_parallel(transfer_with_retry, todo, options.parallel):
             results.write(json.dumps(record) + "\n")
             results.flush()
             print(f"{record['path']:11}{record['transport']:20}{record['seed']:3}  "
@@ -129,7 +129,7 @@ def run(options):
                   flush=True)
 
 
-def measured(options):
+def measured_records(options):
     """path -> transport -> records."""
     found = {}
     with open(options.results, encoding="utf-8") as lines:
@@ -139,8 +139,8 @@ def measured(options):
     return {name: found[name] for name in PATHS if name in found}
 
 
-def table(options):
-    found = measured(options)
+def print_table(options):
+    found = measured_records(options)
     print("| path | | goodput, % of the rate: mean | median | best | retransmitted, % of packets: mean | median |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for name, of in found.items():
@@ -155,10 +155,10 @@ def table(options):
         for transport in family[1:]:
             for name, of in found.items():
                 if transport in of and family[0] in of:
-                    print(f"| {transport} | {name} | {ratio(of, transport, family[0])} |")
+                    print(f"| {transport} | {name} | {rate_ratio(of, transport, family[0])} |")
 
 
-def ratio(of, transport, other):
+def rate_ratio(of, transport, other):
     shares = lambda one: [record["share"] for record in of[one]]
     again = lambda one: statistics.median(record["resent"] / max(record["sent"], 1) for record in of[one])
     by = lambda how: f"{100 * (how(shares(transport)) / how(shares(other)) - 1):+.1f} %"
@@ -171,8 +171,8 @@ def ratio(of, transport, other):
 COLOURS = {"tcp-cubic": "#111111", "cubic": "#0072b2", "cubic:preset=linux": "#e69f00", "simulated cubic": "#d55e00",
            "tcp-bbr": "#111111", "bbr": "#0072b2", "simulated bbr": "#d55e00"}
 
-def plot(options):
-    found = measured(options)
+def plot_rates(options):
+    found = measured_records(options)
     first = {name: {transport: [record for record in records if record["seed"] == options.seed] or records
                     for transport, records in of.items()} for name, of in found.items()}
     panels = []
@@ -183,14 +183,14 @@ def plot(options):
             lines = [(each, COLOURS.get(each, testbed.GREY), first[name][each][0]["windows"]) for each in drawn]
             if lines:
                 panels.append((f"{name}: {rate} Mbit/s, {rtt} ms, a queue of one BDP. Window in packets", PATHS[name], lines))
-    testbed.picture(options.picture, "Congestion windows of kernel TCP, live and simulated, over one path", panels, options.time)
+    testbed.write_picture(options.picture, "Congestion windows of kernel TCP, live and simulated, over one path", panels, options.time)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["run", "table", "plot"])
-    parser.add_argument("--paths", type=testbed.listed, default=None, help=", ".join(PATHS))
-    parser.add_argument("--transports", type=testbed.listed, default=TRANSPORTS, help="kernel TCP, schemes as bench takes them, \"simulated SCHEME\"")
+    parser.add_argument("--paths", type=testbed.parse_list, default=None, help=", ".join(PATHS))
+    parser.add_argument("--transports", type=testbed.parse_list, default=TRANSPORTS, help="kernel TCP, schemes as bench takes them, \"simulated SCHEME\"")
     parser.add_argument("--time", type=int, default=20, help="seconds of a transfer")
     parser.add_argument("--seed", type=int, default=1, help="the first; its windows are kept")
     parser.add_argument("--seeds", type=int, default=5)
@@ -205,11 +205,11 @@ def main():
     options.paths = options.paths or (list(PATHS) if options.what != "plot" else CLEAN[:1])
     testbed.end_well()
     if options.what == "run":
-        run(options)
+        run_all(options)
     if options.what in ("run", "table"):
-        table(options)
+        print_table(options)
     if options.what == "plot":
-        plot(options)
+        plot_rates(options)
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ class Process:
             self.wait(must_succeed=False)
 
 
-def pair(receiver, ready, sender, limit, **options):
+def run_pair(receiver, ready, sender, limit, **options):
     """Runs a receiver and then a sender, to the end of both. Returns their outputs and CPU seconds."""
     started = []
     try:
@@ -112,7 +112,7 @@ def pair(receiver, ready, sender, limit, **options):
             process.end()
 
 
-def row(count, seconds, sent_cpu, received_cpu):
+def result_row(count, seconds, sent_cpu, received_cpu):
     if not count or not seconds:
         raise Ended("nothing arrived")
     return {"gbps": count * 8 / seconds / 1e9, "send": sent_cpu / count * 1e9, "receive": received_cpu / count * 1e9}
@@ -120,18 +120,18 @@ def row(count, seconds, sent_cpu, received_cpu):
 
 # ------------------------------------------------------------------ peers --
 
-def thalweg(setup, condition, seconds, scheme="cubic"):
+def measure_thalweg(setup, condition, seconds, scheme="cubic"):
     size = LARGEST["thalweg"] if condition == "largest" else 1472
     options = ["--datagram", f"{size} B"] + ["--no-offload"] * (condition == "no-offload")
     server = [setup.thalweg, "bench", "server", "127.0.0.1:0", "--once", "--json", *options]
     client = lambda match: [setup.thalweg, "bench", "client", match[1], "--key", match[2], "--quiet", "--json",
                             "--time", f"{seconds} s", "--scheme", scheme, *options]
-    (_, sent), (text, received) = pair(server, r"listening on (\S+), key (\w+)", client, setup.limit)
+    (_, sent), (text, received) = run_pair(server, r"listening on (\S+), key (\w+)", client, setup.limit)
     result = json.loads(text)
-    return row(result["bytes"], result["seconds"], sent, received)
+    return result_row(result["bytes"], result["seconds"], sent, received)
 
 
-def program(name, offload=None):
+def measure_program(name, offload=None):
     """A peer of ours or quic-go's; `offload` is its option to disable offloads."""
     def run(setup, condition, seconds):
         path = TARGET / "live-peers" / "release" / {"s2n-quic": "s2n"}.get(name, name)
@@ -145,29 +145,29 @@ def program(name, offload=None):
             options.append(offload) if "=no" in offload else environment.update([offload.split("=")])
         with tempfile.TemporaryDirectory() as folder:
             call = lambda role: [path, role, f"127.0.0.1:{PORT}", folder, *options]
-            (_, sent), (text, received) = pair(call("receive"), "ready", call("send"), setup.limit, env=environment)
+            (_, sent), (text, received) = run_pair(call("receive"), "ready", call("send"), setup.limit, env=environment)
         result = json.loads(text)
-        return row(result["bytes"], result["seconds"], sent, received)
+        return result_row(result["bytes"], result["seconds"], sent, received)
     return run
 
 
-def iperf3(setup, condition, seconds):
+def measure_iperf3(setup, condition, seconds):
     if condition != "equal":
         return None
     server = ["iperf3", "-s", "-1", "-B", "127.0.0.1", "-p", PORT, "-J"]
     client = ["iperf3", "-c", "127.0.0.1", "-p", PORT, "-t", max(1, round(seconds)), "-J"]
-    (text, sent), (_, received) = pair(server, None, client, setup.limit)
+    (text, sent), (_, received) = run_pair(server, None, client, setup.limit)
     result = json.loads(text)["end"]["sum_received"]
-    return row(result["bytes"], result["seconds"], sent, received)
+    return result_row(result["bytes"], result["seconds"], sent, received)
 
 
 PEERS = {
-    "thalweg": thalweg,
-    "s2n-quic": program("s2n-quic", "offload=no"),
-    "quinn": program("quinn", "offload=no"),
-    "quic-go": program("quic-go", "QUIC_GO_DISABLE_GSO=true"),
-    "udp": program("udp", "offload=no"),
-    "tcp": iperf3,
+    "thalweg": measure_thalweg,
+    "s2n-quic": measure_program("s2n-quic", "offload=no"),
+    "quinn": measure_program("quinn", "offload=no"),
+    "quic-go": measure_program("quic-go", "QUIC_GO_DISABLE_GSO=true"),
+    "udp": measure_program("udp", "offload=no"),
+    "tcp": measure_iperf3,
 }
 NOTES = {"udp": "no encryption, no acknowledgements", "tcp": "no encryption", "rsync": "no encryption",
          "srt": "no encryption"}
@@ -180,7 +180,7 @@ def file_thalweg(setup, source, folder):
     inbox = folder / "inbox"
     server = [setup.thalweg, "recv", inbox, "--listen", "127.0.0.1:0", "--trust", "new"]
     client = lambda match: [setup.thalweg, "send", source, match[1], "--trust", "new", "--quiet"]
-    return inbox / source.name, pair(server, r"[Ll]istening on ([0-9.:]+)", client, setup.limit, env=environment)
+    return inbox / source.name, run_pair(server, r"[Ll]istening on ([0-9.:]+)", client, setup.limit, env=environment)
 
 
 def file_rsync(setup, source, folder):
@@ -207,13 +207,13 @@ def file_srt(setup, source, folder):
     (folder / "inbox").mkdir()
     server = ["srt-file-transmit", "-q", f"srt://127.0.0.1:{PORT}?mode=listener", f"file://{folder}/inbox"]
     client = ["srt-file-transmit", "-q", f"file://{source}", f"srt://127.0.0.1:{PORT}?mode=caller"]
-    return folder / "inbox" / source.name, pair(server, None, client, setup.limit)
+    return folder / "inbox" / source.name, run_pair(server, None, client, setup.limit)
 
 
 FILES = {"thalweg": file_thalweg, "rsync": file_rsync, "srt": file_srt}
 
 
-def files(setup, name):
+def measure_file_transfer(setup, name):
     """From the start of the sender to its end, which is when the receiver has the whole file."""
     store = setup.store
     source = store / "source"
@@ -230,12 +230,12 @@ def files(setup, name):
         seconds -= {"rsync": 0.5, "srt": 0.3}.get(name, 0)
         if not arrived.exists() or arrived.stat().st_size != source.stat().st_size:
             raise Ended("the file is not whole")
-        return row(source.stat().st_size, seconds, sent, received)
+        return result_row(source.stat().st_size, seconds, sent, received)
 
 
 # ------------------------------------------------------------------ small --
 
-def small(setup):
+def measure_small_files(setup):
     """CPU time of a handshake at either end, and the memory of an idle connection."""
     cpu = {}
     counts = (1, 201)
@@ -243,7 +243,7 @@ def small(setup):
         server = [setup.thalweg, "bench", "server", "127.0.0.1:0", "--once", "--json"]
         client = lambda match: [setup.thalweg, "bench", "client", match[1], "--key", match[2], "--quiet", "--json",
                                 "--time", "1 ms", "--parallel", str(count)]
-        (_, sent), (_, received) = pair(server, r"listening on (\S+), key (\w+)", client, setup.limit)
+        (_, sent), (_, received) = run_pair(server, r"listening on (\S+), key (\w+)", client, setup.limit)
         cpu[count] = (sent, received)
     client, server = ((b - a) / (counts[1] - counts[0]) * 1e3 for a, b in zip(cpu[counts[0]], cpu[counts[1]]))
     print("\nsmall: connections that are made, send a few pieces and end, beside those that only wait\n\n"
@@ -259,7 +259,7 @@ def small(setup):
 
 # ------------------------------------------------------------------ table --
 
-def table(title, results):
+def print_table(title, results):
     print(f"\n{title}\n\n| | Gbit/s | range | CPU s/GB, send | receive | Thalweg: times as fast | CPU, both ends |\n"
           "| --- | --- | --- | --- | --- | --- | --- |")
     middle = {name: {key: statistics.median(run[key] for run in runs) for key in runs[0]}
@@ -276,7 +276,7 @@ def table(title, results):
               f"{values['receive']:.2f} | {ratios[0]} | {ratios[1]} |")
 
 
-def build(setup):
+def build_programs(setup):
     """Builds what is there to be built; a peer whose tools are missing is left out."""
     environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET / "live-peers")}
     missing = set()
@@ -321,7 +321,7 @@ def main():
     setup.thalweg = setup.thalweg and setup.thalweg.resolve()
     setup.cargo = shutil.which("cargo")
     setup.limit = 60 + 10 * setup.seconds
-    build(setup)
+    build_programs(setup)
     names = setup.conditions or list(CONDITIONS)
 
     results = {name: {} for name in names}
@@ -338,7 +338,7 @@ def main():
                         continue
                     try:
                         if condition == "files":
-                            result = files(setup, name)
+                            result = measure_file_transfer(setup, name)
                         else:
                             result = PEERS[name](setup, condition, setup.seconds)
                     except Ended as error:
@@ -350,9 +350,9 @@ def main():
                             print(json.dumps({"condition": condition, "peer": name} | result), flush=True)
     for condition in names:
         if condition != "small":
-            table(f"{condition}: {CONDITIONS[condition]}", results[condition])
+            print_table(f"{condition}: {CONDITIONS[condition]}", results[condition])
     if "small" in names:
-        small(setup)
+        measure_small_files(setup)
 
 
 if __name__ == "__main__":

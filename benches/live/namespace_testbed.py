@@ -91,13 +91,13 @@ class Route(collections.namedtuple("Route", "rate rtt loss burst jitter reorder 
                 f'bad-to-good = {1 / self.burst}, loss-good = 0, loss-bad = 1}}')
 
 
-def route(rate, rtt, loss=0, burst=1, jitter=0, reorder=0, reorder_delay=0, buffer=1, seconds=20, file=None):
+def make_path(rate, rtt, loss=0, burst=1, jitter=0, reorder=0, reorder_delay=0, buffer=1, seconds=20, file=None):
     return Route(rate, rtt, loss, burst, jitter, reorder, reorder_delay, buffer, seconds, file)
 
 
 # The path.
 
-def tun(name):
+def open_tun(name):
     """A TUN device of that name."""
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     IFF_TUN, IFF_NO_PI, TUNSETIFF = 0x0001, 0x1000, 0x400454CA
@@ -105,7 +105,7 @@ def tun(name):
     return device
 
 
-def emulated(words, first=False):
+def emulate_path(words, first=False):
     """The output of a call of `thalweg shell`; with `first` it comes before all else that the machine does, and its emulator before its
     programs (as root)."""
     words = [*SECOND, *map(str, words)] if first else [*map(str, words)]
@@ -121,7 +121,7 @@ def emulated(words, first=False):
     return printed
 
 
-def below(process):
+def descendants_of(process):
     """A process and all below it, with their command lines."""
     found, todo = {}, [process]
     while todo:
@@ -137,7 +137,7 @@ def below(process):
 def network_first(process):
     """Gives the threads that move packets for a process the first priority; true if there are any."""
     found = False
-    for number in below(process):
+    for number in descendants_of(process):
         with contextlib.suppress(OSError):
             for thread in Path(f"/proc/{number}/task").iterdir():
                 if (thread / "comm").read_text() == "network\n":
@@ -146,28 +146,28 @@ def network_first(process):
     return found
 
 
-def ip(*words, netns=None):
+def run_ip(*words, netns=None):
     subprocess.run(["ip", *(["-n", netns] if netns else []), *words], check=True)
 
 
 @contextlib.contextmanager
-def network(path, seed, twin=False):
+def set_up_network(path, seed, twin=False):
     """Two namespaces, joined by `path`; yields their names and the relay. The fates of packets are those of the simulated `twin`."""
     names = [f"thalweg-{os.getpid()}-{end}" for end in ("near", "far")]
     devices = []
     try:
         for name, address, device in zip(names, (NEAR, FAR), ("near", "far")):
-            ip("netns", "add", name)
+            run_ip("netns", "add", name)
             # Devices have the names of namespaces until they are moved.
             device = f"{device}{os.getpid()}"[:15]
-            devices.append(tun(device))
-            ip("link", "set", device, "netns", name)
+            devices.append(open_tun(device))
+            run_ip("link", "set", device, "netns", name)
             # Kernel TCP may use as much memory as it needs for these paths, and nothing but transfers is on them.
             for key, value in [("ipv4.tcp_rmem", "4096 131072 1073741824"), ("ipv4.tcp_wmem", "4096 131072 1073741824"),
                                ("ipv6.conf.all.disable_ipv6", "1")]:
                 subprocess.run(["ip", "netns", "exec", name, "sysctl", "-qw", f"net.{key}={value}"], check=True)
-            ip("addr", "add", f"{address}/24", "dev", device, netns=name)
-            ip("link", "set", device, "txqueuelen", "20000", "up", netns=name)
+            run_ip("addr", "add", f"{address}/24", "dev", device, netns=name)
+            run_ip("link", "set", device, "txqueuelen", "20000", "up", netns=name)
         alike = ["path", *map(str, HANDSHAKE)] if twin else []
         relay = subprocess.Popen([*FIRST, TUN_PATH, path.one_way(), path.one_way(), str(seed), *alike], stdin=devices[0],
                                  stdout=devices[1], stderr=subprocess.PIPE, text=True)
@@ -181,7 +181,7 @@ def network(path, seed, twin=False):
                 os.close(device)
             devices = []
             # It ends with its devices, and prints its counters.
-            relay.output = finish(relay, 2, of="stderr")
+            relay.output = wait_for_output(relay, 2, of="stderr")
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "del", name])
@@ -189,13 +189,13 @@ def network(path, seed, twin=False):
             os.close(device)
 
 
-def inside(netns, words, **options):
+def run_in_namespace(netns, words, **options):
     # The machine may have other load; only the path is measured.
     words = ["ip", "netns", "exec", netns, *SECOND, *words]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **options)
 
 
-def finish(process, seconds, of="stdout"):
+def wait_for_output(process, seconds, of="stdout"):
     try:
         outputs = dict(zip(("stdout", "stderr"), process.communicate(timeout=seconds)))
         return outputs[of]
@@ -205,13 +205,13 @@ def finish(process, seconds, of="stdout"):
         return ""
 
 
-def lateness(relay):
+def relay_lateness(relay):
     """The median and the 99 % quantile of the times by which packets left a relay late, in us, once it has ended."""
     found = re.search(r"late: (\d+) (\d+) ns", relay.output)
     return [int(each) / 1e3 for each in found.groups()] if found else [0, 0]
 
 
-def received(netns):
+def received_bytes(netns):
     """Bytes that the device of a namespace has received."""
     devices = json.loads(subprocess.run(["ip", "-n", netns, "-s", "-j", "link"], capture_output=True, check=True).stdout)
     return sum(device["stats64"]["rx"]["bytes"] for device in devices if device["ifname"] != "lo")
@@ -233,20 +233,20 @@ def end_with_parent():
         signal.signal(number, end)
 
 
-def several(measure, todo, parallel):
+def measure_in_parallel(measure, todo, parallel):
     """Calls `measure` with each of the arguments, several at once, and yields its results in the order of completion. Namespaces and devices have
     the number of the process in their names, so each measurement has a process."""
     with multiprocessing.Pool(parallel, end_with_parent, maxtasksperchild=1) as pool:
-        yield from pool.imap_unordered(functools.partial(call, measure), todo)
+        yield from pool.imap_unordered(functools.partial(call_measure, measure), todo)
 
 
-def call(measure, arguments):
+def call_measure(measure, arguments):
     return measure(*arguments)
 
 
 # Programs that run inside.
 
-def program(what, *words):
+def program_command(what, *words):
     return [sys.executable, __file__, what, *map(str, words)]
 
 
@@ -298,14 +298,14 @@ def tcp_client(options):
     print(json.dumps({"windows": windows, **info}))
 
 
-def echo(options):
+def run_echo(options):
     with socket.socket(type=socket.SOCK_DGRAM) as here:
         here.bind((FAR, options.port))
         while True:
             here.sendto(*here.recvfrom(64))
 
 
-def probe(options):
+def run_probe(options):
     """Round trips of small datagrams, in ms, every 50 ms."""
     trips = []
     with socket.socket(type=socket.SOCK_DGRAM) as here:
@@ -410,7 +410,7 @@ class Recording:
         return 1e3 * self.trips[min(int(share * len(self.trips)), len(self.trips) - 1)] if self.trips else None
 
 
-def series(folder, name):
+def read_series(folder, name):
     """A series of a simulated run's folder."""
     points = []
     with open(f"{folder}/series.csv", encoding="utf-8") as lines:
@@ -421,14 +421,14 @@ def series(folder, name):
     return points
 
 
-def simulate(words):
+def run_simulation(words):
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(words)}\n{done.stderr}")
     return done.stdout
 
 
-def sets(changes):
+def set_options(changes):
     return [word for change in changes for word in ("--set", change)]
 
 
@@ -438,7 +438,7 @@ def sets(changes):
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 
 
-def interval(values):
+def confidence_interval(values):
     """Half of the 95 % interval of the mean, or none."""
     if len(values) < 2:
         return None
@@ -446,16 +446,16 @@ def interval(values):
 
 
 def with_interval(values, digits=1):
-    half = interval(values)
+    half = confidence_interval(values)
     mean = f"{statistics.mean(values):.{digits}f}"
     return mean if half is None else f"{mean} ± {half:.{digits}f}"
 
 
-def listed(text):
+def parse_list(text):
     return [word for word in text.split(",") if word]
 
 
-def records(file):
+def read_records(file):
     if not os.path.exists(file):
         return []
     with open(file, encoding="utf-8") as lines:
@@ -465,7 +465,7 @@ def records(file):
 def schemes_listed(text):
     """Schemes with optional options: an option begins with a name and `=`, after a comma or a colon."""
     found = []
-    for word in listed(text):
+    for word in parse_list(text):
         if found and "=" in word.split(":")[0]:
             found[-1] += "," + word
         else:
@@ -480,47 +480,47 @@ GREY = "#7d8590"
 STYLE = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
 
 
-def words(x, y, text, size=12, colour=GREY, anchor="start"):
+def svg_text(x, y, text, size=12, colour=GREY, anchor="start"):
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}">{text}</text>'
 
 
-def panel(top, title, path, lines, seconds):
+def draw_panel(top, title, path, lines, seconds):
     """Windows over time on one path; `lines` are name, colour, and points."""
     bdp = bdp_bytes(path.rate, path.rtt) / 1500
     most = max((window for *_, windows in lines for _, window in windows), default=1)
     most = min(most, 4 * bdp)
     x = lambda at: LEFT + at / seconds * (WIDTH - LEFT - RIGHT)
     y = lambda window: top + HEIGHT * (1 - min(window, most) / most)
-    parts = [words(LEFT, top - 10, title, 13)]
+    parts = [svg_text(LEFT, top - 10, title, 13)]
     marks = [(factor * bdp, f"{factor} BDP") for factor in (1, 2) if factor * bdp <= most] or [(most, f"{most:.0f}")]
     for window, name in marks:
         parts.append(f'<path d="M{LEFT} {y(window):.1f}H{WIDTH - RIGHT}" stroke="{GREY}" stroke-opacity="0.4"/>')
-        parts.append(words(LEFT - 6, y(window) + 4, name, anchor="end"))
+        parts.append(svg_text(LEFT - 6, y(window) + 4, name, anchor="end"))
     for at in range(0, int(seconds) + 1, 5):
-        parts.append(words(x(at), top + HEIGHT + 16, f"{at} s", anchor="middle"))
+        parts.append(svg_text(x(at), top + HEIGHT + 16, f"{at} s", anchor="middle"))
     named = []
     for name, colour, windows in lines:
         points = " ".join(f"{'ML'[place > 0]}{x(at):.1f} {y(window):.1f}"
                           for place, (at, window) in enumerate(point for point in windows if point[0] <= seconds))
         parts.append(f'<path d="{points}" fill="none" stroke="{colour}" stroke-width="1.4"/>')
         if (name, colour) not in named:
-            parts.append(words(LEFT + 10 + 170 * len(named), top + HEIGHT + 34, name, 12, colour))
+            parts.append(svg_text(LEFT + 10 + 170 * len(named), top + HEIGHT + 34, name, 12, colour))
             named.append((name, colour))
     parts.append(f'<path d="M{LEFT} {top}V{top + HEIGHT}H{WIDTH - RIGHT}" fill="none" stroke="{GREY}"/>')
     return parts
 
 
-def picture(file, title, panels, seconds):
+def write_picture(file, title, panels, seconds):
     """Writes panels, each a title, a path and its lines, below each other."""
     height = TOP + len(panels) * (HEIGHT + GAP)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" style="{STYLE}">',
-             f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>', words(LEFT, 20, title, 15, "#111111")]
+             f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>', svg_text(LEFT, 20, title, 15, "#111111")]
     for number, each in enumerate(panels):
-        parts += panel(TOP + number * (HEIGHT + GAP), *each, seconds)
+        parts += draw_panel(TOP + number * (HEIGHT + GAP), *each, seconds)
     Path(file).write_text("\n".join([*parts, "</svg>"]) + "\n", encoding="utf-8")
 
 
-def twins(found, key, order, is_wanted):
+def paired_records(found, key, order, is_wanted):
     """(row, transport) -> kind -> the wanted records of seeds that have a live and a simulated one, by seed; rows, which `key` names in a
     record, in this order."""
     kinds_of = {}
@@ -536,7 +536,7 @@ def twins(found, key, order, is_wanted):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    programs = {"tcp-server": tcp_server, "tcp-client": tcp_client, "echo": echo, "probe": probe}
+    programs = {"tcp-server": tcp_server, "tcp-client": tcp_client, "echo": run_echo, "probe": run_probe}
     parser.add_argument("what", choices=programs)
     parser.add_argument("--controller", default="cubic")
     parser.add_argument("--time", type=float, default=20)

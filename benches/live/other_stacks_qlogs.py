@@ -23,7 +23,7 @@ ROOT = HERE.parent.parent
 MAX_ERROR, MAX_ERROR_OF_SIZES = 0.01, 0.03
 
 
-def viewed(thalweg, log):
+def view_log(thalweg, log):
     """The direction of a log's largest connection with more data."""
     done = subprocess.run([thalweg, "view", log, "--json", "--quiet"], check=True, stdout=subprocess.PIPE)
     connections = [one for file in json.loads(done.stdout)["files"] for one in file["connections"]]
@@ -48,7 +48,7 @@ def quic_go(folder, seconds):
     return counted["bytes"], sorted(logs.iterdir())
 
 
-def simulated(stacks, scheme, folder):
+def simulate_stack(stacks, scheme, folder):
     """Bytes that the simulator delivered for a stack, and the logs of both ends."""
     logs = folder / scheme
     command = [stacks, "run", "dumbbell", "--set", "flow.flows.count=1", "--set", f'flow.flows.scheme="{scheme}"', "--set", "duration=5 s",
@@ -69,10 +69,10 @@ def main():
         folder = Path(scratch)
         runs = [("quic-go", *quic_go(folder, options.seconds))]
         if options.stacks:
-            runs += [(scheme, *simulated(options.stacks, scheme, folder)) for scheme in ["quinn-cubic", "noq-bbr3"]]
+            runs += [(scheme, *simulate_stack(options.stacks, scheme, folder)) for scheme in ["quinn-cubic", "noq-bbr3"]]
         for stack, counted, logs in runs:
             for log in logs:
-                found = viewed(options.thalweg, log)
+                found = view_log(options.thalweg, log)
                 error = found["delivered_bytes"] / counted - 1
                 has_sizes_alone = stack.startswith("quinn")
                 # Of received packets, quinn logs not even these.

@@ -34,19 +34,19 @@ ENVIRONMENTS = {
 }
 
 
-def text(value):
+def format_value(value):
     """A value as TOML."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f'"{key}" = {text(part)}' for key, part in value.items()) + " }"
-    return "[" + ", ".join(map(text, value)) + "]" if isinstance(value, list) else json.dumps(value)
+        return "{ " + ", ".join(f'"{key}" = {format_value(part)}' for key, part in value.items()) + " }"
+    return "[" + ", ".join(map(format_value, value)) + "]" if isinstance(value, list) else json.dumps(value)
 
 
 def write_temporary_scenario(scenario):
     """A scenario as TOML: what the files of papers have."""
-    lines = [f"{key} = {text(value)}" for key, value in scenario.items() if key not in ("link", "flow")]
+    lines = [f"{key} = {format_value(value)}" for key, value in scenario.items() if key not in ("link", "flow")]
     for kind in ("link", "flow"):
         for table in scenario[kind]:
-            lines += [f"[[{kind}]]", *(f"{key} = {text(value)}" for key, value in table.items())]
+            lines += [f"[[{kind}]]", *(f"{key} = {format_value(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -60,7 +60,7 @@ def two_sources(options):
     return write_temporary_scenario(scenario)
 
 
-def chain(options):
+def run_chain(options):
     """The chain of liang91 with users in both directions, whose routers have SEIF."""
     scenario = tomllib.loads((PAPERS / "liang91/chain.toml").read_text())
     scenario["duration"], scenario["warmup"] = f"{options.time} s", "0 s"
@@ -86,15 +86,15 @@ def goodput_by_class(flows, goodput):
     return found
 
 
-def simulated(options, file, changes):
+def run_simulated(options, file, changes):
     document = json.loads(run_command(options, "run", file, "--json", "--quiet", *set_options(changes)))
     return goodput_by_class(document["runs"][0]["flows"], "goodput_bps")
 
 
-def live(options, file, changes, carrier, *more):
+def run_live(options, file, changes, carrier, *more):
     with tempfile.TemporaryDirectory() as scratch:
         words = ["shell", file, "--quiet", "--traffic", carrier, "--out", f"{scratch}/out", *more, *set_options(changes)]
-        testbed.emulated([options.thalweg, *words], options.first)
+        testbed.emulate_path([options.thalweg, *words], options.first)
         traffic = json.loads(Path(f"{scratch}/out/traffic.json").read_text())
         fidelity = json.loads(Path(f"{scratch}/out/fidelity.json").read_text())
     found = goodput_by_class(traffic["flows"], "goodput_bps")
@@ -105,7 +105,7 @@ def set_options(changes):
     return [word for change in changes for word in ("--set", change)]
 
 
-def table(heads, classes, columns):
+def print_table(heads, classes, columns):
     print(f"| | {' | '.join(heads)} |")
     print("| --- |" + " ---: |" * len(heads))
     for name in classes:
@@ -121,20 +121,20 @@ def yang01(options, file):
     for name, changes in ENVIRONMENTS.items():
         print(f"\n{name}: {options.count} flows of each class, kbit/s\n", flush=True)
         # Packets of 1000 B and their headers.
-        columns = [simulated(options, file, changes), live(options, file, changes, "kernel:reno", "--mtu", "1040B")]
-        table(["simulated", "live, kernel:reno"], classes, columns)
+        columns = [run_simulated(options, file, changes), run_live(options, file, changes, "kernel:reno", "--mtu", "1040B")]
+        print_table(["simulated", "live, kernel:reno"], classes, columns)
 
 
 def liang91(options, file):
-    file.write_text(chain(options))
+    file.write_text(run_chain(options))
     small = ("--mtu", "576B")
-    columns = [simulated(options, file, []),
-               live(options, file, [], "seif", *OURS),
-               live(options, file, [], "kernel:reno", *small, "--mark-feedback"),
-               live(options, file, [], "kernel:reno", *small, "--hold-acks", "500ms"),
-               live(options, file, [], "kernel:reno", *small)]
+    columns = [run_simulated(options, file, []),
+               run_live(options, file, [], "seif", *OURS),
+               run_live(options, file, [], "kernel:reno", *small, "--mark-feedback"),
+               run_live(options, file, [], "kernel:reno", *small, "--hold-acks", "500ms"),
+               run_live(options, file, [], "kernel:reno", *small)]
     print("\nSEIF's routers, kbit/s\n")
-    table(["SEIF, simulated", "SEIF, live", "kernel:reno, feedback by marks", "feedback by delayed acknowledgements", "no feedback"], ["forward", "reverse"], columns)
+    print_table(["SEIF, simulated", "SEIF, live", "kernel:reno, feedback by marks", "feedback by delayed acknowledgements", "no feedback"], ["forward", "reverse"], columns)
 
 
 def main():

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "target/release/thalweg"
 
 
-def pinned(cores, *command, **options):
+def run_pinned(cores, *command, **options):
     """Starts a command on these cores alone."""
     return subprocess.Popen(
         [str(part) for part in command],
@@ -30,37 +30,37 @@ def pinned(cores, *command, **options):
     )
 
 
-def cpu(pid):
+def cpu_time(pid):
     """The processor time of a process, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(threads, given):
+def measure_threads(threads, given):
     """One run: bits per second that arrived, the server's CPU s/GB, and the share of its cores that it took."""
     cores = sorted(os.sched_getaffinity(0))
     mine, others = set(cores[:threads]), set(cores[threads:]) if len(cores) > threads else set(cores)
     options = ["--datagram", given.datagram] + (["--no-offload"] if given.no_offload else [])
-    server = pinned(
+    server = run_pinned(
         mine, PROGRAM, "bench", "server", "127.0.0.1:0", "--threads", threads, *options, "--json",
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
         line = server.stderr.readline()
         address = line.split("listening on ")[1].split(",")[0]
-        before = cpu(server.pid)
+        before = cpu_time(server.pid)
         clients = []
         for number in range(given.clients):
             own = [sorted(others)[number % len(others)]] if given.pin else others
             direction = ["--reverse"] if given.reverse else []
             clients.append(
-                pinned(
+                run_pinned(
                     set(own), PROGRAM, "bench", "client", address, "--time", given.time, "--parallel",
                     given.parallel, *options, *direction, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                 )  # fmt: skip
             )
         documents = [json.loads(client.communicate()[0]) for client in clients]
-        took = cpu(server.pid) - before
+        took = cpu_time(server.pid) - before
     finally:
         server.terminate()
         server.wait()
@@ -88,7 +88,7 @@ def main():
     rounds = {count: [] for count in counts}
     for _ in range(given.rounds):
         for count in counts:
-            rounds[count].append(measure(count, given))
+            rounds[count].append(measure_threads(count, given))
     print("| threads | Gbit/s | range | times | server's CPU s/GB | of its cores |\n| ---: | ---: | --- | ---: | ---: | ---: |")
     first = None
     for count in counts:

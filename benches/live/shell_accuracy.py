@@ -48,14 +48,14 @@ GOALS = {"100M": ("100 Mbit/s", 1), "1G": ("1 Gbit/s", 1), "3G": ("3 Gbit/s", 1)
 BITS = {"Mbit/s": 1e6, "Gbit/s": 1e9}
 
 
-def bits(rate):
+def bits_per_second(rate):
     number, unit = rate.split()
     return float(number) * BITS[unit]
 
 
-def scenario(rate, links, seconds, delay="1 ms", products=2):
+def scenario_text(rate, links, seconds, delay="1 ms", products=2):
     """Links beside each other, each with hosts of its own and a queue in multiples of the bandwidth-delay product."""
-    queue = round(products * bits(rate) / 8 * 2e-3 * float(delay.split()[0]))
+    queue = round(products * bits_per_second(rate) / 8 * 2e-3 * float(delay.split()[0]))
     lines = [f'title = "Links of {rate}"', f'duration = "{seconds} s"']
     for number in range(1, links + 1):
         ends = f'"c{number}", "s{number}"'
@@ -65,35 +65,35 @@ def scenario(rate, links, seconds, delay="1 ms", products=2):
     return "\n".join(lines) + "\n"
 
 
-def steady(times, delivered):
+def steady_rate(times, delivered):
     """Bits a second on the line after everything has settled."""
     kept = [(at, count) for at, count in zip(times, delivered) if at >= SETTLED]
     (began, first), (ended, last) = kept[0], kept[-1]
     return 8 * (last - first) / (ended - began) / DATA
 
 
-def one(options, name):
+def run_one_goal(options, name):
     rate, links = GOALS[name]
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "links.toml"
-        file.write_text(scenario(rate, links, options.time))
-        testbed.emulated([options.thalweg, "shell", file, "--quiet", "--traffic", f"kernel:{options.control}", "--out", f"{scratch}/out"],
+        file.write_text(scenario_text(rate, links, options.time))
+        testbed.emulate_path([options.thalweg, "shell", file, "--quiet", "--traffic", f"kernel:{options.control}", "--out", f"{scratch}/out"],
                      options.first)
         traffic = json.loads(Path(f"{scratch}/out/traffic.json").read_text())
         fidelity = json.loads(Path(f"{scratch}/out/fidelity.json").read_text())
-    rates = [steady(flow["series"]["time_s"], flow["series"]["delivered_bytes"]) for flow in traffic["flows"]]
-    errors = [100 * (found / bits(rate) - 1) for found in rates]
+    rates = [steady_rate(flow["series"]["time_s"], flow["series"]["delivered_bytes"]) for flow in traffic["flows"]]
+    errors = [100 * (found / bits_per_second(rate) - 1) for found in rates]
     return {"name": name, "errors": errors, "worst": max(errors, key=abs), "load": os.getloadavg()[0], **fidelity}
 
 
-def goals(options):
+def run_goals(options):
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.cores])
     print(f"{options.cores} cores, {options.time} s a run, the last {options.time - SETTLED} s of which count; kernel:{options.control}\n")
     print("| links | rate error, % | late: median | 99 % | most | processor | certificate | load |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: |")
     for name in options.only:
         for _ in range(options.repeat):
-            found = one(options, name)
+            found = run_one_goal(options, name)
             late = [f"{1e6 * found['late'][which]:.0f} us" for which in ("p50_s", "p99_s", "max_s")]
             share = f"{100 * found['processor_s'] / found['elapsed_s']:.0f} %"
             valid = "valid" if found["valid"] else "; ".join(found["why_not"])
@@ -105,7 +105,7 @@ def goals(options):
 DISCIPLINES = ["fcfs", "random-drop", "fq", "sfq", "drr", "red", "codel", "fq-codel", "pie", "dualpi2"]
 
 
-def queues(options):
+def run_queues(options):
     """Two flows of the kernel on 20 Mbit/s, 20 ms there and back, and two simulated ones with Linux's usual values."""
     print(f"{options.time} s a run\n")
     print("| discipline | live: Mbit/s | Jain | mean queue, ms | drops | simulated: Mbit/s | Jain | mean queue, ms | drops | certificate |")
@@ -118,19 +118,19 @@ def queues(options):
         with tempfile.TemporaryDirectory() as scratch:
             file = Path(scratch) / "two.toml"
             file.write_text(text)
-            testbed.emulated([options.thalweg, "shell", file, "--quiet", "--traffic", f"kernel:{options.control}", "--out", f"{scratch}/out", *change],
+            testbed.emulate_path([options.thalweg, "shell", file, "--quiet", "--traffic", f"kernel:{options.control}", "--out", f"{scratch}/out", *change],
                          options.first)
             simulated = subprocess.run([options.thalweg, "run", file, "--json", "--quiet", *change], check=True, capture_output=True, text=True)
             of_live, of_simulation = [document["runs"][0] for document in (
                 json.loads(Path(f"{scratch}/out/results.json").read_text()), json.loads(simulated.stdout))]
             traffic = json.loads(Path(f"{scratch}/out/traffic.json").read_text())
             valid = json.loads(Path(f"{scratch}/out/fidelity.json").read_text())["valid"]
-        columns = shown(of_live, [flow["goodput_bps"] for flow in traffic["flows"]])
-        columns += shown(of_simulation, [flow["goodput_bps"] for flow in of_simulation["flows"]])
+        columns = print_rates(of_live, [flow["goodput_bps"] for flow in traffic["flows"]])
+        columns += print_rates(of_simulation, [flow["goodput_bps"] for flow in of_simulation["flows"]])
         print(f"| `{name}` | {' | '.join(columns)} | {'valid' if valid else 'not valid'} |", flush=True)
 
 
-def shown(run, rates):
+def print_rates(run, rates):
     line = run["links"][0]
     jain = sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
     queue = line["queue_mean_bytes"] * 8 / 20e6 * 1e3
@@ -139,7 +139,7 @@ def shown(run, rates):
 
 # What runs at the ends.
 
-def receive(_):
+def receive_stream(_):
     """Takes one stream; says how fast it came once everything had settled, and the processor time that this took."""
     server = socket.create_server(("", PORT))
     stream = server.accept()[0]
@@ -150,10 +150,10 @@ def receive(_):
         if not times or now - times[-1] >= 0.01:
             times.append(now)
             counts.append(total)
-    print(json.dumps({"rate": steady(times, counts), "cpu_s": cpu_seconds()}), flush=True)
+    print(json.dumps({"rate": steady_rate(times, counts), "cpu_s": cpu_seconds()}), flush=True)
 
 
-def send(options):
+def send_stream(options):
     stream = socket.create_connection((options.host, PORT))
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, options.control.encode())
     piece, ends = bytes(1 << 18), time.monotonic() + options.time
@@ -163,7 +163,7 @@ def send(options):
     print(json.dumps({"cpu_s": cpu_seconds()}), flush=True)
 
 
-def stamps(_):
+def receive_stamps(_):
     """Receives datagrams with their departure times, until one with the end mark."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("", PORT))
@@ -173,7 +173,7 @@ def stamps(_):
     print(json.dumps({"took_ns": took}), flush=True)
 
 
-def probe(options):
+def send_probes(options):
     """Datagrams of 100 B, each at a time of its own within 5 ms."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.connect((options.host, PORT))
@@ -186,7 +186,7 @@ def probe(options):
         client.send(b"e")
 
 
-def answer(_):
+def answer_probes(_):
     """Answers each connection of TCP with as many bytes as it asks for, and each datagram with itself."""
     def echo():
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
@@ -202,7 +202,7 @@ def answer(_):
             stream.sendall(bytes(int(stream.recv(16))))
 
 
-def ask(options):
+def measure_round_trips(options):
     """Ten times a second a connection of TCP for 1 to 40 kB, and five datagrams from a separate port; reports the outcome."""
     began, number, connections, failed, answers = time.monotonic(), 0, 0, 0, 0
     while (now := time.monotonic() - began) < options.time:
@@ -260,10 +260,10 @@ to = "server"
 """
 
 
-def memory(process):
+def memory_of(process):
     """Of the emulator's processes (the one outside and the one within): resident kB that are their own, and open files."""
     kept, files = [], 0
-    for number, words in sorted(testbed.below(process).items()):
+    for number, words in sorted(testbed.descendants_of(process).items()):
         if b"shell" in words[:2]:
             with contextlib.suppress(OSError):
                 status = dict(line.split(":", 1) for line in Path(f"/proc/{number}/status").read_text().splitlines())
@@ -272,18 +272,18 @@ def memory(process):
     return kept, files
 
 
-def hour(options):
+def run_one_hour(options):
     """A line for each minute, as it comes, and what came of all connections at the end."""
     with tempfile.TemporaryDirectory() as scratch:
         file, replies = Path(scratch) / "hour.toml", Path(scratch) / "replies.json"
         file.write_text(HOUR)
-        words = [options.thalweg, "shell", file, "--quiet", "--out", f"{scratch}/out", "--run", f"server={me()} answer", "--", "sh", "-c",
-                 f"{me()} ask --time {options.time} --host server > {replies}"]
+        words = [options.thalweg, "shell", file, "--quiet", "--out", f"{scratch}/out", "--run", f"server={own_command()} answer", "--", "sh", "-c",
+                 f"{own_command()} ask --time {options.time} --host server > {replies}"]
         print("| minute | outside, kB | within, kB | files | load |\n| ---: | ---: | ---: | ---: | ---: |", flush=True)
         running, began, minute = subprocess.Popen([*map(str, words)]), time.monotonic(), 0
         while running.poll() is None:
             if time.monotonic() - began >= 60 * minute + 5:
-                kept, files = memory(running.pid)
+                kept, files = memory_of(running.pid)
                 print(f"| {minute} | {' | '.join(map(str, kept))} | {files} | {os.getloadavg()[0]:.1f} |", flush=True)
                 minute += 1
             time.sleep(0.5)
@@ -298,7 +298,7 @@ LINES = {"12 Mbit/s": 1, "96 Mbit/s": 8, "996 Mbit/s": 83}
 ONE_WAY = 10
 
 
-def children():
+def child_processes():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -307,10 +307,10 @@ def by_thalweg(options, rate, queue, server, client):
     """The output of both programs."""
     with tempfile.TemporaryDirectory() as scratch:
         file, replies = Path(scratch) / "line.toml", Path(scratch) / "replies.json"
-        file.write_text(re.sub('queue = ".*"', f'queue = "{queue} pkt"', scenario(rate, 1, options.time, f"{ONE_WAY} ms")))
-        words = [options.thalweg, "shell", file, "--quiet", "--run", f"s1={me()} {server} > {replies}", "--", "sh", "-c",
-                 f"{me()} {client} s1; sleep 0.5"]
-        printed = testbed.emulated(words, options.first)
+        file.write_text(re.sub('queue = ".*"', f'queue = "{queue} pkt"', scenario_text(rate, 1, options.time, f"{ONE_WAY} ms")))
+        words = [options.thalweg, "shell", file, "--quiet", "--run", f"s1={own_command()} {server} > {replies}", "--", "sh", "-c",
+                 f"{own_command()} {client} s1; sleep 0.5"]
+        printed = testbed.emulate_path(words, options.first)
         return replies.read_text(), printed
 
 
@@ -320,10 +320,10 @@ def by_mahimahi(options, rate, queue, server, client):
     trace = Path(tempfile.gettempdir()) / f"mahimahi-{LINES[rate]}.trace"
     trace.write_text("1\n" * LINES[rate])
     first = testbed.SECOND if options.first else []
-    listening = subprocess.Popen([*first, "sh", "-c", f"{me()} {server}"], stdout=subprocess.PIPE, text=True)
+    listening = subprocess.Popen([*first, "sh", "-c", f"{own_command()} {server}"], stdout=subprocess.PIPE, text=True)
     time.sleep(0.5)
     inner = ["mm-link", trace, trace, "--uplink-queue=droptail", f"--uplink-queue-args=packets={queue}", "--", "sh", "-c",
-             f"{me()} {client} $MAHIMAHI_BASE; sleep 0.5"]
+             f"{own_command()} {client} $MAHIMAHI_BASE; sleep 0.5"]
     # As a user: it refuses to be started by root.
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
     done = subprocess.run([*first, *user, "mm-delay", str(ONE_WAY), *inner], check=True, capture_output=True, text=True)
@@ -331,11 +331,11 @@ def by_mahimahi(options, rate, queue, server, client):
     return listening.communicate()[0], done.stdout
 
 
-def me():
+def own_command():
     return f"{sys.executable} {Path(__file__).resolve()}"
 
 
-def beside(options):
+def run_beside(options):
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.cores])
     emulators = {"thalweg shell": by_thalweg}
     if shutil.which("mm-link"):
@@ -346,16 +346,16 @@ def beside(options):
     print("| line | emulator | rate error, % | processor | idle: late, median | 99 % | most |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for rate in LINES:
-        queue = max(20, round(2 * bits(rate) * 2e-3 * ONE_WAY / 12000))
+        queue = max(20, round(2 * bits_per_second(rate) * 2e-3 * ONE_WAY / 12000))
         for name, run in emulators.items():
-            before = children()
+            before = child_processes()
             outer, inner = run(options, rate, queue, "receive", f"send --time {options.time} --control reno --host")
             received, sent = json.loads(outer), json.loads(inner.strip().splitlines()[-1])
-            used = children() - before - received["cpu_s"] - sent["cpu_s"]
-            error = 100 * (received["rate"] / bits(rate) - 1)
+            used = child_processes() - before - received["cpu_s"] - sent["cpu_s"]
+            error = 100 * (received["rate"] / bits_per_second(rate) - 1)
             stamps_text, _ = run(options, rate, queue, "stamps", f"probe --time {options.time} --host")
             # 28 B of headers and 72 of data.
-            nominal = ONE_WAY * 1e6 + 100 * 8 / bits(rate) * 1e9
+            nominal = ONE_WAY * 1e6 + 100 * 8 / bits_per_second(rate) * 1e9
             late = sorted((took - nominal) / 1e3 for took in json.loads(stamps_text)["took_ns"])
             columns = [statistics.median(late), late[int(0.99 * len(late))], late[-1]]
             print(f"| {rate} | {name} | {error:+.2f} | {100 * used / options.time:.0f} % | {' | '.join(f'{each:.0f} us' for each in columns)} |", flush=True)
@@ -363,7 +363,7 @@ def beside(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    do = {"goals": goals, "queues": queues, "beside": beside, "hour": hour, "answer": answer, "ask": ask, "receive": receive, "send": send, "stamps": stamps, "probe": probe}
+    do = {"goals": run_goals, "queues": run_queues, "beside": run_beside, "hour": run_one_hour, "answer": answer_probes, "ask": measure_round_trips, "receive": receive_stream, "send": send_stream, "stamps": receive_stamps, "probe": send_probes}
     parser.add_argument("what", choices=do)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(GOALS), help=", ".join(GOALS))
     parser.add_argument("--disciplines", type=lambda text: text.split(","), default=DISCIPLINES, help=", ".join(DISCIPLINES))

@@ -51,7 +51,7 @@ overhead = "1 us"
 """
 
 
-def thalweg(path, k, duration, cc, folder, threads):
+def run_thalweg(path, k, duration, cc, folder, threads):
     queue = '{ discipline = "step", threshold = "65 pkt", capacity = "300 pkt" }' if cc == "dctcp" else '"300 pkt"'
     file = Path(folder) / f"fabric-{k}.toml"
     file.write_text(SCENARIO.format(k=k, duration=duration, queue=queue, scheme=cc))
@@ -69,18 +69,18 @@ def thalweg(path, k, duration, cc, folder, threads):
     }
 
 
-def htsim(path, k, duration, cc):
+def run_htsim(path, k, duration, cc):
     options = {"k": k, "duration": duration, "cc": cc, "payload": 1448, "header": 52}
     if cc != "dctcp":
         options["threshold"] = 1e6
-    return measured([path, "fabric"] + [word for key, value in options.items() for word in (f"-{key}", str(value))])
+    return measure_command([path, "fabric"] + [word for key, value in options.items() for word in (f"-{key}", str(value))])
 
 
-def ns3(path, k, duration, cc):
-    return measured([path, f"--k={k}", f"--duration={duration}", f"--cc={cc}"])
+def run_ns3(path, k, duration, cc):
+    return measure_command([path, f"--k={k}", f"--duration={duration}", f"--cc={cc}"])
 
 
-def measured(command):
+def measure_command(command):
     began = time.monotonic()
     result = last_json(*run_process(command))
     return result | {"wall_seconds": time.monotonic() - began}
@@ -115,13 +115,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         peers = {}
         if args.htsim:
-            peers["htsim"] = lambda k, times: htsim(os.path.abspath(args.htsim), k, times[0], args.cc)
+            peers["htsim"] = lambda k, times: run_htsim(os.path.abspath(args.htsim), k, times[0], args.cc)
         built = None if args.no_ns3 else build_ns3(folder)
         if built:
-            peers["ns-3"] = lambda k, times: times[1] and ns3(built, k, times[1], args.cc)
+            peers["ns-3"] = lambda k, times: times[1] and run_ns3(built, k, times[1], args.cc)
         for threads in args.threads.split(",") if args.thalweg else []:
             name = "thalweg" if threads == "1" else f"thalweg, {threads} threads"
-            peers[name] = lambda k, times, threads=threads: thalweg(
+            peers[name] = lambda k, times, threads=threads: run_thalweg(
                 os.path.abspath(args.thalweg), k, times[0], args.cc, folder, threads)
         if not peers:
             parser.error("no peer is there: give --thalweg or --htsim, or install ns-3 (install.sh)")

@@ -59,7 +59,7 @@ IN_NS3 = {
 DISCIPLINES = [*IN_NS2, *IN_NS3]
 
 
-def arrivals(seed):
+def random_arrivals(seed):
     """(seconds, flow, bytes), in order of time."""
     rng, packets = random.Random(seed), []
     for flow, (size, share) in enumerate(FLOWS):
@@ -87,7 +87,7 @@ def run_ns2(packets, discipline, folder, seed):
             arrived_at[packet] = at
         elif event == "-":
             waits[flow].append(at - arrived_at.pop(packet))
-    return summary(waits)
+    return summarise_waits(waits)
 
 
 def run_ns3(packets, discipline, folder, seed):
@@ -103,10 +103,10 @@ def run_ns3(packets, discipline, folder, seed):
     for line in answer.splitlines():
         flow, wait = line.split()
         waits[int(flow)].append(float(wait))
-    return summary(waits)
+    return summarise_waits(waits)
 
 
-def summary(waits):
+def summarise_waits(waits):
     return [(len(of), sum(of) / len(of) if of else 0.0) for of in waits]
 
 
@@ -135,7 +135,7 @@ def main():
     parser.add_argument("--thalweg", default="thalweg", help="its executable")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    packets = arrivals(options.seed)
+    packets = random_arrivals(options.seed)
     for discipline in options.disciplines or DISCIPLINES:
         if discipline not in DISCIPLINES:
             sys.exit(f"there is no {discipline} here; there are {', '.join(DISCIPLINES)}")

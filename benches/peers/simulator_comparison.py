@@ -60,8 +60,8 @@ def run_thalweg(path, scenario):
 
 def thalweg_overrides(scenario):
     """What to change in the built-in scenario: keys and values for --set."""
-    changes = {"duration": seconds(scenario["duration"]),
-               "warmup": seconds(scenario.get("warmup", 0))}
+    changes = {"duration": parse_seconds(scenario["duration"]),
+               "warmup": parse_seconds(scenario.get("warmup", 0))}
     if scenario["topology"] == "parking-lot":
         if not scenario.get("dip"):
             changes["link.sw4-sw5.schedule"] = "[]"
@@ -70,20 +70,20 @@ def thalweg_overrides(scenario):
                       "vegas": ("vegas", "newreno"), "cubic": ("cubic", "sack")}[scenario["cc"]]
     return changes | {
         "link.bottleneck.rate": f"{scenario['rate']:.0f} bit/s",
-        "link.bottleneck.delay": seconds(scenario["delay"]),
+        "link.bottleneck.delay": parse_seconds(scenario["delay"]),
         "link.bottleneck.queue": f"{scenario['buffer']} pkt",
         "flow.flows.count": scenario["flows"],
         "flow.flows.spread": "0 s",
-        "flow.flows.stagger": seconds(scenario["stagger"]),
+        "flow.flows.stagger": parse_seconds(scenario["stagger"]),
         "flow.flows.access.rate": f"{scenario['access']:.0f} bit/s",
-        "flow.flows.access.delay": seconds(scenario["adelay"]),
+        "flow.flows.access.delay": parse_seconds(scenario["adelay"]),
         "flow.flows.scheme": f'{{ base = "{base}", recovery = "{recovery}", '
                              f'initial-window = "{scenario["iw"]} pkt", '
                              f'segment = "{scenario["payload"]} B", header = "40 B", ack = "40 B" }}',
     }
 
 
-def seconds(value):
+def parse_seconds(value):
     return f"{value:g} s"
 
 
@@ -194,7 +194,7 @@ def scenario_of(name, args):
     return scenario
 
 
-def speed(result):
+def event_speed(result):
     """Million packet-hops a CPU second, without the time to set the network up."""
     seconds = result["cpu_seconds"] - result.get("setup_cpu_s", 0)
     return result["packet_hops"] / max(seconds, 0.01) / 1e6
@@ -206,11 +206,11 @@ def print_table(names, results):
     for name in names:
         base = None
         for peer, result in results.get(name, {}).items():
-            base = base or speed(result)
+            base = base or event_speed(result)
             print(f"{name:14} {peer:8} {result['goodput_mbps']:9.2f} {result['jain']:7.4f} "
                   f"{result['drops']:7d} {result['cpu_seconds']:8.2f} "
-                  f"{result.get('setup_cpu_s', 0):7.2f} {speed(result):9.2f} "
-                  f"{result['max_rss_kb'] / 1024:8.1f} {speed(result) / base:7.2f}")
+                  f"{result.get('setup_cpu_s', 0):7.2f} {event_speed(result):9.2f} "
+                  f"{result['max_rss_kb'] / 1024:8.1f} {event_speed(result) / base:7.2f}")
             if result.get("flow_wire_mbps"):
                 print(f"{'':23} per flow: {result['flow_wire_mbps']} Mbit/s on the wire")
     print("\ngoodput: Mbit/s of payload; M hops/s: packet-hops a CPU second after the set-up;\n"

@@ -34,7 +34,7 @@ fn main() {
     for place in &places {
         println!("cargo::rerun-if-changed={}", place.display());
     }
-    match source_hash::fingerprint(&places) {
+    match source_hash::hash_sources(&places) {
         Ok(hash) => println!("cargo::rustc-env=THALWEG_SOURCES={hash}"),
         Err(error) => println!("cargo::error=cannot read the sources: {error}"),
     }

@@ -24,12 +24,12 @@ COLOURS = {"TCP1": BLUE, "TCP2": GREEN, "TCP3": ORANGE, "TCP4": GREY}
 EXPERIMENTS = ["ours/ageing", "ours/slots", "ours/slot-length-frozen"]
 
 
-def text(x, y, words, size=12, colour=GREY, anchor="start", weight=400):
+def svg_text(x, y, words, size=12, colour=GREY, anchor="start", weight=400):
     return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}" '
             f'font-weight="{weight}">{words}</text>')
 
 
-def results():
+def read_results():
     if len(sys.argv) > 1:
         return json.loads(Path(sys.argv[1]).read_text())
     command = [THALWEG, "paper", "yang01", "--json", "--quiet"]
@@ -38,7 +38,7 @@ def results():
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def times(document, experiment, key, **fixed):
+def completion_times(document, experiment, key, **fixed):
     """value of the key -> class -> mean time."""
     found = {}
     for of in document["experiments"]:
@@ -49,15 +49,15 @@ def times(document, experiment, key, **fixed):
     return found
 
 
-def panel(top, title, found, order, most):
+def draw_panel(top, title, found, order, most):
     """Lines of the TCP classes over the places of `order`."""
     x = lambda place: LEFT + (WIDTH - LEFT - RIGHT) * (place + 0.5) / len(order)
     y = lambda value: top + HEIGHT * (1 - value / most)
-    parts = [text(LEFT, top - 12, title, size=13)]
+    parts = [svg_text(LEFT, top - 12, title, size=13)]
     for value in range(0, most + 1, 500):
         parts.append(f'<path d="M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}" stroke="{GREY}" stroke-opacity="0.3"/>')
-        parts.append(text(LEFT - 8, y(value) + 4, f"{value} s", anchor="end"))
-    parts += [text(x(place), top + HEIGHT + 18, name, anchor="middle") for place, name in enumerate(order)]
+        parts.append(svg_text(LEFT - 8, y(value) + 4, f"{value} s", anchor="end"))
+    parts += [svg_text(x(place), top + HEIGHT + 18, name, anchor="middle") for place, name in enumerate(order)]
     label = None
     for name, colour in sorted(COLOURS.items(), reverse=True):
         points = [(x(place), y(found[at][name])) for place, at in enumerate(order) if name in found.get(at, {})]
@@ -67,34 +67,34 @@ def panel(top, title, found, order, most):
         label = points[-1][1] if label is None else max(points[-1][1], label + 15)
         parts.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.8"/>')
         parts += [f'<circle cx="{at:.1f}" cy="{value:.1f}" r="3" fill="{colour}"/>' for at, value in points]
-        parts.append(text(WIDTH - RIGHT + 8, label + 4, "priority " + name[3:], size=13, colour=colour, weight=600))
+        parts.append(svg_text(WIDTH - RIGHT + 8, label + 4, "priority " + name[3:], size=13, colour=colour, weight=600))
     return parts
 
 
-def write(name, title, panels):
+def write_picture(name, title, panels):
     height = TOP + len(panels) * (HEIGHT + 70) - 40
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
             f'style="{STYLE}" role="img"><title>{title}</title>')
-    parts = [line for place, of in enumerate(panels) for line in panel(TOP + place * (HEIGHT + 70), *of)]
+    parts = [line for place, of in enumerate(panels) for line in draw_panel(TOP + place * (HEIGHT + 70), *of)]
     (HERE / name).write_text("\n".join([head, *filter(None, parts), "</svg>"]) + "\n")
 
 
 def main():
-    document = results()
+    document = read_results()
     ageing = ["1 s", "10 s", "100 s", "300 s", "1000 s", "off"]
-    write("gates-ageing.svg", "Mean times to complete by priority, over the time after which a waiting flow moves up", [
+    write_picture("gates-ageing.svg", "Mean times to complete by priority, over the time after which a waiting flow moves up", [
         ("congestion gate: mean time to complete 1 MB, over the ageing time",
-         times(document, "ours/ageing", "ageing", scheme="cc/cc"), ageing, 2000),
-        ("time slots", times(document, "ours/ageing", "ageing", scheme="ts/ts"), ageing, 2500)])
-    write("gates-slots.svg", "Mean times to complete by priority, for several numbers of slots", [
+         completion_times(document, "ours/ageing", "ageing", scheme="cc/cc"), ageing, 2000),
+        ("time slots", completion_times(document, "ours/ageing", "ageing", scheme="ts/ts"), ageing, 2500)])
+    write_picture("gates-slots.svg", "Mean times to complete by priority, for several numbers of slots", [
         ("time slots of 2 ms: mean time to complete 1 MB, over the slots of priorities 1 to 4",
          {{"equal": "32 each", "half": "128 .. 16", "published": "256 .. 32", "double": "512 .. 64",
-           "steep": "1024 .. 16"}[name]: of for name, of in times(document, "ours/slots", "slots").items()},
+           "steep": "1024 .. 16"}[name]: of for name, of in completion_times(document, "ours/slots", "slots").items()},
          ["32 each", "128 .. 16", "256 .. 32", "512 .. 64", "1024 .. 16"], 3000)])
     lengths = ["500 us", "1 ms", "2 ms", "4 ms", "10 ms", "20 ms"]
-    write("gates-length.svg", "Mean times to complete by priority, over the length of a slot", [
+    write_picture("gates-length.svg", "Mean times to complete by priority, over the length of a slot", [
         ("time slots: mean time to complete 1 MB, over the length of a slot (the round trip takes 57 ms)",
-         times(document, "ours/slot-length-frozen", "slot"), lengths, 3500)])
+         completion_times(document, "ours/slot-length-frozen", "slot"), lengths, 3500)])
 
 
 if __name__ == "__main__":

@@ -33,11 +33,11 @@ COLOURS = ["#3b82f6", "#e0701a", "#2f9e6e", "#b45cd6", "#d64550", "#8a7d1f", "#1
 STYLE = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
 
 
-def text(x, y, words, size=12, colour=GREY, anchor="start", turn=""):
+def svg_text(x, y, words, size=12, colour=GREY, anchor="start", turn=""):
     return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}"{turn}>{words}</text>')
 
 
-def mark(shape, x, y, colour, title=""):
+def draw_mark(shape, x, y, colour, title=""):
     """A circle, a square or a diamond of the same size."""
     inside = f"<title>{title}</title>" if title else ""
     if shape == 0:
@@ -47,12 +47,12 @@ def mark(shape, x, y, colour, title=""):
             f"{inside}</rect>")
 
 
-def results(name):
+def read_results(name):
     command = [THALWEG, "paper", name, "--full", "--json", "--quiet"]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def values(document):
+def paper_values(document):
     """Fairness variances apart from other values: table -> (printed, ours, description) of each value. Then the number of
     values without a place."""
     panels, without = ({}, {}), 0
@@ -72,7 +72,7 @@ def values(document):
     return [panel for panel in panels if panel], without
 
 
-def draw(top, tables):
+def draw_tables(top, tables):
     """A panel: its tables with a colour and a shape each."""
     points = [point for of in tables.values() for point in of]
     low = math.floor(min(math.log10(min(printed, ours)) for printed, ours, _ in points))
@@ -85,28 +85,28 @@ def draw(top, tables):
         value = 10.0 ** power
         parts.append(f'<path d="M{x(value):.1f} {top}V{top + SIDE}M{LEFT} {y(value):.1f}H{LEFT + SIDE}" '
                      f'stroke="{GREY}" stroke-opacity="0.3"/>')
-        parts.append(text(x(value), top + SIDE + 18, f"{value:g}", anchor="middle"))
-        parts.append(text(LEFT - 8, y(value) + 4, f"{value:g}", anchor="end"))
+        parts.append(svg_text(x(value), top + SIDE + 18, f"{value:g}", anchor="middle"))
+        parts.append(svg_text(LEFT - 8, y(value) + 4, f"{value:g}", anchor="end"))
     first, last, shift = 10.0 ** low, 10.0 ** high, SIDE * math.log10(1.1) / (high - low)
     corners = [(x(first), y(first)), (x(first), y(first) - shift), (x(last) - shift, y(last)), (x(last), y(last)),
                (x(last), y(last) + shift), (x(first) + shift, y(first))]
     parts.append('<path d="M' + "L".join(f"{a:.1f} {b:.1f}" for a, b in corners)
                  + f'Z" fill="{GREY}" fill-opacity="0.16"/>')
     parts.append(f'<path d="M{x(first):.1f} {y(first):.1f}L{x(last):.1f} {y(last):.1f}" stroke="{GREY}"/>')
-    parts.append(text(LEFT + SIDE / 2, top + SIDE + 42, "printed", size=13, anchor="middle"))
+    parts.append(svg_text(LEFT + SIDE / 2, top + SIDE + 42, "printed", size=13, anchor="middle"))
     middle = top + SIDE / 2
-    parts.append(text(20, middle, "ours", size=13, anchor="middle", turn=f' transform="rotate(-90 20 {middle:.1f})"'))
+    parts.append(svg_text(20, middle, "ours", size=13, anchor="middle", turn=f' transform="rotate(-90 20 {middle:.1f})"'))
     for number, (table, of) in enumerate(tables.items()):
         colour, shape = COLOURS[number % len(COLOURS)], number // len(COLOURS) % 3
-        parts += [mark(shape, x(printed), y(ours), colour, what) for printed, ours, what in of]
+        parts += [draw_mark(shape, x(printed), y(ours), colour, what) for printed, ours, what in of]
         at = top + 12 + 19 * number
-        parts += [mark(shape, LEFT + SIDE + 20, at - 4, colour),
-                  text(LEFT + SIDE + 32, at, f"{table} ({len(of)})", colour=colour)]
+        parts += [draw_mark(shape, LEFT + SIDE + 20, at - 4, colour),
+                  svg_text(LEFT + SIDE + 32, at, f"{table} ({len(of)})", colour=colour)]
     return parts
 
 
-def picture(name, document):
-    panels, without = values(document)
+def write_picture(name, document):
+    panels, without = paper_values(document)
     parts, top, width = [], TOP, LEFT + SIDE + LEGEND
     title = PAPERS[name]
     for number, tables in enumerate(panels):
@@ -114,20 +114,20 @@ def picture(name, document):
         near = sum(abs(ours / printed - 1) < 0.1 for printed, ours, _ in points)
         kind = "fairness variances" if number else "values"
         title += f"{', ' if number else ': '}{len(points)} {kind}, {near} within 10 %"
-        parts += draw(top, tables)
+        parts += draw_tables(top, tables)
         top += SIDE + BOTTOM + 24
     title += f" ({without} more are zero)" if without else ""
     height = top - 24
     head = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-            f'style="{STYLE}" role="img"><title>{title}</title>', text(LEFT, 24, title, size=14)]
+            f'style="{STYLE}" role="img"><title>{title}</title>', svg_text(LEFT, 24, title, size=14)]
     (HERE / f"papers-{name}.svg").write_text("\n".join([*head, *parts, "</svg>"]) + "\n")
     print(title)
 
 
 def main():
     files = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
-    for document in files or map(results, PAPERS):
-        picture(document["paper"], document)
+    for document in files or map(read_results, PAPERS):
+        write_picture(document["paper"], document)
 
 
 if __name__ == "__main__":

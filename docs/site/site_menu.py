@@ -9,14 +9,14 @@ from posixpath import normpath
 LINK = re.compile(r"( *)- \[([^\]]+)\]\(([^)#]+)\.md\)")
 
 
-def toctree(entries, caption=None):
+def toctree_directive(entries, caption=None):
     """A hidden table of contents of MyST."""
     head = ["```{toctree}", ":hidden:", *([f":caption: {caption}"] if caption else [])]
     lines = [f"{title.replace('`', '')} </{page}>" for title, page in entries]
     return "\n".join(["", "", *head, "", *lines, "```", ""])
 
 
-def read(text, folder):
+def read_menu(text, folder):
     """Entries by caption, and entries below a page."""
     top, below = defaultdict(list), defaultdict(list)
     caption, parent = None, None
@@ -37,16 +37,16 @@ def read(text, folder):
 def setup(app):
     root = app.config.root_doc
     text = (app.srcdir / f"{root}.md").read_text()
-    top, below = read(text, PurePosixPath(root).parent)
+    top, below = read_menu(text, PurePosixPath(root).parent)
     # Pages that are made by the build.
     top["Python programmer"].append(("Python API", "python/thalweg/index"))
     top["Rust programmer"].append(("Rust API", "rust-api"))
 
     def append(app, page, source):
         if page == root:
-            source[0] += "".join(toctree(entries, caption) for caption, entries in top.items())
+            source[0] += "".join(toctree_directive(entries, caption) for caption, entries in top.items())
         elif page in below:
-            source[0] += toctree(below[page])
+            source[0] += toctree_directive(below[page])
 
     app.connect("source-read", append)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

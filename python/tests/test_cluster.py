@@ -27,7 +27,7 @@ SWEEP = {
 OTHER = "import thalweg._thalweg as factories; factories.build = 'another'; from distributed.cli.dask_worker import main; main()"
 
 
-def dask(kind: str, place: Path, *words: str, program: str = "") -> subprocess.Popen[str]:
+def start_dask(kind: str, place: Path, *words: str, program: str = "") -> subprocess.Popen[str]:
     what = ["-c", program] if program else ["-m", f"distributed.cli.dask_{kind}"]
     call = [sys.executable, *what, "--scheduler-file", str(place / "scheduler.json"), "--no-dashboard", *words]
     with open(place / f"{kind}.log", "a", encoding="utf-8") as log:
@@ -40,11 +40,11 @@ class Cluster:
     def __init__(self, place: Path) -> None:
         self.place = place
         self.file = place / "scheduler.json"
-        self.scheduler = dask("scheduler", place, "--host", "127.0.0.1", "--port", "0")
+        self.scheduler = start_dask("scheduler", place, "--host", "127.0.0.1", "--port", "0")
         self.workers = [self.worker(), self.worker()]
 
     def worker(self, program: str = "") -> subprocess.Popen[str]:
-        return dask("worker", self.place, "--nthreads", "1", "--no-nanny", program=program)
+        return start_dask("worker", self.place, "--nthreads", "1", "--no-nanny", program=program)
 
     @property
     def address(self) -> str:
@@ -57,7 +57,7 @@ class Cluster:
             process.wait()
 
 
-def waits(until: Callable[[], bool]) -> None:
+def wait_until(until: Callable[[], bool]) -> None:
     begun = time.monotonic()
     while not until():
         assert time.monotonic() - begun < 60
@@ -68,7 +68,7 @@ def waits(until: Callable[[], bool]) -> None:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     started = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
-        waits(started.file.exists)
+        wait_until(started.file.exists)
         yield started
     finally:
         started.end()
@@ -92,10 +92,10 @@ def test_a_sweep_outlives_one_of_its_workers(cluster: Cluster, tmp_path: Path, m
     for reps in (10, 50, 250):
         away = Path(f"away-{reps}")
         sweep = {**SWEEP, "reps": reps}
-        Path("s.toml").write_text(_toml.document(sweep), encoding="utf-8")
+        Path("s.toml").write_text(_toml.toml_document(sweep), encoding="utf-8")
         call = [COMMAND, "sweep", "s.toml", "--out", str(away), "--cluster", cluster.address]
         child = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        waits(lambda: len(list(away.glob("points/*/*.json"))) > 10 or child.poll() is not None)
+        wait_until(lambda: len(list(away.glob("points/*/*.json"))) > 10 or child.poll() is not None)
         if child.poll() is None:
             break
     assert child.poll() is None, "it was over too soon for a worker to be killed"
@@ -153,13 +153,13 @@ def test_a_worker_with_another_build_is_refused(cluster: Cluster, tmp_path: Path
     with Client(cluster.address, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=60)
         short = {**SWEEP, "reps": 1, "grid": {"duration": ["1 s", "2 s", "3 s"]}}
-        Path("s.toml").write_text(_toml.document(short), encoding="utf-8")
+        Path("s.toml").write_text(_toml.toml_document(short), encoding="utf-8")
         call = [COMMAND, "sweep", "s.toml", "--cluster", str(cluster.file)]
         done = subprocess.run(call, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0 and "6 runs in" in done.stderr, done.stderr
         assert "is refused: it has thalweg" in done.stderr and "build another" in done.stderr, done.stderr
         cluster.workers[1].kill()
-        waits(lambda: len(client.nthreads()) == 1)
+        wait_until(lambda: len(client.nthreads()) == 1)
     with pytest.raises(thalweg.RunError, match="no worker of .* has this build of thalweg"):
         thalweg.sweep(short, "none", cluster=cluster.address)
     assert not list(Path("none").glob("points/*/*.json"))
@@ -169,7 +169,7 @@ def test_an_unreachable_address_is_reported(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     with pytest.raises(thalweg.RunError, match="no Dask scheduler answers at tcp://127.0.0.1:1: .*refused"):
         thalweg.sweep(SWEEP, "none", cluster="127.0.0.1:1")
-    Path("s.toml").write_text(_toml.document(SWEEP), encoding="utf-8")
+    Path("s.toml").write_text(_toml.toml_document(SWEEP), encoding="utf-8")
     Path("half.json").write_text('{"address": "tc', encoding="utf-8")
     monkeypatch.setattr(_cluster, "FILE_TIMEOUT", 0.1)
     monkeypatch.setattr(_cluster, "POLL_INTERVAL", 0.1)
@@ -189,7 +189,7 @@ def test_an_unreachable_address_is_reported(tmp_path: Path, monkeypatch: pytest.
 
 def test_workers_make_only_what_is_a_batch_of_their_build() -> None:
     with pytest.raises(_cluster.OtherBuildError):
-        _cluster.work(b"[]", "another", b"")
+        _cluster.run_batch(b"[]", "another", b"")
     with pytest.raises(ValueError, match="no batch"):
         _thalweg.work(b"{", [], 1)
     assert len(_thalweg.build) == 32

@@ -160,7 +160,7 @@ def test_ctrl_c_ends_a_controller_that_never_returns() -> None:
     assert output.endswith("interrupted\n") and child.returncode == 0
 
 
-def answer(act: Callable[[Any], None]) -> type[Controller]:
+def controller_that_acts(act: Callable[[Any], None]) -> type[Controller]:
     class Wrong(Controller):
         def on_ack(self, sample: Sample) -> None:
             act(self)
@@ -187,7 +187,7 @@ def answer(act: Callable[[Any], None]) -> type[Controller]:
     ],
 )
 def test_invalid_return_values_are_reported_at_the_call(name: str, value: object, kind: type[Exception], reported: str) -> None:
-    wrong = answer(lambda controller: setattr(controller, name, value))
+    wrong = controller_that_acts(lambda controller: setattr(controller, name, value))
     with pytest.raises(thalweg.RunError, match="raised an exception") as caught:
         thalweg.run(PATH, controllers={"aimd": wrong})
     assert isinstance(caught.value.__cause__, kind) and reported in str(caught.value.__cause__)

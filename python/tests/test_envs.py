@@ -25,7 +25,7 @@ PATH: dict[str, Any] = {
 STAY = 0.0
 
 
-def play(envs: VectorEnv, steps: int, seed: int = 1) -> list[numpy.ndarray[Any, Any]]:
+def play_random_steps(envs: VectorEnv, steps: int, seed: int = 1) -> list[numpy.ndarray[Any, Any]]:
     """What happens under actions that are always the same."""
     actions = numpy.random.default_rng(9).uniform(-0.3, 0.35, (steps, envs.num_envs, 1))
     observations, infos = envs.reset(seed=seed)
@@ -38,12 +38,12 @@ def play(envs: VectorEnv, steps: int, seed: int = 1) -> list[numpy.ndarray[Any, 
 
 
 def test_the_same_seeds_give_the_same_steps_on_any_number_of_threads() -> None:
-    runs = [play(VectorEnv(PATH, 5, jobs=jobs), 40) for jobs in (1, 3)]
+    runs = [play_random_steps(VectorEnv(PATH, 5, jobs=jobs), 40) for jobs in (1, 3)]
     assert all(numpy.array_equal(one, other, equal_nan=True) for one, other in zip(*runs))
-    other = play(VectorEnv(PATH, 5), 40, seed=2)
+    other = play_random_steps(VectorEnv(PATH, 5), 40, seed=2)
     assert not all(numpy.array_equal(one, two, equal_nan=True) for one, two in zip(runs[0], other))
     # The first simulations are the same as with fewer simulations, or with one.
-    fewer = play(VectorEnv(PATH, 2), 1)
+    fewer = play_random_steps(VectorEnv(PATH, 2), 1)
     assert numpy.array_equal(fewer[0], runs[0][0][:2])
     observation, _ = Env(PATH).reset(seed=1)
     assert numpy.array_equal(observation, runs[0][0][0])
@@ -563,7 +563,7 @@ def test_rewards_of_resets_are_not_used() -> None:
 
 
 def test_the_scenario_is_the_one_at_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = _toml.document({**PATH, "duration": "2 s"})
+    text = _toml.toml_document({**PATH, "duration": "2 s"})
     monkeypatch.chdir(tmp_path)
     Path("path.toml").write_text(text)
     Path("fast.txt").write_text("".join(f"{number}\n" for number in range(1, 51)))
@@ -588,9 +588,9 @@ def test_the_scenario_is_the_one_at_the_beginning(tmp_path: Path, monkeypatch: p
     # Names in a file are relative to it, in changes too.
     os.chdir("..")
     Path("below/slow.txt").write_text(Path("slow.txt").read_text())
-    Path("below/traced.toml").write_text(_toml.document({**scenario, "link": [{**scenario["link"][0], "trace": "slow.txt"}]}))
+    Path("below/traced.toml").write_text(_toml.toml_document({**scenario, "link": [{**scenario["link"][0], "trace": "slow.txt"}]}))
     below = VectorEnv("below/traced.toml", 1, vary=delays)
-    Path("below/path.toml").write_text(_toml.document(PATH).replace('rate = "20 Mbit/s"', 'trace = "missing.txt"'))
+    Path("below/path.toml").write_text(_toml.toml_document(PATH).replace('rate = "20 Mbit/s"', 'trace = "missing.txt"'))
     changed = VectorEnv("below/path.toml", 1, set={"link.core.trace": "slow.txt"})
     os.chdir("/")
     assert [of.reset(seed=1)[1]["path_rate"][0] for of in (below, changed)] == [6e6, 6e6]

@@ -21,7 +21,7 @@ def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(public_keys) == 1 and len(public_keys.pop()) > 20
 
 
-def free() -> str:
+def free_port() -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
         found.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{found.getsockname()[1]}"
@@ -37,7 +37,7 @@ class Aimd(thalweg.Controller):
 
 def test_files_go_from_one_thread_to_another(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(bytes(range(256)) * 1000)
-    address, received = free(), []
+    address, received = free_port(), []
     receiver = threading.Thread(
         target=lambda: received.append(thalweg.recv(tmp_path / "inbox", listen=address, trust="new", controllers={"aimd": Aimd}, allow_scheme="aimd"))
     )
@@ -75,7 +75,7 @@ def test_asyncio_goes_on_while_bytes_move_and_ends_them(tmp_path: Path) -> None:
 
     async def both() -> None:
         ticking = asyncio.create_task(tick())
-        address = free()
+        address = free_port()
         await asyncio.gather(
             thalweg.aio.recv(tmp_path / "inbox", listen=address, trust="new"),
             thalweg.aio.send([tmp_path / "data"], address, trust="new", keep_trying=True),

@@ -31,7 +31,7 @@ SHORT = {"duration": "2 s", "warmup": "500 ms"}
 COMMAND = str(Path(sys.executable).with_name("thalweg"))
 
 
-def command(*words: str) -> str:
+def run_command(*words: str) -> str:
     done = subprocess.run([COMMAND, *words], capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -39,14 +39,14 @@ def command(*words: str) -> str:
 def test_python_and_the_command_give_the_same() -> None:
     sets = [word for name, value in SHORT.items() for word in ("--set", f"{name}={value}")]
     result = thalweg.run("dumbbell", seed=7, set=SHORT)
-    printed = json.loads(command("run", "dumbbell", "--seed", "7", "--json", "--quiet", *sets))
+    printed = json.loads(run_command("run", "dumbbell", "--seed", "7", "--json", "--quiet", *sets))
     assert result.document == printed
     assert result.fingerprint == printed["runs"][0]["fingerprint"]
     compared = thalweg.compare("two-flows", ["cubic", "vegas"], reps=2, seed=3, set=SHORT, jobs=1)
     words = ["--schemes", "cubic,vegas", "--reps", "2", "--seed", "3"]
-    assert compared.document == json.loads(command("compare", "two-flows", *words, "--json", "--quiet", *sets))
+    assert compared.document == json.loads(run_command("compare", "two-flows", *words, "--json", "--quiet", *sets))
     assert len(compared.fingerprints) == 4
-    assert command("--version").splitlines()[0] == f"thalweg {thalweg.__version__}"
+    assert run_command("--version").splitlines()[0] == f"thalweg {thalweg.__version__}"
     module = subprocess.run([sys.executable, "-m", "thalweg", "--version"], capture_output=True, text=True, check=True)
     assert module.stdout.splitlines()[0] == f"thalweg {thalweg.__version__}"
 
@@ -431,10 +431,10 @@ def test_a_scenario_may_be_a_dictionary() -> None:
 
 def test_toml_reads_back() -> None:
     value = {"a b": "\"\\\n\x7f é", "n": [1, -2.5, 1e300, True], "t": {"x.y": {"z": "1 ms"}}, "empty": []}
-    assert tomllib.loads(_toml.document(value)) == value
+    assert tomllib.loads(_toml.toml_document(value)) == value
     for wrong in (float("nan"), None, {1: 2}, b"x"):
         with pytest.raises(TypeError):
-            _toml.document({"key": wrong})
+            _toml.toml_document({"key": wrong})
 
 
 def test_mistakes_are_exceptions_with_the_text_of_the_command() -> None:
@@ -542,8 +542,8 @@ def test_a_sweep_is_kept_and_read_back(tmp_path: Path, monkeypatch: pytest.Monke
             done.plot(**wrong)
     assert set(flows["scheme"]) == {"cubic", "vegas"} and set(flows["link.left-right.rate_bps"]) == {1e7, 2e7}
     written = Path(done.flows).read_bytes()
-    Path("s.toml").write_text(_toml.document(sweep), encoding="utf-8")
-    command("sweep", "s.toml", "--quiet")
+    Path("s.toml").write_text(_toml.toml_document(sweep), encoding="utf-8")
+    run_command("sweep", "s.toml", "--quiet")
     assert Path("s/flows.parquet").read_bytes() == written
     failing = thalweg.sweep({"scenario": "two-flows", "grid": {"duration": ["6 s", "4 s"]}}, "failing")
     assert [point["point"] for point in failing.failed] == [2] and "thalweg run" in failing.failed[0]["command"]
@@ -601,7 +601,7 @@ def test_notebooks_and_terminals_show_what_takes_long(monkeypatch: pytest.Monkey
     monkeypatch.setattr(_progress, "INTERVAL", 0.0)
     times = iter([0.0, 1.0, 3.0, 90.0, 4000.0])
     monkeypatch.setattr("thalweg._progress.time.monotonic", lambda: next(times))
-    with _progress.shown() as show:
+    with _progress.progress_shown() as show:
         assert show is not None
         show(0.0, "0 < 8 runs")
         show(0.5, "4 runs")
@@ -614,11 +614,11 @@ def test_notebooks_and_terminals_show_what_takes_long(monkeypatch: pytest.Monkey
     monkeypatch.setattr(IPython, "get_ipython", lambda: None)
     monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
     times = iter([0.0, 1.0, 2.0])
-    with _progress.shown() as show:
+    with _progress.progress_shown() as show:
         assert show is None
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "20")
-    with _progress.shown() as show:
+    with _progress.progress_shown() as show:
         assert show is not None
         show(0.5, "a line that is longer than that")
     shown = capsys.readouterr().err

@@ -34,7 +34,7 @@ class Additive(Controller):
         self.window = 2.0
 
 
-def swept(folder: Path, make: Callable[[], Controller], **options: Any) -> tuple[float, bool]:
+def run_sweep(folder: Path, make: Callable[[], Controller], **options: Any) -> tuple[float, bool]:
     """Returns the goodput of a sweep with this controller, and whether anything was simulated for it."""
     before = Additive.acknowledgements
     sweep = thalweg.sweep({"scenario": SCENARIO, "grid": {"link.1.delay": ["5 ms", "10 ms"]}}, folder, controllers={"mine": make}, **options)
@@ -45,20 +45,20 @@ def swept(folder: Path, make: Callable[[], Controller], **options: Any) -> tuple
 def test_runs_are_reused_by_calls_with_the_same_key(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        first, is_made = swept(tmp_path, Additive, key="1")
+        first, is_made = run_sweep(tmp_path, Additive, key="1")
         assert is_made
-        assert swept(tmp_path, Additive, key="1") == (first, False)
+        assert run_sweep(tmp_path, Additive, key="1") == (first, False)
         # The program keeps the key: it says that this is the same controller.
-        assert swept(tmp_path, functools.partial(Additive, 4.0), key="1") == (first, False)
-        second, is_made = swept(tmp_path, functools.partial(Additive, 4.0), key="2")
+        assert run_sweep(tmp_path, functools.partial(Additive, 4.0), key="1") == (first, False)
+        second, is_made = run_sweep(tmp_path, functools.partial(Additive, 4.0), key="2")
         assert is_made and second > first
-        assert swept(tmp_path, Additive, key="1") == (first, False)
+        assert run_sweep(tmp_path, Additive, key="1") == (first, False)
 
 
 def test_without_a_key_each_call_makes_its_runs(tmp_path: Path) -> None:
     for gain in (1.0, 1.0, 4.0):
         with pytest.warns(thalweg.ScenarioWarning, match="runs of `mine` are not reused by later calls: give them a key"):
-            assert swept(tmp_path, functools.partial(Additive, gain))[1]
+            assert run_sweep(tmp_path, functools.partial(Additive, gain))[1]
 
 
 def test_a_retrained_policy_has_its_own_runs(tmp_path: Path) -> None:
@@ -68,25 +68,25 @@ def test_a_retrained_policy_has_its_own_runs(tmp_path: Path) -> None:
     for gain in (-0.5, 0.1):
         weights["gain"] = gain
         with pytest.warns(thalweg.ScenarioWarning, match="give them a key"):
-            results.append(swept(tmp_path, policy)[0])
+            results.append(run_sweep(tmp_path, policy)[0])
     assert results[0] != results[1]
 
 
 def test_shards_need_a_key(tmp_path: Path) -> None:
     with pytest.raises(thalweg.ScenarioError, match="need the same key"):
-        swept(tmp_path, Additive, shard=(1, 2))
+        run_sweep(tmp_path, Additive, shard=(1, 2))
     assert not tmp_path.joinpath("points").exists()
     for number in (1, 2):
         thalweg.sweep(
             {"scenario": SCENARIO, "grid": {"link.1.delay": ["5 ms", "10 ms"]}}, tmp_path, controllers={"mine": Additive}, shard=(number, 2), key="1"
         )
-    assert swept(tmp_path, Additive, key="1")[1] is False
+    assert run_sweep(tmp_path, Additive, key="1")[1] is False
 
 
 @pytest.mark.parametrize("key", ["", 3, b"1"])
 def test_a_key_is_a_text(tmp_path: Path, key: Any) -> None:
     with pytest.raises(thalweg.ScenarioError, match="key="):
-        swept(tmp_path, Additive, key=key)
+        run_sweep(tmp_path, Additive, key=key)
 
 
 def test_hunts_reuse_runs_by_their_key(tmp_path: Path) -> None:

@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import _arguments as arguments
 from . import _thalweg
 from ._catalog import Catalog
-from ._errors import Error, RunError, ScenarioError, ScenarioWarning, TimeLimitError, UnknownNameError, error, warn, warn_of
+from ._errors import Error, RunError, ScenarioError, ScenarioWarning, TimeLimitError, UnknownNameError, error_from_messages, issue_warnings, warn_of
 from ._origins import code_of_package, modules_of_user
-from ._progress import show_progress, shown
+from ._progress import progress_shown, show_progress
 from ._results import JOIN, Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
-from ._score import BATTERY, Score, ScorePart, evaluate
+from ._score import BATTERY, Score, ScorePart, evaluate_controller
 from ._thalweg import Controller, Sample
-from ._toml import Loaded, Scenario, absolute, changes, document, number, texts, with_unit, with_units_of_texts
+from ._toml import Loaded, Scenario, absolute, number, texts, toml_changes, toml_document, with_unit, with_units_of_texts
 
 __version__ = _thalweg.version
 
@@ -88,7 +88,7 @@ Controllers = Mapping[str, Callable[[], Controller]]
 
 
 def _fail(code: int, messages: Sequence[_thalweg.Message], cause: BaseException | None) -> NoReturn:
-    raise error(code, messages, cause) from cause
+    raise error_from_messages(code, messages, cause) from cause
 
 
 def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Controller]]:
@@ -154,7 +154,7 @@ _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
 
 def _call(words: Sequence[str], controllers: Controllers | None = None) -> str:
     factories = list(_factories(controllers).items())
-    with shown() as show:
+    with progress_shown() as show:
         code, printed, messages, cause = _thalweg.call(list(words), factories, "", _stop.get(), show)
     if code != 0:
         _fail(code, messages, cause)
@@ -172,7 +172,7 @@ def _text(scenario: Scenario, factories: dict[str, Callable[[], Controller]] | N
     if isinstance(scenario, Loaded):
         return scenario.name, scenario.text
     if isinstance(scenario, Mapping):
-        return "scenario", document(_with_names(scenario, factories) if factories is not None else scenario)
+        return "scenario", toml_document(_with_names(scenario, factories) if factories is not None else scenario)
     if not isinstance(scenario, (str, os.PathLike)):
         raise ScenarioError(f"a scenario is a file, the name of a built-in one, or a dictionary, and not of type {type(scenario).__name__}")
     return os.fspath(scenario), None
@@ -204,16 +204,16 @@ def _run_schemes(
     factories = _factories(controllers)
     names = [_named(scheme, factories) for scheme in schemes]
     name, text = _text(scenario, factories)
-    words = changes(_with_names(set, factories))
+    words = toml_changes(_with_names(set, factories))
     first = None if seed is None else arguments.integer("seed", seed, 0, 2**64 - 1)
     times, workers = arguments.integer("reps", reps, 1, 2**32 - 1), None if jobs is None else arguments.integer("jobs", jobs, 1, 2**16)
-    with shown() as show:
+    with progress_shown() as show:
         measured, code, messages, cause = _thalweg.run(
             name, text, words, names, list(flows), first, times, workers, list(factories.items()), is_candidate, limit, _stop.get(), show
         )
     if measured is None:
         _fail(code, messages, cause)
-    warn(measured.messages())
+    issue_warnings(measured.messages())
     return Result(measured)
 
 
@@ -307,7 +307,7 @@ def score(
         except TimeoutError as late:
             raise TimeLimitError(f"the controller took longer than limit={limit} seconds") from late
 
-    return evaluate(compared, battery, seed)
+    return evaluate_controller(compared, battery, seed)
 
 
 def sweep(
@@ -348,7 +348,7 @@ def sweep(
             scenario = keys.pop("scenario", None)
             own = _folder_with_files(keys, Path(place)) if isinstance(scenario, Mapping) else Path(place)
             if isinstance(scenario, Mapping):
-                (own / "scenario.toml").write_text(document(absolute(scenario, Path.cwd())), encoding="utf-8")
+                (own / "scenario.toml").write_text(toml_document(absolute(scenario, Path.cwd())), encoding="utf-8")
                 scenario = "scenario.toml"
             elif isinstance(scenario, (str, os.PathLike)) and Path(scenario).is_file():
                 # Relative to the working directory, not to the file written here.
@@ -356,9 +356,9 @@ def sweep(
             if scenario is not None:
                 keys = {"scenario": scenario, **keys}
             if isinstance(keys.get("set"), Mapping):
-                keys["set"] = changes(keys["set"])
+                keys["set"] = toml_changes(keys["set"])
             path = own / "sweep.toml"
-            path.write_text(document(keys), encoding="utf-8")
+            path.write_text(toml_document(keys), encoding="utf-8")
         else:
             path = Path(file)
         stamp = _stamp(factories, key, shard is not None)
@@ -370,7 +370,7 @@ def sweep(
             words.append(f"--shard={part[0]}/{part[1]}")
         if arguments.truth("report", report):
             words.append("--report")
-        with _engine(cluster, factories, Path(place)) as (engine, causes), shown() as show:
+        with _engine(cluster, factories, Path(place)) as (engine, causes), progress_shown() as show:
             code, printed, messages, cause = _thalweg.call(
                 [*words, *engine, *_after_options([str(path)])], list(factories.items()), stamp, _stop.get(), show
             )
@@ -380,8 +380,8 @@ def sweep(
                 # The user has not seen the files written for a dictionary.
                 return text.replace(f"{path.parent}/", "").replace("sweep.toml", "sweep") if isinstance(file, Mapping) else text
 
-            raise error(code, messages, shown=shown_names)
-        warn(messages)
+            raise error_from_messages(code, messages, shown=shown_names)
+        issue_warnings(messages)
         whole = shard is None
         return SweepResult(folder.absolute(), _sweep_document(folder, factories, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
 
@@ -439,7 +439,7 @@ def _engine(cluster: Any, controllers: Controllers, place: Path) -> Iterator[tup
     elif not (hasattr(cluster, "scheduler_address") or hasattr(cluster, "scheduler")):
         raise ScenarioError(f"cluster={cluster!r}: it is the address of a scheduler, its file, a client or a cluster of Dask")
     try:
-        with _cluster.served(cluster, list(controllers.items()), modules_of_user(), place) as (address, causes):
+        with _cluster.serving_cluster(cluster, list(controllers.items()), modules_of_user(), place) as (address, causes):
             yield [f"--cluster={address}"], causes
     except _cluster.GoneError as gone:
         raise RunError(str(gone)) from gone
@@ -570,11 +570,11 @@ def validate(
     `ScenarioWarning`."""
     factories = _factories(controllers)
     name, text = _text(scenario, factories)
-    words = changes(_with_names(set, factories))
+    words = toml_changes(_with_names(set, factories))
     code, explained, messages = _thalweg.validate(name, text, words, list(factories.items()))
     if code != 0:
         _fail(code, messages, None)
-    warn(messages)
+    issue_warnings(messages)
     return explained
 
 

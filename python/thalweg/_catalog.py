@@ -3,7 +3,7 @@
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from typing import overload
 
-from ._errors import unknown
+from ._errors import unknown_name_error
 
 
 class Catalog(Sequence[str]):
@@ -26,7 +26,7 @@ class Catalog(Sequence[str]):
     def __getitem__(self, index: int | str | slice) -> str | list[str]:
         if isinstance(index, str):
             if index not in self._about:
-                raise unknown(f"there is no `{index}`", index, self._names)
+                raise unknown_name_error(f"there is no `{index}`", index, self._names)
             return self._about[index]
         return list(self._names[index]) if isinstance(index, slice) else self._names[index]
 

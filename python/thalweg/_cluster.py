@@ -47,7 +47,7 @@ class GoneError(Exception):
     """The cluster cannot continue."""
 
 
-def work(batch: bytes, build: str, controllers: bytes) -> tuple[float, bytes, bytes]:
+def run_batch(batch: bytes, build: str, controllers: bytes) -> tuple[float, bytes, bytes]:
     """Executes a batch of runs, on a worker; returns the duration in seconds, the results, and the pickled exception of a controller."""
     if build != _thalweg.build:
         raise OtherBuildError
@@ -119,7 +119,7 @@ class WorkerPool:
     def _submit(self, number: int, body: bytes) -> None:
         refused = self._refused()
         only = {"workers": [address for address, fits in self._fits.items() if fits]} if refused else {}
-        future = self._client.submit(work, body, self._build, self._controllers, pure=False, **only)
+        future = self._client.submit(run_batch, body, self._build, self._controllers, pure=False, **only)
         self._batches[number] = future
         future.add_done_callback(lambda future: self._done(number, body, refused, future))
 
@@ -225,7 +225,7 @@ def _place(client: Any) -> str:
 
 
 @contextmanager
-def connected(cluster: Any, note: Callable[[str], None]) -> Iterator[Any]:
+def connect_to_cluster(cluster: Any, note: Callable[[str], None]) -> Iterator[Any]:
     """Yields a client of a cluster: an address, the file of a scheduler, a client, or one of Dask's clusters."""
     named: dict[str, Any] = {"address": cluster}
     if isinstance(cluster, (str, os.PathLike)):
@@ -292,7 +292,7 @@ def _reachable_url(address: str) -> str:
     return url
 
 
-def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"") -> BaseException | None:
+def serve_batches(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"") -> BaseException | None:
     """Serves as the engine of a sweep: requests arrive on one stream, answers leave on the other; returns the first exception of a
     controller."""
     try:
@@ -304,7 +304,7 @@ def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"
             write.write(json.dumps({"note": text}).encode() + b"\n")
             write.flush()
 
-        with connected(cluster, note) as client:
+        with connect_to_cluster(cluster, note) as client:
             pool = WorkerPool(client, write, hello["version"], hello["build"], controllers)
             pool.serve(read)
             return pool.cause
@@ -316,7 +316,7 @@ def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"
 
 
 @contextmanager
-def served(
+def serving_cluster(
     cluster: Any, controllers: _Controllers, modules: Collection[ModuleType], place: Path
 ) -> Iterator[tuple[str, list[BaseException]]]:
     """Yields an engine in this process: its address, a socket in the folder, and the exceptions that controllers raise. `modules` are
@@ -334,7 +334,7 @@ def served(
             except OSError:
                 return
             with stream, stream.makefile("rb") as read, stream.makefile("wb") as write:
-                cause = serve(read, write, cluster, pickled)
+                cause = serve_batches(read, write, cluster, pickled)
                 if cause is not None:
                     causes.append(cause)
 
@@ -373,7 +373,7 @@ def main() -> None:
     # Other output must not mix with the protocol on standard output.
     write = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    serve(sys.stdin.buffer, write, sys.argv[1])
+    serve_batches(sys.stdin.buffer, write, sys.argv[1])
     # Exit would wait for the threads of a client without a scheduler.
     os._exit(0)
 

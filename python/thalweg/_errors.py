@@ -87,12 +87,12 @@ def _shown(value: str) -> str:
     return value
 
 
-def error(
+def error_from_messages(
     code: int, messages: Sequence[Message], cause: BaseException | None = None, shown: Callable[[str], str] = lambda text: text
 ) -> Error:
     """Returns the exception for a command with this exit code, of which an exception of a controller may be the cause. Issues the
     warnings among its messages. `shown` replaces names that the user has not seen."""
-    warn(messages)
+    issue_warnings(messages)
     errors = [message for message in messages if message.severity == "error"]
     # Those of scenarios begin with the word themselves.
     texts = [f"{'error: ' if number and of.kind != MessageKind.SCENARIO else ''}{in_pythons_words(of)}" for number, of in enumerate(errors)]
@@ -102,7 +102,7 @@ def error(
     return UnknownNameError(text) if errors and all(of.is_unknown_name for of in errors) else ScenarioError(text)
 
 
-def unknown(what: str, name: object, known: Iterable[str]) -> UnknownNameError:
+def unknown_name_error(what: str, name: object, known: Iterable[str]) -> UnknownNameError:
     """Returns the exception for a name that is none of these."""
     names = list(known)
     meant = nearest(name, names) if isinstance(name, str) else None
@@ -110,7 +110,7 @@ def unknown(what: str, name: object, known: Iterable[str]) -> UnknownNameError:
     return UnknownNameError(f"{what}; {there}{f'; did you mean `{meant}`?' if meant else ''}")
 
 
-def warn(messages: Iterable[Message]) -> None:
+def issue_warnings(messages: Iterable[Message]) -> None:
     """Issues the command's warnings, at the call of this package."""
     warn_of(in_pythons_words(message) for message in messages if message.severity == "warning")
 

@@ -85,7 +85,7 @@ def _left(seconds: float) -> str:
 
 
 @contextmanager
-def shown() -> Iterator[Show | None]:
+def progress_shown() -> Iterator[Show | None]:
     """Yields the function to call during an operation, if any; clears the display at the end."""
     if _how is False:
         yield None

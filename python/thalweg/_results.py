@@ -13,7 +13,7 @@ from typing import Any
 
 from . import _thalweg
 from . import _arguments as arguments
-from ._errors import RunError, ScenarioError, UnknownNameError, in_pythons_words, unknown
+from ._errors import RunError, ScenarioError, UnknownNameError, in_pythons_words, unknown_name_error
 
 
 class Table:
@@ -44,7 +44,7 @@ class Table:
         try:
             return self._native.column(name)
         except KeyError:
-            raise unknown(f"there is no column `{name}`", name, self.columns) from None
+            raise unknown_name_error(f"there is no column `{name}`", name, self.columns) from None
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Iterates over the rows, as dictionaries."""
@@ -92,7 +92,7 @@ def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table(_thalweg.Table.of([(name, *_typed(name, cells)) for name, cells in columns.items()]))
 
 
-def joined(name: str, tables: Sequence[Table]) -> Table:
+def join_tables(name: str, tables: Sequence[Table]) -> Table:
     """Joins the rows of tables, with the number of their table, from 0, in a first column of this name."""
     return _of_rows([{name: number, **row} for number, table in enumerate(tables) for row in table])
 
@@ -236,7 +236,7 @@ class Result:
     def series(self, quantity: str | None = None) -> Table:
         """Returns the points of the series of a quantity, or of all."""
         if quantity is not None and quantity not in self.quantities:
-            raise unknown(f"there is no series `{quantity}`", quantity, self.quantities)
+            raise unknown_name_error(f"there is no series `{quantity}`", quantity, self.quantities)
         return Table(self._measured.series(quantity))
 
     @property
@@ -471,7 +471,7 @@ class SweepResult:
         titles = {of["name"]: f"{of['name']} ({of['unit']})" if "unit" in of else of["name"] for of in self.document["factors"]}
         for name in (across, down):
             if name is not None and name not in factors:
-                raise unknown(f"there is no factor `{name}`", name, factors)
+                raise unknown_name_error(f"there is no factor `{name}`", name, factors)
         shares = self.importance.get(metric, {}).get("factors", {})
         free = sorted((name for name in factors if name not in (across, down)), key=lambda name: -shares.get(name, 0.0))
         plain = [name for name in free if name != "scheme" and 1 < len(factors[name]) <= _MOST_CELLS]
@@ -491,7 +491,7 @@ class SweepResult:
         means = {place: sum(values) / len(values) for place, values in sums.items()}
         if not means:
             names_of = sorted({name for point in self.points for name in point["metrics"]})
-            raise unknown(f"no point has the metric `{metric}`", metric, names_of)
+            raise unknown_name_error(f"no point has the metric `{metric}`", metric, names_of)
 
         def names(of: str | None) -> tuple[str, list[str]]:
             return ("", [""]) if of is None else (titles[of], factors[of])

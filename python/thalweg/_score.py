@@ -108,7 +108,7 @@ def _refuse_candidate(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError(f"a candidate sees samples and nothing else: {event} is not for it")
 
 
-def watch() -> None:
+def watch_parent() -> None:
     """Installs the audit hook for the rest of the process. It affects candidates only."""
     global _hooked
     if _hooked:
@@ -127,12 +127,12 @@ def watch() -> None:
             setattr(place, name, start_new_thread)
 
 
-def evaluate(
+def evaluate_controller(
     compare: Callable[[Scenario, int], dict[str, Any]], battery: Mapping[str, Scenario], seed: int | None
 ) -> Score:
     """Returns the score of the candidate; `compare` runs it on a scenario beside the reference and returns the document."""
     first = secrets.randbits(48) if seed is None else seed
-    watch()
+    watch_parent()
     parts: dict[str, ScorePart] = {}
     powers: list[list[float]] = []
     runs = 0

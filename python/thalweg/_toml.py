@@ -46,7 +46,7 @@ FILE_KEYS = frozenset({"file", "include", "matrix", "network", "trace"})
 """Keys of scenarios that take names of files."""
 
 
-def key(name: object) -> str:
+def toml_key(name: object) -> str:
     """Formats a key, quoted if necessary."""
     if not isinstance(name, str):
         raise ScenarioError(f"a key is a text, not {name!r}")
@@ -54,7 +54,7 @@ def key(name: object) -> str:
     return name if plain else json.dumps(name, ensure_ascii=False)
 
 
-def value(of: object) -> str:
+def toml_value(of: object) -> str:
     """Formats a value on one line."""
     if isinstance(of, bool):
         return "true" if of else "false"
@@ -62,11 +62,11 @@ def value(of: object) -> str:
         # TOML has the escapes of JSON, and escapes the delete character too.
         return json.dumps(of, ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(of, Mapping):
-        return "{ " + ", ".join(f"{key(name)} = {value(item)}" for name, item in of.items()) + " }"
+        return "{ " + ", ".join(f"{toml_key(name)} = {toml_value(item)}" for name, item in of.items()) + " }"
     if isinstance(of, Sequence) and not isinstance(of, (bytes, bytearray)):
-        return "[" + ", ".join(value(item) for item in of) + "]"
+        return "[" + ", ".join(toml_value(item) for item in of) + "]"
     if isinstance(of, os.PathLike):
-        return value(os.fspath(of))
+        return toml_value(os.fspath(of))
     if isinstance(of, int):
         return str(int(of))
     if isinstance(of, float) and math.isfinite(of):
@@ -74,22 +74,22 @@ def value(of: object) -> str:
     # Values of numpy, pandas and others are a list or a number now; `tolist` loses the unit of numpy's times.
     plain = getattr(of, "tolist", None)
     if callable(plain) and getattr(getattr(of, "dtype", None), "kind", "") not in ("m", "M"):
-        return value(plain())
+        return toml_value(plain())
     words = f"{of!r} is no value of a scenario: it takes texts with units, numbers, true and false, lists, arrays and dictionaries"
     raise ScenarioError(words)
 
 
-def document(of: Mapping[str, Any]) -> str:
+def toml_document(of: Mapping[str, Any]) -> str:
     """Formats a file: one line for each key of the outermost dictionary."""
-    return "".join(f"{key(name)} = {value(item)}\n" for name, item in of.items())
+    return "".join(f"{toml_key(name)} = {toml_value(item)}\n" for name, item in of.items())
 
 
-def changes(sets: Mapping[str, Any] | Sequence[str] | None) -> list[str]:
+def toml_changes(sets: Mapping[str, Any] | Sequence[str] | None) -> list[str]:
     """Formats changes of a scenario, as for `--set`."""
     if sets is None:
         return []
     if isinstance(sets, Mapping):
-        return [f"{name}={value(item)}" for name, item in sets.items()]
+        return [f"{name}={toml_value(item)}" for name, item in sets.items()]
     found = list(sets) if isinstance(sets, Iterable) and not isinstance(sets, (str, bytes)) else [None]
     if not all(isinstance(of, str) for of in found):
         raise ScenarioError("set is a dictionary, or a list of texts such as \"duration=5 s\"")
@@ -155,7 +155,7 @@ def _absolute_change(change: str, folder: Path) -> str:
         given = text.strip()
     key = name.strip()
     found = absolute({key: given}, folder)[key]
-    return change if found == given else f"{name}={value(found)}"
+    return change if found == given else f"{name}={toml_value(found)}"
 
 
 def texts(of: Any) -> Iterator[str]:
@@ -181,7 +181,7 @@ def loaded(scenario: Scenario) -> Loaded:
         return scenario
     here = Path.cwd()
     if isinstance(scenario, Mapping):
-        return Loaded("scenario", document(absolute(scenario, here)), here)
+        return Loaded("scenario", toml_document(absolute(scenario, here)), here)
     if not isinstance(scenario, (str, os.PathLike)):
         raise ScenarioError(f"a scenario is a file, the name of a built-in one, or a dictionary, and not of type {type(scenario).__name__}")
     name = os.fspath(scenario)

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from . import _arguments as arguments
 from . import Controller, Controllers, Result, Sample, ScenarioError, Table, _thalweg, compare
-from ._errors import error
-from ._results import joined
-from ._toml import Scenario, absolute_changes, changes, loaded
+from ._errors import error_from_messages
+from ._results import join_tables
+from ._toml import Scenario, absolute_changes, loaded, toml_changes
 
 __all__ = ["COLUMNS", "FEATURES", "FRAME_STEPS", "Baselines", "Env", "VectorEnv", "controller", "power"]
 
@@ -151,7 +151,7 @@ def episode(generator: numpy.random.Generator, vary: Vary) -> tuple[int, list[st
     """Returns the seed of the next episode, and its changes of the scenario."""
     seed = int(generator.integers(1 << 53))
     chosen = {key: of(generator) if callable(of) else of[int(generator.integers(len(of)))] for key, of in vary.items()}
-    return seed, changes(chosen)
+    return seed, toml_changes(chosen)
 
 
 def checked(vary: Vary | None) -> dict[str, Sequence[Any] | Callable[[numpy.random.Generator], Any]]:
@@ -206,12 +206,12 @@ class _Simulations:
         arguments.seconds("delay", delay, or_zero=True)
         arguments.choice("ecn", ecn, arguments.ECN)
         self.scenario = loaded(scenario)
-        self.sets = self.kept(changes(set))
+        self.sets = self.kept(toml_changes(set))
         threads = None if jobs is None else arguments.integer("jobs", jobs, 1, 2**16)
         name, text = self.scenario.name, self.scenario.text
         native, code, messages = _thalweg.Environments.new(name, text, self.sets, count, interval, longest, delay, threads, ecn)
         if native is None:
-            raise error(code, messages)
+            raise error_from_messages(code, messages)
         self._native, self._interval, self._longest, self._ecn = native, interval, float(longest), ecn
         self.names = native.names
         self.agents = len(self.names)
@@ -230,7 +230,7 @@ class _Simulations:
 
     def _check(self, status: tuple[int, Sequence[_thalweg.Message]]) -> None:
         if status[0] != 0:
-            raise error(*status)
+            raise error_from_messages(*status)
 
     def reset_one(self, seed: int, varied: list[str]) -> dict[str, Any]:
         """Begins a new episode of the only simulation, which has one agent; returns its sample."""
@@ -254,7 +254,7 @@ class _Simulations:
         are simulated; each later one counts as a round trip of the empty path."""
         lengths, code, messages = self._native.length(self.kept(varied))
         if lengths is None:
-            raise error(code, messages)
+            raise error_from_messages(code, messages)
         duration, warmup, rtt = lengths
         if steps is not None and (self._interval is not None or rtt is not None):
             duration = min(duration, self._single._end(seed, varied, steps, duration, rtt or 0.0))
@@ -463,7 +463,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             # Later changes of a key take precedence.
             sets = [*self._simulations.sets, *self._simulations.kept(varied)]
             duration, warmup = self._simulations.length(first, varied, self._steps)
-            sets += [f"duration={duration!r}", f"warmup={warmup!r}", *self._simulations.kept(changes(set))]
+            sets += [f"duration={duration!r}", f"warmup={warmup!r}", *self._simulations.kept(toml_changes(set))]
             names = self._simulations.names
             results.append(compare(self._simulations.scenario, schemes, flows=names, seed=first, set=sets, controllers=controllers))
         return Baselines(results, self._simulations.names)
@@ -481,12 +481,12 @@ class Baselines:
     @cached_property
     def flows(self) -> Table:
         """A row for each flow of each scheme in each episode."""
-        return joined("episode", [result.flows for result in self.results])
+        return join_tables("episode", [result.flows for result in self.results])
 
     @cached_property
     def totals(self) -> Table:
         """A row for each scheme in each episode, with the values of the network."""
-        return joined("episode", [result.totals for result in self.results])
+        return join_tables("episode", [result.totals for result in self.results])
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self.results)

@@ -3,7 +3,7 @@
 //! Such stacks take neither as an argument. This crate defines the C functions `clock_gettime`, which the standard library
 //! calls for [`Instant::now`] and [`SystemTime::now`](std::time::SystemTime::now), and `RAND_bytes`, from which BoringSSL
 //! and its users draw. A program that contains the crate has these definitions in place of those of libc and BoringSSL.
-//! Within [`with`], the clocks of this thread stand at the simulated time; elsewhere they are those of the system. Random
+//! Within [`with_simulated_clock`], the clocks of this thread stand at the simulated time; elsewhere they are those of the system. Random
 //! numbers come from the running connection, if there is one ([`thalweg_stack_random`]).
 //!
 //! It needs a dynamic libc (`RTLD_NEXT`), as on GNU/Linux. The build fails on other systems.
@@ -31,7 +31,7 @@ const PICOS: u64 = 1000;
 const NANOS: u64 = 1_000_000_000;
 
 thread_local! {
-    /// Simulated time in nanoseconds; `None` outside of [`with`].
+    /// Simulated time in nanoseconds; `None` outside of [`with_simulated_clock`].
     static NOW: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
@@ -45,19 +45,19 @@ impl Drop for Restore {
 }
 
 /// Runs `act` with the clocks of this thread at a simulated time, rounded down to nanoseconds.
-pub fn with<R>(now: Time, act: impl FnOnce() -> R) -> R {
+pub fn with_simulated_clock<R>(now: Time, act: impl FnOnce() -> R) -> R {
     let _restore = Restore(NOW.replace(Some(now.as_picos() / PICOS)));
     act()
 }
 
-/// Returns the simulated time of an instant read within [`with`].
-pub fn time(instant: Instant) -> Time {
-    static START: LazyLock<Instant> = LazyLock::new(|| with(Time::ZERO, Instant::now));
+/// Returns the simulated time of an instant read within [`with_simulated_clock`].
+pub fn simulated_time_of(instant: Instant) -> Time {
+    static START: LazyLock<Instant> = LazyLock::new(|| with_simulated_clock(Time::ZERO, Instant::now));
     let nanos = instant.saturating_duration_since(*START).as_nanos();
     Time::from_picos(u64::try_from(nanos * u128::from(PICOS)).unwrap_or(u64::MAX))
 }
 
-/// Reads a clock: the simulated time within [`with`], and the system's elsewhere.
+/// Reads a clock: the simulated time within [`with_simulated_clock`], and the system's elsewhere.
 ///
 /// # Safety
 ///
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn RAND_bytes(to: *mut u8, length: usize) -> c_int {
     unsafe { to.write_bytes(0, length) };
     // Safety: the memory is valid and initialised.
     let bytes = unsafe { core::slice::from_raw_parts_mut(to, length) };
-    if !thalweg_stack_random::fill(bytes) {
+    if !thalweg_stack_random::fill_random(bytes) {
         // BoringSSL aborts too, as programs do not check.
         let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes));
         if read.is_err() {
@@ -137,13 +137,14 @@ mod tests {
     #[test]
     fn clocks_stand_at_the_simulated_time_within_a_call() {
         let at = |millis: u64| Time::from_picos(millis * 1_000_000_000);
-        let [zero, later] = [0, 1500].map(|millis| with(at(millis), Instant::now));
+        let [zero, later] = [0, 1500].map(|millis| with_simulated_clock(at(millis), Instant::now));
         assert_eq!(later - zero, Duration::from_millis(1500));
-        assert_eq!((time(zero), time(later)), (at(0), at(1500)));
-        let calendar = with(at(2000), SystemTime::now).duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!((simulated_time_of(zero), simulated_time_of(later)), (at(0), at(1500)));
+        let calendar =
+            with_simulated_clock(at(2000), SystemTime::now).duration_since(SystemTime::UNIX_EPOCH).unwrap();
         assert_eq!(calendar, Duration::from_secs(1_800_000_002));
         // Nested calls and panics restore the clock.
-        let caught = std::panic::catch_unwind(|| with(at(5), || panic!("as a stack may")));
+        let caught = std::panic::catch_unwind(|| with_simulated_clock(at(5), || panic!("as a stack may")));
         assert!(caught.is_err());
         let before = Instant::now();
         std::thread::sleep(Duration::from_millis(5));
@@ -158,7 +159,8 @@ mod tests {
             assert_eq!(unsafe { RAND_bytes(bytes.as_mut_ptr(), bytes.len()) }, 1);
             bytes
         };
-        let seeded = || thalweg_stack_random::with(&mut thalweg_stack_random::Generator::new(7), draw);
+        let seeded =
+            || thalweg_stack_random::with_generator(&mut thalweg_stack_random::Generator::new(7), draw);
         assert_eq!(seeded(), seeded());
         assert_ne!(draw(), draw());
     }

@@ -36,7 +36,7 @@ impl From<Error> for std::io::Error {
 ///
 /// The operating system's error.
 pub fn fill(bytes: &mut [u8]) -> Result<(), Error> {
-    if thalweg_stack_random::fill(bytes) {
+    if thalweg_stack_random::fill_random(bytes) {
         return Ok(());
     }
     let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(bytes));

@@ -13,10 +13,10 @@ use proto::{
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use thalweg_stack::{Rate, Stats, simulated_instant};
+use thalweg_stack_contract::{Rate, Stats, simulated_instant};
 
 /// Creates an endpoint with path MTU discovery.
-pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
+pub fn create_endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
     Endpoint::new(Arc::new(config), server.map(Arc::new), true)
 }
 
@@ -68,7 +68,7 @@ pub fn handle_datagram(
 }
 
 /// Writes the datagrams of one transmission to `buffer`.
-pub fn transmit(
+pub fn poll_transmission(
     connection: &mut Connection,
     now: Instant,
     max_datagrams: usize,
@@ -88,7 +88,7 @@ pub fn lost_packets(connection: &mut Connection) -> u64 {
 }
 
 /// Returns counters and estimates, without lost packets. The stack does not report its minimum round-trip time.
-pub fn stats(connection: &Connection) -> Stats {
+pub fn read_stats(connection: &Connection) -> Stats {
     let Some(controller) = connection.congestion_state(PathId::ZERO) else { return Stats::default() };
     let metrics = controller.metrics();
     Stats {

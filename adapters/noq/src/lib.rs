@@ -15,7 +15,7 @@ pub use connection::End;
 use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use std::sync::Arc;
 use thalweg_catalog::{Registry, SchemeDescription};
-use thalweg_stack::{Config, Side, Stack, Time, scheme};
+use thalweg_stack_contract::{Config, Side, Stack, Time, scheme};
 
 schemes! {
     CUBIC, NoqCubic: "noq-cubic", CubicConfig, "QUIC by noq-proto 1.4.0, with its CUBIC (RFC 9438).";

@@ -12,11 +12,11 @@ use quiche::{
 };
 use std::fs::OpenOptions;
 use std::path::PathBuf;
-use thalweg_stack::{
+use thalweg_stack_clock as clock;
+use thalweg_stack_contract::{
     Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, random,
     simulated_instant as durations, stack_qlog_files,
 };
-use thalweg_stack_clock as clock;
 
 /// Addresses of client and server.
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 49_152);
@@ -58,7 +58,7 @@ impl fmt::Debug for End {
 }
 
 /// Returns a TLS context with the certificate of all stacks. Sessions are not resumed.
-fn context() -> SslContextBuilder {
+fn tls_context() -> SslContextBuilder {
     let made = || -> Result<SslContextBuilder, boring::error::ErrorStack> {
         let mut context = SslContextBuilder::new(SslMethod::tls())?;
         context.set_min_proto_version(Some(SslVersion::TLS1_3))?;
@@ -74,8 +74,8 @@ fn context() -> SslContextBuilder {
 }
 
 /// Returns the stack's settings.
-fn settings(config: &Config, algorithm: Algorithm) -> Result<quiche::Config, quiche::Error> {
-    let mut settings = quiche::Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, context())?;
+fn stack_settings(config: &Config, algorithm: Algorithm) -> Result<quiche::Config, quiche::Error> {
+    let mut settings = quiche::Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls_context())?;
     settings.set_application_protos(&[PROTOCOL])?;
     // Its clock is not replaced in the verification of certificates.
     settings.verify_peer(false);
@@ -104,11 +104,19 @@ fn key_file() -> Option<PathBuf> {
 /// # Panics
 ///
 /// If a file cannot be created: the run ends with the reason.
-fn log(connection: &mut Protocol, scheme: &'static str, side: Side, id: &ConnectionId<'_>, now: Time) {
+fn write_qlog_and_keys(
+    connection: &mut Protocol,
+    scheme: &'static str,
+    side: Side,
+    id: &ConnectionId<'_>,
+    now: Time,
+) {
     let number = id.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
-    if let Some(file) = stack_qlog_files::file(scheme, side, number, now) {
+    if let Some(file) = stack_qlog_files::create_endpoint_qlog(scheme, side, number, now) {
         // Its times count from the call.
-        clock::with(Time::ZERO, || connection.set_qlog(file, scheme.to_owned(), String::new()));
+        clock::with_simulated_clock(Time::ZERO, || {
+            connection.set_qlog(file, scheme.to_owned(), String::new())
+        });
     }
     if let Some(path) = key_file() {
         match OpenOptions::new().append(true).create(true).open(&path) {
@@ -121,7 +129,7 @@ fn log(connection: &mut Protocol, scheme: &'static str, side: Side, id: &Connect
 /// Returns a connection id, of the random numbers of the connection.
 fn draw_id() -> ConnectionId<'static> {
     let mut bytes = vec![0; ID_LENGTH];
-    random::fill(&mut bytes);
+    random::fill_random(&mut bytes);
     ConnectionId::from_vec(bytes)
 }
 
@@ -132,14 +140,14 @@ impl End {
     ///
     /// If the stack refuses its settings.
     pub fn new(scheme: &'static str, side: Side, config: &Config, algorithm: Algorithm, now: Time) -> Self {
-        clock::with(now, || {
-            let mut config = settings(config, algorithm).expect("settings are valid");
+        clock::with_simulated_clock(now, || {
+            let mut config = stack_settings(config, algorithm).expect("settings are valid");
             let connection = (side == Side::Client).then(|| {
                 let id = draw_id();
                 let server = Some(thalweg_stack_tls::SERVER);
                 let mut connection = quiche::connect(server, &id, CLIENT, SERVER, &mut config)
                     .expect("addresses and name are valid");
-                log(&mut connection, scheme, side, &id, now);
+                write_qlog_and_keys(&mut connection, scheme, side, &id, now);
                 connection
             });
             Self {
@@ -158,7 +166,7 @@ impl End {
     /// Calls the stack at a simulated time.
     fn call<R>(&mut self, now: Time, call: impl FnOnce(&mut Protocol) -> R) -> Option<R> {
         let connection = self.connection.as_mut()?;
-        Some(clock::with(now, || call(connection)))
+        Some(clock::with_simulated_clock(now, || call(connection)))
     }
 }
 
@@ -174,10 +182,11 @@ impl Connection for End {
                 return;
             }
             let id = draw_id();
-            let accepted = clock::with(now, || quiche::accept(&id, None, to, from, &mut self.config));
+            let accepted =
+                clock::with_simulated_clock(now, || quiche::accept(&id, None, to, from, &mut self.config));
             self.connection = accepted.ok();
             if let Some(connection) = &mut self.connection {
-                log(connection, self.scheme, self.side, &id, now);
+                write_qlog_and_keys(connection, self.scheme, self.side, &id, now);
             }
         }
         // Errors close the connection, which its state shows.
@@ -189,7 +198,7 @@ impl Connection for End {
             let mut scratch = core::mem::take(&mut self.scratch);
             let sent = self.call(now, |connection| connection.send(&mut scratch));
             if let Some(Ok((length, info))) = sent {
-                self.scheduled = Some((scratch[..length].to_vec(), clock::time(info.at)));
+                self.scheduled = Some((scratch[..length].to_vec(), clock::simulated_time_of(info.at)));
             }
             self.scratch = scratch;
         }
@@ -199,7 +208,8 @@ impl Connection for End {
     }
 
     fn timeout(&mut self, now: Time) -> Option<Time> {
-        let timer = self.connection.as_ref().and_then(Protocol::timeout_instant).map(clock::time);
+        let timer =
+            self.connection.as_ref().and_then(Protocol::timeout_instant).map(clock::simulated_time_of);
         // The driver takes a due packet without asking.
         let scheduled = self.scheduled.as_ref().map(|(_, at)| *at).filter(|at| *at > now);
         timer.into_iter().chain(scheduled).min()

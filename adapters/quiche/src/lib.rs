@@ -12,7 +12,7 @@ pub use connection::End;
 
 use quiche::CongestionControlAlgorithm as Algorithm;
 use thalweg_catalog::{Registry, SchemeDescription};
-use thalweg_stack::{Config, Side, Stack, Time, scheme};
+use thalweg_stack_contract::{Config, Side, Stack, Time, scheme};
 
 /// A congestion controller of the stack.
 macro_rules! schemes {

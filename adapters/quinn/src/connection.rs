@@ -13,7 +13,7 @@ use proto::{
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
-use thalweg_stack::{
+use thalweg_stack_contract::{
     Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, exchange_events, random,
     simulated_instant, stack_qlog_files,
 };
@@ -52,9 +52,9 @@ impl ConnectionIdGenerator for Ids {
 }
 
 /// Lets the generator of this thread continue with numbers of this connection: it may have those of another.
-fn reseed() {
+fn reseed_thread_generator() {
     // The first use in a thread draws a seed, which must not depend on the thread.
-    random::with(&mut random::Generator::new(0), || drop(rand::rng()));
+    random::with_generator(&mut random::Generator::new(0), || drop(rand::rng()));
     rand::rng().reseed().expect("the connection has random numbers");
 }
 
@@ -97,12 +97,12 @@ impl End {
         controller: Arc<dyn ControllerFactory + Send + Sync>,
         now: Time,
     ) -> Self {
-        reseed();
+        reseed_thread_generator();
         let mut seed = [0; 32];
         rand::rng().fill_bytes(&mut seed);
-        let mut transport = transport(config, controller);
+        let mut transport = transport_config(config, controller);
         let number = seed.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
-        if let Some(file) = stack_qlog_files::file(scheme, side, number, now) {
+        if let Some(file) = stack_qlog_files::create_endpoint_qlog(scheme, side, number, now) {
             fork_specific_api::enable_qlog(
                 &mut transport,
                 file,
@@ -115,15 +115,15 @@ impl End {
         endpoint_config.rng_seed(Some(seed));
         fork_specific_api::set_connection_id_generator(&mut endpoint_config, || Box::new(Ids));
         let server = (side == Side::Server).then(|| {
-            let crypto = QuicServerConfig::try_from(thalweg_stack_tls::server());
+            let crypto = QuicServerConfig::try_from(thalweg_stack_tls::server_config());
             let crypto = Arc::new(crypto.expect("the provider has the initial suite"));
             let mut server = ServerConfig::with_crypto(crypto);
             server.transport_config(Arc::clone(&transport));
             server
         });
-        let mut endpoint = fork_specific_api::endpoint(endpoint_config, server);
+        let mut endpoint = fork_specific_api::create_endpoint(endpoint_config, server);
         let connection = (side == Side::Client).then(|| {
-            let crypto = QuicClientConfig::try_from(thalweg_stack_tls::client());
+            let crypto = QuicClientConfig::try_from(thalweg_stack_tls::client_config());
             let crypto = Arc::new(crypto.expect("the provider has the initial suite"));
             let mut client = ClientConfig::new(crypto);
             client
@@ -158,7 +158,7 @@ impl End {
                     self.stream = self.stream.or_else(|| connection.streams().accept(Dir::Uni));
                 }
                 Event::Stream(StreamEvent::Finished { .. }) => self.state = State::Finished,
-                Event::ConnectionLost { reason } => self.state = after(self.state, &reason),
+                Event::ConnectionLost { reason } => self.state = state_after_loss(self.state, &reason),
                 _ => {}
             }
         }
@@ -180,12 +180,15 @@ impl End {
     }
 
     fn respond(&mut self, transmit: &Datagrams, buffer: Vec<u8>) {
-        self.responses.push_back((buffer, codepoint(transmit.ecn)));
+        self.responses.push_back((buffer, ecn_from_quinn(transmit.ecn)));
     }
 }
 
 /// Returns the default transport with these buffers and this controller.
-fn transport(config: &Config, controller: Arc<dyn ControllerFactory + Send + Sync>) -> TransportConfig {
+fn transport_config(
+    config: &Config,
+    controller: Arc<dyn ControllerFactory + Send + Sync>,
+) -> TransportConfig {
     let mut transport = TransportConfig::default();
     // At most 1 GiB.
     let window = VarInt::from_u64(config.buffer).unwrap_or(VarInt::MAX);
@@ -198,7 +201,7 @@ fn transport(config: &Config, controller: Arc<dyn ControllerFactory + Send + Syn
 }
 
 /// Returns the state after a connection was lost.
-fn after(before: State, reason: &ConnectionError) -> State {
+fn state_after_loss(before: State, reason: &ConnectionError) -> State {
     match reason {
         _ if before == State::Finished => before,
         ConnectionError::ApplicationClosed(_) | ConnectionError::LocallyClosed => State::Closed,
@@ -207,7 +210,7 @@ fn after(before: State, reason: &ConnectionError) -> State {
     }
 }
 
-fn codepoint(ecn: Option<EcnCodepoint>) -> Ecn {
+fn ecn_from_quinn(ecn: Option<EcnCodepoint>) -> Ecn {
     match ecn {
         None => Ecn::NotEct,
         Some(EcnCodepoint::Ect0) => Ecn::Ect0,
@@ -255,13 +258,13 @@ impl Connection for End {
             return Some(Transmit { ecn, segment: None, is_last: false });
         }
         let (_, connection) = self.connection.as_mut()?;
-        let sent = fork_specific_api::transmit(
+        let sent = fork_specific_api::poll_transmission(
             connection,
             simulated_instant::instant(now),
             self.max_datagrams,
             buffer,
         )?;
-        Some(Transmit { ecn: codepoint(sent.ecn), segment: sent.segment_size, is_last: false })
+        Some(Transmit { ecn: ecn_from_quinn(sent.ecn), segment: sent.segment_size, is_last: false })
     }
 
     fn timeout(&mut self, _now: Time) -> Option<Time> {
@@ -315,7 +318,7 @@ impl Connection for End {
     }
 
     fn stats(&self) -> Stats {
-        let stats = self.connection.as_ref().map(|(_, connection)| fork_specific_api::stats(connection));
+        let stats = self.connection.as_ref().map(|(_, connection)| fork_specific_api::read_stats(connection));
         Stats { lost: self.lost, ..stats.unwrap_or_default() }
     }
 }

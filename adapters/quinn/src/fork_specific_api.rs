@@ -12,10 +12,10 @@ use proto::{
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
-use thalweg_stack::{Stats, simulated_instant};
+use thalweg_stack_contract::{Stats, simulated_instant};
 
 /// Creates an endpoint with path MTU discovery.
-pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
+pub fn create_endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
     Endpoint::new(Arc::new(config), server.map(Arc::new), true, None)
 }
 
@@ -52,7 +52,7 @@ pub fn handle_datagram(
 }
 
 /// Writes the datagrams of one transmission to `buffer`.
-pub fn transmit(
+pub fn poll_transmission(
     connection: &mut Connection,
     now: Instant,
     max_datagrams: usize,
@@ -72,7 +72,7 @@ pub fn lost_packets(connection: &mut Connection) -> u64 {
 }
 
 /// Returns counters and estimates, without lost packets.
-pub fn stats(connection: &Connection) -> Stats {
+pub fn read_stats(connection: &Connection) -> Stats {
     let controller = connection.congestion_state();
     Stats {
         window: Some(controller.window()),

@@ -17,7 +17,7 @@ pub use connection::End;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use std::sync::Arc;
 use thalweg_catalog::{Registry, SchemeDescription};
-use thalweg_stack::{Config, Side, Stack, Time, scheme};
+use thalweg_stack_contract::{Config, Side, Stack, Time, scheme};
 
 schemes! {
     CUBIC, QuinnCubic: "quinn-cubic", CubicConfig, "QUIC by quinn-proto 0.11.19, with its CUBIC (RFC 9438).";

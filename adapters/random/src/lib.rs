@@ -1,8 +1,8 @@
 //! Random numbers for stacks of other projects, from the seed of the running connection.
 //!
 //! Stacks draw random numbers by themselves, without an argument that a caller could provide. In the simulator these numbers
-//! must come from the seed of the run. [`with`] installs the generator of a connection for one call of its stack;
-//! [`fill`] draws from it. The generator is SplitMix64 (Steele, Lea and Flood 2014). It is fast and not secret.
+//! must come from the seed of the run. [`with_generator`] installs the generator of a connection for one call of its stack;
+//! [`fill_random`] draws from it. The generator is SplitMix64 (Steele, Lea and Flood 2014). It is fast and not secret.
 
 use core::cell::Cell;
 
@@ -40,14 +40,14 @@ impl Drop for Restore<'_> {
 }
 
 /// Runs `act`; draws of this thread come from `generator` meanwhile.
-pub fn with<R>(generator: &mut Generator, act: impl FnOnce() -> R) -> R {
+pub fn with_generator<R>(generator: &mut Generator, act: impl FnOnce() -> R) -> R {
     let before = CURRENT.replace(Some(generator.0));
     let _restore = Restore { generator, before };
     act()
 }
 
-/// Returns 64 random bits; `None` outside of [`with`].
-pub fn bits() -> Option<u64> {
+/// Returns 64 random bits; `None` outside of [`with_generator`].
+pub fn random_bits() -> Option<u64> {
     let state = CURRENT.get()?.wrapping_add(INCREMENT);
     CURRENT.set(Some(state));
     let mut mixed = state;
@@ -56,13 +56,13 @@ pub fn bits() -> Option<u64> {
     Some(mixed ^ (mixed >> 31))
 }
 
-/// Fills `bytes` with random numbers. Returns false, with `bytes` unchanged, outside of [`with`].
-pub fn fill(bytes: &mut [u8]) -> bool {
+/// Fills `bytes` with random numbers. Returns false, with `bytes` unchanged, outside of [`with_generator`].
+pub fn fill_random(bytes: &mut [u8]) -> bool {
     if CURRENT.get().is_none() {
         return false;
     }
     for chunk in bytes.chunks_mut(8) {
-        let bits = bits().unwrap_or_default().to_le_bytes();
+        let bits = random_bits().unwrap_or_default().to_le_bytes();
         chunk.copy_from_slice(&bits[..chunk.len()]);
     }
     true
@@ -74,7 +74,7 @@ mod tests {
 
     fn drawn(generator: &mut Generator) -> [u8; 11] {
         let mut bytes = [0; 11];
-        assert!(with(generator, || fill(&mut bytes)));
+        assert!(with_generator(generator, || fill_random(&mut bytes)));
         bytes
     }
 
@@ -91,21 +91,21 @@ mod tests {
     /// The reference sequence of SplitMix64 from seed 0 (Vigna's splitmix64.c).
     #[test]
     fn the_sequence_is_that_of_split_mix() {
-        let drawn = with(&mut Generator::new(0), || [bits(), bits()]);
+        let drawn = with_generator(&mut Generator::new(0), || [random_bits(), random_bits()]);
         assert_eq!(drawn, [Some(0xe220_a839_7b1d_cdaf), Some(0x6e78_9e6a_a1b9_65f4)]);
     }
 
     #[test]
     fn outside_of_a_call_and_after_a_panic_there_is_no_generator() {
-        assert!(!fill(&mut [0; 8]));
+        assert!(!fill_random(&mut [0; 8]));
         let mut generator = Generator::new(3);
         let caught = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
-            with(&mut generator, || {
-                let _ = bits();
+            with_generator(&mut generator, || {
+                let _ = random_bits();
                 panic!("as a stack may");
             });
         }));
-        assert!(caught.is_err() && bits().is_none());
+        assert!(caught.is_err() && random_bits().is_none());
         assert_ne!(generator, Generator::new(3));
     }
 }

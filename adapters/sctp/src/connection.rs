@@ -12,10 +12,10 @@ use sctp_proto::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-use thalweg_stack::{
+use thalweg_stack_clock as clock;
+use thalweg_stack_contract::{
     Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, exchange_events, random,
 };
-use thalweg_stack_clock as clock;
 
 /// Address of either end: there is one peer.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 9899);
@@ -61,14 +61,14 @@ impl fmt::Debug for End {
 }
 
 /// Returns the instant of a simulated time, on the clock that the stack reads.
-fn instant(now: Time) -> Instant {
-    clock::with(now, Instant::now)
+fn instant_of(now: Time) -> Instant {
+    clock::with_simulated_clock(now, Instant::now)
 }
 
 /// Lets the generator of this thread continue with numbers of this connection: it may have those of another.
-fn reseed() {
+fn reseed_thread_generator() {
     // The first use in a thread draws a seed, which must not depend on the thread.
-    random::with(&mut random::Generator::new(0), || drop(rand::rng()));
+    random::with_generator(&mut random::Generator::new(0), || drop(rand::rng()));
     rand::rng().reseed().expect("the connection has random numbers");
 }
 
@@ -79,7 +79,7 @@ impl End {
     ///
     /// If the stack refuses its own defaults.
     pub fn new(side: Side, config: &Config, now: Time) -> Self {
-        reseed();
+        reseed_thread_generator();
         // At most 1 GiB.
         let transport =
             Arc::new(TransportConfig::default().with_max_receive_buffer_size(config.buffer as u32));
@@ -92,7 +92,7 @@ impl End {
         let association = (side == Side::Client).then(|| {
             let mut client = ClientConfig::new();
             client.transport = transport;
-            clock::with(now, || endpoint.connect(client, PEER)).expect("the address is valid")
+            clock::with_simulated_clock(now, || endpoint.connect(client, PEER)).expect("the address is valid")
         });
         Self {
             endpoint,
@@ -123,7 +123,7 @@ impl End {
                     }
                 }
                 Event::HandshakeFailed { .. } => self.state = State::Failed(Failure::NoAnswer),
-                Event::AssociationLost { reason } => self.state = after(self.state, &reason),
+                Event::AssociationLost { reason } => self.state = state_after_loss(self.state, &reason),
                 _ => {}
             }
         }
@@ -172,7 +172,7 @@ impl End {
 }
 
 /// Returns the state after an association was lost.
-fn after(before: State, reason: &AssociationError) -> State {
+fn state_after_loss(before: State, reason: &AssociationError) -> State {
     match reason {
         _ if before == State::Finished => before,
         AssociationError::ApplicationClosed
@@ -186,9 +186,9 @@ fn after(before: State, reason: &AssociationError) -> State {
 impl Connection for End {
     fn receive(&mut self, now: Time, datagram: &[u8], _ecn: Ecn) {
         if !self.is_connected {
-            reseed();
+            reseed_thread_generator();
         }
-        let now = instant(now);
+        let now = instant_of(now);
         match self.endpoint.handle(now, PEER, None, None, Bytes::copy_from_slice(datagram)) {
             Some((_, DatagramEvent::AssociationEvent(event))) => {
                 if let Some((_, association)) = &mut self.association {
@@ -210,7 +210,7 @@ impl Connection for End {
                 self.queue(packets);
             }
             if let Some((_, association)) = &mut self.association
-                && let Some(packets) = association.poll_transmit(instant(now))
+                && let Some(packets) = association.poll_transmit(instant_of(now))
             {
                 self.queue(packets);
             }
@@ -225,12 +225,15 @@ impl Connection for End {
     }
 
     fn timeout(&mut self, _now: Time) -> Option<Time> {
-        self.association.as_ref().and_then(|(_, association)| association.poll_timeout()).map(clock::time)
+        self.association
+            .as_ref()
+            .and_then(|(_, association)| association.poll_timeout())
+            .map(clock::simulated_time_of)
     }
 
     fn expire(&mut self, now: Time) {
         if let Some((_, association)) = &mut self.association {
-            association.handle_timeout(instant(now));
+            association.handle_timeout(instant_of(now));
         }
         self.process_events();
     }

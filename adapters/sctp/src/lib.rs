@@ -13,7 +13,7 @@ mod connection;
 pub use connection::End;
 
 use thalweg_catalog::{Registry, SchemeDescription};
-use thalweg_stack::{Config, Side, Stack, Time, scheme};
+use thalweg_stack_contract::{Config, Side, Stack, Time, scheme};
 
 /// The scheme `sctp`.
 #[derive(Debug)]

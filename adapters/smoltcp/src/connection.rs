@@ -6,7 +6,7 @@ use smoltcp::iface::{Config as Interfaces, Interface, PollResult, SocketHandle, 
 use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State as Tcp};
 use smoltcp::time::Instant;
 use smoltcp::wire::{HardwareAddress, IpCidr, Ipv4Address, Ipv4Packet, TcpPacket, TcpSeqNumber};
-use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, random};
+use thalweg_stack_contract::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, random};
 
 /// Addresses and ports of client and server.
 const CLIENT: (Ipv4Address, u16) = (Ipv4Address::new(10, 0, 0, 1), 49_152);
@@ -43,10 +43,10 @@ impl Smoltcp {
     ///
     /// If the stack refuses its addresses.
     pub fn new(side: Side, config: &Config, control: CongestionControl, now: Time) -> Self {
-        let now = instant(now);
+        let now = smoltcp_instant(now);
         let mut queues = Queues::new(config.mtu as usize, config.gso as usize);
         let mut interfaces = Interfaces::new(HardwareAddress::Ip);
-        interfaces.random_seed = random::bits().unwrap_or_default();
+        interfaces.random_seed = random::random_bits().unwrap_or_default();
         let mut interface = Interface::new(interfaces, &mut queues, now);
         let own = if side == Side::Client { CLIENT } else { SERVER };
         interface.update_ip_addrs(|addresses| {
@@ -85,7 +85,7 @@ impl Smoltcp {
 
     /// Lets the stack process received packets and send others, as many as the interface takes.
     fn poll(&mut self, now: Time) {
-        let now = instant(now);
+        let now = smoltcp_instant(now);
         let result = self.interface.poll(now, &mut self.queues, &mut self.sockets);
         if result == PollResult::SocketStateChanged {
             self.was_open |= self.socket().may_send();
@@ -110,7 +110,7 @@ impl Smoltcp {
     }
 }
 
-fn instant(time: Time) -> Instant {
+fn smoltcp_instant(time: Time) -> Instant {
     Instant::from_micros(i64::try_from(time.as_picos() / PICOS).unwrap_or(i64::MAX))
 }
 
@@ -135,7 +135,7 @@ impl Connection for Smoltcp {
             // It goes on once these packets have left.
             return None;
         }
-        let at = self.interface.poll_at(instant(now), &self.sockets)?;
+        let at = self.interface.poll_at(smoltcp_instant(now), &self.sockets)?;
         Some(Time::from_picos(u64::try_from(at.total_micros()).unwrap_or_default().saturating_mul(PICOS)))
     }
 

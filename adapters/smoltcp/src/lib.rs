@@ -11,7 +11,7 @@ pub use connection::Smoltcp;
 
 use smoltcp::socket::tcp::CongestionControl;
 use thalweg_catalog::{Registry, SchemeDescription};
-use thalweg_stack::{Config, Side, Stack, Time, scheme};
+use thalweg_stack_contract::{Config, Side, Stack, Time, scheme};
 
 /// A congestion controller of the stack.
 macro_rules! schemes {

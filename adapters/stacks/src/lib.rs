@@ -3,7 +3,7 @@
 use thalweg::Registry;
 
 /// Returns the schemes of the command with those of all stacks.
-pub fn registry() -> Registry {
+pub fn registry_with_stacks() -> Registry {
     let mut registry = Registry::default();
     thalweg_quinn::register(&mut registry);
     thalweg_noq::register(&mut registry);

@@ -4,9 +4,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Err(message) = thalweg_stack::stack_qlog_files::prepare() {
+    if let Err(message) = thalweg_stack_contract::stack_qlog_files::create_qlog_folder() {
         eprintln!("error: {message}");
         return ExitCode::from(2);
     }
-    thalweg::run_with(thalweg_stacks::registry())
+    thalweg::run_with(thalweg_stacks::registry_with_stacks())
 }

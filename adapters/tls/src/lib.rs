@@ -41,12 +41,13 @@ const NOW: u64 = 1_800_000_000;
 /// # Panics
 ///
 /// If the stored certificate does not suit the library.
-pub fn client() -> Arc<ClientConfig> {
+pub fn client_config() -> Arc<ClientConfig> {
     static CLIENT: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from(CERTIFICATE)).expect("the stored certificate parses");
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
-        let mut config = ClientConfig::builder_with_details(provider(), Arc::new(FixedTime))
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), crypto_provider()).build();
+        let mut config = ClientConfig::builder_with_details(crypto_provider(), Arc::new(FixedTime))
             .with_protocol_versions(&[&TLS13])
             .expect("the provider has TLS 1.3")
             .with_webpki_verifier(verifier.expect("there is a root certificate"))
@@ -64,10 +65,10 @@ pub fn client() -> Arc<ClientConfig> {
 /// # Panics
 ///
 /// If the stored certificate does not suit the library.
-pub fn server() -> Arc<ServerConfig> {
+pub fn server_config() -> Arc<ServerConfig> {
     static SERVER: LazyLock<Arc<ServerConfig>> = LazyLock::new(|| {
         let key = PrivateKeyDer::try_from(KEY).expect("the stored key is PKCS #8");
-        let mut config = ServerConfig::builder_with_details(provider(), Arc::new(FixedTime))
+        let mut config = ServerConfig::builder_with_details(crypto_provider(), Arc::new(FixedTime))
             .with_protocol_versions(&[&TLS13])
             .expect("the provider has TLS 1.3")
             .with_no_client_auth()
@@ -82,7 +83,7 @@ pub fn server() -> Arc<ServerConfig> {
 }
 
 /// The provider of `ring` with one cipher suite, without its sources of random numbers.
-fn provider() -> Arc<CryptoProvider> {
+fn crypto_provider() -> Arc<CryptoProvider> {
     let mut provider = ring::default_provider();
     provider.cipher_suites.retain(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256);
     provider.kx_groups = vec![&X25519];
@@ -105,7 +106,7 @@ struct Draws;
 
 impl SecureRandom for Draws {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), GetRandomFailed> {
-        if thalweg_stack_random::fill(bytes) { Ok(()) } else { Err(GetRandomFailed) }
+        if thalweg_stack_random::fill_random(bytes) { Ok(()) } else { Err(GetRandomFailed) }
     }
 }
 
@@ -155,7 +156,7 @@ impl ActiveKeyExchange for Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_stack_random::{Generator, with};
+    use thalweg_stack_random::{Generator, with_generator};
 
     fn bytes(text: &str) -> [u8; 32] {
         core::array::from_fn(|at| u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).unwrap())
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn both_ends_agree_on_a_secret_of_their_keys() {
         let (one, other) =
-            with(&mut Generator::new(1), || (X25519.start().unwrap(), X25519.start().unwrap()));
+            with_generator(&mut Generator::new(1), || (X25519.start().unwrap(), X25519.start().unwrap()));
         let (first, second) = (one.pub_key().to_vec(), other.pub_key().to_vec());
         assert_ne!(first, second);
         let shared = one.complete(&second).unwrap();

@@ -19,7 +19,7 @@ const MAX_IN_VAIN: u32 = 64;
 /// Calls `show` every hundred states with the number of states and the number of unvisited ones; it returns whether to
 /// continue.
 pub fn search(bounds: &Bounds, fault: Fault, show: &mut dyn FnMut(u64, u64) -> bool) -> SearchOutcome {
-    visit(&|log| World::new(bounds, fault, log), bounds.depth, bounds.memory, show)
+    search_system(&|log| World::new(bounds, fault, log), bounds.depth, bounds.memory, show)
 }
 
 /// Visits every state of a pairing within `bounds`, as [`search`] does for connections.
@@ -29,10 +29,10 @@ pub fn search_pairing(
     show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> SearchOutcome {
     let memo = Memo::default();
-    visit(&|log| Pairing::new(bounds, fault, &memo, log), u32::MAX, bounds.memory, show)
+    search_system(&|log| Pairing::new(bounds, fault, &memo, log), u32::MAX, bounds.memory, show)
 }
 
-fn visit<W: System>(
+fn search_system<W: System>(
     make: &impl Fn(bool) -> W,
     max_steps: u32,
     memory: Bytes,
@@ -64,17 +64,17 @@ fn visit<W: System>(
             continue;
         }
         let path = visited.path(number);
-        let mut world = after(make, &path);
+        let mut world = state_after_steps(make, &path);
         let (base, left) = (world.digest(), world.left());
         let mut in_vain = 0;
         for step in world.steps() {
             if in_vain >= MAX_IN_VAIN {
-                world = after(make, &path);
+                world = state_after_steps(make, &path);
                 in_vain = 0;
             }
             steps += 1;
             let wrong = |what, is_settling| {
-                let trace = trail(make, &[&path[..], &[step]].concat(), is_settling);
+                let trace = replay_trace(make, &[&path[..], &[step]].concat(), is_settling);
                 Some(Counterexample { what, trace })
             };
             if let Err(what) = world.take(step) {
@@ -101,7 +101,7 @@ fn visit<W: System>(
 }
 
 /// Returns the system after these steps, which break no rule.
-fn after<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step]) -> W {
+fn state_after_steps<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step]) -> W {
     let mut world = make(false);
     for &step in path {
         // An error was reported when the step was first taken.
@@ -111,7 +111,7 @@ fn after<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step]) -> W {
 }
 
 /// Repeats the steps and returns their trace.
-fn trail<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_settling: bool) -> Vec<String> {
+fn replay_trace<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_settling: bool) -> Vec<String> {
     let mut world = make(true);
     let mut result = path.iter().try_for_each(|&step| world.take(step));
     if is_settling && result.is_ok() {
@@ -166,9 +166,9 @@ mod tests {
 
     /// The digests that one step leads to.
     fn after_a_step(bounds: &Bounds, path: &[AttackStep]) -> BTreeSet<(u128, String)> {
-        let steps = after(&|log| World::new(bounds, Fault::None, log), path).steps();
+        let steps = state_after_steps(&|log| World::new(bounds, Fault::None, log), path).steps();
         let lead = |step| {
-            let mut world = after(&|log| World::new(bounds, Fault::None, log), path);
+            let mut world = state_after_steps(&|log| World::new(bounds, Fault::None, log), path);
             let result = world.take(step);
             (world.digest(), format!("{:?} {result:?}", world.left))
         };
@@ -184,10 +184,10 @@ mod tests {
         let mut compared = 0;
         for depth in 0..5 {
             for path in core::mem::take(&mut line) {
-                let world = after(&|log| World::new(&bounds, Fault::None, log), &path);
+                let world = state_after_steps(&|log| World::new(&bounds, Fault::None, log), &path);
                 for (number, step) in world.steps().into_iter().enumerate() {
                     let path = [&path[..], &[step]].concat();
-                    let next = after(&|log| World::new(&bounds, Fault::None, log), &path);
+                    let next = state_after_steps(&|log| World::new(&bounds, Fault::None, log), &path);
                     let key = (next.digest(), next.left);
                     let Some(first) = states.get(&key) else {
                         states.insert(key, path.clone());

@@ -52,19 +52,19 @@ impl Knowledge {
             self.hash.wrapping_add(u128::from_le_bytes(*hash.as_bytes().first_chunk().unwrap_or(&[0; 16])));
         match Packet::read(&known.bytes) {
             Some(Packet::Hello { source, message, .. }) => {
-                add(&mut self.ids, source);
-                add(&mut self.firsts, message.to_vec());
+                add_if_new(&mut self.ids, source);
+                add_if_new(&mut self.firsts, message.to_vec());
             }
-            Some(Packet::Cookie { cookie, .. }) => add(&mut self.cookies, cookie.to_vec()),
-            Some(Packet::Response { message, .. }) => add(&mut self.responses, message.to_vec()),
+            Some(Packet::Cookie { cookie, .. }) => add_if_new(&mut self.cookies, cookie.to_vec()),
+            Some(Packet::Response { message, .. }) => add_if_new(&mut self.responses, message.to_vec()),
             Some(Packet::Confirm { destination, message }) => {
-                add(&mut self.ids, destination);
-                add(&mut self.confirms, message.to_vec());
+                add_if_new(&mut self.ids, destination);
+                add_if_new(&mut self.confirms, message.to_vec());
             }
-            Some(Packet::Reset { token, .. }) => add(&mut self.tokens, *token),
+            Some(Packet::Reset { token, .. }) => add_if_new(&mut self.tokens, *token),
             Some(Packet::Protected { destination }) => {
-                add(&mut self.ids, destination);
-                add(&mut self.bodies, (destination, known.bytes[9..].to_vec()));
+                add_if_new(&mut self.ids, destination);
+                add_if_new(&mut self.bodies, (destination, known.bytes[9..].to_vec()));
             }
             Some(Packet::Version { .. } | Packet::OtherHello { .. } | Packet::RouterFeedback(_)) | None => {}
         }
@@ -133,7 +133,7 @@ impl Knowledge {
     }
 }
 
-fn add<T: PartialEq>(to: &mut Vec<T>, piece: T) {
+fn add_if_new<T: PartialEq>(to: &mut Vec<T>, piece: T) {
     if !to.contains(&piece) {
         to.push(piece);
     }

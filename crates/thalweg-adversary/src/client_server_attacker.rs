@@ -2,7 +2,7 @@
 //! them.
 
 use crate::attacker_knowledge::{Knowledge, Known};
-use crate::endpoint_agent::{Agent, opposite};
+use crate::endpoint_agent::{Agent, opposite_side};
 use crate::{Bounds, Fault};
 use core::hash::{Hash as _, Hasher as _};
 use std::net::SocketAddr;
@@ -65,7 +65,7 @@ pub struct World {
 impl World {
     pub fn new(bounds: &Bounds, fault: Fault, log: bool) -> Self {
         let now = Time::ZERO + Duration::from_secs(1);
-        let trust = Trust::Keys([key(1).public(), key(3).public()].into());
+        let trust = Trust::Keys([numbered_identity(1).public(), numbered_identity(3).public()].into());
         let place = |name: &str| Some(if fault == Fault::Tokens { Vec::new() } else { name.into() });
         // With a cookie fault, each hello needs a cookie.
         let needs_cookie = matches!(fault, Fault::CookieAgain | Fault::CookieUnbound);
@@ -74,16 +74,16 @@ impl World {
             listen: Some(Listen::new(trust, ["test"])),
             place: place(name),
             limits: Limits { unvalidated, ..Limits::default() },
-            ..config(key)
+            ..quiet_endpoint_config(key)
         };
         let [client, there, beside, attacker] =
             [([192, 0, 2, 1], 1000), ([192, 0, 2, 2], 4747), ([192, 0, 2, 2], 4748), ATTACKER]
                 .map(SocketAddr::from);
         let agents = vec![
-            Agent::new(now, "client", true, client, config(1)),
+            Agent::new(now, "client", true, client, quiet_endpoint_config(1)),
             Agent::new(now, "server", true, there, server("server", trust.clone(), 2)),
             Agent::new(now, "other socket", true, beside, server("other socket", trust, 2)),
-            Agent::new(now, "insider", false, attacker, config(3)),
+            Agent::new(now, "insider", false, attacker, quiet_endpoint_config(3)),
             Agent::new(now, "pretender", false, there, server("pretender", Trust::Anyone, 3)),
         ];
         let left = Remaining {
@@ -142,7 +142,7 @@ impl World {
     pub fn connect(&mut self) -> Result<(), String> {
         self.left.connections = self.left.connections.saturating_sub(1);
         self.describe(|world| format!("the client asks for connection {}", world.attempts.len() + 1));
-        let request = self.request(Trust::only(key(2).public()));
+        let request = self.request(Trust::only(numbered_identity(2).public()));
         let handle = self.agents[CLIENT].connect(self.now, request, None);
         self.attempts.push(Attempt { handle, failed: None });
         self.poll_agent(CLIENT, None)
@@ -385,7 +385,7 @@ impl World {
                 let Some(exchange) = self.agents[agent].exchange(handle) else { return Ok(()) };
                 let is_new = !exchange.received.contains(&payload);
                 exchange.received.push(payload.clone());
-                let (binding, other) = (exchange.binding, opposite(exchange.side));
+                let (binding, other) = (exchange.binding, opposite_side(exchange.side));
                 self.describe(|_| format!("    {name}: receives the other end's data"));
                 if !is_new {
                     return Err(format!("the {name} accepted a datagram twice"));
@@ -490,16 +490,16 @@ impl World {
 /// Maximum duration of a run without the attacker: a handshake with a margin, and then silence.
 const MAX_SETTLING_TIME: Duration = Duration::from_secs(90);
 
-pub fn key(number: u8) -> Identity {
+pub fn numbered_identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])
 }
 
 /// Quiet but for what the search is about: no search for the size of the path, no signs of life.
-fn config(number: u8) -> EndpointConfig {
+fn quiet_endpoint_config(number: u8) -> EndpointConfig {
     EndpointConfig {
         largest: SAFE_DATAGRAM,
         session: SessionConfig { keep_alive: Duration::MAX, ..SessionConfig::default() },
         limits: Limits::default(),
-        ..EndpointConfig::client(key(number))
+        ..EndpointConfig::client(numbered_identity(number))
     }
 }

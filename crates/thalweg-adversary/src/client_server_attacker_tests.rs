@@ -7,7 +7,7 @@ use thalweg_net::endpoint::EndpointEvent;
 use thalweg_net::session::SessionEvent;
 
 /// Returns a world with a connected client that has exchanged its datagrams.
-pub fn connected() -> World {
+pub fn connected_world() -> World {
     let mut world = World::new(&Bounds::default(), Fault::None, false);
     world.take(AttackStep::Connect).unwrap();
     while !world.is_settled() || world.agents[CLIENT].exchanges[0].received.is_empty() {
@@ -28,7 +28,7 @@ fn duplicate_and_unknown_messages_are_detected() {
         let data = thalweg_proto::payload::Slice::new(payload);
         world.on_event(CLIENT, handle, EndpointEvent::Session(SessionEvent::Datagram(data)), None)
     };
-    let mut world = connected();
+    let mut world = connected_world();
     let payload = world.agents[SERVER].exchanges[0].payload.clone();
     assert!(deliver(&mut world, &payload).unwrap_err().contains("twice"));
     assert!(deliver(&mut world, b"never sent").unwrap_err().contains("never sent"));
@@ -37,7 +37,7 @@ fn duplicate_and_unknown_messages_are_detected() {
 /// Restarted endpoints reuse handles.
 #[test]
 fn a_restarted_server_s_connections_are_others() {
-    let mut world = connected();
+    let mut world = connected_world();
     world.left.restarts = 1;
     world.left.connections = 1;
     world.take(AttackStep::Restart).unwrap();

@@ -111,7 +111,7 @@ impl Entropy for Seeded {
 }
 
 /// Keys serve the pairing as names only.
-const fn key(number: u8) -> PublicKey {
+const fn test_key(number: u8) -> PublicKey {
     PublicKey([number; 32])
 }
 
@@ -161,7 +161,7 @@ impl Run {
 }
 
 /// Returns the message in `output` that follows the first `before` bytes.
-fn part(output: &[u8], before: usize) -> Option<Vec<u8>> {
+fn message_after(output: &[u8], before: usize) -> Option<Vec<u8>> {
     let length = if before == 0 { HALF } else { PROOF };
     output.get(before..before + length).map(<[u8]>::to_vec)
 }
@@ -190,9 +190,9 @@ impl Pairing {
     }
 
     fn begin(&self, is_server: bool, client: u8, server: u8, binding: u8, seed: u8) -> Run {
-        let mut ends = Ends { client: key(client), server: key(server), binding: [binding; 32] };
+        let mut ends = Ends { client: test_key(client), server: test_key(server), binding: [binding; 32] };
         if self.fault == Fault::PairingUnbound {
-            ends = Ends { client: key(1), server: key(2), binding: [0; 32] };
+            ends = Ends { client: test_key(1), server: test_key(2), binding: [0; 32] };
         }
         let (received, output) = (Vec::new(), Vec::new());
         Run { is_server, ends, seed, received, output, is_cut: false, result: None }
@@ -220,10 +220,10 @@ impl Pairing {
         let before = run.received.len();
         match payload {
             Payload::Nonsense => Some(vec![7; if before == 0 { HALF } else { PROOF }]),
-            Payload::Echo => part(&run.output, before),
+            Payload::Echo => message_after(&run.output, before),
             Payload::Relayed => {
                 let other = if side == Side::Sender { Side::Receiver } else { Side::Sender };
-                part(&self.end(other).filter(|_| self.is_with_attacker(other))?.output, before)
+                message_after(&self.end(other).filter(|_| self.is_with_attacker(other))?.output, before)
             }
             Payload::Guess => {
                 let mut guess =
@@ -231,7 +231,7 @@ impl Pairing {
                 guess.seed = run.seed + ATTACKERS;
                 guess.is_cut = true;
                 guess.advance(&self.memo, GUESS);
-                part(&guess.output, before)
+                message_after(&guess.output, before)
             }
         }
     }
@@ -255,7 +255,7 @@ impl Pairing {
             match verdict {
                 Verdict::Paired => {
                     self.is_good = false;
-                    self.paired = Some(if by_attacker { key(3) } else { key(1) });
+                    self.paired = Some(if by_attacker { test_key(3) } else { test_key(1) });
                     if by_attacker {
                         return Err("the receiver accepted the attacker as the sender".to_owned());
                     }
@@ -453,7 +453,7 @@ impl System for Pairing {
             self.take(PairingStep::Carry(side))?;
         }
         let is_paired = self.sender.as_ref().is_some_and(|run| run.result == Some(Ok(())));
-        if is_paired && self.paired == Some(key(1)) {
+        if is_paired && self.paired == Some(test_key(1)) {
             Ok(())
         } else {
             Err("an honest sender is not paired, although the attacker has stopped".to_owned())

@@ -1,7 +1,7 @@
 //! Security invariants of endpoints under attack, checked in every state of the search.
 
 use crate::client_server_attacker::World;
-use crate::endpoint_agent::{Exchange, opposite};
+use crate::endpoint_agent::{Exchange, opposite_side};
 use std::net::SocketAddr;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::session::{Closed, Side};
@@ -72,7 +72,8 @@ impl World {
         if self.public_key_of(with) != exchange.peer {
             return Err(format!("the {name} has a connection with a key that did not take part"));
         }
-        let Some((_, other)) = self.find_connection_end(exchange.binding, opposite(exchange.side)) else {
+        let Some((_, other)) = self.find_connection_end(exchange.binding, opposite_side(exchange.side))
+        else {
             // The server has a connection only when the client has one.
             return if exchange.side == Side::Client {
                 Ok(())
@@ -95,7 +96,7 @@ impl World {
         incoming: Option<(SocketAddr, &[u8])>,
     ) -> Result<(), String> {
         let other =
-            self.find_connection_end(exchange.binding, opposite(exchange.side)).map(|(_, other)| other);
+            self.find_connection_end(exchange.binding, opposite_side(exchange.side)).map(|(_, other)| other);
         match why {
             Closed::Here => exchange
                 .is_left
@@ -132,13 +133,13 @@ impl World {
 mod tests {
     //! Breaks each rule by hand and verifies that the check fails.
     use super::*;
-    use crate::client_server_attacker::{CLIENT, SERVER, key};
-    use crate::client_server_attacker_tests::connected;
+    use crate::client_server_attacker::{CLIENT, SERVER, numbered_identity};
+    use crate::client_server_attacker_tests::connected_world;
     use thalweg_net::wire::ConnectionId;
 
     #[test]
     fn nothing_is_wrong_with_a_connection() {
-        let world = connected();
+        let world = connected_world();
         assert_eq!((world.check_agreement(CLIENT), world.check_agreement(SERVER)), (Ok(()), Ok(())));
         assert!(world.agents[..=SERVER].iter().all(|agent| agent.exchanges[0].received.len() == 1));
     }
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn ends_that_do_not_agree_are_noticed() {
         let changes: [fn(&mut Exchange); 6] = [
-            |exchange| exchange.peer = key(3).public(),
+            |exchange| exchange.peer = numbered_identity(3).public(),
             |exchange| exchange.binding = [0; 32],
             |exchange| exchange.local = ConnectionId([0; 8]),
             |exchange| exchange.remote = ConnectionId([0; 8]),
@@ -154,11 +155,11 @@ mod tests {
             |exchange| exchange.with = None,
         ];
         for (number, change) in changes.into_iter().enumerate() {
-            let mut world = connected();
+            let mut world = connected_world();
             change(&mut world.agents[SERVER].exchanges[0]);
             assert!(world.check_agreement(SERVER).is_err(), "{number}");
         }
-        let mut world = connected();
+        let mut world = connected_world();
         let twin = world.agents[CLIENT].exchanges[0].clone();
         world.agents[CLIENT].exchanges.push(twin);
         assert!(world.check_agreement(CLIENT).unwrap_err().contains("one handshake"));
@@ -166,7 +167,7 @@ mod tests {
 
     #[test]
     fn unrequested_closes_are_detected() {
-        let world = connected();
+        let world = connected_world();
         let exchange = &world.agents[CLIENT].exchanges[0];
         let peer = Closed::Peer { code: 0, reason: String::new() };
         for why in [Closed::Here, peer.clone(), Closed::Reset, Closed::Protocol] {
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn more_than_three_bytes_for_one_are_noticed() {
-        let mut world = connected();
+        let mut world = connected_world();
         let unvalidated = SocketAddr::from(([192, 0, 2, 9], 9));
         world.agents[SERVER].traffic.insert(unvalidated, (100, 300));
         assert_eq!(world.check_amplification_limit(SERVER), Ok(()));

@@ -189,7 +189,7 @@ impl Agent {
 }
 
 /// Returns the other side of a connection.
-pub const fn opposite(side: Side) -> Side {
+pub const fn opposite_side(side: Side) -> Side {
     match side {
         Side::Client => Side::Server,
         Side::Server => Side::Client,

@@ -3,7 +3,7 @@
 use thalweg_adversary::{Bounds, Fault, PairingBounds, search, search_pairing};
 use thalweg_explore::{Counterexample, SearchOutcome};
 
-fn all(fault: Fault, bounds: &Bounds) -> SearchOutcome {
+fn search_everything(fault: Fault, bounds: &Bounds) -> SearchOutcome {
     let begun = std::time::Instant::now();
     let outcome = search(bounds, fault, &mut |_, _| true);
     let SearchOutcome { states, steps, depth, .. } = outcome;
@@ -11,15 +11,15 @@ fn all(fault: Fault, bounds: &Bounds) -> SearchOutcome {
     outcome
 }
 
-fn found(fault: Fault, bounds: &Bounds) -> Counterexample {
-    let found = all(fault, bounds).counterexample.expect("the fault is found");
+fn find_counterexample(fault: Fault, bounds: &Bounds) -> Counterexample {
+    let found = search_everything(fault, bounds).counterexample.expect("the fault is found");
     found.trace.iter().for_each(|line| println!("    {line}"));
     found
 }
 
 /// Nothing is wrong, and that many states at least are there to be visited.
-fn nothing(bounds: &Bounds, at_least: u64) {
-    let outcome = all(Fault::None, bounds);
+fn expect_no_violation(bounds: &Bounds, at_least: u64) {
+    let outcome = search_everything(Fault::None, bounds);
     assert_eq!(outcome.counterexample, None);
     assert!(outcome.complete && outcome.states >= at_least, "{} states", outcome.states);
 }
@@ -27,7 +27,7 @@ fn nothing(bounds: &Bounds, at_least: u64) {
 /// Holds RFC 9000, section 21.11.
 #[test]
 fn a_search_finds_tokens_revealed_by_another_socket() {
-    let found = found(Fault::Tokens, &Bounds::default());
+    let found = find_counterexample(Fault::Tokens, &Bounds::default());
     assert!(found.what.contains("a reset that its peer's socket did not send"), "{}", found.what);
     let line = |text: &str| found.trace.iter().position(|line| line.contains(text)).expect(text);
     assert!(line("asks the other socket about id 2") < line("to the client: reset of id 2"));
@@ -37,7 +37,7 @@ fn a_search_finds_tokens_revealed_by_another_socket() {
 /// Holds RFC 9000, section 8.1.4.
 #[test]
 fn a_search_finds_a_second_handshake_by_one_cookie() {
-    let found = found(Fault::CookieAgain, &Bounds { forgeries: 0, ..Bounds::default() });
+    let found = find_counterexample(Fault::CookieAgain, &Bounds { forgeries: 0, ..Bounds::default() });
     assert_eq!(found.what, "a cookie admitted a second handshake");
     let hellos = found.trace.iter().filter(|line| line.contains("and cookie 1 arrives at the server"));
     assert_eq!(hellos.count(), 2, "{:?}", found.trace);
@@ -45,14 +45,14 @@ fn a_search_finds_a_second_handshake_by_one_cookie() {
 
 #[test]
 fn a_search_finds_a_cookie_valid_for_any_first_message() {
-    let found = found(Fault::CookieUnbound, &Bounds::default());
+    let found = find_counterexample(Fault::CookieUnbound, &Bounds::default());
     assert!(found.what.contains("not issued for"), "{}", found.what);
     assert!(found.trace.iter().any(|line| line.contains("the attacker makes")));
 }
 
 #[test]
 fn a_search_finds_a_second_handshake_without_a_cookie() {
-    let found = found(Fault::HelloAgain, &Bounds { forgeries: 0, ..Bounds::default() });
+    let found = find_counterexample(Fault::HelloAgain, &Bounds { forgeries: 0, ..Bounds::default() });
     assert_eq!(found.what, "a hello without a cookie admitted a handshake beside its connection");
     assert!(
         found.trace.iter().any(|line| line.contains("server: a client has connected")),
@@ -65,13 +65,13 @@ fn a_search_finds_a_second_handshake_without_a_cookie() {
 fn nothing_is_found_in_the_rules_of_today() {
     let none = Bounds { forgeries: 0, ..Bounds::default() };
     for unvalidated in [0, 1] {
-        nothing(&Bounds { unvalidated, ..none }, 200);
-        nothing(&Bounds { unvalidated, depth: 8, ..Bounds::default() }, 200);
+        expect_no_violation(&Bounds { unvalidated, ..none }, 200);
+        expect_no_violation(&Bounds { unvalidated, depth: 8, ..Bounds::default() }, 200);
     }
-    nothing(&Bounds { restarts: 1, closes: 1, depth: 8, ..none }, 200);
-    nothing(&Bounds { connections: 2, depth: 8, ..none }, 200);
-    nothing(&Bounds { intrusions: 1, forgeries: 1, depth: 5, ..none }, 200);
-    nothing(&Bounds { expiries: 1, depth: 7, ..none }, 200);
+    expect_no_violation(&Bounds { restarts: 1, closes: 1, depth: 8, ..none }, 200);
+    expect_no_violation(&Bounds { connections: 2, depth: 8, ..none }, 200);
+    expect_no_violation(&Bounds { intrusions: 1, forgeries: 1, depth: 5, ..none }, 200);
+    expect_no_violation(&Bounds { expiries: 1, depth: 7, ..none }, 200);
 }
 
 fn all_pairings(fault: Fault) -> SearchOutcome {

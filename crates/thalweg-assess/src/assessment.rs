@@ -9,7 +9,7 @@ use crate::results_document::{
     Verdict,
 };
 use crate::run_measures::Measure;
-use crate::transients::{Transient, transients};
+use crate::transients::{Transient, goodput_transients};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,8 @@ use thalweg_report::results::Run;
 use thalweg_report::statistics::{Estimate, paired_difference};
 use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile, read_sweep_text};
 use thalweg_sweep::{
-    Budget, Engine, LoadError, Made, Program, Status, Store, Sweep, SweepError, Unfinished, join,
+    Budget, Engine, LoadError, Made, Program, Status, Store, Sweep, SweepError, Unfinished,
+    add_missing_entries,
 };
 
 /// Selection of a pack's sections, points and seeds.
@@ -144,7 +145,7 @@ impl Assessment<'_> {
         let mut courses: BTreeMap<&str, Vec<Transient>> = BTreeMap::new();
         let (mut runs, mut unlike_defaults) = (0, Vec::new());
         for sweep in &sweeps {
-            join(&mut unlike_defaults, sweep.differing_defaults());
+            add_missing_entries(&mut unlike_defaults, sweep.differing_defaults());
         }
         for ((name, _), sweep) in files.iter().zip(&sweeps) {
             let before = status;
@@ -176,7 +177,10 @@ impl Assessment<'_> {
                 .flat_map(|section| &section.experiments)
                 .find_map(|experiment| experiment.transient.as_deref().filter(|_| experiment.sweep == *name));
             if let Some(group) = group {
-                courses.insert(name, transients(sweep, &schemes, group, |point| values_of(sweep, point)));
+                courses.insert(
+                    name,
+                    goodput_transients(sweep, &schemes, group, |point| values_of(sweep, point)),
+                );
             }
             if self.stop.load(Ordering::Relaxed) {
                 complete = false;
@@ -357,13 +361,15 @@ impl Assessment<'_> {
         }
         let by_reference: Vec<Tests> = (0..self.pack.references.len())
             .map(|reference| {
-                let subject = tests.iter().map(|tests| claim_decisions::joined(&tests[reference]));
-                claim_decisions::corrected(&subject.collect::<Vec<_>>())
+                let subject =
+                    tests.iter().map(|tests| claim_decisions::combine_point_tests(&tests[reference]));
+                claim_decisions::correct_for_multiplicity(&subject.collect::<Vec<_>>())
             })
             .collect();
-        let absolute =
-            tests.iter().map(|tests| tests.last().and_then(|subject| claim_decisions::joined(subject)));
-        let absolute = claim_decisions::corrected(&absolute.collect::<Vec<_>>());
+        let absolute = tests
+            .iter()
+            .map(|tests| tests.last().and_then(|subject| claim_decisions::combine_point_tests(subject)));
+        let absolute = claim_decisions::correct_for_multiplicity(&absolute.collect::<Vec<_>>());
         let verdict = |test: Option<Test>, has_gaps: bool| match test {
             None => Verdict::NotEvaluated,
             Some(test) if test.beyond < claim_decisions::LEVEL => Verdict::DoesNot,
@@ -431,30 +437,32 @@ impl Assessment<'_> {
             .map(|reference| {
                 let test = |point: &&Measured| match band.is_relative() {
                     _ if point.inapplicable[number] => None,
-                    true => claim_decisions::test(&point.of[0][number], &point.of[reference][number], band),
-                    false => claim_decisions::test(&point.of[reference][number], &[], band),
+                    true => {
+                        claim_decisions::test_point(&point.of[0][number], &point.of[reference][number], band)
+                    }
+                    false => claim_decisions::test_point(&point.of[reference][number], &[], band),
                 };
                 measured.iter().map(test).collect()
             })
             .collect();
         if !band.is_relative() {
             let known = |point: &&Measured| !point.inapplicable[number];
-            let subject = |point: &&Measured| claim_decisions::test(&point.of[0][number], &[], band);
+            let subject = |point: &&Measured| claim_decisions::test_point(&point.of[0][number], &[], band);
             tests.push(
                 measured.iter().map(|point| Some(point).filter(|of| known(of)).and_then(subject)).collect(),
             );
         }
         let subject = if band.is_relative() { tests.first() } else { tests.last() };
-        let outcomes = claim_decisions::outcomes(subject.map_or(&[], Vec::as_slice));
+        let outcomes = claim_decisions::claim_outcomes(subject.map_or(&[], Vec::as_slice));
         let point = |(point, outcome): (&&Measured, ClaimOutcome)| {
             let subject = &point.of[0][number];
-            let mean = estimate(subject);
+            let mean = estimate_mean(subject);
             let references = self.pack.references.iter().zip(places()).map(|(scheme, place)| {
                 let other = &point.of[place][number];
                 let difference = paired_difference(other, subject);
                 ReferenceResults {
                     scheme: scheme.clone(),
-                    mean: estimate(other).map(|of| of.mean),
+                    mean: estimate_mean(other).map(|of| of.mean),
                     difference: difference.map(|of| of.mean),
                     difference_ci95: difference.and_then(|of| of.ci95),
                 }
@@ -488,7 +496,7 @@ const fn less_is_better(band: Band) -> bool {
     matches!(band, Band::NotAbove { .. } | Band::AtMost(_) | Band::Max(_))
 }
 
-fn estimate(values: &[Option<f64>]) -> Option<Estimate> {
+fn estimate_mean(values: &[Option<f64>]) -> Option<Estimate> {
     Estimate::from_values(&values.iter().copied().flatten().collect::<Vec<_>>())
 }
 

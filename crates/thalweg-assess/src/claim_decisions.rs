@@ -47,7 +47,7 @@ pub enum ClaimOutcome {
 
 /// Tests a point with the values of the same seeds under the scheme and under the reference. Returns none for fewer
 /// than two pairs or without comparable values.
-pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> Option<Test> {
+pub fn test_point(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> Option<Test> {
     let at = |position: usize| references.get(position).copied().flatten();
     let (mut pairs, mut missing) = (Vec::new(), 0);
     for (position, value) in values.iter().enumerate() {
@@ -66,7 +66,7 @@ pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> O
     if let Band::Max(_) | Band::Min(_) = band {
         let worst =
             if missing > 0 { Some(f64::NEG_INFINITY) } else { slacks.iter().copied().reduce(f64::min) };
-        return worst.map(certain);
+        return worst.map(test_without_variation);
     }
     if missing > 0 {
         let all = slacks.is_empty();
@@ -80,7 +80,7 @@ pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> O
     // Equal distances differ by rounding errors.
     let largest = estimate.min.abs().max(estimate.max.abs());
     if estimate.max - estimate.min <= 16.0 * f64::EPSILON * largest {
-        return Some(certain(estimate.mean));
+        return Some(test_without_variation(estimate.mean));
     }
     let t = estimate.mean / (deviation / libm::sqrt(estimate.n as f64));
     let half = student_p(t, estimate.n - 1) / 2.0;
@@ -89,12 +89,12 @@ pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> O
 }
 
 /// Returns the test of a distance without random variation.
-fn certain(slack: f64) -> Test {
+fn test_without_variation(slack: f64) -> Test {
     if slack >= 0.0 { Test { within: 0.0, beyond: 1.0 } } else { Test { within: 1.0, beyond: 0.0 } }
 }
 
 /// Returns the outcomes of a claim's points.
-pub fn outcomes(tests: &[Option<Test>]) -> Vec<ClaimOutcome> {
+pub fn claim_outcomes(tests: &[Option<Test>]) -> Vec<ClaimOutcome> {
     let count = tests.iter().flatten().count() as f64;
     let outcome = |test: &Option<Test>| match test {
         None => ClaimOutcome::NoResult,
@@ -106,7 +106,7 @@ pub fn outcomes(tests: &[Option<Test>]) -> Vec<ClaimOutcome> {
 }
 
 /// Combines the tests of a claim's points; none without points.
-pub fn joined(tests: &[Option<Test>]) -> Option<Test> {
+pub fn combine_point_tests(tests: &[Option<Test>]) -> Option<Test> {
     let known: Vec<&Test> = tests.iter().flatten().collect();
     let within = known.iter().map(|test| test.within).reduce(f64::max)?;
     let beyond = known.iter().map(|test| test.beyond).reduce(f64::min)?;
@@ -114,7 +114,7 @@ pub fn joined(tests: &[Option<Test>]) -> Option<Test> {
 }
 
 /// Corrects the tests of all claims of a report for their number.
-pub fn corrected(claims: &[Option<Test>]) -> Vec<Option<Test>> {
+pub fn correct_for_multiplicity(claims: &[Option<Test>]) -> Vec<Option<Test>> {
     let known: Vec<Test> = claims.iter().copied().flatten().collect();
     let of = |p: fn(&Test) -> f64| holm(&known.iter().map(p).collect::<Vec<_>>());
     let pairs = of(|test| test.within).into_iter().zip(of(|test| test.beyond));
@@ -137,40 +137,40 @@ mod tests {
     #[test]
     fn one_sided_p_values_are_those_of_students_test() {
         let slacks = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
-        let found = test(&some(&slacks), &[], Band::AtLeast(0.0)).unwrap();
+        let found = test_point(&some(&slacks), &[], Band::AtLeast(0.0)).unwrap();
         assert!((found.within - 0.002_833 / 2.0).abs() < 3e-7, "{found:?}");
         assert!((found.beyond - (1.0 - 0.002_833 / 2.0)).abs() < 3e-7);
-        let beyond = test(&some(&slacks.map(|of| -of)), &[], Band::AtLeast(0.0)).unwrap();
+        let beyond = test_point(&some(&slacks.map(|of| -of)), &[], Band::AtLeast(0.0)).unwrap();
         assert!((beyond.beyond - found.within).abs() < 1e-12);
     }
 
     #[test]
     fn identical_values_are_within_the_margin_without_a_test() {
         let values = some(&[10.0, 12.0, 11.0]);
-        let same = test(&values, &values, TENTH).unwrap();
+        let same = test_point(&values, &values, TENTH).unwrap();
         assert!(same.within < LEVEL, "{same:?}");
         let zero = some(&[0.0, 0.0]);
-        assert_eq!(test(&zero, &zero, Band::NotAbove { share: 0.1, floor: 0.0 }).unwrap().within, 0.0);
+        assert_eq!(test_point(&zero, &zero, Band::NotAbove { share: 0.1, floor: 0.0 }).unwrap().within, 0.0);
         let half = some(&[5.0, 6.0, 5.5]);
-        assert!(test(&half, &values, TENTH).unwrap().beyond < LEVEL);
-        assert_eq!(test(&some(&[1.0]), &some(&[1.0]), TENTH), None);
+        assert!(test_point(&half, &values, TENTH).unwrap().beyond < LEVEL);
+        assert_eq!(test_point(&some(&[1.0]), &some(&[1.0]), TENTH), None);
     }
 
     #[test]
     fn a_value_that_is_missing_is_no_good_sign() {
         let reference = some(&[1.0, 1.0, 1.0, 1.0, 1.0]);
-        assert_eq!(test(&[None; 5], &reference, TENTH).unwrap().beyond, 1.0 / 32.0);
+        assert_eq!(test_point(&[None; 5], &reference, TENTH).unwrap().beyond, 1.0 / 32.0);
         let one = [Some(1.0), Some(1.0), None, Some(1.0), Some(1.0)];
-        assert_eq!(test(&one, &reference, TENTH).unwrap(), Test { within: 1.0, beyond: 1.0 });
-        assert_eq!(test(&reference, &[None; 5], TENTH), None);
+        assert_eq!(test_point(&one, &reference, TENTH).unwrap(), Test { within: 1.0, beyond: 1.0 });
+        assert_eq!(test_point(&reference, &[None; 5], TENTH), None);
     }
 
     #[test]
     fn the_worst_run_decides_a_printed_bound() {
         let worst = Band::Max(5.0);
-        assert_eq!(test(&some(&[4.0, 4.9]), &[], worst).unwrap().within, 0.0);
-        assert_eq!(test(&some(&[1.0, 1.0, 5.1]), &[], worst).unwrap().beyond, 0.0);
-        assert_eq!(test(&[Some(1.0), None], &[], worst).unwrap().beyond, 0.0);
+        assert_eq!(test_point(&some(&[4.0, 4.9]), &[], worst).unwrap().within, 0.0);
+        assert_eq!(test_point(&some(&[1.0, 1.0, 5.1]), &[], worst).unwrap().beyond, 0.0);
+        assert_eq!(test_point(&[Some(1.0), None], &[], worst).unwrap().beyond, 0.0);
     }
 
     /// Differences of -1 and -3 from references of 100 and 50: the margin is 10 % of 75 for both, and the distances are
@@ -178,7 +178,7 @@ mod tests {
     /// p = 1/2 - atan(5.5) / pi.
     #[test]
     fn the_margin_is_a_share_of_the_mean() {
-        let found = test(&some(&[99.0, 47.0]), &some(&[100.0, 50.0]), TENTH).unwrap();
+        let found = test_point(&some(&[99.0, 47.0]), &some(&[100.0, 50.0]), TENTH).unwrap();
         let expected = 0.5 - libm::atan(5.5) / core::f64::consts::PI;
         assert!((found.within - expected).abs() < 1e-9, "{found:?}");
     }
@@ -189,13 +189,13 @@ mod tests {
         let with = |within: f64, beyond: f64| Some(Test { within, beyond });
         let points = [with(0.9, 0.02), with(0.01, 0.99), with(0.04, 0.96), None];
         assert_eq!(
-            outcomes(&points),
+            claim_outcomes(&points),
             [ClaimOutcome::NotDecided, ClaimOutcome::Holds, ClaimOutcome::Holds, ClaimOutcome::NoResult]
         );
-        assert_eq!(outcomes(&points[..2])[0], ClaimOutcome::DoesNot);
-        assert_eq!(joined(&points).unwrap(), Test { within: 0.9, beyond: 0.06 });
-        assert_eq!(joined(&[None]), None);
-        let claims = corrected(&[with(0.02, 0.98), None, with(0.03, 0.01)]);
+        assert_eq!(claim_outcomes(&points[..2])[0], ClaimOutcome::DoesNot);
+        assert_eq!(combine_point_tests(&points).unwrap(), Test { within: 0.9, beyond: 0.06 });
+        assert_eq!(combine_point_tests(&[None]), None);
+        let claims = correct_for_multiplicity(&[with(0.02, 0.98), None, with(0.03, 0.01)]);
         assert_eq!(claims[1], None);
         let (first, last) = (claims[0].unwrap(), claims[2].unwrap());
         assert!((first.within - 0.04).abs() < 1e-15 && (last.within - 0.04).abs() < 1e-15);

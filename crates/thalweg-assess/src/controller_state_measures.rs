@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
     use std::sync::Arc;
-    use thalweg_report::parallel_batch::{Job, one};
+    use thalweg_report::parallel_batch::{Job, run_single_job};
     use thalweg_scenario::toml_as_json;
 
     fn of(text: &str) -> Result<StateMeasure, String> {
@@ -224,7 +224,8 @@ mod tests {
                         [[flow]]\nfrom = \"a\"\nto = \"b\"\n";
         let loaded = thalweg_scenario::load_text("s", scenario, std::path::Path::new(""), &[]).unwrap();
         let spec = Arc::new(loaded.scenario.spec);
-        let mut run = one(&Job { spec, seed: 1, events: None, threads: 1 }, &Arc::default()).unwrap().1;
+        let mut run =
+            run_single_job(&Job { spec, seed: 1, events: None, threads: 1 }, &Arc::default()).unwrap().1;
         run.flows[0].states = vec![
             visit("up", 0.0, 2.0, [4.0, 8.0, 3.0, 9.0]),
             visit("down", 2.0, 3.0, [8.0, 6.0, 6.0, 8.0]),

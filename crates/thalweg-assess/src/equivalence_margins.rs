@@ -4,7 +4,7 @@ use core::str::FromStr as _;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_scenario::{nearest, toml_as_json};
+use thalweg_scenario::{nearest_name, toml_as_json};
 
 /// Margins and bounds of an assessment, by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ impl Margins {
             let fault = |what: String| format!("`{name}`: [{key}]: {what}");
             let number = |text: &Option<String>| match text {
                 None => Ok(None),
-                Some(text) => amount(text).map(Some).ok_or_else(|| {
+                Some(text) => parse_amount(text).map(Some).ok_or_else(|| {
                     fault(format!(
                         "`{text}` is no amount; expected such as \"10 %\", \"2 ms\", \"20 kbit/s\""
                     ))
@@ -159,7 +159,7 @@ impl Margins {
     /// A message that suggests a similar name.
     pub fn find(&self, name: &str) -> Result<&Margin, String> {
         self.0.get(name).ok_or_else(|| {
-            let help = nearest(name, self.0.keys().map(String::as_str));
+            let help = nearest_name(name, self.0.keys().map(String::as_str));
             let help = help.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             format!("there is no margin `{name}`{help}")
         })
@@ -171,7 +171,7 @@ fn check_keys(file: &serde_json::Value) -> Result<(), String> {
     for (margin, table) in file.as_object().into_iter().flatten() {
         let mut keys = table.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
         if let Some(key) = keys.find(|key| !KEYS.contains(key)) {
-            let help = match nearest(key, KEYS.iter().copied()) {
+            let help = match nearest_name(key, KEYS.iter().copied()) {
                 Some(near) => format!("; did you mean `{near}`?"),
                 None => format!(": expected one of {}", KEYS.join(", ")),
             };
@@ -182,7 +182,7 @@ fn check_keys(file: &serde_json::Value) -> Result<(), String> {
 }
 
 /// Parses a number into base units: "0.9", "10 %", "2 ms", "20 kbit/s", "20 kB", "20 pkt".
-fn amount(text: &str) -> Option<f64> {
+fn parse_amount(text: &str) -> Option<f64> {
     let text = text.trim();
     let number =
         |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
@@ -203,11 +203,14 @@ mod tests {
     #[test]
     fn amounts_have_units() {
         assert_eq!(
-            (amount("10 %"), amount("2 ms"), amount("20 kbit/s")),
+            (parse_amount("10 %"), parse_amount("2 ms"), parse_amount("20 kbit/s")),
             (Some(0.1), Some(0.002), Some(20_000.0))
         );
-        assert_eq!((amount("0.9"), amount("20 pkt"), amount("3 kB")), (Some(0.9), Some(20.0), Some(3000.0)));
-        assert_eq!((amount("ten"), amount("-1"), amount("inf")), (None, None, None));
+        assert_eq!(
+            (parse_amount("0.9"), parse_amount("20 pkt"), parse_amount("3 kB")),
+            (Some(0.9), Some(20.0), Some(3000.0))
+        );
+        assert_eq!((parse_amount("ten"), parse_amount("-1"), parse_amount("inf")), (None, None, None));
     }
 
     /// By hand: 10 % and 2 ms above 50 ms are 57 ms; 20 % and 5 below 100 are 75.

@@ -4,14 +4,14 @@ use crate::claim_decisions::ClaimOutcome;
 use crate::results_document::{
     ClaimResults, Document, ExperimentResults, PointResults, SectionResults, Verdict,
 };
-use crate::svg_curves::draw;
+use crate::svg_curves::draw_transient;
 use crate::text_output::{
-    TESTS, claim_line, defaults_warning, distance, evidence, frame, point_words, routers, short, statement,
-    verdicts,
+    TESTS, claim_line, defaults_warning, describe_parameters, evidence_kind, format_point,
+    format_verdict_counts, point_words, rfc9743_statement, router_support_sentence, shorten_factor_name,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use thalweg_report::report::first_screen_cards::{Card, cards};
+use thalweg_report::report::first_screen_cards::{Card, write_cards};
 use thalweg_report::report::html_text_and_pages::{Page, TEXT_STYLE, escape};
 use thalweg_sweep::svg_charts::HeatMap;
 
@@ -25,23 +25,28 @@ pub fn page(document: &Document) -> String {
         defaults_warning(document).map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(&warning))),
     );
     if let Some(needs) = &document.needs_routers {
-        let _ = writeln!(body, "<p class=\"warning\">{}</p>", escape(&routers(needs)));
+        let _ = writeln!(body, "<p class=\"warning\">{}</p>", escape(&router_support_sentence(needs)));
     }
-    cards(&mut body, &answers(document), true);
-    let _ = writeln!(body, "<p>{}</p><p class=\"note\">{}</p>", escape(&verdicts(document)), escape(TESTS));
+    write_cards(&mut body, &answer_cards(document), true);
+    let _ = writeln!(
+        body,
+        "<p>{}</p><p class=\"note\">{}</p>",
+        escape(&format_verdict_counts(document)),
+        escape(TESTS)
+    );
     body.push_str("</section>\n");
-    failures(&mut body, document);
-    overview(&mut body, document);
-    document.sections.iter().for_each(|section| part(&mut body, section));
-    margins(&mut body, document);
-    let paragraphs = [evidence(document)].into_iter().chain(statement(document));
+    write_failures(&mut body, document);
+    write_overview(&mut body, document);
+    document.sections.iter().for_each(|section| write_section(&mut body, section));
+    write_margins(&mut body, document);
+    let paragraphs = [evidence_kind(document)].into_iter().chain(rfc9743_statement(document));
     let paragraphs = paragraphs.collect::<Vec<_>>().join("\n\n");
     body.push_str("<section aria-label=\"Evidence\"><h2>Evidence</h2>\n");
     paragraphs.split("\n\n").for_each(|text| body.push_str(&format!("<p>{}</p>\n", escape(text))));
     body.push_str("</section>\n");
     Page {
         title: &format!("{}: {}", document.pack, document.scheme),
-        subtitle: &frame(document),
+        subtitle: &describe_parameters(document),
         body: &body,
         data: None,
         version: &document.tool_version,
@@ -49,7 +54,7 @@ pub fn page(document: &Document) -> String {
     .render()
 }
 
-fn answers(document: &Document) -> Vec<Card> {
+fn answer_cards(document: &Document) -> Vec<Card> {
     let card = |verdict: Verdict, class, sure, text: &str| {
         let sections: BTreeSet<&str> = document
             .claims()
@@ -73,7 +78,7 @@ fn answers(document: &Document) -> Vec<Card> {
     ]
 }
 
-fn failures(html: &mut String, document: &Document) {
+fn write_failures(html: &mut String, document: &Document) {
     if document.failed.is_empty() {
         return;
     }
@@ -94,7 +99,7 @@ fn failures(html: &mut String, document: &Document) {
     html.push_str("</section>\n");
 }
 
-fn class(verdict: Verdict) -> &'static str {
+fn verdict_css_class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "yes",
         Verdict::DoesNot => "no",
@@ -102,17 +107,17 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-fn overview(html: &mut String, document: &Document) {
+fn write_overview(html: &mut String, document: &Document) {
     html.push_str("<section aria-label=\"Claims\"><h2>Claims</h2>\n<p class=\"note\">The worst point of each claim: the distance from the reference as a share of its value, or the value where a bound decides.</p>\n<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Section</th><th>Claim</th><th>Verdict</th><th class=\"number\">Points</th><th class=\"number\">Within</th><th class=\"number\">Beyond</th><th>At worst</th></tr></thead><tbody>\n");
     for (section, experiment, claim) in document.claims() {
-        let worst = claim.worst().map(|point| distance(claim, point, TEXT_STYLE)).unwrap_or_default();
+        let worst = claim.worst().map(|point| format_point(claim, point, TEXT_STYLE)).unwrap_or_default();
         let _ = writeln!(
             html,
             "<tr><td>{}</td><td>{}: {}</td><td class=\"{}\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td></tr>",
             escape(&section.number),
             escape(&experiment.title),
             escape(&claim.text),
-            class(claim.verdict),
+            verdict_css_class(claim.verdict),
             claim.verdict.label(),
             claim.points.len(),
             claim.count(ClaimOutcome::Holds),
@@ -123,7 +128,7 @@ fn overview(html: &mut String, document: &Document) {
     html.push_str("</tbody></table></div></section>\n");
 }
 
-fn part(html: &mut String, section: &SectionResults) {
+fn write_section(html: &mut String, section: &SectionResults) {
     let title = escape(&format!("{} {}", section.number, section.title));
     let _ = writeln!(html, "<section aria-label=\"{title}\"><h2>{title}: {}</h2>", section.verdict.label());
     if let Some(reason) = &section.not_evaluated {
@@ -133,23 +138,23 @@ fn part(html: &mut String, section: &SectionResults) {
         let _ = writeln!(html, "<h3>{}</h3>", escape(&experiment.title));
         let _ =
             writeln!(html, "<p class=\"note\"><code>thalweg sweep {}</code></p>", escape(&experiment.sweep));
-        experiment.transients.iter().for_each(|transient| draw(html, transient));
+        experiment.transients.iter().for_each(|transient| draw_transient(html, transient));
         for claim in &experiment.claims {
             let _ = writeln!(
                 html,
                 "<p class=\"sure {}\">{}</p>",
-                class(claim.verdict),
+                verdict_css_class(claim.verdict),
                 escape(&claim_line(claim, TEXT_STYLE))
             );
-            map(html, claim);
-            table(html, experiment, claim);
+            write_factor_map(html, claim);
+            write_claim_table(html, experiment, claim);
         }
     }
     html.push_str("</section>\n");
 }
 
 /// Draws the points over the two factors with the most values; a cell shows the worst of its points.
-fn map(html: &mut String, claim: &ClaimResults) {
+fn write_factor_map(html: &mut String, claim: &ClaimResults) {
     let mut factors: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in claim.points.iter().flat_map(|point| &point.values) {
         let values = factors.entry(name).or_default();
@@ -171,7 +176,7 @@ fn map(html: &mut String, claim: &ClaimResults) {
         let value = if claim.less_is_better { worst } else { -worst };
         let text = match claim.is_relative {
             true => format!("{:+.0} %", 100.0 * value),
-            false => crate::text_output::value(claim, value),
+            false => crate::text_output::format_claim_value(claim, value),
         };
         Some((-worst, text))
     };
@@ -183,7 +188,7 @@ fn map(html: &mut String, claim: &ClaimResults) {
         true => (-0.5, 0.5),
         false => (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max)),
     };
-    let (across, down) = (short(across), short(down));
+    let (across, down) = (shorten_factor_name(across), shorten_factor_name(down));
     let factors = if down.is_empty() { across.clone() } else { format!("{across} and {down}") };
     let _ = writeln!(html, "<p class=\"note\">Worst result by {}</p>\n<div>", escape(&factors));
     HeatMap { title: &claim.measure, columns: (&across, columns.clone()), rows: (&down, rows), cells, scale }
@@ -191,7 +196,7 @@ fn map(html: &mut String, claim: &ClaimResults) {
     html.push_str("</div>\n");
 }
 
-fn table(html: &mut String, experiment: &ExperimentResults, claim: &ClaimResults) {
+fn write_claim_table(html: &mut String, experiment: &ExperimentResults, claim: &ClaimResults) {
     let _ = writeln!(
         html,
         "<details><summary>{} points</summary><div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Point</th><th>Verdict</th><th>{}</th><th class=\"number\">Runs that differ</th><th>Command</th></tr></thead><tbody>",
@@ -209,7 +214,7 @@ fn table(html: &mut String, experiment: &ExperimentResults, claim: &ClaimResults
             html,
             "<tr><td>{}</td><td>{outcome}</td><td>{}</td><td class=\"number\">{} of {}</td><td><code>{}</code></td></tr>",
             escape(&point_words(point)),
-            escape(&distance(claim, point, TEXT_STYLE)),
+            escape(&format_point(claim, point, TEXT_STYLE)),
             point.different,
             point.seeds,
             escape(&point.command)
@@ -219,7 +224,7 @@ fn table(html: &mut String, experiment: &ExperimentResults, claim: &ClaimResults
         writeln!(html, "</tbody></table></div><p class=\"note\">{}</p></details>", escape(&experiment.sweep));
 }
 
-fn margins(html: &mut String, document: &Document) {
+fn write_margins(html: &mut String, document: &Document) {
     html.push_str("<section aria-label=\"Margins\"><h2>Margins</h2>\n<div class=\"wide\"><table><thead><tr><th>Name</th><th>Of</th><th>Band</th></tr></thead><tbody>\n");
     for (name, (about, band)) in &document.margins {
         let _ = writeln!(

@@ -3,7 +3,7 @@
 use crate::results_document::{Document, Verdict};
 use crate::text_output::{claim_line, defaults_warning};
 use std::fmt::Write as _;
-use thalweg_report::output::{Style, counted};
+use thalweg_report::output::{Style, format_count};
 
 /// Formats a test suite for each section, with a test for each claim: a claim that does not hold fails, an undecided
 /// one is skipped.
@@ -53,7 +53,7 @@ pub fn junit(document: &Document) -> String {
         xml.push_str("  </testsuite>\n");
     }
     if !document.failed.is_empty() {
-        let count = counted(document.failed.len() as u64, "point");
+        let count = format_count(document.failed.len() as u64, "point");
         let _ = writeln!(
             xml,
             "  <testsuite name=\"{count} without a result\" tests=\"{0}\" errors=\"{0}\">",

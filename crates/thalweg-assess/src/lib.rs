@@ -30,11 +30,11 @@ pub use equivalence_margins::{Band, Margin, Margins};
 pub use html_page::page;
 pub use junit::junit;
 pub use live_sample::Sampled;
-pub use markdown::{comparison, markdown};
+pub use markdown::{compare_assessments, markdown};
 pub use pack_files::{Files, PACKS};
 pub use results_document::{
     ClaimResults, Document, ExperimentResults, FailedPoint, PointResults, ReferenceResults, SectionResults,
     Verdict,
 };
-pub use text_output::{claim_line, summary};
+pub use text_output::{claim_line, format_assessment};
 pub use transients::Transient;

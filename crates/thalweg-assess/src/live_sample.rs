@@ -4,7 +4,7 @@ use crate::assessment::{AssessError, Assessment, values_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_scenario::Scenario;
-use thalweg_sim::spec::{Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Spec, WorkloadSpec};
 
 /// Point that live networks can carry, with the scheme under test for all of its flows.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Assessment<'_> {
 }
 
 fn can_be_carried(spec: &Spec) -> bool {
-    let is_stream = |group: &thalweg_sim::spec::GroupSpec| {
+    let is_stream = |group: &thalweg_sim::simulation_spec::GroupSpec| {
         matches!(group.workload, WorkloadSpec::Bulk)
             && group.transport.properties().is_reliable()
             && group.reading.is_none()

@@ -3,7 +3,8 @@
 use crate::claim_decisions::ClaimOutcome;
 use crate::results_document::{Document, Verdict};
 use crate::text_output::{
-    TESTS, claim_line, defaults_warning, distance, evidence, point_words, routers, seeds, statement, verdicts,
+    TESTS, claim_line, defaults_warning, evidence_kind, format_point, format_seeds, format_verdict_counts,
+    point_words, rfc9743_statement, router_support_sentence,
 };
 use std::fmt::Write as _;
 use thalweg_report::output::Style;
@@ -16,8 +17,8 @@ pub fn markdown(document: &Document) -> String {
         text.push_str("**Partial: runs are missing.**\n\n");
     }
     text.extend(defaults_warning(document).map(|warning| format!("{warning}\n\n")));
-    let _ = writeln!(text, "{}\n", verdicts(document));
-    let _ = writeln!(text, "{}", evidence(document));
+    let _ = writeln!(text, "{}\n", format_verdict_counts(document));
+    let _ = writeln!(text, "{}", evidence_kind(document));
     if document.references.iter().any(|reference| *reference != document.scheme) {
         let _ = writeln!(text, "\n{REFERENCES}");
     }
@@ -36,7 +37,7 @@ pub fn markdown(document: &Document) -> String {
             "| {} | {} | {} | {} | {} | {} |",
             section.number,
             section.title,
-            strong(section.verdict),
+            bold_verdict(section.verdict),
             count(Verdict::Holds),
             count(Verdict::DoesNot),
             count(Verdict::NotDecided)
@@ -47,13 +48,14 @@ pub fn markdown(document: &Document) -> String {
         if let Some(reason) = &section.not_evaluated {
             let _ = writeln!(text, "Not evaluated because {reason}.");
         } else if let Some(needs) = &document.needs_routers {
-            let _ = writeln!(text, "{}\n", routers(needs));
+            let _ = writeln!(text, "{}\n", router_support_sentence(needs));
         }
         for (number, experiment) in section.experiments.iter().enumerate() {
             let before = if number > 0 { "\n" } else { "" };
             let _ = writeln!(text, "{before}{} (`{}`):\n", experiment.title, experiment.sweep);
             for claim in &experiment.claims {
-                let _ = writeln!(text, "- {}", marked(&claim_line(claim, Style::PLAIN), claim.verdict));
+                let _ =
+                    writeln!(text, "- {}", mark_failed_line(&claim_line(claim, Style::PLAIN), claim.verdict));
                 // Verdicts of other references are shown where they differ.
                 let others = claim
                     .by_reference
@@ -83,8 +85,8 @@ pub fn markdown(document: &Document) -> String {
             );
         }
     }
-    text.push_str(&margins(document));
-    if let Some(statement) = statement(document) {
+    text.push_str(&format_margins(document));
+    if let Some(statement) = rfc9743_statement(document) {
         let _ = writeln!(text, "\n## Statement\n\n{statement}");
     }
     text
@@ -94,7 +96,7 @@ pub fn markdown(document: &Document) -> String {
 const REFERENCES: &str = "Below a claim, `against X` is the verdict of the same claim with X as the reference, and `of X` the verdict for X itself. \
     Only verdicts that differ are shown.";
 
-fn margins(document: &Document) -> String {
+fn format_margins(document: &Document) -> String {
     let mut text = String::from("\n## Margins\n\n| margin | of | band |\n| --- | --- | --- |\n");
     for (name, (about, band)) in &document.margins {
         let _ = writeln!(text, "| `{name}` | {about} | {band} |");
@@ -102,12 +104,12 @@ fn margins(document: &Document) -> String {
     text
 }
 
-fn strong(verdict: Verdict) -> String {
+fn bold_verdict(verdict: Verdict) -> String {
     if verdict == Verdict::DoesNot { format!("**{}**", verdict.label()) } else { verdict.label().to_owned() }
 }
 
 /// Highlights a line with the verdict "does not hold".
-fn marked(line: &str, verdict: Verdict) -> String {
+fn mark_failed_line(line: &str, verdict: Verdict) -> String {
     if verdict == Verdict::DoesNot {
         line.replacen(": does not hold", ": **does not hold**", 1)
     } else {
@@ -116,7 +118,7 @@ fn marked(line: &str, verdict: Verdict) -> String {
 }
 
 /// Formats several assessments by the same pack side by side: the failed claims, and by how much.
-pub fn comparison(documents: &[Document]) -> String {
+pub fn compare_assessments(documents: &[Document]) -> String {
     let Some(first) = documents.first() else { return String::new() };
     let names: Vec<String> = documents.iter().map(|of| format!("`{}`", of.scheme)).collect();
     let mut text = format!("# {}: {}\n\n{}\n\n{TESTS}\n", first.pack, names.join(", "), frame_of_all(first));
@@ -132,7 +134,7 @@ pub fn comparison(documents: &[Document]) -> String {
                 .sections
                 .get(number)
                 .map_or(Verdict::NotEvaluated, |cell_result| cell_result.verdict);
-            strong(cell_result)
+            bold_verdict(cell_result)
         });
         let _ = writeln!(
             text,
@@ -166,14 +168,14 @@ pub fn comparison(documents: &[Document]) -> String {
     }
     text.push_str("\n## Failed claims by scheme, worst values\n");
     for document in documents {
-        let _ = writeln!(text, "\n### `{}`\n\n{}\n", document.scheme, verdicts(document));
+        let _ = writeln!(text, "\n### `{}`\n\n{}\n", document.scheme, format_verdict_counts(document));
         text.extend(defaults_warning(document).map(|warning| format!("{warning}\n\n")));
         if let Some(needs) = &document.needs_routers {
-            let _ = writeln!(text, "{}\n", routers(needs));
+            let _ = writeln!(text, "{}\n", router_support_sentence(needs));
         }
         for (section, experiment, claim) in document.claims() {
             let Some(worst) = claim.worst().filter(|_| claim.verdict == Verdict::DoesNot) else { continue };
-            let cell_result = distance(claim, worst, Style::PLAIN);
+            let cell_result = format_point(claim, worst, Style::PLAIN);
             let measure = &claim.measure;
             let _ = writeln!(
                 text,
@@ -185,7 +187,7 @@ pub fn comparison(documents: &[Document]) -> String {
             );
         }
     }
-    text + &margins(first)
+    text + &format_margins(first)
 }
 
 fn frame_of_all(document: &Document) -> String {
@@ -196,7 +198,7 @@ fn frame_of_all(document: &Document) -> String {
          place.{quick}",
         document.tool_version,
         document.points,
-        seeds(first, count),
+        format_seeds(first, count),
         document.references.join(" and ")
     )
 }

@@ -4,11 +4,11 @@ use crate::controller_state_measures::{self, StateMeasure};
 use serde::{Deserialize, Deserializer};
 use thalweg_proto::congestion::SharedPath;
 use thalweg_proto::units::Duration;
-use thalweg_report::output::value;
+use thalweg_report::output::format_value;
 use thalweg_report::results::{Flow, Metric, Of, Run};
 use thalweg_report::statistics::mean;
-use thalweg_scenario::{Paths, nearest, packet_sizes};
-use thalweg_sim::spec::Spec;
+use thalweg_scenario::{Paths, nearest_name, packet_sizes};
+use thalweg_sim::simulation_spec::Spec;
 
 /// Quantity that decides a claim.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for Measure {
         let found = found.or_else(|| (name == QUEUE_PER_TARGET).then_some(Self::QueuePerTarget));
         found.ok_or_else(|| {
             let names = all().map(|metric| metric.line().name).chain(OTHERS);
-            let help = nearest(&name, names).map(|near| format!("; did you mean `{near}`?"));
+            let help = nearest_name(&name, names).map(|near| format!("; did you mean `{near}`?"));
             serde::de::Error::custom(format!("there is no measure `{name}`{}", help.unwrap_or_default()))
         })
     }
@@ -121,13 +121,13 @@ impl Measure {
                 queue_target.map(|target| queue / target.as_secs_f64())
             }
             Self::MinShare => {
-                let values = goodput(run, of);
+                let values = group_goodput(run, of);
                 let min = values.iter().copied().fold(f64::INFINITY, f64::min);
                 mean(&values).filter(|mean| *mean > 0.0).map(|mean| min / mean)
             }
             Self::ShareOfMean => {
-                let measured = mean(&goodput(run, of.get(..1)?))?;
-                mean(&goodput(run, of)).filter(|mean| *mean > 0.0).map(|mean| measured / mean)
+                let measured = mean(&group_goodput(run, of.get(..1)?))?;
+                mean(&group_goodput(run, of)).filter(|mean| *mean > 0.0).map(|mean| measured / mean)
             }
         }
     }
@@ -135,7 +135,7 @@ impl Measure {
     /// Formats a value with its unit.
     pub fn format_value(&self, of: f64) -> String {
         match self {
-            Self::Of(metric) => value(*metric, of),
+            Self::Of(metric) => format_value(*metric, of),
             Self::States(measured) => {
                 controller_state_measures::format_value(&measured.name(), of).unwrap_or_default()
             }
@@ -146,7 +146,7 @@ impl Measure {
 }
 
 /// Returns the goodput of the flows of some groups.
-fn goodput(run: &Run, of: &[String]) -> Vec<f64> {
+fn group_goodput(run: &Run, of: &[String]) -> Vec<f64> {
     let measured = run.flows.iter().filter(|flow| of.contains(&flow.group));
     measured.map(|flow| flow.or_zero(Metric::Goodput)).collect()
 }

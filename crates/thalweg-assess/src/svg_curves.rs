@@ -1,9 +1,9 @@
 //! Curves over time as SVG within a page.
 
-use crate::text_output::short;
+use crate::text_output::shorten_factor_name;
 use crate::transients::Transient;
 use std::fmt::Write as _;
-use thalweg_report::output::rate;
+use thalweg_report::output::format_rate;
 use thalweg_report::report::html_text_and_pages::escape;
 
 const WIDTH: f64 = 420.0;
@@ -12,9 +12,12 @@ const LEFT: f64 = 84.0;
 const TOP: f64 = 34.0;
 
 /// Appends the picture of a transient: a curve for each scheme.
-pub fn draw(html: &mut String, transient: &Transient) {
-    let values: Vec<String> =
-        transient.values.iter().map(|(name, value)| format!("{} {value}", short(name))).collect();
+pub fn draw_transient(html: &mut String, transient: &Transient) {
+    let values: Vec<String> = transient
+        .values
+        .iter()
+        .map(|(name, value)| format!("{} {value}", shorten_factor_name(name)))
+        .collect();
     let title = escape(&values.join(", "));
     let max = transient.goodput_bps.iter().flat_map(|(_, samples)| samples).copied().fold(0.0, f64::max);
     let count = transient.goodput_bps.iter().map(|(_, samples)| samples.len()).max().unwrap_or(0);
@@ -32,7 +35,7 @@ pub fn draw(html: &mut String, transient: &Transient) {
     };
     let head: String = values.join(", ").chars().take(HEAD).collect();
     text(html, 4.0, 12.0, "start", &head);
-    text(html, LEFT - 4.0, TOP + 9.0, "end", &rate(max));
+    text(html, LEFT - 4.0, TOP + 9.0, "end", &format_rate(max));
     text(html, LEFT - 4.0, TOP + high, "end", "0");
     text(html, LEFT, HEIGHT - 4.0, "start", "0 s");
     text(html, WIDTH - 10.0, HEIGHT - 4.0, "end", &format!("{:.0} s", transient.interval_s * count as f64));

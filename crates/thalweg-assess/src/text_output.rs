@@ -7,17 +7,17 @@ use crate::run_measures::Measure;
 use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error, StrDeserializer};
-use thalweg_report::output::{Remedy, Style, counted, differing_defaults_warning, factor};
+use thalweg_report::output::{Remedy, Style, differing_defaults_warning, format_count, format_factor};
 
 /// Parses a measure's name from a document.
-fn measure(name: &str) -> Option<Measure> {
+fn parse_measure(name: &str) -> Option<Measure> {
     let from: StrDeserializer<'_, Error> = name.into_deserializer();
     Measure::deserialize(from).ok()
 }
 
 /// Formats a value of a claim's measure with its unit.
-pub(crate) fn value(claim: &ClaimResults, of: f64) -> String {
-    let known_measure = measure(&claim.measure).map(|measure| measure.format_value(of));
+pub(crate) fn format_claim_value(claim: &ClaimResults, of: f64) -> String {
+    let known_measure = parse_measure(&claim.measure).map(|measure| measure.format_value(of));
     known_measure
         .or_else(|| controller_state_measures::format_value(&claim.measure, of))
         .unwrap_or_else(|| of.to_string())
@@ -28,13 +28,13 @@ pub(crate) fn point_words(point: &PointResults) -> String {
     if let Some(title) = point.values.get("title") {
         return title.clone();
     }
-    let one = |(name, value): (&String, &String)| format!("{} {value}", short(name));
+    let one = |(name, value): (&String, &String)| format!("{} {value}", shorten_factor_name(name));
     point.values.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Shortens a factor's name to its distinctive parts: `flow.tested.count` to `tested count`, `link.bottleneck.rate` to
 /// `rate`.
-pub(crate) fn short(name: &str) -> String {
+pub(crate) fn shorten_factor_name(name: &str) -> String {
     let mut parts: Vec<&str> = name.split('.').collect();
     match parts.as_slice() {
         ["link", _, .., last] => (*last).to_owned(),
@@ -48,23 +48,24 @@ pub(crate) fn short(name: &str) -> String {
 
 /// Formats a point. With a reference: the distance from it, such as `4.1 Mbit/s for cubic's 9.2 Mbit/s, -55.4 % (+/-
 /// 2.1 %)`. With a bound: the value, that of the worst run, and the reference's.
-pub(crate) fn distance(claim: &ClaimResults, point: &PointResults, style: Style) -> String {
+pub(crate) fn format_point(claim: &ClaimResults, point: &PointResults, style: Style) -> String {
     let Some(mean) = point.mean else { return "no value".to_owned() };
-    let mut text = value(claim, mean);
+    let mut text = format_claim_value(claim, mean);
     if !claim.is_relative {
         let worst = point.worst.filter(|worst| *worst != mean);
-        text.extend(worst.map(|worst| format!(", {} in the worst run", value(claim, worst))));
+        text.extend(worst.map(|worst| format!(", {} in the worst run", format_claim_value(claim, worst))));
         for reference in &point.references {
-            let other = reference.mean.map_or("no value".to_owned(), |other| value(claim, other));
+            let other =
+                reference.mean.map_or("no value".to_owned(), |other| format_claim_value(claim, other));
             text.push_str(&format!(", {} {other}", reference.scheme));
         }
         return text;
     }
     let Some(reference) = point.references.first() else { return text };
     let Some(other) = reference.mean else { return format!("{text}, and {} has no value", reference.scheme) };
-    text.push_str(&format!(" for {}'s {}", reference.scheme, value(claim, other)));
+    text.push_str(&format!(" for {}'s {}", reference.scheme, format_claim_value(claim, other)));
     if let Some(difference) = reference.difference.filter(|_| other != 0.0) {
-        text.push_str(&relative(
+        text.push_str(&format_relative_difference(
             difference / other.abs(),
             reference.difference_ci95.map(|half| half / other.abs()),
             style,
@@ -75,15 +76,16 @@ pub(crate) fn distance(claim: &ClaimResults, point: &PointResults, style: Style)
 
 /// Formats a relative difference with its 95 % interval: in percent, or from three times the reference as a factor with two
 /// significant digits.
-fn relative(difference: f64, half: Option<f64>, style: Style) -> String {
+fn format_relative_difference(difference: f64, half: Option<f64>, style: Style) -> String {
     if difference < FACTOR - 1.0 {
         let half = half.map(|half| format!(" ({} {:.1} %)", style.plus_minus(), 100.0 * half));
         return format!(", {:+.1} %{}", 100.0 * difference, half.unwrap_or_default());
     }
     let ratio = 1.0 + difference;
-    let interval =
-        half.map(|half| format!(" ({} to {})", factor((ratio - half).max(1.0)), factor(ratio + half)));
-    format!(", {} times{}", factor(ratio), interval.unwrap_or_default())
+    let interval = half.map(|half| {
+        format!(" ({} to {})", format_factor((ratio - half).max(1.0)), format_factor(ratio + half))
+    });
+    format!(", {} times{}", format_factor(ratio), interval.unwrap_or_default())
 }
 
 /// Value over that of the reference from which differences are factors.
@@ -97,7 +99,7 @@ pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
     if claim.verdict == Verdict::NotEvaluated {
         return text + ": no point has a result that could be compared";
     }
-    text.push_str(&format!(", {within} of {} within the margin", counted(total as u64, "point")));
+    text.push_str(&format!(", {within} of {} within the margin", format_count(total as u64, "point")));
     let beyond = claim.count(ClaimOutcome::DoesNot);
     if beyond > 0 {
         text.push_str(&format!(", {beyond} beyond"));
@@ -111,7 +113,7 @@ pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
         text.push_str(&format!(", {missing} without a result"));
     }
     if let Some(worst) = claim.worst().filter(|_| within < total) {
-        text.push_str(&format!("; worst {}", distance(claim, worst, style)));
+        text.push_str(&format!("; worst {}", format_point(claim, worst, style)));
         let at = point_words(worst);
         if !at.is_empty() {
             text.push_str(&format!(" at {at}"));
@@ -121,15 +123,15 @@ pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
 }
 
 /// Formats the whole assessment for a terminal.
-pub fn summary(document: &Document, style: Style) -> String {
+pub fn format_assessment(document: &Document, style: Style) -> String {
     let line = |text: &str| style.folded(&style.clean(text)) + "\n";
     let mut text = style.bold(&style.clean(&format!("{}: {}", document.pack, document.scheme))) + "\n";
-    text.push_str(&line(&frame(document)));
+    text.push_str(&line(&describe_parameters(document)));
     if !document.complete {
         text.push_str("PARTIAL: runs are missing; repeat the call to continue\n");
     }
     text.extend(defaults_warning(document).map(|warning| line(&warning)));
-    text.extend(document.needs_routers.iter().map(|needs| line(&routers(needs))));
+    text.extend(document.needs_routers.iter().map(|needs| line(&router_support_sentence(needs))));
     for section in &document.sections {
         let verdict = match &section.not_evaluated {
             Some(reason) => format!("not evaluated because {reason}"),
@@ -148,11 +150,11 @@ pub fn summary(document: &Document, style: Style) -> String {
             }
         }
     }
-    text + "\n" + &line(&verdicts(document))
+    text + "\n" + &line(&format_verdict_counts(document))
 }
 
 /// Formats the counts of verdicts as a sentence.
-pub(crate) fn verdicts(document: &Document) -> String {
+pub(crate) fn format_verdict_counts(document: &Document) -> String {
     let failed: Vec<&str> = document
         .sections
         .iter()
@@ -161,7 +163,7 @@ pub(crate) fn verdicts(document: &Document) -> String {
         .collect();
     let mut text = format!(
         "{}: {} hold, {} do not, {} not decided, {} not evaluated",
-        counted(document.claims().count() as u64, "claim"),
+        format_count(document.claims().count() as u64, "claim"),
         document.count(Verdict::Holds),
         document.count(Verdict::DoesNot),
         document.count(Verdict::NotDecided),
@@ -174,7 +176,7 @@ pub(crate) fn verdicts(document: &Document) -> String {
 }
 
 /// Describes the parameters of an assessment: points, seeds, and the schemes executed.
-pub(crate) fn frame(document: &Document) -> String {
+pub(crate) fn describe_parameters(document: &Document) -> String {
     let (first, count) = document.seeds;
     let others: Vec<&str> =
         document.references.iter().map(String::as_str).filter(|other| *other != document.scheme).collect();
@@ -199,15 +201,15 @@ pub(crate) fn frame(document: &Document) -> String {
     };
     format!(
         "{}, each simulated with {} with {}{beside}{set}: {}. Verdicts compare with {by}.{quick}",
-        counted(document.points as u64, "point"),
-        seeds(first, count),
+        format_count(document.points as u64, "point"),
+        format_seeds(first, count),
         document.scheme,
-        counted(document.runs as u64, "run"),
+        format_count(document.runs as u64, "run"),
     )
 }
 
 /// Formats the seeds of a point, such as `seeds 1 to 10`.
-pub(crate) fn seeds(first: u64, count: u32) -> String {
+pub(crate) fn format_seeds(first: u64, count: u32) -> String {
     let last = first.saturating_add(u64::from(count.saturating_sub(1)));
     if last == first { format!("seed {first}") } else { format!("seeds {first} to {last}") }
 }
@@ -225,24 +227,24 @@ pub(crate) const TESTS: &str = "A point is within the margin if a one-sided pair
     correction.";
 
 /// Returns the sentence on router support that the scheme needs and does not have here.
-pub(crate) fn routers(needs: &str) -> String {
+pub(crate) fn router_support_sentence(needs: &str) -> String {
     format!(
         "The scheme relies on messages that Internet routers do not send (`{needs}`): all results here are without them."
     )
 }
 
 /// Returns the kind of evidence, for section 3.1 of the RFC.
-pub(crate) fn evidence(document: &Document) -> String {
+pub(crate) fn evidence_kind(document: &Document) -> String {
     format!(
         "Evidence: packet-level simulation by thalweg {}. {}\n\n{TESTS} Assumptions: hosts without delays, one bottleneck, and no feedback \
          messages from routers; the scenario files define all other conditions.",
         document.tool_version,
-        frame(document)
+        describe_parameters(document)
     )
 }
 
 /// Returns a template of the statement that sections 3.2 and 4 of RFC 9743 require of authors; `None` for other plans.
-pub(crate) fn statement(document: &Document) -> Option<String> {
+pub(crate) fn rfc9743_statement(document: &Document) -> Option<String> {
     if !document.has_statement {
         return None;
     }
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn large_differences_are_factors_with_two_digits() {
-        let text = |difference, half| relative(difference, half, Style::PLAIN);
+        let text = |difference, half| format_relative_difference(difference, half, Style::PLAIN);
         assert_eq!(text(-0.554, Some(0.021)), ", -55.4 % (+/- 2.1 %)");
         assert_eq!(text(1.99, None), ", +199.0 %");
         assert_eq!(text(48.572, Some(18.831)), ", 50 times (31 to 68)");

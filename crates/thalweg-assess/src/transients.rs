@@ -25,7 +25,7 @@ const MAX_POINTS: usize = 8;
 const SAMPLES: usize = 200;
 
 /// Returns the goodput series of a group at the first points of a sweep; failed runs are left out.
-pub fn transients(
+pub fn goodput_transients(
     sweep: &Sweep<'_>,
     schemes: &[&str],
     group: &str,
@@ -36,7 +36,9 @@ pub fn transients(
     let work = |point: usize| {
         let spec = sweep.spec(point).ok()?;
         let job = Job { spec: spec.clone(), seed: sweep.seed, events: None, threads: 1 };
-        let run = catch_unwind(AssertUnwindSafe(|| parallel_batch::one(&job, &sweep.stop))).ok()?.ok()?;
+        let run = catch_unwind(AssertUnwindSafe(|| parallel_batch::run_single_job(&job, &sweep.stop)))
+            .ok()?
+            .ok()?;
         let length = spec.duration.as_secs_f64();
         Some((length / SAMPLES as f64, goodput_samples(&run.0, group, length)))
     };

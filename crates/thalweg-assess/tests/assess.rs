@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_assess::{
-    AssessError, Assessment, Choice, Document, Files, Margins, Pack, Verdict, comparison, junit, markdown,
-    page, summary,
+    AssessError, Assessment, Choice, Document, Files, Margins, Pack, Verdict, compare_assessments,
+    format_assessment, junit, markdown, page,
 };
 use thalweg_catalog::{
     Key, Kind, Range, Registry, SchemeDescription, bind, option_keys::key, schemes::window,
@@ -131,7 +131,7 @@ const KEYS: &[Key] = &[
 bind!(Stubborn { window: "window", limit: "limit" });
 
 static STUBBORN: SchemeDescription =
-    window::external_scheme::<Stubborn>("Keeps its window.", window::keys(KEYS, window::SACK));
+    window::external_scheme::<Stubborn>("Keeps its window.", window::window_keys(KEYS, window::SACK));
 
 const PURPOSE: Purpose = Purpose { mark: "A test", about: "" };
 
@@ -180,7 +180,7 @@ fn assess(
     assessment.run(&Store::open(&folder.join(store), PURPOSE).unwrap(), None, |_| ())
 }
 
-fn verdicts(document: &Document) -> Vec<Verdict> {
+fn verdicts_of(document: &Document) -> Vec<Verdict> {
     document.claims().map(|(.., claim)| claim.verdict).collect()
 }
 
@@ -188,12 +188,12 @@ fn verdicts(document: &Document) -> Vec<Verdict> {
 fn greedy_schemes_harm_others_and_fair_ones_do_not() {
     let folder = temporary_path("assess-harm");
     let cubic = assess(&folder, "runs", "cubic", &Choice::default(), 2).unwrap();
-    assert_eq!(verdicts(&cubic), [Verdict::Holds; 3], "{}", markdown(&cubic));
+    assert_eq!(verdicts_of(&cubic), [Verdict::Holds; 3], "{}", markdown(&cubic));
     // Two points with five seeds, with NewReno too: CUBIC is its own reference.
     assert_eq!((cubic.points, cubic.runs, cubic.complete), (2, 20, true));
     let greedy = assess(&folder, "runs", "stubborn", &Choice::default(), 2).unwrap();
     assert_eq!(
-        verdicts(&greedy),
+        verdicts_of(&greedy),
         [Verdict::DoesNot, Verdict::DoesNot, Verdict::Holds],
         "{}",
         markdown(&greedy)
@@ -224,7 +224,7 @@ fn greedy_schemes_harm_others_and_fair_ones_do_not() {
     assert!(page(&greedy).contains("<svg class=\"heat\""));
     let xml = junit(&greedy);
     assert!(xml.contains("failures=\"2\"") && xml.matches("<failure ").count() == 2, "{xml}");
-    let both = comparison(&[cubic, greedy]);
+    let both = compare_assessments(&[cubic, greedy]);
     assert!(both.contains("| 1 Harm | holds | **does not hold** |"), "{both}");
     assert!(both.contains("not \"CUBIC's goodput is no lower than beside CUBIC\""), "{both}");
 }
@@ -288,7 +288,7 @@ fn differing_default_options_are_warned_of_before_verdicts() {
     assert!(text.find(remedy).unwrap() < text.find("## Sections").unwrap(), "{text}");
     let page = page(&document);
     assert!(page.find(remedy).unwrap() < page.find("Claims that hold").unwrap());
-    let summary = summary(&document, Style::PLAIN);
+    let summary = format_assessment(&document, Style::PLAIN);
     assert!(summary.find("LIKE FOR LIKE").unwrap() < summary.find("claims:").unwrap(), "{summary}");
     assert!(junit(&document).contains("<property name=\"unlike-defaults\" value=\"NOT LIKE FOR LIKE"));
     choice.sets = vec!["defaults.scheme.recovery=sack".to_owned()];

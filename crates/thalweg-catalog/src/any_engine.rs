@@ -20,7 +20,7 @@ use thalweg_proto::{Ecn, Engine, Output};
 /// An engine's output without trace-only details.
 pub type AnyOutput<P> = Output<AnyPdu<P>, Event<P>, ()>;
 
-fn unify<P: Payload, U, V, R>(
+fn unify_output<P: Payload, U, V, R>(
     output: Output<U, Event<P>, R>,
     pdu: impl FnOnce(U) -> V,
 ) -> Output<V, Event<P>, ()> {
@@ -34,11 +34,11 @@ fn unify<P: Payload, U, V, R>(
 
 /// Encodes a PDU to send by `encode`, and returns its codepoint in its place.
 #[inline]
-fn encoded<U: DataUnit<Slice>, R>(
+fn encode_output<U: DataUnit<Slice>, R>(
     output: Output<U, Event<Slice>, R>,
     encode: impl FnOnce(&U),
 ) -> Output<Option<Ecn>, Event<Slice>, ()> {
-    unify(output, |pdu| {
+    unify_output(output, |pdu| {
         encode(&pdu);
         pdu.ecn()
     })
@@ -171,14 +171,14 @@ macro_rules! engines {
             #[inline(never)]
             fn poll_other(&mut self, now: Time) -> AnyOutput<P> {
                 match self {
-                    Self::ExternalSender(engine) => unify(engine.poll(now), AnyPdu::Window),
+                    Self::ExternalSender(engine) => unify_output(engine.poll(now), AnyPdu::Window),
                     $(
-                        Self::$Sender(engine) => unify(engine.poll(now), AnyPdu::$Family),
-                        Self::$Receiver(engine) => unify(engine.poll(now), AnyPdu::$Family),
+                        Self::$Sender(engine) => unify_output(engine.poll(now), AnyPdu::$Family),
+                        Self::$Receiver(engine) => unify_output(engine.poll(now), AnyPdu::$Family),
                     )+
-                    Self::External(engine) => unify(engine.poll(now), AnyPdu::External),
-                    Self::Opener(engine) => unify(engine.poll(now), from_handshake_pdu),
-                    Self::Listener(engine) => unify(engine.poll(now), from_handshake_pdu),
+                    Self::External(engine) => unify_output(engine.poll(now), AnyPdu::External),
+                    Self::Opener(engine) => unify_output(engine.poll(now), from_handshake_pdu),
+                    Self::Listener(engine) => unify_output(engine.poll(now), from_handshake_pdu),
                     Self::WindowSender(_) | Self::WindowReceiver(_) | Self::Vacant => Output::Idle,
                 }
             }
@@ -333,9 +333,9 @@ impl AnyEngine<Slice> {
     #[must_use = "an output that is not acted on is lost"]
     pub fn poll_bytes(&mut self, now: Time, to: &mut Vec<u8>) -> Output<Option<Ecn>, Event<Slice>, ()> {
         match self {
-            Self::WindowSender(engine) => encoded(engine.poll(now), |pdu| pdu.encode(to)),
-            Self::WindowReceiver(engine) => encoded(engine.poll(now), |pdu| pdu.encode(to)),
-            other => encoded(other.poll_other(now), |pdu| pdu.encode(to)),
+            Self::WindowSender(engine) => encode_output(engine.poll(now), |pdu| pdu.encode(to)),
+            Self::WindowReceiver(engine) => encode_output(engine.poll(now), |pdu| pdu.encode(to)),
+            other => encode_output(other.poll_other(now), |pdu| pdu.encode(to)),
         }
     }
 }
@@ -388,8 +388,8 @@ impl<P: Payload> AnyEngine<P> {
     #[must_use = "an output that is not acted on is lost"]
     pub fn poll(&mut self, now: Time) -> AnyOutput<P> {
         match self {
-            Self::WindowSender(engine) => unify(engine.poll(now), AnyPdu::Window),
-            Self::WindowReceiver(engine) => unify(engine.poll(now), AnyPdu::Window),
+            Self::WindowSender(engine) => unify_output(engine.poll(now), AnyPdu::Window),
+            Self::WindowReceiver(engine) => unify_output(engine.poll(now), AnyPdu::Window),
             other => other.poll_other(now),
         }
     }

@@ -48,7 +48,7 @@ pub struct DefaultDifference {
 impl DefaultDifference {
     /// Returns true if all window schemes have the option, and a scenario can set it for all at once.
     pub fn is_common(&self) -> bool {
-        window::keys(&[], &[]).find(self.option).is_some()
+        window::window_keys(&[], &[]).find(self.option).is_some()
     }
 }
 
@@ -81,7 +81,7 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
         let level = candidates.into_iter().find(|level| {
             at_default
                 .iter()
-                .all(|&number| accepts(schemes[number].description, &levelled[number], key, *level))
+                .all(|&number| accepts_value(schemes[number].description, &levelled[number], key, *level))
         });
         for &number in &at_default {
             level.into_iter().for_each(|level| levelled[number].set_value(key.name, level));
@@ -149,11 +149,11 @@ fn takes_default(of: &Compared<'_>, key: &Key, pauses: bool) -> bool {
         && !is_set
         && !is_inherent
         // The stated default does not apply to a scheme with its own response.
-        && of.values.get(key.name).is_none_or(|value| accepts(of.description, of.values, key, value))
+        && of.values.get(key.name).is_none_or(|value| accepts_value(of.description, of.values, key, value))
 }
 
 /// Returns true if a scheme with these values also accepts this one.
-fn accepts(description: &SchemeDescription, values: &Values, key: &Key, value: Value) -> bool {
+fn accepts_value(description: &SchemeDescription, values: &Values, key: &Key, value: Value) -> bool {
     let mut with = values.clone();
     with.set_value(key.name, value);
     let before = description.faults(values);
@@ -288,7 +288,7 @@ struct Shared {
 }
 
 /// Returns the options with different defaults among the built-in schemes.
-fn differing() -> Vec<Shared> {
+fn differing_builtin_options() -> Vec<Shared> {
     let mut found: Vec<Shared> = Vec::new();
     for key in SCHEMES.iter().flat_map(|of| of.keys.flat()).filter(|key| key.is_simulated()) {
         if found.iter().any(|of| of.key.name == key.name && of.key.has_same_meaning(key)) {
@@ -315,7 +315,7 @@ pub fn defaults_reference() -> String {
         "| option | default | of | reason | can be equalised |\n| --- | --- | --- | --- | --- |\n",
     );
     let quoted = |value: Option<Value>| value.map_or("unset".to_owned(), |value| format!("`{value}`"));
-    for Shared { key, common, others } in differing() {
+    for Shared { key, common, others } in differing_builtin_options() {
         let _ = writeln!(out, "| `{}` | {} | all others | | |", key.name, quoted(common));
         for reason in REASONS.iter().filter(|reason| reason.option == key.name) {
             let is_of = |name: &str| Reason::find(name, key.name).is_some_and(|of| core::ptr::eq(of, reason));
@@ -497,7 +497,7 @@ mod tests {
     #[test]
     fn every_scheme_specific_default_has_a_reason() {
         let mut listed: Vec<(&str, &str)> = Vec::new();
-        for Shared { key, others, .. } in differing() {
+        for Shared { key, others, .. } in differing_builtin_options() {
             for (scheme, value) in others {
                 assert!(Reason::find(scheme, key.name).is_some(), "`{}` of {scheme} is {value:?}", key.name);
                 listed.push((key.name, scheme));

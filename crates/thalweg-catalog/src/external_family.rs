@@ -282,7 +282,7 @@ impl<P: Payload> PartialEq for ExternalPdu<P> {
 }
 
 /// Returns the result of `query`, or that of `otherwise` if it panics.
-fn caught<R>(otherwise: impl FnOnce() -> R, query: impl FnOnce() -> R) -> R {
+fn catch_panic<R>(otherwise: impl FnOnce() -> R, query: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(query)).unwrap_or_else(|_| otherwise())
 }
 
@@ -302,7 +302,7 @@ impl Wire for ExternalPdu<Slice> {
     /// Appends nothing if the encoder panics: the peer then receives bytes that do not parse.
     fn encode(&self, to: &mut Vec<u8>) {
         let start = to.len();
-        if !caught(
+        if !catch_panic(
             || false,
             || {
                 self.unit.encode(to);
@@ -322,40 +322,40 @@ impl Wire for ExternalPdu<Slice> {
 /// A PDU whose methods panic gets defaults and no label of its own.
 impl<P: Payload> DataUnit<P> for ExternalPdu<P> {
     fn payload(&self) -> Option<&P> {
-        caught(|| None, || self.unit.payload())
+        catch_panic(|| None, || self.unit.payload())
     }
     fn framing(&self) -> u32 {
         self.framing
     }
     fn data(&self, near: u64) -> Option<Range<u64>> {
-        caught(|| None, || self.unit.data(near))
+        catch_panic(|| None, || self.unit.data(near))
     }
     fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>> {
-        caught(|| None, || self.unit.acknowledged(near))
+        catch_panic(|| None, || self.unit.acknowledged(near))
     }
     fn sequence(&self) -> Option<u64> {
-        caught(|| None, || self.unit.sequence())
+        catch_panic(|| None, || self.unit.sequence())
     }
     fn label(&self) -> String {
-        caught(|| "PDU".to_owned(), || self.unit.label())
+        catch_panic(|| "PDU".to_owned(), || self.unit.label())
     }
     fn description(&self) -> String {
-        caught(|| "PDU".to_owned(), || self.unit.description())
+        catch_panic(|| "PDU".to_owned(), || self.unit.description())
     }
     fn is_repeated(&self) -> Option<bool> {
-        caught(|| None, || self.unit.is_repeated())
+        catch_panic(|| None, || self.unit.is_repeated())
     }
     fn ecn(&self) -> Option<Ecn> {
         self.ecn
     }
     fn code(&self) -> u8 {
-        caught(|| 0, || self.unit.code())
+        catch_panic(|| 0, || self.unit.code())
     }
     fn segment_step(&self) -> Option<SegmentStep> {
         self.step
     }
     fn captured(&self, connection: u32) -> Captured {
-        caught(Captured::default, || self.unit.captured(connection))
+        catch_panic(Captured::default, || self.unit.captured(connection))
     }
 }
 

@@ -36,23 +36,23 @@ pub fn live_reference() -> String {
         }
     }
     let _ = writeln!(out, "\n## Window schemes\n\nThe options of every window scheme:\n");
-    rows(window::keys(&[], &[]), WINDOW_KEYS, &mut out);
-    presets(&mut out);
+    write_key_rows(window::window_keys(&[], &[]), WINDOW_KEYS, &mut out);
+    write_presets(&mut out);
     for description in SCHEMES {
         let _ = writeln!(out, "\n## `{}`\n\n{}\n", description.name, description.text());
         if description.traits.is_window() {
-            rows(description.keys, description.keys.own, &mut out);
+            write_key_rows(description.keys, description.keys.own, &mut out);
             out.push_str("\nAnd the options of every [window scheme](#window-schemes).\n");
         } else {
             let keys: Vec<Key> = description.keys.top().copied().collect();
-            rows(description.keys, &keys, &mut out);
+            write_key_rows(description.keys, &keys, &mut out);
         }
     }
     out
 }
 
 /// Prints the values of presets, once for all schemes with the same values.
-fn presets(out: &mut String) {
+fn write_presets(out: &mut String) {
     let with: Vec<_> = SCHEMES.iter().filter(|of| !of.keys.presets.is_empty()).collect();
     let Some(first) = with.first() else { return };
     // The preset of a specification is named after its kind.
@@ -96,7 +96,7 @@ fn presets(out: &mut String) {
     }
 }
 
-fn rows(of: Keys, keys: &[Key], out: &mut String) {
+fn write_key_rows(of: Keys, keys: &[Key], out: &mut String) {
     out.push_str("| option | default | range | meaning |\n| --- | --- | --- | --- |\n");
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     let is_here = |key: &&Key| names.iter().any(|name| key.name.split('.').next() == Some(name));
@@ -106,14 +106,14 @@ fn rows(of: Keys, keys: &[Key], out: &mut String) {
             (Live::Path(how) | Live::Only(how), None) => how.to_owned(),
             (_, None) => String::new(),
         };
-        let row = [format!("`{}`", key.name), default_text, range(key), key.about.to_owned()];
+        let row = [format!("`{}`", key.name), default_text, describe_range(key), key.about.to_owned()];
         let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
 }
 
 /// Describes the values that an option accepts.
-fn range(key: &Key) -> String {
+fn describe_range(key: &Key) -> String {
     let like = match key.kind {
         Kind::Word(words) => {
             return words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");

@@ -104,29 +104,29 @@ impl Kind {
     pub fn read(&self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         match self {
-            Self::Packets => quantity(text).map(|Packets(packets)| Value::Packets(packets)),
+            Self::Packets => parse_quantity(text).map(|Packets(packets)| Value::Packets(packets)),
             // On command lines a bare number counts segments.
             Self::Segments => match text.parse::<Segments>() {
-                Err(UnitError::NoUnit { .. }) => quantity(&format!("{text} seg")).map(Value::Segments),
+                Err(UnitError::NoUnit { .. }) => parse_quantity(&format!("{text} seg")).map(Value::Segments),
                 read => read.map(Value::Segments).map_err(|error| error.to_string()),
             },
-            Self::Number => number(text).map(Value::Number),
+            Self::Number => parse_number(text).map(Value::Number),
             Self::Count => text
                 .replace('_', "")
                 .parse()
                 .map(Value::Count)
                 .map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX)),
             Self::Interval if text == "off" => Ok(Value::Off),
-            Self::Time | Self::Interval => quantity(text).map(Value::Time),
-            Self::Rate => quantity(text).map(Value::Rate),
-            Self::Size => quantity(text).map(Value::Size),
+            Self::Time | Self::Interval => parse_quantity(text).map(Value::Time),
+            Self::Rate => parse_quantity(text).map(Value::Rate),
+            Self::Size => parse_quantity(text).map(Value::Size),
             Self::Length => match text.parse::<Packets>() {
                 Ok(Packets(packets)) if packets.is_finite() => Ok(Value::Packets(packets)),
                 _ => text.parse().map(Value::Size).map_err(|_: UnitError| {
                     "expected packets or bytes with their unit, such as 20pkt or 30kB".to_owned()
                 }),
             },
-            Self::Share | Self::Probability => quantity(text).map(|Share(share)| Value::Share(share)),
+            Self::Share | Self::Probability => parse_quantity(text).map(|Share(share)| Value::Share(share)),
             Self::Switch => match text {
                 "true" => Ok(Value::Switch(true)),
                 "false" => Ok(Value::Switch(false)),
@@ -182,11 +182,11 @@ impl Kind {
     }
 }
 
-fn quantity<T: FromStr<Err = UnitError>>(text: &str) -> Result<T, String> {
+fn parse_quantity<T: FromStr<Err = UnitError>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: UnitError| error.to_string())
 }
 
-fn number(text: &str) -> Result<f64, String> {
+fn parse_number(text: &str) -> Result<f64, String> {
     let number = text.replace('_', "").parse().ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| "expected a number".to_owned())
 }

@@ -2,7 +2,7 @@
 
 use crate::explicit_values::Values;
 use crate::option_keys::{ConfigError, Environment, Keys};
-use crate::spelling_suggestions::{equivalent, live_only, nearest};
+use crate::spelling_suggestions::{equivalent_elsewhere, live_only, nearest_name};
 use core::fmt;
 
 /// An error in the text form of a scheme or discipline.
@@ -49,10 +49,10 @@ impl fmt::Display for TextError {
                     return write!(f, "there is no {what} `{name}` here; {hint}");
                 }
                 write!(f, "there is no {what} `{name}`; there are {}", known.join(", "))?;
-                if let Some(hint) = equivalent(name) {
+                if let Some(hint) = equivalent_elsewhere(name) {
                     return write!(f, "; {hint}");
                 }
-                match nearest(name, known.iter().copied()) {
+                match nearest_name(name, known.iter().copied()) {
                     Some(meant) => write!(f, "; did you mean `{meant}`?"),
                     None => Ok(()),
                 }

@@ -44,7 +44,7 @@ impl Registry {
     #[track_caller]
     pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
         let build = || drop(description.faults(&description.values(Environment::Simulated)));
-        let faults = faults(description.name, &description.keys, build);
+        let faults = description_faults(description.name, &description.keys, build);
         if !faults.is_empty() {
             panic!("the scheme `{}` cannot be added: {}", description.name, faults.join("; "));
         }
@@ -129,7 +129,7 @@ impl Registry {
     #[track_caller]
     pub fn add_discipline(&mut self, description: &'static DisciplineDescription) {
         let build = || drop(description.default_spec(Limit::Unlimited));
-        let faults = faults(description.name, &description.keys, build);
+        let faults = description_faults(description.name, &description.keys, build);
         if !faults.is_empty() {
             panic!("the discipline `{}` cannot be added: {}", description.name, faults.join("; "));
         }
@@ -173,7 +173,7 @@ impl Registry {
 /// Returns the mistakes in the name and the keys of a description, or else the first field that does not fit its key:
 /// `build` builds a configuration from the defaults, and stops there. It is not called for a description without keys of its
 /// own, or with one that scenarios must set.
-fn faults(name: &str, keys: &Keys, build: impl FnOnce()) -> Vec<String> {
+fn description_faults(name: &str, keys: &Keys, build: impl FnOnce()) -> Vec<String> {
     let of_name = check_name(name).err().map(str::to_owned);
     let faults: Vec<String> = of_name.into_iter().chain(keys.faults()).collect();
     if !faults.is_empty() || keys.own.is_empty() || keys.flat().any(|key| key.required) {
@@ -289,10 +289,10 @@ mod tests {
     #[test]
     fn a_key_named_as_a_shared_one_is_refused() {
         const KEYS: &[Key] = &[key("prr", Kind::Switch, "true", "A switch.")];
-        let keys = window::keys(KEYS, window::SACK);
+        let keys = window::window_keys(KEYS, window::SACK);
         let fault = "there are two keys `prr`, once among the shared keys: rename one";
         assert_eq!(keys.faults(), [fault]);
-        let keys = window::keys(&[], &[("no-such-key", "1")]);
+        let keys = window::window_keys(&[], &[("no-such-key", "1")]);
         assert_eq!(keys.faults(), ["`no-such-key` has a default, but there is no such key"]);
     }
 

@@ -5,8 +5,8 @@ const MAX_COMPARED_LENGTH: usize = 64;
 
 /// Returns the candidate with the smallest edit distance to `name`, if that is small for its length. Among equals, one
 /// with the same first letter wins, then the first.
-pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name = simplified(name);
+pub fn nearest_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = normalise_spelling(name);
     if name.is_empty() || name.len() > MAX_COMPARED_LENGTH {
         return None;
     }
@@ -24,13 +24,13 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     }
     let mut best: Option<((usize, bool), &str)> = None;
     for candidate in candidates {
-        let other = simplified(candidate);
+        let other = normalise_spelling(candidate);
         let longest = name.len().max(other.len());
         if other.len() > MAX_COMPARED_LENGTH || name.len().abs_diff(other.len()) > longest / 2 {
             continue;
         }
         let starts_alike = name.len() >= 3 && (other.starts_with(&name) || name.starts_with(&other));
-        let edits = if starts_alike { 1 } else { distance(&name, &other) };
+        let edits = if starts_alike { 1 } else { edit_distance(&name, &other) };
         let away = (edits, name.first() != other.first());
         if edits <= (longest / 3).max(1) && best.is_none_or(|(min, _)| away < min) {
             best = Some((away, candidate));
@@ -45,8 +45,8 @@ pub fn is_known_elsewhere(name: &str) -> bool {
 }
 
 /// Returns what has the effect of a scheme or discipline of this name elsewhere, and another name or form here.
-pub fn equivalent(name: &str) -> Option<&'static str> {
-    let written: String = simplified(name).into_iter().collect();
+pub fn equivalent_elsewhere(name: &str) -> Option<&'static str> {
+    let written: String = normalise_spelling(name).into_iter().collect();
     EQUIVALENTS.iter().find(|(names, _)| names.contains(&written.as_str())).map(|(_, hint)| *hint)
 }
 
@@ -107,12 +107,12 @@ const UNSUPPORTED_NAMES: &[&str] = &[
 ];
 
 /// Converts to lower case and unifies separators.
-fn simplified(name: &str) -> Vec<char> {
+fn normalise_spelling(name: &str) -> Vec<char> {
     name.chars().flat_map(char::to_lowercase).map(|c| if c == '_' || c == ' ' { '-' } else { c }).collect()
 }
 
 /// Returns the edit distance: insertions, deletions, replacements and swaps of neighbours.
-fn distance(a: &[char], b: &[char]) -> usize {
+fn edit_distance(a: &[char], b: &[char]) -> usize {
     let mut before = vec![0; b.len() + 1];
     let mut above: Vec<usize> = (0..=b.len()).collect();
     for i in 1..=a.len() {
@@ -144,16 +144,16 @@ mod tests {
             ("betwen", "between"),
             ("rat", "rate"),
         ] {
-            assert_eq!(nearest(typed, keys), Some(meant), "{typed}");
+            assert_eq!(nearest_name(typed, keys), Some(meant), "{typed}");
         }
     }
 
     #[test]
     fn names_that_are_options_here_are_explained() {
-        assert!(equivalent("WFQ").is_some_and(|hint| hint.contains("`weight-1`")));
-        assert!(equivalent("diffserv4").is_some_and(|hint| hint.contains("one tin")));
-        assert!(equivalent("abe").is_some_and(|hint| hint.contains("ecn-beta=0.85")));
-        assert_eq!((equivalent("fq"), equivalent("cubic")), (None, None));
+        assert!(equivalent_elsewhere("WFQ").is_some_and(|hint| hint.contains("`weight-1`")));
+        assert!(equivalent_elsewhere("diffserv4").is_some_and(|hint| hint.contains("one tin")));
+        assert!(equivalent_elsewhere("abe").is_some_and(|hint| hint.contains("ecn-beta=0.85")));
+        assert_eq!((equivalent_elsewhere("fq"), equivalent_elsewhere("cubic")), (None, None));
         crate::Registry::default()
             .read_scheme("cubic:ecn=true,ecn-beta=0.85", crate::Environment::Simulated)
             .unwrap();
@@ -167,45 +167,45 @@ mod tests {
 
     #[test]
     fn unrelated_names_are_not_suggested() {
-        assert_eq!(nearest("colour", ["rate", "delay"]), None);
-        assert_eq!(nearest("", ["rate"]), None);
-        assert_eq!(nearest(&"x".repeat(100_000), ["rate"]), None);
+        assert_eq!(nearest_name("colour", ["rate", "delay"]), None);
+        assert_eq!(nearest_name("", ["rate"]), None);
+        assert_eq!(nearest_name(&"x".repeat(100_000), ["rate"]), None);
     }
 
     #[test]
     fn other_names_are_known() {
         let schemes = ["vegas", "newreno", "cubic", "slow-start", "bbn"];
-        assert_eq!(nearest("reno", schemes), Some("newreno"));
-        assert_eq!(nearest("Tahoe", schemes), Some("slow-start"));
+        assert_eq!(nearest_name("reno", schemes), Some("newreno"));
+        assert_eq!(nearest_name("Tahoe", schemes), Some("slow-start"));
         for queue in ["fifo", "droptail", "tail-drop", "drop_tail"] {
-            assert_eq!(nearest(queue, ["red", "fcfs", "fq"]), Some("fcfs"), "{queue}");
+            assert_eq!(nearest_name(queue, ["red", "fcfs", "fq"]), Some("fcfs"), "{queue}");
         }
         assert_eq!(
-            nearest("initial-threshold", ["initial-window", "initial-ssthresh"]),
+            nearest_name("initial-threshold", ["initial-window", "initial-ssthresh"]),
             Some("initial-ssthresh")
         );
-        assert_eq!(nearest("most-reps", ["reps", "max-reps", "seed"]), Some("max-reps"));
-        assert_eq!(nearest("least_share", ["loss", "min_share"]), Some("min_share"));
-        assert_eq!(nearest("vanilla", ["fixed", "vegas"]), Some("fixed"));
-        assert_eq!(nearest("rhythm", ["rate", "periodic-variation"]), Some("periodic-variation"));
-        assert_eq!(nearest("lot", ["hash", "order"]), Some("hash"));
-        assert_eq!(nearest("loudest", ["all", "most-messages"]), Some("most-messages"));
-        assert_eq!(nearest("listening", ["capable", "all"]), Some("capable"));
+        assert_eq!(nearest_name("most-reps", ["reps", "max-reps", "seed"]), Some("max-reps"));
+        assert_eq!(nearest_name("least_share", ["loss", "min_share"]), Some("min_share"));
+        assert_eq!(nearest_name("vanilla", ["fixed", "vegas"]), Some("fixed"));
+        assert_eq!(nearest_name("rhythm", ["rate", "periodic-variation"]), Some("periodic-variation"));
+        assert_eq!(nearest_name("lot", ["hash", "order"]), Some("hash"));
+        assert_eq!(nearest_name("loudest", ["all", "most-messages"]), Some("most-messages"));
+        assert_eq!(nearest_name("listening", ["capable", "all"]), Some("capable"));
         let slots = ["slot", "frame-slots", "lower-slots", "levels"];
         assert_eq!(
-            ["frame", "below"].map(|name| nearest(name, slots)),
+            ["frame", "below"].map(|name| nearest_name(name, slots)),
             [Some("frame-slots"), Some("lower-slots")]
         );
         // A known scheme that is not in the list.
-        assert_eq!((nearest("westwood", schemes), is_known_elsewhere("Westwood")), (None, true));
+        assert_eq!((nearest_name("westwood", schemes), is_known_elsewhere("Westwood")), (None, true));
         // Unless a crate has added it, or a variant of it.
-        assert_eq!(nearest("copa", ["cubic", "copa"]), Some("copa"));
-        assert_eq!(nearest("westwood", ["cubic", "westwood+"]), Some("westwood+"));
+        assert_eq!(nearest_name("copa", ["cubic", "copa"]), Some("copa"));
+        assert_eq!(nearest_name("westwood", ["cubic", "westwood+"]), Some("westwood+"));
     }
 
     #[test]
     fn a_beginning_is_enough() {
-        assert_eq!(nearest("dup", ["duplicate", "delay"]), None);
-        assert_eq!(nearest("duplic", ["duplicate", "delay"]), Some("duplicate"));
+        assert_eq!(nearest_name("dup", ["duplicate", "delay"]), None);
+        assert_eq!(nearest_name("duplic", ["duplicate", "delay"]), Some("duplicate"));
     }
 }

@@ -1,6 +1,6 @@
 //! Breadth-first search through all states of a protocol within bounds.
 
-use super::counterexample_trace::trail;
+use super::counterexample_trace::replay_trace;
 use super::endpoint_pair::End;
 use super::explored_state::{State, Step};
 use super::visited_states::Visited;
@@ -195,7 +195,7 @@ impl<S: Scheme> Search<'_, S> {
             completing_states: self.good.len() as u64,
             complete,
             counterexample: wrong.map(|(what, steps, fault_free_steps)| Counterexample {
-                trace: trail(self.scheme, self.bounds, &steps, fault_free_steps),
+                trace: replay_trace(self.scheme, self.bounds, &steps, fault_free_steps),
                 what,
             }),
         }

@@ -9,7 +9,7 @@ use thalweg_proto::pdu::DataUnit;
 const MAX_LINES: usize = 60;
 
 /// Repeats the steps and returns their trace, followed by this many fault-free steps, if any.
-pub fn trail<S: Scheme>(
+pub fn replay_trace<S: Scheme>(
     scheme: &S,
     bounds: &Bounds,
     steps: &[Step],
@@ -19,16 +19,16 @@ pub fn trail<S: Scheme>(
     let mut events = Vec::new();
     let Ok(mut state) = State::first(scheme, bounds, &mut |what| events.push(what)) else { return lines };
     lines.push(format!("{} packets are written", bounds.messages));
-    add(&mut lines, &mut events);
+    add_event_lines(&mut lines, &mut events);
     let mut wrong = false;
     for &step in steps {
-        wrong |= !take(scheme, &mut state, step, &mut lines);
+        wrong |= !take_step(scheme, &mut state, step, &mut lines);
     }
     if let Some(count) = fault_free_steps.filter(|_| !wrong) {
         lines.push("from here on the channel is fault-free".to_owned());
         for _ in 0..count.min(MAX_LINES) {
             let Some(step) = state.next_fault_free_step() else { break };
-            if !take(scheme, &mut state, step, &mut lines) {
+            if !take_step(scheme, &mut state, step, &mut lines) {
                 break;
             }
         }
@@ -40,7 +40,7 @@ pub fn trail<S: Scheme>(
 }
 
 /// Takes a step; returns false on a violation.
-fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec<String>) -> bool {
+fn take_step<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec<String>) -> bool {
     let subject = state.subject(step).map(DataUnit::description).unwrap_or_default();
     lines.push(match step {
         Step::Arrive(end) => format!("{subject} arrives at the {}", end.name()),
@@ -57,11 +57,11 @@ fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec
     });
     let mut events = Vec::new();
     let went_well = state.take(scheme, step, &mut |what| events.push(what)).is_ok();
-    add(lines, &mut events);
+    add_event_lines(lines, &mut events);
     went_well
 }
 
-fn add<U: DataUnit<Tag>>(lines: &mut Vec<String>, events: &mut Vec<TraceEvent<U>>) {
+fn add_event_lines<U: DataUnit<Tag>>(lines: &mut Vec<String>, events: &mut Vec<TraceEvent<U>>) {
     lines.extend(events.drain(..).map(|events| match events {
         TraceEvent::Pdu(End::Sender, pdu) => format!("    sender -> {}", pdu.description()),
         TraceEvent::Pdu(End::Receiver, pdu) => format!("    receiver -> {}", pdu.description()),

@@ -10,7 +10,7 @@ use thalweg_proto::window::Recovery;
 
 /// Returns the number of states visited, and the number merged.
 #[track_caller]
-fn merge<S: Scheme>(scheme: &S, bounds: &Bounds) -> (usize, usize) {
+fn count_merged_states<S: Scheme>(scheme: &S, bounds: &Bounds) -> (usize, usize) {
     let first = State::first(scheme, bounds, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
     // Without the remaining faults, to merge as many states as possible.
     let digest = |state: &State<S>| state.digest(scheme, false);
@@ -56,7 +56,7 @@ impl<S: Scheme> State<S> {
     }
 }
 
-fn bounds(delays: u8) -> Bounds {
+fn test_bounds(delays: u8) -> Bounds {
     Bounds {
         window: 2,
         messages: 4,
@@ -69,17 +69,17 @@ fn bounds(delays: u8) -> Bounds {
 }
 
 #[track_caller]
-fn check<S: Scheme>(scheme: &S, bounds: &Bounds) {
-    let (states, merged) = merge(scheme, bounds);
+fn check_merging<S: Scheme>(scheme: &S, bounds: &Bounds) {
+    let (states, merged) = count_merged_states(scheme, bounds);
     assert!(states > 200 && merged > states / 10, "{states} states, {merged} merged");
 }
 
 #[test]
 fn window_states_are_distinguished() {
     for delays in [0, 1] {
-        check(&AdaptiveAck::default(), &bounds(delays));
+        check_merging(&AdaptiveAck::default(), &test_bounds(delays));
         for recovery in [Recovery::Sack, Recovery::NewReno, Recovery::GoBackN] {
-            check(&Window { recovery }, &bounds(delays));
+            check_merging(&Window { recovery }, &test_bounds(delays));
         }
     }
 }
@@ -90,27 +90,27 @@ fn controller_states_are_distinguished() {
     for name in ["sack-newreno", "sack-cubic", "sack-prague", "sack-copa", "sack-ledbat-plus-plus"] {
         let scheme = Controlled::named(name).unwrap_or_else(|| panic!("{name}"));
         for delays in [0, 1] {
-            let (states, merged) = merge(&scheme, &bounds(delays));
+            let (states, merged) = count_merged_states(&scheme, &test_bounds(delays));
             assert!(states > 200 && merged > 0, "{name}: {states} states, {merged} merged");
         }
     }
-    let (states, merged) = merge(&Controlled::bbr(), &bounds(0));
+    let (states, merged) = count_merged_states(&Controlled::bbr(), &test_bounds(0));
     assert!(states > 200 && merged > 0, "{states} states, {merged} merged");
 }
 
 #[test]
 fn slow_reader_states_are_distinguished() {
-    let bounds = Bounds { slow_reader: true, expiries: 2, duplicates: 0, ..bounds(0) };
-    check(&Window { recovery: Recovery::Sack }, &bounds);
-    check(&Sscop::default(), &bounds);
+    let bounds = Bounds { slow_reader: true, expiries: 2, duplicates: 0, ..test_bounds(0) };
+    check_merging(&Window { recovery: Recovery::Sack }, &bounds);
+    check_merging(&Sscop::default(), &bounds);
     let sstp = Sstp::new(Acknowledgement::Firm).unwrap_or_else(|error| panic!("{error}"));
-    check(&Sstp { buffer: Some(1), ..sstp }, &bounds);
+    check_merging(&Sstp { buffer: Some(1), ..sstp }, &bounds);
 }
 
 #[test]
 fn sscop_states_are_distinguished() {
-    let bounds = Bounds { window: 3, messages: 6, losses: 2, duplicates: 0, ..bounds(0) };
-    check(&Sscop::default(), &bounds);
+    let bounds = Bounds { window: 3, messages: 6, losses: 2, duplicates: 0, ..test_bounds(0) };
+    check_merging(&Sscop::default(), &bounds);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn sstp_states_are_distinguished() {
     for acknowledgement in [Acknowledgement::Firm, Acknowledgement::Hard].into_iter().chain(soft) {
         for (delays, segment, reordering) in [(0, 2, 0), (1, 2, 0), (1, 1, 1)] {
             let sstp = Sstp::new(acknowledgement).unwrap_or_else(|error| panic!("{error}"));
-            check(&Sstp { segment, reordering, buffer: Some(1), ..sstp }, &bounds(delays));
+            check_merging(&Sstp { segment, reordering, buffer: Some(1), ..sstp }, &test_bounds(delays));
         }
     }
 }

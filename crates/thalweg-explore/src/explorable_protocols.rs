@@ -28,8 +28,8 @@ pub const SCHEMES: [(&str, &str); 17] = [
 
 /// Returns the default bounds of a scheme: more packets than the window holds, and no faults that the scheme does not
 /// tolerate.
-pub fn bounds(name: &str, window: u32) -> Bounds {
-    let messages = if acknowledgement(name).is_some() { 2 * (window + 1) } else { window + 2 };
+pub fn default_bounds(name: &str, window: u32) -> Bounds {
+    let messages = if acknowledgement_mode(name).is_some() { 2 * (window + 1) } else { window + 2 };
     let duplicates = u8::from(name != "sscop");
     Bounds { window, messages, duplicates, ..Bounds::default() }
 }
@@ -41,7 +41,11 @@ pub fn has_flow_control(name: &str) -> bool {
 }
 
 /// Explores the named scheme; `None` for an unknown name. See [`search`].
-pub fn explore(name: &str, bounds: &Bounds, show: &mut dyn FnMut(u64, u64) -> bool) -> Option<SearchOutcome> {
+pub fn explore_protocol(
+    name: &str,
+    bounds: &Bounds,
+    show: &mut dyn FnMut(u64, u64) -> bool,
+) -> Option<SearchOutcome> {
     let window = |recovery| Window { recovery };
     match name {
         "adaptive-ack" => Some(search(&AdaptiveAck::default(), bounds, show)),
@@ -51,14 +55,14 @@ pub fn explore(name: &str, bounds: &Bounds, show: &mut dyn FnMut(u64, u64) -> bo
         "sack-bbr" => Some(search(&Controlled::bbr(), bounds, show)),
         "sscop" => Some(search(&Sscop::default(), bounds, show)),
         name if name.starts_with("sack-") => Some(search(&Controlled::named(name)?, bounds, show)),
-        name => Some(search(&Sstp::new(acknowledgement(name)?).ok()?, bounds, show)),
+        name => Some(search(&Sstp::new(acknowledgement_mode(name)?).ok()?, bounds, show)),
     }
 }
 
 /// Returns the acknowledgement mode of the named variant of two-level flow control, which decides the handling of
 /// segments without buffer space; `None` for another scheme. These variants can be explored with an endless stream
 /// ([`search_endless`](super::search_endless)).
-pub fn acknowledgement(name: &str) -> Option<Acknowledgement> {
+pub fn acknowledgement_mode(name: &str) -> Option<Acknowledgement> {
     match name {
         "sstp" => Some(Acknowledgement::Firm),
         "sstp-hard" => Some(Acknowledgement::Hard),

@@ -327,10 +327,10 @@ impl<S: Scheme> State<S> {
         self.is_paced &= end == End::Receiver;
         for _ in 0..MAX_OUTPUTS {
             let output = match end {
-                End::Sender => {
-                    plain(self.sender.poll(now), |reason| self.is_paced = scheme.is_pacing(&reason))
-                }
-                End::Receiver => plain(self.receiver.poll(now), |_| ()),
+                End::Sender => strip_timeout_reason(self.sender.poll(now), |reason| {
+                    self.is_paced = scheme.is_pacing(&reason);
+                }),
+                End::Receiver => strip_timeout_reason(self.receiver.poll(now), |_| ()),
             };
             match output {
                 Output::Transmit(pdu) => {
@@ -419,7 +419,7 @@ impl<S: Scheme> State<S> {
 }
 
 /// Strips the reason from a time-out, after passing it to `on_reason`.
-fn plain<P, E, R>(output: Output<P, E, R>, on_reason: impl FnOnce(R)) -> Output<P, E, ()> {
+fn strip_timeout_reason<P, E, R>(output: Output<P, E, R>, on_reason: impl FnOnce(R)) -> Output<P, E, ()> {
     match output {
         Output::Transmit(pdu) => Output::Transmit(pdu),
         Output::Event(event) => Output::Event(event),

@@ -54,7 +54,9 @@ mod window_with_controller;
 pub use adaptive_ack::AdaptiveAck;
 pub use breadth_first_search::{Counterexample, SearchOutcome, search};
 pub use endpoint_pair::End;
-pub use explorable_protocols::{SCHEMES, acknowledgement, bounds, explore, has_flow_control};
+pub use explorable_protocols::{
+    SCHEMES, acknowledgement_mode, default_bounds, explore_protocol, has_flow_control,
+};
 pub use explored_protocol::Scheme;
 pub use fnv_hash::Fnv;
 pub use livelock_search::{Endless, search_endless};

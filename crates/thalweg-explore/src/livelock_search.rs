@@ -234,14 +234,14 @@ impl Pair {
     }
 
     fn drain_sender(&mut self, observe: &mut impl FnMut(bool, &Pdu<OpaqueByte>)) {
-        self.due[0] = drain(&mut self.sender, self.now, |pdu| {
+        self.due[0] = send_pending_pdus(&mut self.sender, self.now, |pdu| {
             observe(true, &pdu);
             self.forward.push_back((self.now + self.delay, pdu));
         });
     }
 
     fn drain_receiver(&mut self, observe: &mut impl FnMut(bool, &Pdu<OpaqueByte>)) {
-        self.due[1] = drain(&mut self.receiver, self.now, |pdu| {
+        self.due[1] = send_pending_pdus(&mut self.receiver, self.now, |pdu| {
             observe(false, &pdu);
             self.reverse.push_back((self.now + self.delay, pdu));
         });
@@ -268,7 +268,7 @@ impl Pair {
 }
 
 /// Sends the endpoint's pending PDUs through `put`; returns the time of its next poll.
-fn drain<E>(end: &mut E, now: Time, mut put: impl FnMut(Pdu<OpaqueByte>)) -> Time
+fn send_pending_pdus<E>(end: &mut E, now: Time, mut put: impl FnMut(Pdu<OpaqueByte>)) -> Time
 where
     E: Engine<Pdu = Pdu<OpaqueByte>, Event = Event<OpaqueByte>>,
 {
@@ -401,7 +401,7 @@ impl Search {
         let counterexample = match livelock {
             Some(Livelock { state, cycle }) => Some(Counterexample {
                 what: "the stream does not recover, although losses have ended".to_owned(),
-                trace: trace(endless, &self.visited.path(state), cycle)?,
+                trace: livelock_trace(endless, &self.visited.path(state), cycle)?,
             }),
             None => None,
         };
@@ -417,7 +417,7 @@ impl Search {
 }
 
 /// Returns the trace: losses and requests on the path to the cycle, then one complete cycle.
-fn trace(endless: &Endless, path: &[bool], cycle: Cycle) -> Result<Vec<String>, RateError> {
+fn livelock_trace(endless: &Endless, path: &[bool], cycle: Cycle) -> Result<Vec<String>, RateError> {
     let mut pair = Pair::new(endless)?;
     let mut lines = vec!["an endless stream begins".to_owned()];
     let mut take = |lines: &mut Vec<String>, lose: bool, is_in_cycle: bool| {

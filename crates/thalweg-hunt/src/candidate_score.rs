@@ -1,7 +1,7 @@
 //! Scores of candidates: parses and simulates the candidate's scenario file, and rates the result by the goal.
 
 use crate::candidate::Candidate;
-use crate::candidate_scenario::{Schemes, scenario};
+use crate::candidate_scenario::{Schemes, candidate_scenario};
 use crate::failure_goals::Goal;
 use crate::map_elites_search::{FAULT_SCORE, MAX_SCORE, Score};
 use crate::search_space::Space;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_scenario::{Diagnostic, Loaded, load_text_with};
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{Simulation, Status};
 
 /// Maximum number of events per run: a hundred times the normal number. A scheme that exceeds it never finishes.
@@ -42,7 +42,7 @@ pub enum NoScore {
 impl Evaluator<'_> {
     /// Returns the scenario file of a candidate.
     pub fn text(&self, candidate: &Candidate, about: &str) -> String {
-        scenario(candidate, self.space, self.schemes, about)
+        candidate_scenario(candidate, self.space, self.schemes, about)
     }
 
     /// Returns the score with a seed.
@@ -89,12 +89,12 @@ impl Evaluator<'_> {
     }
 
     fn raw_score(&self, candidate: &Candidate, schemes: Schemes<'_>, seed: u64) -> Result<f64, NoScore> {
-        let text = scenario(candidate, self.space, schemes, "");
-        let loaded = read("candidate", &text, Path::new(""), self.registry);
-        let loaded = loaded.map_err(|found| NoScore::Refused(joined(&found)))?;
+        let text = candidate_scenario(candidate, self.space, schemes, "");
+        let loaded = read_candidate("candidate", &text, Path::new(""), self.registry);
+        let loaded = loaded.map_err(|found| NoScore::Refused(join_diagnostics(&found)))?;
         let mut spec = loaded.scenario.spec;
         spec.seed = seed;
-        run(&mut spec, self.space.goal)
+        run_for_score(&mut spec, self.space.goal)
     }
 }
 
@@ -103,7 +103,7 @@ impl Evaluator<'_> {
 /// # Errors
 ///
 /// All errors of the scenario.
-pub(crate) fn read(
+pub(crate) fn read_candidate(
     name: &str,
     text: &str,
     folder: &Path,
@@ -113,7 +113,7 @@ pub(crate) fn read(
 }
 
 /// Joins diagnostics into one text.
-pub(crate) fn joined(found: &[Diagnostic]) -> String {
+pub(crate) fn join_diagnostics(found: &[Diagnostic]) -> String {
     found.iter().map(|one| one.render().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn joined(found: &[Diagnostic]) -> String {
 /// # Errors
 ///
 /// The run aborted, or has no data for the score.
-pub(crate) fn run(spec: &mut Spec, goal: Goal) -> Result<f64, NoScore> {
+pub(crate) fn run_for_score(spec: &mut Spec, goal: Goal) -> Result<f64, NoScore> {
     spec.measure.interval = None;
     let spec = &*spec;
     let simulate = || {
@@ -150,7 +150,7 @@ pub(crate) fn run(spec: &mut Spec, goal: Goal) -> Result<f64, NoScore> {
 }
 
 /// Converts a score to millionths; a fault ranks above all scores, and a refusal scores zero.
-pub(crate) fn millionths(score: &Result<f64, NoScore>) -> Score {
+pub(crate) fn score_in_millionths(score: &Result<f64, NoScore>) -> Score {
     match score {
         Ok(score) => (score * f64::from(MAX_SCORE)).round() as Score,
         Err(NoScore::Fault(_)) => FAULT_SCORE,

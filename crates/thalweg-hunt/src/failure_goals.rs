@@ -4,7 +4,7 @@ use crate::candidate::{DisturbanceKind, Kinds};
 use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::{DirectionSpec, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Spec, WorkloadSpec};
 
 /// Failure mode that the hunt searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,9 +2,9 @@
 
 use crate::candidate::Candidate;
 use crate::candidate_scenario::{MAX_LINES, Schemes};
-use crate::candidate_score::{Evaluator, NoScore, joined, millionths};
+use crate::candidate_score::{Evaluator, NoScore, join_diagnostics, score_in_millionths};
 use crate::map_elites_search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
-use crate::minimise::simpler;
+use crate::minimise::simpler_candidates;
 use crate::search_space::Space;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -129,8 +129,8 @@ impl Hunt<'_> {
         candidate.others.push(crate::candidate::Other { start: 0, extra_delay: 0 });
         for tested in core::iter::once(self.schemes.tested).chain(self.against) {
             let schemes = Schemes { tested, ..self.schemes };
-            let text = crate::candidate_scenario::scenario(&candidate, self.space, schemes, "");
-            crate::candidate_score::read("hunt", &text, std::path::Path::new(""), self.registry)
+            let text = crate::candidate_scenario::candidate_scenario(&candidate, self.space, schemes, "");
+            crate::candidate_score::read_candidate("hunt", &text, std::path::Path::new(""), self.registry)
                 .map_err(HuntError::Scheme)?;
         }
         Ok(())
@@ -207,7 +207,7 @@ impl Hunt<'_> {
             score
         };
         let each = |_, score: Result<f64, NoScore>| {
-            made.scores.push(millionths(&score));
+            made.scores.push(score_in_millionths(&score));
             made.refused += u64::from(matches!(score, Err(NoScore::Refused(_))));
         };
         let show = || tick(done.load(Ordering::Relaxed));
@@ -220,7 +220,7 @@ impl Hunt<'_> {
         let evaluator = self.evaluator();
         let seeds = seeds as usize;
         let work = |number: usize| {
-            millionths(&evaluator.score(&candidates[number / seeds], 1 + (number % seeds) as u64))
+            score_in_millionths(&evaluator.score(&candidates[number / seeds], 1 + (number % seeds) as u64))
         };
         let mut scores: Vec<Score> = Vec::new();
         // Finish confirming what the search found, even after an interruption.
@@ -260,7 +260,7 @@ impl Hunt<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let simpler = simpler(&candidate, self.space);
+            let simpler = simpler_candidates(&candidate, self.space);
             let scores = self.lowest_scores(&simpler, SEARCH_SEEDS);
             let mut both = simpler.into_iter().zip(scores);
             let Some((next, _)) = both.find(|(_, score)| *score >= enough) else { break };
@@ -335,7 +335,7 @@ impl HuntError {
     /// Returns the errors as one text, if any.
     pub fn errors_text(&self) -> String {
         match self {
-            Self::Scheme(found) => joined(found),
+            Self::Scheme(found) => join_diagnostics(found),
             Self::Store(error) => error.to_string(),
         }
     }

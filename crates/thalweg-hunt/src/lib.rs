@@ -1,12 +1,12 @@
 //! Hunts: searches for the scenarios with the worst behaviour of a congestion control.
 //!
 //! - [`Candidate`]: a candidate: a path with disturbances. [`Space`] samples, mutates and crosses candidates.
-//! - [`scenario()`]: the candidate's scenario file of at most 20 lines, the input of the simulation.
+//! - [`candidate_scenario()`]: the candidate's scenario file of at most 20 lines, the input of the simulation.
 //! - [`Goal`]: the score of a run: starvation, a stall, a standing queue, unfairness, collapse.
 //! - [`Search`]: an archive of the worst candidate per combination of disturbances, and the source of new candidates.
-//! - [`simpler`]: minimises a finding: removes everything it does not need.
+//! - [`simpler_candidates`]: minimises a finding: removes everything it does not need.
 //! - [`Hunt`]: the whole search on all cores. It saves scores, and interrupted hunts resume.
-//! - [`cases()`]: findings as regression tests.
+//! - [`read_cases()`]: findings as regression tests.
 
 mod candidate;
 mod candidate_scenario;
@@ -19,15 +19,15 @@ mod regression_cases;
 mod search_space;
 
 pub use candidate::{Candidate, Change, Disturbance, DisturbanceKind, Kinds, Other, Pulses};
-pub use candidate_scenario::{MAX_LINES, Schemes, scenario};
+pub use candidate_scenario::{MAX_LINES, Schemes, candidate_scenario};
 pub use candidate_score::{Evaluator, NoScore};
 pub use failure_goals::{GROUP_UNDER_TEST, Goal};
 #[doc(hidden)]
 pub use hunt::kept_scores;
 pub use hunt::{Finding, Hunt, HuntError, SEEDS};
 pub use map_elites_search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
-pub use minimise::simpler;
-pub use regression_cases::{Case, CheckedCase, LIST, cases, check_case, entry, score_of};
+pub use minimise::simpler_candidates;
+pub use regression_cases::{Case, CheckedCase, LIST, check_case, format_case_entry, read_cases, score_of};
 pub use search_space::Space;
 
 /// Default scheme of competing flows.

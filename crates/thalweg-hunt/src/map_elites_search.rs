@@ -70,14 +70,14 @@ impl Search {
 
     /// Returns the score that a candidate must exceed to enter the archive.
     pub fn score_to_beat(&self, candidate: &Candidate) -> Option<Score> {
-        self.archive.get(&cell(candidate)).map(|(score, _)| *score)
+        self.archive.get(&cell_of_candidate(candidate)).map(|(score, _)| *score)
     }
 
     /// Records the scores of the candidates from `propose`.
     pub fn record(&mut self, candidates: Vec<Candidate>, scores: &[Score]) {
         for (candidate, &score) in candidates.into_iter().zip(scores) {
             if self.score_to_beat(&candidate).is_none_or(|best| score > best) {
-                self.archive.insert(cell(&candidate), (score, candidate));
+                self.archive.insert(cell_of_candidate(&candidate), (score, candidate));
             }
         }
         self.generation += 1;
@@ -93,7 +93,7 @@ impl Search {
     }
 }
 
-fn cell(candidate: &Candidate) -> Cell {
+fn cell_of_candidate(candidate: &Candidate) -> Cell {
     let queue_in_bdp = f64::from(candidate.queue) / candidate.product();
     (candidate.kinds(), u8::from(queue_in_bdp > 0.5) + u8::from(queue_in_bdp > 2.0))
 }

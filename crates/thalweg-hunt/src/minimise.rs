@@ -1,11 +1,11 @@
 //! Minimisation of findings: removes unneeded disturbances and rounds values.
 
 use crate::candidate::Candidate;
-use crate::search_space::{Space, cut};
+use crate::search_space::{Space, round_to_digits};
 
 /// Returns the next simpler candidates: first each without one disturbance, then each with one rounder value. The
 /// caller replaces `candidate` by the first that still scores high enough, and repeats until there is none.
-pub fn simpler(candidate: &Candidate, space: &Space) -> Vec<Candidate> {
+pub fn simpler_candidates(candidate: &Candidate, space: &Space) -> Vec<Candidate> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Candidate)| {
         let mut changed = candidate.clone();
@@ -35,16 +35,16 @@ pub fn simpler(candidate: &Candidate, space: &Space) -> Vec<Candidate> {
             candidate.bursts.remove(number);
         });
     }
-    for single in singles() {
+    for single in single_disturbances() {
         with(&|candidate| *single(candidate) = 0);
     }
     with(&|candidate| candidate.count -= u32::from(candidate.count > 1));
-    let values = values(&mut candidate.clone()).len();
+    let values = candidate_values(&mut candidate.clone()).len();
     for number in 0..values {
         // Roundest value first.
-        for round in [rounder, cut::<1>] {
+        for round in [round_to_1_2_5, round_to_digits::<1>] {
             with(&|candidate| {
-                if let Some(value) = self::values(candidate).into_iter().nth(number) {
+                if let Some(value) = self::candidate_values(candidate).into_iter().nth(number) {
                     *value = round(*value);
                 }
             });
@@ -56,7 +56,7 @@ pub fn simpler(candidate: &Candidate, space: &Space) -> Vec<Candidate> {
 type Single = fn(&mut Candidate) -> &mut u32;
 
 /// Returns accessors of the disturbances that occur at most once.
-fn singles() -> [Single; 4] {
+fn single_disturbances() -> [Single; 4] {
     [
         |candidate| &mut candidate.jitter,
         |candidate| &mut candidate.loss,
@@ -66,13 +66,13 @@ fn singles() -> [Single; 4] {
 }
 
 /// Returns all values.
-fn values(candidate: &mut Candidate) -> Vec<&mut u32> {
+fn candidate_values(candidate: &mut Candidate) -> Vec<&mut u32> {
     let (path, singles, others) = candidate.values();
     path.into_iter().chain(singles).chain(others).collect()
 }
 
 /// Rounds to the nearest of 1, 2 and 5 times a power of ten.
-fn rounder(value: u32) -> u32 {
+fn round_to_1_2_5(value: u32) -> u32 {
     let mut unit = 1;
     while value / unit >= 10 {
         unit *= 10;
@@ -119,7 +119,7 @@ mod tests {
         ];
         let mut candidate = space.nearest_candidate(candidate);
         assert!(is_bad(&candidate) && candidate.disturbances() > 4);
-        while let Some(next) = simpler(&candidate, &space).into_iter().find(is_bad) {
+        while let Some(next) = simpler_candidates(&candidate, &space).into_iter().find(is_bad) {
             candidate = next;
         }
         let expected = Candidate {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn numbers_become_rounder() {
-        assert_eq!([0, 1, 7, 23, 34, 37, 140, 990].map(rounder), [0, 1, 5, 20, 20, 50, 100, 1000]);
-        assert_eq!([0, 7, 23, 340, 990].map(cut::<1>), [0, 7, 20, 300, 900]);
+        assert_eq!([0, 1, 7, 23, 34, 37, 140, 990].map(round_to_1_2_5), [0, 1, 5, 20, 20, 50, 100, 1000]);
+        assert_eq!([0, 7, 23, 340, 990].map(round_to_digits::<1>), [0, 7, 20, 300, 900]);
     }
 }

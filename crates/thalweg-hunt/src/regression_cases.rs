@@ -1,6 +1,6 @@
 //! Findings as regression tests: a folder of scenarios, and a list of bounds on their scores.
 
-use crate::candidate_score::{NoScore, joined, read, run};
+use crate::candidate_score::{NoScore, join_diagnostics, read_candidate, run_for_score};
 use crate::failure_goals::Goal;
 use serde::Deserialize;
 use std::path::Path;
@@ -54,7 +54,7 @@ impl CheckedCase {
 /// # Errors
 ///
 /// A description of the error in the list.
-pub fn cases(folder: &Path) -> Result<Vec<Case>, String> {
+pub fn read_cases(folder: &Path) -> Result<Vec<Case>, String> {
     let path = folder.join(LIST);
     let shown = path.display().to_string();
     let text = read_text(&path).map_err(|error| format!("`{shown}`: {error}; --keep makes such a list"))?;
@@ -99,16 +99,16 @@ pub fn score_of(
     goal: Goal,
     registry: &Arc<Registry>,
 ) -> Result<f64, String> {
-    let loaded = read(name, text, folder, registry).map_err(|found| joined(&found))?;
+    let loaded = read_candidate(name, text, folder, registry).map_err(|found| join_diagnostics(&found))?;
     let mut spec = loaded.scenario.spec;
-    run(&mut spec, goal).map_err(|none| match none {
+    run_for_score(&mut spec, goal).map_err(|none| match none {
         NoScore::Refused(why) => format!("`{name}` is no scenario of a hunt: {why}"),
         NoScore::Fault(why) => why,
     })
 }
 
 /// Returns the lines of the list for a new case.
-pub fn entry(file: &str, goal: Goal, score: f64) -> String {
+pub fn format_case_entry(file: &str, goal: Goal, score: f64) -> String {
     // Allow a margin of 5 % for differences in rounding between builds.
     let min = (score * 0.95 * 100.0).floor() / 100.0;
     format!("[[case]]\nfile = {}\ngoal = \"{}\"\nat-least = {min:?}\n", toml_text(file), goal.name())

@@ -61,9 +61,9 @@ impl Space {
     /// Samples a candidate.
     pub fn draw(&self, stream: &mut Stream) -> Candidate {
         let mut candidate = Candidate {
-            rate: log(stream, &RATE),
-            delay: log(stream, &DELAY),
-            count: within(stream, &(self.counts[0]..=self.counts[1])),
+            rate: draw_log_uniform(stream, &RATE),
+            delay: draw_log_uniform(stream, &DELAY),
+            count: draw_uniform(stream, &(self.counts[0]..=self.counts[1])),
             ..Candidate::default()
         };
         // From a quarter of the bandwidth-delay product to eight times it.
@@ -83,32 +83,34 @@ impl Space {
         let at = stream.below(u64::from(self.last())) as u32;
         let change = |what| Change { at, what };
         match kind {
-            DisturbanceKind::Rates => candidate.changes.push(change(Disturbance::Rate(log(stream, &SHARE)))),
+            DisturbanceKind::Rates => {
+                candidate.changes.push(change(Disturbance::Rate(draw_log_uniform(stream, &SHARE))));
+            }
             DisturbanceKind::Outages => {
-                candidate.changes.push(change(Disturbance::Outage(log(stream, &OUTAGE))));
+                candidate.changes.push(change(Disturbance::Outage(draw_log_uniform(stream, &OUTAGE))));
             }
             DisturbanceKind::Delays => {
-                candidate.changes.push(change(Disturbance::Delay(log(stream, &DELAY))));
+                candidate.changes.push(change(Disturbance::Delay(draw_log_uniform(stream, &DELAY))));
             }
-            DisturbanceKind::Jitter => candidate.jitter = log(stream, &JITTER),
+            DisturbanceKind::Jitter => candidate.jitter = draw_log_uniform(stream, &JITTER),
             DisturbanceKind::Losses if self.goal == Goal::Starvation && stream.chance(0.3) => {
-                candidate.loss = log(stream, &LOSS);
+                candidate.loss = draw_log_uniform(stream, &LOSS);
             }
             DisturbanceKind::Losses if stream.chance(0.5) => {
-                candidate.changes.push(change(Disturbance::Blackout(log(stream, &OUTAGE))));
+                candidate.changes.push(change(Disturbance::Blackout(draw_log_uniform(stream, &OUTAGE))));
             }
             DisturbanceKind::Losses => {
-                candidate.bursts.push((self.packet(candidate, at), log(stream, &BURST)));
+                candidate.bursts.push((self.packet(candidate, at), draw_log_uniform(stream, &BURST)));
             }
             DisturbanceKind::Pulses => candidate.pulses.push(Pulses {
                 start: at / 2,
-                on: log(stream, &PULSE[0]),
-                off: log(stream, &PULSE[1]),
-                percent: log(stream, &PULSE[2]),
+                on: draw_log_uniform(stream, &PULSE[0]),
+                off: draw_log_uniform(stream, &PULSE[1]),
+                percent: draw_log_uniform(stream, &PULSE[2]),
             }),
             DisturbanceKind::Flows => candidate.others.push(Other {
                 start: stream.below(u64::from(self.times[1])) as u32,
-                extra_delay: if self.goal == Goal::Unfairness { log(stream, &DELAY) } else { 0 },
+                extra_delay: if self.goal == Goal::Unfairness { draw_log_uniform(stream, &DELAY) } else { 0 },
             }),
             DisturbanceKind::Starts if candidate.count > 1 => {
                 candidate.stagger = stream.below(u64::from(self.times[1] / candidate.count)) as u32;
@@ -134,15 +136,15 @@ impl Space {
     fn change(&self, candidate: &mut Candidate, stream: &mut Stream) {
         let kinds: Vec<DisturbanceKind> = self.kinds.iter().collect();
         match stream.below(10) {
-            0 => candidate.rate = scaled(candidate.rate, stream),
-            1 => candidate.delay = scaled(candidate.delay, stream),
-            2 => candidate.queue = scaled(candidate.queue, stream),
-            3 => candidate.count = within(stream, &(self.counts[0]..=self.counts[1])),
+            0 => candidate.rate = scale_randomly(candidate.rate, stream),
+            1 => candidate.delay = scale_randomly(candidate.delay, stream),
+            2 => candidate.queue = scale_randomly(candidate.queue, stream),
+            3 => candidate.count = draw_uniform(stream, &(self.counts[0]..=self.counts[1])),
             4 | 5 if !kinds.is_empty() => {
                 self.add(candidate, kinds[stream.below(kinds.len() as u64) as usize], stream);
             }
             6 => drop_one(candidate, stream),
-            _ => vary(candidate, stream),
+            _ => vary_one_value(candidate, stream),
         }
     }
 
@@ -171,31 +173,36 @@ impl Space {
     /// non-overlapping.
     pub fn nearest_candidate(&self, mut candidate: Candidate) -> Candidate {
         let [counted, disturbances_end] = [self.times[1], self.last()];
-        candidate.rate = cut::<2>(clamp(candidate.rate, &RATE));
-        candidate.delay = cut::<2>(clamp(candidate.delay, &DELAY));
-        candidate.queue = cut::<2>(clamp(candidate.queue, &QUEUE));
+        candidate.rate = round_to_digits::<2>(clamp_to_range(candidate.rate, &RATE));
+        candidate.delay = round_to_digits::<2>(clamp_to_range(candidate.delay, &DELAY));
+        candidate.queue = round_to_digits::<2>(clamp_to_range(candidate.queue, &QUEUE));
         candidate.count = candidate.count.clamp(self.counts[0], self.counts[1]);
-        candidate.start = cut::<2>(candidate.start.min(counted * 9 / 10));
+        candidate.start = round_to_digits::<2>(candidate.start.min(counted * 9 / 10));
         candidate.stagger = if candidate.count > 1 {
-            cut::<2>(candidate.stagger.min(counted * 9 / 10 / (candidate.count - 1)))
+            round_to_digits::<2>(candidate.stagger.min(counted * 9 / 10 / (candidate.count - 1)))
         } else {
             0
         };
-        candidate.jitter = if candidate.jitter > 0 { cut::<2>(clamp(candidate.jitter, &JITTER)) } else { 0 };
-        candidate.loss = if candidate.loss > 0 { cut::<2>(clamp(candidate.loss, &LOSS)) } else { 0 };
+        candidate.jitter = if candidate.jitter > 0 {
+            round_to_digits::<2>(clamp_to_range(candidate.jitter, &JITTER))
+        } else {
+            0
+        };
+        candidate.loss =
+            if candidate.loss > 0 { round_to_digits::<2>(clamp_to_range(candidate.loss, &LOSS)) } else { 0 };
         if !self.kinds.has(DisturbanceKind::Starts) {
             (candidate.start, candidate.stagger) = (0, 0);
         }
         candidate.bursts.truncate(MAX_OF_A_KIND);
         candidate.bursts.sort_unstable();
         for burst in &mut candidate.bursts {
-            *burst = (burst.0.clamp(1, 50_000), clamp(burst.1, &BURST));
+            *burst = (burst.0.clamp(1, 50_000), clamp_to_range(burst.1, &BURST));
         }
         for pulses in &mut candidate.pulses {
-            pulses.start = cut::<2>(pulses.start.min(counted));
-            pulses.on = cut::<2>(clamp(pulses.on, &PULSE[0]));
-            pulses.off = cut::<2>(clamp(pulses.off, &PULSE[1]));
-            pulses.percent = cut::<2>(clamp(pulses.percent, &PULSE[2]));
+            pulses.start = round_to_digits::<2>(pulses.start.min(counted));
+            pulses.on = round_to_digits::<2>(clamp_to_range(pulses.on, &PULSE[0]));
+            pulses.off = round_to_digits::<2>(clamp_to_range(pulses.off, &PULSE[1]));
+            pulses.percent = round_to_digits::<2>(clamp_to_range(pulses.percent, &PULSE[2]));
         }
         let mut load = 0;
         candidate.pulses.truncate(MAX_OF_A_KIND);
@@ -205,21 +212,30 @@ impl Space {
         });
         candidate.others.truncate(MAX_OF_A_KIND);
         for other in &mut candidate.others {
-            other.start = cut::<2>(other.start.min(counted * 9 / 10));
-            other.extra_delay =
-                if self.goal == Goal::Unfairness { cut::<2>(clamp(other.extra_delay, &DELAY)) } else { 0 };
+            other.start = round_to_digits::<2>(other.start.min(counted * 9 / 10));
+            other.extra_delay = if self.goal == Goal::Unfairness {
+                round_to_digits::<2>(clamp_to_range(other.extra_delay, &DELAY))
+            } else {
+                0
+            };
         }
         candidate.others.sort_unstable();
         for change in &mut candidate.changes {
-            change.at = cut::<2>(change.at.clamp(100, disturbances_end));
+            change.at = round_to_digits::<2>(change.at.clamp(100, disturbances_end));
             change.what = match change.what {
-                Disturbance::Outage(long) => Disturbance::Outage(cut::<2>(clamp(long, &OUTAGE))),
-                Disturbance::Blackout(long) => Disturbance::Blackout(cut::<2>(clamp(long, &OUTAGE))),
+                Disturbance::Outage(long) => {
+                    Disturbance::Outage(round_to_digits::<2>(clamp_to_range(long, &OUTAGE)))
+                }
+                Disturbance::Blackout(long) => {
+                    Disturbance::Blackout(round_to_digits::<2>(clamp_to_range(long, &OUTAGE)))
+                }
                 Disturbance::Rate(share) => {
                     let min = (MIN_RATE * 100).div_ceil(candidate.rate);
-                    Disturbance::Rate(cut::<2>(clamp(share, &SHARE)).max(min))
+                    Disturbance::Rate(round_to_digits::<2>(clamp_to_range(share, &SHARE)).max(min))
                 }
-                Disturbance::Delay(delay) => Disturbance::Delay(cut::<2>(clamp(delay, &DELAY))),
+                Disturbance::Delay(delay) => {
+                    Disturbance::Delay(round_to_digits::<2>(clamp_to_range(delay, &DELAY)))
+                }
             };
         }
         candidate.changes.sort_unstable();
@@ -275,37 +291,37 @@ fn drop_one(candidate: &mut Candidate, stream: &mut Stream) {
 }
 
 /// Changes one value of one disturbance.
-fn vary(candidate: &mut Candidate, stream: &mut Stream) {
+fn vary_one_value(candidate: &mut Candidate, stream: &mut Stream) {
     let (_, singles, others) = candidate.values();
     let mut values: Vec<&mut u32> = singles.into_iter().filter(|single| **single > 0).chain(others).collect();
     if values.is_empty() {
-        candidate.queue = scaled(candidate.queue, stream);
+        candidate.queue = scale_randomly(candidate.queue, stream);
         return;
     }
     let chosen = stream.below(values.len() as u64) as usize;
-    *values[chosen] = scaled(*values[chosen], stream);
+    *values[chosen] = scale_randomly(*values[chosen], stream);
 }
 
 /// Returns a slightly larger or smaller value.
-fn scaled(value: u32, stream: &mut Stream) -> u32 {
+fn scale_randomly(value: u32, stream: &mut Stream) -> u32 {
     (f64::from(value.max(1)) * libm::exp(stream.normal() * LN_2 / 2.0)).round() as u32
 }
 
-fn log(stream: &mut Stream, range: &RangeInclusive<u32>) -> u32 {
+fn draw_log_uniform(stream: &mut Stream, range: &RangeInclusive<u32>) -> u32 {
     let [low, high] = [range.start(), range.end()].map(|end| libm::log(f64::from(*end)));
     libm::exp(low + stream.unit() * (high - low)) as u32
 }
 
-fn within(stream: &mut Stream, range: &RangeInclusive<u32>) -> u32 {
+fn draw_uniform(stream: &mut Stream, range: &RangeInclusive<u32>) -> u32 {
     range.start() + stream.below(u64::from(range.end() - range.start()) + 1) as u32
 }
 
-fn clamp(value: u32, range: &RangeInclusive<u32>) -> u32 {
+fn clamp_to_range(value: u32, range: &RangeInclusive<u32>) -> u32 {
     value.clamp(*range.start(), *range.end())
 }
 
 /// Rounds down to `DIGITS` significant digits.
-pub(crate) fn cut<const DIGITS: u32>(value: u32) -> u32 {
+pub(crate) fn round_to_digits<const DIGITS: u32>(value: u32) -> u32 {
     let mut unit = 1;
     while value / unit >= 10_u32.pow(DIGITS) {
         unit *= 10;
@@ -342,6 +358,6 @@ mod tests {
 
     #[test]
     fn values_have_two_digits() {
-        assert_eq!([0, 7, 99, 100, 1234, 99_999].map(cut::<2>), [0, 7, 99, 100, 1200, 99_000]);
+        assert_eq!([0, 7, 99, 100, 1234, 99_999].map(round_to_digits::<2>), [0, 7, 99, 100, 1200, 99_000]);
     }
 }

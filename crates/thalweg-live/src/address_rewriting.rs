@@ -1,7 +1,7 @@
 //! Address and port translation in packets. Updates checksums incrementally (RFC 1624): invalid ones stay invalid.
 
 use crate::ip_header::{Header, ICMP, ICMP6, TCP, UDP, seal_v4};
-use crate::router_originated_packets::compose;
+use crate::router_originated_packets::compose_ip_packet;
 use std::net::IpAddr;
 
 /// The end of a packet to translate.
@@ -12,7 +12,7 @@ pub(crate) enum End {
 }
 
 /// Returns the offsets of port and checksum in a transport header.
-fn places(protocol: u8, end: End) -> Option<(usize, usize)> {
+fn port_and_checksum_offsets(protocol: u8, end: End) -> Option<(usize, usize)> {
     let port = if end == End::Source { 0 } else { 2 };
     match protocol {
         TCP => Some((port, 16)),
@@ -25,8 +25,15 @@ fn places(protocol: u8, end: End) -> Option<(usize, usize)> {
 
 /// Replaces the address, of the same family, and port of one end. Returns false and changes nothing if the packet has
 /// no ports.
-pub(crate) fn readdress(bytes: &mut [u8], header: &Header, end: End, (address, port): (IpAddr, u16)) -> bool {
-    let Some((port_at, sum_at)) = places(header.protocol, end).filter(|_| !header.is_later_fragment) else {
+pub(crate) fn replace_endpoint(
+    bytes: &mut [u8],
+    header: &Header,
+    end: End,
+    (address, port): (IpAddr, u16),
+) -> bool {
+    let Some((port_at, sum_at)) =
+        port_and_checksum_offsets(header.protocol, end).filter(|_| !header.is_later_fragment)
+    else {
         return false;
     };
     let (port_at, sum_at) = (header.at + port_at, header.at + sum_at);
@@ -50,7 +57,7 @@ pub(crate) fn readdress(bytes: &mut [u8], header: &Header, end: End, (address, p
         let covered = if header.protocol == ICMP { 0 } else { new.len() };
         let before = [&old[..covered], &old_port].concat();
         let after = [&new[..covered], &port.to_be_bytes()].concat();
-        bytes[sum_at..sum_at + 2].copy_from_slice(&update(sum, &before, &after));
+        bytes[sum_at..sum_at + 2].copy_from_slice(&update_checksum(sum, &before, &after));
     }
     if address.is_ipv4()
         && let Some(head) = bytes.get_mut(..header.at)
@@ -61,7 +68,7 @@ pub(crate) fn readdress(bytes: &mut [u8], header: &Header, end: End, (address, p
 }
 
 /// Returns the checksum after replacing `before` by `after`, both of even length.
-fn update(sum: [u8; 2], before: &[u8], after: &[u8]) -> [u8; 2] {
+fn update_checksum(sum: [u8; 2], before: &[u8], after: &[u8]) -> [u8; 2] {
     let words = |bytes: &[u8]| {
         bytes.as_chunks::<2>().0.iter().map(|word| u64::from(u16::from_be_bytes(*word))).collect::<Vec<_>>()
     };
@@ -75,13 +82,13 @@ fn update(sum: [u8; 2], before: &[u8], after: &[u8]) -> [u8; 2] {
 }
 
 /// Returns protocol and source port of the packet quoted in an ICMP error.
-pub(crate) fn quoted(bytes: &[u8], header: &Header) -> Option<(u8, u16)> {
-    let (_, protocol, port) = quote(bytes, header)?;
+pub(crate) fn quoted_protocol_and_port(bytes: &[u8], header: &Header) -> Option<(u8, u16)> {
+    let (_, protocol, port) = locate_quoted_packet(bytes, header)?;
     Some((protocol, u16::from_be_bytes(*bytes.get(port..)?.first_chunk()?)))
 }
 
 /// Returns the offset of the packet quoted in an ICMP error, its protocol, and the offset of its source port.
-fn quote(bytes: &[u8], header: &Header) -> Option<(usize, u8, usize)> {
+fn locate_quoted_packet(bytes: &[u8], header: &Header) -> Option<(usize, u8, usize)> {
     let kind = *bytes.get(header.at)?;
     let is_about_packets = match header.protocol {
         ICMP => matches!(kind, 3 | 11 | 12),
@@ -94,13 +101,17 @@ fn quote(bytes: &[u8], header: &Header) -> Option<(usize, u8, usize)> {
         6 => (*bytes.get(start + 6)?, 40),
         _ => return None,
     };
-    let (port, _) = places(protocol, End::Source).filter(|_| is_about_packets)?;
+    let (port, _) = port_and_checksum_offsets(protocol, End::Source).filter(|_| is_about_packets)?;
     Some((start, protocol, start + length + port))
 }
 
 /// Translates an ICMP error about a translated packet for the original source.
-pub(crate) fn requote(bytes: &[u8], header: &Header, (address, port): (IpAddr, u16)) -> Option<Vec<u8>> {
-    let (start, _, port_at) = quote(bytes, header)?;
+pub(crate) fn translate_icmp_error(
+    bytes: &[u8],
+    header: &Header,
+    (address, port): (IpAddr, u16),
+) -> Option<Vec<u8>> {
+    let (start, _, port_at) = locate_quoted_packet(bytes, header)?;
     let mut body = bytes.get(header.at..)?.to_vec();
     let (start, port_at) = (start - header.at, port_at - header.at);
     body.get_mut(2..4)?.fill(0);
@@ -113,15 +124,15 @@ pub(crate) fn requote(bytes: &[u8], header: &Header, (address, port): (IpAddr, u
         }
         IpAddr::V6(address) => body.get_mut(start + 8..start + 24)?.copy_from_slice(&address.octets()),
     }
-    compose(header.source, address, header.protocol, body)
+    compose_ip_packet(header.source, address, header.protocol, body)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ip_header::checksum;
-    use crate::router_icmp::{IcmpError, message};
-    use crate::router_originated_packets::datagram;
+    use crate::router_icmp::{IcmpError, icmp_error_message};
+    use crate::router_originated_packets::compose_udp_datagram;
     use std::net::SocketAddr;
 
     fn sum_of(bytes: &[u8], header: &Header) -> u16 {
@@ -140,9 +151,9 @@ mod tests {
             let [source, target, other]: [SocketAddr; 3] =
                 [source, target, other].map(|text| text.parse().unwrap());
             for end in [End::Source, End::Target] {
-                let mut packet = datagram(source, target, b"some data").unwrap();
+                let mut packet = compose_udp_datagram(source, target, b"some data").unwrap();
                 let header = Header::parse(&packet).unwrap();
-                assert!(readdress(&mut packet, &header, end, (other.ip(), other.port())));
+                assert!(replace_endpoint(&mut packet, &header, end, (other.ip(), other.port())));
                 let after = Header::parse(&packet).unwrap();
                 let changed = if end == End::Source {
                     (after.source, after.ports[0])
@@ -154,7 +165,7 @@ mod tests {
                 // Corruption remains detectable.
                 packet[header.at + 9] ^= 1;
                 let header = Header::parse(&packet).unwrap();
-                readdress(&mut packet, &header, end, (source.ip(), 9));
+                replace_endpoint(&mut packet, &header, end, (source.ip(), 9));
                 assert_ne!(sum_of(&packet, &Header::parse(&packet).unwrap()), 0);
             }
         }
@@ -164,12 +175,14 @@ mod tests {
     fn messages_about_translated_packets_find_their_source() {
         let [inside, outside, target]: [SocketAddr; 3] =
             ["10.0.0.1:7", "192.0.2.1:30000", "192.0.2.9:53"].map(|text| text.parse().unwrap());
-        let packet = datagram(outside, target, b"data").unwrap();
+        let packet = compose_udp_datagram(outside, target, b"data").unwrap();
         let header = Header::parse(&packet).unwrap();
-        let error = message("192.0.2.8".parse().unwrap(), IcmpError::TooBig(1300), &packet, &header).unwrap();
+        let error =
+            icmp_error_message("192.0.2.8".parse().unwrap(), IcmpError::TooBig(1300), &packet, &header)
+                .unwrap();
         let header = Header::parse(&error).unwrap();
-        assert_eq!(quoted(&error, &header), Some((UDP, 30_000)));
-        let error = requote(&error, &header, (inside.ip(), inside.port())).unwrap();
+        assert_eq!(quoted_protocol_and_port(&error, &header), Some((UDP, 30_000)));
+        let error = translate_icmp_error(&error, &header, (inside.ip(), inside.port())).unwrap();
         let header = Header::parse(&error).unwrap();
         assert_eq!((header.target, checksum(&[&error[header.at..]])), (inside.ip(), 0));
         let quote = Header::parse(&error[header.at + 8..]).unwrap();

@@ -10,7 +10,7 @@ use crate::fidelity_record::Fidelity;
 use crate::network_plan::Plan;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{DirectionSpec, LinkSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, LinkSpec};
 use thalweg_sim::{RunResult, SpecError, live_network};
 
 /// Assignment of a network to threads.
@@ -36,7 +36,7 @@ pub struct Joined {
 impl Groups {
     /// Distributes the groups over at most `max` threads, balanced by load.
     pub fn new(plan: &Plan, max: usize) -> Self {
-        let group_of = connected(plan);
+        let group_of = component_of_each_node(plan);
         // Estimate a host's load as the rate of the slowest link in its group.
         let mut groups: BTreeMap<usize, (u128, u64)> = BTreeMap::new();
         for (node, _) in plan.hosts() {
@@ -103,7 +103,7 @@ impl Groups {
             results.push(emulator.finish());
             accounts.push(fidelity);
         }
-        let mut result = live_network::join(results, &owners);
+        let mut result = live_network::join_results(results, &owners);
         // Each thread has recorded up to the flow limit.
         result.series.retain(|series| !series.quantity.is_of_flow() || series.subject < max);
         Joined { result, counts, fidelity: Fidelity::from_threads(accounts) }
@@ -118,7 +118,7 @@ impl Groups {
         let mut part = plan.clone();
         for link in part.spec.links.iter_mut().filter(|link| self.of_link(link) != thread) {
             for direction in [&mut link.forward, &mut link.backward] {
-                *direction = DirectionSpec::with_any_rate(Duration::ZERO);
+                *direction = DirectionSpec::unlimited_rate(Duration::ZERO);
             }
         }
         let nodes = part.spec.nodes.iter_mut().zip(&self.nodes);
@@ -128,7 +128,7 @@ impl Groups {
 }
 
 /// Returns the group of each node: the lowest node number connected to it.
-fn connected(plan: &Plan) -> Vec<usize> {
+fn component_of_each_node(plan: &Plan) -> Vec<usize> {
     let mut group: Vec<usize> = (0..plan.spec.nodes.len()).collect();
     fn first(group: &mut [usize], mut node: usize) -> usize {
         while group[node] != node {
@@ -148,9 +148,9 @@ fn connected(plan: &Plan) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network_plan::{PlanOptions, plan};
+    use crate::network_plan::{PlanOptions, plan_network};
     use thalweg_proto::units::Rate;
-    use thalweg_sim::spec::{NodeId, NodeSpec, Spec};
+    use thalweg_sim::simulation_spec::{NodeId, NodeSpec, Spec};
 
     /// Returns a plan of separate links, each with two hosts, with these rates in Mbit/s.
     fn lines(rates: &[u64]) -> Plan {
@@ -158,7 +158,7 @@ mod tests {
         for (line, rate) in (0..).zip(rates) {
             let direction = DirectionSpec {
                 rate: Rate::from_mbits_per_sec(*rate),
-                ..DirectionSpec::with_any_rate(Duration::from_millis(1))
+                ..DirectionSpec::unlimited_rate(Duration::from_millis(1))
             };
             spec.links.push(LinkSpec::new(
                 format!("line{line}"),
@@ -170,7 +170,7 @@ mod tests {
                 spec.nodes.push(NodeSpec::new(format!("{end}{line}")));
             }
         }
-        plan(&spec, &PlanOptions::default()).unwrap()
+        plan_network(&spec, &PlanOptions::default()).unwrap()
     }
 
     fn threads(rates: &[u64], max: usize) -> Vec<usize> {
@@ -191,7 +191,7 @@ mod tests {
     fn connected_nodes_share_a_thread() {
         let mut spec = lines(&[1, 1, 1]).spec;
         spec.links[2].a = NodeId(0);
-        let groups = Groups::new(&plan(&spec, &PlanOptions::default()).unwrap(), 64);
+        let groups = Groups::new(&plan_network(&spec, &PlanOptions::default()).unwrap(), 64);
         // The fifth has no link left and is no longer a host.
         assert_eq!((0..6).map(|node| groups.thread_of(node)).collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0]);
     }

@@ -5,10 +5,10 @@
 
 use crate::ack_delay_signal::Acks;
 use crate::gates_on_packets::{GateVerdict, Gates};
-use crate::ip_header::{Header, cut, rewrite};
+use crate::ip_header::{Header, fragment_ipv4, rewrite_hops_and_ecn};
 use crate::middlebox::{Inbound, Middle};
 use crate::network_plan::Plan;
-use crate::router_feedback::{Sources, head};
+use crate::router_feedback::{Sources, parse_packet_head};
 use crate::router_icmp::{self, IcmpError};
 use crate::simulated_connection_numbers::{Connections, Key};
 use crate::tcp_headers::{Segment, is_after};
@@ -20,7 +20,7 @@ use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::live_network::{Arrival, LinkStatus, Live};
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{LinkSpec, NodeId};
+use thalweg_sim::simulation_spec::{LinkSpec, NodeId};
 use thalweg_sim::{RunResult, SpecError, Status};
 
 /// Snapshot of a link direction during a run.
@@ -402,7 +402,7 @@ impl Emulator {
         }
         match verdict {
             GateVerdict::Passes => {
-                let head = self.sources.as_ref().and_then(|_| head(&bytes, header));
+                let head = self.sources.as_ref().and_then(|_| parse_packet_head(&bytes, header));
                 let serial = live.enter(connection, priority, header.ecn, bytes);
                 if let Some(sources) = &mut self.sources
                     && sources.on_sent(connection, from, header, head, serial)
@@ -433,12 +433,12 @@ impl Emulator {
             }
         }
         if self.node_of(header.target) != Some(node) {
-            rewrite(&mut bytes, header.hops, ecn);
+            rewrite_hops_and_ecn(&mut bytes, header.hops, ecn);
             self.end_before(now, (node, flow), routers, &bytes, &Header { ecn, ..header });
             return None;
         }
         let hops = header.hops.saturating_sub(u8::try_from(routers).unwrap_or(u8::MAX));
-        rewrite(&mut bytes, hops, ecn);
+        rewrite_hops_and_ecn(&mut bytes, hops, ecn);
         if let Some(last) = last.filter(|last| self.middle.leads_in(*last)) {
             match self.middle.translate_in(now, last, &bytes, &header) {
                 Inbound::Local => {}
@@ -449,7 +449,7 @@ impl Emulator {
                 Inbound::Goes(mut bytes) => {
                     let inner = Header::parse(&bytes)?;
                     let (hops, ecn) = (hops.saturating_sub(1), inner.ecn);
-                    rewrite(&mut bytes, hops, ecn);
+                    rewrite_hops_and_ecn(&mut bytes, hops, ecn);
                     self.count(flow, &bytes, &inner);
                     self.route(now, node, bytes, &Header { hops, ..inner });
                     return None;
@@ -469,7 +469,7 @@ impl Emulator {
             self.counts.waited += u64::from(packet.is_none());
             return packet.map(|(node, at, bytes)| Delivery { node, at, bytes });
         }
-        let answer = router_icmp::answer(&bytes, &header)?;
+        let answer = router_icmp::answer_to_router_packet(&bytes, &header)?;
         self.send_from_router(now, node, answer);
         None
     }
@@ -506,7 +506,7 @@ impl Emulator {
         };
         let family = usize::from(header.source.is_ipv6());
         if let Some(message) =
-            router_icmp::message(self.plan.nodes[node].addresses[family], error, bytes, header)
+            router_icmp::icmp_error_message(self.plan.nodes[node].addresses[family], error, bytes, header)
         {
             self.send_from_router(now, node, message);
         }
@@ -528,7 +528,7 @@ impl Emulator {
         }
         if let Some(header) = Header::parse(&bytes) {
             let hops = header.hops.saturating_sub(u8::try_from(routers + 1).unwrap_or(u8::MAX));
-            rewrite(&mut bytes, hops, header.ecn);
+            rewrite_hops_and_ecn(&mut bytes, hops, header.ecn);
             self.route(now, node, bytes, &Header { hops, ..header });
         }
     }
@@ -541,10 +541,10 @@ impl Emulator {
 
     /// Fragments a packet at a router and forwards the fragments.
     fn cut(&mut self, now: Time, node: usize, routers: usize, bytes: &[u8], mtu: u32) {
-        for mut piece in cut(bytes, mtu as usize) {
+        for mut piece in fragment_ipv4(bytes, mtu as usize) {
             let Some(header) = Header::parse(&piece) else { continue };
             let hops = header.hops.saturating_sub(u8::try_from(routers + 1).unwrap_or(u8::MAX));
-            rewrite(&mut piece, hops, header.ecn);
+            rewrite_hops_and_ecn(&mut piece, hops, header.ecn);
             self.route(now, node, piece, &Header { hops, ..header });
         }
     }

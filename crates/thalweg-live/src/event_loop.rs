@@ -4,7 +4,7 @@ use crate::emulator::{Delivery, Emulator};
 use crate::fidelity_record::Fidelity;
 use crate::gateway::GatewayTap;
 use crate::gro::{DeliveryEvent, Runs};
-use crate::gso::cut;
+use crate::gso::split_gso_buffer;
 use crate::network_snapshots::{self, Watch};
 use crate::pcapng_capture::Capture;
 use crate::thread_priority;
@@ -73,7 +73,7 @@ const LARGEST: usize = 1 << 17;
 /// # Errors
 ///
 /// A device fails.
-pub fn drive(
+pub fn run_event_loop(
     mut emulator: Emulator,
     devices: &[Device],
     stop: BorrowedFd<'_>,
@@ -160,7 +160,7 @@ pub fn drive(
         events.clear();
         let now = clock.now();
         let coalesces = pace.coalesces(now, busy) && next.is_some_and(|next| next.since(now) < pause);
-        let wait = wait(next, now);
+        let wait = poll_timeout(next, now);
         let slept = !coalesces && wait.is_none_or(|wait| wait.tv_sec > 0 || wait.tv_nsec > 0);
         if coalesces {
             std::thread::sleep(std::time::Duration::from_nanos(pause.as_picos() / 1000));
@@ -193,7 +193,7 @@ pub fn drive(
                     Err(error) => return Err(error.into()),
                 };
                 let now = clock.now();
-                cut(offload, bytes, |packet| {
+                split_gso_buffer(offload, bytes, |packet| {
                     received += 1;
                     captured(device.node, false, &packet);
                     emulator.enter(now, device.node, packet);
@@ -247,7 +247,7 @@ impl Clock {
 }
 
 /// Returns the timeout until the next event; `None` if there is none.
-fn wait(next: Option<Time>, now: Time) -> Option<Timespec> {
+fn poll_timeout(next: Option<Time>, now: Time) -> Option<Timespec> {
     let nanos = next?.since(now).as_picos().div_ceil(1000);
     let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
     Some(Timespec { tv_sec: i64::try_from(seconds).unwrap_or(i64::MAX), tv_nsec: nanos as i64 })

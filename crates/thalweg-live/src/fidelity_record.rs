@@ -35,7 +35,7 @@ impl Lateness {
         let nanos = late.as_picos() / 1000;
         self.count += 1;
         self.max = self.max.max(nanos);
-        if let Some(count) = self.counts.get_mut(bucket(nanos)) {
+        if let Some(count) = self.counts.get_mut(bucket_of(nanos)) {
             *count += 1;
         }
     }
@@ -57,14 +57,14 @@ impl Lateness {
         for (number, count) in self.counts.iter().enumerate() {
             seen += count;
             if seen >= rank && seen > 0 {
-                return Duration::from_nanos(last(number).min(self.max));
+                return Duration::from_nanos(bucket_maximum(number).min(self.max));
             }
         }
         Duration::ZERO
     }
 }
 
-fn bucket(nanos: u64) -> usize {
+fn bucket_of(nanos: u64) -> usize {
     if nanos < 1 << BITS {
         return nanos as usize;
     }
@@ -73,7 +73,7 @@ fn bucket(nanos: u64) -> usize {
 }
 
 /// Returns the largest value of a bucket.
-fn last(bucket: usize) -> u64 {
+fn bucket_maximum(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     if bucket < 1 << BITS {
         return bucket;
@@ -166,11 +166,14 @@ impl Fidelity {
         if self.lost_before > 0 {
             why.push(format!(
                 "this host dropped {} before they reached the network",
-                packets(self.lost_before)
+                format_packet_count(self.lost_before)
             ));
         }
         if self.refused > 0 {
-            why.push(format!("this host did not accept {} that were delivered", packets(self.refused)));
+            why.push(format!(
+                "this host did not accept {} that were delivered",
+                format_packet_count(self.refused)
+            ));
         }
         if why.is_empty() { Verdict::Valid } else { Verdict::Invalid(why) }
     }
@@ -190,7 +193,7 @@ impl Fidelity {
     }
 }
 
-fn packets(count: u64) -> String {
+fn format_packet_count(count: u64) -> String {
     format!("{count} packet{}", if count == 1 { "" } else { "s" })
 }
 

@@ -2,7 +2,7 @@
 //! host.
 
 use crate::gateway::name_server;
-use crate::gso::cut;
+use crate::gso::split_gso_buffer;
 use crate::host::namespace::{dropped_in, resolved_by};
 use crate::host::{addresses_and_routes, tcp_info};
 use crate::tun_queue::Offload;
@@ -19,7 +19,7 @@ pub fn name_answer(message: &[u8]) -> Option<Vec<u8>> {
 /// Splits a GSO buffer, preceded by the device's header, into packets; returns their lengths.
 pub fn cut_run(header: [u8; HEADER], bytes: &[u8]) -> Vec<usize> {
     let mut lengths = Vec::new();
-    cut(Offload::parse(header), bytes, |packet| lengths.push(packet.len()));
+    split_gso_buffer(Offload::parse(header), bytes, |packet| lengths.push(packet.len()));
     lengths
 }
 
@@ -29,17 +29,17 @@ pub fn name_servers(text: &str, server: IpAddr) -> [Option<SocketAddr>; 2] {
 }
 
 /// Returns the packets that a device dropped, by a text of `/proc/net/dev`.
-pub fn dropped(text: &str) -> u64 {
+pub fn parse_dropped_packets(text: &str) -> u64 {
     dropped_in(text)
 }
 
 /// Parses a reply of rtnetlink; returns true for an acknowledgement.
 pub fn is_acknowledged(reply: &[u8]) -> bool {
-    addresses_and_routes::acknowledged(reply).is_ok()
+    addresses_and_routes::parse_acknowledgement(reply).is_ok()
 }
 
 /// Parses a reply of sock_diag; returns the number of connections.
-pub fn connections(reply: &[u8]) -> usize {
+pub fn count_sock_diag_connections(reply: &[u8]) -> usize {
     let mut found = Vec::new();
     // Connections before an error count.
     let _ = tcp_info::read(reply, &mut found);

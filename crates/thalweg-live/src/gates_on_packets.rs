@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::live_network::Live;
-use thalweg_sim::spec::NodeId;
+use thalweg_sim::simulation_spec::NodeId;
 
 /// Idle time after which a flow with nothing in flight ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);

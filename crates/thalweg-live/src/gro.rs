@@ -5,8 +5,8 @@
 //! position-dependent fields (IP: no fragments or options; TCP: only data, without gaps); all but the last have the
 //! same size.
 
-use crate::gso::{checksum_at, cut, heads};
-use crate::ip_header::{Header, TCP, UDP, checksum, pseudo, seal_v4};
+use crate::gso::{checksum_at, headers_length, split_gso_buffer};
+use crate::ip_header::{Header, TCP, UDP, checksum, pseudo_header_sum, seal_v4};
 use crate::tun_queue::{GsoKind, Offload, Port};
 use rustix::io::Errno;
 use thalweg_proto::units::{Duration, Time};
@@ -51,7 +51,7 @@ impl Shape {
             true => header.at == 20 && packet[6] & 0xbf == 0 && packet[7] == 0 && !header.may_be_cut,
             false => header.at == 40,
         };
-        let head = heads(kind, packet, &header)?;
+        let head = headers_length(kind, packet, &header)?;
         let transport = &packet[header.at..];
         let is_data = match kind {
             GsoKind::Tcp4 | GsoKind::Tcp6 => transport[13] & !PSH == ACK,
@@ -70,7 +70,7 @@ impl Shape {
 /// Returns true if the packet's checksum is valid; the system checks none of a merged buffer.
 fn has_valid_checksum(shape: &Shape, packet: &[u8]) -> bool {
     let Header { source, target, protocol, at, .. } = shape.header;
-    let around = pseudo(source, target, protocol, packet.len() - at);
+    let around = pseudo_header_sum(source, target, protocol, packet.len() - at);
     checksum(&[&around.to_be_bytes(), &packet[at..]]) == 0
 }
 
@@ -142,7 +142,7 @@ impl Run {
         match port.write_run(offload, head as u16, parts()) {
             Err(Errno::INVAL) => {
                 let mut done = Ok(Written::InParts);
-                cut(offload, &parts().collect::<Vec<_>>().concat(), |packet| {
+                split_gso_buffer(offload, &parts().collect::<Vec<_>>().concat(), |packet| {
                     done = done.and_then(|written| port.write(&packet).map(|()| written));
                 });
                 done
@@ -193,7 +193,7 @@ fn set_headers(first: &mut [u8], shape: &Shape, bytes: usize, last_flags: u8) {
         GsoKind::Datagrams => first[at + 4..at + 6].copy_from_slice(&half(bytes - at)),
     }
     let place = at + checksum_at(shape.kind);
-    let sum = pseudo(source, target, protocol, bytes - at);
+    let sum = pseudo_header_sum(source, target, protocol, bytes - at);
     first[place..place + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
@@ -237,17 +237,17 @@ impl Runs {
         mut on_delivery: impl FnMut(DeliveryEvent),
     ) {
         let header = if port.takes_runs() { Header::parse(&packet) } else { None };
-        let Some(header) = header else { return write(port, at, &packet, &mut on_delivery) };
+        let Some(header) = header else { return write_to_port(port, at, &packet, &mut on_delivery) };
         let known = self.open.iter().position(|run| is_beside(&run.shape.header, &header));
         let shape = Shape::from_packet(&packet, header);
         let shape = shape.filter(|shape| !(self.tcp_alone && shape.kind == GsoKind::Datagrams));
         match (known, shape) {
-            (None, None) => write(port, at, &packet, &mut on_delivery),
+            (None, None) => write_to_port(port, at, &packet, &mut on_delivery),
             // Pending packets of the same flow must precede it.
             (Some(known), None) => {
                 let run = self.open.remove(known);
                 self.write(port, run, &mut on_delivery);
-                write(port, at, &packet, &mut on_delivery);
+                write_to_port(port, at, &packet, &mut on_delivery);
             }
             (Some(known), Some(shape)) => {
                 if let Some(packet) = self.open[known].add(&shape, at, packet) {
@@ -283,7 +283,7 @@ impl Runs {
 }
 
 /// Delivers a single packet.
-fn write(port: &Port, at: Time, packet: &[u8], on_delivery: &mut impl FnMut(DeliveryEvent)) {
+fn write_to_port(port: &Port, at: Time, packet: &[u8], on_delivery: &mut impl FnMut(DeliveryEvent)) {
     on_delivery(DeliveryEvent::Leaves(at));
     if let Err(error) = port.write(packet) {
         on_delivery(DeliveryEvent::Refused(error, 1));
@@ -325,7 +325,7 @@ mod tests {
             let (mut seen, reader) = (Vec::new(), Port::with_headers(self.host.try_clone().unwrap().into()));
             while let Ok((offload, bytes)) = reader.read(&mut [0; 1 << 17]) {
                 let mut parts = Vec::new();
-                cut(offload, bytes, |packet| parts.push(packet));
+                split_gso_buffer(offload, bytes, |packet| parts.push(packet));
                 seen.push(parts);
             }
             seen
@@ -369,7 +369,7 @@ mod tests {
             seal_v4(&mut packet[..20]);
             packet[36..38].fill(0);
             let header = Header::parse(packet).unwrap();
-            let around = pseudo(header.source, header.target, TCP, packet.len() - 20);
+            let around = pseudo_header_sum(header.source, header.target, TCP, packet.len() - 20);
             let sum = checksum(&[&around.to_be_bytes(), &packet[20..]]);
             packet[36..38].copy_from_slice(&sum.to_be_bytes());
             assert!(is_sealed(packet));

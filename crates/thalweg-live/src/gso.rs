@@ -1,7 +1,7 @@
 //! Segmentation of GSO buffers that the system leaves to the network card. They are split before they enter the
 //! network, to let each packet pass it separately.
 
-use crate::ip_header::{Header, checksum, pseudo, seal_v4};
+use crate::ip_header::{Header, checksum, pseudo_header_sum, seal_v4};
 use crate::tun_queue::{GsoKind, Offload};
 
 /// TCP flags that belong to only the first or the last packet of a buffer.
@@ -19,16 +19,18 @@ pub(crate) const fn checksum_at(kind: GsoKind) -> usize {
 
 /// Passes each packet of a buffer from the system to `each`, split and with checksums. An invalid GSO buffer yields one
 /// empty packet.
-pub(crate) fn cut(offload: Offload, bytes: &[u8], mut each: impl FnMut(Vec<u8>)) {
+pub(crate) fn split_gso_buffer(offload: Offload, bytes: &[u8], mut each: impl FnMut(Vec<u8>)) {
     let Some((kind, size)) = offload.run else {
         let mut packet = bytes.to_vec();
         if let Some([start, offset]) = offload.checksum {
-            seal(&mut packet, usize::from(start), usize::from(offset));
+            set_checksum(&mut packet, usize::from(start), usize::from(offset));
         }
         return each(packet);
     };
     let header = Header::parse(bytes);
-    let Some((header, head)) = header.and_then(|header| Some((header, heads(kind, bytes, &header)?))) else {
+    let Some((header, head)) =
+        header.and_then(|header| Some((header, headers_length(kind, bytes, &header)?)))
+    else {
         return each(Vec::new());
     };
     let (head, data) = bytes.split_at(head);
@@ -47,7 +49,7 @@ pub(crate) fn cut(offload: Offload, bytes: &[u8], mut each: impl FnMut(Vec<u8>))
 }
 
 /// Returns the total length of a packet's headers, if they are complete.
-pub(crate) fn heads(kind: GsoKind, bytes: &[u8], header: &Header) -> Option<usize> {
+pub(crate) fn headers_length(kind: GsoKind, bytes: &[u8], header: &Header) -> Option<usize> {
     let transport_length = match kind {
         // TCP data offset, in words.
         GsoKind::Tcp4 | GsoKind::Tcp6 => usize::from(bytes.get(header.at + 12)? >> 4) * 4,
@@ -77,7 +79,7 @@ fn set_headers(
     } else {
         packet[4..6].copy_from_slice(&half(length - 40));
     }
-    let sum = pseudo(header.source, header.target, header.protocol, length - at);
+    let sum = pseudo_header_sum(header.source, header.target, header.protocol, length - at);
     let transport = &mut packet[at..];
     match kind {
         GsoKind::Tcp4 | GsoKind::Tcp6 => {
@@ -91,11 +93,11 @@ fn set_headers(
     }
     let place = checksum_at(kind);
     transport[place..place + 2].copy_from_slice(&sum.to_be_bytes());
-    seal(packet, at, place);
+    set_checksum(packet, at, place);
 }
 
 /// Sets the checksum over the range from `start`; the field holds the pseudo-header sum.
-fn seal(packet: &mut [u8], start: usize, offset: usize) {
+fn set_checksum(packet: &mut [u8], start: usize, offset: usize) {
     let Some(part) = packet.get_mut(start..) else { return };
     let sum = match checksum(&[part]) {
         // In UDP, a zero field means no checksum.
@@ -139,7 +141,7 @@ pub(crate) mod tests {
                 IpAddr::from([10, 0, 0, last as u8])
             }
         });
-        let sum = pseudo(addresses[0], addresses[1], protocol, length);
+        let sum = pseudo_header_sum(addresses[0], addresses[1], protocol, length);
         let place = checksum_at(kind);
         transport[place..place + 2].copy_from_slice(&sum.to_be_bytes());
         let mut packet = if is_v6 {
@@ -168,14 +170,14 @@ pub(crate) mod tests {
     pub fn pieces(kind: GsoKind, size: u16, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut pieces = Vec::new();
         let offload = Offload { checksum: Some([20, 16]), run: Some((kind, size)) };
-        cut(offload, bytes, |packet| pieces.push(packet));
+        split_gso_buffer(offload, bytes, |packet| pieces.push(packet));
         pieces
     }
 
     /// A valid checksum makes the receiver's sum all ones (RFC 1071).
     pub fn has_valid_checksum(packet: &[u8]) -> bool {
         let header = Header::parse(packet).unwrap();
-        let sum = pseudo(header.source, header.target, header.protocol, packet.len() - header.at);
+        let sum = pseudo_header_sum(header.source, header.target, header.protocol, packet.len() - header.at);
         let of_v4 = header.source.is_ipv6() || checksum(&[&packet[..header.at]]) == 0;
         of_v4 && checksum(&[&sum.to_be_bytes(), &packet[header.at..]]) == 0
     }
@@ -188,7 +190,7 @@ pub(crate) mod tests {
         for kind in [GsoKind::Tcp4, GsoKind::Tcp6, GsoKind::Datagrams] {
             let original = unsealed(kind, u32::MAX - 999, FIN | PSH | CWR | 0x10, &data);
             let header = Header::parse(&original).unwrap();
-            let head = heads(kind, &original, &header).unwrap();
+            let head = headers_length(kind, &original, &header).unwrap();
             let pieces = pieces(kind, 1000, &original);
             assert_eq!(
                 pieces.iter().map(|piece| piece.len() - head).collect::<Vec<_>>(),
@@ -230,9 +232,9 @@ pub(crate) mod tests {
             let at = Header::parse(&packet).unwrap().at as u16;
             let mut found = Vec::new();
             let offload = Offload { checksum: Some([at, checksum_at(kind) as u16]), run: None };
-            cut(offload, &packet, |packet| found.push(packet));
+            split_gso_buffer(offload, &packet, |packet| found.push(packet));
             assert!(found.len() == 1 && has_valid_checksum(&found[0]), "{kind:?}");
-            cut(Offload::default(), &packet, |same| assert_eq!(same, packet));
+            split_gso_buffer(Offload::default(), &packet, |same| assert_eq!(same, packet));
         }
     }
 
@@ -251,7 +253,7 @@ pub(crate) mod tests {
             let kind: Option<GsoKind> = [None, Some(GsoKind::Tcp4), Some(GsoKind::Tcp6), Some(GsoKind::Datagrams)][kind];
             let offload = Offload { checksum: Some(places), run: kind.map(|kind| (kind, size)) };
             let mut count = 0;
-            cut(offload, &bytes, |packet| {
+            split_gso_buffer(offload, &bytes, |packet| {
                 count += 1;
                 assert!(packet.len() <= bytes.len());
             });

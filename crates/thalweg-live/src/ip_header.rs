@@ -63,7 +63,7 @@ impl Header {
             dscp: header[1] >> 2,
             protocol,
             at,
-            ports: if is_later_fragment { [0; 2] } else { ports(protocol, bytes.get(at..)?) },
+            ports: if is_later_fragment { [0; 2] } else { transport_ports(protocol, bytes.get(at..)?) },
             is_later_fragment,
             may_be_cut: fragment & 0x4000 == 0,
         })
@@ -101,7 +101,7 @@ impl Header {
             dscp: (header[0] & 15) << 2 | header[1] >> 6,
             protocol,
             at,
-            ports: if is_later_fragment { [0; 2] } else { ports(protocol, behind) },
+            ports: if is_later_fragment { [0; 2] } else { transport_ports(protocol, behind) },
             is_later_fragment,
             may_be_cut: false,
         })
@@ -126,7 +126,7 @@ impl Header {
     }
 }
 
-fn ports(protocol: u8, behind: &[u8]) -> [u16; 2] {
+fn transport_ports(protocol: u8, behind: &[u8]) -> [u16; 2] {
     let word = |at: usize| {
         behind.get(at..).and_then(|rest| rest.first_chunk().copied()).map_or(0, u16::from_be_bytes)
     };
@@ -139,7 +139,7 @@ fn ports(protocol: u8, behind: &[u8]) -> [u16; 2] {
 }
 
 /// Rewrites the TTL or hop limit and the ECN codepoint.
-pub(crate) fn rewrite(bytes: &mut [u8], hops: u8, ecn: Ecn) {
+pub(crate) fn rewrite_hops_and_ecn(bytes: &mut [u8], hops: u8, ecn: Ecn) {
     match bytes.first().map(|first| first >> 4) {
         Some(4) => {
             if let Some(header) = bytes.first_chunk_mut::<20>() {
@@ -192,7 +192,7 @@ pub(crate) fn checksum(parts: &[&[u8]]) -> u16 {
 
 /// Returns the pseudo-header sum for TCP, UDP and ICMPv6: addresses, protocol and length (RFC 768, RFC 8200, section
 /// 8.1).
-pub(crate) fn pseudo(source: IpAddr, target: IpAddr, protocol: u8, length: usize) -> u16 {
+pub(crate) fn pseudo_header_sum(source: IpAddr, target: IpAddr, protocol: u8, length: usize) -> u16 {
     let (length, protocol) = ((length as u32).to_be_bytes(), [0, 0, 0, protocol]);
     !match (source, target) {
         (IpAddr::V4(source), IpAddr::V4(target)) => {
@@ -206,7 +206,7 @@ pub(crate) fn pseudo(source: IpAddr, target: IpAddr, protocol: u8, length: usize
 }
 
 /// Splits an IPv4 packet into fragments of at most `mtu` bytes (RFC 791, section 3.2).
-pub(crate) fn cut(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
+pub(crate) fn fragment_ipv4(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
     let Some(header) = Header::parse(bytes) else { return Vec::new() };
     let (head, data) = bytes.split_at(header.at);
     // All fragments but the last carry a multiple of eight octets.
@@ -285,7 +285,7 @@ pub(crate) mod tests {
     #[test]
     fn a_changed_header_is_right() {
         let mut bytes = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 64, b"hello");
-        rewrite(&mut bytes, 61, Ecn::Ce);
+        rewrite_hops_and_ecn(&mut bytes, 61, Ecn::Ce);
         let header = Header::parse(&bytes).unwrap();
         assert_eq!((header.hops, header.ecn), (61, Ecn::Ce));
         assert_eq!(checksum(&[&bytes[..20]]), 0);
@@ -296,7 +296,7 @@ pub(crate) mod tests {
     fn pieces_make_the_packet() {
         let payload: Vec<u8> = (0..3000u32).map(|n| n as u8).collect();
         let bytes = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 64, &payload);
-        let pieces = cut(&bytes, 1000);
+        let pieces = fragment_ipv4(&bytes, 1000);
         let mut reassembled: Vec<u8> = Vec::new();
         for (number, piece) in pieces.iter().enumerate() {
             assert!(piece.len() <= 1000 && checksum(&[&piece[..20]]) == 0);
@@ -324,10 +324,10 @@ pub(crate) mod tests {
             if let Some(header) = Header::parse(&bytes) {
                 prop_assert!(header.at <= bytes.len() && header.payload(&bytes) <= bytes.len());
                 if header.source.is_ipv4() {
-                    prop_assert!(cut(&bytes, 68).iter().all(|piece| piece.len() <= 68));
+                    prop_assert!(fragment_ipv4(&bytes, 68).iter().all(|piece| piece.len() <= 68));
                 }
             }
-            rewrite(&mut bytes, 3, Ecn::Ce);
+            rewrite_hops_and_ecn(&mut bytes, 3, Ecn::Ce);
         }
     }
 }

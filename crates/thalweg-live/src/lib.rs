@@ -1,12 +1,12 @@
 //! Live emulation of a scenario: real packets of any program cross the links, queues and routes of the simulator.
 //!
-//! - [`network_plan`](network_plan::plan) maps a scenario to hosts with addresses and routers between them, or reports why it cannot.
+//! - [`network_plan`](network_plan::plan_network) maps a scenario to hosts with addresses and routers between them, or reports why it cannot.
 //! - [`Emulator`] is the network without sockets and clocks: packets enter and leave; routers answer as real routers
 //!   do.
 //! - [`host`] creates the hosts: network namespaces with one TUN device each. No privileges are needed where
 //!   unprivileged user namespaces are enabled.
 //! - [`scenario_traffic`] carries the flows of a scenario between hosts, over the kernel's TCP or a scheme.
-//! - [`drive`] moves packets between the devices and the network by this host's clock and records the lateness:
+//! - [`run_event_loop`] moves packets between the devices and the network by this host's clock and records the lateness:
 //!   [`Fidelity`].
 
 mod ack_delay_signal;
@@ -39,7 +39,7 @@ mod tun_queue;
 
 pub use connected_components::{Groups, Joined};
 pub use emulator::{Counts, Delivery, Emulator, LinkDirectionState};
-pub use event_loop::{Device, Driven, FileCapture, NetworkObservers, drive};
+pub use event_loop::{Device, Driven, FileCapture, NetworkObservers, run_event_loop};
 pub use fidelity_record::{Fidelity, Lateness, Verdict};
 pub use network_snapshots::{View, Watch};
 pub use pcapng_capture::Capture;

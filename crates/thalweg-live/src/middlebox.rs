@@ -1,6 +1,6 @@
 //! Middleboxes on links: NATs and firewalls.
 
-use crate::address_rewriting::{End, quoted, readdress, requote};
+use crate::address_rewriting::{End, quoted_protocol_and_port, replace_endpoint, translate_icmp_error};
 use crate::ip_header::{Header, UDP};
 use crate::nat::{Nat, TransportAddress};
 use crate::network_plan::Plan;
@@ -98,7 +98,7 @@ impl Middle {
         let [from, to] = [(header.source, header.ports[0]), (header.target, header.ports[1])];
         translator
             .leave(now, header.protocol, from, to)
-            .is_some_and(|port| readdress(bytes, header, End::Source, (address, port)))
+            .is_some_and(|port| replace_endpoint(bytes, header, End::Source, (address, port)))
     }
 
     /// Translates a packet that arrived at a NAT's address through its link.
@@ -112,17 +112,18 @@ impl Middle {
         let Some((_, translator)) = self.translators.get_mut(&(direction as usize / 2)) else {
             return Inbound::Local;
         };
-        if let Some((protocol, port)) = quoted(bytes, header) {
+        if let Some((protocol, port)) = quoted_protocol_and_port(bytes, header) {
             let inside = translator.inside(protocol, header.source.is_ipv6(), port);
-            let message =
-                inside.filter(|inside| is_host(inside.0)).and_then(|inside| requote(bytes, header, inside));
+            let message = inside
+                .filter(|inside| is_host(inside.0))
+                .and_then(|inside| translate_icmp_error(bytes, header, inside));
             return message.map_or(Inbound::Local, Inbound::Goes);
         }
         let from = (header.source, header.ports[0]);
         match translator.enter(now, header.protocol, from, header.ports[1]) {
             Some(inside) => {
                 let mut bytes = bytes.to_vec();
-                if readdress(&mut bytes, header, End::Target, inside) {
+                if replace_endpoint(&mut bytes, header, End::Target, inside) {
                     Inbound::Goes(bytes)
                 } else {
                     Inbound::Stops

@@ -12,7 +12,7 @@ use crate::ip_header::UDP;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::spec::NatKind;
+use thalweg_sim::simulation_spec::NatKind;
 
 /// Address and port.
 pub(crate) type TransportAddress = (IpAddr, u16);

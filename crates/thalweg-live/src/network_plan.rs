@@ -6,7 +6,7 @@ use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::PauseConfig;
 use thalweg_queue::feedback::{OverheadControl, PolicySpec};
-use thalweg_sim::spec::{
+use thalweg_sim::simulation_spec::{
     AccessSpec, DirectionSpec, GroupSpec, LinkSpec, Match, Multipath, NodeId, NodeSpec, Spec,
 };
 
@@ -109,7 +109,7 @@ const MAX_PERIODS: u64 = 1_000_000;
 /// # Errors
 ///
 /// The scenario cannot run live.
-pub fn plan(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanError> {
+pub fn plan_network(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanError> {
     if scenario.routing.paths != Multipath::One || !scenario.routing.failures.is_empty() {
         let why = "a live network has one path between two nodes, and no link failures: leave `paths` and [[failure]] out";
         return Err(PlanError(why.to_owned()));
@@ -133,11 +133,11 @@ pub fn plan(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanErr
                 rules.extend(flows.filter_map(|(flow, host)| {
                     let name =
                         if group.count == 1 { group.name.clone() } else { format!("{}.{flow}", group.name) };
-                    rule(group, name, [host, host + 1])
+                    classification_rule(group, name, [host, host + 1])
                 }));
             }
             None => {
-                rules.extend(rule(
+                rules.extend(classification_rule(
                     group,
                     group.name.clone(),
                     [group.from, group.to].map(|node| node.0 as usize),
@@ -157,11 +157,13 @@ pub fn plan(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanErr
     }
     // A node with a single link cannot be a router.
     is_host.iter_mut().zip(&degree).for_each(|(is_host, degree)| *is_host |= *degree == 1);
-    let names = names(&spec)?;
+    let names = host_names(&spec)?;
     let find = |wanted: &String| {
         let number = names.iter().position(|name| name == wanted);
         let number = number.or_else(|| spec.nodes.iter().position(|node| node.name == *wanted));
-        number.ok_or_else(|| PlanError(format!("there is no node `{wanted}`; there are {}", some(&names))))
+        number.ok_or_else(|| {
+            PlanError(format!("there is no node `{wanted}`; there are {}", list_some_names(&names)))
+        })
     };
     let outside = plan_options.outside.as_ref().map(find).transpose()?;
     is_host.iter_mut().enumerate().for_each(|(number, is_host)| *is_host |= outside == Some(number));
@@ -184,8 +186,8 @@ pub fn plan(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanErr
         return Err(too_many("hosts", hosts, MAX_HOSTS));
     }
     check_links(&spec.links)?;
-    let mtus = mtus(&spec.links, &plan_options.mtus)?;
-    let duration = plan_options.duration.unwrap_or_else(|| longest(&spec.links));
+    let mtus = link_mtus(&spec.links, &plan_options.mtus)?;
+    let duration = plan_options.duration.unwrap_or_else(|| precomputation_span(&spec.links));
     spec.duration = duration;
     let mut node_mtus = vec![u32::MAX; spec.nodes.len()];
     for (link, mtu) in spec.links.iter().zip(&mtus) {
@@ -196,7 +198,7 @@ pub fn plan(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanErr
     }
     let nodes = names.into_iter().enumerate().map(|(number, name)| {
         let mtu = if node_mtus[number] == u32::MAX { DEFAULT_MTU } else { node_mtus[number] };
-        Node { name, addresses: addresses(number), is_host: is_host[number], mtu }
+        Node { name, addresses: node_addresses(number), is_host: is_host[number], mtu }
     });
     let nodes = nodes.collect();
     if let Some(span) = plan_options.ack_delay.filter(|span| span.is_zero() || *span > MAX_ACK_DELAY) {
@@ -205,7 +207,7 @@ pub fn plan(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanErr
         )));
     }
     let (marks_feedback, ack_delay) = (plan_options.marks_feedback, plan_options.ack_delay);
-    let notes = notes(scenario, marks_feedback || ack_delay.is_some());
+    let notes = simulation_only_notes(scenario, marks_feedback || ack_delay.is_some());
     Ok(Plan { nodes, mtus, rules, marks_feedback, ack_delay, outside, notes, spec })
 }
 
@@ -239,7 +241,7 @@ impl Plan {
     }
 }
 
-fn rule(group: &GroupSpec, name: String, ends: [usize; 2]) -> Option<Rule> {
+fn classification_rule(group: &GroupSpec, name: String, ends: [usize; 2]) -> Option<Rule> {
     group.real.map(|packets| Rule { name, ends, packets, priority: group.priority })
 }
 
@@ -280,7 +282,7 @@ fn add_hosts(spec: &mut Spec, group: &GroupSpec, access: &AccessSpec) -> Result<
 }
 
 /// Returns names usable by programs: letters, digits, dots and hyphens.
-fn names(spec: &Spec) -> Result<Vec<String>, PlanError> {
+fn host_names(spec: &Spec) -> Result<Vec<String>, PlanError> {
     if spec.nodes.len() > MAX_NODES {
         return Err(too_many("nodes", spec.nodes.len(), MAX_NODES));
     }
@@ -302,7 +304,7 @@ fn names(spec: &Spec) -> Result<Vec<String>, PlanError> {
 }
 
 /// Returns some of the names, for an error message.
-fn some(names: &[String]) -> String {
+fn list_some_names(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
     let rest = names.len() - shown.len();
     let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
@@ -324,7 +326,7 @@ fn check_links(links: &[LinkSpec]) -> Result<(), PlanError> {
 }
 
 /// Returns the MTU of each link.
-fn mtus(links: &[LinkSpec], plan_options: &[(Option<String>, u32)]) -> Result<Vec<u32>, PlanError> {
+fn link_mtus(links: &[LinkSpec], plan_options: &[(Option<String>, u32)]) -> Result<Vec<u32>, PlanError> {
     let mut mtus = vec![DEFAULT_MTU; links.len()];
     for (link, mtu) in plan_options {
         if !(MIN_MTU..=MAX_MTU).contains(mtu) {
@@ -339,7 +341,10 @@ fn mtus(links: &[LinkSpec], plan_options: &[(Option<String>, u32)]) -> Result<Ve
         let number = links.iter().position(|other| other.name == *link);
         let Some(number) = number else {
             let names: Vec<String> = links.iter().map(|link| link.name.clone()).collect();
-            return Err(PlanError(format!("there is no link `{link}`; there are {}", some(&names))));
+            return Err(PlanError(format!(
+                "there is no link `{link}`; there are {}",
+                list_some_names(&names)
+            )));
         };
         mtus[number] = *mtu;
     }
@@ -347,7 +352,7 @@ fn mtus(links: &[LinkSpec], plan_options: &[(Option<String>, u32)]) -> Result<Ve
 }
 
 /// Returns the time span for which periodic changes can be precomputed, at most a day.
-fn longest(links: &[LinkSpec]) -> Duration {
+fn precomputation_span(links: &[LinkSpec]) -> Duration {
     let directions = links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let variations = directions.filter_map(|direction: &DirectionSpec| direction.periodic_variation.as_ref());
     let longest = variations.map(|periodic_variation| {
@@ -357,7 +362,7 @@ fn longest(links: &[LinkSpec]) -> Duration {
 }
 
 /// Returns the IPv4 and IPv6 addresses of a node.
-fn addresses(number: usize) -> [IpAddr; 2] {
+fn node_addresses(number: usize) -> [IpAddr; 2] {
     let number = number as u16 + 1;
     let [high, low] = number.to_be_bytes();
     [
@@ -367,7 +372,7 @@ fn addresses(number: usize) -> [IpAddr; 2] {
 }
 
 /// Returns the prefix of all node addresses and its length in bits.
-pub(crate) fn inside(address: IpAddr) -> (IpAddr, u8) {
+pub(crate) fn network_prefix(address: IpAddr) -> (IpAddr, u8) {
     match address {
         IpAddr::V4(address) => {
             let [first, second, ..] = address.octets();
@@ -378,7 +383,7 @@ pub(crate) fn inside(address: IpAddr) -> (IpAddr, u8) {
 }
 
 /// Returns notes on scenario features that affect simulated flows only.
-fn notes(scenario: &Spec, notifies_tcp: bool) -> Vec<String> {
+fn simulation_only_notes(scenario: &Spec, notifies_tcp: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |holds: bool, text: &str| {
         if holds {

@@ -31,13 +31,13 @@ impl<W: Write> Capture<W> {
     /// `to` cannot be written.
     pub fn new(mut to: W, began: u64, interfaces: &[&str]) -> io::Result<Self> {
         let section = [BYTE_ORDER.to_le_bytes().as_slice(), &[1, 0, 0, 0], &u64::MAX.to_le_bytes()].concat();
-        to.write_all(&block(SECTION, &section))?;
+        to.write_all(&encode_block(SECTION, &section))?;
         for interface in interfaces {
             let mut body = [LINKTYPE_RAW.to_le_bytes().as_slice(), &[0; 6]].concat();
-            option(&mut body, NAME, interface.as_bytes());
-            option(&mut body, RESOLUTION, &[9]);
-            option(&mut body, 0, &[]);
-            to.write_all(&block(INTERFACE, &body))?;
+            append_option(&mut body, NAME, interface.as_bytes());
+            append_option(&mut body, RESOLUTION, &[9]);
+            append_option(&mut body, 0, &[]);
+            to.write_all(&encode_block(INTERFACE, &body))?;
         }
         Ok(Self { to, began, failed: None })
     }
@@ -49,11 +49,11 @@ impl<W: Write> Capture<W> {
         let words = [interface, (time >> 32) as u32, time as u32, length, length];
         let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         body.extend(bytes);
-        pad(&mut body);
-        option(&mut body, DIRECTION, &(if inbound { 1u32 } else { 2 }).to_le_bytes());
-        option(&mut body, 0, &[]);
+        pad_to_32_bits(&mut body);
+        append_option(&mut body, DIRECTION, &(if inbound { 1u32 } else { 2 }).to_le_bytes());
+        append_option(&mut body, 0, &[]);
         if self.failed.is_none() {
-            self.failed = self.to.write_all(&block(PACKET, &body)).err();
+            self.failed = self.to.write_all(&encode_block(PACKET, &body)).err();
         }
     }
 
@@ -70,19 +70,19 @@ impl<W: Write> Capture<W> {
     }
 }
 
-fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+fn encode_block(kind: u32, body: &[u8]) -> Vec<u8> {
     let total = (body.len() as u32 + 12).to_le_bytes();
     [kind.to_le_bytes().as_slice(), &total, body, &total].concat()
 }
 
-fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+fn append_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend(code.to_le_bytes());
     body.extend((value.len() as u16).to_le_bytes());
     body.extend(value);
-    pad(body);
+    pad_to_32_bits(body);
 }
 
-fn pad(body: &mut Vec<u8>) {
+fn pad_to_32_bits(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
 

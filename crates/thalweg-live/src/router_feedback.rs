@@ -4,7 +4,7 @@
 //! port, to pass NATs and reach connected sockets.
 
 use crate::ip_header::{Header, UDP};
-use crate::router_originated_packets::datagram;
+use crate::router_originated_packets::compose_udp_datagram;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use thalweg_proto::router_feedback_datagram::{Head, RouterFeedback};
@@ -79,12 +79,12 @@ impl Sources {
             queue: feedback.queue,
             rate: feedback.rate,
         };
-        Some((source.node, datagram(source.target, source.address, &payload.encode())?))
+        Some((source.node, compose_udp_datagram(source.target, source.address, &payload.encode())?))
     }
 }
 
 /// Parses the head of a packet from a sender of this project.
-pub(crate) fn head(bytes: &[u8], header: &Header) -> Option<Head> {
+pub(crate) fn parse_packet_head(bytes: &[u8], header: &Header) -> Option<Head> {
     if header.protocol != UDP || header.is_later_fragment {
         return None;
     }

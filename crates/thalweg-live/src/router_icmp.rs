@@ -2,7 +2,7 @@
 //! 4443).
 
 use crate::ip_header::{Header, ICMP, ICMP6, UDP};
-use crate::router_originated_packets::compose;
+use crate::router_originated_packets::compose_ip_packet;
 use std::net::IpAddr;
 
 /// The reason why a packet is not forwarded.
@@ -24,7 +24,12 @@ const LARGEST: [usize; 2] = [576, 1280];
 
 /// Returns an ICMP message about a packet from the router with this address. Returns `None` where RFC 1122, section
 /// 3.2.2, forbids it: about ICMP errors, non-initial fragments, and non-unicast addresses.
-pub(crate) fn message(router: IpAddr, error: IcmpError, packet: &[u8], header: &Header) -> Option<Vec<u8>> {
+pub(crate) fn icmp_error_message(
+    router: IpAddr,
+    error: IcmpError,
+    packet: &[u8],
+    header: &Header,
+) -> Option<Vec<u8>> {
     let kind = packet.get(header.at).copied().unwrap_or(0);
     let is_about_packets = match header.protocol {
         ICMP => matches!(kind, 3 | 4 | 5 | 11 | 12),
@@ -53,17 +58,17 @@ pub(crate) fn message(router: IpAddr, error: IcmpError, packet: &[u8], header: &
 }
 
 /// Returns a router's answer to a packet addressed to itself: an echo reply, or port unreachable for a datagram.
-pub(crate) fn answer(packet: &[u8], header: &Header) -> Option<Vec<u8>> {
+pub(crate) fn answer_to_router_packet(packet: &[u8], header: &Header) -> Option<Vec<u8>> {
     let behind = packet.get(header.at..)?;
     match (header.protocol, behind.first()?) {
-        (ICMP, 8) => message_of(header.target, header.source, echo(0, behind)),
-        (ICMP6, 128) => message_of(header.target, header.source, echo(129, behind)),
-        (UDP, _) => message(header.target, IcmpError::NoPort, packet, header),
+        (ICMP, 8) => message_of(header.target, header.source, echo_reply(0, behind)),
+        (ICMP6, 128) => message_of(header.target, header.source, echo_reply(129, behind)),
+        (UDP, _) => icmp_error_message(header.target, IcmpError::NoPort, packet, header),
         _ => None,
     }
 }
 
-fn echo(kind: u8, request: &[u8]) -> Vec<u8> {
+fn echo_reply(kind: u8, request: &[u8]) -> Vec<u8> {
     let mut body = vec![kind, 0, 0, 0];
     body.extend(request.get(4..).unwrap_or_default());
     body
@@ -71,7 +76,7 @@ fn echo(kind: u8, request: &[u8]) -> Vec<u8> {
 
 fn message_of(source: IpAddr, target: IpAddr, body: Vec<u8>) -> Option<Vec<u8>> {
     let protocol = if source.is_ipv4() { ICMP } else { ICMP6 };
-    compose(source, target, protocol, body)
+    compose_ip_packet(source, target, protocol, body)
 }
 
 /// Returns true for the unicast address of a host.
@@ -91,7 +96,7 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     fn about(error: IcmpError, bytes: &[u8]) -> Option<Vec<u8>> {
-        message(Ipv4Addr::new(10, 0, 0, 9).into(), error, bytes, &Header::parse(bytes).unwrap())
+        icmp_error_message(Ipv4Addr::new(10, 0, 0, 9).into(), error, bytes, &Header::parse(bytes).unwrap())
     }
 
     #[test]
@@ -126,12 +131,12 @@ mod tests {
             vec![8, 0, 0, 0, 1, 2, 3, 4, 5],
         )
         .unwrap();
-        let reply = answer(&request, &Header::parse(&request).unwrap()).unwrap();
+        let reply = answer_to_router_packet(&request, &Header::parse(&request).unwrap()).unwrap();
         assert_eq!((reply[20], &reply[24..]), (0, [1, 2, 3, 4, 5].as_slice()));
         assert_eq!(checksum(&[&reply[20..]]), 0);
         let [a, b] = [1, 2].map(Ipv6Addr::from);
         let request = message_of(a.into(), b.into(), vec![128, 0, 0, 0, 1, 2, 3, 4]).unwrap();
-        let reply = answer(&request, &Header::parse(&request).unwrap()).unwrap();
+        let reply = answer_to_router_packet(&request, &Header::parse(&request).unwrap()).unwrap();
         // The ICMPv6 checksum covers addresses, length and protocol (RFC 4443, section 2.3).
         let around = [b.octets().as_slice(), &a.octets(), &[0, 0, 0, 8, 0, 0, 0, 58]].concat();
         assert_eq!((reply[40], checksum(&[&around, &reply[40..]])), (129, 0));

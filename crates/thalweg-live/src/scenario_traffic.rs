@@ -19,7 +19,7 @@ use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{Connection, NetError, SendStream, Socket, SocketConfig};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{GroupSpec, Match, Protocol, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{GroupSpec, Match, Protocol, Spec, WorkloadSpec};
 
 /// Service of the flows' connections.
 const SERVICE: &str = "traffic";
@@ -178,7 +178,7 @@ impl CarriedFlow {
     }
 }
 
-fn nanos(span: thalweg_proto::units::Duration) -> Duration {
+fn std_duration(span: thalweg_proto::units::Duration) -> Duration {
     Duration::from_nanos(span.as_picos() / 1000)
 }
 
@@ -212,7 +212,7 @@ impl Traffic {
                 if flows.len() >= MAX_FLOWS {
                     return Err(TrafficError::TooManyFlows);
                 }
-                let flow = flow(group, &by, number, plan, flows.len(), length)?;
+                let flow = plan_flow(group, &by, number, plan, flows.len(), length)?;
                 rules.push(Rule {
                     name: flow.name.clone(),
                     ends: flow.ends,
@@ -329,7 +329,7 @@ impl Traffic {
             }
             Carrier::Ours(_) => {
                 let listen = Listen::new(Trust::Anyone, [SERVICE]);
-                let socket = entered.and_then(|()| bound(place, Some(listen)));
+                let socket = entered.and_then(|()| bind_socket(place, Some(listen)));
                 ready.wait();
                 let socket = socket?;
                 while !over.load(Ordering::Relaxed) {
@@ -366,7 +366,8 @@ impl Traffic {
         let is_over = || over.load(Ordering::Relaxed) || began.elapsed() >= flow.stop;
         match &flow.by.carrier {
             Carrier::Kernel(name) => {
-                let stream = tcp(to, name, is_over).map_err(|error| format!("{}: {error}", flow.by.label))?;
+                let stream =
+                    connect_tcp(to, name, is_over).map_err(|error| format!("{}: {error}", flow.by.label))?;
                 let Some(mut stream) = stream else { return Ok(()) };
                 let piece = vec![7; 1 << 16];
                 while !is_over() {
@@ -381,7 +382,7 @@ impl Traffic {
                 Ok(())
             }
             Carrier::Ours(scheme) => {
-                let socket = bound(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0), None)?;
+                let socket = bind_socket(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0), None)?;
                 let connect = Connect {
                     remote: to,
                     trust: Trust::Anyone,
@@ -472,7 +473,7 @@ impl GoodputSeries {
 }
 
 /// Returns flow `number` of a group, at index `place` of all flows.
-fn flow(
+fn plan_flow(
     group: &GroupSpec,
     by: &Arc<GroupCarrier>,
     number: u32,
@@ -492,10 +493,10 @@ fn flow(
         return Err(TrafficError::NoHosts(name));
     };
     // Instead of a random time in the span, use the middle of an equal share of it.
-    let spread = nanos(group.spread).mul_f64((f64::from(number) + 0.5) / f64::from(group.count));
-    let start = nanos(group.start.since(Time::ZERO)) + nanos(group.stagger) * number + spread;
-    let end = nanos(length);
-    let stop = group.stop.map_or(end, |stop| nanos(stop.since(Time::ZERO)).min(end));
+    let spread = std_duration(group.spread).mul_f64((f64::from(number) + 0.5) / f64::from(group.count));
+    let start = std_duration(group.start.since(Time::ZERO)) + std_duration(group.stagger) * number + spread;
+    let end = std_duration(length);
+    let stop = group.stop.map_or(end, |stop| std_duration(stop.since(Time::ZERO)).min(end));
     if start >= stop {
         return Err(TrafficError::StartsLate { flow: name, end });
     }
@@ -528,7 +529,11 @@ fn tcp_statistics(host: &Host) -> Result<Sockets, TrafficError> {
 
 /// Opens a TCP connection that uses this congestion control from its first segment. Returns none if the run ends before
 /// the handshake, as on a congested path.
-fn tcp(to: SocketAddr, control: &str, is_over: impl Fn() -> bool) -> std::io::Result<Option<TcpStream>> {
+fn connect_tcp(
+    to: SocketAddr,
+    control: &str,
+    is_over: impl Fn() -> bool,
+) -> std::io::Result<Option<TcpStream>> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     sockopt::set_tcp_congestion(&socket, control)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(CALL_TIMEOUT))?;
@@ -557,7 +562,7 @@ fn is_answered(socket: &OwnedFd) -> std::io::Result<bool> {
     }
 }
 
-fn bound(place: SocketAddr, listen: Option<Listen>) -> Result<Socket, String> {
+fn bind_socket(place: SocketAddr, listen: Option<Listen>) -> Result<Socket, String> {
     let identity = Identity::generate(&mut SystemEntropy::new());
     let config = EndpointConfig { listen, ..EndpointConfig::client(identity) };
     Socket::bind(SocketConfig::new(place, config)).map_err(|error| error.to_string())

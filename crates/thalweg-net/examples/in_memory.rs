@@ -1,5 +1,5 @@
 //! Transfer between two endpoints in one thread, without sockets and in simulated time. The work is the same in every
-//! run, so `benches/instructions.py` can count its instructions. The program prints the amount of work.
+//! run, so `benches/instruction_counts.py` can count its instructions. The program prints the amount of work.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

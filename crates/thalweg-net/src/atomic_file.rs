@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Writes `contents` to a temporary file beside `path` and syncs it, with the permissions of the existing file or else
 /// `mode`. Returns its path; removes it on failure.
-pub fn draft(path: &Path, mode: u32, contents: &[u8]) -> io::Result<PathBuf> {
+pub fn write_temporary_file(path: &Path, mode: u32, contents: &[u8]) -> io::Result<PathBuf> {
     // Threads may write the same file concurrently, and so may processes of other hosts or containers with the same number.
     let mut name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
     name.push(format!(".{:016x}", RandomState::new().hash_one(())));
@@ -26,9 +26,9 @@ pub fn draft(path: &Path, mode: u32, contents: &[u8]) -> io::Result<PathBuf> {
 }
 
 /// Replaces the contents of `path`, or creates it with the permissions `mode`. Follows a symbolic link.
-pub fn replace(path: &Path, mode: u32, contents: &[u8]) -> io::Result<()> {
+pub fn replace_file(path: &Path, mode: u32, contents: &[u8]) -> io::Result<()> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let draft = draft(path, mode, contents)?;
+    let draft = write_temporary_file(path, mode, contents)?;
     fs::rename(&draft, path).inspect_err(|_| drop(fs::remove_file(&draft)))
 }
 
@@ -52,7 +52,7 @@ pub fn add_line(path: &Path, mode: u32, line: &str) -> io::Result<()> {
     }
     contents.extend_from_slice(line.as_bytes());
     contents.push(b'\n');
-    replace(path, mode, &contents)
+    replace_file(path, mode, &contents)
 }
 
 #[cfg(test)]
@@ -99,11 +99,11 @@ mod tests {
         let target = folder.join("target");
         fs::rename(&path, &target).unwrap();
         std::os::unix::fs::symlink(&target, &path).unwrap();
-        replace(&path, 0o600, b"new\n").unwrap();
+        replace_file(&path, 0o600, b"new\n").unwrap();
         assert!(path.is_symlink() && fs::read_to_string(&target).unwrap() == "new\n");
         // Creation fails in a missing folder.
         let gone = folder.join("none/list");
-        assert!(replace(&gone, 0o600, b"x").is_err() && add_line(&gone, 0o600, "x").is_err());
+        assert!(replace_file(&gone, 0o600, b"x").is_err() && add_line(&gone, 0o600, "x").is_err());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -94,9 +94,9 @@ impl Initiator {
     /// # Errors
     /// No error that a peer could cause.
     pub fn new(identity: &Identity, source: ConnectionId, ephemeral: [u8; 32]) -> Result<Self, Failed> {
-        let prologue = prologue(source);
-        let mut state = builder(identity, ephemeral, &prologue)?.build_initiator()?;
-        let first = write(&mut state, &[])?;
+        let prologue = handshake_prologue(source);
+        let mut state = noise_builder(identity, ephemeral, &prologue)?.build_initiator()?;
+        let first = write_message(&mut state, &[])?;
         Ok(Self { state, first, identity: identity.clone(), source, ephemeral: Secret(ephemeral) })
     }
 
@@ -119,7 +119,7 @@ impl Initiator {
     /// # Errors
     /// Returns an error for a message that the server did not make for this handshake; the state stays unchanged.
     pub fn read(&mut self, message: &[u8]) -> Result<(ServerParameters, PublicKey), Failed> {
-        let payload = read(&mut self.state, message)?;
+        let payload = read_message(&mut self.state, message)?;
         let key = remote_key(&self.state)?;
         Ok((ServerParameters::decode(&payload).ok_or(Failed)?, key))
     }
@@ -129,8 +129,8 @@ impl Initiator {
     /// # Errors
     /// Returns an error if the parameters are too long, or for calls out of order.
     pub fn confirm(mut self, parameters: &ClientParameters) -> Result<(Vec<u8>, Secrets), Failed> {
-        let message = write(&mut self.state, &parameters.encode().ok_or(Failed)?)?;
-        Ok((message, secrets(&mut self.state)?))
+        let message = write_message(&mut self.state, &parameters.encode().ok_or(Failed)?)?;
+        Ok((message, derive_secrets(&mut self.state)?))
     }
 }
 
@@ -154,10 +154,10 @@ struct Start {
 
 impl Start {
     fn respond(&self) -> Result<(HandshakeState, Vec<u8>), Failed> {
-        let prologue = prologue(self.source);
-        let mut state = builder(&self.identity, self.ephemeral.0, &prologue)?.build_responder()?;
-        read(&mut state, &self.first)?;
-        let response = write(&mut state, &self.parameters.encode())?;
+        let prologue = handshake_prologue(self.source);
+        let mut state = noise_builder(&self.identity, self.ephemeral.0, &prologue)?.build_responder()?;
+        read_message(&mut state, &self.first)?;
+        let response = write_message(&mut state, &self.parameters.encode())?;
         Ok((state, response))
     }
 }
@@ -205,23 +205,23 @@ impl Responder {
             return Err(Failed);
         }
         // A message that is invalid only in its second part changes the state irreversibly.
-        let payload = read(&mut state, message)?;
+        let payload = read_message(&mut state, message)?;
         let key = remote_key(&state)?;
         let parameters = ClientParameters::decode(&payload).ok_or(Failed)?;
-        let secrets = secrets(&mut state)?;
+        let secrets = derive_secrets(&mut state)?;
         self.state = Some(state);
         Ok((parameters, key, secrets))
     }
 }
 
-fn prologue(source: ConnectionId) -> Vec<u8> {
+fn handshake_prologue(source: ConnectionId) -> Vec<u8> {
     let mut prologue = b"thalweg".to_vec();
     prologue.push(VERSION);
     prologue.extend_from_slice(&source.0);
     prologue
 }
 
-fn builder<'a>(
+fn noise_builder<'a>(
     identity: &'a Identity,
     ephemeral: [u8; 32],
     prologue: &'a [u8],
@@ -231,14 +231,14 @@ fn builder<'a>(
     Ok(Builder::with_resolver(pattern, resolver).local_private_key(identity.secret())?.prologue(prologue)?)
 }
 
-fn write(state: &mut HandshakeState, payload: &[u8]) -> Result<Vec<u8>, Failed> {
+fn write_message(state: &mut HandshakeState, payload: &[u8]) -> Result<Vec<u8>, Failed> {
     let mut message = vec![0; MAX_MESSAGE];
     let length = state.write_message(payload, &mut message)?;
     message.truncate(length);
     Ok(message)
 }
 
-fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, Failed> {
+fn read_message(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, Failed> {
     if message.len() > MAX_MESSAGE {
         return Err(Failed);
     }
@@ -253,7 +253,7 @@ fn remote_key(state: &HandshakeState) -> Result<PublicKey, Failed> {
     Ok(PublicKey(key))
 }
 
-fn secrets(state: &mut HandshakeState) -> Result<Secrets, Failed> {
+fn derive_secrets(state: &mut HandshakeState) -> Result<Secrets, Failed> {
     if !state.is_handshake_finished() {
         return Err(Failed);
     }

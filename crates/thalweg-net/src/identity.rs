@@ -67,7 +67,7 @@ impl FromStr for PublicKey {
     type Err = NotAKey;
 
     fn from_str(text: &str) -> Result<Self, NotAKey> {
-        hex(text).map(Self).ok_or(NotAKey)
+        parse_hex_key(text).map(Self).ok_or(NotAKey)
     }
 }
 
@@ -99,7 +99,7 @@ impl Identity {
 
     /// Parses the output of [`Identity::to_text`]; `None` for anything else.
     pub fn from_text(text: &str) -> Option<Self> {
-        hex(text.trim()).map(Self::from_secret)
+        parse_hex_key(text.trim()).map(Self::from_secret)
     }
 
     /// Returns the secret key as text. Keep it readable by the owner only.
@@ -117,7 +117,7 @@ impl Identity {
     }
 }
 
-fn hex(text: &str) -> Option<[u8; 32]> {
+fn parse_hex_key(text: &str) -> Option<[u8; 32]> {
     let digits = text.as_bytes();
     if digits.len() != 64 {
         return None;

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, SocketAddrV6};
 
 /// Returns the canonical address of a datagram received on an IPv6 socket. IPv4-mapped addresses become IPv4.
 /// Link-local addresses keep their scope id, without which no reply can be sent.
-pub fn unmapped(address: SocketAddr) -> SocketAddr {
+pub fn unmap_ipv4(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
             Some(v4) => SocketAddr::new(v4.into(), v6.port()),
@@ -26,11 +26,11 @@ mod tests {
             ("[::ffff:192.0.2.1]:99", "192.0.2.1:99"),
             ("192.0.2.1:99", "192.0.2.1:99"),
         ] {
-            assert_eq!(unmapped(given.parse().unwrap()), meant.parse().unwrap(), "{given}");
+            assert_eq!(unmap_ipv4(given.parse().unwrap()), meant.parse().unwrap(), "{given}");
         }
         let flow = SocketAddrV6::new("fe80::1".parse().unwrap(), 99, 5, 7);
         assert_eq!(
-            unmapped(flow.into()),
+            unmap_ipv4(flow.into()),
             "[fe80::1%7]:99".parse().unwrap(),
             "flow labels tell no addresses apart"
         );

@@ -102,7 +102,7 @@ pub struct Ends {
 /// Reason for a failed pairing.
 #[derive(Debug)]
 pub enum PairingError {
-    /// The connection ended. Before [`serve`] has read the peer's half this does not count as a guess.
+    /// The connection ended. Before [`pair_as_server`] has read the peer's half this does not count as a guess.
     Stream {
         /// Error of the stream.
         error: io::Error,
@@ -128,7 +128,7 @@ impl std::error::Error for PairingError {}
 ///
 /// # Errors
 /// Returns an error if the server does not know the code, or if the connection ended.
-pub fn initiate(
+pub fn pair_as_client(
     code: &Code,
     ends: &Ends,
     from: &mut impl Read,
@@ -140,7 +140,7 @@ pub fn initiate(
 /// Runs the client side with caller-supplied random bytes.
 ///
 /// # Errors
-/// Returns the errors of [`initiate`].
+/// Returns the errors of [`pair_as_client`].
 pub fn initiate_with(
     entropy: &mut dyn Entropy,
     code: &Code,
@@ -152,10 +152,10 @@ pub fn initiate_with(
     let (password, [client, server]) = (Password::new(code.0), ends.identities());
     let (state, half) = Spake2::<Ed25519Group>::start_a_with_rng(&password, &client, &server, Draws(entropy));
     to.write_all(&half).map_err(stream)?;
-    let theirs: [u8; HALF] = read(from).map_err(stream)?;
+    let theirs: [u8; HALF] = read_array(from).map_err(stream)?;
     let proofs = Proofs::new(&state.finish(&theirs).map_err(|_| PairingError::Wrong)?);
     to.write_all(&proofs.client).map_err(stream)?;
-    let proof = read(from).map_err(stream)?;
+    let proof = read_array(from).map_err(stream)?;
     if constant_time_eq(&proof, &proofs.server) { Ok(()) } else { Err(PairingError::Wrong) }
 }
 
@@ -163,7 +163,7 @@ pub fn initiate_with(
 ///
 /// # Errors
 /// Returns an error if the client does not know the code, or if the connection ended.
-pub fn serve(
+pub fn pair_as_server(
     code: &Code,
     ends: &Ends,
     from: &mut impl Read,
@@ -175,7 +175,7 @@ pub fn serve(
 /// Runs the server side with caller-supplied random bytes.
 ///
 /// # Errors
-/// Returns the errors of [`serve`].
+/// Returns the errors of [`pair_as_server`].
 pub fn serve_with(
     entropy: &mut dyn Entropy,
     code: &Code,
@@ -183,13 +183,14 @@ pub fn serve_with(
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
-    let theirs: [u8; HALF] = read(from).map_err(|error| PairingError::Stream { error, guessed: false })?;
+    let theirs: [u8; HALF] =
+        read_array(from).map_err(|error| PairingError::Stream { error, guessed: false })?;
     let stream = |error| PairingError::Stream { error, guessed: true };
     let (password, [client, server]) = (Password::new(code.0), ends.identities());
     let (state, half) = Spake2::<Ed25519Group>::start_b_with_rng(&password, &client, &server, Draws(entropy));
     let proofs = Proofs::new(&state.finish(&theirs).map_err(|_| PairingError::Wrong)?);
     to.write_all(&half).map_err(stream)?;
-    let proof = read(from).map_err(stream)?;
+    let proof = read_array(from).map_err(stream)?;
     if !constant_time_eq(&proof, &proofs.client) {
         return Err(PairingError::Wrong);
     }
@@ -223,7 +224,7 @@ impl Default for Guesses {
 }
 
 impl Guesses {
-    /// Updates the count after an attempt, at the end that [serves](serve).
+    /// Updates the count after an attempt, at the end that [serves](pair_as_server).
     pub fn after(&mut self, attempt: &Result<(), PairingError>) -> Verdict {
         match attempt {
             Ok(()) => Verdict::Paired,
@@ -281,7 +282,7 @@ impl Proofs {
     }
 }
 
-fn read<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+fn read_array<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     from.read_exact(&mut bytes)?;
     Ok(bytes)
@@ -313,8 +314,9 @@ mod tests {
     fn pair(client: (&str, Ends), server: (&str, Ends)) -> (Paired, Paired) {
         let [ours, theirs] = streams();
         let (code_there, ends_there) = (code(server.0), server.1);
-        let there = std::thread::spawn(move || serve(&code_there, &ends_there, &mut &theirs, &mut &theirs));
-        let here = initiate(&code(client.0), &client.1, &mut &ours, &mut &ours);
+        let there =
+            std::thread::spawn(move || pair_as_server(&code_there, &ends_there, &mut &theirs, &mut &theirs));
+        let here = pair_as_client(&code(client.0), &client.1, &mut &ours, &mut &ours);
         (here, there.join().unwrap())
     }
 
@@ -378,7 +380,7 @@ mod tests {
     fn only_a_late_abort_counts_as_a_guess() {
         let [ours, theirs] = streams();
         drop(ours);
-        let result = serve(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
+        let result = pair_as_server(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
         assert!(matches!(result, Err(PairingError::Stream { guessed: false, .. })), "{result:?}");
         // A valid half, then silence.
         let [ours, theirs] = streams();
@@ -387,12 +389,12 @@ mod tests {
         let (_, half) = Spake2::<Ed25519Group>::start_a(&password, &client, &server);
         (&ours).write_all(&half).unwrap();
         ours.shutdown(std::net::Shutdown::Write).unwrap();
-        let result = serve(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
+        let result = pair_as_server(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
         assert!(matches!(result, Err(PairingError::Stream { guessed: true, .. })), "{result:?}");
         // An invalid half.
         let [ours, theirs] = streams();
         (&ours).write_all(&[0xff; HALF]).unwrap();
-        let result = serve(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
+        let result = pair_as_server(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
         assert!(matches!(result, Err(PairingError::Wrong)), "{result:?}");
     }
 }

@@ -220,7 +220,11 @@ impl Advisor {
         let seconds = sum(&samples, &|sample| sample.seconds);
         let sent = sum(&samples, &|sample| sample.rate * sample.seconds) / seconds;
         let is_worth_it = sent <= MAX_MEAN_RATE_SHARE * self.fastest;
-        is_worth_it.then(|| Advice::WireLosses { carried: rate(self.fastest), sent: rate(sent), share: all })
+        is_worth_it.then(|| Advice::WireLosses {
+            carried: bytes_per_second_to_rate(self.fastest),
+            sent: bytes_per_second_to_rate(sent),
+            share: all,
+        })
     }
 
     /// Returns the advice for a fixed-rate sender, if certain. Its whole time counts.
@@ -249,7 +253,7 @@ impl Advisor {
             > 3 * samples.len();
         let queued = longer(negligible) * 2 > samples.len();
         Some(Advice::ExcessiveRate {
-            carried: rate(carried),
+            carried: bytes_per_second_to_rate(carried),
             share,
             queued,
             full,
@@ -317,6 +321,6 @@ fn log_likelihood_of_losses(samples: &[Sample], weight: impl Fn(&Sample) -> f64)
     samples.iter().map(of).sum()
 }
 
-fn rate(bytes_per_second: f64) -> Rate {
+fn bytes_per_second_to_rate(bytes_per_second: f64) -> Rate {
     Rate::from_bits_per_sec((bytes_per_second * 8.0) as u64)
 }

@@ -41,7 +41,7 @@ impl ReplayWindow {
         }
         // The word of the newest number is shared with numbers one window earlier, which are no longer tracked.
         let oldest = (self.next - 1) / 64 * 64 + 64;
-        number + WINDOW >= oldest && self.seen[word(number)] & bit(number) == 0
+        number + WINDOW >= oldest && self.seen[word_index(number)] & bit_mask(number) == 0
     }
 
     /// Marks a number as seen. Call it only for authentic packets: a forged number would move the window.
@@ -55,7 +55,7 @@ impl ReplayWindow {
             }
             self.next = number + 1;
         }
-        self.seen[word(number)] |= bit(number);
+        self.seen[word_index(number)] |= bit_mask(number);
     }
 }
 
@@ -66,11 +66,11 @@ impl Digest for ReplayWindow {
     }
 }
 
-fn word(number: u64) -> usize {
+fn word_index(number: u64) -> usize {
     ((number / 64) % WORDS as u64) as usize
 }
 
-fn bit(number: u64) -> u64 {
+fn bit_mask(number: u64) -> u64 {
     1 << (number % 64)
 }
 

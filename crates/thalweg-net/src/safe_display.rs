@@ -5,11 +5,11 @@ use core::fmt::Write as _;
 /// Returns a peer's text with unsafe characters escaped: control characters, invalid UTF-8, and invisible format
 /// characters (general categories Cf, Zl and Zp of Unicode 16). Bidirectional controls, for example, make `txt.exe`
 /// look like `exe.txt`.
-pub fn printable(bytes: &[u8]) -> String {
+pub fn escape_unsafe(bytes: &[u8]) -> String {
     printable_within(bytes, usize::MAX)
 }
 
-/// Returns [`printable`] text, truncated to at most `max` bytes. No escape is split.
+/// Returns [`escape_unsafe`] text, truncated to at most `max` bytes. No escape is split.
 pub fn printable_within(bytes: &[u8], max: usize) -> String {
     let mut shown = String::with_capacity(bytes.len().min(max));
     for chunk in bytes.utf8_chunks() {
@@ -91,20 +91,20 @@ mod tests {
 
     #[test]
     fn a_peers_text_cannot_drive_a_terminal() {
-        assert_eq!(printable(b"a\x1b[2Jb\n\xffc\x9b"), "a\\u{1b}[2Jb\\n\\xffc\\x9b");
-        assert_eq!(printable("\u{9b}2J".as_bytes()), "\\u{9b}2J");
-        assert_eq!(printable("Ängström, 東京, עברית".as_bytes()), "Ängström, 東京, עברית");
+        assert_eq!(escape_unsafe(b"a\x1b[2Jb\n\xffc\x9b"), "a\\u{1b}[2Jb\\n\\xffc\\x9b");
+        assert_eq!(escape_unsafe("\u{9b}2J".as_bytes()), "\\u{9b}2J");
+        assert_eq!(escape_unsafe("Ängström, 東京, עברית".as_bytes()), "Ängström, 東京, עברית");
     }
 
     #[test]
     fn nothing_turns_the_direction_of_writing() {
-        assert_eq!(printable("\u{202e}txt.exe".as_bytes()), "\\u{202e}txt.exe");
+        assert_eq!(escape_unsafe("\u{202e}txt.exe".as_bytes()), "\\u{202e}txt.exe");
         // All characters with the property Bidi_Control.
         let all =
             "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
-        assert!(printable(all.as_bytes()).is_ascii());
+        assert!(escape_unsafe(all.as_bytes()).is_ascii());
         for invisible in ['\u{200b}', '\u{2028}', '\u{2029}', '\u{feff}', '\u{e0041}', '\u{ad}'] {
-            assert!(printable(invisible.to_string().as_bytes()).is_ascii(), "{invisible:?}");
+            assert!(escape_unsafe(invisible.to_string().as_bytes()).is_ascii(), "{invisible:?}");
         }
     }
 
@@ -124,7 +124,7 @@ mod tests {
 
         #[test]
         fn a_truncated_text_is_a_prefix(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'a'), Just(0x1b)], 0..60), max in 0usize..80) {
-            let (whole, cut) = (printable(&bytes), printable_within(&bytes, max));
+            let (whole, cut) = (escape_unsafe(&bytes), printable_within(&bytes, max));
             prop_assert!(whole.starts_with(&cut) && cut.len() <= max);
             prop_assert!(cut == whole || whole.len() > max);
             prop_assert!(!cut.chars().any(char::is_control));

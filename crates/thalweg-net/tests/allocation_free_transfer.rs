@@ -48,7 +48,7 @@ struct Counted {
 }
 
 /// Transfers data, and returns the counts after each mark, in received bytes.
-fn counts(offload: Offload, marks: &[u64]) -> Vec<Counted> {
+fn allocation_counts(offload: Offload, marks: &[u64]) -> Vec<Counted> {
     let (_socket, ours, theirs) = connection(offload);
     let watch = ours.another();
     let (mut send, _keep) = ours.split();
@@ -82,7 +82,7 @@ fn a_million_packets_are_neither_allocated_for_nor_kept() {
     for (offload, millions) in [(Offload::Auto, 1.05), (Offload::None, 0.25)] {
         // The payload of a datagram is slightly smaller.
         let all = (millions * 1e6 * 1472.0) as u64;
-        let counted = counts(offload, &[all / 10, all]);
+        let counted = allocation_counts(offload, &[all / 10, all]);
         let [before, after] = counted[..] else { panic!("{counted:?}") };
         let packets = after.packets - before.packets;
         let calls = after.calls - before.calls;

@@ -7,8 +7,8 @@ mod attacker;
 #[path = "it/endpoint_pair/mod.rs"]
 mod endpoint_pair;
 
-use allocation_counter::held;
-use attacker::{Hostile, accepted, server};
+use allocation_counter::allocated_bytes;
+use attacker::{Hostile, accepted_connection, server};
 use endpoint_pair::{Channel, Pair, client_config, server_config};
 use std::sync::{Mutex, PoisonError};
 use thalweg_net::endpoint::{Arrival, Limits, Shared};
@@ -126,13 +126,14 @@ fn out_of_order_data_is_bounded_per_socket() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for Family { scheme, first, pdu, counts: [pdus, connections] } in FAMILIES {
         let mut endpoint = server(server_config());
-        let before = held();
+        let before = allocated_bytes();
         let mut max = 0;
         let mut hostiles = Vec::new();
         for number in 0..connections {
             let now = START + Duration::from_millis(u64::from(number));
             let mut hostile = Hostile::connect(&mut endpoint, now, number, scheme.as_bytes());
-            let (handle, _) = accepted(&mut endpoint).unwrap_or_else(|| panic!("{:?}", hostile.closed));
+            let (handle, _) =
+                accepted_connection(&mut endpoint).unwrap_or_else(|| panic!("{:?}", hostile.closed));
             endpoint.authorise(handle);
             if let Some(first) = first {
                 hostile.pdu(&mut endpoint, now, &first());
@@ -140,7 +141,7 @@ fn out_of_order_data_is_bounded_per_socket() {
             for number in 0..pdus {
                 hostile.pdu(&mut endpoint, now, &pdu(number));
             }
-            max = max.max(held() - before);
+            max = max.max(allocated_bytes() - before);
             assert!(max <= SOCKET, "{scheme}: {max} bytes of {number} connections");
             assert!(hostile.closed.is_none(), "{scheme}: {:?}", hostile.closed);
             hostiles.push(hostile);
@@ -158,9 +159,9 @@ fn retained_packets_do_not_pin_large_buffers() {
     for is_garbage in [true, false] {
         let mut endpoint = server(server_config());
         let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
-        let (handle, _) = accepted(&mut endpoint).unwrap();
+        let (handle, _) = accepted_connection(&mut endpoint).unwrap();
         endpoint.authorise(handle);
-        let before = held();
+        let before = allocated_bytes();
         for number in 0..500 {
             let segment = window::Segment::new(1 + 2000 * number, Slice::new(vec![b'x'; 1300]));
             let mut together = hostile.sealed_pdu(&segment_bytes(segment));
@@ -175,7 +176,7 @@ fn retained_packets_do_not_pin_large_buffers() {
             hostile.collect(&mut endpoint, START);
         }
         assert!(hostile.closed.is_none(), "{:?}", hostile.closed);
-        let kept = held() - before;
+        let kept = allocated_bytes() - before;
         assert!((600_000..1_500_000).contains(&kept), "{kept} bytes for 650 000");
     }
 }

@@ -5,7 +5,7 @@ mod allocation_counter;
 #[path = "it/endpoint_pair/mod.rs"]
 mod endpoint_pair;
 
-use allocation_counter::held;
+use allocation_counter::allocated_bytes;
 use endpoint_pair::{SERVER, Seeded, client_config, connect, server_config};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -269,8 +269,8 @@ impl World {
 }
 
 /// Simulates `hours` of `connections`.
-fn play(hours: u64, connections: usize, seed: u64) {
-    let empty = held();
+fn simulate_hours(hours: u64, connections: usize, seed: u64) {
+    let empty = allocated_bytes();
     let begun = Time::ZERO + Duration::from_secs(1);
     let mut world = World::new(connections, begun + HOUR * hours, seed);
     // An endpoint without connections has its initial memory use.
@@ -280,7 +280,7 @@ fn play(hours: u64, connections: usize, seed: u64) {
     for quarter in 1..=4 * hours {
         while world.now < begun + (HOUR / 4) * quarter && world.step() {}
         max_connections = max_connections.max(world.hosts[0].endpoint.connections());
-        samples.push(held() - empty);
+        samples.push(allocated_bytes() - empty);
         if quarter % 4 == 0 {
             let kept = samples[samples.len() - 1] >> 10;
             println!(
@@ -304,7 +304,7 @@ fn play(hours: u64, connections: usize, seed: u64) {
     for host in &world.hosts {
         assert!(host.endpoint.connections() == 0 && host.endpoint.is_idle());
     }
-    let left = held() - empty;
+    let left = allocated_bytes() - empty;
     println!("left: {} KiB, {tally:?}", left >> 10);
     // Tables keep their capacity.
     assert!(left < before / 5, "{left} bytes are left of {before}");
@@ -312,7 +312,7 @@ fn play(hours: u64, connections: usize, seed: u64) {
 
 #[test]
 fn an_hour_of_two_hundred_connections_leaves_nothing_behind() {
-    play(1, 200, 1);
+    simulate_hours(1, 200, 1);
 }
 
 /// Run by `scripts/soak hours`.
@@ -321,5 +321,5 @@ fn an_hour_of_two_hundred_connections_leaves_nothing_behind() {
 fn long() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let hours = number("THALWEG_HOURS", 24);
-    play(hours, number("THALWEG_CONNECTIONS", 10_000) as usize, number("THALWEG_SEED", 1));
+    simulate_hours(hours, number("THALWEG_CONNECTIONS", 10_000) as usize, number("THALWEG_SEED", 1));
 }

@@ -16,7 +16,7 @@ use thalweg_proto::units::Duration;
 const CONNECTIONS: usize = 1000;
 
 /// Returns the resident memory of this process, in bytes.
-fn resident() -> usize {
+fn resident_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<usize>().unwrap() * 1024
@@ -67,11 +67,11 @@ fn a_million_packets_leave_nothing_behind() {
         while let Some(piece) = receive.read_slice().unwrap() {
             assert!(piece.as_bytes().iter().all(|byte| *byte == 7));
             if early.is_none() && packets() >= 500_000 {
-                early = Some(resident());
+                early = Some(resident_memory());
             }
             is_enough.fetch_or(packets() >= 1_500_000, Ordering::Relaxed);
         }
-        (early.unwrap(), resident())
+        (early.unwrap(), resident_memory())
     });
     println!("{early} bytes after 500 000 packets, {late} after {}", packets());
     // Each end may hold 16 MiB, and the pipes between threads some more. Retained packets would take a gigabyte.
@@ -102,7 +102,7 @@ fn measure_idle_connections() -> usize {
     // Excludes the one-time allocations of the first connection.
     pair.connect("cubic");
     pair.run(Duration::from_secs(5), |pair| pair.ends[1].handle.is_some());
-    let before = resident();
+    let before = resident_memory();
     for _ in 1..CONNECTIONS {
         pair.connect("cubic");
     }
@@ -110,5 +110,5 @@ fn measure_idle_connections() -> usize {
     pair.run(Duration::from_secs(60), |pair| pair.now > start + Duration::from_secs(25));
     assert!(pair.ends.iter().all(|end| end.endpoint.connections() == CONNECTIONS));
     let log = pair.log.capacity() * size_of_val(&pair.log[0]);
-    (resident() - before).saturating_sub(log) / CONNECTIONS
+    (resident_memory() - before).saturating_sub(log) / CONNECTIONS
 }

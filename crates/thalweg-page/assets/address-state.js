@@ -35,16 +35,16 @@ function fromAddress(text) {
   return Uint8Array.from(binary, (char) => char.charCodeAt(0));
 }
 
-async function through(stream, bytes) {
+async function bytesThrough(stream, bytes) {
   const piped = new Blob([bytes]).stream().pipeThrough(stream);
   return new Uint8Array(await new Response(piped).arrayBuffer());
 }
 
-async function packed(text) {
-  return toAddress(await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(text)));
+async function packText(text) {
+  return toAddress(await bytesThrough(new CompressionStream("deflate-raw"), new TextEncoder().encode(text)));
 }
 
-async function unpacked(text) {
+async function unpackText(text) {
   const piped = new Blob([fromAddress(text)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const decoder = new TextDecoder();
   let whole = "";
@@ -82,13 +82,13 @@ async function linkOfState() {
     link.set("lesson", state.lesson);
     if (state.screen > 0) link.set("screen", String(state.screen));
   } else if (state.text === null) link.set("run", state.scenario);
-  else link.set("text", await packed(state.text));
+  else link.set("text", await packText(state.text));
   for (const set of currentInput().sets) link.append("set", set);
   if (state.seed !== null) link.set("seed", String(state.seed));
   if (state.kept) {
-    link.set("kept", await packed(JSON.stringify(state.kept)));
+    link.set("kept", await packText(JSON.stringify(state.kept)));
   }
-  if (state.controller !== null) link.set("controller", await packed(state.controller));
+  if (state.controller !== null) link.set("controller", await packText(state.controller));
   return `#${link}`;
 }
 
@@ -107,14 +107,14 @@ async function readLink(hash) {
   try {
     if (["lessons", "traces"].includes(link.get("tab"))) fresh.tab = link.get("tab");
     if (link.has("run")) fresh.scenario = link.get("run");
-    if (link.has("text")) fresh.text = await unpacked(link.get("text"));
+    if (link.has("text")) fresh.text = await unpackText(link.get("text"));
     fresh.more = link.getAll("set").slice(0, MAX_SETS).join("\n");
     if (link.has("seed")) {
       fresh.seed = Number(link.get("seed"));
       if (!Number.isSafeInteger(fresh.seed) || fresh.seed < 0) throw new Error("its seed is not a whole number");
     }
-    if (link.has("kept")) fresh.kept = keptOf(JSON.parse(await unpacked(link.get("kept"))));
-    if (link.has("controller")) fresh.controller = await unpacked(link.get("controller"));
+    if (link.has("kept")) fresh.kept = keptOf(JSON.parse(await unpackText(link.get("kept"))));
+    if (link.has("controller")) fresh.controller = await unpackText(link.get("controller"));
     if (link.has("lesson")) {
       fresh.lesson = link.get("lesson");
       fresh.tab = "lessons";
@@ -154,7 +154,7 @@ async function writeLink() {
 }
 
 // Returns an argument as a shell reads it.
-function quoted(argument) {
+function quoteArgument(argument) {
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
 }
 
@@ -162,7 +162,7 @@ function quoted(argument) {
 function commandOfState() {
   const input = currentInput();
   const file = input.text === undefined ? input.name : `${input.name}.toml`;
-  const sets = input.sets.flatMap((set) => ["--set", quoted(set)]);
+  const sets = input.sets.flatMap((set) => ["--set", quoteArgument(set)]);
   const seed = state.seed === null ? [] : ["--seed", String(state.seed)];
-  return ["thalweg", "run", quoted(file), ...sets, ...seed].join(" ");
+  return ["thalweg", "run", quoteArgument(file), ...sets, ...seed].join(" ");
 }

@@ -88,13 +88,13 @@ function messageOf(error) {
 // Functions of workers that controllers do not have: messages to the page are those of the engine.
 const WITHHELD = ["postMessage", "close", "importScripts", "BroadcastChannel", "Worker", "dispatchEvent"];
 
-function withhold() {
+function withholdGlobals() {
   for (const name of WITHHELD) {
     for (let holder = self; holder; holder = Object.getPrototypeOf(holder)) delete holder[name];
   }
 }
 
-function checked(instance) {
+function checkInstance(instance) {
   const { window, pacing_rate: rate } = instance;
   if (typeof window !== "number" || Number.isNaN(window)) throw new TypeError(`window must be a number of segments, and not ${String(window)}`);
   if (rate !== null && (typeof rate !== "number" || Number.isNaN(rate))) throw new TypeError(`pacing_rate must be a number of bit/s or null, and not ${String(rate)}`);
@@ -107,7 +107,7 @@ function loadController(text) {
   const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   const load = importScripts.bind(self);
   self.Controller = Controller;
-  withhold();
+  withholdGlobals();
   load(url);
   URL.revokeObjectURL(url);
   const Class = self.controllerClass;
@@ -134,7 +134,7 @@ function controllerImports(memory) {
     controller_make: (seed, place) => guarded(() => {
       Controller.seed = seed;
       const instance = new controllers.Class();
-      numbersAt(place, 2).set(checked(instance));
+      numbersAt(place, 2).set(checkInstance(instance));
       controllers.instances.push(instance);
       return 2 * (controllers.instances.length - 1) + (controllers.Class.per_packet ? 1 : 0);
     }, -1),
@@ -144,7 +144,7 @@ function controllerImports(memory) {
       const name = EVENTS[event];
       instance[name](name === "on_undo" ? numbers[0] : sampleOf(numbers));
       // A call may have moved the engine's memory only if it called the engine, which it cannot.
-      numbers.set(checked(instance));
+      numbers.set(checkInstance(instance));
       return 0;
     }, 1),
     controller_error: (place, length) => {

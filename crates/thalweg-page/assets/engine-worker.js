@@ -17,34 +17,34 @@ let started = 0;
 
 // Yields to messages between slices, without the delay of timers.
 const channel = new MessageChannel();
-channel.port1.onmessage = () => slice();
+channel.port1.onmessage = () => runSlice();
 
-function failed(id, error) {
+function postFailure(id, error) {
   state = "none";
   const errors = error.errors ?? [{ severity: "error", message: error.message, text: `error: ${error.message}\n` }];
   post({ type: "failed", id, errors, isBroken: Boolean(error.isBroken) });
 }
 
-function report(progress, extra = {}) {
+function postProgress(progress, extra = {}) {
   reported = performance.now();
   const points = engine.points();
   post({ type: "progress", progress, points, seconds: (performance.now() - started) / 1000, ...extra }, [points.buffer]);
 }
 
-function finish(progress) {
+function finishRun(progress) {
   state = "none";
   if (progress?.status === "broken") {
-    report(progress);
+    postProgress(progress);
     const error = { severity: "error", message: progress.error, text: `error: ${progress.error}\n` };
     post({ type: "failed", errors: [error], isBroken: false });
     return;
   }
-  if (progress) report(progress);
+  if (progress) postProgress(progress);
   const seconds = (performance.now() - started) / 1000;
   post({ type: "finished", results: engine.ask({ request: "finish" }), seconds });
 }
 
-function slice() {
+function runSlice() {
   if (state !== "running") return;
   try {
     const began = performance.now();
@@ -56,28 +56,28 @@ function slice() {
     if (took > 2 * SLICE_MS) events = Math.max(100, Math.round(events / 2));
     else if (took < SLICE_MS) events = Math.min(1_000_000, events * 2);
     if (progress.status !== "running") {
-      finish(progress);
+      finishRun(progress);
       return;
     }
-    if (performance.now() - reported > REPORT_MS) report(progress);
+    if (performance.now() - reported > REPORT_MS) postProgress(progress);
     channel.port2.postMessage(0);
   } catch (error) {
-    failed(undefined, error);
+    postFailure(undefined, error);
   }
 }
 
 // Advances a paused run by a packet's step, or by a time in seconds.
-function step({ by }) {
+function stepPausedRun({ by }) {
   try {
     const before = engine.ask({ request: "advance", events: 0 });
     const request = by === "packet"
       ? { request: "step", events: STEP_EVENTS }
       : { request: "until", time: before.now + by, events: STEP_EVENTS };
     const progress = engine.ask(request);
-    if (progress.status === "running") report(progress, { stepped: true });
-    else finish(progress);
+    if (progress.status === "running") postProgress(progress, { stepped: true });
+    else finishRun(progress);
   } catch (error) {
-    failed(undefined, error);
+    postFailure(undefined, error);
   }
 }
 
@@ -105,24 +105,24 @@ const HANDLERS = {
       progress = engine.ask({ request: "until", time: from, events: STEP_EVENTS });
     }
     state = paused ? "paused" : "running";
-    if (paused) report({ ...engine.ask({ request: "advance", events: 0 }), steps: undefined }, { stepped: true });
-    else slice();
+    if (paused) postProgress({ ...engine.ask({ request: "advance", events: 0 }), steps: undefined }, { stepped: true });
+    else runSlice();
   },
   pause() {
     if (state !== "running") return;
     state = "paused";
-    report(engine.ask({ request: "advance", events: 0 }), { stepped: true });
+    postProgress(engine.ask({ request: "advance", events: 0 }), { stepped: true });
   },
   go() {
     if (state !== "paused") return;
     state = "running";
-    slice();
+    runSlice();
   },
   step(message) {
-    if (state === "paused") step(message);
+    if (state === "paused") stepPausedRun(message);
   },
   stop() {
-    if (state !== "none") finish(null);
+    if (state !== "none") finishRun(null);
   },
 };
 
@@ -132,9 +132,9 @@ addEventListener("message", ({ data }) => {
   } catch (error) {
     if (data.type === "load" && controllers.Class === null && data.controller) {
       const message = `the controller does not load: ${messageOf(error)}`;
-      failed(data.id, Object.assign(new Error(message), { isController: true }));
+      postFailure(data.id, Object.assign(new Error(message), { isController: true }));
     } else {
-      failed(data.id, error);
+      postFailure(data.id, error);
     }
   }
 });

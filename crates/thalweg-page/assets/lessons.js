@@ -17,7 +17,7 @@ function doneIn(lesson) {
 }
 
 // Returns a text in which backquotes enclose code and asterisks emphasis.
-function marked(text) {
+function renderMarkedText(text) {
   return text.split(/(`[^`]+`|\*[^*]+\*)/).map((part) => {
     if (part.length > 2 && part.startsWith("`")) return element("code", {}, part.slice(1, -1));
     if (part.length > 2 && part.startsWith("*")) return element("em", {}, part.slice(1, -1));
@@ -36,7 +36,7 @@ function lessonList(open) {
 
 // Returns a verdict that replaces the one before.
 function verdictOf(kind, text) {
-  return element("div", { class: `verdict ${kind}`, role: "status" }, marked(text));
+  return element("div", { class: `verdict ${kind}`, role: "status" }, renderMarkedText(text));
 }
 
 function questionForm(lesson, number, check) {
@@ -54,12 +54,12 @@ function questionForm(lesson, number, check) {
   };
   let inputs;
   if (question.kind === "choice") {
-    inputs = question.options.map((text, i) => element("label", {}, element("input", { type: "radio", name: id, value: i }), element("span", {}, marked(text))));
+    inputs = question.options.map((text, i) => element("label", {}, element("input", { type: "radio", name: id, value: i }), element("span", {}, renderMarkedText(text))));
   } else if (question.kind === "number") {
     inputs = [element("div", { class: "row" }, element("input", { type: "number", step: "any", id, "aria-labelledby": `${id}-text` }), element("label", { for: id }, question.unit))];
   } else inputs = [element("p", { class: "note" }, "Change the settings beside the plots, press Run, then check.")];
   const form = element("form", { class: "question" },
-    element("div", { id: `${id}-text` }, element("strong", {}, `${number + 1}. `), marked(question.text)),
+    element("div", { id: `${id}-text` }, element("strong", {}, `${number + 1}. `), renderMarkedText(question.text)),
     question.kind === "choice" ? element("div", { role: "radiogroup", "aria-labelledby": `${id}-text` }, inputs) : inputs,
     element("div", { class: "row" }, element("button", { type: "submit" }, "Check")),
     place);
@@ -92,7 +92,7 @@ function lessonScreen(lesson, acts) {
   element("h2", { id: "lesson-title", tabindex: -1 }, lesson.title)];
   if (at < lesson.screens.length) {
     const screen = lesson.screens[at];
-    parts.push(element("h3", {}, screen.title), screen.text.map((text) => element("p", {}, marked(text))));
+    parts.push(element("h3", {}, screen.title), screen.text.map((text) => element("p", {}, renderMarkedText(text))));
     if (screen.runs.length) parts.push(element("div", { class: "row", role: "group", "aria-label": "Runs" }, screen.runs.map(runButton)));
   } else {
     parts.push(element("h3", {}, "Questions"), element("p", { class: "note" }, "The answers follow from your runs."),

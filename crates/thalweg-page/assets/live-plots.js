@@ -131,7 +131,7 @@ function panelChoice() {
 }
 
 // A line sample for the legend of both runs.
-function sample(dash) {
+function lineSample(dash) {
   const line = element("svg:line", { x1: 0, y1: 4, x2: 26, y2: 4, "stroke-dasharray": DASHES[dash].join(" ") });
   return element("svg:svg", { width: 26, height: 8, "aria-hidden": "true" }, line);
 }

@@ -14,7 +14,7 @@ const TABS = ["play", "lessons", "traces"];
 const CHECK_DELAY_MS = 120;
 const STEP_CHOICES = [["packet", "packet"], ["0.001", "1 ms"], ["0.01", "10 ms"], ["0.1", "100 ms"], ["1", "1 s"]];
 
-function notify(text) {
+function showNotice(text) {
   const close = element("button", { type: "button", onclick: () => find("#notice").replaceChildren() }, "Close");
   find("#notice").replaceChildren(element("p", { class: "warning" }, element("span", {}, text), close));
 }
@@ -33,10 +33,10 @@ const asks = (request) => (checker.isEnded ? freshChecker() : checker).ask(reque
 // Checks the scenario with its changes, a moment after the last change.
 function checkSoon() {
   clearTimeout(checkTimer);
-  checkTimer = setTimeout(check, CHECK_DELAY_MS);
+  checkTimer = setTimeout(checkSettings, CHECK_DELAY_MS);
 }
 
-async function check() {
+async function checkSettings() {
   const number = ++checks;
   try {
     const checked = await asks({ request: "check", input: currentInput() });
@@ -78,18 +78,18 @@ async function loadScenario() {
   controls = await asks({ request: "controls", input }).catch(() => []);
   if (runState === "none") showStatus("");
   adoptSets();
-  drawControls(find("#controls"), changed);
+  drawControls(find("#controls"), onSettingsChanged);
   find("#more").value = state.more;
   find("#seed").value = state.seed ?? "";
-  return check();
+  return checkSettings();
 }
 
-function changed(isComplete) {
+function onSettingsChanged(isComplete) {
   checkSoon();
-  if (isComplete && hasRun && runsOnChange && runState === "none") run();
+  if (isComplete && hasRun && runsOnChange && runState === "none") startRun();
 }
 
-function forget() {
+function forgetResults() {
   endRun();
   recorded.run = null;
   recorded.kept = null;
@@ -109,13 +109,13 @@ function forget() {
 async function chooseScenario(name) {
   Object.assign(state, { scenario: name, text: null, more: "", seed: null });
   state.sets.clear();
-  forget();
+  forgetResults();
   await loadScenario();
   writeLink();
 }
 
 // Runs the present settings, after the kept ones if those have no results yet.
-async function run() {
+async function startRun() {
   clearTimeout(checkTimer);
   if (state.kept && !recorded.kept) {
     const kept = await makeRun(state.kept.input, state.kept.seed, { into: "kept" });
@@ -141,21 +141,21 @@ function showResults() {
   const { run: of } = recorded;
   const ask = (request) => running && recorded.run === of ? running.ask({ request }) : null;
   drawResults(find("#results"), [
-    act("Download results", async () => download("results.json", `${JSON.stringify(await ask("results"), null, 2)}\n`, "application/json"), "get-results"),
-    act("Download report", async () => download("report.html", await ask("report"), "text/html"), "get-report"),
+    act("Download results", async () => offerDownload("results.json", `${JSON.stringify(await ask("results"), null, 2)}\n`, "application/json"), "get-results"),
+    act("Download report", async () => offerDownload("report.html", await ask("report"), "text/html"), "get-report"),
   ]);
 }
 
-function go() {
+function goOrPause() {
   if (runState === "running") running.post({ type: "pause" });
   else if (runState === "paused") {
     setRunState("running");
     running.post({ type: "go" });
-  } else run();
+  } else startRun();
 }
 
 // A step by packets needs a run that records them: it starts again and goes to the present time.
-function step() {
+function stepRun() {
   const choice = find("#step-by").value;
   const by = choice === "packet" ? "packet" : Number(choice);
   const { run: of } = recorded;
@@ -173,7 +173,7 @@ function step() {
 }
 
 // Keeps the run as A: the next ones are drawn beside it.
-function keep() {
+function keepRun() {
   if (recorded.kept || state.kept) {
     recorded.kept = null;
     state.kept = null;
@@ -195,11 +195,11 @@ function drawKept() {
   if (!state.kept) return;
   const words = [...state.kept.input.sets, state.kept.seed === null ? null : `seed ${state.kept.seed}`].filter(Boolean).join(", ");
   holder.replaceChildren(
-    element("span", {}, sample(1), `A: ${words || "as in the scenario"}`),
-    element("span", {}, sample(0), "B: the present settings"));
+    element("span", {}, lineSample(1), `A: ${words || "as in the scenario"}`),
+    element("span", {}, lineSample(0), "B: the present settings"));
 }
 
-async function copy(text, button) {
+async function copyText(text, button) {
   const label = button.textContent;
   try {
     await navigator.clipboard.writeText(text);
@@ -223,20 +223,20 @@ function buildSettings() {
   more.addEventListener("change", () => {
     state.more = more.value;
     adoptSets();
-    drawControls(find("#controls"), changed);
+    drawControls(find("#controls"), onSettingsChanged);
     more.value = state.more;
-    changed(true);
+    onSettingsChanged(true);
   });
   const seed = element("input", { id: "seed", type: "number", min: 0, step: 1 });
   seed.addEventListener("change", () => {
     state.seed = seed.value === "" || !Number.isSafeInteger(seed.valueAsNumber) || seed.valueAsNumber < 0 ? null : seed.valueAsNumber;
     if (state.seed === null) seed.value = "";
-    changed(true);
+    onSettingsChanged(true);
   });
   text.addEventListener("change", () => {
     if (text.readOnly) return;
     state.text = text.value;
-    forget();
+    forgetResults();
     loadScenario();
   });
   const again = element("input", { type: "checkbox", id: "again" });
@@ -245,7 +245,7 @@ function buildSettings() {
   const reset = element("button", { type: "button", id: "reset", onclick: () => {
     state.sets.clear();
     Object.assign(state, { more: "", seed: null });
-    loadScenario().then(() => changed(true));
+    loadScenario().then(() => onSettingsChanged(true));
   } }, "Reset changes");
   const editor = controllerEditor(async () => {
     freshChecker();
@@ -253,12 +253,12 @@ function buildSettings() {
   }, async () => {
     Object.assign(state, { text: RACE, more: "", seed: null });
     state.sets.clear();
-    forget();
+    forgetResults();
     freshChecker();
-    if (await loadScenario()) run();
+    if (await loadScenario()) startRun();
   });
   const copyButton = (label, id, make) => {
-    const button = element("button", { type: "button", id, onclick: async () => copy(await make(), button) }, label);
+    const button = element("button", { type: "button", id, onclick: async () => copyText(await make(), button) }, label);
     return button;
   };
   // On a narrow screen the run comes first, and settings open on request.
@@ -272,8 +272,8 @@ function buildSettings() {
       labelled("more", "One KEY=VALUE a line, as for --set", more, element("p", { class: "note", id: "more-about" }, "All keys are in the reference of scenario files."))),
     element("div", { class: "row" }, reset,
       element("button", { type: "button", id: "get-scenario", onclick: async () => {
-        const checked = await check();
-        if (checked) download(`${currentInput().name}.toml`, checked.expanded, "text/plain");
+        const checked = await checkSettings();
+        if (checked) offerDownload(`${currentInput().name}.toml`, checked.expanded, "text/plain");
       } }, "Download as scenario"),
       copyButton("Copy as command", "copy-command", commandOfState),
       copyButton("Copy link", "copy-link", async () => location.href.replace(/#.*$/, "") + await writeLink())),
@@ -290,9 +290,9 @@ function buildRun() {
     element("h2", { id: "title" }, "Scenario"),
     element("p", { id: "about" }),
     element("div", { class: "toolbar", role: "group", "aria-label": "Run" },
-      button("go", "Run", go, "main"), button("stop", "Stop", () => running?.post({ type: "stop" })),
-      element("span", { class: "gap" }), button("step", "Step", step), by,
-      element("span", { class: "gap" }), button("keep", "Keep for comparison", keep)),
+      button("go", "Run", goOrPause, "main"), button("stop", "Stop", () => running?.post({ type: "stop" })),
+      element("span", { class: "gap" }), button("step", "Step", stepRun), by,
+      element("span", { class: "gap" }), button("keep", "Keep for comparison", keepRun)),
     element("progress", { id: "progress", max: 1, value: 0, hidden: true, "aria-label": "Progress of the run" }),
     element("p", { id: "status", role: "status" }),
     element("ul", { id: "errors", class: "diagnostics", "aria-live": "polite", "aria-label": "Messages" }),
@@ -313,7 +313,7 @@ const lessonActs = {
     state.sets.clear();
     state.more = setting.sets.join("\n");
     state.seed = null;
-    loadScenario().then(run);
+    loadScenario().then(startRun);
   },
   show(name, screen) {
     const isOther = name !== state.lesson;
@@ -321,7 +321,7 @@ const lessonActs = {
     if (isOther) {
       state.sets.clear();
       Object.assign(state, { more: "", seed: null });
-      forget();
+      forgetResults();
     }
     showTab();
     find(name ? "#lesson-title" : "#view").focus();
@@ -370,7 +370,7 @@ async function chooseTab(tab) {
   benchTab = tab;
   state.sets.clear();
   Object.assign(state, { more: "", seed: null });
-  forget();
+  forgetResults();
   showTab();
   if (tab === "play" || state.lesson) await loadScenario();
   writeLink();
@@ -392,7 +392,7 @@ function buildTabs() {
 // Shows the state that an address holds.
 async function openLink() {
   const error = await readLink(location.hash);
-  if (error) notify(error);
+  if (error) showNotice(error);
   const area = find("#mine");
   if (state.controller !== null) {
     area.value = state.controller;
@@ -409,7 +409,7 @@ async function openLink() {
 // Forgets runs, but not the kept settings of a link.
 function forgetRunsOnly() {
   const { kept } = state;
-  forget();
+  forgetResults();
   state.kept = kept;
   drawKept();
 }
@@ -420,7 +420,7 @@ async function startPage() {
     checker = new Laboratory(null);
     listed = await checker.ask({ request: "list" });
   } catch (error) {
-    notify(`The engine does not start: ${error.message}. The laboratory needs a browser of 2023 or later.`);
+    showNotice(`The engine does not start: ${error.message}. The laboratory needs a browser of 2023 or later.`);
     return;
   }
   find("#version").textContent = listed.version;

@@ -58,7 +58,7 @@ function onProgress({ progress, points, seconds, stepped }) {
   run.series = readPoints(run.about.series, points);
   run.now = progress.now;
   find("#progress").value = progress.now / run.about.duration_s;
-  showStatus(`${digits(Number(progress.now.toPrecision(4)))} s of ${digits(run.about.duration_s)} s simulated; ${progress.events.toLocaleString("en")} events in ${seconds.toFixed(1)} s`);
+  showStatus(`${formatDigits(Number(progress.now.toPrecision(4)))} s of ${formatDigits(run.about.duration_s)} s simulated; ${progress.events.toLocaleString("en")} events in ${seconds.toFixed(1)} s`);
   if (stepped) {
     addSteps(progress);
     setRunState("paused");
@@ -79,7 +79,7 @@ function makeRun(input, seed, { into = "run", stepped = false, paused = false, f
       running = null;
       setRunState("none");
       showErrors(error.errors ?? [{ severity: "error", text: error.message }]);
-      showStatus(record.now ? `Ended at ${digits(Number(record.now.toPrecision(4)))} s.` : "");
+      showStatus(record.now ? `Ended at ${formatDigits(Number(record.now.toPrecision(4)))} s.` : "");
       resolve(null);
     };
     const onMessage = (message) => {

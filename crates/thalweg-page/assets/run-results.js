@@ -14,19 +14,19 @@ const GROUP_COLUMNS = [["completions", "Completed", "pkt"], ["unfinished", "Unfi
 
 const runOf = (results) => results.document.runs[0];
 
-function card(title, value, note = "") {
+function resultCard(title, value, note = "") {
   return element("li", {}, element("h3", {}, title), element("p", { class: "main" }, value), note ? element("p", {}, note) : null);
 }
 
 function resultCards(results) {
   const { totals, links } = runOf(results);
   const busiest = links.filter((link) => link.queue_mean_packets !== null).sort((a, b) => b.queue_mean_packets - a.queue_mean_packets)[0];
-  const cards = [card("Goodput of all flows", shown(totals.goodput_bps, "bit/s"))];
-  if (totals.jain !== null) cards.push(card("Jain's fairness index", totals.jain.toFixed(4), "1 for equal shares"));
-  if (totals.completions > 0) cards.push(card("Completion time, mean", shown(totals.completion_mean_s, "s"), `${totals.completions} transfers`));
-  if (totals.delay_mean_s !== null) cards.push(card("Delay, mean", shown(totals.delay_mean_s, "s"), "one way, of data packets"));
-  if (busiest?.queue_mean_packets > 0) cards.push(card("Longest queue, mean", `${digits(busiest.queue_mean_packets)} pkt`, `${busiest.name}: ${busiest.from} → ${busiest.to}`));
-  cards.push(card("Retransmissions", digits(totals.retransmissions ?? 0), totals.sent_packets ? `of ${digits(totals.sent_packets)} packets` : ""));
+  const cards = [resultCard("Goodput of all flows", formatValue(totals.goodput_bps, "bit/s"))];
+  if (totals.jain !== null) cards.push(resultCard("Jain's fairness index", totals.jain.toFixed(4), "1 for equal shares"));
+  if (totals.completions > 0) cards.push(resultCard("Completion time, mean", formatValue(totals.completion_mean_s, "s"), `${totals.completions} transfers`));
+  if (totals.delay_mean_s !== null) cards.push(resultCard("Delay, mean", formatValue(totals.delay_mean_s, "s"), "one way, of data packets"));
+  if (busiest?.queue_mean_packets > 0) cards.push(resultCard("Longest queue, mean", `${formatDigits(busiest.queue_mean_packets)} pkt`, `${busiest.name}: ${busiest.from} → ${busiest.to}`));
+  cards.push(resultCard("Retransmissions", formatDigits(totals.retransmissions ?? 0), totals.sent_packets ? `of ${formatDigits(totals.sent_packets)} packets` : ""));
   return element("ul", { class: "cards short" }, cards);
 }
 
@@ -34,7 +34,7 @@ function tableOf(caption, first, columns, rows) {
   const used = columns.filter(([key]) => rows.some(({ row }) => typeof row[key] === "number" && row[key] !== 0));
   const cell = (row, [key, , unit]) => {
     const value = row[key];
-    return element("td", { class: "number" }, value === null || value === undefined ? "–" : unit === "pkt" ? digits(value) : shown(value, unit));
+    return element("td", { class: "number" }, value === null || value === undefined ? "–" : unit === "pkt" ? formatDigits(value) : formatValue(value, unit));
   };
   return element("div", { class: "wide", tabindex: 0, role: "group", "aria-label": caption }, element("table", {},
     element("caption", { class: "note" }, caption),
@@ -81,8 +81,8 @@ function drawResults(holder, actions) {
   if (links > of.links.length) more.push(`The first ${of.links.length} of ${links} link directions.`);
   if (!of.complete) more.push("The run was stopped before its end.");
   const groups = rowsOf("groups", ({ name }) => name);
-  const hops = `${digits(of.hops)} packet hops in ${digits(Number(run.seconds.toPrecision(3)))} s`;
-  const speed = run.seconds > 0.05 ? `: ${digits(Number((of.hops / run.seconds / 1e6).toPrecision(3)))} million a second` : "";
+  const hops = `${formatDigits(of.hops)} packet hops in ${formatDigits(Number(run.seconds.toPrecision(3)))} s`;
+  const speed = run.seconds > 0.05 ? `: ${formatDigits(Number((of.hops / run.seconds / 1e6).toPrecision(3)))} million a second` : "";
   holder.append(element("div", { class: "results" },
     element("h2", {}, "Results"),
     resultCards(run.results),
@@ -97,7 +97,7 @@ function drawResults(holder, actions) {
 }
 
 // Offers a text as a download.
-function download(name, text, type) {
+function offerDownload(name, text, type) {
   const url = URL.createObjectURL(new Blob([text], { type }));
   const link = element("a", { href: url, download: name });
   document.body.append(link);

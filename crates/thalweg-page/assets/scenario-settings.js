@@ -7,7 +7,7 @@ let defaultSeed = 1;
 const labelled = (id, label, input, ...after) => element("div", { class: "field" }, element("label", { for: id }, label), input, after);
 
 // Returns a quantity rounded to three digits, as text that scenarios accept.
-function amount(value, unit) {
+function scenarioAmount(value, unit) {
   const three = (number) => String(Number(number.toPrecision(3)));
   if (unit === "bit/s") {
     const { name, factor } = scaleFor(unit, value);
@@ -24,10 +24,10 @@ function amount(value, unit) {
 }
 
 // Returns an amount for people.
-function spoken(value, unit) {
+function amountForPeople(value, unit) {
   if (unit === "share") return `${Number((value * 100).toPrecision(3))} %`;
-  if (unit === "B") return shown(value, "B");
-  return amount(value, unit).replace(" us", " µs");
+  if (unit === "B") return formatValue(value, "B");
+  return scenarioAmount(value, unit).replace(" us", " µs");
 }
 
 // Positions of a slider on a logarithmic scale; 0 is zero where a quantity may be zero.
@@ -95,7 +95,7 @@ function setControl(control, value) {
   if (value !== null) state.sets.set(id, `${control.key}=${value}`);
 }
 
-function slider(control, changed) {
+function createSlider(control, changed) {
   const id = `c-${controls.indexOf(control)}`;
   const output = element("output", { for: id });
   const input = element("input", { type: "range", id, min: 0, max: STEPS, step: 1 });
@@ -103,7 +103,7 @@ function slider(control, changed) {
     const text = setText(control);
     const value = text === null ? control.value : parsedAmount(text, control.unit);
     input.value = String(positionOfValue({ ...control, value }));
-    output.textContent = spoken(value, control.unit);
+    output.textContent = amountForPeople(value, control.unit);
     output.classList.toggle("changed", text !== null);
     input.setAttribute("aria-valuetext", output.textContent);
   };
@@ -111,7 +111,7 @@ function slider(control, changed) {
   const take = () => {
     const position = Number(input.value);
     // The scenario's own value is not rounded to the slider's positions.
-    setControl(control, position === base ? null : amount(valueAt(position, control), control.unit));
+    setControl(control, position === base ? null : scenarioAmount(valueAt(position, control), control.unit));
     show();
   };
   input.addEventListener("input", () => { take(); changed(false); });
@@ -163,7 +163,7 @@ function drawControls(holder, changed) {
     groups.get(control.of).push(control);
   }
   for (const [name, list] of groups) {
-    const made = list.map((control) => (control.kind === "quantity" ? slider(control, changed) : choiceOf(control, changed)));
+    const made = list.map((control) => (control.kind === "quantity" ? createSlider(control, changed) : choiceOf(control, changed)));
     if (name === "") holder.append(...made);
     else holder.append(element("fieldset", {}, element("legend", {}, list[0].key.startsWith("link.") ? `Link ${name}` : `Flows ${name}`), made));
   }

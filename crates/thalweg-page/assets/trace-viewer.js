@@ -98,7 +98,7 @@ function buildTraces() {
         endViewing();
         find("#trace-status").textContent = "Stopped.";
       } }, "Stop"),
-      element("button", { type: "button", id: "trace-page", disabled: true, onclick: () => download("traces.html", viewedPage, "text/html") }, "Download page")),
+      element("button", { type: "button", id: "trace-page", disabled: true, onclick: () => offerDownload("traces.html", viewedPage, "text/html") }, "Download page")),
     element("progress", { id: "trace-progress", max: 1, value: 0, hidden: true, "aria-label": "Part of the files that is read" }),
     element("p", { id: "trace-status", class: "note", role: "status" }),
     element("ul", { id: "trace-errors", class: "diagnostics", "aria-live": "polite", "aria-label": "Messages about files" }),

@@ -16,7 +16,7 @@ async function loadEngine() {
   const script = find("#worker");
   workerUrl = URL.createObjectURL(new Blob([script.textContent], { type: "text/javascript" }));
   script.remove();
-  const wasm = await through(new DecompressionStream("deflate-raw"), bytes);
+  const wasm = await bytesThrough(new DecompressionStream("deflate-raw"), bytes);
   engineModule = await WebAssembly.compile(wasm);
 }
 

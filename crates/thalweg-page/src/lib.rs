@@ -22,7 +22,7 @@ mod tests;
 #[cfg(target_arch = "wasm32")]
 mod wasm_interface;
 
-pub use opened_traces::{Files, LIMITS, view};
+pub use opened_traces::{Files, LIMITS, view_traces};
 pub use page_requests::Laboratory;
 pub use scenario_input::MAX_MEMORY;
 pub use script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};

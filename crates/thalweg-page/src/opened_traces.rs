@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{self, Read};
 use thalweg_report::report::{Shown as Named, trace_page};
-use thalweg_trace::{Limits, Trace, findings, read};
+use thalweg_trace::{Limits, Trace, find_all, read};
 
 /// Bounds of each file: its packets and the page's series fit the 4 GiB of a WebAssembly module.
 pub const LIMITS: Limits = Limits { packets: 12 << 20, connections: 1 << 14, bytes: 16 << 30 };
@@ -56,14 +56,14 @@ struct Viewed {
 /// # Errors
 ///
 /// If none of the files is a trace.
-pub fn view(names: &[String], files: &dyn Files) -> Result<Value, Vec<Shown>> {
+pub fn view_traces(names: &[String], files: &dyn Files) -> Result<Value, Vec<Shown>> {
     if names.is_empty() || names.len() > MAX_FILES {
         let message = format!("there are {} files; a page has 1 to {MAX_FILES}", names.len());
         return Err(vec![Shown::error("page.trace", message)]);
     }
     let mut errors = Vec::new();
     let mut traces: Vec<(String, Trace)> = Vec::new();
-    for (file, name) in unique(names).into_iter().enumerate() {
+    for (file, name) in unique_names(names).into_iter().enumerate() {
         match read(&mut Stream { files, file, place: 0 }, &LIMITS) {
             Ok(trace) => traces.push((name, trace)),
             Err(error) => errors.push(Shown::error("page.trace", format!("{name}: {error}"))),
@@ -76,7 +76,7 @@ pub fn view(names: &[String], files: &dyn Files) -> Result<Value, Vec<Shown>> {
     let connections = traces.iter().flat_map(|(_, trace)| &trace.connections);
     let found = connections
         .clone()
-        .map(|of| [0, 1].map(|direction| findings(of, direction).len()).iter().sum::<usize>());
+        .map(|of| [0, 1].map(|direction| find_all(of, direction).len()).iter().sum::<usize>());
     Ok(json!(Viewed {
         findings: found.sum(),
         connections: connections.count(),
@@ -86,7 +86,7 @@ pub fn view(names: &[String], files: &dyn Files) -> Result<Value, Vec<Shown>> {
 }
 
 /// Returns the names, with a number after those that were there before.
-fn unique(names: &[String]) -> Vec<String> {
+fn unique_names(names: &[String]) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut chosen = Vec::new();
     for name in names {
@@ -123,7 +123,8 @@ mod tests {
 
     fn view_all(names: &[&str], files: Vec<&'static [u8]>) -> Result<Value, Vec<String>> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        view(&names, &Held(files)).map_err(|errors| errors.into_iter().map(|error| error.message).collect())
+        view_traces(&names, &Held(files))
+            .map_err(|errors| errors.into_iter().map(|error| error.message).collect())
     }
 
     const CAPTURE: &[u8] = include_bytes!("../../thalweg-trace/tests/data/kernel-cubic.pcap.gz");

@@ -76,7 +76,7 @@ impl Tracer for Steps {
         }
         kept.steps.push_back(PacketStep {
             time: record.time.as_secs_f64(),
-            step: name(record.step),
+            step: step_name(record.step),
             link: (record.link != u32::MAX).then_some(record.link),
             flow: record.flow,
             backward: record.packet.backward,
@@ -87,7 +87,7 @@ impl Tracer for Steps {
     }
 }
 
-const fn name(step: Step) -> &'static str {
+const fn step_name(step: Step) -> &'static str {
     match step {
         Step::Sent => "sent",
         Step::Queued => "queued",

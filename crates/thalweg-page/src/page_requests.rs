@@ -1,8 +1,8 @@
 //! Requests of the page's scripts to the engine, and the answers.
 
 use crate::lesson::{self, Answer, Verdict};
-use crate::scenario_controls::controls;
-use crate::scenario_input::{Input, Shown, registry};
+use crate::scenario_controls::scenario_controls;
+use crate::scenario_input::{Input, Shown, page_registry};
 use crate::script_controller::{Scheme, Script};
 use crate::sliced_run::{Finished, Progress, Run, version};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_scenario::{BUILT_IN, Memory, memory};
+use thalweg_scenario::{BUILT_IN, Memory, estimate_memory};
 
 /// Maximum number of flows in the results that the page shows.
 const MAX_FLOWS: usize = 64;
@@ -80,7 +80,7 @@ impl Laboratory {
     /// Creates a laboratory, optionally with a controller of the page's own, the scheme `mine`.
     pub fn new(script: Option<Arc<dyn Script>>) -> Self {
         let scheme = script.map(|script| Scheme::new(MINE, script));
-        let registry = registry(scheme.as_ref());
+        let registry = page_registry(scheme.as_ref());
         Self { scheme, registry, run: None, finished: None }
     }
 
@@ -108,7 +108,7 @@ impl Laboratory {
         match request {
             Request::List => Ok(self.list()),
             Request::Check { input } => self.check(&input),
-            Request::Controls { input } => Ok(json!(controls(&input, &self.registry))),
+            Request::Controls { input } => Ok(json!(scenario_controls(&input, &self.registry))),
             Request::Start { input, seed, stepped } => {
                 (self.run, self.finished) = (None, None);
                 let run = Run::start(&input, seed, stepped, &self.registry);
@@ -130,14 +130,14 @@ impl Laboratory {
             Request::Finish => {
                 let run = self.run.take().ok_or_else(no_run)?;
                 let finished = run.finish();
-                let answer = shown(&finished);
+                let answer = results_for_page(&finished);
                 self.finished = Some(finished);
                 Ok(answer)
             }
             Request::Results => self.finished().map(|finished| json!(finished.document)),
             Request::Report => self.finished().map(|finished| json!(finished.report())),
             Request::Answer { lesson, question, answer, runs } => {
-                let verdict: Result<Verdict, String> = lesson::find(&lesson)
+                let verdict: Result<Verdict, String> = lesson::find_lesson(&lesson)
                     .ok_or_else(|| format!("there is no lesson `{lesson}`"))
                     .and_then(|lesson| lesson.check(question, &answer, &runs));
                 verdict
@@ -167,14 +167,14 @@ impl Laboratory {
             "scenarios": scenarios.collect::<Vec<_>>(),
             "schemes": schemes.map(|of| json!({ "name": of.name, "about": of.text() })).collect::<Vec<_>>(),
             "disciplines": disciplines.map(|of| json!({ "name": of.name, "about": of.about })).collect::<Vec<_>>(),
-            "lessons": lesson::all().iter().map(lesson::Lesson::shown).collect::<Vec<_>>(),
+            "lessons": lesson::all_lessons().iter().map(lesson::Lesson::shown).collect::<Vec<_>>(),
         })
     }
 
     fn check(&self, input: &Input) -> Result<Value, Vec<Shown>> {
         let loaded = input.load(&self.registry).map_err(|errors| self.with_exception(errors))?;
         let spec = loaded.spec();
-        let needed: Memory = memory(spec, loaded.paths());
+        let needed: Memory = estimate_memory(spec, loaded.paths());
         let checked = Checked {
             title: loaded.scenario.title.clone(),
             description: loaded.scenario.description.clone(),
@@ -222,7 +222,7 @@ fn no_run() -> Vec<Shown> {
 }
 
 /// Returns the results for the page, with the first flows and links of many.
-fn shown(finished: &Finished) -> Value {
+fn results_for_page(finished: &Finished) -> Value {
     let mut document = json!(finished.document);
     let run = &mut document["runs"][0];
     let mut counts = [0, 0];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_queue::{Limit, LossSpec};
 use thalweg_scenario::{GroupPath, Loaded};
-use thalweg_sim::spec::{GroupSpec, LinkSpec, Spec};
+use thalweg_sim::simulation_spec::{GroupSpec, LinkSpec, Spec};
 
 /// Maximum number of links with controls: the bottlenecks of the first flows.
 const MAX_LINKS: usize = 3;
@@ -70,18 +70,18 @@ pub enum Values {
 }
 
 /// Returns the controls of a scenario without its changes; none if it does not load.
-pub fn controls(input: &Input, registry: &Arc<Registry>) -> Vec<Control> {
+pub fn scenario_controls(input: &Input, registry: &Arc<Registry>) -> Vec<Control> {
     let base = Input { sets: Vec::new(), ..input.clone() };
     let Ok(loaded) = base.load(registry) else { return Vec::new() };
     let trial = Trial { base: &base, registry };
     let spec = loaded.spec();
-    let mut found = vec![quantity("duration", "", "Duration", "s", spec.duration.as_secs_f64())];
+    let mut found = vec![quantity_control("duration", "", "Duration", "s", spec.duration.as_secs_f64())];
     let is_large = spec.links.len() > MAX_TRIED;
-    for number in links(&loaded).into_iter().filter(|_| !is_large) {
+    for number in controlled_links(&loaded).into_iter().filter(|_| !is_large) {
         found.extend(of_link(number, &spec.links[number], &trial));
     }
     let groups = spec.groups.iter().enumerate().take(MAX_GROUPS);
-    let schemes = schemes(spec, &trial);
+    let schemes = selectable_schemes(spec, &trial);
     for (number, group) in groups {
         found.extend(of_group(number, group, spec, &schemes));
     }
@@ -113,7 +113,7 @@ impl Control {
     pub fn set(&self) -> String {
         let Self { key, values, .. } = self;
         match values {
-            Values::Quantity { unit, value, .. } => format!("{key}={}", text(*value, unit)),
+            Values::Quantity { unit, value, .. } => format!("{key}={}", format_with_unit(*value, unit)),
             Values::Choice { value, .. } => format!("{key}={value}"),
             Values::Discipline { value, capacity, .. } => {
                 format!("{key}={{discipline=\"{value}\",capacity=\"{capacity}\"}}")
@@ -123,7 +123,7 @@ impl Control {
 }
 
 /// Returns a value with its unit as scenarios write it.
-fn text(value: f64, unit: &str) -> String {
+fn format_with_unit(value: f64, unit: &str) -> String {
     match unit {
         "share" | "" => value.to_string(),
         _ => format!("{value} {unit}"),
@@ -131,7 +131,7 @@ fn text(value: f64, unit: &str) -> String {
 }
 
 /// Returns a quantity whose scale extends from the value by a factor in both directions.
-fn quantity(key: &str, of: &str, label: &'static str, unit: &'static str, value: f64) -> Control {
+fn quantity_control(key: &str, of: &str, label: &'static str, unit: &'static str, value: f64) -> Control {
     let whole = matches!(unit, "pkt" | "B" | "");
     let min = if whole { (value / SPAN).floor().max(1.0) } else { value / SPAN };
     let max = if unit.is_empty() { (value * SPAN).max(64.0) } else { value * SPAN };
@@ -155,7 +155,7 @@ fn from_zero(
 }
 
 /// Returns the links with controls: the bottlenecks of the groups; the first link if there is none.
-fn links(loaded: &Loaded) -> BTreeSet<usize> {
+fn controlled_links(loaded: &Loaded) -> BTreeSet<usize> {
     let hops = loaded.paths().groups.iter().flatten().filter_map(GroupPath::bottleneck_hop);
     let mut found: BTreeSet<usize> = BTreeSet::new();
     for link in hops.map(|hop| hop as usize / 2) {
@@ -170,7 +170,7 @@ fn links(loaded: &Loaded) -> BTreeSet<usize> {
 }
 
 /// Returns a name for keys, or the position from 1 if the name cannot be part of one.
-fn addressed(name: &str, number: usize) -> String {
+fn key_name_or_position(name: &str, number: usize) -> String {
     let is_plain = !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
@@ -179,11 +179,11 @@ fn addressed(name: &str, number: usize) -> String {
 
 fn of_link(number: usize, link: &LinkSpec, trial: &Trial<'_>) -> Vec<Control> {
     let name = &link.name;
-    let key = format!("link.{}", addressed(name, number));
+    let key = format!("link.{}", key_name_or_position(name, number));
     let line = &link.forward;
     let mut found = Vec::new();
     if line.capacity.is_none() {
-        found.push(quantity(&format!("{key}.rate"), name, "Rate", "bit/s", line.rate.as_f64()));
+        found.push(quantity_control(&format!("{key}.rate"), name, "Rate", "bit/s", line.rate.as_f64()));
     }
     found.push(from_zero(
         &format!("{key}.delay"),
@@ -202,7 +202,7 @@ fn of_link(number: usize, link: &LinkSpec, trial: &Trial<'_>) -> Vec<Control> {
     let place = places.into_iter().find(|place| trial.accepts(vec![format!("{place}={capacity}")]));
     let capacity_key = place.filter(|_| size > 0).unwrap_or_default();
     if !capacity_key.is_empty() {
-        found.push(quantity(&capacity_key, name, "Queue", unit, size as f64));
+        found.push(quantity_control(&capacity_key, name, "Queue", unit, size as f64));
     }
     let options = trial.registry.disciplines().iter().map(|of| of.name);
     let options = options.filter(|name| trial.registry.read_discipline(name, line.queue.limit()).is_ok());
@@ -225,12 +225,12 @@ fn of_link(number: usize, link: &LinkSpec, trial: &Trial<'_>) -> Vec<Control> {
 }
 
 /// Returns the schemes that the first group of flows can use.
-fn schemes(spec: &Spec, trial: &Trial<'_>) -> Vec<String> {
+fn selectable_schemes(spec: &Spec, trial: &Trial<'_>) -> Vec<String> {
     let all = trial.registry.schemes().iter().map(|scheme| scheme.name.to_owned());
     let Some(group) = spec.groups.first().filter(|_| spec.links.len() <= MAX_TRIED) else {
         return all.collect();
     };
-    let key = format!("flow.{}.scheme", addressed(&group.name, 0));
+    let key = format!("flow.{}.scheme", key_name_or_position(&group.name, 0));
     all.filter(|name| trial.accepts(vec![format!("{key}={name}")])).collect()
 }
 
@@ -238,7 +238,7 @@ fn of_group(number: usize, group: &GroupSpec, spec: &Spec, schemes: &[String]) -
     let name = &group.name;
     let is_unique = spec.groups.iter().filter(|other| other.name == *name).count() == 1;
     let key = match is_unique {
-        true => format!("flow.{}", addressed(name, number)),
+        true => format!("flow.{}", key_name_or_position(name, number)),
         false => format!("flow.{}", number + 1),
     };
     let mut options = schemes.to_vec();
@@ -252,16 +252,16 @@ fn of_group(number: usize, group: &GroupSpec, spec: &Spec, schemes: &[String]) -
         label: "Scheme",
         values: Values::Choice { value, options },
     };
-    vec![quantity(&format!("{key}.count"), name, "Flows", "", f64::from(group.count)), scheme]
+    vec![quantity_control(&format!("{key}.count"), name, "Flows", "", f64::from(group.count)), scheme]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario_input::registry;
+    use crate::scenario_input::page_registry;
 
     fn found(name: &str) -> Vec<Control> {
-        controls(&Input { name: name.to_owned(), ..Input::default() }, &registry(None))
+        scenario_controls(&Input { name: name.to_owned(), ..Input::default() }, &page_registry(None))
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
         for scenario in thalweg_scenario::BUILT_IN {
             let found = found(scenario.name);
             assert!(found.len() >= 3, "{}: {found:?}", scenario.name);
-            let registry = registry(None);
+            let registry = page_registry(None);
             let original = Input { name: scenario.name.to_owned(), ..Input::default() };
             let original = original.load(&registry).unwrap().spec().clone();
             for control in found {
@@ -319,7 +319,7 @@ mod tests {
         let text = "duration = \"10 ms\"\nnetwork = { kind = \"fat-tree\", k = 8, rate = \"1 Gbit/s\", delay = \"1 us\", queue = \"100 pkt\" }\n\
                     [[flow]]\nname = \"a b\"\nfrom = \"h1\"\nto = \"h99\"\nscheme = \"cubic\"\nworkload = \"1 MB\"\n";
         let input = Input { name: "mine".to_owned(), text: Some(text.to_owned()), sets: Vec::new() };
-        let found = controls(&input, &registry(None));
+        let found = scenario_controls(&input, &page_registry(None));
         let keys: Vec<&str> = found.iter().map(|control| control.key.as_str()).collect();
         assert_eq!(
             keys,

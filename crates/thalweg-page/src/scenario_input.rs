@@ -81,7 +81,7 @@ impl Shown {
 }
 
 /// Returns the schemes and disciplines, with the page's own controller if there is one.
-pub fn registry(scheme: Option<&Scheme>) -> Arc<Registry> {
+pub fn page_registry(scheme: Option<&Scheme>) -> Arc<Registry> {
     let mut registry = Registry::default();
     if let Some(scheme) = scheme {
         registry.add_scheme(scheme.description());
@@ -90,7 +90,7 @@ pub fn registry(scheme: Option<&Scheme>) -> Arc<Registry> {
 }
 
 /// Returns the files that built-in scenarios refer to.
-fn files() -> Files {
+fn builtin_files() -> Files {
     static ALL: OnceLock<Vec<(&'static str, &'static str)>> = OnceLock::new();
     ALL.get_or_init(|| {
         let mut all: Vec<_> = BUILT_IN.iter().flat_map(|scenario| scenario.files.iter().copied()).collect();
@@ -134,7 +134,7 @@ impl Input {
     /// Its diagnostics; or that a run does not fit a browser.
     pub fn load(&self, registry: &Arc<Registry>) -> Result<Loaded, Vec<Shown>> {
         let text = self.source()?;
-        let loaded = load_text_beside(&self.file(), text, files(), &self.sets, registry)
+        let loaded = load_text_beside(&self.file(), text, builtin_files(), &self.sets, registry)
             .map_err(|diagnostics| Shown::all(&diagnostics))?;
         if let Some(mut error) = loaded.check_memory(MAX_MEMORY) {
             error.message.push_str(" to a page in a browser");
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     fn load(input: &Input) -> Result<Loaded, Vec<Shown>> {
-        input.load(&registry(None))
+        input.load(&page_registry(None))
     }
 
     fn text(text: &str) -> Input {

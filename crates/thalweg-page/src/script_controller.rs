@@ -128,7 +128,7 @@ impl interpreted_controller::Script for Source {
             decision: Decision::window(1.0),
         };
         let seed = seed.unwrap_or_default() as u32;
-        let made = self.script.make(seed).and_then(|made| Ok((made, decision(made.state)?)));
+        let made = self.script.make(seed).and_then(|made| Ok((made, check_decision(made.state)?)));
         match made {
             Ok((made, decision)) => {
                 scripted.instance = Some(made.id);
@@ -148,7 +148,7 @@ impl Source {
 }
 
 /// Checks a decision.
-fn decision(state: State) -> Result<Decision, String> {
+fn check_decision(state: State) -> Result<Decision, String> {
     let State { window, pacing_rate } = state;
     if !(1.0..=MAX_WINDOW).contains(&window) {
         return Err(format!("window must lie from 1 to {MAX_WINDOW} segments, and {window} does not"));
@@ -163,7 +163,7 @@ fn decision(state: State) -> Result<Decision, String> {
 }
 
 /// Returns the numbers of a sample.
-fn numbers(kind: u8, repeated: bool, seen: &Observation) -> [f64; SAMPLE_NUMBERS] {
+fn sample_numbers(kind: u8, repeated: bool, seen: &Observation) -> [f64; SAMPLE_NUMBERS] {
     let flag = |is: bool| f64::from(u8::from(is));
     let mut numbers = [0.0; SAMPLE_NUMBERS];
     let [first, second, rest @ ..] = &mut numbers;
@@ -190,7 +190,7 @@ impl Scripted {
     fn call(&mut self, event: Event, numbers: &[f64; SAMPLE_NUMBERS]) {
         let Some(instance) = self.instance else { return };
         let state = self.source.script.call(instance, event, numbers);
-        match state.and_then(decision) {
+        match state.and_then(check_decision) {
             Ok(decision) => self.decision = decision,
             Err(error) => {
                 self.source.raise(error);
@@ -200,7 +200,7 @@ impl Scripted {
     }
 
     fn observed(&self, kind: u8, repeated: bool, now: Time) -> [f64; SAMPLE_NUMBERS] {
-        numbers(kind, repeated, &self.observer.observe(now))
+        sample_numbers(kind, repeated, &self.observer.observe(now))
     }
 }
 

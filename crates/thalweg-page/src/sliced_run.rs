@@ -6,13 +6,13 @@ use serde::Serialize;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_proto::units::Time;
-use thalweg_report::output::{RunKey, Style, summary};
+use thalweg_report::output::{RunKey, Style, format_summary};
 use thalweg_report::report::{AllSeries, report};
 use thalweg_report::results::{
     Contention, Document, FairShares, Header, MARGIN, Scenario, differing_defaults_within,
 };
 use thalweg_scenario::Loaded;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{Series, Simulation, Status};
 
 /// A simulation that is executed in slices of time, with its recorded steps.
@@ -210,7 +210,7 @@ impl Run {
 impl Finished {
     /// Returns the results as text.
     pub fn summary(&self) -> String {
-        summary(&self.document, Style::UNICODE)
+        format_summary(&self.document, Style::UNICODE)
     }
 
     /// Returns the page that `thalweg run --report` writes.

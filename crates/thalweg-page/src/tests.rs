@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use thalweg_proto::congestion::CeResponse;
-use thalweg_report::parallel_batch::{Job, one};
+use thalweg_report::parallel_batch::{Job, run_single_job};
 use thalweg_scenario::{BUILT_IN, load_built_in};
 
 fn ask(laboratory: &mut Laboratory, request: &Value) -> Result<Value, String> {
@@ -17,14 +17,14 @@ fn ask(laboratory: &mut Laboratory, request: &Value) -> Result<Value, String> {
     }
 }
 
-fn ok(laboratory: &mut Laboratory, request: &Value) -> Value {
+fn expect_ok(laboratory: &mut Laboratory, request: &Value) -> Value {
     ask(laboratory, request).unwrap()
 }
 
 /// Runs to the end in slices of `events`, and returns the answer to `finish`.
-fn finish(laboratory: &mut Laboratory, events: u64) -> Value {
-    while ok(laboratory, &json!({ "request": "advance", "events": events }))["status"] == "running" {}
-    ok(laboratory, &json!({ "request": "finish" }))
+fn run_to_end(laboratory: &mut Laboratory, events: u64) -> Value {
+    while expect_ok(laboratory, &json!({ "request": "advance", "events": events }))["status"] == "running" {}
+    expect_ok(laboratory, &json!({ "request": "finish" }))
 }
 
 #[test]
@@ -39,14 +39,14 @@ fn runs_are_those_of_the_command_however_they_are_advanced() {
         let loaded = load_built_in(scenario.files[0].0, scenario.files, &sets).unwrap();
         let spec = Arc::new(loaded.spec().clone());
         let job = Job { seed: spec.seed, spec, events: None, threads: 1 };
-        let (_, expected) = one(&job, &Arc::new(AtomicBool::new(false))).unwrap();
+        let (_, expected) = run_single_job(&job, &Arc::new(AtomicBool::new(false))).unwrap();
         for (stepped, events) in [(false, 100_000), (false, 999), (true, 5000)] {
             let mut laboratory = Laboratory::new(None);
             let input = json!({ "name": name, "sets": sets });
-            ok(&mut laboratory, &json!({ "request": "start", "input": input, "stepped": stepped }));
-            let answer = finish(&mut laboratory, events);
+            expect_ok(&mut laboratory, &json!({ "request": "start", "input": input, "stepped": stepped }));
+            let answer = run_to_end(&mut laboratory, events);
             assert_eq!(answer["document"]["runs"][0]["fingerprint"], expected.fingerprint.as_str(), "{name}");
-            let all = ok(&mut laboratory, &json!({ "request": "results" }));
+            let all = expect_ok(&mut laboratory, &json!({ "request": "results" }));
             assert_eq!(all["runs"][0], serde_json::to_value(&expected).unwrap(), "{name}");
         }
     }
@@ -58,8 +58,8 @@ fn starved_flows_are_named_as_by_the_command() {
     let sets =
         ["flow.shy.scheme=thalweg:compete=false", "flow.bold.start=0 s", "link.left-right.queue=12 bdp"];
     let input = json!({ "name": "two-flows", "sets": sets });
-    ok(&mut laboratory, &json!({ "request": "start", "input": input }));
-    let answer = finish(&mut laboratory, 100_000);
+    expect_ok(&mut laboratory, &json!({ "request": "start", "input": input }));
+    let answer = run_to_end(&mut laboratory, 100_000);
     assert_eq!(answer["document"]["starved"][0]["group"], "shy", "{answer}");
     assert!(answer["summary"].as_str().unwrap().contains("starved: it carried"), "{answer}");
 }
@@ -68,10 +68,11 @@ fn starved_flows_are_named_as_by_the_command() {
 fn points_grow_during_a_run_in_the_order_of_the_series() {
     let mut laboratory = Laboratory::new(None);
     let input = json!({ "name": "two-flows", "sets": ["duration=8 s"] });
-    let started = ok(&mut laboratory, &json!({ "request": "start", "input": input }));
+    let started = expect_ok(&mut laboratory, &json!({ "request": "start", "input": input }));
     let series = started["series"].as_array().unwrap().clone();
     assert_eq!((started["duration_s"].as_f64(), started["warmup_s"].as_f64()), (Some(8.0), Some(5.0)));
-    let progress = ok(&mut laboratory, &json!({ "request": "until", "time": 6.0, "events": 10_000_000 }));
+    let progress =
+        expect_ok(&mut laboratory, &json!({ "request": "until", "time": 6.0, "events": 10_000_000 }));
     assert!(progress["now"].as_f64().unwrap() >= 6.0 && progress["status"] == "running", "{progress}");
     let mut numbers = Vec::new();
     laboratory.points(&mut numbers);
@@ -94,10 +95,10 @@ fn points_grow_during_a_run_in_the_order_of_the_series() {
 fn a_step_is_one_event_with_what_packets_did() {
     let mut laboratory = Laboratory::new(None);
     let input = json!({ "name": "recovery" });
-    ok(&mut laboratory, &json!({ "request": "start", "input": input, "stepped": true }));
+    expect_ok(&mut laboratory, &json!({ "request": "start", "input": input, "stepped": true }));
     let mut seen = Vec::new();
     for _ in 0..40 {
-        let progress = ok(&mut laboratory, &json!({ "request": "step", "events": 1000 }));
+        let progress = expect_ok(&mut laboratory, &json!({ "request": "step", "events": 1000 }));
         let steps = progress["steps"].as_array().cloned().unwrap_or_default();
         assert_eq!(progress["status"] == "running", !steps.is_empty(), "{progress}");
         seen.extend(steps.into_iter().map(|step| step["step"].as_str().unwrap().to_owned()));
@@ -111,13 +112,13 @@ fn a_step_is_one_event_with_what_packets_did() {
 fn results_of_many_flows_are_cut_for_the_page_only() {
     let mut laboratory = Laboratory::new(None);
     let input = json!({ "name": "dumbbell", "sets": ["duration=500 ms", "flow.flows.count=100"] });
-    ok(&mut laboratory, &json!({ "request": "start", "input": input, "seed": 9 }));
-    let answer = finish(&mut laboratory, 100_000);
+    expect_ok(&mut laboratory, &json!({ "request": "start", "input": input, "seed": 9 }));
+    let answer = run_to_end(&mut laboratory, 100_000);
     assert_eq!((answer["flows"].as_u64(), answer["document"]["seeds"][0].as_u64()), (Some(100), Some(9)));
     assert_eq!(answer["document"]["runs"][0]["flows"].as_array().unwrap().len(), 64);
-    let all = ok(&mut laboratory, &json!({ "request": "results" }));
+    let all = expect_ok(&mut laboratory, &json!({ "request": "results" }));
     assert_eq!(all["runs"][0]["flows"].as_array().unwrap().len(), 100);
-    let report = ok(&mut laboratory, &json!({ "request": "report" }));
+    let report = expect_ok(&mut laboratory, &json!({ "request": "report" }));
     assert!(report.as_str().unwrap().starts_with("<!doctype html>"));
 }
 
@@ -166,15 +167,15 @@ impl Script for Aimd {
 }
 
 /// Runs one flow of the scheme `mine`; returns its results, or the error that ended it.
-fn mine(script: Aimd) -> Result<Value, String> {
+fn run_own_scheme(script: Aimd) -> Result<Value, String> {
     let mut laboratory = Laboratory::new(Some(Arc::new(script)));
     let input = json!({ "name": "two-flows", "sets": ["flow.bold.scheme=mine"] });
     ask(&mut laboratory, &json!({ "request": "start", "input": input }))?;
     loop {
-        let progress = ok(&mut laboratory, &json!({ "request": "advance", "events": 50_000 }));
+        let progress = expect_ok(&mut laboratory, &json!({ "request": "advance", "events": 50_000 }));
         match progress["status"].as_str().unwrap() {
             "running" => {}
-            "finished" => return Ok(ok(&mut laboratory, &json!({ "request": "finish" }))),
+            "finished" => return Ok(expect_ok(&mut laboratory, &json!({ "request": "finish" }))),
             _ => return Err(progress["error"].as_str().unwrap().to_owned()),
         }
     }
@@ -182,7 +183,7 @@ fn mine(script: Aimd) -> Result<Value, String> {
 
 #[test]
 fn a_script_controls_its_flows() {
-    let results = mine(Aimd::default()).unwrap();
+    let results = run_own_scheme(Aimd::default()).unwrap();
     let flow = &results["document"]["runs"][0]["flows"][1];
     assert_eq!(flow["name"], "bold");
     // It fills the queue beside Vegas, as NewReno would.
@@ -194,7 +195,7 @@ fn a_script_controls_its_flows() {
 
 #[test]
 fn exceptions_and_invalid_windows_end_the_run_with_their_message() {
-    let error = |script: Aimd| mine(script).unwrap_err();
+    let error = |script: Aimd| run_own_scheme(script).unwrap_err();
     let raised = error(Aimd { fault: Some(Err("Error: mine")), ..Aimd::default() });
     assert!(raised.contains("`mine`") && raised.ends_with("Error: mine"), "{raised}");
     for (wrong, text) in [(0.5, "0.5"), (f64::NAN, "NaN"), (1e12, "1000000000000")] {
@@ -214,7 +215,8 @@ fn without_a_controller_there_is_no_scheme_of_that_name() {
 
 #[test]
 fn everything_is_listed() {
-    let listed = ok(&mut Laboratory::new(Some(Arc::new(Aimd::default()))), &json!({ "request": "list" }));
+    let listed =
+        expect_ok(&mut Laboratory::new(Some(Arc::new(Aimd::default()))), &json!({ "request": "list" }));
     let names = |key: &str| -> Vec<String> {
         let list = listed[key].as_array().unwrap();
         list.iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()

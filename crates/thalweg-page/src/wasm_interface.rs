@@ -6,7 +6,7 @@
 // Exported names and imported functions are the interface of a module.
 #![allow(unsafe_code)]
 
-use crate::opened_traces::{Files, view};
+use crate::opened_traces::{Files, view_traces};
 use crate::page_requests::Laboratory;
 use crate::scenario_input::Shown;
 use crate::script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
@@ -55,7 +55,7 @@ thread_local! {
 #[derive(Debug)]
 struct PageScript;
 
-fn error() -> String {
+fn last_error() -> String {
     let mut message = vec![0; MAX_MESSAGE];
     // SAFETY: the page writes at most as many bytes as there are.
     let length = unsafe { controller_error(message.as_mut_ptr(), message.len()) };
@@ -63,7 +63,7 @@ fn error() -> String {
     String::from_utf8_lossy(&message).into_owned()
 }
 
-fn state([window, pacing_rate]: [f64; 2]) -> State {
+fn controller_state([window, pacing_rate]: [f64; 2]) -> State {
     State { window, pacing_rate: (!pacing_rate.is_nan()).then_some(pacing_rate) }
 }
 
@@ -81,16 +81,16 @@ impl Script for PageScript {
         let mut numbers = [0.0; 2];
         // SAFETY: the page writes two numbers.
         let made = unsafe { controller_make(seed, numbers.as_mut_ptr()) };
-        let made = u32::try_from(made).map_err(|_| error())?;
-        Ok(Made { id: made / 2, per_packet: made % 2 == 1, state: state(numbers) })
+        let made = u32::try_from(made).map_err(|_| last_error())?;
+        Ok(Made { id: made / 2, per_packet: made % 2 == 1, state: controller_state(numbers) })
     }
 
     fn call(&self, id: u32, event: Event, numbers: &[f64; SAMPLE_NUMBERS]) -> Result<State, String> {
         let mut numbers = *numbers;
         // SAFETY: the page reads the numbers of a sample and writes the first two.
         match unsafe { controller_call(id, event as u32, numbers.as_mut_ptr()) } {
-            0 => Ok(state([numbers[0], numbers[1]])),
-            _ => Err(error()),
+            0 => Ok(controller_state([numbers[0], numbers[1]])),
+            _ => Err(last_error()),
         }
     }
 }
@@ -103,7 +103,7 @@ impl Files for PageFiles {
     fn read(&self, file: usize, from: u64, to: &mut [u8]) -> Result<usize, String> {
         // SAFETY: the page writes at most as many bytes as there are.
         let count = unsafe { file_read(file, from as f64, to.as_mut_ptr(), to.len()) };
-        usize::try_from(count).map_err(|_| error())
+        usize::try_from(count).map_err(|_| last_error())
     }
 }
 
@@ -146,7 +146,7 @@ pub extern "C" fn traces() -> *const usize {
     STATE.with_borrow_mut(|state| {
         let answer = serde_json::from_slice::<Vec<String>>(&state.request)
             .map_err(|error| vec![Shown::error("page.request", error.to_string())])
-            .and_then(|names| view(&names, &PageFiles));
+            .and_then(|names| view_traces(&names, &PageFiles));
         let answer = match answer {
             Ok(answer) => json!({ "ok": answer }),
             Err(errors) => json!({ "errors": errors }),

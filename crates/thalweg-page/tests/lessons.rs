@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use thalweg_page::Laboratory;
-use thalweg_page::lesson::{Answer, Lesson, YOURS, all, find};
+use thalweg_page::lesson::{Answer, Lesson, YOURS, all_lessons, find_lesson};
 
 /// Runs a lesson's scenario through the page's requests, and returns the document.
 fn run(lesson: &Lesson, sets: &[String]) -> Value {
@@ -20,7 +20,7 @@ fn run(lesson: &Lesson, sets: &[String]) -> Value {
 }
 
 fn test(name: &str) {
-    let lesson = find(name).unwrap();
+    let lesson = find_lesson(name).unwrap();
     assert!(lesson.screens.len() >= 3, "a story has a few screens");
     assert!(lesson.questions.len() >= 2, "{} questions", lesson.questions.len());
     let runs: BTreeMap<String, Value> =
@@ -78,7 +78,7 @@ macro_rules! tests {
 
         #[test]
         fn each_lesson_has_a_test() {
-            let names: Vec<&str> = all().iter().map(|lesson| lesson.name.as_str()).collect();
+            let names: Vec<&str> = all_lessons().iter().map(|lesson| lesson.name.as_str()).collect();
             assert_eq!(names, [$($name),+]);
         }
     };

@@ -4,17 +4,17 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 
 /// Returns the range of one number.
-pub(crate) fn one(number: u64) -> Range<u64> {
+pub(crate) fn single_number_range(number: u64) -> Range<u64> {
     number..number.saturating_add(1)
 }
 
 /// Returns the numbers below `end`.
-pub(crate) fn below(end: u64) -> impl Iterator<Item = Range<u64>> {
+pub(crate) fn numbers_below(end: u64) -> impl Iterator<Item = Range<u64>> {
     core::iter::once(0..end)
 }
 
 /// Returns the number nearest to `near` that equals `number` modulo `modulus`; not below zero, at most `u64::MAX`.
-pub fn unwrap(number: u64, modulus: u64, near: u64) -> u64 {
+pub fn unwrap_number(number: u64, modulus: u64, near: u64) -> u64 {
     let above = (near - near % modulus).saturating_add(number);
     if above > near.saturating_add(modulus / 2) && above >= modulus {
         above - modulus
@@ -38,7 +38,7 @@ pub fn take_within<T>(open: &mut BTreeMap<u64, T>, ranges: &[Range<u64>], end: i
 }
 
 /// Returns distinct numbers as ascending ranges with inclusive ends.
-pub fn merged(mut numbers: Vec<u64>) -> Box<[(u64, u64)]> {
+pub fn merge_numbers(mut numbers: Vec<u64>) -> Box<[(u64, u64)]> {
     numbers.sort_unstable();
     let mut merged: Vec<(u64, u64)> = Vec::new();
     for number in numbers {
@@ -56,12 +56,12 @@ mod tests {
 
     #[test]
     fn wrapped_numbers_resolve_to_the_nearest() {
-        assert_eq!(unwrap(5, 16, 3), 5);
-        assert_eq!(unwrap(15, 16, 1), 15, "nothing is below zero");
-        assert_eq!(unwrap(15, 16, 33), 31);
-        assert_eq!(unwrap(1, 16, 31), 33);
-        assert_eq!(unwrap(2, 1 << 16, 65_534), 65_538);
-        assert_eq!(unwrap(3, 1 << 16, u64::MAX), u64::MAX, "there is no larger number");
+        assert_eq!(unwrap_number(5, 16, 3), 5);
+        assert_eq!(unwrap_number(15, 16, 1), 15, "nothing is below zero");
+        assert_eq!(unwrap_number(15, 16, 33), 31);
+        assert_eq!(unwrap_number(1, 16, 31), 33);
+        assert_eq!(unwrap_number(2, 1 << 16, 65_534), 65_538);
+        assert_eq!(unwrap_number(3, 1 << 16, u64::MAX), u64::MAX, "there is no larger number");
     }
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
         let ranges = [Range { start: 4, end: 3 }, 0..5, 8..11];
         assert_eq!(take_within(&mut open, &ranges, |end| *end), [2, 5]);
         assert_eq!(open, BTreeMap::from([(5, 6), (9, 12)]));
-        assert_eq!(*merged(vec![4, 1, 2, 9, 3]), [(1, 4), (9, 9)]);
-        assert_eq!(*merged(Vec::new()), []);
+        assert_eq!(*merge_numbers(vec![4, 1, 2, 9, 3]), [(1, 4), (9, 9)]);
+        assert_eq!(*merge_numbers(Vec::new()), []);
     }
 }

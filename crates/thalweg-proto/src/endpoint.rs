@@ -10,7 +10,7 @@ use crate::units::{Duration, Time};
 const MIN_CHARGE: u64 = 128;
 
 /// Returns the memory charge of a piece of data, in bytes.
-pub fn cost(piece: &impl Payload) -> u64 {
+pub fn memory_charge(piece: &impl Payload) -> u64 {
     u64::from(piece.len()).max(MIN_CHARGE)
 }
 

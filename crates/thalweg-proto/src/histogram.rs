@@ -53,7 +53,7 @@ pub struct Histogram {
 
 /// Returns the bucket of a value. Values below 2^BITS have a bucket each; above, the exponent and the BITS bits after
 /// the leading one select it.
-fn bucket(value: u64) -> u32 {
+fn bucket_of(value: u64) -> u32 {
     if value < 1 << BITS {
         return value as u32;
     }
@@ -62,7 +62,7 @@ fn bucket(value: u64) -> u32 {
 }
 
 /// Returns the first value of a bucket and the number of its values.
-fn range(bucket: u32) -> (u64, u64) {
+fn bucket_range(bucket: u32) -> (u64, u64) {
     if bucket < 1 << BITS {
         return (u64::from(bucket), 1);
     }
@@ -76,7 +76,7 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value: Duration) {
         let value = value.as_picos();
-        let bucket = bucket(value);
+        let bucket = bucket_of(value);
         if self.count == 0 {
             (self.min, self.first) = (value, bucket);
         }
@@ -151,7 +151,7 @@ impl Histogram {
     fn at_rank(&self, rank: u64, index: usize, seen: u64) -> Duration {
         // Values lie evenly in a bucket, as far as it is known: the first of n is at the middle of its first nth.
         let count = self.counts[index];
-        let (start, width) = range(self.first + index as u32);
+        let (start, width) = bucket_range(self.first + index as u32);
         let place = (rank - (seen - u64::from(count))) as f64 - 0.5;
         let (start, end) = (start.max(self.min), (start + (width - 1)).min(self.max));
         let within = (end.saturating_sub(start) as f64 * place / f64::from(count)) as u64;
@@ -197,12 +197,12 @@ mod tests {
     fn buckets_tile_the_numbers() {
         let mut end = 0;
         for b in 0..(65 - BITS) << BITS {
-            let (start, width) = range(b);
+            let (start, width) = bucket_range(b);
             assert_eq!(start, end, "bucket {b}");
-            assert_eq!((bucket(start), bucket(start + (width - 1))), (b, b));
+            assert_eq!((bucket_of(start), bucket_of(start + (width - 1))), (b, b));
             match start.checked_add(width) {
                 Some(next) => end = next,
-                None => return assert_eq!(b, bucket(u64::MAX)),
+                None => return assert_eq!(b, bucket_of(u64::MAX)),
             }
         }
     }

@@ -152,7 +152,7 @@ impl Packing {
 }
 
 /// Returns the `N` packed bytes from `at` on.
-pub(crate) fn packed<const N: usize>(bytes: &[u8; COMPACT], at: usize) -> [u8; N] {
+pub(crate) fn unpack_bytes<const N: usize>(bytes: &[u8; COMPACT], at: usize) -> [u8; N] {
     let mut part = [0; N];
     part.copy_from_slice(&bytes[at..at + N]);
     part

@@ -15,12 +15,12 @@ pub trait Digest {
 }
 
 /// Returns the time from `now` until `at`: zero for a time in the past, [`Duration::MAX`] for never.
-pub(crate) fn until(at: Time, now: Time) -> Duration {
+pub(crate) fn time_until(at: Time, now: Time) -> Duration {
     if at == Time::MAX { Duration::MAX } else { at.since(now) }
 }
 
 /// Feeds several values.
-pub(crate) fn feed<H: Hasher>(into: &mut H, values: impl Hash) {
+pub(crate) fn hash_all<H: Hasher>(into: &mut H, values: impl Hash) {
     values.hash(into);
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn feed_debug<H: Hasher>(now: Time, value: &impl Debug, into: &mut H)
             Ok(())
         }
     }
-    feed(into, now);
+    hash_all(into, now);
     // Hashing text cannot fail.
     let _ = write!(Text(into), "{value:?}");
 }

@@ -21,7 +21,7 @@ pub struct Table {
     batch: RecordBatch,
 }
 
-fn failed(error: &ArrowError) -> PyErr {
+fn arrow_error(error: &ArrowError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
 
@@ -36,7 +36,7 @@ impl Table {
         let rows = arrays.first().map_or(0, Array::len);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options);
-        Ok(Self { batch: batch.map_err(|error| failed(&error))? })
+        Ok(Self { batch: batch.map_err(|error| arrow_error(&error))? })
     }
 
     /// Creates a table of flows or links.
@@ -117,7 +117,7 @@ impl Texts {
     fn finish(self) -> PyResult<ArrayRef> {
         let values = Arc::new(StringArray::from(self.known));
         let array = DictionaryArray::<Int32Type>::try_new(Int32Array::from(self.rows), values);
-        Ok(Arc::new(array.map_err(|error| failed(&error))?))
+        Ok(Arc::new(array.map_err(|error| arrow_error(&error))?))
     }
 }
 

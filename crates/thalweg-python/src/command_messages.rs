@@ -79,6 +79,6 @@ impl From<thalweg::Message> for Message {
 }
 
 /// Converts the messages of a command.
-pub fn converted(messages: Vec<thalweg::Message>) -> Vec<Message> {
+pub fn convert_messages(messages: Vec<thalweg::Message>) -> Vec<Message> {
     messages.into_iter().map(Message::from).collect()
 }

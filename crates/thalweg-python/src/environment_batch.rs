@@ -1,7 +1,7 @@
 //! Batches of simulations that pause at their agents' decisions and advance together.
 
-use crate::command_messages::{Message, converted};
-use crate::python_controller::{codepoint, refuse_candidates};
+use crate::command_messages::{Message, convert_messages};
+use crate::python_controller::{parse_codepoint, refuse_candidates};
 use crate::thread_pool::Pool;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use thalweg::{Called, Prepared, Registry, agents, prepare};
+use thalweg::{Called, Prepared, Registry, agent_groups, prepare};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::Decision;
 use thalweg_proto::congestion::event_accumulator::Observation;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_sim::external_agent::{AGENT, Episode, Step, Stop, set_codepoint};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Columns of the observations: the numbers of [`Observation`], then those of the decision, the path and the end. An unknown value is
 /// NaN.
@@ -69,14 +69,14 @@ impl Template {
         if let Some(codepoint) = self.codepoint {
             set_codepoint(&mut spec, codepoint);
         }
-        let groups = agents(&spec);
-        let episode = Episode::new(&spec, self.step).map_err(|error| wrong(&error))?;
+        let groups = agent_groups(&spec);
+        let episode = Episode::new(&spec, self.step).map_err(|error| error_result(&error))?;
         let paths = groups.into_iter().map(|group| prepared.paths.get(group).copied().flatten()).collect();
         Ok(SimulationSlot { episode, paths, over: false })
     }
 }
 
-fn wrong(error: &impl ToString) -> Called {
+fn error_result(error: &impl ToString) -> Called {
     Called::failed(2, &error.to_string())
 }
 
@@ -98,7 +98,7 @@ impl SimulationSlot {
             let pacing_rate = (!rate.is_nan()).then(|| Rate::from_bits_per_sec(rate as u64));
             let decision = Decision { pacing_rate, ..Decision::window(window) };
             if !self.episode.decide(agent, decision, delay) {
-                return Err(wrong(&format!(
+                return Err(error_result(&format!(
                     "a window of {window} segments at {rate} bit/s is out of range: windows lie from 1 to 2^30"
                 )));
             }
@@ -188,7 +188,7 @@ impl Task {
                 *place = None;
                 let mut begun = template.begin(changes, *seed)?;
                 if begun.episode.agents() * COLUMNS.len() != rows.len() {
-                    return Err(wrong(&"the changes add or remove agents"));
+                    return Err(error_result(&"the changes add or remove agents"));
                 }
                 begun.advance(rows)?;
                 *place = Some(begun);
@@ -231,8 +231,8 @@ impl State {
 /// Exit code and messages of a command; 0 and none on success.
 type ExitStatus = (u8, Vec<Message>);
 
-fn status(done: Result<(), Called>) -> ExitStatus {
-    done.map_or_else(|called| (called.code, converted(called.messages)), |()| (0, Vec::new()))
+fn exit_status(done: Result<(), Called>) -> ExitStatus {
+    done.map_or_else(|called| (called.code, convert_messages(called.messages)), |()| (0, Vec::new()))
 }
 
 #[pymethods]
@@ -253,7 +253,7 @@ impl Environments {
         ecn: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(Option<Self>, u8, Vec<Message>)> {
         refuse_candidates()?;
-        let codepoint = ecn.map(codepoint).transpose()?;
+        let codepoint = ecn.map(parse_codepoint).transpose()?;
         let length = Duration::from_secs_f64;
         let step =
             interval.map_or_else(|| Step::RoundTrip(length(longest)), |span| Step::Interval(length(span)));
@@ -262,13 +262,13 @@ impl Environments {
         registry.accept_unitless_numbers();
         let registry = Arc::new(registry);
         let made = prepare(&registry, &scenario, text.as_deref(), &sets).and_then(|prepared| {
-            let episode = Episode::new(&prepared.spec, step).map_err(|error| wrong(&error))?;
+            let episode = Episode::new(&prepared.spec, step).map_err(|error| error_result(&error))?;
             let plain = Arc::new(prepared);
             Ok((episode.agents(), Template { registry, scenario, text, sets, plain, step, codepoint }))
         });
         let (agents, template) = match made {
             Ok(made) => made,
-            Err(called) => return Ok((None, called.code, converted(called.messages))),
+            Err(called) => return Ok((None, called.code, convert_messages(called.messages))),
         };
         let cells = count.checked_mul(agents * COLUMNS.len()).filter(|cells| *cells <= MAX_CELLS);
         let Some(cells) = cells else {
@@ -298,7 +298,7 @@ impl Environments {
     #[getter]
     fn names(&self) -> Vec<&str> {
         let groups = &self.template.plain.spec.groups;
-        agents(&self.template.plain.spec).into_iter().map(|group| groups[group].name.as_str()).collect()
+        agent_groups(&self.template.plain.spec).into_iter().map(|group| groups[group].name.as_str()).collect()
     }
 
     /// Begins new episodes of some simulations, each with its seed and scenario changes, and advances to the first
@@ -325,7 +325,7 @@ impl Environments {
         }
         let done = py.detach(|| state.perform(tasks.into_iter().collect()));
         PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
-        Ok(status(done))
+        Ok(exit_status(done))
     }
 
     /// Begins a new episode of the only simulation, with one agent, and returns its observation in the order of the
@@ -350,10 +350,10 @@ impl Environments {
     ) -> PyResult<(Option<(f64, f64, Option<f64>)>, u8, Vec<Message>)> {
         let prepared = match py.detach(|| self.template.prepared(&changes)) {
             Ok(prepared) => prepared,
-            Err(called) => return Ok((None, called.code, converted(called.messages))),
+            Err(called) => return Ok((None, called.code, convert_messages(called.messages))),
         };
         let spec = &prepared.spec;
-        let path = agents(spec).first().and_then(|&group| prepared.paths.get(group).copied().flatten());
+        let path = agent_groups(spec).first().and_then(|&group| prepared.paths.get(group).copied().flatten());
         let rtt = path.map(|(_, rtt)| rtt.as_secs_f64());
         Ok((Some((spec.duration.as_secs_f64(), spec.warmup.as_secs_f64(), rtt)), 0, Vec::new()))
     }
@@ -390,7 +390,7 @@ impl Environments {
         let tasks = tasks.collect();
         let done = py.detach(|| state.perform(tasks));
         PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
-        Ok(status(done))
+        Ok(exit_status(done))
     }
 }
 
@@ -409,7 +409,7 @@ impl Environments {
         state.cells.copy_from_slice(&task.slot.rows);
         let seen = task.slot.rows.clone();
         state.slots[0] = task.slot;
-        let (code, messages) = status(done);
+        let (code, messages) = exit_status(done);
         Ok((seen, code, messages))
     }
 

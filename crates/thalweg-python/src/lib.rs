@@ -11,7 +11,7 @@ mod python_thread_state;
 mod thread_pool;
 
 use arrow_table::Table;
-use command_messages::{Message, MessageKind, converted};
+use command_messages::{Message, MessageKind, convert_messages};
 use controller_registry::RunControllers;
 use environment_batch::Environments;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTimeoutError, PyValueError};
@@ -26,7 +26,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg::{Called, Caller, Registry, Request, Simulated, simulate};
-use thalweg_report::output::{Cells, Pixels, QuantityHistory, Rows, pixels, value as value_in_words};
+use thalweg_report::output::{
+    Cells, Pixels, QuantityHistory, Rows, format_value as value_in_words, render_pixels,
+};
 use thalweg_report::results::{Metric, Of, Run};
 use thalweg_sweep::svg_charts::HeatMap;
 
@@ -39,7 +41,7 @@ const INTERRUPT_INTERVAL: Duration = Duration::from_millis(500);
 /// Runs `work` on another thread, and sets its flag at Ctrl-C or after `limit`. Controllers that do not return by then
 /// are interrupted. `show` receives the progress, an optional share and a text, and may raise an exception to end the
 /// work.
-fn watched<T: Send + 'static>(
+fn run_interruptible<T: Send + 'static>(
     py: Python<'_>,
     limit: Option<Duration>,
     stop: Option<&Stop>,
@@ -63,7 +65,7 @@ fn watched<T: Send + 'static>(
                 let is_late = limit.is_some_and(|limit| begun.elapsed() > limit);
                 let late = || Err(PyTimeoutError::new_err("it took longer than it may"));
                 let signals = py.check_signals().and_then(|()| if is_late { late() } else { Ok(()) });
-                if let Err(signal) = signals.and_then(|()| shown(&caller, show)) {
+                if let Err(signal) = signals.and_then(|()| show_progress(&caller, show)) {
                     caller.stop.store(true, Ordering::Relaxed);
                     interrupted = Some((signal, Instant::now()));
                 }
@@ -83,7 +85,7 @@ fn watched<T: Send + 'static>(
     }
 }
 
-fn shown(caller: &Caller, show: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+fn show_progress(caller: &Caller, show: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let (Some(show), Some(seen)) = (show, caller.seen()) else { return Ok(()) };
     show.call1((seen.share, seen.text)).map(drop)
 }
@@ -130,9 +132,10 @@ fn call(
     refuse_candidates()?;
     let controllers = RunControllers::new(controllers, false, stamp)?;
     let registry = Arc::clone(&controllers.registry);
-    let called = watched(py, None, stop, show, move |caller| thalweg::call(registry, &arguments, caller))?;
+    let called =
+        run_interruptible(py, None, stop, show, move |caller| thalweg::call(registry, &arguments, caller))?;
     let cause = controllers.take_exception_for(&called.text());
-    Ok((called.code, called.printed, converted(called.messages), cause))
+    Ok((called.code, called.printed, convert_messages(called.messages), cause))
 }
 
 /// Returns the available schemes and built-in scenarios, each with its description, and the metrics of results: name,
@@ -141,7 +144,7 @@ fn call(
 #[expect(clippy::type_complexity, reason = "Python takes it apart")]
 fn listed()
 -> (Vec<(String, String)>, Vec<(String, String)>, Vec<(String, &'static str, String, &'static str)>) {
-    let [schemes, scenarios] = thalweg::listed(&Arc::default());
+    let [schemes, scenarios] = thalweg::list_names(&Arc::default());
     let subjects = [
         (Of::Flow, "flow"),
         (Of::Group, "group"),
@@ -161,7 +164,8 @@ fn listed()
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
 fn nearest(name: &str, known: Vec<String>) -> Option<String> {
-    thalweg_catalog::spelling_suggestions::nearest(name, known.iter().map(String::as_str)).map(str::to_owned)
+    thalweg_catalog::spelling_suggestions::nearest_name(name, known.iter().map(String::as_str))
+        .map(str::to_owned)
 }
 
 /// Returns the unit of plain numbers for an option of a command; None if its values have no unit.
@@ -183,11 +187,11 @@ fn validate(
     refuse_candidates()?;
     let controllers = RunControllers::new(controllers, false, "")?;
     let registry = Arc::clone(&controllers.registry);
-    let explained = watched(py, None, None, None, move |_| {
+    let explained = run_interruptible(py, None, None, None, move |_| {
         thalweg::explain(&registry, &scenario, text.as_deref(), &sets)
     })?;
     let Called { code, printed, messages } = explained.unwrap_or_else(|called| called);
-    Ok((code, printed, converted(messages)))
+    Ok((code, printed, convert_messages(messages)))
 }
 
 /// Returns a heat map of a metric over two factors, as SVG; cells without a value stay empty.
@@ -223,7 +227,7 @@ fn heat_map(
 /// Converts an SVG picture to PNG.
 #[pyfunction]
 fn png<'py>(py: Python<'py>, svg: &str) -> PyResult<Bound<'py, PyBytes>> {
-    let bytes = py.detach(|| thalweg_report::output::png(svg));
+    let bytes = py.detach(|| thalweg_report::output::render_png(svg));
     Ok(PyBytes::new(py, &bytes.map_err(|error| PyValueError::new_err(error.to_string()))?))
 }
 
@@ -238,7 +242,7 @@ fn history<'py>(
 ) -> PyResult<(u32, u32, Bound<'py, PyBytes>)> {
     let drawn = py.detach(|| {
         let past = past.into_iter().map(|(title, values)| QuantityHistory { title, values }).collect();
-        pixels(&thalweg_report::output::history(title, &times, past))
+        render_pixels(&thalweg_report::output::history_svg(title, &times, past))
     });
     let Pixels { width, height, rgb } = drawn.map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok((width, height, PyBytes::new(py, &rgb)))
@@ -256,7 +260,7 @@ fn work<'py>(
     refuse_candidates()?;
     let controllers = RunControllers::new(controllers, false, "")?;
     let registry = &controllers.registry;
-    let done = py.detach(|| thalweg::work(batch, registry, at_a_time, &Arc::default()));
+    let done = py.detach(|| thalweg::run_worker_batch(batch, registry, at_a_time, &Arc::default()));
     let bytes = done.map_err(PyValueError::new_err)?;
     Ok((PyBytes::new(py, &bytes), controllers.take_exception_for("")))
 }
@@ -297,12 +301,12 @@ fn run(
     let request = Request { scenario, text, sets, schemes, flows, seed, replications, jobs };
     let controllers = RunControllers::new(controllers, is_candidate, "")?;
     let registry = Arc::clone(&controllers.registry);
-    let done = watched(py, limit, stop, show, move |caller| simulate(&registry, request, caller))?;
+    let done = run_interruptible(py, limit, stop, show, move |caller| simulate(&registry, request, caller))?;
     Ok(match done {
         Ok(simulated) => (Some(Measured { simulated }), 0, Vec::new(), None),
         Err(called) => {
             let cause = controllers.take_exception_for(&called.text());
-            (None, called.code, converted(called.messages), cause)
+            (None, called.code, convert_messages(called.messages), cause)
         }
     })
 }
@@ -350,7 +354,7 @@ impl Measured {
 
     /// Returns the warnings and notes of the command.
     fn messages(&self) -> Vec<Message> {
-        converted(self.simulated.messages.clone())
+        convert_messages(self.simulated.messages.clone())
     }
 
     /// Returns a row for each flow of each run.
@@ -384,7 +388,7 @@ impl Measured {
 #[pymodule]
 fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", env!("CARGO_PKG_VERSION"))?;
-    module.add("build", thalweg::build().unwrap_or_default())?;
+    module.add("build", thalweg::required_build().unwrap_or_default())?;
     module.add_class::<Controller>()?;
     module.add_class::<Environments>()?;
     module.add_class::<Measured>()?;

@@ -75,7 +75,7 @@ impl Controller {
 
     #[setter]
     fn set_window(&mut self, window: &Bound<'_, PyAny>) -> PyResult<()> {
-        let found = number(window, "window is a number of segments")?;
+        let found = extract_number(window, "window is a number of segments")?;
         if !(1.0..=MAX_WINDOW).contains(&found) {
             let message = format!("window must lie from 1 to {MAX_WINDOW} segments, and {found} does not");
             return Err(PyValueError::new_err(message));
@@ -96,7 +96,7 @@ impl Controller {
             self.pacing_rate = None;
             return Ok(());
         };
-        let found = number(rate, "pacing_rate is a number of bit/s, or None")?;
+        let found = extract_number(rate, "pacing_rate is a number of bit/s, or None")?;
         if !(1.0..=MAX_RATE).contains(&found) {
             let message = format!(
                 "pacing_rate must lie from 1 to {MAX_RATE:e} bit/s, and {found} does not; None does not pace"
@@ -128,7 +128,7 @@ impl Controller {
 /// Upper limit of pacing rates, beyond any link rate.
 const MAX_RATE: f64 = 1e15;
 
-fn number(of: &Bound<'_, PyAny>, expected: &str) -> PyResult<f64> {
+fn extract_number(of: &Bound<'_, PyAny>, expected: &str) -> PyResult<f64> {
     of.extract().map_err(|_| {
         let kind = of.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
         PyTypeError::new_err(format!("{expected}, and not of type {kind}"))
@@ -362,12 +362,12 @@ impl ControllerFactory {
             return Err(PyTypeError::new_err(message));
         }
         let per_packet = made.getattr("per_packet")?.is_truthy()?;
-        let response = response(&made)?;
+        let response = ce_response(&made)?;
         if *self.response.get_or_init(|| response) != response {
             let message = "all instances of a controller have the same `ecn`, and this one has another";
             return Err(PyValueError::new_err(message));
         }
-        let decision = decision(&made)?;
+        let decision = read_decision(&made)?;
         // With one instance for several flows, each flow would set the windows of the others.
         if core::mem::replace(&mut made.cast::<Controller>()?.borrow_mut().is_given, true) {
             let message = "a factory returns a new instance at each call, one for each flow, and this one returned an \
@@ -383,19 +383,19 @@ impl ControllerFactory {
 }
 
 /// Returns an instance's response to CE, from its attribute `ecn`.
-fn response(instance: &Bound<'_, PyAny>) -> PyResult<CeResponse> {
+fn ce_response(instance: &Bound<'_, PyAny>) -> PyResult<CeResponse> {
     let ecn = instance.getattr("ecn")?;
     if ecn.is_none() {
         return Ok(CeResponse::None);
     }
-    codepoint(&ecn).map(|codepoint| match codepoint {
+    parse_codepoint(&ecn).map(|codepoint| match codepoint {
         Ecn::Ect1 => CeResponse::ControllerSpecific(codepoint),
         _ => CeResponse::AsToLoss,
     })
 }
 
 /// Returns the codepoint for "classic" or "l4s".
-pub fn codepoint(ecn: &Bound<'_, PyAny>) -> PyResult<Ecn> {
+pub fn parse_codepoint(ecn: &Bound<'_, PyAny>) -> PyResult<Ecn> {
     match ecn.extract::<&str>() {
         Ok("classic") => Ok(Ecn::Ect0),
         Ok("l4s") => Ok(Ecn::Ect1),
@@ -472,7 +472,7 @@ impl Drop for Instance {
 }
 
 /// Returns the window and the pacing rate of an instance.
-fn decision(instance: &Bound<'_, PyAny>) -> PyResult<Decision> {
+fn read_decision(instance: &Bound<'_, PyAny>) -> PyResult<Decision> {
     let base = instance.cast::<Controller>()?.borrow();
     let pacing_rate = base.pacing_rate.map(|rate| Rate::from_bits_per_sec(rate as u64));
     Ok(Decision { pacing_rate, ..Decision::window(base.window) })
@@ -503,7 +503,7 @@ impl Scripted {
         let outcome = self.maker.attach(|py| {
             let instance = made.object.bind(py);
             act(instance)?;
-            decision(instance)
+            read_decision(instance)
         });
         match outcome {
             Ok(decision) => self.decision = decision,

@@ -395,7 +395,7 @@ impl Isolation {
 mod tests {
     //! Tests CAKE: shares of flows and hosts, separate queues in a set, and drops on overflow.
     use super::*;
-    use crate::test_helpers::{offer, ordinary};
+    use crate::test_helpers::{enqueue_and_list_drops, ordinary_entry};
 
     fn queue(isolation: Isolation, limit: Limit) -> Cake {
         let config = CakeConfig { isolation, ..CakeConfig::default() };
@@ -403,7 +403,7 @@ mod tests {
     }
 
     fn entry(packet: u32, flow: u32) -> Entry {
-        Entry { flow, ..ordinary(packet) }
+        Entry { flow, ..ordinary_entry(packet) }
     }
 
     /// Keeps each flow, given with its source and destination, backlogged, and returns the bytes that each sends in
@@ -413,7 +413,7 @@ mod tests {
         let mut sent = vec![0; flows.len()];
         let put = |queue: &mut Cake, flow: u32| {
             queue.set_hosts(flows[flow as usize]);
-            offer(queue, Time::ZERO, entry(0, flow));
+            enqueue_and_list_drops(queue, Time::ZERO, entry(0, flow));
         };
         (0..flows.len() as u32).for_each(|flow| (0..4).for_each(|_| put(&mut queue, flow)));
         for _ in 0..40_000 {
@@ -466,7 +466,7 @@ mod tests {
     fn flows_rarely_share_a_queue() {
         let mut queue = queue(Isolation::Flows, Limit::Unlimited);
         (0..100).for_each(|flow| {
-            offer(&mut queue, Time::ZERO, entry(0, flow));
+            enqueue_and_list_drops(&mut queue, Time::ZERO, entry(0, flow));
         });
         assert_eq!(queue.lanes.busy(), 100);
         let plain: std::collections::BTreeSet<u32> =
@@ -474,7 +474,7 @@ mod tests {
         assert!(plain.len() < 100, "{}", plain.len());
         // A flow keeps its queue.
         (0..100).for_each(|flow| {
-            offer(&mut queue, Time::ZERO, entry(1, flow));
+            enqueue_and_list_drops(&mut queue, Time::ZERO, entry(1, flow));
         });
         assert_eq!(queue.lanes.busy(), 100);
     }
@@ -492,10 +492,10 @@ mod tests {
     fn a_full_buffer_drops_from_the_head_of_the_longest_queue() {
         let mut queue = queue(Isolation::Triple, Limit::Packets(6));
         (0..5).for_each(|packet| {
-            offer(&mut queue, Time::ZERO, entry(packet, 1));
+            enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, 1));
         });
-        assert_eq!(offer(&mut queue, Time::ZERO, entry(5, 2)), [0u32; 0]);
-        assert_eq!(offer(&mut queue, Time::ZERO, entry(6, 2)), [0]);
+        assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(5, 2)), [0u32; 0]);
+        assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(6, 2)), [0]);
         assert_eq!((queue.packets(), queue.bytes()), (6, 6000));
         let mut dropped = Vec::new();
         queue.set_limit(Time::ZERO, Limit::Packets(2), &mut dropped);
@@ -511,7 +511,7 @@ mod tests {
         queue.set_rate(Rate::from_mbits_per_sec(10));
         let put = |queue: &mut Cake, flow: u32| {
             queue.set_hosts([flow, 10 + flow]);
-            offer(queue, Time::ZERO, entry(0, flow));
+            enqueue_and_list_drops(queue, Time::ZERO, entry(0, flow));
         };
         put(&mut queue, 1);
         (0..6).for_each(|_| put(&mut queue, 2));
@@ -528,11 +528,11 @@ mod tests {
     fn a_new_flow_goes_first() {
         let mut queue = queue(Isolation::Triple, Limit::Unlimited);
         for packet in 0..6 {
-            offer(&mut queue, Time::ZERO, entry(packet, 1));
+            enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, 1));
         }
         let next = |queue: &mut Cake| queue.dequeue(Time::ZERO, &mut Vec::new()).map(|entry| entry.packet);
         assert_eq!([next(&mut queue), next(&mut queue), next(&mut queue)], [Some(0), Some(1), Some(2)]);
-        offer(&mut queue, Time::ZERO, entry(10, 2));
+        enqueue_and_list_drops(&mut queue, Time::ZERO, entry(10, 2));
         assert_eq!(next(&mut queue), Some(10));
         assert_eq!(queue.loads[0].values().copied().collect::<Vec<_>>(), [1]);
         while next(&mut queue).is_some() {}

@@ -137,7 +137,7 @@ impl Cobalt {
 mod tests {
     //! Tests CoDel's schedule, its decay, and BLUE's probability.
     use super::*;
-    use crate::test_helpers::ordinary;
+    use crate::test_helpers::ordinary_entry;
     use thalweg_proto::Ecn;
 
     fn ms(millis: u64) -> Time {
@@ -153,7 +153,7 @@ mod tests {
         let mut chance = Stream::new(1, "test", 0);
         during
             .filter(|&now| {
-                let mut entry = Entry { ecn, ..ordinary(0) };
+                let mut entry = Entry { ecn, ..ordinary_entry(0) };
                 let delay = Duration::from_millis(delay);
                 let dropped = control.must_drop(ms(now), delay, &mut entry, &parameters(), &mut chance);
                 dropped || entry.marked

@@ -228,7 +228,7 @@ impl Configure for CoDelConfig {
 mod tests {
     //! Tests CoDel's rules on a queue with known sojourn times.
     use super::*;
-    use crate::test_helpers::ordinary;
+    use crate::test_helpers::ordinary_entry;
     use thalweg_proto::Ecn;
 
     fn ms(millis: u64) -> Time {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     fn entry(packet: u32, ecn: Ecn) -> Entry {
-        Entry { ecn, ..ordinary(packet) }
+        Entry { ecn, ..ordinary_entry(packet) }
     }
 
     /// Returns the times of drops and marks, in ms. The queue starts with 50 packets; one arrives and one leaves every

@@ -239,7 +239,7 @@ impl Configure for DrrConfig {
 mod tests {
     //! Tests DRR: the paper's deficit example, its fairness bound, and small quanta.
     use super::*;
-    use crate::test_helpers::{drain, offer, ordinary};
+    use crate::test_helpers::{dequeue_all, enqueue_and_list_drops, ordinary_entry};
 
     fn queue(quantum: u64, limit: Limit, overflow: SharedBufferDrop) -> Drr {
         let config =
@@ -248,7 +248,7 @@ mod tests {
     }
 
     fn entry(packet: u32, flow: u32, size: u32) -> Entry {
-        Entry { size, flow, ..ordinary(packet) }
+        Entry { size, flow, ..ordinary_entry(packet) }
     }
 
     #[test]
@@ -269,21 +269,21 @@ mod tests {
             (41, 4, 700),
             (42, 4, 180),
         ] {
-            offer(&mut queue, Time::ZERO, entry(packet, flow, size));
+            enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, flow, size));
         }
         // Turn 1: 200 | 500 | 200 | 50. Turn 2: 750 and 20 of 800 | 500 | 600 and 100 of 800 | 700 and 180 of 950.
-        assert_eq!(drain(&mut queue, Time::ZERO), [10, 20, 30, 40, 11, 12, 21, 31, 32, 41, 42]);
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), [10, 20, 30, 40, 11, 12, 21, 31, 32, 41, 42]);
     }
 
     #[test]
     fn an_empty_queue_keeps_no_deficit() {
         // Flow 1 sends 100 of 500 and is empty; its next packet of 600 must wait two turns as any other.
         let mut queue = queue(500, Limit::Unlimited, SharedBufferDrop::LongestTail);
-        offer(&mut queue, Time::ZERO, entry(1, 1, 100));
-        assert_eq!(drain(&mut queue, Time::ZERO), [1]);
-        offer(&mut queue, Time::ZERO, entry(2, 1, 600));
-        offer(&mut queue, Time::ZERO, entry(3, 2, 500));
-        assert_eq!(drain(&mut queue, Time::ZERO), [3, 2]);
+        enqueue_and_list_drops(&mut queue, Time::ZERO, entry(1, 1, 100));
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), [1]);
+        enqueue_and_list_drops(&mut queue, Time::ZERO, entry(2, 1, 600));
+        enqueue_and_list_drops(&mut queue, Time::ZERO, entry(3, 2, 500));
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), [3, 2]);
     }
 
     #[test]
@@ -294,12 +294,12 @@ mod tests {
             let mut queue = queue(quantum, Limit::Unlimited, SharedBufferDrop::LongestTail);
             let (sizes, mut given) = ([1500, 500, 40], [0u64; 3]);
             for flow in [0, 1, 2, 0, 1, 2] {
-                offer(&mut queue, Time::ZERO, entry(0, flow, sizes[flow as usize]));
+                enqueue_and_list_drops(&mut queue, Time::ZERO, entry(0, flow, sizes[flow as usize]));
             }
             for _ in 0..20_000 {
                 let entry = queue.dequeue(Time::ZERO, &mut Vec::new()).unwrap();
                 given[entry.flow as usize] += u64::from(entry.size);
-                offer(&mut queue, Time::ZERO, entry);
+                enqueue_and_list_drops(&mut queue, Time::ZERO, entry);
                 let (max, min) = (given.iter().max().unwrap(), given.iter().min().unwrap());
                 assert!(max - min <= quantum + 3000, "{quantum}: {given:?}");
             }
@@ -310,9 +310,9 @@ mod tests {
     fn a_packet_of_megabytes_does_not_stall_a_quantum_of_a_byte() {
         // 2^32 rounds are skipped in one step.
         let mut queue = queue(1, Limit::Unlimited, SharedBufferDrop::LongestTail);
-        offer(&mut queue, Time::ZERO, entry(0, 1, u32::MAX));
-        offer(&mut queue, Time::ZERO, entry(1, 2, u32::MAX - 1));
-        assert_eq!(drain(&mut queue, Time::ZERO), [1, 0]);
+        enqueue_and_list_drops(&mut queue, Time::ZERO, entry(0, 1, u32::MAX));
+        enqueue_and_list_drops(&mut queue, Time::ZERO, entry(1, 2, u32::MAX - 1));
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), [1, 0]);
     }
 
     #[test]
@@ -323,9 +323,9 @@ mod tests {
         {
             let mut queue = queue(1500, Limit::Bytes(2000), overflow);
             for (packet, flow, size) in [(0, 1, 1200), (1, 1, 200), (2, 2, 200), (3, 2, 200), (4, 2, 200)] {
-                assert!(offer(&mut queue, Time::ZERO, entry(packet, flow, size)).is_empty());
+                assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, flow, size)).is_empty());
             }
-            assert_eq!(offer(&mut queue, Time::ZERO, entry(5, 3, 500)), victims);
+            assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(5, 3, 500)), victims);
         }
     }
 
@@ -335,8 +335,8 @@ mod tests {
         let config = DrrConfig { buckets: Some(1), ..DrrConfig::default() };
         let mut queue = Drr::new(Limit::Unlimited, config, || Stream::new(1, "test", 0));
         for packet in 0..10 {
-            offer(&mut queue, Time::ZERO, entry(packet, packet % 3, 1000));
+            enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, packet % 3, 1000));
         }
-        assert_eq!(drain(&mut queue, Time::ZERO), (0..10).collect::<Vec<u32>>());
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), (0..10).collect::<Vec<u32>>());
     }
 }

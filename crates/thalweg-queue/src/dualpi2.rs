@@ -1,6 +1,6 @@
 //! The queue discipline DualPI2 (RFC 9332).
 
-use crate::impairment_spec::{above_zero, probability};
+use crate::impairment_spec::{above_zero, check_probability};
 use crate::queue_occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::VecDeque;
@@ -316,7 +316,7 @@ impl Configure for DualPi2Config {
         above_zero("update", self.update.as_secs_f64())?;
         above_zero("max_rtt", self.max_rtt.as_secs_f64())?;
         above_zero("coupling", self.coupling)?;
-        probability("classic_share", self.classic_share)
+        check_probability("classic_share", self.classic_share)
     }
 
     fn make(&self, limit: Limit, _streams: Streams<'_>) -> DualPi2 {
@@ -340,7 +340,7 @@ mod tests {
     //! Tests the rules of appendix A of RFC 9332: classification, controller steps, both probabilities, overload, and
     //! no starvation of the classic queue.
     use super::*;
-    use crate::test_helpers::ordinary;
+    use crate::test_helpers::ordinary_entry;
 
     fn queue() -> DualPi2 {
         DualPi2::new(Limit::Packets(10_000), DualPi2Config::default())
@@ -352,7 +352,7 @@ mod tests {
 
     fn fill(queue: &mut DualPi2, now: Time, ecn: Ecn, count: u32) {
         for packet in 0..count {
-            queue.enqueue(now, Entry { ecn, ..ordinary(packet) }, &mut Vec::new());
+            queue.enqueue(now, Entry { ecn, ..ordinary_entry(packet) }, &mut Vec::new());
         }
     }
 

@@ -194,7 +194,7 @@ impl Discipline for ExternalQueue {
 mod tests {
     //! Tests that each violation is detected at once and attributed, and that a correct discipline is not affected.
     use super::*;
-    use crate::test_helpers::ordinary;
+    use crate::test_helpers::ordinary_entry;
     use crate::{Configure, SpecError, Traits};
     use std::collections::VecDeque;
     use thalweg_proto::random::Stream;
@@ -300,7 +300,7 @@ mod tests {
                 }
                 match step {
                     0..3 => {
-                        let entry = Entry { packet: step, size: 1000, ..ordinary(0) };
+                        let entry = Entry { packet: step, size: 1000, ..ordinary_entry(0) };
                         queue.enqueue(Time::ZERO, entry, &mut dropped);
                     }
                     3 => left = queue.dequeue(Time::ZERO, &mut dropped),

@@ -1,7 +1,7 @@
 //! Tests Fair Queueing: the order of bids, the delay bound, drops and marks.
 
 use super::*;
-use crate::test_helpers::ordinary;
+use crate::test_helpers::ordinary_entry;
 use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Duration;
@@ -18,7 +18,7 @@ fn plain(limit: Limit) -> FairQueueing {
 }
 
 fn entry(packet: u32, flow: u32, size: u32) -> Entry {
-    Entry { size, flow, ecn: Ecn::Ect0, ..ordinary(packet) }
+    Entry { size, flow, ecn: Ecn::Ect0, ..ordinary_entry(packet) }
 }
 
 fn us(micros: u64) -> Time {

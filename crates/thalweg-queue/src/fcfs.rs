@@ -187,23 +187,23 @@ impl Configure for FcfsConfig {
 mod tests {
     //! Tests drop-tail: accepted and dropped packets, and the service order.
     use super::*;
-    use crate::test_helpers::{drain, offer, ordinary};
+    use crate::test_helpers::{dequeue_all, enqueue_and_list_drops, ordinary_entry};
 
     fn entry(packet: u32, size: u32, urgent: bool) -> Entry {
-        Entry { size, urgent, ..ordinary(packet) }
+        Entry { size, urgent, ..ordinary_entry(packet) }
     }
 
     #[test]
     fn a_full_queue_drops_the_arrival() {
         // With a limit of two packets of any size, the third is dropped.
         let mut queue = Fcfs::new(Limit::Packets(2));
-        assert!(offer(&mut queue, Time::ZERO, entry(1, 1500, false)).is_empty());
-        assert!(offer(&mut queue, Time::ZERO, entry(2, 40, false)).is_empty());
+        assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(1, 1500, false)).is_empty());
+        assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(2, 40, false)).is_empty());
         let mut dropped = Vec::new();
         queue.enqueue(Time::ZERO, entry(3, 40, false), &mut dropped);
         assert_eq!(dropped, [Dropped { entry: entry(3, 40, false), reason: DropReason::Full }]);
         assert_eq!((queue.packets(), queue.bytes()), (2, 1540));
-        assert_eq!(drain(&mut queue, Time::ZERO), [1, 2]);
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), [1, 2]);
         assert_eq!((queue.packets(), queue.bytes()), (0, 0));
     }
 
@@ -211,11 +211,11 @@ mod tests {
     fn a_byte_limit_accepts_packets_up_to_the_remaining_bytes() {
         // 1000 bytes: 600 fit, then 500 do not, but 400 do, to the last byte; and then not even one.
         let mut queue = Fcfs::new(Limit::Bytes(1000));
-        assert!(offer(&mut queue, Time::ZERO, entry(1, 600, false)).is_empty());
-        assert!(!offer(&mut queue, Time::ZERO, entry(2, 500, false)).is_empty());
-        assert!(offer(&mut queue, Time::ZERO, entry(3, 400, false)).is_empty());
-        assert!(!offer(&mut queue, Time::ZERO, entry(4, 1, false)).is_empty());
-        assert_eq!(drain(&mut queue, Time::ZERO), [1, 3]);
+        assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(1, 600, false)).is_empty());
+        assert!(!enqueue_and_list_drops(&mut queue, Time::ZERO, entry(2, 500, false)).is_empty());
+        assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(3, 400, false)).is_empty());
+        assert!(!enqueue_and_list_drops(&mut queue, Time::ZERO, entry(4, 1, false)).is_empty());
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), [1, 3]);
     }
 
     #[test]
@@ -223,18 +223,18 @@ mod tests {
         // Urgent 3 and 4 overtake the waiting 1 and 2, and stay in order.
         let mut queue = Fcfs::new(Limit::Unlimited);
         for (packet, urgent) in [(1, false), (2, false), (3, true), (4, true), (5, false)] {
-            assert!(offer(&mut queue, Time::ZERO, entry(packet, 10, urgent)).is_empty());
+            assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, 10, urgent)).is_empty());
         }
-        assert_eq!(drain(&mut queue, Time::ZERO), [3, 4, 1, 2, 5]);
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), [3, 4, 1, 2, 5]);
     }
 
     #[test]
     fn an_urgent_entry_that_finds_the_queue_full_is_dropped() {
         // No queued packet is displaced.
         let mut queue = Fcfs::new(Limit::Packets(1));
-        assert!(offer(&mut queue, Time::ZERO, entry(1, 10, false)).is_empty());
-        assert!(!offer(&mut queue, Time::ZERO, entry(2, 10, true)).is_empty());
-        assert_eq!(drain(&mut queue, Time::ZERO), [1]);
+        assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(1, 10, false)).is_empty());
+        assert!(!enqueue_and_list_drops(&mut queue, Time::ZERO, entry(2, 10, true)).is_empty());
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), [1]);
     }
 
     /// Entries from 10 on stand for acknowledgements, which supersede all earlier ones; other entries stand for data.
@@ -252,7 +252,7 @@ mod tests {
         let full = dropped.iter().filter(|dropped| dropped.reason == DropReason::Full).count() as u64;
         let gone = dropped.iter().filter(|dropped| dropped.reason == DropReason::Filtered);
         let gone = gone.map(|dropped| dropped.entry.packet).collect();
-        (drain(&mut queue, Time::ZERO), gone, full)
+        (dequeue_all(&mut queue, Time::ZERO), gone, full)
     }
 
     /// CAKE's `ack-filter` drops the first of two redundant acknowledgements: two are left of any number.
@@ -276,9 +276,18 @@ mod tests {
     #[test]
     fn a_limit_of_zero_holds_nothing() {
         // Neither in packets nor in bytes; an empty packet fits into zero bytes.
-        assert!(!offer(&mut Fcfs::new(Limit::Packets(0)), Time::ZERO, entry(1, 0, false)).is_empty());
-        assert!(!offer(&mut Fcfs::new(Limit::Bytes(0)), Time::ZERO, entry(1, 1, false)).is_empty());
-        assert!(offer(&mut Fcfs::new(Limit::Bytes(0)), Time::ZERO, entry(1, 0, false)).is_empty());
+        assert!(
+            !enqueue_and_list_drops(&mut Fcfs::new(Limit::Packets(0)), Time::ZERO, entry(1, 0, false))
+                .is_empty()
+        );
+        assert!(
+            !enqueue_and_list_drops(&mut Fcfs::new(Limit::Bytes(0)), Time::ZERO, entry(1, 1, false))
+                .is_empty()
+        );
+        assert!(
+            enqueue_and_list_drops(&mut Fcfs::new(Limit::Bytes(0)), Time::ZERO, entry(1, 0, false))
+                .is_empty()
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Weights {
 mod tests {
     //! Tests that flows share the link in proportion to their weights, in every discipline with weights.
     use super::*;
-    use crate::test_helpers::ordinary;
+    use crate::test_helpers::ordinary_entry;
     use crate::{Any, Discipline, DisciplineSpec, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit};
     use thalweg_proto::random::Stream;
     use thalweg_proto::units::{Rate, Time};
@@ -61,7 +61,7 @@ mod tests {
         let (mut given, mut dropped) = ([0u64; 3], Vec::new());
         let entry = |flow: u32| {
             let priority = [1, 2, 6][flow as usize];
-            Entry { size: sizes[flow as usize], flow, priority, ..ordinary(0) }
+            Entry { size: sizes[flow as usize], flow, priority, ..ordinary_entry(0) }
         };
         for flow in (0..3).cycle().take(30) {
             queue.enqueue(Time::ZERO, entry(flow), &mut dropped);

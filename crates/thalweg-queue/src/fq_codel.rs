@@ -278,7 +278,7 @@ impl Configure for FqCoDelConfig {
 mod tests {
     //! Tests FQ-CoDel: new queues first, credits, drops on overflow, and CoDel in each queue.
     use super::*;
-    use crate::test_helpers::{offer, ordinary};
+    use crate::test_helpers::{enqueue_and_list_drops, ordinary_entry};
     use thalweg_proto::units::Duration;
 
     fn queue(limit: Limit, quantum: u64) -> FqCoDel {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     fn entry(packet: u32, flow: u32, size: u32) -> Entry {
-        Entry { size, flow, ..ordinary(packet) }
+        Entry { size, flow, ..ordinary_entry(packet) }
     }
 
     fn ms(millis: u64) -> Time {
@@ -306,13 +306,13 @@ mod tests {
         // turn of flow 1.
         let mut queue = queue(Limit::Unlimited, 1500);
         for packet in 0..4 {
-            offer(&mut queue, ms(0), entry(packet, 1, 1000));
-            offer(&mut queue, ms(0), entry(10 + packet, 2, 1000));
+            enqueue_and_list_drops(&mut queue, ms(0), entry(packet, 1, 1000));
+            enqueue_and_list_drops(&mut queue, ms(0), entry(10 + packet, 2, 1000));
         }
         let first: Vec<_> = (0..5).map(|_| next(&mut queue, ms(0)).unwrap()).collect();
         assert_eq!(first, [0, 1, 10, 11, 2]);
         for packet in 20..23 {
-            offer(&mut queue, ms(0), entry(packet, 3, 1000));
+            enqueue_and_list_drops(&mut queue, ms(0), entry(packet, 3, 1000));
         }
         let rest: Vec<_> = std::iter::from_fn(|| next(&mut queue, ms(0))).collect();
         assert_eq!(rest, [20, 21, 12, 22, 3, 13]);
@@ -324,11 +324,11 @@ mod tests {
         // Flow 2 sends a packet whenever its last one has left, without delaying the turn of flow 1.
         let mut queue = queue(Limit::Unlimited, 1000);
         (0..10).for_each(|packet| {
-            offer(&mut queue, ms(0), entry(packet, 1, 1000));
+            enqueue_and_list_drops(&mut queue, ms(0), entry(packet, 1, 1000));
         });
         let mut order = Vec::new();
         for packet in 10..16 {
-            offer(&mut queue, ms(0), entry(packet, 2, 1000));
+            enqueue_and_list_drops(&mut queue, ms(0), entry(packet, 2, 1000));
             order.extend(next(&mut queue, ms(0)));
         }
         let of_the_first = order.iter().filter(|&&packet| packet < 10).count();
@@ -342,12 +342,12 @@ mod tests {
             let mut queue = queue(Limit::Unlimited, quantum);
             let (sizes, mut given) = ([1500, 500, 40], [0u64; 3]);
             for flow in [0, 1, 2, 0, 1, 2] {
-                offer(&mut queue, ms(0), entry(0, flow, sizes[flow as usize]));
+                enqueue_and_list_drops(&mut queue, ms(0), entry(0, flow, sizes[flow as usize]));
             }
             for _ in 0..20_000 {
                 let entry = queue.dequeue(ms(0), &mut Vec::new()).unwrap();
                 given[entry.flow as usize] += u64::from(entry.size);
-                offer(&mut queue, ms(0), entry);
+                enqueue_and_list_drops(&mut queue, ms(0), entry);
             }
             let (max, min) = (given.iter().max().unwrap(), given.iter().min().unwrap());
             assert!(max - min <= quantum + 3000, "{quantum}: {given:?}");
@@ -359,11 +359,11 @@ mod tests {
         // Flow 1 holds 8000 bytes in eight packets of ten: the eleventh packet costs it its first four.
         let mut queue = queue(Limit::Packets(10), 1514);
         for packet in 0..8 {
-            offer(&mut queue, ms(0), entry(packet, 1, 1000));
+            enqueue_and_list_drops(&mut queue, ms(0), entry(packet, 1, 1000));
         }
-        offer(&mut queue, ms(0), entry(8, 2, 1000));
-        offer(&mut queue, ms(0), entry(9, 2, 1000));
-        assert_eq!(offer(&mut queue, ms(0), entry(10, 2, 1000)), [0, 1, 2, 3]);
+        enqueue_and_list_drops(&mut queue, ms(0), entry(8, 2, 1000));
+        enqueue_and_list_drops(&mut queue, ms(0), entry(9, 2, 1000));
+        assert_eq!(enqueue_and_list_drops(&mut queue, ms(0), entry(10, 2, 1000)), [0, 1, 2, 3]);
         assert_eq!((queue.packets(), queue.bytes()), (7, 7000));
     }
 
@@ -373,12 +373,12 @@ mod tests {
         let mut queue = queue(Limit::Unlimited, 1514);
         let mut dropped = Vec::new();
         (0..100).for_each(|packet| {
-            offer(&mut queue, ms(0), entry(packet, 1, 1000));
+            enqueue_and_list_drops(&mut queue, ms(0), entry(packet, 1, 1000));
         });
         for now in 0..1000 {
-            offer(&mut queue, ms(now), entry(0, 1, 1000));
+            enqueue_and_list_drops(&mut queue, ms(now), entry(0, 1, 1000));
             if now % 10 == 0 {
-                offer(&mut queue, ms(now), entry(0, 2, 100));
+                enqueue_and_list_drops(&mut queue, ms(now), entry(0, 2, 100));
                 let left = queue.dequeue(ms(now), &mut dropped).unwrap();
                 assert!(left.flow == 2 || now == 0);
             }
@@ -394,7 +394,7 @@ mod tests {
         let config = FqCoDelConfig::default();
         let mut queue = FqCoDel::new(Limit::Unlimited, config, Stream::new(1, "test", 0));
         for flow in 0..100_000 {
-            offer(&mut queue, ms(u64::from(flow)), entry(0, flow, 100));
+            enqueue_and_list_drops(&mut queue, ms(u64::from(flow)), entry(0, flow, 100));
             next(&mut queue, ms(u64::from(flow)));
         }
         assert!(queue.lanes.places() <= 1024, "{}", queue.lanes.places());

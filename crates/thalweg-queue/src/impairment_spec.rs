@@ -86,10 +86,10 @@ impl ImpairmentSpec {
     /// Returns the first value out of range as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
         self.loss.check()?;
-        probability("duplicate", self.duplicate)?;
-        share("duplicate.correlation", self.duplicate_correlation)?;
-        probability("corrupt", self.corrupt)?;
-        share("corrupt.correlation", self.corrupt_correlation)?;
+        check_probability("duplicate", self.duplicate)?;
+        check_share("duplicate.correlation", self.duplicate_correlation)?;
+        check_probability("corrupt", self.corrupt)?;
+        check_share("corrupt.correlation", self.corrupt_correlation)?;
         self.reorder.map_or(Ok(()), |reorder| reorder.check())
     }
 
@@ -109,8 +109,8 @@ impl ReorderSpec {
     /// # Errors
     /// Returns [`SpecError::Probability`] or [`SpecError::Share`].
     pub fn check(&self) -> Result<(), SpecError> {
-        probability("reorder.probability", self.probability)?;
-        share("reorder.correlation", self.correlation)
+        check_probability("reorder.probability", self.probability)?;
+        check_share("reorder.correlation", self.correlation)
     }
 }
 
@@ -122,19 +122,19 @@ impl LossSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         match *self {
             Self::None => Ok(()),
-            Self::Uniform { probability: p } => probability("loss.probability", p),
+            Self::Uniform { probability: p } => check_probability("loss.probability", p),
             Self::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
-                probability("loss.good_to_bad", good_to_bad)?;
-                probability("loss.bad_to_good", bad_to_good)?;
-                probability("loss.loss_good", loss_good)?;
-                probability("loss.loss_bad", loss_bad)
+                check_probability("loss.good_to_bad", good_to_bad)?;
+                check_probability("loss.bad_to_good", bad_to_good)?;
+                check_probability("loss.loss_good", loss_good)?;
+                check_probability("loss.loss_bad", loss_bad)
             }
             Self::Correlated { probability: p, correlation } => {
-                probability("loss.probability", p)?;
-                share("loss.correlation", correlation)
+                check_probability("loss.probability", p)?;
+                check_share("loss.correlation", correlation)
             }
             Self::Periodic { every } => above_zero("loss.every", every as f64),
-            Self::BitErrors { rate } => probability("loss.rate", rate),
+            Self::BitErrors { rate } => check_probability("loss.rate", rate),
             Self::List(ref packets) => {
                 let mut last = 0;
                 for (position, &found) in packets.iter().enumerate() {
@@ -149,12 +149,12 @@ impl LossSpec {
     }
 }
 
-pub(crate) fn probability(what: &'static str, value: f64) -> Result<(), SpecError> {
+pub(crate) fn check_probability(what: &'static str, value: f64) -> Result<(), SpecError> {
     // NaN is in no range.
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Probability { what, value }) }
 }
 
-pub(crate) fn share(what: &'static str, value: f64) -> Result<(), SpecError> {
+pub(crate) fn check_share(what: &'static str, value: f64) -> Result<(), SpecError> {
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Share { what, value }) }
 }
 

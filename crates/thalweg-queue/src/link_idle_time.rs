@@ -50,14 +50,14 @@ impl LinkIdle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_helpers::ordinary;
+    use crate::test_helpers::ordinary_entry;
     use thalweg_proto::units::Duration;
 
     /// At 8 Mbit/s a packet of 1000 bytes takes a millisecond.
     #[test]
     fn an_idle_time_begins_with_the_end_of_the_last_transmission() {
         let ms = |millis| Time::ZERO + Duration::from_millis(millis);
-        let entry = Entry { size: 1000, ..ordinary(0) };
+        let entry = Entry { size: 1000, ..ordinary_entry(0) };
         let mut link = LinkIdle::new();
         assert_eq!(ms(7).since(link.since()), Duration::from_millis(7));
         link.on_dequeue(ms(10), &entry);

@@ -26,13 +26,13 @@ impl CapacityTrace {
     /// # Errors
     /// Returns a [`TraceError`] with the line number, from 1, and the expected content.
     pub fn read(reader: impl BufRead) -> Result<Self, TraceError> {
-        read(reader, MAX_LINES)
+        read_trace(reader, MAX_LINES)
     }
 
-    /// Parses mahimahi's format from text in memory, like [`read`](Self::read).
+    /// Parses mahimahi's format from text in memory, like [`read_trace`](Self::read).
     ///
     /// # Errors
-    /// Returns the errors of [`read`](Self::read).
+    /// Returns the errors of [`read_trace`](Self::read).
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         Self::read(text.as_bytes())
     }
@@ -61,7 +61,7 @@ impl CapacityTrace {
     }
 }
 
-fn read(mut reader: impl BufRead, max_lines: usize) -> Result<CapacityTrace, TraceError> {
+fn read_trace(mut reader: impl BufRead, max_lines: usize) -> Result<CapacityTrace, TraceError> {
     let mut opportunities = Vec::new();
     let mut buffer = Vec::new();
     let mut last = 0;
@@ -77,7 +77,7 @@ fn read(mut reader: impl BufRead, max_lines: usize) -> Result<CapacityTrace, Tra
             return Err(TraceError::TooMany { max: max_lines });
         }
         let text = buffer.strip_suffix(b"\n").unwrap_or(&buffer);
-        let millis = millis(text.strip_suffix(b"\r").unwrap_or(text), line)?;
+        let millis = parse_millis(text.strip_suffix(b"\r").unwrap_or(text), line)?;
         if millis < last {
             return Err(TraceError::Descending { line, found: millis, last });
         }
@@ -94,7 +94,7 @@ fn read(mut reader: impl BufRead, max_lines: usize) -> Result<CapacityTrace, Tra
 }
 
 /// Parses a line as a number.
-fn millis(text: &[u8], line: u64) -> Result<u64, TraceError> {
+fn parse_millis(text: &[u8], line: u64) -> Result<u64, TraceError> {
     if text.is_empty()
         || text.iter().any(|byte| !byte.is_ascii_digit())
         || text.len() as u64 >= MAX_LINE_LENGTH
@@ -301,8 +301,8 @@ mod tests {
     #[test]
     fn too_many_lines_are_refused() {
         // With a limit of 3, a fourth line is too many; and an endless file of lines ends at the limit.
-        assert!(read(&b"1\n2\n3\n"[..], 3).is_ok());
-        assert!(matches!(read(&b"1\n2\n3\n4\n"[..], 3), Err(TraceError::TooMany { max: 3 })));
+        assert!(read_trace(&b"1\n2\n3\n"[..], 3).is_ok());
+        assert!(matches!(read_trace(&b"1\n2\n3\n4\n"[..], 3), Err(TraceError::TooMany { max: 3 })));
     }
 
     #[test]

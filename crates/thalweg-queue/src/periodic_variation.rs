@@ -1,7 +1,7 @@
 //! Periodic variation of paths, such as low-orbit satellite links.
 
 use crate::SpecError;
-use crate::impairment_spec::{above_zero, share};
+use crate::impairment_spec::{above_zero, check_share};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate};
 
@@ -37,7 +37,7 @@ impl PeriodicVariationSpec {
     /// # Errors
     /// Returns the first value out of range as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
-        share("rate-spread", self.rate_spread)?;
+        check_share("rate-spread", self.rate_spread)?;
         if self.every < Self::SHORTEST {
             return Err(SpecError::TooSmall { what: "every", value: self.every.as_secs_f64() });
         }

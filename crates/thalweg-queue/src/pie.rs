@@ -1,6 +1,6 @@
 //! The queue discipline PIE (RFC 8033).
 
-use crate::impairment_spec::{above_zero, probability};
+use crate::impairment_spec::{above_zero, check_probability};
 use crate::timestamped_fifo::TimestampedQueue;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::random::Stream;
@@ -220,7 +220,7 @@ impl Configure for PieConfig {
         above_zero("update", self.update.as_secs_f64())?;
         above_zero("alpha", self.alpha)?;
         above_zero("beta", self.beta)?;
-        probability("ecn_threshold", self.ecn_threshold)
+        check_probability("ecn_threshold", self.ecn_threshold)
     }
 
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Pie {
@@ -240,7 +240,7 @@ impl Configure for PieConfig {
 mod tests {
     //! Tests PIE: the controller's steps, the burst allowance, conditions without drops, and made-up updates.
     use super::*;
-    use crate::test_helpers::ordinary;
+    use crate::test_helpers::ordinary_entry;
     use thalweg_proto::Ecn;
 
     fn queue(config: PieConfig) -> Pie {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     fn entry(ecn: Ecn) -> Entry {
-        Entry { ecn, ..ordinary(0) }
+        Entry { ecn, ..ordinary_entry(0) }
     }
 
     fn fill(queue: &mut Pie, now: Time, count: u32) -> usize {

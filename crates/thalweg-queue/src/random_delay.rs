@@ -130,7 +130,7 @@ fn sent_again(average: Duration) -> f64 {
 }
 
 /// Returns a Poisson variate by inversion; `draw` is uniform in 0 to 1.
-fn poisson(mean: f64, max: u64, draw: f64) -> u64 {
+fn poisson_variate(mean: f64, max: u64, draw: f64) -> u64 {
     let mut probability = libm::exp(-mean);
     let (mut below, mut count) = (probability, 0);
     while draw >= below && count < max {
@@ -142,7 +142,7 @@ fn poisson(mean: f64, max: u64, draw: f64) -> u64 {
 }
 
 /// Returns the quantile at `share` of sorted times, with linear interpolation.
-fn between(times: &[Duration], share: f64) -> Duration {
+fn interpolate_quantile(times: &[Duration], share: f64) -> Duration {
     let place = share * times.len().saturating_sub(1) as f64;
     let below = times.get(place as usize).copied().unwrap_or_default();
     let above = times.get(place as usize + 1).copied().unwrap_or(below);
@@ -185,17 +185,17 @@ impl TimeSpec {
                 at_most(median.mul_f64(libm::exp(sigma * stream.normal())), *max)
             }
             Self::Pareto { min, shape, max } => at_most(min.mul_f64(stream.pareto(*shape)), *max),
-            Self::Quantiles(times) => between(times, stream.unit()),
+            Self::Quantiles(times) => interpolate_quantile(times, stream.unit()),
             Self::Wifi { average } => {
                 // Every packet uses the same number of draws, so scenarios with other jitter get the same random
                 // numbers.
                 let [deferrals, less, again, times] = core::array::from_fn(|_| stream.unit());
-                let count = poisson(DEFERRAL.1, MAX_DEFERRALS, deferrals);
+                let count = poisson_variate(DEFERRAL.1, MAX_DEFERRALS, deferrals);
                 let deferred = DEFERRAL.0 * count;
                 let mut time =
                     if count > 0 { deferred.saturating_sub(DEFERRAL.0.mul_f64(less)) } else { deferred };
                 if again < sent_again(*average) {
-                    time += RETRANSMISSION.0 * poisson(RETRANSMISSION.1, MAX_RETRANSMISSIONS, times);
+                    time += RETRANSMISSION.0 * poisson_variate(RETRANSMISSION.1, MAX_RETRANSMISSIONS, times);
                 }
                 time
             }
@@ -219,7 +219,7 @@ impl TimeSpec {
             Self::Pareto { min, shape, max } => {
                 at_most(min.mul_f64(libm::exp(-libm::log1p(-share) / shape)), *max)
             }
-            Self::Quantiles(times) => between(times, share),
+            Self::Quantiles(times) => interpolate_quantile(times, share),
             Self::Wifi { .. } => return None,
         })
     }
@@ -446,14 +446,14 @@ mod tests {
     fn no_draw_is_longer_than_the_longest() {
         let last = 1.0 - f64::EPSILON / 2.0;
         assert_eq!(
-            poisson(1.0, u64::MAX >> 1, 0.999_999_999_999),
-            poisson(1.0, MAX_DEFERRALS, 0.999_999_999_999)
+            poisson_variate(1.0, u64::MAX >> 1, 0.999_999_999_999),
+            poisson_variate(1.0, MAX_DEFERRALS, 0.999_999_999_999)
         );
         assert!(
-            poisson(1.0, 1000, last) <= 1000
-                && poisson(12.0, MAX_RETRANSMISSIONS, last) <= MAX_RETRANSMISSIONS
+            poisson_variate(1.0, 1000, last) <= 1000
+                && poisson_variate(12.0, MAX_RETRANSMISSIONS, last) <= MAX_RETRANSMISSIONS
         );
-        assert_eq!([0.3, 0.5, 0.9].map(|draw| poisson(1.0, 99, draw)), [0, 1, 2]);
+        assert_eq!([0.3, 0.5, 0.9].map(|draw| poisson_variate(1.0, 99, draw)), [0, 1, 2]);
     }
 
     #[test]

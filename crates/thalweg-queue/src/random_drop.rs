@@ -110,10 +110,10 @@ impl Configure for RandomDropConfig {
 mod tests {
     //! Tests Random Drop: one uniform draw, spared smaller victims, and urgent arrivals that displace nothing.
     use super::*;
-    use crate::test_helpers::{offer, ordinary};
+    use crate::test_helpers::{enqueue_and_list_drops, ordinary_entry};
 
     fn entry(packet: u32, size: u32) -> Entry {
-        Entry { size, ..ordinary(packet) }
+        Entry { size, ..ordinary_entry(packet) }
     }
 
     fn queue(limit: Limit, stream: &Stream, sizes: &[u32]) -> RandomDrop {
@@ -134,7 +134,7 @@ mod tests {
         let mut counts = [0i32; 5];
         for _ in 0..50_000 {
             let mut queue = queue(Limit::Packets(4), &source, &[100; 4]);
-            counts[offer(&mut queue, Time::ZERO, entry(4, 100))[0] as usize] += 1;
+            counts[enqueue_and_list_drops(&mut queue, Time::ZERO, entry(4, 100))[0] as usize] += 1;
             source = queue.stream;
         }
         assert!(counts.iter().all(|count| (count - 10_000).abs() < 450), "{counts:?}");
@@ -145,7 +145,7 @@ mod tests {
         // The stream afterwards is the original one after a single draw.
         let mut stream = Stream::new(2, "test", 0);
         let mut queue = queue(Limit::Packets(8), &stream, &[100; 8]);
-        offer(&mut queue, Time::ZERO, entry(8, 100));
+        enqueue_and_list_drops(&mut queue, Time::ZERO, entry(8, 100));
         stream.bits();
         assert_eq!(queue.stream.bits(), stream.bits());
     }
@@ -156,7 +156,7 @@ mod tests {
         for seed in 0..100 {
             let stream = Stream::new(seed, "test", 0);
             let mut queue = queue(Limit::Bytes(400), &stream, &[100, 99, 100, 100]);
-            assert_eq!(offer(&mut queue, Time::ZERO, entry(4, 101)), [4]);
+            assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(4, 101)), [4]);
             assert_eq!(queue.bytes(), 399);
         }
     }
@@ -166,7 +166,7 @@ mod tests {
         // Some seed draws a queued packet; it is removed, the arrival is enqueued last, and the order is kept.
         let replaced = (0..100).any(|seed| {
             let mut queue = queue(Limit::Bytes(300), &Stream::new(seed, "test", 0), &[100; 3]);
-            if offer(&mut queue, Time::ZERO, entry(3, 100)) != [1] {
+            if enqueue_and_list_drops(&mut queue, Time::ZERO, entry(3, 100)) != [1] {
                 return false;
             }
             let mut dropped = Vec::new();
@@ -184,7 +184,10 @@ mod tests {
         for seed in 0..50 {
             let mut stream = Stream::new(seed, "test", 0);
             let mut queue = queue(Limit::Packets(2), &stream, &[100; 2]);
-            assert_eq!(offer(&mut queue, Time::ZERO, Entry { urgent: true, ..entry(2, 1) }), [2]);
+            assert_eq!(
+                enqueue_and_list_drops(&mut queue, Time::ZERO, Entry { urgent: true, ..entry(2, 1) }),
+                [2]
+            );
             assert_eq!(queue.stream.bits(), stream.bits());
         }
     }
@@ -193,6 +196,6 @@ mod tests {
     fn a_queue_with_limit_zero_drops_every_arrival() {
         // With a limit of zero only the arrival can be drawn.
         let mut queue = queue(Limit::Packets(0), &Stream::new(1, "test", 0), &[]);
-        assert_eq!(offer(&mut queue, Time::ZERO, entry(7, 100)), [7]);
+        assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(7, 100)), [7]);
     }
 }

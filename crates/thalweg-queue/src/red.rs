@@ -1,6 +1,6 @@
 //! The queue discipline Random Early Detection (Floyd and Jacobson 1993).
 
-use crate::impairment_spec::{above_zero, probability};
+use crate::impairment_spec::{above_zero, check_probability};
 use crate::{
     Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, LinkIdle, SpecError, Streams, Traits,
 };
@@ -224,9 +224,9 @@ impl Configure for RedConfig {
             return Err(SpecError::Thresholds { min: self.min_threshold, max: self.max_threshold });
         }
         above_zero("weight", self.weight)?;
-        probability("weight", self.weight)?;
+        check_probability("weight", self.weight)?;
         above_zero("max_probability", self.max_probability)?;
-        probability("max_probability", self.max_probability)?;
+        check_probability("max_probability", self.max_probability)?;
         above_zero("mean_packet", self.mean_packet.get() as f64)
     }
 
@@ -248,7 +248,7 @@ impl Configure for RedConfig {
 mod tests {
     //! Tests RED: the average, the spacing of drops, behaviour beyond the thresholds, and marks.
     use super::*;
-    use crate::test_helpers::ordinary;
+    use crate::test_helpers::ordinary_entry;
     use thalweg_proto::Ecn;
     use thalweg_proto::units::Duration;
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     fn entry(size: u32, ecn: Ecn) -> Entry {
-        Entry { size, ecn, ..ordinary(0) }
+        Entry { size, ecn, ..ordinary_entry(0) }
     }
 
     fn ms(millis: u64) -> Time {

@@ -217,14 +217,14 @@ impl Configure for SfqConfig {
 mod tests {
     //! Tests SFQ: service order, drops and perturbation.
     use super::*;
-    use crate::test_helpers::{drain, offer, ordinary};
+    use crate::test_helpers::{dequeue_all, enqueue_and_list_drops, ordinary_entry};
 
     fn queue(limit: Limit, overflow: SharedBufferDrop, perturbation: Option<Duration>) -> Sfq {
         Sfq::new(limit, SfqConfig { buckets: 1 << 20, perturbation, overflow }, Stream::new(1, "test", 0))
     }
 
     fn entry(packet: u32, flow: u32, size: u32) -> Entry {
-        Entry { size, flow, ..ordinary(packet) }
+        Entry { size, flow, ..ordinary_entry(packet) }
     }
 
     #[test]
@@ -232,9 +232,9 @@ mod tests {
         // Three of flow 1, two of flow 2, one of flow 3.
         let mut queue = queue(Limit::Unlimited, SharedBufferDrop::LongestTail, None);
         for (packet, flow) in [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3)] {
-            offer(&mut queue, Time::ZERO, entry(packet, flow, 100));
+            enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, flow, 100));
         }
-        assert_eq!(drain(&mut queue, Time::ZERO), [0, 3, 5, 1, 4, 2]);
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), [0, 3, 5, 1, 4, 2]);
     }
 
     #[test]
@@ -246,10 +246,10 @@ mod tests {
         {
             let mut queue = queue(Limit::Packets(4), overflow, None);
             for (packet, flow) in [(0, 1), (1, 1), (2, 1), (3, 2)] {
-                assert!(offer(&mut queue, Time::ZERO, entry(packet, flow, 100)).is_empty());
+                assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, flow, 100)).is_empty());
             }
-            assert_eq!(offer(&mut queue, Time::ZERO, entry(4, 2, 100)), [first]);
-            assert_eq!(offer(&mut queue, Time::ZERO, entry(5, 2, 100)), [then]);
+            assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(4, 2, 100)), [first]);
+            assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(5, 2, 100)), [then]);
             assert_eq!((queue.packets(), queue.bytes()), (4, 400));
         }
     }
@@ -259,17 +259,17 @@ mod tests {
         // A limit of six: a single flow may hold six packets; with a second flow, three.
         let mut alone = queue(Limit::Packets(6), SharedBufferDrop::Share, None);
         for packet in 0..6 {
-            assert!(offer(&mut alone, Time::ZERO, entry(packet, 1, 100)).is_empty());
+            assert!(enqueue_and_list_drops(&mut alone, Time::ZERO, entry(packet, 1, 100)).is_empty());
         }
-        assert_eq!(offer(&mut alone, Time::ZERO, entry(6, 1, 100)), [6]);
+        assert_eq!(enqueue_and_list_drops(&mut alone, Time::ZERO, entry(6, 1, 100)), [6]);
         // The first packet of another flow pushes out the last packet of the longest queue.
-        assert_eq!(offer(&mut alone, Time::ZERO, entry(7, 2, 100)), [5]);
+        assert_eq!(enqueue_and_list_drops(&mut alone, Time::ZERO, entry(7, 2, 100)), [5]);
         let mut queue = queue(Limit::Packets(6), SharedBufferDrop::Share, None);
-        offer(&mut queue, Time::ZERO, entry(0, 2, 100));
+        enqueue_and_list_drops(&mut queue, Time::ZERO, entry(0, 2, 100));
         for packet in 1..4 {
-            assert!(offer(&mut queue, Time::ZERO, entry(packet, 1, 100)).is_empty());
+            assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, 1, 100)).is_empty());
         }
-        assert_eq!(offer(&mut queue, Time::ZERO, entry(4, 1, 100)), [4]);
+        assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(4, 1, 100)), [4]);
         assert_eq!(queue.packets(), 4);
     }
 
@@ -280,7 +280,7 @@ mod tests {
         let config = SfqConfig { buckets: 10, perturbation: Some(every), ..SfqConfig::default() };
         let mut queue = Sfq::new(Limit::Unlimited, config, Stream::new(1, "test", 0));
         for packet in 0..1000 {
-            offer(&mut queue, Time::ZERO, entry(packet, packet % 100, 100));
+            enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, packet % 100, 100));
         }
         let mut order: Vec<u32> = Vec::new();
         for step in 0..10 {
@@ -303,7 +303,7 @@ mod tests {
             SfqConfig { buckets: 2, perturbation: Some(Duration::from_secs(1)), ..SfqConfig::default() };
         let mut queue = Sfq::new(Limit::Unlimited, config, Stream::new(1, "test", 0));
         let together = (0..20).filter(|&second| {
-            offer(&mut queue, Time::ZERO + Duration::from_secs(second), entry(0, 1, 1));
+            enqueue_and_list_drops(&mut queue, Time::ZERO + Duration::from_secs(second), entry(0, 1, 1));
             queue.buckets.bucket_of(1) == queue.buckets.bucket_of(2)
         });
         assert!((2..18).contains(&together.count()));
@@ -314,7 +314,7 @@ mod tests {
         // A period of a picosecond after hours: skipped in one step.
         let mut queue = queue(Limit::Unlimited, SharedBufferDrop::LongestTail, Some(Duration::from_picos(1)));
         let late = Time::ZERO + Duration::from_secs(10_000);
-        offer(&mut queue, late, entry(0, 1, 1));
-        assert_eq!(drain(&mut queue, Time::MAX), [0]);
+        enqueue_and_list_drops(&mut queue, late, entry(0, 1, 1));
+        assert_eq!(dequeue_all(&mut queue, Time::MAX), [0]);
     }
 }

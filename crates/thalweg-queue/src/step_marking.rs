@@ -106,13 +106,13 @@ mod tests {
     //! Tests RFC 8257, section 3.1: marks by the instantaneous length, above the threshold, on ECN-capable packets
     //! only.
     use super::*;
-    use crate::test_helpers::ordinary;
+    use crate::test_helpers::ordinary_entry;
     use thalweg_proto::Ecn;
 
     fn marks(config: StepConfig, ecn: Ecn, count: u32) -> Vec<bool> {
         let mut queue = Step::new(Limit::Packets(100), config);
         for packet in 0..count {
-            queue.enqueue(Time::ZERO, Entry { ecn, ..ordinary(packet) }, &mut Vec::new());
+            queue.enqueue(Time::ZERO, Entry { ecn, ..ordinary_entry(packet) }, &mut Vec::new());
         }
         std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut Vec::new()))
             .map(|entry| entry.ecn.is_ce())
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn marking_ends_with_the_queue() {
         let mut queue = Step::new(Limit::Packets(100), StepConfig { threshold: Threshold::Packets(0) });
-        let ect = |packet| Entry { ecn: Ecn::Ect0, ..ordinary(packet) };
+        let ect = |packet| Entry { ecn: Ecn::Ect0, ..ordinary_entry(packet) };
         queue.enqueue(Time::ZERO, ect(0), &mut Vec::new());
         queue.enqueue(Time::ZERO, ect(1), &mut Vec::new());
         queue.dequeue(Time::ZERO, &mut Vec::new());

@@ -34,7 +34,7 @@ pub struct Priority {
 /// Number of priorities, from 1; larger numbers count as the lowest.
 const LEVELS: usize = 6;
 
-const fn level(entry: &Entry) -> usize {
+const fn priority_level(entry: &Entry) -> usize {
     let level = (entry.priority as usize).saturating_sub(1);
     if level < LEVELS { level } else { LEVELS - 1 }
 }
@@ -63,7 +63,7 @@ impl Discipline for Priority {
         }
         // The arrival is the last of its own priority: without lower priorities it is the victim.
         self.occupancy.add(&entry);
-        self.levels[level(&entry)].push_back(entry);
+        self.levels[priority_level(&entry)].push_back(entry);
         while self.occupancy.is_exceeded() {
             let Some(victim) = self.lowest().and_then(|lowest| self.levels[lowest].pop_back()) else {
                 return;
@@ -134,12 +134,12 @@ impl Configure for PriorityConfig {
 mod tests {
     //! Tests strict priority: the order, push-out, and Cobham's waiting times.
     use super::*;
-    use crate::test_helpers::{drain, offer, ordinary};
+    use crate::test_helpers::{dequeue_all, enqueue_and_list_drops, ordinary_entry};
     use thalweg_proto::random::Stream;
     use thalweg_proto::units::Duration;
 
     fn entry(packet: u32, priority: u8) -> Entry {
-        Entry { priority, ..ordinary(packet) }
+        Entry { priority, ..ordinary_entry(packet) }
     }
 
     fn queue(limit: Limit, push_out: bool) -> Priority {
@@ -151,9 +151,9 @@ mod tests {
         // In order within each priority; 0 and 200 are out of range and count as the nearest.
         let mut queue = queue(Limit::Unlimited, true);
         for (packet, priority) in [(0, 3), (1, 1), (2, 6), (3, 3), (4, 0), (5, 200)] {
-            offer(&mut queue, Time::ZERO, entry(packet, priority));
+            enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, priority));
         }
-        assert_eq!(drain(&mut queue, Time::ZERO), [1, 4, 0, 3, 2, 5]);
+        assert_eq!(dequeue_all(&mut queue, Time::ZERO), [1, 4, 0, 3, 2, 5]);
     }
 
     #[test]
@@ -162,10 +162,10 @@ mod tests {
         for (push_out, victims) in [(true, [2, 4]), (false, [3, 4])] {
             let mut queue = queue(Limit::Packets(3), push_out);
             for (packet, priority) in [(0, 2), (1, 3), (2, 3)] {
-                assert!(offer(&mut queue, Time::ZERO, entry(packet, priority)).is_empty());
+                assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, priority)).is_empty());
             }
-            assert_eq!(offer(&mut queue, Time::ZERO, entry(3, 2)), victims[..1]);
-            assert_eq!(offer(&mut queue, Time::ZERO, entry(4, 4)), victims[1..]);
+            assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(3, 2)), victims[..1]);
+            assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(4, 4)), victims[1..]);
         }
     }
 

@@ -76,22 +76,25 @@ impl TimestampedQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_helpers::ordinary;
+    use crate::test_helpers::ordinary_entry;
     use thalweg_proto::units::Duration;
 
     #[test]
     fn packets_leave_with_their_arrival_times_and_urgent_ones_separately() {
         let ms = |millis| Time::ZERO + Duration::from_millis(millis);
         let (mut queue, mut dropped) = (TimestampedQueue::new(Limit::Packets(3)), Vec::new());
-        let urgent = Entry { urgent: true, ..ordinary(9) };
-        queue.enqueue(ms(1), ordinary(1), &mut dropped);
+        let urgent = Entry { urgent: true, ..ordinary_entry(9) };
+        queue.enqueue(ms(1), ordinary_entry(1), &mut dropped);
         queue.enqueue(ms(2), urgent, &mut dropped);
-        queue.enqueue(ms(3), ordinary(2), &mut dropped);
-        queue.enqueue(ms(4), ordinary(3), &mut dropped);
-        assert_eq!(dropped, [Dropped { entry: ordinary(3), reason: crate::DropReason::Full }]);
+        queue.enqueue(ms(3), ordinary_entry(2), &mut dropped);
+        queue.enqueue(ms(4), ordinary_entry(3), &mut dropped);
+        assert_eq!(dropped, [Dropped { entry: ordinary_entry(3), reason: crate::DropReason::Full }]);
         assert_eq!((queue.packets(), queue.bytes()), (3, 3 * u64::from(urgent.size)));
         assert_eq!((queue.pop_urgent(), queue.pop_urgent()), (Some(urgent), None));
-        assert_eq!((queue.pop(), queue.pop()), (Some((ordinary(1), ms(1))), Some((ordinary(2), ms(3)))));
+        assert_eq!(
+            (queue.pop(), queue.pop()),
+            (Some((ordinary_entry(1), ms(1))), Some((ordinary_entry(2), ms(3))))
+        );
         assert_eq!((queue.pop(), queue.packets(), queue.bytes()), (None, 0, 0));
     }
 }

@@ -24,12 +24,12 @@ impl TokenBucketSpec {
     }
 
     /// Returns the bytes that the rate admits in `span`, without the burst.
-    pub fn passes(&self, span: Duration) -> f64 {
+    pub fn admitted_by_rate(&self, span: Duration) -> f64 {
         self.rate.as_f64() * span.as_secs_f64() / 8.0
     }
 
     /// Returns the maximum number of bytes that pass in `span`, from a full bucket.
-    pub fn passes_in(&self, span: Duration) -> Bytes {
+    pub fn admitted_from_full_bucket(&self, span: Duration) -> Bytes {
         Bytes::new(self.rate.bytes_in(span).get().saturating_add(self.burst.get()))
     }
 }

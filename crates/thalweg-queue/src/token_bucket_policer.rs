@@ -106,7 +106,7 @@ impl Configure for PolicerConfig {
 mod tests {
     //! Tests that passed traffic equals the bucket for any arrivals, and that packets with tokens are not dropped.
     use super::*;
-    use crate::test_helpers::{drain, offer, ordinary};
+    use crate::test_helpers::{dequeue_all, enqueue_and_list_drops, ordinary_entry};
     use proptest::prelude::*;
     use thalweg_proto::units::Duration;
 
@@ -121,13 +121,14 @@ mod tests {
     #[test]
     fn the_burst_passes_and_then_the_rate() {
         let mut queue = Policer::new(Limit::Unlimited, CONFIG);
-        let dropped: Vec<u32> =
-            (0..6).flat_map(|packet| offer(&mut queue, at(0), ordinary(packet))).collect();
-        assert_eq!((drain(&mut queue, at(0)), dropped), (vec![0, 1, 2], vec![3, 4, 5]));
+        let dropped: Vec<u32> = (0..6)
+            .flat_map(|packet| enqueue_and_list_drops(&mut queue, at(0), ordinary_entry(packet)))
+            .collect();
+        assert_eq!((dequeue_all(&mut queue, at(0)), dropped), (vec![0, 1, 2], vec![3, 4, 5]));
         // A byte early is too early.
-        assert_eq!(offer(&mut queue, at(999), ordinary(6)), [6]);
-        assert_eq!(offer(&mut queue, at(1000), ordinary(7)), []);
-        assert_eq!(offer(&mut queue, at(1001), Entry { size: 2, ..ordinary(8) }), [8]);
+        assert_eq!(enqueue_and_list_drops(&mut queue, at(999), ordinary_entry(6)), [6]);
+        assert_eq!(enqueue_and_list_drops(&mut queue, at(1000), ordinary_entry(7)), []);
+        assert_eq!(enqueue_and_list_drops(&mut queue, at(1001), Entry { size: 2, ..ordinary_entry(8) }), [8]);
     }
 
     /// Twice the rate is offered for ten seconds: the rate times ten seconds and the burst pass (Flach et al. 2016).
@@ -136,7 +137,10 @@ mod tests {
         let mut queue = Policer::new(Limit::Unlimited, CONFIG);
         let mut passed = 0;
         for packet in 0..20_000 {
-            passed += u64::from(offer(&mut queue, at(500 * u64::from(packet)), ordinary(packet)).is_empty());
+            passed += u64::from(
+                enqueue_and_list_drops(&mut queue, at(500 * u64::from(packet)), ordinary_entry(packet))
+                    .is_empty(),
+            );
         }
         assert_eq!(passed, 10_000 + 3 - 1);
     }
@@ -145,7 +149,10 @@ mod tests {
     fn urgent_packets_need_no_tokens() {
         let mut queue = Policer::new(Limit::Unlimited, CONFIG);
         for packet in 0..9 {
-            assert_eq!(offer(&mut queue, at(0), Entry { urgent: true, ..ordinary(packet) }), []);
+            assert_eq!(
+                enqueue_and_list_drops(&mut queue, at(0), Entry { urgent: true, ..ordinary_entry(packet) }),
+                []
+            );
         }
     }
 
@@ -159,7 +166,7 @@ mod tests {
             let (mut now, mut passed) = (0, Vec::new());
             for (number, (gap, size)) in arrivals.into_iter().enumerate() {
                 now += gap;
-                if offer(&mut queue, at(now), Entry { size, ..ordinary(number as u32) }).is_empty() {
+                if enqueue_and_list_drops(&mut queue, at(now), Entry { size, ..ordinary_entry(number as u32) }).is_empty() {
                     passed.push((now, u64::from(size)));
                 }
             }
@@ -167,7 +174,7 @@ mod tests {
                 let mut sum = 0;
                 for (to, size) in &passed[first..] {
                     sum += size;
-                    let allowed = CONFIG.bucket().passes_in(Duration::from_micros(to - from));
+                    let allowed = CONFIG.bucket().admitted_from_full_bucket(Duration::from_micros(to - from));
                     prop_assert!(sum <= allowed.get(), "{sum} in {} us", to - from);
                 }
             }

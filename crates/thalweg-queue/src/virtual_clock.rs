@@ -192,7 +192,7 @@ impl Configure for VirtualClockConfig {
 mod tests {
     //! Tests Virtual Clock: stamps by the definition, isolation of flows, and memory.
     use super::*;
-    use crate::test_helpers::{drain, offer, ordinary};
+    use crate::test_helpers::{dequeue_all, enqueue_and_list_drops, ordinary_entry};
     use thalweg_proto::units::Duration;
 
     fn ms(millis: u64) -> Time {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn entry(packet: u32, flow: u32) -> Entry {
-        Entry { flow, ..ordinary(packet) }
+        Entry { flow, ..ordinary_entry(packet) }
     }
 
     #[test]
@@ -214,23 +214,23 @@ mod tests {
         // Flow 1 has stamps of 1, 2 and 3 s; flow 2 of 1.5 s, at 0.5 s; flow 3, at 1.2 s, 2.2 s.
         let mut queue = queue(Limit::Unlimited);
         for packet in 0..3 {
-            offer(&mut queue, ms(0), entry(packet, 1));
+            enqueue_and_list_drops(&mut queue, ms(0), entry(packet, 1));
         }
-        offer(&mut queue, ms(500), entry(3, 2));
-        offer(&mut queue, ms(1200), entry(4, 3));
-        assert_eq!(drain(&mut queue, ms(1200)), [0, 3, 1, 4, 2]);
+        enqueue_and_list_drops(&mut queue, ms(500), entry(3, 2));
+        enqueue_and_list_drops(&mut queue, ms(1200), entry(4, 3));
+        assert_eq!(dequeue_all(&mut queue, ms(1200)), [0, 3, 1, 4, 2]);
     }
 
     #[test]
     fn a_clock_behind_the_present_is_set_to_it() {
         // Flow 1 was silent for 10 s and saves nothing: its two packets have stamps of 11 and 12 s, flow 2's 11.5 s.
         let mut queue = queue(Limit::Unlimited);
-        offer(&mut queue, ms(0), entry(0, 1));
-        assert_eq!(drain(&mut queue, ms(0)), [0]);
-        offer(&mut queue, ms(10_000), entry(1, 1));
-        offer(&mut queue, ms(10_000), entry(2, 1));
-        offer(&mut queue, ms(10_500), entry(3, 2));
-        assert_eq!(drain(&mut queue, ms(10_500)), [1, 3, 2]);
+        enqueue_and_list_drops(&mut queue, ms(0), entry(0, 1));
+        assert_eq!(dequeue_all(&mut queue, ms(0)), [0]);
+        enqueue_and_list_drops(&mut queue, ms(10_000), entry(1, 1));
+        enqueue_and_list_drops(&mut queue, ms(10_000), entry(2, 1));
+        enqueue_and_list_drops(&mut queue, ms(10_500), entry(3, 2));
+        assert_eq!(dequeue_all(&mut queue, ms(10_500)), [1, 3, 2]);
     }
 
     #[test]
@@ -239,14 +239,14 @@ mod tests {
         // the next 8 seconds leaves before its next one.
         let mut queue = queue(Limit::Unlimited);
         for packet in 0..10 {
-            offer(&mut queue, ms(0), entry(packet, 1));
+            enqueue_and_list_drops(&mut queue, ms(0), entry(packet, 1));
         }
-        drain(&mut queue, ms(1));
-        offer(&mut queue, ms(1), entry(10, 1));
+        dequeue_all(&mut queue, ms(1));
+        enqueue_and_list_drops(&mut queue, ms(1), entry(10, 1));
         for packet in 11..20 {
-            offer(&mut queue, ms(1), entry(packet, 2));
+            enqueue_and_list_drops(&mut queue, ms(1), entry(packet, 2));
         }
-        assert_eq!(drain(&mut queue, ms(1)), [11, 12, 13, 14, 15, 16, 17, 18, 19, 10]);
+        assert_eq!(dequeue_all(&mut queue, ms(1)), [11, 12, 13, 14, 15, 16, 17, 18, 19, 10]);
     }
 
     #[test]
@@ -258,10 +258,10 @@ mod tests {
         for tenth in 0..300u32 {
             let now = ms(100 * u64::from(tenth));
             for copy in 0..2 {
-                offer(&mut queue, now, entry(1000 + 2 * tenth + copy, 2));
+                enqueue_and_list_drops(&mut queue, now, entry(1000 + 2 * tenth + copy, 2));
             }
             if tenth % 10 == 5 {
-                offer(&mut queue, now, entry(tenth, 1));
+                enqueue_and_list_drops(&mut queue, now, entry(tenth, 1));
             }
             let served = queue.dequeue(now, &mut Vec::new()).unwrap();
             if served.flow == 1 {
@@ -280,10 +280,10 @@ mod tests {
         };
         let mut queue = VirtualClock::new(Limit::Unlimited, config);
         for packet in 0..400 {
-            offer(
+            enqueue_and_list_drops(
                 &mut queue,
                 ms(0),
-                Entry { flow: packet % 2, priority: 1 + (packet % 2) as u8, ..ordinary(packet) },
+                Entry { flow: packet % 2, priority: 1 + (packet % 2) as u8, ..ordinary_entry(packet) },
             );
         }
         let left: Vec<u32> = (0..200).map(|_| queue.dequeue(ms(0), &mut Vec::new()).unwrap().flow).collect();
@@ -295,11 +295,11 @@ mod tests {
         // Flow 1 has stamps of 1, 2 and 3 s, flow 2 1 s: flow 1's last packet goes. Then flow 1's own arrival does.
         let mut queue = queue(Limit::Packets(3));
         for packet in 0..3 {
-            assert!(offer(&mut queue, ms(0), entry(packet, 1)).is_empty());
+            assert!(enqueue_and_list_drops(&mut queue, ms(0), entry(packet, 1)).is_empty());
         }
-        assert_eq!(offer(&mut queue, ms(0), entry(3, 2)), [2]);
-        assert_eq!(offer(&mut queue, ms(0), entry(4, 1)), [4]);
-        assert_eq!(drain(&mut queue, ms(0)), [0, 3, 1]);
+        assert_eq!(enqueue_and_list_drops(&mut queue, ms(0), entry(3, 2)), [2]);
+        assert_eq!(enqueue_and_list_drops(&mut queue, ms(0), entry(4, 1)), [4]);
+        assert_eq!(dequeue_all(&mut queue, ms(0)), [0, 3, 1]);
     }
 
     #[test]
@@ -314,13 +314,13 @@ mod tests {
     fn clocks_are_forgotten_once_they_are_behind_and_never_too_many() {
         let mut queue = queue(Limit::Packets(1));
         for flow in 0..100 {
-            offer(&mut queue, ms(0), entry(flow, flow));
+            enqueue_and_list_drops(&mut queue, ms(0), entry(flow, flow));
         }
         assert_eq!(queue.clocks.len(), 100);
-        offer(&mut queue, ms(1000), entry(0, 7));
+        enqueue_and_list_drops(&mut queue, ms(1000), entry(0, 7));
         assert_eq!((queue.clocks.len(), queue.by_value.len()), (1, 1));
         for flow in 0..2 * VirtualClock::MAX_CLOCKS as u32 {
-            offer(&mut queue, ms(1000), entry(flow, flow));
+            enqueue_and_list_drops(&mut queue, ms(1000), entry(flow, flow));
         }
         assert!(queue.clocks.len() <= VirtualClock::MAX_CLOCKS + 1);
         assert_eq!(queue.clocks.len(), queue.by_value.len());

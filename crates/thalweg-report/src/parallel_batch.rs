@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration as WallTime, Instant};
 use thalweg_sim::packet_trace::{NoTrace, Tracer};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{RunResult, Simulation, SpecError, Status};
 
 /// One simulation of a batch.
@@ -82,7 +82,7 @@ pub struct Failed {
 /// # Errors
 ///
 /// The first job with an invalid specification; the batch ends there.
-pub fn run<T: Tracer + Send>(
+pub fn run_jobs<T: Tracer + Send>(
     jobs: &[Job],
     threads: usize,
     progress: &Progress,
@@ -91,7 +91,7 @@ pub fn run<T: Tracer + Send>(
     mut tick: impl FnMut(),
 ) -> Result<(), Failed> {
     let work = |number: usize| {
-        let outcome = simulate(number, &jobs[number], progress, tracer(number));
+        let outcome = simulate_job(number, &jobs[number], progress, tracer(number));
         if outcome.is_err() {
             progress.stop.store(true, Ordering::Relaxed);
         }
@@ -165,12 +165,12 @@ type Outcome<T> = Result<(RunResult, Run, T), SpecError>;
 /// # Errors
 ///
 /// A specification that cannot be simulated, or not to its end.
-pub fn one(job: &Job, stop: &Arc<AtomicBool>) -> Result<(RunResult, Run), SpecError> {
+pub fn run_single_job(job: &Job, stop: &Arc<AtomicBool>) -> Result<(RunResult, Run), SpecError> {
     let progress = Progress::new(core::slice::from_ref(job), Arc::clone(stop));
-    simulate(0, job, &progress, NoTrace).map(|(result, run, _)| (result, run))
+    simulate_job(0, job, &progress, NoTrace).map(|(result, run, _)| (result, run))
 }
 
-fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T) -> Outcome<T> {
+fn simulate_job<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T) -> Outcome<T> {
     let spec = Spec { seed: job.seed, ..Spec::clone(&job.spec) };
     let threads = if job.events.is_some() { 1 } else { job.threads };
     let mut simulation = Simulation::on_threads(&spec, tracer, threads)?;
@@ -221,18 +221,19 @@ const TICK: WallTime = WallTime::from_millis(100);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::spec;
-    use thalweg_sim::spec::NodeId;
+    use crate::results::test_fixtures::test_spec;
+    use thalweg_sim::simulation_spec::NodeId;
 
     fn jobs(seeds: core::ops::Range<u64>) -> Vec<Job> {
-        let spec = Arc::new(spec());
+        let spec = Arc::new(test_spec());
         seeds.map(|seed| Job { spec: Arc::clone(&spec), seed, events: None, threads: 1 }).collect()
     }
 
     fn results(jobs: &[Job], threads: usize) -> Vec<RunResult> {
         let progress = Progress::new(jobs, Arc::default());
         let mut results = Vec::new();
-        run(jobs, threads, &progress, |_| NoTrace, |_, result, _, _| results.push(result), || ()).unwrap();
+        run_jobs(jobs, threads, &progress, |_| NoTrace, |_, result, _, _| results.push(result), || ())
+            .unwrap();
         results
     }
 
@@ -273,17 +274,17 @@ mod tests {
         let jobs = jobs(1..4);
         let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(true)));
         let mut seen = 0;
-        run(&jobs, 2, &progress, |_| NoTrace, |_, _, _, _| seen += 1, || ()).unwrap();
+        run_jobs(&jobs, 2, &progress, |_| NoTrace, |_, _, _, _| seen += 1, || ()).unwrap();
         assert_eq!(seen, 0);
     }
 
     #[test]
     fn a_specification_without_sense_ends_the_batch() {
-        let mut spec = spec();
+        let mut spec = test_spec();
         spec.groups[0].to = NodeId(7);
         let jobs = [Job { spec: Arc::new(spec), seed: 1, events: None, threads: 1 }];
         let progress = Progress::new(&jobs, Arc::default());
-        let failed = run(&jobs, 2, &progress, |_| NoTrace, |_, _, _, _| (), || ()).unwrap_err();
+        let failed = run_jobs(&jobs, 2, &progress, |_| NoTrace, |_, _, _, _| (), || ()).unwrap_err();
         assert_eq!((failed.job, failed.error), (0, SpecError::NoNode { of: "flow".to_owned() }));
     }
 }

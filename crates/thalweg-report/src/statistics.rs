@@ -3,7 +3,7 @@
 //! All computations use IEEE arithmetic and the `libm` crate; results are bit-identical on every machine.
 
 use serde::{Deserialize, Serialize};
-pub use thalweg_sim::fairness_measures::{fairness_variance, jain};
+pub use thalweg_sim::fairness_measures::{fairness_variance, jain_index};
 
 /// Mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -366,9 +366,9 @@ mod tests {
     fn jain_of_a_share_of_the_users() {
         let mut shares = vec![5.0; 20];
         shares.resize(100, 0.0);
-        near(jain(&shares), 0.2, 1e-12);
-        assert_eq!(jain(&[3.0, 3.0, 3.0]), 1.0);
-        assert_eq!(jain(&[0.0, 0.0]), 1.0);
+        near(jain_index(&shares), 0.2, 1e-12);
+        assert_eq!(jain_index(&[3.0, 3.0, 3.0]), 1.0);
+        assert_eq!(jain_index(&[0.0, 0.0]), 1.0);
     }
 
     #[test]

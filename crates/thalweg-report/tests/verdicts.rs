@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use thalweg_report::output::{Certainty, Verdict, verdicts};
+use thalweg_report::output::{Certainty, Verdict, decide_verdicts};
 use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_report::results::{Body, Document, Header, MARGIN, Run, Scenario};
 use thalweg_scenario::{Diagnostic, load_text};
@@ -19,7 +19,7 @@ fn runs(text: &str, seeds: &[u64]) -> Vec<Run> {
         seeds.iter().map(|&seed| Job { spec: Arc::clone(&spec), seed, events: None, threads: 1 }).collect();
     let progress = Progress::new(&jobs, Arc::default());
     let mut runs = Vec::new();
-    parallel_batch::run(&jobs, THREADS, &progress, |_| NoTrace, |_, _, run, _| runs.push(run), || ())
+    parallel_batch::run_jobs(&jobs, THREADS, &progress, |_| NoTrace, |_, _, run, _| runs.push(run), || ())
         .unwrap();
     runs
 }
@@ -38,7 +38,7 @@ fn verdicts_of(schemes: Vec<(String, Vec<Run>)>) -> Vec<Verdict> {
         compared: Vec::new(),
     };
     let Body::Comparison { schemes, .. } = Document::from_comparison(header, schemes).body else { panic!() };
-    verdicts(&schemes, MARGIN, None)
+    decide_verdicts(&schemes, MARGIN, None)
 }
 
 /// Returns the verdicts on schemes with the same seeds; `text` returns the scenario of each.

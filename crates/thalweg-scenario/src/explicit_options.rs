@@ -74,7 +74,7 @@ impl Given {
             }
             return;
         }
-        let Some(decoded) = decode(&key.kind, value, report) else {
+        let Some(decoded) = decode_option(&key.kind, value, report) else {
             self.broken = true;
             return;
         };
@@ -168,13 +168,13 @@ impl Field {
             about: key.about,
             default: default.map(text),
             required: key.required,
-            takes: Takes::Described { kind: key.kind, expected, schema },
+            takes: Takes::Described { kind: key.kind, expected: expected_values, schema: kind_schema },
         }
     }
 }
 
 /// Describes the values that a kind of key accepts, for messages and the reference.
-pub fn expected(kind: &Kind) -> String {
+pub fn expected_values(kind: &Kind) -> String {
     match kind {
         Kind::Packets => Packets::expected(),
         Kind::Segments => Segments::expected(),
@@ -198,7 +198,7 @@ pub fn expected(kind: &Kind) -> String {
 }
 
 /// Returns the JSON Schema of a kind.
-pub fn schema(kind: &Kind, definitions: &mut Definitions) -> serde_json::Value {
+pub fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> serde_json::Value {
     match kind {
         Kind::Packets => Packets::schema(definitions),
         Kind::Segments => Segments::schema(definitions),
@@ -226,7 +226,7 @@ pub fn schema(kind: &Kind, definitions: &mut Definitions) -> serde_json::Value {
 }
 
 /// Decodes a value of a kind.
-pub fn decode(kind: &Kind, value: &Value, report: &mut Report) -> Option<catalog::Value> {
+pub fn decode_option(kind: &Kind, value: &Value, report: &mut Report) -> Option<catalog::Value> {
     use catalog::Value as Of;
     Some(match kind {
         Kind::Packets => Of::Packets(Packets::decode(value, report)?.0),
@@ -248,16 +248,16 @@ pub fn decode(kind: &Kind, value: &Value, report: &mut Report) -> Option<catalog
             Of::Switch(bool::decode(value, report)?)
         }
         Kind::Table(_) => {
-            wrong_kind(&expected(kind), value, report);
+            wrong_kind(&expected_values(kind), value, report);
             return None;
         }
         Kind::Word(words) => {
             let parsed_tree::ValueKind::String(text) = &value.kind else {
-                wrong_kind(&expected(kind), value, report);
+                wrong_kind(&expected_values(kind), value, report);
                 return None;
             };
             let Some(word) = kind.word(text) else {
-                let message = format!("expected {}, found \"{text}\"", expected(kind));
+                let message = format!("expected {}, found \"{text}\"", expected_values(kind));
                 report.error("scenario.unknown-name", value.span, message).names(text, words.iter().copied());
                 return None;
             };

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 
 /// Returns all tables of a scenario file, the top-level table first.
-pub(super) fn tables() -> Vec<TableDoc> {
+pub(super) fn all_tables() -> Vec<TableDoc> {
     let mut definitions = Definitions::default();
     let _ = Document::schema(&mut definitions);
     definitions.into_tables()
 }
 
 /// Returns the JSON Schema (draft 2020-12) of a scenario file.
-pub fn schema() -> Value {
+pub fn file_schema() -> Value {
     schema_with(&Arc::default())
 }
 
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn no_two_tables_have_the_same_name() {
         let mut names: Vec<String> =
-            tables().iter().map(|table| format!("{} {:?}", table.name, table.tag)).collect();
+            all_tables().iter().map(|table| format!("{} {:?}", table.name, table.tag)).collect();
         names.sort();
         let count = names.len();
         names.dedup();
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_default_decodes() {
-        for table in tables() {
+        for table in all_tables() {
             for field in table.fields {
                 if let (Some(default), Takes::Type { decodes, .. }) = (field.default, field.takes) {
                     assert!(decodes(&default), "{} {} = {default}", table.name, field.key);

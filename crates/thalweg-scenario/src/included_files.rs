@@ -147,12 +147,12 @@ impl Loader {
             for name in names {
                 if let ValueKind::String(file) = &name.kind {
                     let table = self.load_from(&directory.join(file), Some(name.span), open, report);
-                    merge(&mut base, table);
+                    merge_tables(&mut base, table);
                 }
             }
         }
         base.entries.retain(|(key, _)| key.name != "include");
-        merge(&mut base, own);
+        merge_tables(&mut base, own);
         base
     }
 }
@@ -163,7 +163,7 @@ fn too_large(source: u32, report: &mut Report) {
 }
 
 /// Merges `over` into `base`: tables key by key, lists of tables by concatenation; all other values are replaced.
-fn merge(base: &mut Table, over: Table) {
+fn merge_tables(base: &mut Table, over: Table) {
     let places: BTreeMap<String, usize> =
         base.entries.iter().enumerate().map(|(place, (key, _))| (key.name.clone(), place)).collect();
     for (key, value) in over.entries {
@@ -174,7 +174,7 @@ fn merge(base: &mut Table, over: Table) {
         let (old_key, old) = &mut base.entries[place];
         match (&mut old.kind, value.kind) {
             (ValueKind::Table(old_table), ValueKind::Table(table)) => {
-                merge(old_table, table);
+                merge_tables(old_table, table);
                 old.span = value.span;
             }
             (ValueKind::Array(list), ValueKind::Array(more)) if is_tables(list) && is_tables(&more) => {

@@ -1,7 +1,7 @@
 //! Scenario files: a network and its traffic in TOML.
 //!
 //! [`load`] parses a file into a [`Scenario`], the input of the simulator, and reports all mistakes at once, each with
-//! its position ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
+//! its position ([`Diagnostic`]). [`file_schema`] describes the format for editors, [`keys_reference()`] for people.
 
 mod built_in_scenarios;
 mod diagnostic;
@@ -37,15 +37,15 @@ mod unknown_unit;
 mod value_types;
 
 pub use built_in_scenarios::{BUILT_IN, BuiltIn};
-pub use diagnostic::{Diagnostic, Rendered, Severity, nearest};
-pub use file_schema::{schema, schema_with};
+pub use diagnostic::{Diagnostic, Rendered, Severity, nearest_name};
+pub use file_schema::{file_schema, schema_with};
 pub use flow_group_lookup::group_named;
-pub use key_reference::reference;
-pub use keys::{host_table, hosts};
-pub use lint::{Memory, is_random, memory};
+pub use key_reference::keys_reference;
+pub use keys::{host_table, measured_hosts};
+pub use lint::{Memory, estimate_memory, is_random};
 pub use named_paths::{PATHS, PathDescription, known_path};
 pub use path_properties::{GroupPath, Paths, packet_sizes};
-pub use scenario_writer::expand;
+pub use scenario_writer::expand_scenario;
 pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
 pub use source_text::{Files, MAX_READ, Position, ReadError, Reader, Source, read_text};
 pub use speedup_estimate::describe_speedup;
@@ -53,7 +53,7 @@ pub use sweep::{
     Drawn, List, Listed, MAX_REPS, Placed, Range, SamplingMethod, SweepFile, Values, Varied, read_sweep,
     read_sweep_text,
 };
-pub use toml_writer::text as toml_text;
+pub use toml_writer::toml_string as toml_text;
 
 use diagnostic::Report;
 use included_files::Loader;
@@ -65,7 +65,7 @@ use std::path::Path;
 use std::sync::Arc;
 use table_declarations::Decode as _;
 use thalweg_catalog::Registry;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// A parsed scenario.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ pub struct Scenario {
 impl Scenario {
     /// Writes the scenario as a self-contained file with all defaults expanded.
     pub fn expanded(&self) -> String {
-        expand(self)
+        expand_scenario(self)
     }
 }
 
@@ -162,7 +162,7 @@ impl Loaded {
 
     /// Returns an error if a run needs more than `available` bytes of memory.
     pub fn check_memory(&self, available: u64) -> Option<Diagnostic> {
-        let needed = memory(self.spec(), &self.paths);
+        let needed = estimate_memory(self.spec(), &self.paths);
         if needed.total() <= available {
             return None;
         }
@@ -381,12 +381,12 @@ fn finish(
     mut report: Report,
     mut loader: Loader,
 ) -> Result<Loaded, Vec<Diagnostic>> {
-    set_option::apply(sets, 1, &mut table, directory, &mut loader, &mut report);
+    set_option::apply_sets(sets, 1, &mut table, directory, &mut loader, &mut report);
     // Positions of overridden flows are those of resolved groups.
-    traffic_matrix::expand(&mut table, &mut loader, &mut report);
+    traffic_matrix::expand_matrices(&mut table, &mut loader, &mut report);
     let replaced = scheme_override.map(|scheme_override| {
         let former = scheme_override.former(&table);
-        set_option::apply(
+        set_option::apply_sets(
             &scheme_override.sets(),
             sets.len() + 1,
             &mut table,

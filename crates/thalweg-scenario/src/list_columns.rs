@@ -15,7 +15,7 @@ pub const SIZE: &[&str] = &["size", "bytes", "length"];
 pub const RATE: &[&str] = &["rate", "demand", "value", "traffic"];
 
 /// Splits a line at separators outside quotation marks, trims the cells and removes their quotation marks.
-pub fn cells(line: &str, is_separator: impl Fn(char) -> bool) -> impl Iterator<Item = &str> {
+pub fn split_cells(line: &str, is_separator: impl Fn(char) -> bool) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let ends_cell = move |c: char| {
         is_quoted ^= c == '"';
@@ -29,7 +29,7 @@ pub fn cells(line: &str, is_separator: impl Fn(char) -> bool) -> impl Iterator<I
 
 /// Returns the reason for rejecting a row with more cells than columns, except empty ones at its end, which
 /// spreadsheets write. A number grouped by separators would otherwise lose all but its first group.
-pub fn surplus(cells: &[&str], columns: usize, names: &[&str]) -> Option<String> {
+pub fn surplus_cells_reason(cells: &[&str], columns: usize, names: &[&str]) -> Option<String> {
     let found = cells.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
     (found > columns).then(|| {
         let names = match names.len() == columns {
@@ -44,7 +44,7 @@ pub fn surplus(cells: &[&str], columns: usize, names: &[&str]) -> Option<String>
 }
 
 /// Returns a number without the commas between its groups of three digits, as in `2,000,000`; `None` for other texts.
-pub fn ungrouped(text: &str) -> Option<String> {
+pub fn remove_digit_grouping(text: &str) -> Option<String> {
     let (first, rest) = text.split_once(',')?;
     let is_group = |group: &str, lengths: core::ops::RangeInclusive<usize>| {
         lengths.contains(&group.len()) && group.bytes().all(|byte| byte.is_ascii_digit())

@@ -4,7 +4,7 @@ use super::{Diagnostic, load_text_with};
 use std::path::Path;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_sim::spec::DirectionSpec;
+use thalweg_sim::simulation_spec::DirectionSpec;
 
 /// A named path: the keys of a link from a server to a user.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +147,7 @@ pub const PATHS: &[PathDescription] = &[
 ];
 
 /// Returns the path named `name`.
-pub(crate) fn find(name: &str) -> Option<&'static PathDescription> {
+pub(crate) fn find_path(name: &str) -> Option<&'static PathDescription> {
     PATHS.iter().find(|path| path.name == name)
 }
 
@@ -160,7 +160,7 @@ pub fn known_path(
     name: &str,
     registry: &Arc<Registry>,
 ) -> Option<Result<[DirectionSpec; 2], Vec<Diagnostic>>> {
-    let path = find(name)?;
+    let path = find_path(name)?;
     let text = format!(
         "[[link]]\nbetween = [\"server\", \"user\"]\npath = \"{}\"\n[[flow]]\nfrom = \"server\"\nto = \"user\"\n",
         path.name

@@ -131,7 +131,7 @@ pub fn parse_value(source: u32, report: &mut Report) -> Option<Value> {
     let text = std::sync::Arc::clone(report.source(source));
     let value = DeValue::parse(text.text()).ok()?;
     let span = Span::new(source, value.span());
-    Some(Value { kind: convert(value.into_inner(), span, 0, report)?, span })
+    Some(Value { kind: convert_value(value.into_inner(), span, 0, report)?, span })
 }
 
 fn syntax_error(error: &toml::de::Error, source: u32, report: &mut Report) {
@@ -153,14 +153,14 @@ fn convert_table(table: DeTable<'_>, source: u32, depth: usize, report: &mut Rep
             break;
         }
         // The parser's error recovery may invent a value; its syntax error has already been reported.
-        if let Some(kind) = convert(value.into_inner(), span, depth + 1, report) {
+        if let Some(kind) = convert_value(value.into_inner(), span, depth + 1, report) {
             entries.push((key, Value { kind, span }));
         }
     }
     Table { entries }
 }
 
-fn convert(value: DeValue<'_>, span: Span, depth: usize, report: &mut Report) -> Option<ValueKind> {
+fn convert_value(value: DeValue<'_>, span: Span, depth: usize, report: &mut Report) -> Option<ValueKind> {
     let source = span.source;
     Some(match value {
         DeValue::String(text) => ValueKind::String(text.into_owned()),
@@ -184,7 +184,7 @@ fn convert(value: DeValue<'_>, span: Span, depth: usize, report: &mut Report) ->
             let mut values = Vec::with_capacity(items.len());
             for item in items {
                 let span = Span::new(source, item.span());
-                values.push(Value { kind: convert(item.into_inner(), span, depth + 1, report)?, span });
+                values.push(Value { kind: convert_value(item.into_inner(), span, depth + 1, report)?, span });
             }
             ValueKind::Array(values)
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::shortest_paths::{DirectionId, FlowPaths, all_paths};
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
 
 /// The paths of all groups.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl GroupPath {
     /// Returns the link direction with the highest load from the group, relative to its rate, as the number of flows on
     /// it and its rate. With a single path, that is the slowest link, which all flows cross.
     pub fn busiest_direction(&self, spec: &Spec, group: &GroupSpec) -> (f64, Rate) {
-        let line = |(&hop, &flows): (&DirectionId, &f64)| (flows, nominal_rate(direction(spec, hop)));
+        let line = |(&hop, &flows): (&DirectionId, &f64)| (flows, nominal_rate(direction_of_hop(spec, hop)));
         let fuller = |a: &(f64, Rate), b: &(f64, Rate)| (a.0 / a.1.as_f64()).total_cmp(&(b.0 / b.1.as_f64()));
         let busiest = self.loads[0].iter().map(line).max_by(fuller).filter(|_| !self.is_single);
         busiest.unwrap_or((f64::from(group.count), self.rate))
@@ -67,7 +67,7 @@ impl GroupPath {
 }
 
 /// Returns the direction of a hop.
-pub fn direction(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
+pub fn direction_of_hop(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
     let link = &spec.links[hop as usize / 2];
     if hop.is_multiple_of(2) { &link.forward } else { &link.backward }
 }
@@ -115,10 +115,10 @@ impl Paths {
         let (data, ack) = packet_sizes(&group.transport);
         let mut slowest: Option<GroupPath> = None;
         let mut loads = [Vec::new(), Vec::new()];
-        let mut is_single = group.ends().len() == 1;
-        for (pair, [from, to]) in group.ends().enumerate() {
+        let mut is_single = group.node_pairs().len() == 1;
+        for (pair, [from, to]) in group.node_pairs().enumerate() {
             let (there, back) = flow_paths.get(&(from, to)).zip(flow_paths.get(&(to, from)))?;
-            let path = measure(spec, group, [from, to], &there.path, &back.path);
+            let path = measure_path(spec, group, [from, to], &there.path, &back.path);
             is_single &= there.shares.len() == there.path.len() && back.shares.len() == back.path.len();
             let flows = f64::from(group.flows_of_pair(pair));
             let shares =
@@ -133,13 +133,13 @@ impl Paths {
             }
             for &(hop, _) in &there.shares {
                 self.carries_data[hop as usize] = true;
-                self.bottleneck[hop as usize] |= nominal_rate(direction(spec, hop)) <= path.rate;
+                self.bottleneck[hop as usize] |= nominal_rate(direction_of_hop(spec, hop)) <= path.rate;
             }
             if slowest.as_ref().is_none_or(|slowest| path.rtt > slowest.rtt) {
                 slowest = Some(path);
             }
         }
-        slowest.map(|path| GroupPath { is_single, loads: loads.map(sums), ..path })
+        slowest.map(|path| GroupPath { is_single, loads: loads.map(sum_loads), ..path })
     }
 
     /// Returns the bandwidth-delay product of a link direction: its rate times the longest unloaded round-trip time of
@@ -183,13 +183,13 @@ impl Paths {
 }
 
 /// Sums the load of each direction over all node pairs.
-fn sums(mut loads: Vec<(DirectionId, f64)>) -> BTreeMap<DirectionId, f64> {
+fn sum_loads(mut loads: Vec<(DirectionId, f64)>) -> BTreeMap<DirectionId, f64> {
     loads.sort_by_key(|&(of, _)| of);
     let of_one = loads.chunk_by(|a, b| a.0 == b.0);
     of_one.map(|loads| (loads[0].0, loads.iter().map(|&(_, load)| load).sum())).collect()
 }
 
-fn measure(
+fn measure_path(
     spec: &Spec,
     group: &GroupSpec,
     ends: [NodeId; 2],
@@ -202,15 +202,15 @@ fn measure(
         directions.map(|direction| direction.mean_delay() + service_time(direction, size)).sum()
     };
     let there = access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
-    let mut there = forward.iter().map(|&hop| direction(spec, hop)).chain(there);
+    let mut there = forward.iter().map(|&hop| direction_of_hop(spec, hop)).chain(there);
     let back = access.iter().flat_map(|access| [&access.source_backward, &access.sink_backward]);
-    let mut back = backward.iter().map(|&hop| direction(spec, hop)).chain(back);
+    let mut back = backward.iter().map(|&hop| direction_of_hop(spec, hop)).chain(back);
     let answer = group.control_channel.unwrap_or_else(|| one_way(&mut back, ack));
-    let rtt = one_way(&mut there, data) + answer + hosts(spec, group, ends, data, ack);
+    let rtt = one_way(&mut there, data) + answer + host_processing_time(spec, group, ends, data, ack);
 
     // Of equally slow lines the first, links before the flow's own.
     let mut lines: Vec<(&DirectionSpec, Option<DirectionId>)> =
-        forward.iter().map(|&hop| (direction(spec, hop), Some(hop))).collect();
+        forward.iter().map(|&hop| (direction_of_hop(spec, hop), Some(hop))).collect();
     lines.extend(
         access.iter().flat_map(|access| [(&access.source_forward, None), (&access.sink_forward, None)]),
     );
@@ -232,7 +232,7 @@ fn measure(
 
 /// Returns the processing time of both hosts: each handles the data packet and its acknowledgement once. A thread is
 /// woken for each arrival.
-fn hosts(spec: &Spec, group: &GroupSpec, ends: [NodeId; 2], data: u32, ack: u32) -> Duration {
+fn host_processing_time(spec: &Spec, group: &GroupSpec, ends: [NodeId; 2], data: u32, ack: u32) -> Duration {
     if let Some(host) = &group.host {
         return (host.late + host.call + host.cost(data) + host.cost(ack)) * 2;
     }

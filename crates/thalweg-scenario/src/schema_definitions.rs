@@ -125,13 +125,14 @@ impl Definitions {
     /// Returns the schema of a table with a description.
     pub fn described(&mut self, table: TableDoc) -> Value {
         let name = table.name.clone();
-        self.nested(&name, |definitions| document(table, definitions))
+        self.nested(&name, |definitions| table_schema(table, definitions))
     }
 
     /// Returns the schema of a choice of described tables.
     pub fn choice_of(&mut self, name: &str, about: &str, tables: Vec<TableDoc>) -> Value {
         self.nested(name, |definitions| {
-            let kinds: Vec<Value> = tables.into_iter().map(|table| document(table, definitions)).collect();
+            let kinds: Vec<Value> =
+                tables.into_iter().map(|table| table_schema(table, definitions)).collect();
             json!({ "description": about, "oneOf": kinds })
         })
     }
@@ -141,7 +142,7 @@ impl Definitions {
         self.nested(name, |definitions| {
             let kinds: Vec<Value> =
                 variants.iter().map(|(value, variant)| variant(definitions, tag, value)).collect();
-            json!({ "description": sentence(about), "oneOf": kinds })
+            json!({ "description": join_lines(about), "oneOf": kinds })
         })
     }
 
@@ -177,7 +178,7 @@ fn part_name(name: &str) -> String {
 }
 
 /// Returns the schema of a table, and records the table for the reference.
-pub(super) fn document(table: TableDoc, definitions: &mut Definitions) -> Value {
+pub(super) fn table_schema(table: TableDoc, definitions: &mut Definitions) -> Value {
     definitions.tables.push(table.clone());
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -188,7 +189,7 @@ pub(super) fn document(table: TableDoc, definitions: &mut Definitions) -> Value 
     for field in &table.fields {
         let mut schema = field.schema(definitions);
         if let Some(schema) = schema.as_object_mut() {
-            schema.insert("description".to_owned(), Value::from(sentence(field.about)));
+            schema.insert("description".to_owned(), Value::from(join_lines(field.about)));
             if let Some(default) = field.default.as_deref().and_then(default_value) {
                 schema.insert("default".to_owned(), default);
             }
@@ -199,7 +200,7 @@ pub(super) fn document(table: TableDoc, definitions: &mut Definitions) -> Value 
         }
     }
     json!({
-        "description": sentence(&table.about),
+        "description": join_lines(&table.about),
         "type": "object",
         "properties": properties,
         "required": required,
@@ -208,7 +209,7 @@ pub(super) fn document(table: TableDoc, definitions: &mut Definitions) -> Value 
 }
 
 /// Joins a description into one line.
-pub(super) fn sentence(about: &str) -> String {
+pub(super) fn join_lines(about: &str) -> String {
     about.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 

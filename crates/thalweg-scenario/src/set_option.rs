@@ -18,7 +18,7 @@ pub fn source_name(number: usize) -> String {
 ///
 /// A key is a dotted path of tables and keys. It selects a link or flow by name or by position from 1; `*` selects all
 /// of them. The value is TOML, or else text. Messages number the arguments from `first`.
-pub fn apply(
+pub fn apply_sets(
     sets: &[String],
     first: usize,
     table: &mut Table,
@@ -33,11 +33,11 @@ pub fn apply(
             report.error("scenario.set", Span::whole(id), format!("there are more than {MAX_SETS} changes"));
             return;
         }
-        set(argument, id, table, report);
+        apply_set(argument, id, table, report);
     }
 }
 
-fn set(argument: &str, source: u32, table: &mut Table, report: &mut Report) {
+fn apply_set(argument: &str, source: u32, table: &mut Table, report: &mut Report) {
     let Some((path, text)) = argument.split_once('=') else {
         report
             .error("scenario.set", Span::new(source, 0..argument.len()), "expected KEY=VALUE")
@@ -45,7 +45,7 @@ fn set(argument: &str, source: u32, table: &mut Table, report: &mut Report) {
         return;
     };
     let offset = path.len() + 1;
-    let value = value(text, source, offset);
+    let value = parse_set_value(text, source, offset);
     let mut keys = Vec::new();
     let mut start = 0;
     for part in path.split('.') {
@@ -60,19 +60,19 @@ fn set(argument: &str, source: u32, table: &mut Table, report: &mut Report) {
     } else if keys.len() > 16 {
         report.error("scenario.set", keys[16].span, "no key has so many parts");
     } else {
-        put(table, &keys, &value, &LISTS, report);
+        set_at_path(table, &keys, &value, &LISTS, report);
     }
 }
 
 /// Parses the value of an argument: TOML if valid, text otherwise. Its span is within the argument.
-fn value(text: &str, source: u32, offset: usize) -> Value {
+fn parse_set_value(text: &str, source: u32, offset: usize) -> Value {
     let trimmed = text.trim();
     let lead = offset + (text.len() - text.trim_start().len());
     let mut scratch = Report::default();
     let id = scratch.add_source(Source::new("", trimmed));
     match parsed_tree::parse_value(id, &mut scratch) {
         Some(mut value) if !matches!(value.kind, ValueKind::Datetime) && scratch.errors() == 0 => {
-            relocate(&mut value, source, lead);
+            relocate_spans(&mut value, source, lead);
             value
         }
         _ => Value {
@@ -83,15 +83,15 @@ fn value(text: &str, source: u32, offset: usize) -> Value {
 }
 
 /// Shifts spans from the value's own text into the argument.
-fn relocate(value: &mut Value, source: u32, lead: usize) {
+fn relocate_spans(value: &mut Value, source: u32, lead: usize) {
     let moved = |span: Span| Span::new(source, span.start as usize + lead..span.end as usize + lead);
     value.span = moved(value.span);
     match &mut value.kind {
-        ValueKind::Array(items) => items.iter_mut().for_each(|item| relocate(item, source, lead)),
+        ValueKind::Array(items) => items.iter_mut().for_each(|item| relocate_spans(item, source, lead)),
         ValueKind::Table(table) => {
             for (key, value) in &mut table.entries {
                 key.span = moved(key.span);
-                relocate(value, source, lead);
+                relocate_spans(value, source, lead);
             }
         }
         _ => {}
@@ -103,7 +103,7 @@ const LISTS: [&str; 3] = ["link", "flow", "failure"];
 
 /// Sets the value at the path `keys`. Creates missing tables, or lists of tables for keys in `lists`. Decoding
 /// validates the keys later.
-fn put(table: &mut Table, keys: &[Key], value: &Value, lists: &[&str], report: &mut Report) {
+fn set_at_path(table: &mut Table, keys: &[Key], value: &Value, lists: &[&str], report: &mut Report) {
     let Some((key, rest)) = keys.split_first() else { return };
     let place = table.entries.iter().position(|(old, _)| old.name == key.name);
     if rest.is_empty() {
@@ -123,12 +123,12 @@ fn put(table: &mut Table, keys: &[Key], value: &Value, lists: &[&str], report: &
         table.entries.len() - 1
     });
     match &mut table.entries[place].1.kind {
-        ValueKind::Table(inner) => put(inner, rest, value, &[], report),
+        ValueKind::Table(inner) => set_at_path(inner, rest, value, &[], report),
         ValueKind::Array(items) => put_in_list(items, &key.name, rest, value, report),
         // The table replaces a short form such as `queue = "1 bdp"`.
         other => {
             let mut inner = Table::default();
-            put(&mut inner, rest, value, &[], report);
+            set_at_path(&mut inner, rest, value, &[], report);
             *other = ValueKind::Table(inner);
         }
     }
@@ -157,7 +157,7 @@ fn put_in_list(items: &mut [Value], list: &str, keys: &[Key], value: &Value, rep
         if rest.is_empty() {
             items[place] = value.clone();
         } else if let ValueKind::Table(table) = &mut items[place].kind {
-            put(table, rest, value, &[], report);
+            set_at_path(table, rest, value, &[], report);
         } else {
             report.error("scenario.set", which.span, format!("this {list} is not a table"));
         }

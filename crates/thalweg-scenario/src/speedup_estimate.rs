@@ -1,14 +1,14 @@
 //! Description of the speed-up of parallel execution.
 
 use thalweg_sim::partition::{Bound, SpeedupEstimate, estimate_speedup};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Describes the estimated speed-up of a run of `spec` on some numbers of threads, and its limiting factor.
 pub fn describe_speedup<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]) -> String {
     let estimates: Vec<(usize, SpeedupEstimate)> =
         numbers.into_iter().zip(estimate_speedup(spec, numbers)).collect();
     let Some((_, last)) = estimates.last() else { return String::new() };
-    let why = why(&last.bound);
+    let why = describe_bound(&last.bound);
     let gains: Vec<String> = estimates
         .iter()
         .filter(|(_, estimate_speedup)| estimate_speedup.parts > 1)
@@ -24,7 +24,7 @@ pub fn describe_speedup<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]
     }
 }
 
-fn why(bound: &Bound) -> Option<String> {
+fn describe_bound(bound: &Bound) -> Option<String> {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     Some(match bound {
         Bound::Threads => return None,

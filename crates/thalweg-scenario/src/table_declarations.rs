@@ -6,7 +6,7 @@
 
 use super::diagnostic::Report;
 use super::parsed_tree::{Key, Table, Value, ValueKind};
-use super::schema_definitions::{Definitions, Field, TableDoc, Takes, document};
+use super::schema_definitions::{Definitions, Field, TableDoc, Takes, table_schema};
 use super::source_text::Span;
 use std::ops::Deref;
 
@@ -122,7 +122,7 @@ pub fn decode_fields<T: Fields>(
     let mut complete = true;
     for field in T::fields().iter().filter(|field| field.required) {
         if table.get(field.key).is_none() {
-            missing(T::NAME, field.key, &field.expected(), span, report);
+            report_missing_key(T::NAME, field.key, &field.expected(), span, report);
             complete = false;
         }
     }
@@ -135,7 +135,7 @@ pub fn decode_entry<T: Decode>(value: &Value, report: &mut Report) -> Option<At<
 }
 
 /// Reports a missing key of the table `title`.
-pub fn missing(title: &str, key: &str, expected: &str, span: Span, report: &mut Report) {
+pub fn report_missing_key(title: &str, key: &str, expected: &str, span: Span, report: &mut Report) {
     let message = format!("{title} needs `{key}`");
     report.error("scenario.missing", span, message).help(format!("`{key}`: {expected}"));
 }
@@ -213,7 +213,7 @@ macro_rules! table {
                 $(fields.push($crate::schema_definitions::Field {
                     key: $key,
                     about: concat!($($doc, "\n"),+),
-                    default: $crate::table_declarations::first(&[$($default)?]).map(str::to_owned),
+                    default: $crate::table_declarations::first_of_list(&[$($default)?]).map(str::to_owned),
                     required: !$crate::table_declarations::is_empty(&[$(stringify!($required))?]),
                     takes: $crate::schema_definitions::Takes::new::<$Type>(),
                 });)*
@@ -264,7 +264,7 @@ macro_rules! table {
             fn defaults() -> &'static Self {
                 static DEFAULTS: std::sync::OnceLock<$Name> = std::sync::OnceLock::new();
                 DEFAULTS.get_or_init(|| Self {
-                    $($field: $crate::table_declarations::first(&[$($default)?])
+                    $($field: $crate::table_declarations::first_of_list(&[$($default)?])
                         .and_then($crate::table_declarations::decode_default),)*
                     $($part: <$Part as $crate::table_declarations::Fields>::defaults().clone(),)*
                     broken: false,
@@ -387,7 +387,7 @@ macro_rules! bind_kinds {
             pub fn write(spec: &$Spec) -> $crate::toml_writer::Entries {
                 $(
                     let mut entries = $crate::toml_writer::Entries::default();
-                    entries.put($tag, $crate::toml_writer::text($value));
+                    entries.put($tag, $crate::toml_writer::toml_string($value));
                     if <$Table>::write(spec, &mut entries) {
                         return entries;
                     }
@@ -454,7 +454,7 @@ macro_rules! choice {
 
             fn schema(definitions: &mut $crate::schema_definitions::Definitions) -> serde_json::Value {
                 definitions.choice($title, concat!($($about, "\n"),+), $tag, &[$(
-                    ($value, $crate::table_declarations::variant::<$Table>),
+                    ($value, $crate::table_declarations::variant_schema::<$Table>),
                 )+])
             }
         }
@@ -465,23 +465,23 @@ pub(crate) use choice;
 impl Definitions {
     /// Returns the schema of a table.
     pub fn table<T: Fields>(&mut self) -> serde_json::Value {
-        self.nested(T::NAME, |definitions| object::<T>(None, definitions))
+        self.nested(T::NAME, |definitions| object_schema::<T>(None, definitions))
     }
 }
 
 /// Returns the schema of one kind of a choice.
-pub fn variant<T: Fields>(definitions: &mut Definitions, tag: &str, value: &str) -> serde_json::Value {
-    object::<T>(Some((tag, value)), definitions)
+pub fn variant_schema<T: Fields>(definitions: &mut Definitions, tag: &str, value: &str) -> serde_json::Value {
+    object_schema::<T>(Some((tag, value)), definitions)
 }
 
-fn object<T: Fields>(tag: Option<(&str, &str)>, definitions: &mut Definitions) -> serde_json::Value {
+fn object_schema<T: Fields>(tag: Option<(&str, &str)>, definitions: &mut Definitions) -> serde_json::Value {
     let table = TableDoc {
         name: T::NAME.to_owned(),
         about: T::ABOUT.to_owned(),
         tag: tag.map(|(tag, value)| (tag.to_owned(), value.to_owned())),
         fields: T::fields().to_vec(),
     };
-    document(table, definitions)
+    table_schema(table, definitions)
 }
 
 /// Decodes the tag key of a table.
@@ -494,7 +494,7 @@ pub fn decode_tag<'v>(
     report: &mut Report,
 ) -> Option<&'v str> {
     let Some(value) = table.get(tag) else {
-        let meant = |name: &str| super::diagnostic::nearest(name, [tag]).is_some();
+        let meant = |name: &str| super::diagnostic::nearest_name(name, [tag]).is_some();
         if let Some((key, _)) = table.entries.iter().find(|(key, _)| meant(&key.name)) {
             let message = format!("{name} has no key `{}`", key.name);
             report.error("scenario.unknown-key", key.span, message).names(&key.name, [tag]);
@@ -519,7 +519,7 @@ pub fn decode_tag<'v>(
 }
 
 /// Returns the only element of a list with at most one.
-pub const fn first(list: &[&'static str]) -> Option<&'static str> {
+pub const fn first_of_list(list: &[&'static str]) -> Option<&'static str> {
     if list.is_empty() { None } else { Some(list[0]) }
 }
 

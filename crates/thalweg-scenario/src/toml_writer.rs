@@ -76,7 +76,7 @@ impl Entries {
 }
 
 /// Formats a text as a TOML string.
-pub fn text(text: &str) -> String {
+pub fn toml_string(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {
         match c {
@@ -95,8 +95,8 @@ pub fn text(text: &str) -> String {
 }
 
 /// Formats a key in TOML, quoted if necessary.
-pub fn key(name: &str) -> String {
+pub fn toml_key(name: &str) -> String {
     let bare =
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-    if bare { name.to_owned() } else { text(name) }
+    if bare { name.to_owned() } else { toml_string(name) }
 }

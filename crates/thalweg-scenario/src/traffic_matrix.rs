@@ -26,7 +26,7 @@ const FORMATS: &str = "a traffic matrix is SNDlib's XML, a list of demands (`fro
                        each source and a column for each sink";
 
 /// Replaces each flow with a `matrix` by a group for each demand. Reports errors, and omits the flow then.
-pub fn expand(table: &mut Table, loader: &mut Loader, report: &mut Report) {
+pub fn expand_matrices(table: &mut Table, loader: &mut Loader, report: &mut Report) {
     let shared = match table.get("defaults").map(|defaults| &defaults.kind) {
         Some(ValueKind::Table(defaults)) => match defaults.get("flow").map(|flow| &flow.kind) {
             Some(ValueKind::Table(flow)) => flow.get("workload").cloned(),
@@ -47,7 +47,7 @@ pub fn expand(table: &mut Table, loader: &mut Loader, report: &mut Report) {
     for (number, value) in core::mem::take(flows).into_iter().enumerate() {
         match (&value.kind, has_matrix(&value)) {
             (ValueKind::Table(flow), true) => {
-                let groups = groups(flow, value.span, number, shared.as_ref(), loader, report);
+                let groups = groups_of_matrix(flow, value.span, number, shared.as_ref(), loader, report);
                 expanded.extend(groups.unwrap_or_default());
             }
             _ => expanded.push(value),
@@ -63,7 +63,7 @@ pub fn expand(table: &mut Table, loader: &mut Loader, report: &mut Report) {
 }
 
 /// Returns the groups of one matrix; `None` after an error.
-fn groups(
+fn groups_of_matrix(
     flow: &Table,
     span: Span,
     number: usize,
@@ -87,11 +87,11 @@ fn groups(
             return None;
         }
     }
-    let unit = unit(flow, report)?;
-    let ends = [ends(flow, "from", span, report)?, ends(flow, "to", span, report)?];
-    let source = read(name, file.span, loader, report)?;
-    let demands = parse(source, file.span, unit, &ends[0].0, report)?;
-    let demands = joined(demands, &ends, report);
+    let unit = default_unit(flow, report)?;
+    let ends = [resolve_endpoints(flow, "from", span, report)?, resolve_endpoints(flow, "to", span, report)?];
+    let source = read_matrix_file(name, file.span, loader, report)?;
+    let demands = parse_matrix(source, file.span, unit, &ends[0].0, report)?;
+    let demands = sum_demands(demands, &ends, report);
     if demands.is_empty() {
         let message = "this matrix has no demand between the nodes of `from` and `to`";
         report.error("scenario.file", file.span, message).help(FORMATS);
@@ -121,7 +121,7 @@ fn groups(
 }
 
 /// Returns the unit of plain numbers, in bit/s, if set; `None` after an error.
-fn unit(flow: &Table, report: &mut Report) -> Option<Option<f64>> {
+fn default_unit(flow: &Table, report: &mut Report) -> Option<Option<f64>> {
     let Some(value) = flow.get("matrix-unit") else { return Some(None) };
     let rate = decode_quantity::<Rate>(value, report)?;
     if rate.is_zero() {
@@ -136,7 +136,7 @@ fn unit(flow: &Table, report: &mut Report) -> Option<Option<f64>> {
 /// The nodes of `from` or `to`: names, or patterns with `*`.
 type Ends = (Vec<String>, Span);
 
-fn ends(flow: &Table, key: &str, span: Span, report: &mut Report) -> Option<Ends> {
+fn resolve_endpoints(flow: &Table, key: &str, span: Span, report: &mut Report) -> Option<Ends> {
     let Some(value) = flow.get(key) else {
         report
             .error("scenario.missing", span, format!("flow needs `{key}`"))
@@ -161,7 +161,7 @@ fn ends(flow: &Table, key: &str, span: Span, report: &mut Report) -> Option<Ends
     Some((names?, value.span))
 }
 
-fn fits(names: &[String], node: &str) -> bool {
+fn matches_names(names: &[String], node: &str) -> bool {
     names.iter().any(|name| match name.split_once('*') {
         None => name == node,
         Some((before, behind)) => {
@@ -171,7 +171,7 @@ fn fits(names: &[String], node: &str) -> bool {
 }
 
 /// Reads the file and registers it for messages.
-fn read(name: &str, span: Span, loader: &mut Loader, report: &mut Report) -> Option<u32> {
+fn read_matrix_file(name: &str, span: Span, loader: &mut Loader, report: &mut Report) -> Option<u32> {
     let directory = loader.directories.get(span.source as usize).cloned().unwrap_or_default();
     let path = directory.join(name);
     match loader.text(&path) {
@@ -185,7 +185,7 @@ fn read(name: &str, span: Span, loader: &mut Loader, report: &mut Report) -> Opt
 }
 
 /// Returns the demands of a file; `None` after an error. `nodes` names those of a matrix without names.
-fn parse(
+fn parse_matrix(
     source: u32,
     file: Span,
     unit: Option<f64>,
@@ -205,7 +205,7 @@ fn parse(
         let trimmed = line.trim();
         if !trimmed.is_empty() && !trimmed.starts_with('#') {
             let lead = start + line.len() - line.trim_start().len();
-            lines.push((cells(trimmed), Span::new(source, lead..lead + trimmed.len())));
+            lines.push((split_row(trimmed), Span::new(source, lead..lead + trimmed.len())));
         }
         start += line.len();
     }
@@ -220,7 +220,7 @@ fn parse(
         let start = cell.as_ptr() as usize - text.as_ptr() as usize;
         Span::new(source, start..start + cell.len())
     };
-    if let ([Some(_), Some(_), _], Some((again, name))) = (columns, repeated(first, COLUMNS)) {
+    if let ([Some(_), Some(_), _], Some((again, name))) = (columns, repeated_column(first, COLUMNS)) {
         report
             .error("scenario.duplicate", at(again), format!("there is another column `{name}`"))
             .help(FORMATS);
@@ -228,12 +228,12 @@ fn parse(
     }
     let found = match columns {
         [Some(from), Some(to), rate] => match rate {
-            Some(rate) => list(&lines[1..], [from, to, rate], heads.len(), unit),
+            Some(rate) => parse_demand_list(&lines[1..], [from, to, rate], heads.len(), unit),
             None => Err((lines[0].1, "the first line names no column `rate`".to_owned())),
         },
-        _ => match square(&lines, nodes, unit, at) {
+        _ => match parse_square_matrix(&lines, nodes, unit, at) {
             Some(found) => found,
-            None => list(&lines, [0, 1, 2], 3, unit),
+            None => parse_demand_list(&lines, [0, 1, 2], 3, unit),
         },
     };
     match found {
@@ -246,7 +246,7 @@ fn parse(
 }
 
 /// Returns the first cell that names a column again, with the column's name.
-fn repeated<'a, 'n>(heads: &[&'a str], columns: [&[&'n str]; 3]) -> Option<(&'a str, &'n str)> {
+fn repeated_column<'a, 'n>(heads: &[&'a str], columns: [&[&'n str]; 3]) -> Option<(&'a str, &'n str)> {
     columns.iter().find_map(|names| {
         let is_named = |head: &&&str| names.contains(&head.to_ascii_lowercase().as_str());
         Some((*heads.iter().filter(is_named).nth(1)?, names[0]))
@@ -254,10 +254,12 @@ fn repeated<'a, 'n>(heads: &[&'a str], columns: [&[&'n str]; 3]) -> Option<(&'a 
 }
 
 /// Splits a line at commas, semicolons or tabs, else at spaces, and removes quotation marks.
-fn cells(line: &str) -> Vec<&str> {
+fn split_row(line: &str) -> Vec<&str> {
     match [',', ';', '\t'].into_iter().find(|separator| line.contains(*separator)) {
-        Some(separator) => list_columns::cells(line, |c| c == separator).collect(),
-        None => list_columns::cells(line, char::is_whitespace).filter(|cell| !cell.is_empty()).collect(),
+        Some(separator) => list_columns::split_cells(line, |c| c == separator).collect(),
+        None => {
+            list_columns::split_cells(line, char::is_whitespace).filter(|cell| !cell.is_empty()).collect()
+        }
     }
 }
 
@@ -265,16 +267,23 @@ type Line<'a> = (Vec<&'a str>, Span);
 type Found = Result<Vec<Demand>, (Span, String)>;
 
 /// Parses demands, one per line of at most `columns` cells.
-fn list(lines: &[Line<'_>], [from, to, rate]: [usize; 3], columns: usize, unit: Option<f64>) -> Found {
+fn parse_demand_list(
+    lines: &[Line<'_>],
+    [from, to, rate]: [usize; 3],
+    columns: usize,
+    unit: Option<f64>,
+) -> Found {
     let one = |(cells, span): &Line<'_>| {
-        if let Some(fault) = list_columns::surplus(cells, columns, &COLUMNS.map(|names| names[0])) {
+        if let Some(fault) =
+            list_columns::surplus_cells_reason(cells, columns, &COLUMNS.map(|names| names[0]))
+        {
             return Err((*span, fault));
         }
         let cell = |place: usize, name: &str| {
             cells.get(place).copied().ok_or_else(|| (*span, format!("the column `{name}` is missing")))
         };
         let ends = [cell(from, "from")?.to_owned(), cell(to, "to")?.to_owned()];
-        let bits = bits(cell(rate, "rate")?, unit).map_err(|fault| (*span, fault))?;
+        let bits = parse_demand_bits(cell(rate, "rate")?, unit).map_err(|fault| (*span, fault))?;
         Ok(Demand { ends, bits, span: *span })
     };
     lines.iter().map(one).collect()
@@ -282,7 +291,7 @@ fn list(lines: &[Line<'_>], [from, to, rate]: [usize; 3], columns: usize, unit: 
 
 /// Parses a table with a row for each source: with the names of the sinks in the first line and that of the source at
 /// the start of each, or without names. Returns `None` for a file of another form.
-fn square(
+fn parse_square_matrix(
     lines: &[Line<'_>],
     nodes: &[String],
     unit: Option<f64>,
@@ -301,7 +310,7 @@ fn square(
             _ => return None,
         };
         // A list of demands has a text in its second column.
-        if lines[1].0.get(1).is_none_or(|cell| bits(cell, Some(1.0)).is_err()) {
+        if lines[1].0.get(1).is_none_or(|cell| parse_demand_bits(cell, Some(1.0)).is_err()) {
             return None;
         }
         let rows: Vec<&str> = lines[1..].iter().filter_map(|(cells, _)| cells.first().copied()).collect();
@@ -333,7 +342,7 @@ fn square(
         }
         let from = if lead == 1 { cells[0] } else { &nodes[number] };
         for (to, cell) in sinks.iter().zip(&cells[lead..]) {
-            match bits(cell, unit) {
+            match parse_demand_bits(cell, unit) {
                 Ok(bits) if bits > 0.0 => {
                     demands.push(Demand { ends: [from.to_owned(), to.clone()], bits, span: *span });
                 }
@@ -346,7 +355,7 @@ fn square(
 }
 
 /// Parses a demand: a rate with its unit, or a number of `unit`.
-fn bits(text: &str, unit: Option<f64>) -> Result<f64, String> {
+fn parse_demand_bits(text: &str, unit: Option<f64>) -> Result<f64, String> {
     match (text.parse::<f64>(), unit) {
         (Ok(number), Some(unit)) if number >= 0.0 && number * unit <= MAX_BITS => Ok(number * unit),
         (Ok(0.0), None) => Ok(0.0),
@@ -360,12 +369,15 @@ fn bits(text: &str, unit: Option<f64>) -> Result<f64, String> {
 
 /// Adds up the demands of each pair of nodes in `from` and `to`, in file order. Omits demands of zero; warns of demands
 /// from a node to itself.
-fn joined(demands: Vec<Demand>, [from, to]: &[Ends; 2], report: &mut Report) -> Vec<Demand> {
+fn sum_demands(demands: Vec<Demand>, [from, to]: &[Ends; 2], report: &mut Report) -> Vec<Demand> {
     let mut places: BTreeMap<[String; 2], usize> = BTreeMap::new();
     let mut joined: Vec<Demand> = Vec::new();
     let mut own: Option<Span> = None;
     for demand in demands {
-        if demand.bits < 1.0 || !fits(&from.0, &demand.ends[0]) || !fits(&to.0, &demand.ends[1]) {
+        if demand.bits < 1.0
+            || !matches_names(&from.0, &demand.ends[0])
+            || !matches_names(&to.0, &demand.ends[1])
+        {
             continue;
         }
         if demand.ends[0] == demand.ends[1] {

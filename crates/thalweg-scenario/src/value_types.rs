@@ -6,7 +6,7 @@ pub use super::list_columns::MAX_LIST_LENGTH;
 use super::parsed_tree::{Value, ValueKind};
 use super::schema_definitions::Definitions;
 use super::table_declarations::{At, Decode, PlainUnit, decode_entry, wrong_type};
-use super::toml_writer::text;
+use super::toml_writer::toml_string;
 use super::unknown_unit::{has_unknown_unit, unknown_unit};
 use serde_json::json;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
     let parsed = match T::PLAIN.filter(|_| is_plain) {
         Some(unit) => {
             report.note_unit(value.span, unit.name);
-            plain(text, unit)
+            parse_plain_quantity(text, unit)
         }
         None => text.parse(),
     };
@@ -50,7 +50,7 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
 }
 
 /// Parses a quantity from a number without a unit, rounding digits beyond its resolution that come from computation.
-fn plain<T: FromStr<Err = UnitError>>(number: &str, unit: PlainUnit) -> Result<T, UnitError> {
+fn parse_plain_quantity<T: FromStr<Err = UnitError>>(number: &str, unit: PlainUnit) -> Result<T, UnitError> {
     match format!("{number} {}", unit.name).parse() {
         Err(UnitError::TooFine { base }) => {
             let (rounded_to, each) = unit.rounded_to;
@@ -312,7 +312,11 @@ plain! {
 }
 
 /// Decodes a whole number from 0 to `max`.
-fn whole<T: Decode + FromStr + std::fmt::Display>(value: &Value, max: &T, report: &mut Report) -> Option<T> {
+fn decode_integer<T: Decode + FromStr + std::fmt::Display>(
+    value: &Value,
+    max: &T,
+    report: &mut Report,
+) -> Option<T> {
     let ValueKind::Integer(text) = &value.kind else {
         wrong_type::<T>(value, report);
         return None;
@@ -330,7 +334,7 @@ impl Decode for u64 {
         "a whole number from 0".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        whole(value, &Self::MAX, report)
+        decode_integer(value, &Self::MAX, report)
     }
     fn schema(_: &mut Definitions) -> serde_json::Value {
         json!({ "type": "integer", "minimum": 0 })
@@ -342,7 +346,7 @@ impl Decode for u32 {
         u64::expected()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        whole(value, &Self::MAX, report)
+        decode_integer(value, &Self::MAX, report)
     }
     fn schema(_: &mut Definitions) -> serde_json::Value {
         json!({ "type": "integer", "minimum": 0, "maximum": Self::MAX })
@@ -521,7 +525,7 @@ impl FieldOf<Interval> for Option<Duration> {
         given.map(|interval| interval.0)
     }
     fn toml(&self) -> Option<String> {
-        Some(self.map_or_else(|| text("off"), |interval| format!("\"{interval}\"")))
+        Some(self.map_or_else(|| toml_string("off"), |interval| format!("\"{interval}\"")))
     }
 }
 

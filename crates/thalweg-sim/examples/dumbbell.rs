@@ -6,7 +6,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{Simulation, Status, packet_trace::NoTrace};
 
 fn main() {
@@ -15,7 +15,7 @@ fn main() {
     let direction = |mbits, delay, limit| DirectionSpec {
         rate: Rate::from_mbits_per_sec(mbits),
         queue: DisciplineSpec::fcfs(limit),
-        ..DirectionSpec::with_any_rate(Duration::from_millis(delay))
+        ..DirectionSpec::unlimited_rate(Duration::from_millis(delay))
     };
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);

@@ -1,6 +1,6 @@
 //! The scheduled changes of a direction combined: extreme values and validity.
 
-use crate::spec::DirectionSpec;
+use crate::simulation_spec::DirectionSpec;
 use thalweg_proto::units::Duration;
 
 impl DirectionSpec {

@@ -7,13 +7,13 @@
 use crate::event_loop::{EventLoop, Status};
 use crate::packet_tracing::Untraced;
 use crate::run_result::RunResult;
-use crate::spec::{GroupSpec, Spec, WorkloadSpec};
+use crate::simulation_spec::{GroupSpec, Spec, WorkloadSpec};
 use crate::spec_error::SpecError;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_catalog::option_keys::key;
-use thalweg_catalog::schemes::window::{SACK, external_scheme, keys};
+use thalweg_catalog::schemes::window::{SACK, external_scheme, window_keys};
 use thalweg_catalog::{EndpointConfigs, Key, Kind, Range, SchemeDescription, Values};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery_rate::Stamp;
@@ -28,7 +28,7 @@ use thalweg_proto::window::{ControllerConfig, ExternalController};
 /// The scheme of flows that an agent controls. Outside an [`Episode`] the window stays at its initial value.
 pub static AGENT: SchemeDescription = external_scheme::<AgentConfig>(
     "Window set by an external program, such as a learning agent.",
-    keys(KEYS, SACK),
+    window_keys(KEYS, SACK),
 );
 
 const KEYS: &[Key] = &[
@@ -261,7 +261,7 @@ impl Episode {
         if agents.is_empty() {
             return Err(EpisodeError::NoAgent);
         }
-        let run = Box::new(crate::run_builder::build(&spec, Untraced).map_err(EpisodeError::Spec)?);
+        let run = Box::new(crate::run_builder::build_run(&spec, Untraced).map_err(EpisodeError::Spec)?);
         Ok(Self { run, step, decision_due, agents, pending: Vec::new(), stopped_at: Time::ZERO })
     }
 
@@ -379,7 +379,7 @@ impl Episode {
 /// Sets the ECN codepoint of all agents' packets, overriding the scenario.
 pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
     for group in &mut spec.groups {
-        let EndpointConfigs::Window(ends) = &mut group.transport.ends else { continue };
+        let EndpointConfigs::Window(ends) = &mut group.transport.endpoint_configs else { continue };
         let ControllerConfig::Dedicated(dedicated) = &ends.controller else { continue };
         let Some(config) = dedicated.config::<AgentConfig>() else { continue };
         let config = AgentConfig { l4s: codepoint == Ecn::Ect1, ..config.clone() };
@@ -393,7 +393,7 @@ fn attach_agent(
     group: &mut GroupSpec,
     decision_due: Option<Arc<AtomicBool>>,
 ) -> Result<Option<Arc<AgentState>>, EpisodeError> {
-    let EndpointConfigs::Window(ends) = &mut group.transport.ends else { return Ok(None) };
+    let EndpointConfigs::Window(ends) = &mut group.transport.endpoint_configs else { return Ok(None) };
     let ControllerConfig::Dedicated(dedicated) = &ends.controller else { return Ok(None) };
     let Some(&AgentConfig { initial_window, l4s, .. }) = dedicated.config() else { return Ok(None) };
     let has_several =

@@ -2,7 +2,7 @@
 
 /// Returns Jain's fairness index (Jain, Chiu and Hawe 1984): `(sum x)^2 / (n * sum x^2)`, from 1/n (one flow has all)
 /// to 1 (all equal). Returns 1 if all shares are zero.
-pub fn jain(shares: &[f64]) -> f64 {
+pub fn jain_index(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
     if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }

@@ -1,7 +1,7 @@
 //! Paths of routers' feedback messages from queues to sources.
 
 use crate::shortest_paths::{DirectionId, Routes};
-use crate::spec::{NodeId, Spec, WorkloadSpec};
+use crate::simulation_spec::{NodeId, Spec, WorkloadSpec};
 
 /// A queue with feedback to the sources of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! A deterministic packet-level simulator for the engines of `thalweg-proto`.
 //!
-//! A [`spec::Spec`] describes a network and its traffic. A [`Simulation`] is built from it, advanced, and finished with
+//! A [`simulation_spec::Spec`] describes a network and its traffic. A [`Simulation`] is built from it, advanced, and finished with
 //! a [`RunResult`]. The same specification gives byte-identical results on every machine, in debug and release builds,
 //! and independently of how the run is advanced.
 
@@ -35,8 +35,8 @@ mod run_interface;
 mod run_result;
 mod scheduled_change;
 pub mod shortest_paths;
+pub mod simulation_spec;
 mod size_distribution;
-pub mod spec;
 mod spec_error;
 mod spec_validation;
 pub mod verify;

@@ -1,6 +1,6 @@
 //! Link failures: their conversion to scheduled changes, and conflicts with other settings.
 
-use crate::spec::{Change, FailureSpec, LinkSpec, Multipath, Spec};
+use crate::simulation_spec::{Change, FailureSpec, LinkSpec, Multipath, Spec};
 use std::borrow::Cow;
 use thalweg_proto::units::Time;
 use thalweg_queue::{ImpairmentSpec, LossSpec};
@@ -35,7 +35,7 @@ impl Spec {
                     "routers that send feedback need a group for each pair of nodes",
                 ));
             }
-            let mut nodes = group.ends().flatten().filter_map(|node| self.nodes.get(node.0 as usize));
+            let mut nodes = group.node_pairs().flatten().filter_map(|node| self.nodes.get(node.0 as usize));
             if group.access.is_none() && nodes.any(|node| node.gate.is_some()) {
                 return Some((group.name.clone(), "gates need a group for each pair of nodes"));
             }
@@ -53,14 +53,14 @@ impl Spec {
         for (number, link) in (0..).zip(&mut spec.links) {
             let of_link = |failure: &&FailureSpec| failure.link == number;
             let failures: Vec<FailureSpec> = self.routing.failures.iter().filter(of_link).copied().collect();
-            fail(link, &failures);
+            schedule_failures(link, &failures);
         }
         Cow::Owned(spec)
     }
 }
 
 /// Adds failures to the schedules of both directions of a link.
-fn fail(link: &mut LinkSpec, failures: &[FailureSpec]) {
+fn schedule_failures(link: &mut LinkSpec, failures: &[FailureSpec]) {
     if failures.is_empty() {
         return;
     }

@@ -3,12 +3,12 @@
 //! The caller passes in each packet at the current time, and receives it with its arrival time at the end of the path.
 //! In between, it is handled like a simulated packet.
 
-use crate::components::node_gates::NO_GATE;
+use crate::components::flow_pausing_gates::NO_GATE;
 use crate::event_loop::{EventLoop, Status};
 use crate::packet_tracing::Untraced;
 use crate::run_result::{FlowResult, LinkResult, RunResult};
 use crate::shortest_paths::{DirectionId, shortest_path};
-use crate::spec::{LOWEST_PRIORITY, NodeId, Spec};
+use crate::simulation_spec::{LOWEST_PRIORITY, NodeId, Spec};
 use crate::spec_error::SpecError;
 use std::collections::BTreeMap;
 use thalweg_proto::Ecn;
@@ -33,7 +33,7 @@ impl Live {
     /// The specification is invalid.
     pub fn new(spec: &Spec) -> Result<Self, SpecError> {
         let spec = Spec { groups: Vec::new(), ..spec.clone() };
-        let mut run = Box::new(crate::run_builder::build(&spec, Untraced)?);
+        let mut run = Box::new(crate::run_builder::build_run(&spec, Untraced)?);
         let mut gates = 0..;
         let gates = spec.nodes.iter().map(|node| match node.gate {
             // Gates are numbered in the order of their nodes, and there are fewer of them than `NO_GATE`.
@@ -186,7 +186,7 @@ impl Live {
 
 /// Merges the results of a network that several [`Live`]s shared; each of its flows is a group. `owners` gives, for
 /// each link direction, the position in `parts` of the run that owned it. `parts` must not be empty.
-pub fn join(parts: Vec<RunResult>, owners: &[usize]) -> RunResult {
+pub fn join_results(parts: Vec<RunResult>, owners: &[usize]) -> RunResult {
     let mut merged = RunResult { ended: Time::ZERO, complete: true, ..RunResult::default() };
     // In order of their start, as a single run would list them.
     let mut flows = Vec::new();

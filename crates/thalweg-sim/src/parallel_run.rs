@@ -11,9 +11,9 @@ use crate::event_loop::{EventLoop, Status};
 use crate::packet_tracing::{Traced, Tracing};
 use crate::partition::Cut;
 use crate::partition_record_merge::Merge;
-use crate::partition_split::{UnpartitionedState, join, split};
+use crate::partition_split::{UnpartitionedState, merge_partitions, split_run};
 use crate::run_result::RunResult;
-use crate::spec::Spec;
+use crate::simulation_spec::Spec;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,7 +36,7 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
     pub fn new(spec: &Spec, whole: EventLoop<T>, cut: Cut, tracer: Option<Traced>) -> Self {
         let merge =
             tracer.map(|tracer| Merge::new(tracer, spec.ties, whole.connections.ids.fresh(), cut.parts));
-        let (rest, parts) = split(Box::new(whole), spec, &cut);
+        let (rest, parts) = split_run(Box::new(whole), spec, &cut);
         Self { rest, parts, cut, end: Time::ZERO + spec.duration, merge }
     }
 
@@ -89,7 +89,7 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
             let now = self.now();
             self.run_until(now + TICK, u64::MAX);
         }
-        (join(self.rest, self.parts).finish().0, self.merge.map(Merge::finish))
+        (merge_partitions(self.rest, self.parts).finish().0, self.merge.map(Merge::finish))
     }
 }
 
@@ -193,7 +193,7 @@ impl<'a> Threads<'a> {
             boards: [SharedState::new(cut.parts), SharedState::new(cut.parts)],
             end: end.as_picos(),
             enough,
-            spins: spins(cut.parts),
+            spins: polls_before_yield(cut.parts),
             is_broken: AtomicBool::new(false),
             spare_lists: Mutex::default(),
         }
@@ -264,7 +264,7 @@ impl<'a> Threads<'a> {
         let began = part.measured.tally.events();
         for (round, board) in (1..).zip(self.boards.iter().cycle()) {
             let notice = &board.notices[number].0;
-            notice.next.store(picos(part.next()), Ordering::Relaxed);
+            notice.next.store(picos_or_max(part.next()), Ordering::Relaxed);
             notice.events.store(part.measured.tally.events() - began, Ordering::Relaxed);
             let buffered = part.tracing.buffered().map_or(0, |buffered| buffered.len() as u64);
             notice.buffered.store(buffered, Ordering::Relaxed);
@@ -346,12 +346,12 @@ impl<'a> Threads<'a> {
 
 /// Returns the number of polls before one of `threads` threads yields its processor: a few microseconds' worth, or zero
 /// with fewer processors than threads, as the others cannot run meanwhile.
-fn spins(threads: usize) -> u32 {
+fn polls_before_yield(threads: usize) -> u32 {
     let has_enough = std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= threads);
     if has_enough { 1000 } else { 0 }
 }
 
-fn picos(time: Option<Time>) -> u64 {
+fn picos_or_max(time: Option<Time>) -> u64 {
     time.map_or(u64::MAX, Time::as_picos)
 }
 

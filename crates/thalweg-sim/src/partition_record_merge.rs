@@ -6,11 +6,11 @@
 
 use crate::buffered_trace_record::{BufferedRecord, What};
 use crate::components::connection_ids::ConnectionIds;
-use crate::components::packet_pool::copy;
+use crate::components::packet_pool::copy_pdu;
 use crate::event_queue::EventOrder;
 use crate::packet_trace::{PacketId, Record, Step, Tracer};
 use crate::packet_tracing::{Traced, Tracing};
-use crate::spec::Ties;
+use crate::simulation_spec::Ties;
 use core::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl Tracing for PartitionRecordBuffer {
 
     fn record(&mut self, order: EventOrder, record: &Record<'_>) {
         let Record { step, link, packet, ecn, size, pdu, .. } = *record;
-        let pdu = copy(pdu);
+        let pdu = copy_pdu(pdu);
         self.buffered.push(BufferedRecord { order, what: What::Step { step, ecn, link, packet, size, pdu } });
     }
 

@@ -5,14 +5,14 @@
 
 use crate::components::completion_times::TransferList;
 use crate::components::connection_endpoint::Endpoint;
-use crate::components::connection_ids::opens;
+use crate::components::connection_ids::opens_connections;
 use crate::components::connections::Connections;
 use crate::components::event_prefetch::Lookahead;
+use crate::components::flow_pausing_gates::{FlowGates, NO_GATE, NodeGate};
 use crate::components::flow_state::{Flow, Group, NO_CONNECTION};
 use crate::components::flows_and_groups::Traffic;
 use crate::components::forwarding_state::Network;
 use crate::components::host_processor::Host;
-use crate::components::node_gates::{Gates, NO_GATE, NodeGate};
 use crate::components::packet_pool::{NONE, PacketPool};
 use crate::components::partition_boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
 use crate::components::reading_application::READS;
@@ -24,7 +24,7 @@ use crate::event_queue::Wheel;
 use crate::packet_tracing::Tracing;
 use crate::partition::Cut;
 use crate::run_result::Transfer;
-use crate::spec::{DirectionSpec, Spec};
+use crate::simulation_spec::{DirectionSpec, Spec};
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -43,12 +43,12 @@ pub(crate) struct UnpartitionedState<T: Tracing> {
 }
 
 /// Splits a built run of `spec` that has not started.
-pub(crate) fn split<T: Tracing + Clone>(
+pub(crate) fn split_run<T: Tracing + Clone>(
     mut whole: Box<EventLoop<T>>,
     spec: &Spec,
     cut: &Cut,
 ) -> (UnpartitionedState<T>, Vec<EventLoop<T>>) {
-    let owners = Arc::new(owners(&whole, spec, cut));
+    let owners = Arc::new(assign_owners(&whole, spec, cut));
     let part_of = |link: usize| owners.links[link];
     let mut of_port_states = vec![0; whole.network.port_states.len()];
     for (link, transmitter) in whole.network.transmitters.iter().enumerate() {
@@ -80,18 +80,23 @@ pub(crate) fn split<T: Tracing + Clone>(
     // Third-party queues are not `Sync`, hence not shared among threads.
     let count = port_states.len();
     let stand_ins = at_once(cut.parts, |_| (0..count).map(|_| PortState::default()).collect());
-    let port_states = put(port_states, &of_port_states, stand_ins);
+    let port_states = place_entries(port_states, &of_port_states, stand_ins);
     let transmitters = core::mem::take(&mut network.transmitters);
-    let transmitters = scatter(transmitters, cut.parts, &owners.links, Transmitter::placeholder);
-    let mut flows =
-        scatter(core::mem::take(&mut whole.traffic.flows), cut.parts, &owners.sources, Flow::placeholder);
+    let transmitters = distribute_table(transmitters, cut.parts, &owners.links, Transmitter::placeholder);
+    let mut flows = distribute_table(
+        core::mem::take(&mut whole.traffic.flows),
+        cut.parts,
+        &owners.sources,
+        Flow::placeholder,
+    );
     for flow in owners.split_flows() {
         // Delays are measured at the receiver.
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
         flows[sink][flow].delay = flows[source][flow].delay.take();
     }
-    let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::placeholder);
-    let gates = scatter(core::mem::take(whole.gates.nodes_mut()), cut.parts, &of_gates, NodeGate::clone);
+    let hosts = distribute_table(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::placeholder);
+    let gates =
+        distribute_table(core::mem::take(whole.gates.nodes_mut()), cut.parts, &of_gates, NodeGate::clone);
     let connections = at_once(cut.parts, |part| {
         let count = if has_flows[part] { owners.ends.len() / 2 } else { 0 };
         Connections::new(whole.connections.ids.fresh(), count, count)
@@ -131,7 +136,7 @@ pub(crate) fn split<T: Tracing + Clone>(
                 over: 0,
             },
             hosts,
-            gates: Gates::new(gates, whole.gates.gate_by_link().to_vec()),
+            gates: FlowGates::new(gates, whole.gates.gate_by_link().to_vec()),
             measured: whole.measured.for_partition(has_flows),
             lookahead: Lookahead::default(),
             boundary: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::BUFFERS))),
@@ -159,18 +164,18 @@ fn at_once<X: Send>(parts: usize, make: impl Fn(usize) -> X + Sync) -> Vec<X> {
 }
 
 /// Distributes a table: each partition gets its own entries in place, and placeholders elsewhere.
-fn scatter<X: Send + Sync>(
+fn distribute_table<X: Send + Sync>(
     table: Vec<X>,
     parts: usize,
     owners: &[u16],
     placeholder: impl Fn(&X) -> X + Sync,
 ) -> Vec<Vec<X>> {
     let stand_ins = at_once(parts, |_| table.iter().map(&placeholder).collect());
-    put(table, owners, stand_ins)
+    place_entries(table, owners, stand_ins)
 }
 
 /// Moves each entry of a table into the placeholder at its owner.
-fn put<X>(table: Vec<X>, owners: &[u16], mut tables: Vec<Vec<X>>) -> Vec<Vec<X>> {
+fn place_entries<X>(table: Vec<X>, owners: &[u16], mut tables: Vec<Vec<X>>) -> Vec<Vec<X>> {
     for (place, (entry, &owner)) in table.into_iter().zip(owners).enumerate() {
         tables[usize::from(owner)][place] = entry;
     }
@@ -191,7 +196,7 @@ fn merge_tables<X: Send>(mut tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
 }
 
 /// Returns the owners of all items, and the connection ids, which are those of the whole run.
-fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
+fn assign_owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
     let mut links = cut.links.clone();
     for ((flow, &source), &sink) in whole.traffic.flows.iter().zip(&cut.sources).zip(&cut.sinks) {
         // A flow's own links follow those of the previous flow. If its endpoints are in different partitions, it has at
@@ -203,7 +208,7 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
     }
     let group = |flow: u32| &spec.groups[whole.traffic.flows[flow as usize].group as usize];
     let mut starts: Vec<u32> =
-        (0..whole.traffic.flows.len() as u32).filter(|&flow| !opens(group(flow))).collect();
+        (0..whole.traffic.flows.len() as u32).filter(|&flow| !opens_connections(group(flow))).collect();
     // Events at time zero are handled in the order of their insertion.
     starts.sort_by_key(|&flow| {
         let start = whole.traffic.flows[flow as usize].start;
@@ -262,7 +267,7 @@ fn distribute_events<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, part
 }
 
 /// Takes a table out of each partition.
-fn each<T: Tracing, X: Default>(
+fn take_from_each<T: Tracing, X: Default>(
     parts: &mut [EventLoop<T>],
     table: impl Fn(&mut EventLoop<T>) -> &mut X,
 ) -> Vec<X> {
@@ -270,26 +275,32 @@ fn each<T: Tracing, X: Default>(
 }
 
 /// Merges the partitions of a run, all of which must have reached the same time.
-pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<EventLoop<T>>) -> EventLoop<T> {
+pub(crate) fn merge_partitions<T: Tracing>(
+    rest: UnpartitionedState<T>,
+    mut parts: Vec<EventLoop<T>>,
+) -> EventLoop<T> {
     let UnpartitionedState { mut whole, owners, port_states, hosts, gates } = rest;
     let network = &mut whole.network;
-    network.port_states = merge_tables(each(&mut parts, |part| &mut part.network.port_states), &port_states);
+    network.port_states =
+        merge_tables(take_from_each(&mut parts, |part| &mut part.network.port_states), &port_states);
     network.transmitters =
-        merge_tables(each(&mut parts, |part| &mut part.network.transmitters), &owners.links);
-    whole.hosts = merge_tables(each(&mut parts, |part| &mut part.hosts), &hosts);
-    *whole.gates.nodes_mut() = merge_tables(each(&mut parts, |part| part.gates.nodes_mut()), &gates);
+        merge_tables(take_from_each(&mut parts, |part| &mut part.network.transmitters), &owners.links);
+    whole.hosts = merge_tables(take_from_each(&mut parts, |part| &mut part.hosts), &hosts);
+    *whole.gates.nodes_mut() =
+        merge_tables(take_from_each(&mut parts, |part| part.gates.nodes_mut()), &gates);
     let mut sinks = Vec::new();
     for flow in owners.split_flows() {
         let sink = &mut parts[usize::from(owners.sinks[flow])].traffic.flows[flow];
         let placeholder = sink.placeholder();
         sinks.push((flow, core::mem::replace(sink, placeholder)));
     }
-    whole.traffic.flows = merge_tables(each(&mut parts, |part| &mut part.traffic.flows), &owners.sources);
+    whole.traffic.flows =
+        merge_tables(take_from_each(&mut parts, |part| &mut part.traffic.flows), &owners.sources);
     sinks.into_iter().for_each(|(flow, sink)| whole.traffic.flows[flow].add_sink(sink));
-    connections(&mut whole, &owners, &mut parts);
+    merge_connections(&mut whole, &owners, &mut parts);
     let of_recorders = whole.measured.series.owners(&owners.sources, &owners.sinks, &owners.links);
     *whole.measured.series.recorders_mut() =
-        merge_tables(each(&mut parts, |part| part.measured.series.recorders_mut()), &of_recorders);
+        merge_tables(take_from_each(&mut parts, |part| part.measured.series.recorders_mut()), &of_recorders);
     whole
         .measured
         .series
@@ -339,13 +350,13 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
 
 /// Merges the connections of all partitions and their endpoints: those open from the start, then those opened by each
 /// flow.
-fn connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
+fn merge_connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
     let fixed = owners.ends.len() / 2;
     let mut opened: Vec<_> = parts.iter_mut().map(|part| part.connections.split_off(fixed)).collect();
     let sinks: Vec<u16> = owners.ends.iter().skip(1).step_by(2).copied().collect();
     let (list, endpoints) = whole.connections.tables_mut();
-    *list = merge_tables(each(parts, |part| part.connections.tables_mut().0), &sinks);
-    *endpoints = merge_tables(each(parts, |part| part.connections.tables_mut().1), &owners.ends);
+    *list = merge_tables(take_from_each(parts, |part| part.connections.tables_mut().0), &sinks);
+    *endpoints = merge_tables(take_from_each(parts, |part| part.connections.tables_mut().1), &owners.ends);
     whole.connections.ids = whole.connections.ids.fresh();
     for (opener, &flow) in owners.opening.flows().iter().enumerate() {
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow as usize]));

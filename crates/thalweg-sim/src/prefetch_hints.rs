@@ -8,7 +8,7 @@ const LINE: usize = 64;
 /// there. Prefetching overlaps these cache misses with work; plain reads instead stall as soon as the processor runs
 /// out of independent instructions.
 #[inline(always)]
-pub(crate) fn prefetch<T>(value: &T) {
+pub(crate) fn prefetch_cache_line<T>(value: &T) {
     prefetch_at(core::ptr::from_ref(value).cast());
 }
 

@@ -4,7 +4,7 @@ use crate::components::ecmp_groups::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
 use crate::components::forwarding_state::{END, EXIT};
 use crate::routing_spec::Multipath;
 use crate::shortest_paths::{DirectionId, Routes, ShortestPathDag};
-use crate::spec::{NodeId, Spec};
+use crate::simulation_spec::{NodeId, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;
 
@@ -31,7 +31,7 @@ impl RouteTable {
             .iter()
             .flat_map(|group| {
                 let exits = group.access.is_some();
-                group.ends().flat_map(move |[from, to]| [(from, to, exits), (to, from, exits)])
+                group.node_pairs().flat_map(move |[from, to]| [(from, to, exits), (to, from, exits)])
             })
             .collect();
         let mut builder =

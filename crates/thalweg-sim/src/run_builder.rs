@@ -1,15 +1,15 @@
 //! Builds a simulation from a specification.
 
 use crate::components::completion_times::CompletionTimes;
-use crate::components::connection_ids::{ConnectionIds, opens};
+use crate::components::connection_ids::{ConnectionIds, opens_connections};
 use crate::components::connections::Connections;
 use crate::components::endpoint_thread_model::Thread;
 use crate::components::event_prefetch::Lookahead;
+use crate::components::flow_pausing_gates::{FlowGates, NO_GATE, NodeGate};
 use crate::components::flow_state::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
 use crate::components::flows_and_groups::Traffic;
 use crate::components::forwarding_state::{END, EXIT, Network};
 use crate::components::host_processor::{Host, Processor};
-use crate::components::node_gates::{Gates, NO_GATE, NodeGate};
 use crate::components::packet_pool::{NONE, PacketPool};
 use crate::components::reading_application::{READS, Reader};
 use crate::components::router_feedback::MessageRoutes;
@@ -28,7 +28,7 @@ use crate::measure::Histogram;
 use crate::packet_tracing::Tracing;
 use crate::route_table::RouteTable;
 use crate::shortest_paths::Routes;
-use crate::spec::{
+use crate::simulation_spec::{
     AccessSpec, Change, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec,
     WorkloadSpec,
 };
@@ -60,8 +60,8 @@ fn variation_changes(
     changes
 }
 
-pub(crate) fn build<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>, SpecError> {
-    crate::spec_validation::check(spec)?;
+pub(crate) fn build_run<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>, SpecError> {
+    crate::spec_validation::check_spec(spec)?;
     let spec = &*spec.with_failures();
     let mut builder = Builder::new(spec)?;
     for (index, group) in spec.groups.iter().enumerate() {
@@ -234,7 +234,7 @@ impl<'a> Builder<'a> {
         };
         let mut routes = Vec::new();
         let exits = group.access.is_some();
-        for [from, to] in group.ends() {
+        for [from, to] in group.node_pairs() {
             let there = self.route_table.starts(from, to, exits).ok_or_else(|| no_route(from, to))?;
             let back = self.route_table.starts(to, from, exits).ok_or_else(|| no_route(to, from))?;
             if group.access.is_none() && from == to {
@@ -249,7 +249,7 @@ impl<'a> Builder<'a> {
         let overhead =
             (overhead_links > 0).then(|| self.add_direction(host_overhead_direction(group.overhead)));
         let control =
-            group.control_channel.map(|delay| self.add_direction(DirectionSpec::with_any_rate(delay)));
+            group.control_channel.map(|delay| self.add_direction(DirectionSpec::unlimited_rate(delay)));
         let first = self.network.transmitters.len() as u32;
         self.network.names.begin_group(first, &group.name);
         let control_route = control.map(|_| self.add_route(Vec::new()));
@@ -260,17 +260,17 @@ impl<'a> Builder<'a> {
         if gates != [NO_GATE; 2]
             && let Some(gate) = &self.spec.nodes[group.from.0 as usize].gate
         {
-            transport.ends.properties_mut().adjust(Adjustment::Pause(gate.pause));
+            transport.endpoint_configs.properties_mut().adjust(Adjustment::Pause(gate.pause));
         }
         if group.reading.is_some() {
-            transport.ends.properties_mut().adjust(Adjustment::Reading);
+            transport.endpoint_configs.properties_mut().adjust(Adjustment::Reading);
         }
         if let Some(how) = group.misbehaviour {
-            transport.ends.properties_mut().adjust(Adjustment::Misbehaviour(how));
+            transport.endpoint_configs.properties_mut().adjust(Adjustment::Misbehaviour(how));
         }
         let mut host = group.host;
         if let Some(host) = &mut host {
-            transport.ends.properties_mut().adjust(Adjustment::HostLateness);
+            transport.endpoint_configs.properties_mut().adjust(Adjustment::HostLateness);
             if transport.properties().needs().spacing {
                 host.granularity = Duration::ZERO;
                 host.coalescing = Duration::ZERO;
@@ -287,14 +287,14 @@ impl<'a> Builder<'a> {
             priority: group.priority,
             gates,
             routes,
-            pairs: group.ends().map(|pair| pair.map(|node| node.0)).collect(),
+            pairs: group.node_pairs().map(|pair| pair.map(|node| node.0)).collect(),
             epoch: 0,
             control: control_route,
             has_access: group.access.is_some(),
             overhead: (overhead_links > 0).then(|| group.private_links_per_flow() - overhead_links),
             first_flow: self.flows.len() as u32,
             flows: group.count,
-            opening: opens(group).then_some(self.dynamic_flows.len() as u32),
+            opening: opens_connections(group).then_some(self.dynamic_flows.len() as u32),
             completions: CompletionTimes::default(),
             rounds: match group.workload {
                 WorkloadSpec::Rounds { rounds, think, .. } => Rounds::new(rounds, think),
@@ -304,7 +304,7 @@ impl<'a> Builder<'a> {
             round_trips: Histogram::default(),
         });
         let flows = self.flows.len() as u32..self.flows.len() as u32 + group.count;
-        if opens(group) {
+        if opens_connections(group) {
             self.dynamic_flows.extend(flows);
         } else {
             self.initial_connections += group.count * group.sending_endpoints_per_flow();
@@ -313,7 +313,7 @@ impl<'a> Builder<'a> {
         for i in 0..group.count {
             let number = self.flows.len() as u32;
             let links = self.network.transmitters.len() as u32;
-            let mut hosts = group.ends_of(i).map(|node| self.node_hosts[node.0 as usize]);
+            let mut hosts = group.nodes_of_flow(i).map(|node| self.node_hosts[node.0 as usize]);
             if let (Some(access), Some(directions)) = (&group.access, &directions) {
                 for direction in directions {
                     self.add_transmitter(*direction)?;
@@ -411,7 +411,7 @@ impl<'a> Builder<'a> {
             connections: Connections::new(ids, fixed, self.flows.len()),
             traffic: Traffic { flows: self.flows, groups: self.groups, transports: self.transports, over: 0 },
             hosts: self.hosts,
-            gates: Gates::new(self.gates, link_gates),
+            gates: FlowGates::new(self.gates, link_gates),
             measured: Measurements::new(warmup, spec.measure.clone()),
             lookahead: Lookahead::default(),
             boundary: None,
@@ -452,5 +452,5 @@ impl<T: Tracing> EventLoop<T> {
 
 /// Returns a link that models a host's processing of its packets: any number at once, each for a random time, in order.
 fn host_overhead_direction(overhead: Duration) -> DirectionSpec {
-    DirectionSpec { jitter: overhead, ..DirectionSpec::with_any_rate(Duration::ZERO) }
+    DirectionSpec { jitter: overhead, ..DirectionSpec::unlimited_rate(Duration::ZERO) }
 }

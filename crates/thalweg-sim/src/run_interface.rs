@@ -5,10 +5,10 @@ use crate::measure::Recorder;
 use crate::packet_trace::{NoTrace, Tracer};
 use crate::packet_tracing::{Traced, Untraced};
 use crate::parallel_run::Parallel;
-use crate::partition::cut;
+use crate::partition::partition_run;
 use crate::partition_record_merge::PartitionRecordBuffer;
 use crate::run_result::{RunResult, Series};
-use crate::spec::Spec;
+use crate::simulation_spec::Spec;
 use crate::spec_error::SpecError;
 use core::any::Any;
 use core::marker::PhantomData;
@@ -157,18 +157,18 @@ impl Run {
         if tracer.0.is_enabled() {
             return Self::traced(spec, tracer, threads);
         }
-        let run = crate::run_builder::build(spec, Untraced)?;
-        Ok(match cut(spec, threads) {
+        let run = crate::run_builder::build_run(spec, Untraced)?;
+        Ok(match partition_run(spec, threads) {
             Some(cut) => Self::Parallel(Box::new(Parallel::new(spec, run, cut, None)), tracer),
             None => Self::Untraced(Box::new(run), tracer),
         })
     }
 
     fn traced(spec: &Spec, tracer: Traced, threads: usize) -> Result<Self, SpecError> {
-        let Some(cut) = cut(spec, threads) else {
-            return Ok(Self::Traced(Box::new(crate::run_builder::build(spec, tracer)?)));
+        let Some(cut) = partition_run(spec, threads) else {
+            return Ok(Self::Traced(Box::new(crate::run_builder::build_run(spec, tracer)?)));
         };
-        let mut run = crate::run_builder::build(spec, PartitionRecordBuffer::default())?;
+        let mut run = crate::run_builder::build_run(spec, PartitionRecordBuffer::default())?;
         run.tracing = PartitionRecordBuffer::for_tracer(&tracer, run.network.transmitters.len());
         Ok(Self::Recorded(Box::new(Parallel::new(spec, run, cut, Some(tracer)))))
     }

@@ -1,6 +1,6 @@
 //! The results of a simulation.
 
-use crate::fairness_measures::jain;
+use crate::fairness_measures::jain_index;
 pub use thalweg_proto::histogram::{SHARES, Summary};
 use thalweg_proto::media::{Encoded, Shown};
 use thalweg_proto::transport::Limit;
@@ -500,7 +500,7 @@ impl RunResult {
 /// Returns Jain's fairness index of the goodput of `flows`; `None` with fewer than two.
 pub(crate) fn jain_of<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option<f64> {
     let goodput: Vec<f64> = flows.map(|flow| flow.goodput.as_f64()).collect();
-    (goodput.len() > 1).then(|| jain(&goodput))
+    (goodput.len() > 1).then(|| jain_index(&goodput))
 }
 
 /// A quantity over time.

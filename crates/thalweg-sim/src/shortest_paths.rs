@@ -1,7 +1,7 @@
 //! Shortest-path routing: one best path between two nodes, or all equal-cost paths.
 
 use crate::routing_spec::{Metric, Multipath};
-use crate::spec::{NodeId, Spec};
+use crate::simulation_spec::{NodeId, Spec};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::rc::Rc;
@@ -195,7 +195,8 @@ pub struct FlowPaths {
 /// Returns the paths of all flows' packets, in both directions, by pair of nodes. Pairs without a path in the absence
 /// of failures are omitted.
 pub fn all_paths(spec: &Spec) -> BTreeMap<(NodeId, NodeId), FlowPaths> {
-    let ends = spec.groups.iter().flat_map(|group| group.ends().map(|[from, to]| [(from, to), (to, from)]));
+    let ends =
+        spec.groups.iter().flat_map(|group| group.node_pairs().map(|[from, to]| [(from, to), (to, from)]));
     let mut paths: BTreeMap<(NodeId, NodeId), FlowPaths> = BTreeMap::new();
     let pairs: BTreeSet<(NodeId, NodeId)> = ends.flatten().collect();
     let epochs = spec.routing.epochs();
@@ -338,7 +339,7 @@ impl DagTraversal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{DirectionSpec, LinkSpec, NodeSpec};
+    use crate::simulation_spec::{DirectionSpec, LinkSpec, NodeSpec};
     use proptest::prelude::*;
     use thalweg_proto::units::Duration;
 
@@ -347,7 +348,7 @@ mod tests {
     /// Builds a network with these links, by node numbers, and their delays in milliseconds.
     fn network(links: &[(u32, u32, u64)]) -> Spec {
         let link = |(number, &(a, b, delay)): (usize, &(u32, u32, u64))| {
-            let direction = DirectionSpec::with_any_rate(Duration::from_millis(delay));
+            let direction = DirectionSpec::unlimited_rate(Duration::from_millis(delay));
             LinkSpec::new(format!("l{number}"), [a, b].map(NodeId), direction.clone(), direction)
         };
         Spec {

@@ -1,6 +1,6 @@
 //! Errors in specifications.
 
-use crate::spec::LOWEST_PRIORITY;
+use crate::simulation_spec::LOWEST_PRIORITY;
 use core::fmt;
 use thalweg_proto::transport::ContractViolation;
 use thalweg_proto::units::Time;

@@ -1,6 +1,6 @@
 //! Validation of specifications.
 
-use crate::spec::{GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, WorkloadSpec};
+use crate::simulation_spec::{GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, WorkloadSpec};
 use crate::spec_error::SpecError;
 use thalweg_proto::units::{Bytes, Duration};
 
@@ -8,7 +8,7 @@ use thalweg_proto::units::{Bytes, Duration};
 const MAX_SAMPLES: u64 = 100_000_000;
 
 /// Checks the assumptions of building and running.
-pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
+pub(crate) fn check_spec(spec: &Spec) -> Result<(), SpecError> {
     let exists = |node: NodeId| (node.0 as usize) < spec.nodes.len();
     for link in &spec.links {
         if !exists(link.a) || !exists(link.b) {
@@ -27,7 +27,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
             gate.config.check().map_err(|what| SpecError::Zero { of: node.name.clone(), what })?;
         }
     }
-    let max = u64::from(crate::components::node_gates::NO_GATE);
+    let max = u64::from(crate::components::flow_pausing_gates::NO_GATE);
     if spec.nodes.iter().filter(|node| node.gate.is_some()).count() as u64 >= max {
         return Err(SpecError::TooMany { what: "gates", max });
     }
@@ -46,7 +46,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
         return Err(SpecError::TooMany { what: "flows", max });
     }
     for group in &spec.groups {
-        if !group.ends().flatten().all(exists) {
+        if !group.node_pairs().flatten().all(exists) {
             return Err(SpecError::NoNode { of: group.name.clone() });
         }
         if let Some(access) = &group.access {

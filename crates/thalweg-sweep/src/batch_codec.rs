@@ -34,7 +34,7 @@ pub struct Part {
 }
 
 /// Encodes a batch.
-pub fn pack(tasks: &[Task]) -> Vec<u8> {
+pub fn pack_tasks(tasks: &[Task]) -> Vec<u8> {
     let mut parts: Vec<Part> = Vec::new();
     for task in tasks {
         match parts.last_mut().filter(|part| *part.scenario == *task.scenario) {
@@ -51,12 +51,12 @@ pub fn pack(tasks: &[Task]) -> Vec<u8> {
 /// # Errors
 ///
 /// The bytes are not a valid batch.
-pub fn unpack(bytes: &[u8]) -> Result<Vec<Part>, String> {
+pub fn unpack_tasks(bytes: &[u8]) -> Result<Vec<Part>, String> {
     serde_json::from_slice(bytes).map_err(|error| format!("this is no batch of runs: {error}"))
 }
 
 /// Appends the outcome of a run to an answer.
-pub fn add(answer: &Response, bytes: &mut Vec<u8>) {
+pub fn append_response(answer: &Response, bytes: &mut Vec<u8>) {
     match answer {
         Response::Completed(run) => {
             bytes.push(b'+');
@@ -75,7 +75,7 @@ pub fn add(answer: &Response, bytes: &mut Vec<u8>) {
 /// # Errors
 ///
 /// The bytes are invalid, or the number of answers is not `expected`.
-pub fn answers(bytes: &[u8], expected: usize) -> Result<Vec<Response>, String> {
+pub fn decode_responses(bytes: &[u8], expected: usize) -> Result<Vec<Response>, String> {
     let answer = |line: &[u8]| match line.split_first() {
         Some((b'+', run)) => Ok(Response::Completed(run.to_vec())),
         Some((b'-', why)) => {
@@ -100,20 +100,20 @@ mod tests {
     fn batches_and_answers_read_back() {
         let (one, two): (Arc<str>, Arc<str>) = ("a = \"x\"\n".into(), "b".into());
         let task = |scenario: &Arc<str>, seed| Task { number: 0, scenario: Arc::clone(scenario), seed };
-        let bytes = pack(&[task(&one, 1), task(&one, 2), task(&two, u64::MAX)]);
-        let parts = unpack(&bytes).unwrap();
+        let bytes = pack_tasks(&[task(&one, 1), task(&one, 2), task(&two, u64::MAX)]);
+        let parts = unpack_tasks(&bytes).unwrap();
         assert_eq!(parts.len(), 2);
         assert_eq!((parts[0].scenario.as_str(), parts[0].seeds.as_slice()), (&*one, &[1, 2][..]));
         assert_eq!(parts[1].seeds, [u64::MAX]);
-        assert!(unpack(b"{}").is_err());
+        assert!(unpack_tasks(b"{}").is_err());
 
         let sent = [Response::Completed(b"{\"seed\":1}".to_vec()), Response::Failed("two\nlines".to_owned())];
         let mut bytes = Vec::new();
-        sent.iter().for_each(|answer| add(answer, &mut bytes));
-        assert_eq!(answers(&bytes, 2).unwrap(), sent);
-        assert_eq!(answers(b"", 0).unwrap(), []);
+        sent.iter().for_each(|answer| append_response(answer, &mut bytes));
+        assert_eq!(decode_responses(&bytes, 2).unwrap(), sent);
+        assert_eq!(decode_responses(b"", 0).unwrap(), []);
         for (wrong, expected) in [(bytes.as_slice(), 3), (b"+{}", 1), (b"x\n", 1), (b"-x\n", 1), (b"", 1)] {
-            assert!(answers(wrong, expected).is_err(), "{wrong:?}");
+            assert!(decode_responses(wrong, expected).is_err(), "{wrong:?}");
         }
     }
 }

@@ -16,13 +16,13 @@ pub fn differing_defaults(schemes: &[(&str, InUse)]) -> Vec<DifferingDefault> {
     for group in groups {
         let compared = schemes.iter().filter_map(|(name, in_use)| Some((name, in_use.get(&group)?)));
         let compared: Vec<_> = compared.map(|(name, of)| results::compared_scheme(name, of)).collect();
-        join(&mut all, results::differing_defaults(&compared));
+        add_missing_entries(&mut all, results::differing_defaults(&compared));
     }
     all
 }
 
 /// Adds the entries of `more` that are not in `all` yet.
-pub fn join(all: &mut Vec<DifferingDefault>, more: Vec<DifferingDefault>) {
+pub fn add_missing_entries(all: &mut Vec<DifferingDefault>, more: Vec<DifferingDefault>) {
     for found in more {
         if !all.contains(&found) {
             all.push(found);

@@ -32,7 +32,7 @@ impl Classes {
 }
 
 /// Returns the share of the variance of `values` that lies between classes, from 0 to 1; `None` where nothing varies.
-pub fn explained(values: &[f64], classes: &Classes) -> Option<f64> {
+pub fn explained_variance_share(values: &[f64], classes: &Classes) -> Option<f64> {
     let all = mean(values)?;
     let total: f64 = values.iter().map(|value| (value - all) * (value - all)).sum();
     // Ignore rounding differences.
@@ -60,14 +60,15 @@ mod tests {
         let sign = |level: usize| if level == 0 { -1.0 } else { 1.0 };
         let values: Vec<f64> = points.iter().map(|&(a, b)| 3.0 * sign(a) + sign(b)).collect();
         let share = |of: fn(&(usize, usize)) -> usize| {
-            explained(&values, &Classes { of: points.iter().map(of).collect(), count: 2 }).unwrap()
+            explained_variance_share(&values, &Classes { of: points.iter().map(of).collect(), count: 2 })
+                .unwrap()
         };
         assert!((share(|p| p.0) - 0.9).abs() < 1e-12 && (share(|p| p.1) - 0.1).abs() < 1e-12);
         // Pure interaction.
         let product: Vec<f64> = points.iter().map(|&(a, b)| sign(a) * sign(b)).collect();
         let a = Classes { of: points.iter().map(|point| point.0).collect(), count: 2 };
-        assert_eq!(explained(&product, &a), Some(0.0));
-        assert_eq!(explained(&[2.0; 4], &a), None);
+        assert_eq!(explained_variance_share(&product, &a), Some(0.0));
+        assert_eq!(explained_variance_share(&[2.0; 4], &a), None);
     }
 
     #[test]
@@ -75,7 +76,7 @@ mod tests {
         let numbers: Vec<f64> = (0..400).map(|n| f64::from((n * 37) % 400)).collect();
         let classes = Classes::drawn(&numbers);
         assert_eq!(classes.count, 10);
-        let share = explained(&numbers, &classes).unwrap();
+        let share = explained_variance_share(&numbers, &classes).unwrap();
         // A tenth of the range holds a hundredth of the variance.
         assert!((share - 0.99).abs() < 1e-3, "{share}");
     }

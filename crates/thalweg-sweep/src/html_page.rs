@@ -4,8 +4,8 @@ use crate::results_document::{Document, FactorResults, PointResults, metrics_of}
 use crate::svg_charts::{HeatMap, Scatter};
 use crate::sweep_points::{Plan, SCHEME};
 use std::fmt::Write as _;
-use thalweg_report::output::{Remedy, differing_defaults_warning, heads_of, value};
-use thalweg_report::report::first_screen_cards::{Card, cards};
+use thalweg_report::output::{Remedy, differing_defaults_warning, format_value, heads_of};
+use thalweg_report::report::first_screen_cards::{Card, write_cards};
 use thalweg_report::report::html_text_and_pages::{Page, escape};
 use thalweg_report::results::{Metric, Of};
 
@@ -27,14 +27,14 @@ pub fn page(document: &Document, plan: &Plan) -> String {
     let warning = differing_defaults_warning(&document.unlike_defaults, Remedy::SweepFile);
     body.extend(warning.map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(&warning))));
     let metrics = metrics_of(&document.points);
-    cards(&mut body, &answers(document, &metrics), true);
+    write_cards(&mut body, &answer_cards(document, &metrics), true);
     body.push_str("</section>\n");
-    failures(&mut body, document);
+    write_failures(&mut body, document);
     for &metric in metrics.iter().take(MAX_METRICS) {
-        pictures(&mut body, document, plan, metric);
+        write_pictures(&mut body, document, plan, metric);
     }
-    importance(&mut body, document, &metrics);
-    points(&mut body, document, &metrics);
+    write_importance(&mut body, document, &metrics);
+    write_points(&mut body, document, &metrics);
     let runs: usize = document.points.iter().map(|point| point.seeds.len()).sum();
     let subtitle = format!("{} points of {}, {runs} runs", document.points.len(), document.scenario);
     Page {
@@ -47,27 +47,27 @@ pub fn page(document: &Document, plan: &Plan) -> String {
     .render()
 }
 
-fn name(metric: Metric) -> String {
+fn metric_heading(metric: Metric) -> String {
     heads_of(&[metric]).concat()
 }
 
-fn mean(point: &PointResults, metric: Metric) -> Option<f64> {
+fn point_mean(point: &PointResults, metric: Metric) -> Option<f64> {
     point.metrics.get(metric.name(Of::Network)).map(|of| of.mean)
 }
 
-fn answers(document: &Document, metrics: &[Metric]) -> Vec<Card> {
+fn answer_cards(document: &Document, metrics: &[Metric]) -> Vec<Card> {
     let of = |&metric: &Metric| {
-        let known = document.points.iter().filter_map(|point| Some((mean(point, metric)?, point)));
+        let known = document.points.iter().filter_map(|point| Some((point_mean(point, metric)?, point)));
         let max = known.max_by(|a, b| a.0.total_cmp(&b.0))?;
         let ranked = document.ranked(metric);
         let (first, share) = ranked.first()?;
         Some(Card {
-            subject: escape(&name(metric)),
+            subject: escape(&metric_heading(metric)),
             main: escape(first),
             text: format!(
                 "explains {:.0} % of its variance over points; most is {} at point {}",
                 share * 100.0,
-                escape(&value(metric, max.0)),
+                escape(&format_value(metric, max.0)),
                 max.1.point
             ),
             sure: None,
@@ -76,7 +76,7 @@ fn answers(document: &Document, metrics: &[Metric]) -> Vec<Card> {
     metrics.iter().filter_map(of).take(4).collect()
 }
 
-fn failures(html: &mut String, document: &Document) {
+fn write_failures(html: &mut String, document: &Document) {
     if document.failed.is_empty() {
         return;
     }
@@ -109,15 +109,15 @@ fn by_importance(document: &Document, metric: Metric) -> Vec<&FactorResults> {
     factors
 }
 
-fn pictures(html: &mut String, document: &Document, plan: &Plan, metric: Metric) {
-    let values: Vec<f64> = document.points.iter().filter_map(|point| mean(point, metric)).collect();
+fn write_pictures(html: &mut String, document: &Document, plan: &Plan, metric: Metric) {
+    let values: Vec<f64> = document.points.iter().filter_map(|point| point_mean(point, metric)).collect();
     let scale = values
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), &value| (min.min(value), max.max(value)));
     if values.is_empty() {
         return;
     }
-    let _ = writeln!(html, "<section aria-label=\"{0}\"><h2>{0}</h2>", escape(&name(metric)));
+    let _ = writeln!(html, "<section aria-label=\"{0}\"><h2>{0}</h2>", escape(&metric_heading(metric)));
     let factors = by_importance(document, metric);
     let scheme = document.factors.iter().find(|factor| factor.name == SCHEME && factor.values.len() > 1);
     let mut axes: Vec<&FactorResults> =
@@ -132,7 +132,7 @@ fn pictures(html: &mut String, document: &Document, plan: &Plan, metric: Metric)
             factor.name != across.name && down.is_none_or(|down| factor.name != down.name)
         };
         let beside = scheme.filter(is_free).or_else(|| axes.iter().copied().find(is_free));
-        maps(html, document, metric, scale, (across, down, beside));
+        write_maps(html, document, metric, scale, (across, down, beside));
     }
     let drawn: Vec<&FactorResults> = factors.into_iter().filter(|factor| factor.drawn).collect();
     if !drawn.is_empty() {
@@ -143,14 +143,17 @@ fn pictures(html: &mut String, document: &Document, plan: &Plan, metric: Metric)
             let colours: Vec<String> = scheme.values.iter().enumerate().map(colour).collect();
             let _ = writeln!(html, "<p class=\"note\">{}</p>", colours.join(" "));
         }
-        drawn.iter().take(MAX_MAPS).for_each(|factor| scatter(html, document, plan, metric, scale, factor));
+        drawn
+            .iter()
+            .take(MAX_MAPS)
+            .for_each(|factor| write_scatter(html, document, plan, metric, scale, factor));
     }
     html.push_str("</section>\n");
 }
 
 type Axes<'d> = (&'d FactorResults, Option<&'d FactorResults>, Option<&'d FactorResults>);
 
-fn maps(
+fn write_maps(
     html: &mut String,
     document: &Document,
     metric: Metric,
@@ -183,13 +186,15 @@ fn maps(
                     && beside.is_none_or(|beside| has(point, beside, panel))
             };
             let values: Vec<f64> =
-                document.points.iter().filter(fits).filter_map(|point| mean(point, metric)).collect();
+                document.points.iter().filter(fits).filter_map(|point| point_mean(point, metric)).collect();
             let mean = thalweg_report::statistics::mean(&values)?;
-            Some((mean, value(metric, mean)))
+            Some((mean, format_value(metric, mean)))
         };
         let columns: Vec<&str> = across.values.iter().map(String::as_str).collect();
-        let title = beside
-            .map_or_else(|| name(metric), |beside| format!("{}, {} {panel}", name(metric), beside.title()));
+        let title = beside.map_or_else(
+            || metric_heading(metric),
+            |beside| format!("{}, {} {panel}", metric_heading(metric), beside.title()),
+        );
         let cells = rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect();
         let (across, down) = (across.title(), down.map(FactorResults::title).unwrap_or_default());
         let map = HeatMap {
@@ -203,7 +208,7 @@ fn maps(
     }
 }
 
-fn scatter(
+fn write_scatter(
     html: &mut String,
     document: &Document,
     plan: &Plan,
@@ -217,7 +222,7 @@ fn scatter(
     let at = |point: &PointResults| {
         let current = &plan.points[point.point - 1];
         let colour = scheme.map_or(0, |scheme| current[scheme] as usize);
-        Some((numbers[current[number] as usize], mean(point, metric)?, colour))
+        Some((numbers[current[number] as usize], point_mean(point, metric)?, colour))
     };
     let mut points: Vec<(f64, f64, usize)> = document.points.iter().filter_map(at).collect();
     let positive = numbers.iter().all(|number| *number > 0.0);
@@ -237,12 +242,12 @@ fn scatter(
     }
     let across = ends(&points);
     let axis = if is_log { format!("{} (log)", factor.title()) } else { factor.title() };
-    let title = format!("{} by {axis}", name(metric));
-    let ends = [west, east, value(metric, scale.0), value(metric, scale.1)];
+    let title = format!("{} by {axis}", metric_heading(metric));
+    let ends = [west, east, format_value(metric, scale.0), format_value(metric, scale.1)];
     Scatter { title: &title, ends, across, up: scale, points }.draw(html);
 }
 
-fn importance(html: &mut String, document: &Document, metrics: &[Metric]) {
+fn write_importance(html: &mut String, document: &Document, metrics: &[Metric]) {
     if document.importance.is_empty() {
         return;
     }
@@ -255,7 +260,7 @@ fn importance(html: &mut String, document: &Document, metrics: &[Metric]) {
     html.push_str("<th class=\"number\">Chance</th></tr></thead><tbody>\n");
     for &metric in metrics {
         let Some(of) = document.importance.get(metric.name(Of::Network)) else { continue };
-        let _ = write!(html, "<tr><td>{}</td>", escape(&name(metric)));
+        let _ = write!(html, "<tr><td>{}</td>", escape(&metric_heading(metric)));
         let shares = factors.iter().map(|factor| of.factors.get(&factor.name).copied()).chain([of.chance]);
         for share in shares {
             match share {
@@ -274,7 +279,7 @@ fn importance(html: &mut String, document: &Document, metrics: &[Metric]) {
     html.push_str("</tbody></table></div></section>\n");
 }
 
-fn points(html: &mut String, document: &Document, metrics: &[Metric]) {
+fn write_points(html: &mut String, document: &Document, metrics: &[Metric]) {
     html.push_str("<section aria-label=\"Points\"><h2>Points</h2>\n");
     if document.points.len() > MAX_ROWS {
         let _ = writeln!(
@@ -289,7 +294,7 @@ fn points(html: &mut String, document: &Document, metrics: &[Metric]) {
     }
     html.push_str("<th class=\"number\">Runs</th>");
     for &metric in metrics {
-        let _ = write!(html, "<th class=\"number\">{}</th>", escape(&name(metric)));
+        let _ = write!(html, "<th class=\"number\">{}</th>", escape(&metric_heading(metric)));
     }
     html.push_str("</tr></thead><tbody>\n");
     for point in document.points.iter().take(MAX_ROWS) {
@@ -305,12 +310,13 @@ fn points(html: &mut String, document: &Document, metrics: &[Metric]) {
         for &metric in metrics {
             match point.metrics.get(metric.name(Of::Network)) {
                 Some(of) => {
-                    let half = of.ci95.map(|half| format!(" ± {}", value(metric, half))).unwrap_or_default();
+                    let half =
+                        of.ci95.map(|half| format!(" ± {}", format_value(metric, half))).unwrap_or_default();
                     let _ = write!(
                         html,
                         "<td class=\"number\" data-value=\"{}\">{}{}</td>",
                         of.mean,
-                        escape(&value(metric, of.mean)),
+                        escape(&format_value(metric, of.mean)),
                         escape(&half)
                     );
                 }

@@ -23,7 +23,7 @@ mod sweep_execution;
 mod sweep_points;
 
 pub use batch_codec::Task;
-pub use differing_defaults::{differing_defaults, join};
+pub use differing_defaults::{add_missing_entries, differing_defaults};
 pub use html_page::page;
 pub use program_identity::{Program, SOURCES, build_of_file};
 pub use remote_client::{Engine, Lost};

@@ -101,7 +101,7 @@ impl<'a> Engine<'a> {
         std::thread::spawn(move || {
             let mut input = input;
             loop {
-                let frame = read(&mut input);
+                let frame = read_frame(&mut input);
                 let is_last = frame.is_err();
                 if sender.send(frame).is_err() || is_last {
                     return;
@@ -164,7 +164,7 @@ impl<'a> Engine<'a> {
             // The engine's last line explains more than the write error.
             (Ok(frame), _) => self.take(frame?),
             (Err(RecvTimeoutError::Timeout), Ok(())) => Ok(Vec::new()),
-            (Err(RecvTimeoutError::Timeout), Err(error)) => Err(gone(&error)),
+            (Err(RecvTimeoutError::Timeout), Err(error)) => Err(connection_lost(&error)),
             (Err(RecvTimeoutError::Disconnected), _) => Err(Lost(GONE.to_owned())),
         }
     }
@@ -200,7 +200,7 @@ impl<'a> Engine<'a> {
             if tasks.is_empty() {
                 break;
             }
-            let (number, body) = (self.next, batch_codec::pack(&tasks));
+            let (number, body) = (self.next, batch_codec::pack_tasks(&tasks));
             self.next += 1;
             self.batches.insert(number, tasks);
             let head = serde_json::json!({"batch": number, "bytes": body.len()});
@@ -236,7 +236,7 @@ impl<'a> Engine<'a> {
             self.alone.extend(tasks);
             return Ok(Vec::new());
         }
-        let answers = batch_codec::answers(&body, tasks.len()).map_err(|why| strange(&why))?;
+        let answers = batch_codec::decode_responses(&body, tasks.len()).map_err(|why| strange(&why))?;
         if let Some(seconds) = head.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0) {
             let per_run = seconds / tasks.len() as f64;
             self.seconds = Some(self.seconds.map_or(per_run, |before| before + WEIGHT * (per_run - before)));
@@ -268,14 +268,14 @@ impl Drop for Sending {
 /// Error text for an engine that ends without giving a reason.
 const GONE: &str = "the engine has exited";
 
-fn gone(error: &io::Error) -> Lost {
+fn connection_lost(error: &io::Error) -> Lost {
     Lost(format!("{GONE}: {error}"))
 }
 
 /// Reads the next line with its payload.
-fn read(input: &mut impl BufRead) -> Result<Frame, Lost> {
+fn read_frame(input: &mut impl BufRead) -> Result<Frame, Lost> {
     let mut line = Vec::new();
-    input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).map_err(|error| gone(&error))?;
+    input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).map_err(|error| connection_lost(&error))?;
     if line.is_empty() {
         return Err(Lost(GONE.to_owned()));
     }
@@ -285,7 +285,7 @@ fn read(input: &mut impl BufRead) -> Result<Frame, Lost> {
         return Err(strange(&format!("{} bytes are more than {MAX_TAKEN}", head.bytes)));
     }
     let mut body = Vec::new();
-    input.by_ref().take(head.bytes).read_to_end(&mut body).map_err(|error| gone(&error))?;
+    input.by_ref().take(head.bytes).read_to_end(&mut body).map_err(|error| connection_lost(&error))?;
     if (body.len() as u64) < head.bytes {
         return Err(strange("it ended in the middle of an answer"));
     }

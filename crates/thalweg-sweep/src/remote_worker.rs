@@ -1,7 +1,7 @@
 //! Worker side of remote execution: executes the runs of a batch.
 
 use crate::batch_codec::{self, Response};
-use crate::run_catching_failures::{Simulated, simulate};
+use crate::run_catching_failures::{Simulated, simulate_catching_panics};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_scenario::{Diagnostic, Loaded};
@@ -19,7 +19,7 @@ pub fn run_batch(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    for job in batch_codec::unpack(batch)? {
+    for job in batch_codec::unpack_tasks(batch)? {
         let loaded = load(&job.scenario).map_err(|found| render_diagnostics(&found));
         let spec = loaded.and_then(|loaded| {
             let memory_error = memory.and_then(|memory| loaded.check_memory(memory));
@@ -30,7 +30,7 @@ pub fn run_batch(
         for seed in job.seeds {
             let answer = match &spec {
                 Err(why) => Response::Failed(why.clone()),
-                Ok(spec) => match simulate(spec, seed, stop) {
+                Ok(spec) => match simulate_catching_panics(spec, seed, stop) {
                     Simulated::Made(run) => {
                         Response::Completed(serde_json::to_vec(&run).map_err(|error| error.to_string())?)
                     }
@@ -38,7 +38,7 @@ pub fn run_batch(
                     Simulated::Stopped => return Err("it was stopped".to_owned()),
                 },
             };
-            batch_codec::add(&answer, &mut bytes);
+            batch_codec::append_response(&answer, &mut bytes);
         }
     }
     Ok(bytes)

@@ -1,6 +1,6 @@
 //! Results of a sweep: a document of means, and tables of all flows and links.
 
-use crate::factor_importance::{Classes, explained};
+use crate::factor_importance::{Classes, explained_variance_share};
 use crate::run_store::Store;
 use crate::sweep_execution::{Budget, Made, Sweep};
 use crate::sweep_points::{Factor, Plan};
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use thalweg_report::output::{
-    Cells, MeansRow, ParquetRows, Remedy, Rows, Style, counted, differing_defaults_warning,
-    goodput_from_warmup, has_transfers, heads_of, listed, mean_in_words, means, quoted, share_in_words,
-    value,
+    Cells, MeansRow, ParquetRows, Remedy, Rows, Style, differing_defaults_warning, format_count,
+    format_means_table, format_value, goodput_from_warmup, has_transfers, heads_of, join_listed, join_quoted,
+    mean_in_words, share_in_words,
 };
 use thalweg_report::results::{
     DifferingDefault, Metric, Metrics, Of, Run, Summary, Tables as In, goodput_share,
@@ -272,7 +272,7 @@ impl Document {
         let is_in_shard = |(point, _): &(usize, &Made)| *point as u32 % shards.max(1) == shard;
         let complete =
             made.iter().enumerate().filter(is_in_shard).all(|(_, of)| of.is_finished || of.failure.is_some());
-        let factors = plan.factors.iter().zip(units(sweep)).map(|(factor, unit)| FactorResults {
+        let factors = plan.factors.iter().zip(factor_units(sweep)).map(|(factor, unit)| FactorResults {
             name: factor.key.text.clone(),
             values: factor.levels.iter().map(|level| level.unquoted().to_owned()).collect(),
             drawn: factor.is_drawn,
@@ -289,7 +289,7 @@ impl Document {
             unlike_defaults: sweep.differing_defaults(),
             compared: sweep.compared.clone(),
             factors: factors.collect(),
-            importance: importance(plan, &numbers, &kept, &points),
+            importance: importance_by_metric(plan, &numbers, &kept, &points),
             points,
             failed,
         })
@@ -314,13 +314,13 @@ impl Document {
     pub fn summary(&self, budget: &Budget, style: Style) -> String {
         let mut text = style.bold(&style.clean(&format!("{}: sweep of {}", self.file, self.scenario)));
         let runs: usize = self.points.iter().map(|point| point.seeds.len()).sum();
-        let of = |count: usize, one| counted(count as u64, one);
+        let of = |count: usize, one| format_count(count as u64, one);
         text.push_str(&style.folded(&format!("\n{}, {}\n", of(self.points.len(), "point"), of(runs, "run"))));
         if !self.complete {
             text.push_str("PARTIAL: points are missing; repeat the call to continue\n");
         }
         if !self.compared.is_empty() {
-            let names = quoted(&self.compared);
+            let names = join_quoted(&self.compared);
             text.push_str(
                 &style.folded(&format!("{}\n", style.clean(&format!("Metrics are of {names} alone")))),
             );
@@ -357,7 +357,7 @@ impl Document {
                 .collect();
             let trail: &[&str] =
                 if self.compared.is_empty() { &[] } else { &["Share of all", "Goodput of the others"] };
-            text.push_str(&format!("\n{}", means(&heads, &rows, trail, style)));
+            text.push_str(&format!("\n{}", format_means_table(&heads, &rows, trail, style)));
         } else {
             text.push_str(&self.extremes(style));
         }
@@ -389,7 +389,7 @@ impl Document {
             "At {} of {}, a part of the goodput is data that arrived during the warm-up and waited for loss repair, so goodput can \
              exceed the rate of the path (at point {point} it is {:.1} %); set a longer `warmup` or `duration`.",
             points().count(),
-            counted(self.points.len() as u64, "point"),
+            format_count(self.points.len() as u64, "point"),
             100.0 * share
         ))
     }
@@ -409,7 +409,7 @@ impl Document {
                 let Some(point) = point else { continue };
                 let values: Vec<String> =
                     point.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
-                let amount = value(metric, mean(&point).unwrap_or(0.0));
+                let amount = format_value(metric, mean(&point).unwrap_or(0.0));
                 let line = format!(
                     "{}, {what}: {amount} at point {} ({})",
                     heads_of(&[metric]).concat(),
@@ -435,7 +435,7 @@ impl Document {
                 format!("; random variation is {:.0} % of the variance over all runs", share * 100.0)
             });
             let head = heads_of(&[metric]).concat();
-            let line = format!("{head}: {}{}", listed(&shares), chance.unwrap_or_default());
+            let line = format!("{head}: {}{}", join_listed(&shares), chance.unwrap_or_default());
             text.push_str(&style.folded(&style.clean(&line)));
             text.push('\n');
         }
@@ -473,7 +473,7 @@ pub(crate) fn metrics_of(points: &[PointResults]) -> Vec<Metric> {
     shown_metrics().filter(|metric| has(metric) && varies(metric) && applies(metric)).collect()
 }
 
-fn importance(
+fn importance_by_metric(
     plan: &Plan,
     numbers: &[Numbers],
     kept: &[usize],
@@ -504,7 +504,9 @@ fn importance(
         let values: Vec<f64> = estimates.iter().map(|of| of.mean).collect();
         let shares = plan.factors.iter().zip(&classes).filter(|(factor, _)| factor.levels.len() > 1);
         let shares: Option<BTreeMap<String, f64>> = shares
-            .map(|(factor, classes)| Some((factor.key.text.clone(), explained(&values, classes)?)))
+            .map(|(factor, classes)| {
+                Some((factor.key.text.clone(), explained_variance_share(&values, classes)?))
+            })
             .collect();
         let Some(factors) = shares.filter(|shares| !shares.is_empty()) else { continue };
         let within: f64 =
@@ -517,7 +519,7 @@ fn importance(
     all
 }
 /// Returns the unit of each factor whose values are plain numbers of a rate, a time or a size.
-fn units(sweep: &Sweep<'_>) -> Vec<Option<&'static str>> {
+fn factor_units(sweep: &Sweep<'_>) -> Vec<Option<&'static str>> {
     let plan = &sweep.plan;
     let is_plain: Vec<bool> = plan
         .factors
@@ -588,7 +590,7 @@ link.core.delay = ["5 ms", "10 ms"]
         let sweep = Sweep::new(&file, &load, (Budget::Runs(1), &program), Arc::default()).unwrap();
         assert!(sweep.load(0).is_err());
         let names = sweep.plan.factors.iter().map(|factor| factor.key.text.as_str());
-        let units: Vec<_> = names.zip(units(&sweep)).collect();
+        let units: Vec<_> = names.zip(factor_units(&sweep)).collect();
         assert_eq!(
             units,
             [

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_report::parallel_batch::{self, Job};
 use thalweg_report::results::Run;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Outcome of a simulation.
 #[derive(Clone, Debug)]
@@ -19,9 +19,9 @@ pub enum Simulated {
 }
 
 /// Simulates on this thread, until the end or until `stop` is set. A panic is reported as a failure.
-pub fn simulate(spec: &Arc<Spec>, seed: u64, stop: &Arc<AtomicBool>) -> Simulated {
+pub fn simulate_catching_panics(spec: &Arc<Spec>, seed: u64, stop: &Arc<AtomicBool>) -> Simulated {
     let job = Job { spec: Arc::clone(spec), seed, events: None, threads: 1 };
-    match catch_unwind(AssertUnwindSafe(|| parallel_batch::one(&job, stop))) {
+    match catch_unwind(AssertUnwindSafe(|| parallel_batch::run_single_job(&job, stop))) {
         Ok(Ok((result, run))) if result.complete => Simulated::Made(Box::new(run)),
         Ok(Ok(_)) => Simulated::Stopped,
         Ok(Err(error)) => Simulated::Failed(format!("it cannot be simulated: {error}")),

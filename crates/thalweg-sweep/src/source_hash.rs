@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 /// # Errors
 ///
 /// A file cannot be read.
-pub fn fingerprint(places: &[PathBuf]) -> io::Result<String> {
+pub fn hash_sources(places: &[PathBuf]) -> io::Result<String> {
     let mut hash = OFFSET;
     for (number, place) in places.iter().enumerate() {
         let mut files = Vec::new();
-        gather(place, &mut files)?;
+        gather_files(place, &mut files)?;
         files.sort();
         for file in files {
             let relative = file.strip_prefix(place).unwrap_or(Path::new(""));
@@ -21,26 +21,26 @@ pub fn fingerprint(places: &[PathBuf]) -> io::Result<String> {
             let name: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();
             let content = fs::read(&file)?;
             let head = format!("{number} {} {}\n", name.join("/"), content.len());
-            hash = add(add(hash, head.as_bytes()), &content);
+            hash = hash_bytes(hash_bytes(hash, head.as_bytes()), &content);
         }
     }
     Ok(format!("{hash:032x}"))
 }
 
-fn gather(place: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+fn gather_files(place: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if !place.is_dir() {
         files.push(place.to_owned());
         return Ok(());
     }
     for entry in fs::read_dir(place)? {
-        gather(&entry?.path(), files)?;
+        gather_files(&entry?.path(), files)?;
     }
     Ok(())
 }
 
 /// Adds bytes to an FNV-1a hash of 128 bits: a build script needs no library for it, and collision attacks are not a
 /// concern.
-fn add(hash: u128, bytes: &[u8]) -> u128 {
+fn hash_bytes(hash: u128, bytes: &[u8]) -> u128 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
 }
 
@@ -54,8 +54,8 @@ mod tests {
     #[test]
     fn the_hash_is_that_of_fnv() {
         // Test vectors of draft-eastlake-fnv, appendix C.
-        assert_eq!(add(OFFSET, b""), OFFSET);
-        assert_eq!(add(OFFSET, b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+        assert_eq!(hash_bytes(OFFSET, b""), OFFSET);
+        assert_eq!(hash_bytes(OFFSET, b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
     }
 
     #[test]
@@ -64,7 +64,7 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("src/deep")).unwrap();
         let write = |name: &str, text: &str| fs::write(folder.join("src").join(name), text).unwrap();
-        let now = || fingerprint(&[folder.join("src")]).unwrap();
+        let now = || hash_sources(&[folder.join("src")]).unwrap();
         write("a.rs", "let window = 1;");
         write("deep/b.rs", "");
         let mut seen = vec![now()];
@@ -77,7 +77,7 @@ mod tests {
         seen.push(now());
         let different: std::collections::BTreeSet<&String> = seen.iter().collect();
         assert_eq!(different.len(), seen.len(), "{seen:?}");
-        assert!(fingerprint(&[folder.join("none")]).is_err());
+        assert!(hash_sources(&[folder.join("none")]).is_err());
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -28,7 +28,7 @@ const COLOURS: [(f64, f64, f64); 6] = [
 ];
 
 /// Returns the colour at a fraction of the scale, and true if dark text is legible on it.
-fn colour(share: f64) -> (String, bool) {
+fn scale_colour(share: f64) -> (String, bool) {
     let at = share.clamp(0.0, 1.0) * (COLOURS.len() - 1) as f64;
     let below = (at as usize).min(COLOURS.len() - 2);
     let rest = at - below as f64;
@@ -37,7 +37,7 @@ fn colour(share: f64) -> (String, bool) {
     (format!("#{:02x}{:02x}{:02x}", mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2)), share > 0.55)
 }
 
-fn share((from, to): (f64, f64), value: f64) -> f64 {
+fn fraction_of_scale((from, to): (f64, f64), value: f64) -> f64 {
     if to > from { (value - from) / (to - from) } else { 0.5 }
 }
 
@@ -78,7 +78,7 @@ impl HeatMap<'_> {
             for (column, cell) in self.cells[row].iter().enumerate() {
                 let x = left + wide * column as f64;
                 let Some((value, words)) = cell else { continue };
-                let (fill, is_light) = colour(share(self.scale, *value));
+                let (fill, is_light) = scale_colour(fraction_of_scale(self.scale, *value));
                 let _ = write!(
                     html,
                     "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\"><title>{} {}, {} {}: {}</title></rect>",
@@ -136,13 +136,13 @@ impl Scatter<'_> {
                 escape(words)
             );
         }
-        for &(x, y, colour) in &self.points {
+        for &(x, y, scale_colour) in &self.points {
             let _ = write!(
                 html,
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.5\" style=\"fill:var(--c{})\" fill-opacity=\"0.7\"/>",
-                left + plot_width * share(self.across, x),
-                bottom - plot_height * share(self.up, y),
-                colour % 9
+                left + plot_width * fraction_of_scale(self.across, x),
+                bottom - plot_height * fraction_of_scale(self.up, y),
+                scale_colour % 9
             );
         }
         html.push_str("</svg>\n");
@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn colours_go_from_dark_to_light() {
-        assert_eq!(colour(0.0), ("#440154".to_owned(), false));
-        assert_eq!(colour(1.0), ("#fde725".to_owned(), true));
-        assert_eq!(colour(f64::NAN).0.len(), 7);
+        assert_eq!(scale_colour(0.0), ("#440154".to_owned(), false));
+        assert_eq!(scale_colour(1.0), ("#fde725".to_owned(), true));
+        assert_eq!(scale_colour(f64::NAN).0.len(), 7);
     }
 
     #[test]

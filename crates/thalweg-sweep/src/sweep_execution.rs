@@ -1,10 +1,10 @@
 //! Executes the runs of a sweep.
 
 use crate::batch_codec::{Response, Task};
-use crate::differing_defaults::{differing_defaults, join};
+use crate::differing_defaults::{add_missing_entries, differing_defaults};
 use crate::program_identity::Program;
 use crate::remote_client::{Engine, Lost};
-use crate::run_catching_failures::{Simulated, simulate};
+use crate::run_catching_failures::{Simulated, simulate_catching_panics};
 use crate::run_store::{Store, StoreError};
 use crate::sweep_points::{Plan, PlanError};
 use core::fmt;
@@ -15,7 +15,7 @@ use std::time::Duration as WallTime;
 use thalweg_report::parallel_batch;
 use thalweg_report::results::{DifferingDefault, Goal, MIN_RUNS, Run};
 use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile, group_named};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Reads the sweep's scenario with changes as in `--set`, optionally with another scheme for some flows.
 pub type Load<'a> = dyn Fn(&[String], Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> + Sync + 'a;
@@ -188,8 +188,8 @@ impl<'a> Sweep<'a> {
         if seed.checked_add(u64::from(budget.max())).is_none() {
             return Err(SweepError::Other(format!("seeds from {seed} on: the last ones are too large")));
         }
-        let flows = replaced(file, &loaded)?;
-        let compared = compared(file, &plan, &loaded);
+        let flows = replaced_flows(file, &loaded)?;
+        let compared = compared_groups(file, &plan, &loaded);
         Ok(Self {
             file,
             plan,
@@ -245,7 +245,7 @@ impl<'a> Sweep<'a> {
                 let loaded = alike.filter_map(|point| {
                     Some((self.plan.level(point, number).unquoted(), self.load(point).ok()?.schemes))
                 });
-                join(&mut all, differing_defaults(&loaded.collect::<Vec<_>>()));
+                add_missing_entries(&mut all, differing_defaults(&loaded.collect::<Vec<_>>()));
             }
         }
         all
@@ -517,7 +517,9 @@ impl<'a> Sweep<'a> {
     fn keep(&self, name: String, seed: u64, run: &Run, store: &Store) -> Outcome {
         match store.put(&name, run) {
             Ok(()) if run.conservation.holds => Outcome::Kept { name, was_there: false },
-            Ok(()) => failed(seed, "packets are not conserved, which is a bug in the simulator".to_owned()),
+            Ok(()) => {
+                failed_outcome(seed, "packets are not conserved, which is a bug in the simulator".to_owned())
+            }
             Err(error) => {
                 self.stop.store(true, Ordering::Relaxed);
                 Outcome::CannotKeep(error)
@@ -530,9 +532,9 @@ impl<'a> Sweep<'a> {
             Found::Done(outcome) => return outcome,
             Found::Pending(name, prepared) => (name, prepared),
         };
-        match simulate(&prepared.spec, job.1, &self.stop) {
+        match simulate_catching_panics(&prepared.spec, job.1, &self.stop) {
             Simulated::Made(run) => self.keep(name, job.1, &run, store),
-            Simulated::Failed(why) => failed(job.1, why),
+            Simulated::Failed(why) => failed_outcome(job.1, why),
             Simulated::Stopped => Outcome::Stopped,
         }
     }
@@ -594,18 +596,18 @@ impl<'a> Sweep<'a> {
     /// Saves a run received from an engine.
     fn taken(&self, name: &str, seed: u64, answer: &Response, store: &Store) -> Outcome {
         let bytes = match answer {
-            Response::Failed(why) => return failed(seed, why.clone()),
+            Response::Failed(why) => return failed_outcome(seed, why.clone()),
             Response::Completed(bytes) => bytes,
         };
         match serde_json::from_slice::<Run>(bytes) {
             Ok(run) if run.complete && run.seed == seed => self.keep(name.to_owned(), seed, &run, store),
-            Ok(run) => failed(seed, format!("the worker returned another run, of seed {}", run.seed)),
-            Err(error) => failed(seed, format!("the worker returned no valid run: {error}")),
+            Ok(run) => failed_outcome(seed, format!("the worker returned another run, of seed {}", run.seed)),
+            Err(error) => failed_outcome(seed, format!("the worker returned no valid run: {error}")),
         }
     }
 }
 
-fn failed(seed: u64, why: String) -> Outcome {
+fn failed_outcome(seed: u64, why: String) -> Outcome {
     Outcome::Failed(Failure { seed: Some(seed), why })
 }
 
@@ -615,7 +617,7 @@ const JOBS_PER_POLL: usize = 256;
 const POLL_TIMEOUT: WallTime = WallTime::from_millis(50);
 
 /// Returns the indices, from 1, of the flows that the file's schemes apply to.
-fn replaced(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError> {
+fn replaced_flows(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError> {
     if file.flows.is_empty() {
         return Ok(loaded.compared_flows());
     }
@@ -633,7 +635,7 @@ fn replaced(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError>
 
 /// Returns the groups covered by the results: the groups of `flows`, or the single group with varied keys. Empty if
 /// that is all groups.
-fn compared(file: &SweepFile, plan: &Plan, loaded: &Loaded) -> Vec<String> {
+fn compared_groups(file: &SweepFile, plan: &Plan, loaded: &Loaded) -> Vec<String> {
     let groups = &loaded.spec().groups;
     let varied = || {
         let keys = plan.factors.iter().filter(|factor| !factor.is_scheme).map(|factor| &factor.key.text);

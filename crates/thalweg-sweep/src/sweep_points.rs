@@ -103,16 +103,16 @@ impl Plan {
             match part {
                 Varied::Grid(grid) => {
                     for of in grid {
-                        let levels: Vec<Level> = of.values.iter().map(literal).collect();
+                        let levels: Vec<Level> = of.values.iter().map(literal_level).collect();
                         let points: Vec<Point> = (0..levels.len() as u32).map(|level| vec![level]).collect();
-                        plan.cross(vec![factor(&of.key, levels, false)], &points)?;
+                        plan.cross(vec![make_factor(&of.key, levels, false)], &points)?;
                     }
                 }
                 Varied::List(list) => {
                     let of_key = |(position, key): (usize, &Placed)| {
-                        factor(
+                        make_factor(
                             key,
-                            list.rows.iter().filter_map(|row| row.get(position)).map(literal).collect(),
+                            list.rows.iter().filter_map(|row| row.get(position)).map(literal_level).collect(),
                             false,
                         )
                     };
@@ -122,7 +122,7 @@ impl Plan {
                 }
                 Varied::Drawn(drawn) => {
                     let factors: Vec<Factor> =
-                        drawn.values.iter().map(|(key, values)| draw(drawn, key, values)).collect();
+                        drawn.values.iter().map(|(key, values)| sample_factor(drawn, key, values)).collect();
                     let points = (0..drawn.points).map(|point| vec![point; factors.len()]).collect();
                     plan.cross_merged(factors, points)?;
                 }
@@ -186,17 +186,17 @@ impl Plan {
     }
 }
 
-fn literal(value: &Placed) -> Level {
+fn literal_level(value: &Placed) -> Level {
     Level { toml: value.text.clone(), place: value.place.clone(), is_literal: true }
 }
 
-fn factor(key: &Placed, levels: Vec<Level>, is_drawn: bool) -> Factor {
+fn make_factor(key: &Placed, levels: Vec<Level>, is_drawn: bool) -> Factor {
     Factor { key: key.clone(), is_scheme: false, levels, is_drawn }
 }
 
 /// Samples the value of each point. Each key has its own random stream, so adding a key does not change the values of
 /// others.
-fn draw(drawn: &Drawn, key: &Placed, values: &Values) -> Factor {
+fn sample_factor(drawn: &Drawn, key: &Placed, values: &Values) -> Factor {
     let count = drawn.points;
     let mut stream = Stream::new(drawn.seed, &key.text, 0);
     let mut strata: Vec<u32> = (0..count).collect();
@@ -214,11 +214,11 @@ fn draw(drawn: &Drawn, key: &Placed, values: &Values) -> Factor {
             Level { toml: range.at(share), place: range.place.clone(), is_literal: false }
         }
         Values::OneOf(values) => {
-            literal(&values[((share * values.len() as f64) as usize).min(values.len() - 1)])
+            literal_level(&values[((share * values.len() as f64) as usize).min(values.len() - 1)])
         }
     };
     let levels = (0..count as usize).map(|point| value(share(point))).collect();
-    factor(key, levels, matches!(values, Values::Range(_)))
+    make_factor(key, levels, matches!(values, Values::Range(_)))
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn store(name: &str) -> (PathBuf, Store) {
 }
 
 /// Returns the bytes of all saved runs, by name.
-fn kept(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+fn saved_runs(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files =
         |path: &Path| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     let folders: Vec<PathBuf> = files(&folder.join("points"));
@@ -106,7 +106,7 @@ fn made(
     (made, last, notes.into_inner().unwrap())
 }
 
-fn answer(batch: &[u8]) -> Vec<u8> {
+fn answer_batch(batch: &[u8]) -> Vec<u8> {
     let load = |text: &str| load_text_with_override("x", text, Path::new(""), &[], None, &Arc::default());
     run_batch(batch, load, None, &Arc::default()).unwrap()
 }
@@ -129,10 +129,10 @@ fn made_here(name: &str) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<Made>) {
     let program = program();
     let sweep = Sweep::new(&file, &load, (Budget::Runs(3), &program), Arc::default()).unwrap();
     let made = sweep.run(&store, None, |_| ()).unwrap();
-    (kept(&folder), made)
+    (saved_runs(&folder), made)
 }
 
-fn names(made: &[Made]) -> Vec<&[(u64, String)]> {
+fn metric_names(made: &[Made]) -> Vec<&[(u64, String)]> {
     made.iter().map(|made| made.runs.as_slice()).collect()
 }
 
@@ -150,20 +150,20 @@ fn remote_runs_are_byte_identical_in_any_order() {
                 first = Some((number, body));
                 true
             }
-            None => send(out, number, &answer(&body)),
+            None => send(out, number, &answer_batch(&body)),
             Some((earlier, of)) => {
                 writeln!(out, "{}", json!({"note": "on it"})).unwrap();
-                send(out, number, &answer(&body)) && send(out, earlier, &answer(&of))
+                send(out, number, &answer_batch(&body)) && send(out, earlier, &answer_batch(&of))
             }
         }
     });
-    assert_eq!(names(&made_away.unwrap()), names(&made_here));
-    assert_eq!(kept(&folder), here);
+    assert_eq!(metric_names(&made_away.unwrap()), metric_names(&made_here));
+    assert_eq!(saved_runs(&folder), here);
     assert_eq!((status.done, status.found, status.failed), (18, 0, 0));
     assert!(!notes.is_empty() && notes.iter().all(|note| note == "on it"), "{notes:?}");
     // Saved runs are not requested again.
     let (again, status, _) = made(&store, 2, |_, _, _| panic!("everything is there"));
-    assert_eq!((names(&again.unwrap()), status.found), (names(&made_here), 18));
+    assert_eq!((metric_names(&again.unwrap()), status.found), (metric_names(&made_here), 18));
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn failed_batches_are_retried_run_by_run() {
         if runs_of(&body) > 1 || is_bad {
             return writeln!(out, "{}", json!({"batch": number, "failed": "workers ended"})).is_ok();
         }
-        send(out, number, &answer(&body))
+        send(out, number, &answer_batch(&body))
     });
     let made_away = made_away.unwrap();
     assert_eq!((status.done, status.failed), (18, 6));
@@ -188,7 +188,7 @@ fn failed_batches_are_retried_run_by_run() {
             false => assert_eq!(made.runs, made_here[point].runs),
         }
     }
-    let kept = kept(&folder);
+    let kept = saved_runs(&folder);
     assert!(kept.len() == 12 && kept.iter().all(|(name, bytes)| here[name] == *bytes));
 }
 
@@ -199,19 +199,19 @@ fn a_lost_engine_keeps_the_received_runs() {
     let mut left = 2;
     let (gone, _, _) = made(&store, 1, move |number, body, out| {
         left -= 1;
-        left >= 0 && send(out, number, &answer(&body))
+        left >= 0 && send(out, number, &answer_batch(&body))
     });
     let gone = gone.unwrap_err().to_string();
     assert!(gone.contains("the engine has exited"), "{gone}");
-    let before = kept(&folder).len();
+    let before = saved_runs(&folder).len();
     assert!((1..18).contains(&before), "{before}");
     let (lost, _, _) =
         made(&store, 1, |_, _, out| writeln!(out, "{}", json!({"lost": "the scheduler is gone"})).is_ok());
     assert_eq!(lost.unwrap_err().to_string(), "the scheduler is gone");
-    let (completed, status, _) = made(&store, 3, |number, body, out| send(out, number, &answer(&body)));
+    let (completed, status, _) = made(&store, 3, |number, body, out| send(out, number, &answer_batch(&body)));
     assert!(completed.unwrap().iter().all(|made| made.is_finished));
     assert_eq!(status.found, before);
-    assert_eq!(kept(&folder), here);
+    assert_eq!(saved_runs(&folder), here);
 }
 
 #[test]
@@ -238,11 +238,11 @@ fn invalid_answers_are_reported_and_not_stored() {
     }
     // A run other than the requested one, and invalid data, are separate failures.
     let (made, status, _) = made(&store, 1, |number, body, out| {
-        let other = String::from_utf8(answer(&body)).unwrap();
+        let other = String::from_utf8(answer_batch(&body)).unwrap();
         let bodies = [other.replace("+{\"seed\":", "+{\"seed\":9"), "+{}\n".repeat(runs_of(&body))];
         send(out, number, bodies[number as usize % 2].as_bytes())
     });
-    assert_eq!((status.failed, kept(&folder).len()), (18, 0));
+    assert_eq!((status.failed, saved_runs(&folder).len()), (18, 0));
     for made in made.unwrap() {
         let why = made.failure.unwrap().why;
         assert!(why.contains("another run") || why.contains("no valid run"), "{why}");

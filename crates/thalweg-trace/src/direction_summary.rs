@@ -47,13 +47,13 @@ impl RttSummary {
     /// Returns the distribution of these times; `None` without any.
     pub fn from_samples(mut samples: Vec<Duration>, is_smoothed: bool) -> Option<Self> {
         samples.sort_unstable();
-        let at = |share: f64| quantile(&samples, share);
+        let at = |share: f64| sorted_quantile(&samples, share);
         Some(Self { min: at(0.0)?, median: at(0.5)?, p99: at(0.99)?, samples: samples.len(), is_smoothed })
     }
 }
 
 /// Returns a quantile of sorted values: the smallest value that this share of them does not exceed.
-pub fn quantile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
+pub fn sorted_quantile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()
 }
@@ -81,7 +81,7 @@ impl Summary {
             sent_bytes: counts.bytes,
             packets: counts.not_kept
                 + if data.packets.is_empty() { counts.packets } else { data.packets.len() as u64 },
-            goodput: rate(counts.delivered, duration),
+            goodput: average_rate(counts.delivered, duration),
             retransmitted: counts.again_bytes as f64 / counts.payload.max(1) as f64,
             lost: counts.lost,
             spurious: counts.spurious,
@@ -92,7 +92,7 @@ impl Summary {
 }
 
 /// Returns the rate of these bytes in a duration; zero for an empty one.
-pub(crate) fn rate(bytes: u64, duration: Duration) -> Rate {
+pub(crate) fn average_rate(bytes: u64, duration: Duration) -> Rate {
     let seconds = duration.as_secs_f64();
     Rate::from_bits_per_sec(if seconds > 0.0 { (bytes as f64 * 8.0 / seconds) as u64 } else { 0 })
 }
@@ -104,7 +104,10 @@ mod tests {
     #[test]
     fn quantiles_are_values_of_the_sample() {
         let values: Vec<u32> = (1..=100).collect();
-        assert_eq!([0.0, 0.5, 0.99, 1.0].map(|share| quantile(&values, share).unwrap()), [1, 50, 99, 100]);
-        assert_eq!(quantile::<u32>(&[], 0.5), None);
+        assert_eq!(
+            [0.0, 0.5, 0.99, 1.0].map(|share| sorted_quantile(&values, share).unwrap()),
+            [1, 50, 99, 100]
+        );
+        assert_eq!(sorted_quantile::<u32>(&[], 0.5), None);
     }
 }

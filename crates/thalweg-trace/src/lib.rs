@@ -8,7 +8,7 @@
 //! | `tcp_probe` | bpftrace, Linux | [`tcp_probe_log`] |
 //!
 //! [`read`] recognises the format, compressed or not, and returns a [`Trace`]: its connections, in both directions, with packets,
-//! acknowledgements and the sender's estimates. [`Summary`] has the figures of a direction, [`findings()`] what looks wrong in it.
+//! acknowledgements and the sender's estimates. [`Summary`] has the figures of a direction, [`find_all()`] what looks wrong in it.
 //!
 //! Readers take a stream, need time linear in its length, and memory linear in the number of packets, which [`Limits`] bounds.
 //! A trace that ends early or is damaged gives what was read before, with a note.
@@ -26,8 +26,8 @@ pub mod ss_log;
 pub mod tcp_probe_log;
 mod trace_model;
 
-pub use direction_summary::{RttSummary, Summary, quantile};
-pub use findings::{Finding, findings};
+pub use direction_summary::{RttSummary, Summary, sorted_quantile};
+pub use findings::{Finding, find_all};
 pub use format_and_limits::{EXPECTED, Format, Limits, ReadError};
 pub use format_detection::{read, read_with_keys};
 pub use pcap::KeyLog;

@@ -95,7 +95,8 @@ impl Log {
         let text = line.trim();
         let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         if !is_indented
-            && let Some(seconds) = seconds(text).or_else(|| seconds(first).filter(|_| is_time(first)))
+            && let Some(seconds) =
+                parse_seconds(text).or_else(|| parse_seconds(first).filter(|_| is_time(first)))
         {
             let epoch = *self.epoch.get_or_insert(seconds);
             // A time of day begins again at midnight.
@@ -188,8 +189,8 @@ impl Sampled {
             (Metric::InFlight, Some(bytes("unacked").unwrap_or(0.0))),
             (Metric::SmoothedRtt, number("rtt").map(|millis| millis / 1e3)),
             (Metric::MinRtt, number("minrtt").map(|millis| millis / 1e3)),
-            (Metric::PacingRate, values.get("pacing_rate").and_then(|value| rate(value))),
-            (Metric::DeliveryRate, values.get("delivery_rate").and_then(|value| rate(value))),
+            (Metric::PacingRate, values.get("pacing_rate").and_then(|value| parse_rate(value))),
+            (Metric::DeliveryRate, values.get("delivery_rate").and_then(|value| parse_rate(value))),
             (Metric::Unsent, Some(number("notsent").unwrap_or(0.0))),
         ];
         let mut kept = 1;
@@ -278,7 +279,7 @@ const FLAGS: [&str; 9] =
     ["ts", "sack", "ecn", "ecnseen", "fastopen", "send", "pacing_rate", "delivery_rate", "app_limited"];
 
 /// Parses a rate as `ss` prints it, in bit/s.
-fn rate(text: &str) -> Option<f64> {
+fn parse_rate(text: &str) -> Option<f64> {
     let number = text.strip_suffix("bps")?;
     let (number, factor) = match number.as_bytes().last()? {
         b'K' => (&number[..number.len() - 1], 1e3),
@@ -298,11 +299,11 @@ fn is_time(word: &str) -> bool {
 
 /// Returns true if a whole line is a time.
 fn seconds_of_line(text: &str) -> bool {
-    seconds(text).is_some()
+    parse_seconds(text).is_some()
 }
 
 /// Parses a time, in seconds: since 1970, or since midnight.
-fn seconds(text: &str) -> Option<f64> {
+fn parse_seconds(text: &str) -> Option<f64> {
     if text.starts_with(|c: char| c.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
     {
@@ -360,13 +361,13 @@ mod tests {
 
     #[test]
     fn times_have_several_forms() {
-        assert_eq!(seconds("1795854894.5"), Some(1_795_854_894.5));
-        assert_eq!(seconds("1795854894500000000"), Some(1_795_854_894.5));
-        assert_eq!(seconds("2026-11-28T08:34:54.5Z"), Some(1_795_854_894.5));
-        assert_eq!(seconds("2026-11-28 10:34:54.5+02:00"), Some(1_795_854_894.5));
-        assert_eq!(seconds("08:34:54.5"), Some(30_894.5));
-        assert_eq!(seconds("Sat Nov 28 08:34:54 UTC 2026"), Some(30_894.0));
-        assert_eq!(seconds("ESTAB 0 0 10.0.0.1:1 10.0.0.2:2"), None);
+        assert_eq!(parse_seconds("1795854894.5"), Some(1_795_854_894.5));
+        assert_eq!(parse_seconds("1795854894500000000"), Some(1_795_854_894.5));
+        assert_eq!(parse_seconds("2026-11-28T08:34:54.5Z"), Some(1_795_854_894.5));
+        assert_eq!(parse_seconds("2026-11-28 10:34:54.5+02:00"), Some(1_795_854_894.5));
+        assert_eq!(parse_seconds("08:34:54.5"), Some(30_894.5));
+        assert_eq!(parse_seconds("Sat Nov 28 08:34:54 UTC 2026"), Some(30_894.0));
+        assert_eq!(parse_seconds("ESTAB 0 0 10.0.0.1:1 10.0.0.2:2"), None);
         // The leap day and the turn of the century.
         assert_eq!(rfc3339("2000-02-29T00:00:00Z"), Some(951_782_400.0));
         assert_eq!(rfc3339("2000-03-01T00:00:00Z"), Some(951_868_800.0));

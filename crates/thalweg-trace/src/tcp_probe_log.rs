@@ -76,11 +76,11 @@ pub(crate) fn is_probe(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     text.contains("snd_cwnd")
         || text.contains("tcp_probe:")
-        || text.lines().any(|line| columns(line).is_some())
+        || text.lines().any(|line| parse_columns(line).is_some())
 }
 
 /// Returns the fields of a line of names; `None` if it is none.
-fn columns(line: &str) -> Option<Vec<Option<Field>>> {
+fn parse_columns(line: &str) -> Option<Vec<Option<Field>>> {
     let fields: Vec<Option<Field>> = line.split_whitespace().take(MAX_FIELDS).map(Field::from_name).collect();
     let known = fields.iter().flatten().count();
     (known >= 2 && fields.contains(&Some(Field::Window))).then_some(fields)
@@ -147,7 +147,7 @@ struct Sampled {
 type Values<'a> = HashMap<Field, &'a str>;
 
 /// Parses an integer, decimal or hexadecimal.
-fn integer(text: &str) -> Option<u64> {
+fn parse_integer(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
@@ -156,7 +156,7 @@ fn integer(text: &str) -> Option<u64> {
 
 /// Parses a time, in seconds: nanoseconds as an integer, seconds with a fraction, or a time of day. The second value is true if
 /// it counts since 1970.
-fn time(text: &str) -> Option<(f64, bool)> {
+fn parse_time(text: &str) -> Option<(f64, bool)> {
     let text = text.trim_end_matches([':', ',']);
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b':')) {
         return None;
@@ -190,13 +190,13 @@ impl Log {
     }
 
     fn line(&mut self, line: &str) {
-        if let Some(columns) = columns(line) {
+        if let Some(columns) = parse_columns(line) {
             self.columns = Some(columns);
             return;
         }
         let words: Vec<&str> = line.split_whitespace().take(MAX_FIELDS).collect();
         if let ["Lost", count, "events", ..] = words[..] {
-            self.lost += integer(count).unwrap_or(0);
+            self.lost += parse_integer(count).unwrap_or(0);
             return;
         }
         let mut values = Values::new();
@@ -219,12 +219,12 @@ impl Log {
         if !values.contains_key(&Field::Window) {
             return;
         }
-        let named = values.get(&Field::Time).and_then(|text| time(text));
+        let named = values.get(&Field::Time).and_then(|text| parse_time(text));
         // Seconds may come after a task and a processor; an integer only at the beginning.
         let leading = || {
             let words = words.iter().take_while(|word| !word.contains('='));
             let mut times = words.enumerate().filter(|(at, word)| *at == 0 || word.contains('.'));
-            times.find_map(|(_, word)| time(word))
+            times.find_map(|(_, word)| parse_time(word))
         };
         let Some((seconds, is_since_1970)) = named.or_else(leading) else {
             self.timeless += 1;
@@ -300,7 +300,7 @@ impl Sampled {
 
     /// Adds the values of a line; returns the number of records kept.
     fn sample(&mut self, now: Time, values: &Values<'_>) -> usize {
-        let number = |field: Field| values.get(&field).and_then(|text| integer(text));
+        let number = |field: Field| values.get(&field).and_then(|text| parse_integer(text));
         let sequence = |field: Field| number(field).map(|value| value as u32);
         let segment = number(Field::Segment).filter(|segment| (1..=MAX_SEGMENT).contains(segment));
         self.segment = segment.map(|segment| segment as u32).or(self.segment);

@@ -1,6 +1,6 @@
 //! Amounts of data in whole bytes.
 
-use super::quantity_parser::{Kind, Unit, UnitError, print, quantity};
+use super::quantity_parser::{Kind, Unit, UnitError, parse_quantity, write_quantity};
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use core::str::FromStr;
@@ -97,16 +97,16 @@ impl FromStr for Bytes {
         if let Some((count, size)) = text.split_once('x')
             && let Ok(count) = count.trim().parse::<u64>()
         {
-            let size = quantity(size, &KIND, max)?;
+            let size = parse_quantity(size, &KIND, max)?;
             return count.checked_mul(size).map(Self).ok_or(UnitError::TooLarge { max: max() });
         }
-        quantity(text, &KIND, max).map(Self)
+        parse_quantity(text, &KIND, max).map(Self)
     }
 }
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        print(f, self.0, &PRINT)
+        write_quantity(f, self.0, &PRINT)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Real numbers of packets and of segments, as types.
 
-use super::quantity_parser::{UnitError, real};
+use super::quantity_parser::{UnitError, parse_real};
 use core::fmt;
 use core::str::FromStr;
 
@@ -14,7 +14,7 @@ impl FromStr for Packets {
         if text.trim() == "unlimited" {
             return Ok(Self(f64::INFINITY));
         }
-        let (value, unit) = real(text, "30 pkt")?;
+        let (value, unit) = parse_real(text, "30 pkt")?;
         match unit {
             "pkt" => Ok(Self(value)),
             // Zero needs no unit.
@@ -53,7 +53,7 @@ impl Segments {
 impl FromStr for Segments {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let (value, unit) = real(text, "2.5 wa")?;
+        let (value, unit) = parse_real(text, "2.5 wa")?;
         match unit {
             "seg" => Ok(Self::Count(value)),
             "wa" => Ok(Self::RoundTrips(value)),

@@ -106,7 +106,7 @@ pub fn split_number(text: &str) -> (&str, &str) {
 }
 
 /// Parses an exact decimal: `mantissa * 10^exponent`.
-fn decimal(number: &str) -> Option<(u128, i32)> {
+fn parse_decimal(number: &str) -> Option<(u128, i32)> {
     let (digits, exponent) = match number.find(['e', 'E']) {
         Some(at) => (&number[..at], number[at + 1..].parse::<i32>().ok()?),
         None => (number, 0),
@@ -129,7 +129,7 @@ fn decimal(number: &str) -> Option<(u128, i32)> {
 }
 
 /// Parses a finite, non-negative number, and the unit after it.
-pub(super) fn real<'t>(text: &'t str, example: &'static str) -> Result<(f64, &'t str), UnitError> {
+pub(super) fn parse_real<'t>(text: &'t str, example: &'static str) -> Result<(f64, &'t str), UnitError> {
     let (number, unit) = split_number(text);
     match number.replace('_', "").parse::<f64>() {
         Ok(value) if !value.is_finite() => {
@@ -142,20 +142,20 @@ pub(super) fn real<'t>(text: &'t str, example: &'static str) -> Result<(f64, &'t
 }
 
 /// Parses `text` into base units of `kind`, exactly.
-pub(super) fn quantity(text: &str, kind: &Kind, max: impl Fn() -> String) -> Result<u64, UnitError> {
+pub(super) fn parse_quantity(text: &str, kind: &Kind, max: impl Fn() -> String) -> Result<u64, UnitError> {
     let (number, unit) = split_number(text);
     if number.is_empty() {
         return Err(UnitError::NotANumber { text: text.trim().to_owned(), example: kind.example });
     }
     if let Some(positive) = number.strip_prefix('-') {
-        let known = decimal(positive).is_some();
+        let known = parse_decimal(positive).is_some();
         return Err(if known {
             UnitError::Negative
         } else {
             UnitError::NotANumber { text: text.trim().to_owned(), example: kind.example }
         });
     }
-    let Some((mantissa, exponent)) = decimal(number) else {
+    let Some((mantissa, exponent)) = parse_decimal(number) else {
         return Err(UnitError::NotANumber { text: text.trim().to_owned(), example: kind.example });
     };
     if unit.is_empty() && mantissa != 0 {
@@ -187,7 +187,7 @@ pub(super) fn quantity(text: &str, kind: &Kind, max: impl Fn() -> String) -> Res
 }
 
 /// Writes `value` base units exactly, in the largest unit of `units` (largest first) not above it.
-pub(super) fn print(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
+pub(super) fn write_quantity(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
     let &(name, factor) =
         units.iter().find(|&&(_, factor)| value >= factor).unwrap_or(&units[units.len() - 1]);
     let (whole, mut rest) = (value / factor, value % factor);

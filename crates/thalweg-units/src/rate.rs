@@ -1,6 +1,6 @@
 //! Bit rates in whole bits per second.
 
-use super::quantity_parser::{Kind, Unit, UnitError, print, quantity};
+use super::quantity_parser::{Kind, Unit, UnitError, parse_quantity, write_quantity};
 use super::{Bytes, Duration};
 use core::fmt;
 use core::str::FromStr;
@@ -96,13 +96,13 @@ impl Rate {
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        quantity(text, &KIND, || Self::MAX.to_string()).map(Self)
+        parse_quantity(text, &KIND, || Self::MAX.to_string()).map(Self)
     }
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        print(f, self.0, &PRINT)
+        write_quantity(f, self.0, &PRINT)
     }
 }
 

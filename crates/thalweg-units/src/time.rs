@@ -1,6 +1,6 @@
 //! Points in time and durations in whole picoseconds.
 
-use super::quantity_parser::{Kind, Unit, UnitError, print, quantity};
+use super::quantity_parser::{Kind, Unit, UnitError, parse_quantity, write_quantity};
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
@@ -216,13 +216,13 @@ impl core::iter::Sum for Duration {
 impl FromStr for Duration {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        quantity(text, &KIND, || Self::MAX.to_string()).map(Self)
+        parse_quantity(text, &KIND, || Self::MAX.to_string()).map(Self)
     }
 }
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == 0 { f.pad("0 s") } else { print(f, self.0, &PRINT) }
+        if self.0 == 0 { f.pad("0 s") } else { write_quantity(f, self.0, &PRINT) }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::closed_formulas::{
     self, BufferArguments, CubicArguments, MathisArguments, Mg1Arguments, PadhyeArguments, QueueArguments,
 };
 use crate::console_output::{Console, Done, Error};
-use crate::value_parsers::{nonzero, positive, probability};
+use crate::value_parsers::{parse_nonzero, parse_positive, parse_probability};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
@@ -67,7 +67,7 @@ pub struct Gong92Arguments {
         value_name = "P,..",
         value_delimiter = ',',
         default_value = "0.001",
-        value_parser = probability,
+        value_parser = parse_probability,
         allow_hyphen_values = true
     )]
     pub loss: Vec<f64>,
@@ -77,21 +77,21 @@ pub struct Gong92Arguments {
         value_name = "W,..",
         value_delimiter = ',',
         default_value = "2.5wa",
-        value_parser = window,
+        value_parser = parse_window,
         allow_hyphen_values = true
     )]
     pub windows: Vec<Segments>,
     /// A: rate of the connection
-    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = nonzero::<Rate>)]
+    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = parse_nonzero::<Rate>)]
     pub rate: Rate,
     /// RTD: round-trip delay
     #[arg(long, value_name = "TIME", default_value = "30 ms")]
     pub rtd: Duration,
     /// l: packet size
-    #[arg(long, value_name = "SIZE", default_value = "1024 B", value_parser = nonzero::<Bytes>)]
+    #[arg(long, value_name = "SIZE", default_value = "1024 B", value_parser = parse_nonzero::<Bytes>)]
     pub packet: Bytes,
     /// s: packets per segment
-    #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
+    #[arg(long, value_name = "N", default_value = "16", value_parser = parse_positive::<NonZeroU32>)]
     pub segment: NonZeroU32,
     /// Use the third regime of the efficiency as printed in the paper, instead of the corrected form
     #[arg(long)]
@@ -102,7 +102,7 @@ pub struct Gong92Arguments {
 }
 
 /// Parses a window above zero; the default unit is segments.
-fn window(text: &str) -> Result<Segments, String> {
+fn parse_window(text: &str) -> Result<Segments, String> {
     let window = match text.parse::<Segments>() {
         Err(UnitError::NoUnit { .. }) => format!("{text} seg").parse(),
         parsed => parsed,
@@ -117,18 +117,18 @@ fn window(text: &str) -> Result<Segments, String> {
 /// Computes a model and prints it.
 pub fn model(of: Option<&Model>, console: &Console) -> Done {
     match of {
-        None => list(console),
+        None => list_models(console),
         Some(Model::Gong92(arguments)) => gong92(arguments, console),
         Some(Model::Mathis(arguments)) => closed_formulas::mathis(arguments, console),
         Some(Model::Padhye(arguments)) => closed_formulas::padhye(arguments, console),
         Some(Model::Cubic(arguments)) => closed_formulas::cubic(arguments, console),
         Some(Model::Md1(arguments)) => closed_formulas::md1(arguments, console),
         Some(Model::Mg1(arguments)) => closed_formulas::mg1(arguments, console),
-        Some(Model::Buffer(arguments)) => closed_formulas::buffer(arguments, console),
+        Some(Model::Buffer(arguments)) => closed_formulas::buffer_formula(arguments, console),
     }
 }
 
-fn list(console: &Console) -> Done {
+fn list_models(console: &Console) -> Done {
     let heads = ["Model", "What it computes", "Source"];
     let mut table = Table::new(heads.map(|head| (head, Align::Left)));
     MODELS.iter().for_each(|(name, what, source)| table.row([*name, *what, *source].map(str::to_owned)));
@@ -165,7 +165,7 @@ fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {
             "t_s_s": path.segment_time(),
             "t_a_s": path.acknowledgement_time(),
             "w_a_segments": w_a,
-            "results": rows.iter().map(row).collect::<Vec<Value>>(),
+            "results": rows.iter().map(json_row).collect::<Vec<Value>>(),
         });
         let text =
             serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
@@ -195,7 +195,7 @@ fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {
     console.print(&text)
 }
 
-fn row((p, window, analysis): &(f64, f64, Analysis)) -> Value {
+fn json_row((p, window, analysis): &(f64, f64, Analysis)) -> Value {
     // With a loss probability of 1 delays are infinite, which JSON cannot express.
     let finite = |value: f64| if value.is_finite() { json!(value) } else { Value::Null };
     json!({

@@ -4,7 +4,7 @@ use crate::value_parsers::Span;
 use core::ops::Range;
 use thalweg_proto::units::{Bytes, Time};
 use thalweg_report::report::Recorder;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Time range of the recorded packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,9 @@ impl Replays {
     pub fn new(requested: Option<Span>, spec: &Spec) -> Option<Self> {
         let span = match requested {
             Some(Span { from, until }) => Time::ZERO + from..Time::ZERO + until,
-            None if packets(spec) <= MAX_DEFAULT_PACKETS => Time::ZERO..Time::ZERO + spec.duration,
+            None if link_packet_capacity(spec) <= MAX_DEFAULT_PACKETS => {
+                Time::ZERO..Time::ZERO + spec.duration
+            }
             None => return None,
         };
         Some(Self { span })
@@ -30,7 +32,7 @@ impl Replays {
 }
 
 /// Returns the number of 1500-byte packets that the links can carry in a run, counted per link.
-fn packets(spec: &Spec) -> u64 {
+fn link_packet_capacity(spec: &Spec) -> u64 {
     let directions = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let carried = directions.map(|direction| direction.rate.bytes_in(spec.duration));
     carried.fold(0u64, |sum, bytes: Bytes| sum.saturating_add(bytes.get() / 1500))

@@ -2,23 +2,23 @@
 
 use crate::assess_live;
 use crate::batch_progress::counting_runs;
-use crate::cluster_workers::{Cluster, unfinished};
+use crate::cluster_workers::{Cluster, unfinished_runs_error};
 use crate::console_output::{ArgumentError, Console, Done, Error};
 use crate::kernel_schemes::{control_of, is_kernel, reject_without_live};
-use crate::run_and_compare::{available_memory, typed};
+use crate::run_and_compare::{available_memory, join_scheme_pieces};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
-use crate::value_parsers::{positive, replications};
-use crate::version::program;
+use crate::value_parsers::{parse_positive, parse_replications};
+use crate::version::program_identity;
 use clap::Args;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thalweg_assess::{
-    AssessError, Assessment, Choice, Document, Files, Margins, PACKS, Pack, Verdict, comparison, junit,
-    markdown, page, summary,
+    AssessError, Assessment, Choice, Document, Files, Margins, PACKS, Pack, Verdict, compare_assessments,
+    format_assessment, junit, markdown, page,
 };
-use thalweg_report::output::counted;
-use thalweg_scenario::nearest;
+use thalweg_report::output::format_count;
+use thalweg_scenario::nearest_name;
 use thalweg_sweep::{Purpose, Store};
 
 /// `thalweg assess`.
@@ -38,7 +38,7 @@ pub struct AssessArguments {
     #[arg(long)]
     pub quick: bool,
     /// Number of seeds per point; default: the plan's
-    #[arg(long, value_name = "R", value_parser = replications)]
+    #[arg(long, value_name = "R", value_parser = parse_replications)]
     pub reps: Option<NonZeroU32>,
     /// Override a key in all scenarios, such as defaults.scheme.rack=true; applies to the reference schemes too
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -51,7 +51,7 @@ pub struct AssessArguments {
     pub out: PathBuf,
     /// Also run this number of points in live networks on this host (3 without a number), with the scheme for all of
     /// their flows, and report the differences from simulation
-    #[arg(long, value_name = "POINTS", num_args = 0..=1, require_equals = true, default_missing_value = "3", value_parser = positive::<NonZeroUsize>, conflicts_with_all = ["list", "unpack"])]
+    #[arg(long, value_name = "POINTS", num_args = 0..=1, require_equals = true, default_missing_value = "3", value_parser = parse_positive::<NonZeroUsize>, conflicts_with_all = ["list", "unpack"])]
     pub live: Option<NonZeroUsize>,
     /// List the sections with their experiments and claims without running them
     #[arg(long)]
@@ -60,7 +60,7 @@ pub struct AssessArguments {
     #[arg(long, value_name = "DIR", conflicts_with = "list")]
     pub unpack: Option<PathBuf>,
     /// Number of simulations to run in parallel; default: one per processor. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", value_parser = parse_positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Distribute the runs to the workers of a Dask scheduler, given its address or its file
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["list", "unpack"])]
@@ -94,18 +94,18 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     if let Some(folder) = &arguments.unpack {
         let count = Files::unpack(folder);
         let count = count.map_err(|error| Error::Failed(format!("`{}`: {error}", folder.display())))?;
-        console.inform(&format!("{} in {}", counted(count as u64, "file"), folder.display()));
+        console.inform(&format!("{} in {}", format_count(count as u64, "file"), folder.display()));
         return Ok(());
     }
-    let (files, pack) = find(&arguments.pack)?;
-    let margins = margins(arguments, &files, &pack)?;
+    let (files, pack) = find_pack(&arguments.pack)?;
+    let margins = read_margins(arguments, &files, &pack)?;
     if arguments.list {
-        return list(&pack, arguments, console);
+        return list_claims(&pack, arguments, console);
     }
     if cfg!(debug_assertions) {
         console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
-    let schemes = typed(&arguments.schemes);
+    let schemes = join_scheme_pieces(&arguments.schemes);
     if arguments.live.is_none() {
         reject_without_live(&schemes)?;
     }
@@ -121,7 +121,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     let stop = stop_flag_of_caller_or_signals(console)?;
     let threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let program = program(&console.registry)?;
+    let program = program_identity(&console.registry)?;
     let assessment = |scheme| Assessment {
         scheme,
         pack: &pack,
@@ -151,10 +151,15 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
             console.note("no point of these sections can run live; bulk flows over slow links can");
             return Ok(());
         }
-        let folder = arguments.out.join(format!("{}.live", plain(scheme)));
-        let (text, live) =
-            assess_live::compare([assessment.scheme, scheme], &sample, &folder, &stop, console)?;
-        keep(&store, &format!("{}.live.json", plain(scheme)), &format!("{live:#}\n"))?;
+        let folder = arguments.out.join(format!("{}.live", file_name_of_scheme(scheme)));
+        let (text, live) = assess_live::compare_simulated_and_live(
+            [assessment.scheme, scheme],
+            &sample,
+            &folder,
+            &stop,
+            console,
+        )?;
+        store_text(&store, &format!("{}.live.json", file_name_of_scheme(scheme)), &format!("{live:#}\n"))?;
         // With --json, standard output carries one document per scheme.
         if arguments.json {
             console.inform(text.trim_end());
@@ -169,14 +174,14 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
             live(&assessment, scheme, points)?;
             continue;
         }
-        let document = match run(&assessment, &store, cluster.as_mut(), console) {
-            Err(AssessError::Unfinished(error)) => return Err(unfinished(&error, cluster.take())),
+        let document = match run_assessment(&assessment, &store, cluster.as_mut(), console) {
+            Err(AssessError::Unfinished(error)) => return Err(unfinished_runs_error(&error, cluster.take())),
             made => made.map_err(error_of)?,
         };
-        write(&document, &store)?;
+        write_results(&document, &store)?;
         match arguments.json {
             true => console.print(&document.to_json())?,
-            false => console.print(&summary(&document, console.style))?,
+            false => console.print(&format_assessment(&document, console.style))?,
         }
         let is_complete = document.complete;
         if let Some(points) = arguments.live.filter(|_| is_complete) {
@@ -188,7 +193,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         }
     }
     if documents.len() > 1 {
-        keep(&store, "comparison.md", &comparison(&documents))?;
+        store_text(&store, "comparison.md", &compare_assessments(&documents))?;
     }
     cluster.and_then(Cluster::end);
     store.remove_temporary_files();
@@ -210,7 +215,7 @@ fn simulated_as(scheme: &str, console: &Console) -> Result<String, Error> {
 }
 
 /// Returns the pack of this name or file, and the source of its files.
-fn find(name: &str) -> Result<(Files, Pack), Error> {
+fn find_pack(name: &str) -> Result<(Files, Pack), Error> {
     let path = Path::new(name);
     let (files, file) = if PACKS.contains(&name) {
         (Files::BuiltIn, format!("{name}.toml"))
@@ -218,7 +223,7 @@ fn find(name: &str) -> Result<(Files, Pack), Error> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         (Files::Folder(folder), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
     } else {
-        let near = nearest(name, PACKS.iter().copied());
+        let near = nearest_name(name, PACKS.iter().copied());
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("built in: {}", PACKS.join(", ")),
@@ -235,7 +240,7 @@ fn find(name: &str) -> Result<(Files, Pack), Error> {
     Pack::read(&file, &text).map(|pack| (files, pack)).map_err(Error::Usage)
 }
 
-fn margins(arguments: &AssessArguments, files: &Files, pack: &Pack) -> Result<Margins, Error> {
+fn read_margins(arguments: &AssessArguments, files: &Files, pack: &Pack) -> Result<Margins, Error> {
     let (name, text) = match &arguments.margins {
         Some(path) => {
             let text = thalweg_scenario::read_text(path);
@@ -248,7 +253,7 @@ fn margins(arguments: &AssessArguments, files: &Files, pack: &Pack) -> Result<Ma
     Margins::read(&name, &text).map_err(Error::Usage)
 }
 
-fn list(pack: &Pack, arguments: &AssessArguments, console: &Console) -> Done {
+fn list_claims(pack: &Pack, arguments: &AssessArguments, console: &Console) -> Done {
     let mut text = String::new();
     for section in pack.sections_matching(&arguments.only).map_err(Error::UnknownName)? {
         text.push_str(&format!("{:<6} {}\n", section.number, section.title));
@@ -265,7 +270,7 @@ fn list(pack: &Pack, arguments: &AssessArguments, console: &Console) -> Done {
     console.print(&console.style.folded(&text))
 }
 
-fn run(
+fn run_assessment(
     assessment: &Assessment<'_>,
     store: &Store,
     cluster: Option<&mut Cluster<'_>>,
@@ -281,25 +286,25 @@ fn error_of(error: AssessError) -> Error {
         AssessError::Scheme(found) => Error::of_scheme_diagnostics(&found),
         AssessError::Scenario(found) => Error::Scenario(found),
         AssessError::Pack(why) => Error::Usage(why),
-        AssessError::Unfinished(error) => unfinished(&error, None),
+        AssessError::Unfinished(error) => unfinished_runs_error(&error, None),
     }
 }
 
 /// Converts a scheme into a file name.
-fn plain(scheme: &str) -> String {
+fn file_name_of_scheme(scheme: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     scheme.chars().map(letter).collect()
 }
 
-fn write(document: &Document, store: &Store) -> Result<(), Error> {
-    let name = plain(&document.scheme);
-    keep(store, &format!("{name}.html"), &page(document))?;
-    keep(store, &format!("{name}.md"), &markdown(document))?;
-    keep(store, &format!("{name}.json"), &document.to_json())?;
-    keep(store, &format!("{name}.xml"), &junit(document))
+fn write_results(document: &Document, store: &Store) -> Result<(), Error> {
+    let name = file_name_of_scheme(&document.scheme);
+    store_text(store, &format!("{name}.html"), &page(document))?;
+    store_text(store, &format!("{name}.md"), &markdown(document))?;
+    store_text(store, &format!("{name}.json"), &document.to_json())?;
+    store_text(store, &format!("{name}.xml"), &junit(document))
 }
 
-fn keep(store: &Store, name: &str, text: &str) -> Result<(), Error> {
+fn store_text(store: &Store, name: &str, text: &str) -> Result<(), Error> {
     store.write(name, text.as_bytes()).map_err(|error| Error::Failed(error.to_string()))
 }
 
@@ -308,7 +313,7 @@ fn check_documents(documents: &[Document], console: &Console) -> Done {
     if let Some(partial) = documents.iter().find(|document| !document.complete) {
         return Err(Error::Failed(format!(
             "interrupted after {} with {}: repeat the call to continue",
-            counted(partial.runs as u64, "run"),
+            format_count(partial.runs as u64, "run"),
             partial.scheme
         )));
     }
@@ -328,11 +333,15 @@ fn check_documents(documents: &[Document], console: &Console) -> Done {
     for document in documents {
         let (failed, open) = (document.count(Verdict::DoesNot), document.failed.len());
         if failed > 0 {
-            let all = counted(document.claims().count() as u64, "claim");
+            let all = format_count(document.claims().count() as u64, "claim");
             faults.push(format!("{}: {failed} of {all} do not hold", document.scheme));
         }
         if open > 0 {
-            faults.push(format!("{}: {} without a result", document.scheme, counted(open as u64, "point")));
+            faults.push(format!(
+                "{}: {} without a result",
+                document.scheme,
+                format_count(open as u64, "point")
+            ));
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(Error::Failed(faults.join("; "))) }

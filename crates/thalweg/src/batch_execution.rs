@@ -23,7 +23,7 @@ use thalweg_report::results::{Document, Drift, FairShares, Goal, GoodputSeries, 
 use thalweg_scenario::{Loaded, Scenario};
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::verify::Verifier;
 
 /// A scheme, simulated with each seed.
@@ -109,14 +109,14 @@ impl Execution<'_> {
         let show = || bar.show(&progress, &status.borrow());
         if let Some(lines) = &self.lines {
             let schemes = self.schemes.iter().filter_map(|scheme| scheme.name.as_deref()).collect();
-            let interval = json_lines::interval(&self.schemes[0].spec);
+            let interval = json_lines::record_interval(&self.schemes[0].spec);
             lines.write(&json_lines::Parameters::new(&self.header, schemes, interval));
         }
         let outcome = if self.is_watched() {
             let failed = Mutex::new(None);
             let traces = |run| self.traces(run, &failed);
             let each = |number, result: RunResult, run, traces| gathered.add(number, &result, run, traces);
-            let outcome = parallel_batch::run(&jobs, jobs_at_a_time, &progress, traces, each, show);
+            let outcome = parallel_batch::run_jobs(&jobs, jobs_at_a_time, &progress, traces, each, show);
             gathered.failed = gathered.failed.or(failed.into_inner().unwrap_or_else(PoisonError::into_inner));
             outcome
         } else {
@@ -126,7 +126,7 @@ impl Execution<'_> {
                     results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
                 }
             };
-            parallel_batch::run(&jobs, jobs_at_a_time, &progress, |_| NoTrace, each, show)
+            parallel_batch::run_jobs(&jobs, jobs_at_a_time, &progress, |_| NoTrace, each, show)
         };
         // Runs beyond those needed for `--until` are discarded.
         let kept = || gathered.runs.iter().flatten();

@@ -3,7 +3,7 @@
 use crate::console_output::{Console, Seen, one_line};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Instant;
-use thalweg_report::output::counted;
+use thalweg_report::output::format_count;
 use thalweg_report::parallel_batch::Progress;
 use thalweg_sweep::Status;
 
@@ -30,7 +30,7 @@ pub fn counting_runs<T, E>(
     let seconds = bar.clear();
     let made = made?;
     let Status { done, found, .. } = last;
-    let runs = counted((done - found) as u64, "run");
+    let runs = format_count((done - found) as u64, "run");
     console.inform(&format!("{of}{runs} in {seconds:.2} s; {found} were stored"));
     Ok(made)
 }
@@ -52,13 +52,13 @@ impl<'a> Bar<'a> {
 
     /// Creates a bar for `total` counted items.
     pub fn with_total(total: u64, console: &'a Console) -> Self {
-        Self { bar: bar(total, progress_draw_target(console)), console, begun: Instant::now() }
+        Self { bar: progress_bar(total, progress_draw_target(console)), console, begun: Instant::now() }
     }
 
     /// Shows `done` of `total` items.
     pub fn count(&self, done: u64, total: u64, message: &str) {
         let message = one_line(message);
-        self.console.show(Some(Seen { share: share(done, total), text: message.clone() }));
+        self.console.show(Some(Seen { share: done_share(done, total), text: message.clone() }));
         self.bar.set_length(total);
         self.bar.set_message(message);
         self.bar.set_position(done);
@@ -97,12 +97,12 @@ pub fn progress_draw_target(console: &Console) -> ProgressDrawTarget {
     if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
 }
 
-fn share(done: u64, total: u64) -> Option<f64> {
+fn done_share(done: u64, total: u64) -> Option<f64> {
     (total > 0).then(|| (done as f64 / total as f64).min(1.0))
 }
 
 /// Creates a bar that shortens its message on a narrow terminal.
-fn bar(total: u64, target: ProgressDrawTarget) -> ProgressBar {
+fn progress_bar(total: u64, target: ProgressDrawTarget) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), target);
     if let Ok(style) = ProgressStyle::with_template("{bar:10} {percent:>3}%  {wide_msg} {eta} left") {
         bar.set_style(style.progress_chars("=> "));
@@ -160,7 +160,7 @@ mod tests {
         let console = Console::keeping(false, Arc::default(), Arc::clone(&caller));
         let written = Arc::new(Mutex::new(Vec::new()));
         let target = ProgressDrawTarget::term_like(Box::new(TestTerminal(80, Arc::clone(&written))));
-        let bar = Bar { bar: bar(0, target), console: &console, begun: Instant::now() };
+        let bar = Bar { bar: progress_bar(0, target), console: &console, begun: Instant::now() };
         bar.count(1, 2, "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nb");
         bar.bar.tick();
         let text = caller.caller.seen().unwrap().text;
@@ -173,7 +173,7 @@ mod tests {
         for width in [28, 40, 80, 200] {
             let written = Arc::new(Mutex::new(Vec::new()));
             let terminal = TestTerminal(width, Arc::clone(&written));
-            let bar = bar(100, ProgressDrawTarget::term_like(Box::new(terminal)));
+            let bar = progress_bar(100, ProgressDrawTarget::term_like(Box::new(terminal)));
             bar.set_message("32.7 of 40.0 s, 27.2 M events/s");
             bar.set_position(50);
             bar.tick();

@@ -1,24 +1,26 @@
 //! `thalweg model` for closed formulas: TCP throughput under loss, queueing delay, bandwidth-delay product.
 
 use crate::console_output::{Console, Done, Error};
-use crate::value_parsers::{above_zero, at_least_one, chance, factor, load, nonzero, not_negative};
+use crate::value_parsers::{
+    above_zero, at_least_one, not_negative, parse_factor, parse_load, parse_nonzero, parse_open_probability,
+};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_report::output::{Align, Table, rate, seconds};
+use thalweg_report::output::{Align, Table, format_rate, format_seconds};
 use thalweg_sim::closed_formulas;
 
 /// The arguments shared by the formulas of TCP's response to loss.
 #[derive(Debug, Args)]
 pub struct LossyPath {
     /// p: segment loss probabilities
-    #[arg(long = "p", value_name = "P,..", value_delimiter = ',', default_value = "1e-4,1e-3,1e-2", value_parser = chance, allow_hyphen_values = true)]
+    #[arg(long = "p", value_name = "P,..", value_delimiter = ',', default_value = "1e-4,1e-3,1e-2", value_parser = parse_open_probability, allow_hyphen_values = true)]
     pub loss: Vec<f64>,
     /// Round-trip time, including queueing delay
-    #[arg(long, value_name = "TIME", default_value = "100 ms", value_parser = nonzero::<Duration>)]
+    #[arg(long, value_name = "TIME", default_value = "100 ms", value_parser = parse_nonzero::<Duration>)]
     pub rtt: Duration,
     /// Payload of a segment
-    #[arg(long, value_name = "SIZE", default_value = "1448 B", value_parser = nonzero::<Bytes>)]
+    #[arg(long, value_name = "SIZE", default_value = "1448 B", value_parser = parse_nonzero::<Bytes>)]
     pub segment: Bytes,
     /// Print one JSON document instead of a table
     #[arg(long)]
@@ -63,7 +65,7 @@ pub struct CubicArguments {
     #[arg(long = "c", value_name = "C", default_value = "0.4", value_parser = above_zero, allow_hyphen_values = true)]
     pub c: f64,
     /// beta: multiplicative decrease factor at a loss
-    #[arg(long, value_name = "BETA", default_value = "0.7", value_parser = factor, allow_hyphen_values = true)]
+    #[arg(long, value_name = "BETA", default_value = "0.7", value_parser = parse_factor, allow_hyphen_values = true)]
     pub beta: f64,
 }
 
@@ -71,13 +73,13 @@ pub struct CubicArguments {
 #[derive(Debug, Args)]
 pub struct QueueArguments {
     /// rho: offered loads, as shares of the rate
-    #[arg(long = "load", value_name = "RHO,..", value_delimiter = ',', default_value = "0.5,0.8,0.9", value_parser = load, allow_hyphen_values = true)]
+    #[arg(long = "load", value_name = "RHO,..", value_delimiter = ',', default_value = "0.5,0.8,0.9", value_parser = parse_load, allow_hyphen_values = true)]
     pub loads: Vec<f64>,
     /// Link rate
-    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = nonzero::<Rate>)]
+    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = parse_nonzero::<Rate>)]
     pub rate: Rate,
     /// Mean packet size on the wire
-    #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = nonzero::<Bytes>)]
+    #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = parse_nonzero::<Bytes>)]
     pub packet: Bytes,
     /// Print one JSON document instead of a table
     #[arg(long)]
@@ -100,16 +102,16 @@ pub struct Mg1Arguments {
 #[derive(Debug, Args)]
 pub struct BufferArguments {
     /// Link rate
-    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = nonzero::<Rate>)]
+    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s", value_parser = parse_nonzero::<Rate>)]
     pub rate: Rate,
     /// Round-trip time without queueing delay
-    #[arg(long, value_name = "TIME", default_value = "50 ms", value_parser = nonzero::<Duration>)]
+    #[arg(long, value_name = "TIME", default_value = "50 ms", value_parser = parse_nonzero::<Duration>)]
     pub rtt: Duration,
     /// n: numbers of flows
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10,100,1000", value_parser = at_least_one, allow_hyphen_values = true)]
     pub flows: Vec<f64>,
     /// Packet size on the wire
-    #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = nonzero::<Bytes>)]
+    #[arg(long, value_name = "SIZE", default_value = "1500 B", value_parser = parse_nonzero::<Bytes>)]
     pub packet: Bytes,
     /// Print one JSON document instead of a table
     #[arg(long)]
@@ -117,24 +119,24 @@ pub struct BufferArguments {
 }
 
 pub fn mathis(of: &MathisArguments, console: &Console) -> Done {
-    response("mathis", &of.path, console, |p, _| closed_formulas::mathis_window(p, of.per_ack))
+    response_table("mathis", &of.path, console, |p, _| closed_formulas::mathis_window(p, of.per_ack))
 }
 
 pub fn padhye(of: &PadhyeArguments, console: &Console) -> Done {
     let timeout = of.timeout.unwrap_or(of.path.rtt + Duration::from_millis(200)).as_secs_f64();
     let max_window = of.max_window.unwrap_or(f64::INFINITY);
-    response("padhye", &of.path, console, |p, rtt| {
+    response_table("padhye", &of.path, console, |p, rtt| {
         closed_formulas::padhye_rate(p, rtt, timeout, of.per_ack, max_window)
             .map(|sent| sent * rtt * (1.0 - p))
     })
 }
 
 pub fn cubic(of: &CubicArguments, console: &Console) -> Done {
-    response("cubic", &of.path, console, |p, rtt| closed_formulas::cubic_window(p, rtt, of.c, of.beta))
+    response_table("cubic", &of.path, console, |p, rtt| closed_formulas::cubic_window(p, rtt, of.c, of.beta))
 }
 
 /// Builds a table of windows and rates by loss; `window` is in segments.
-fn response(
+fn response_table(
     name: &str,
     path: &LossyPath,
     console: &Console,
@@ -147,7 +149,7 @@ fn response(
         let bps = window * path.segment.get() as f64 * 8.0 / rtt;
         let shown = if p < 1e-3 { format!("{p:e}") } else { p.to_string() };
         rows.add(
-            [shown, format!("{window:.2}"), rate(bps)],
+            [shown, format!("{window:.2}"), format_rate(bps)],
             json!({ "p": p, "window_segments": window, "goodput_bps": bps }),
         );
     }
@@ -156,14 +158,14 @@ fn response(
 }
 
 pub fn md1(of: &QueueArguments, console: &Console) -> Done {
-    queue("md1", of, 0.0, console)
+    queue_table("md1", of, 0.0, console)
 }
 
 pub fn mg1(of: &Mg1Arguments, console: &Console) -> Done {
-    queue("mg1", &of.queue, of.variation, console)
+    queue_table("mg1", &of.queue, of.variation, console)
 }
 
-fn queue(name: &str, of: &QueueArguments, variation: f64, console: &Console) -> Done {
+fn queue_table(name: &str, of: &QueueArguments, variation: f64, console: &Console) -> Done {
     let service = of.packet.get() as f64 * 8.0 / of.rate.as_f64();
     let mut rows = Rows::new(["Load", "Wait", "Wait and service", "Queue, packets"]);
     for &load in &of.loads {
@@ -171,8 +173,8 @@ fn queue(name: &str, of: &QueueArguments, variation: f64, console: &Console) -> 
         rows.add(
             [
                 load.to_string(),
-                seconds(wait * service),
-                seconds((wait + 1.0) * service),
+                format_seconds(wait * service),
+                format_seconds((wait + 1.0) * service),
                 format!("{:.3}", wait * load),
             ],
             json!({
@@ -187,14 +189,19 @@ fn queue(name: &str, of: &QueueArguments, variation: f64, console: &Console) -> 
     rows.print(name, &inputs, of.json, console)
 }
 
-pub fn buffer(of: &BufferArguments, console: &Console) -> Done {
+pub fn buffer_formula(of: &BufferArguments, console: &Console) -> Done {
     let (rate, rtt, packet) = (of.rate.as_f64(), of.rtt.as_secs_f64(), of.packet.get() as f64);
     let mut rows = Rows::new(["Flows", "Bytes", "Packets", "Time"]);
     for &flows in &of.flows {
         let bytes = in_domain(closed_formulas::small_buffer_bytes(rate, rtt, flows))?;
         let time = bytes * 8.0 / rate;
         rows.add(
-            [flows.to_string(), format!("{bytes:.0}"), format!("{:.1}", bytes / packet), seconds(time)],
+            [
+                flows.to_string(),
+                format!("{bytes:.0}"),
+                format!("{:.1}", bytes / packet),
+                format_seconds(time),
+            ],
             json!({ "flows": flows, "bytes": bytes, "packets": bytes / packet, "time_s": time }),
         );
     }

@@ -36,14 +36,14 @@ pub struct Cluster<'a> {
 }
 
 /// Returns the build required of workers: a hash of this program's sources, if known.
-pub fn build() -> Option<&'static str> {
+pub fn required_build() -> Option<&'static str> {
     SOURCES
 }
 
 impl<'a> Cluster<'a> {
     /// Connects to a cluster: `address` is a scheduler's, or `unix:` and the path of an engine's socket.
     pub fn connect(address: &str, console: &'a Console) -> Result<Self, Error> {
-        let build = build().filter(|_| !console.registry.is_unstamped());
+        let build = required_build().filter(|_| !console.registry.is_unstamped());
         let build = build.ok_or_else(|| {
             let why = "this program has components that the Python package, which runs on clusters, lacks";
             Error::Usage(format!("{why}: --shard shares a sweep among hosts that all have this program"))
@@ -97,7 +97,7 @@ impl<'a> Cluster<'a> {
 }
 
 /// Returns the error for unfinished runs, with the engine's last message if the cluster is the cause.
-pub fn unfinished(error: &Unfinished, cluster: Option<Cluster<'_>>) -> Error {
+pub fn unfinished_runs_error(error: &Unfinished, cluster: Option<Cluster<'_>>) -> Error {
     let end = cluster.and_then(Cluster::end);
     let why = end.filter(|_| matches!(error, Unfinished::Engine(_)));
     Error::Failed(format!("{error}{}; {RESUME_HINT}", why.unwrap_or_default()))
@@ -108,7 +108,7 @@ pub fn unfinished(error: &Unfinished, cluster: Option<Cluster<'_>>) -> Error {
 /// # Errors
 ///
 /// If the batch is invalid, or `stop` was set.
-pub fn work(
+pub fn run_worker_batch(
     batch: &[u8],
     registry: &Arc<Registry>,
     at_a_time: u64,

@@ -9,13 +9,13 @@ use crate::completions_and_man_pages;
 use crate::console_output::{Console, Done};
 use crate::doctor::{self, DoctorArguments};
 use crate::explore::{self, ExploreArguments};
-use crate::help_groups::grouped;
+use crate::help_groups::group_subcommands;
 use crate::hunt::{self, HuntArguments};
 use crate::impair::{self, ImpairArguments};
 use crate::import::{self, Import};
 use crate::infer::{self, InferArguments};
 use crate::mahimahi::{self, MahimahiArguments};
-use crate::parser_error::called;
+use crate::parser_error::called_commands;
 use crate::shell::gate_command::{self, GateArguments};
 use crate::shell::{self, ShellArguments};
 use crate::simulation_arguments::{
@@ -24,7 +24,7 @@ use crate::simulation_arguments::{
 };
 use crate::sweep::{self, SweepArguments};
 use crate::transfer::transfer_arguments::{RecvArguments, SendArguments, ServeArguments};
-use crate::version::{build, version};
+use crate::version::{build_description, version};
 use crate::view::{self, ViewArguments};
 use crate::{
     laboratory_page, list_and_schema, paper, report, rerun, run_and_compare, scenario_sources, transfer,
@@ -33,11 +33,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use thalweg_scenario::nearest;
+use thalweg_scenario::nearest_name;
 
 /// A transport-protocol laboratory: which scheme wins on this path, and why?
 #[derive(Debug, Parser)]
-#[command(name = "thalweg", version = version(), long_version = build(), max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "thalweg", version = version(), long_version = build_description(), max_term_width = 100, after_help = EXAMPLES)]
 pub struct Arguments {
     /// The command.
     #[command(subcommand)]
@@ -136,7 +136,7 @@ impl Arguments {
     /// If the call is invalid, or requests help.
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
-        grouped(Self::command())
+        group_subcommands(Self::command())
             .try_get_matches_from(&arguments)
             .and_then(|matches| Self::from_arg_matches(&matches))
             .map_err(|error| Self::with_hint(Self::with_compatibility_hint(error, &arguments), &arguments))
@@ -147,7 +147,7 @@ impl Arguments {
         let mut command = Self::command();
         // Usages name the whole command.
         command.build();
-        let commands = called(&command, arguments);
+        let commands = called_commands(&command, arguments);
         let Some(hint) = compatibility_hints::of_error(&error, &commands, Reader::User) else {
             return Self::without_guesses(error);
         };
@@ -182,7 +182,7 @@ impl Arguments {
         if !Path::new(&given).exists() {
             error.remove(ContextKind::Suggested);
         }
-        let is_near = |found: String| nearest(&bare(&given), [bare(&found).as_str()]).is_some();
+        let is_near = |found: String| nearest_name(&bare(&given), [bare(&found).as_str()]).is_some();
         if !text(error.get(ContextKind::SuggestedArg)).is_some_and(is_near) {
             error.remove(ContextKind::SuggestedArg);
         }
@@ -266,7 +266,9 @@ impl Command {
     pub fn execute(self, console: &Console) -> Done {
         match self {
             Self::Run(arguments) => run_and_compare::run(&arguments, console),
-            Self::Compare(arguments) if arguments.live => shell::compare_live::compare(&arguments, console),
+            Self::Compare(arguments) if arguments.live => {
+                shell::compare_live::compare_simulated_and_live(&arguments, console)
+            }
             Self::Compare(arguments) => run_and_compare::compare(&arguments, console),
             Self::Sweep(arguments) => sweep::sweep(&arguments, console),
             Self::Assess(arguments) => assess::assess(&arguments, console),
@@ -279,24 +281,26 @@ impl Command {
             Self::View(arguments) => view::view(&arguments, console),
             Self::Infer(arguments) => infer::infer(&arguments, console),
             Self::Import(arguments) => import::import(&arguments, console),
-            Self::Page(arguments) => laboratory_page::page(&arguments, console),
+            Self::Page(arguments) => laboratory_page::write_laboratory_page(&arguments, console),
             Self::Validate(arguments) => scenario_sources::validate(&arguments, console),
             Self::Explore(arguments) => explore::explore(&arguments, console),
             Self::Doctor(arguments) => doctor::doctor(&arguments, console),
-            Self::Bench(arguments) => bench::bench(&arguments, console),
+            Self::Bench(arguments) => bench::run_bench(&arguments, console),
             Self::Impair(arguments) => impair::impair(&arguments, console),
             Self::Shell(arguments) => shell::shell(&arguments, console),
             Self::Gate(arguments) => gate_command::gate(&arguments, console),
-            Self::List { what } => list_and_schema::list(what, console),
-            Self::Schema => list_and_schema::schema(console),
-            Self::Send(arguments) => transfer::send(&arguments, console),
-            Self::Recv(arguments) => transfer::recv(&arguments, console),
-            Self::Serve(arguments) => transfer::serve(&arguments, console),
-            Self::Key => transfer::key(console),
+            Self::List { what } => list_and_schema::print_list(what, console),
+            Self::Schema => list_and_schema::print_schema(console),
+            Self::Send(arguments) => transfer::run_send(&arguments, console),
+            Self::Recv(arguments) => transfer::run_recv(&arguments, console),
+            Self::Serve(arguments) => transfer::run_serve(&arguments, console),
+            Self::Key => transfer::print_key(console),
             Self::Completions { shell } => {
-                completions_and_man_pages::completions(shell, Arguments::command(), console)
+                completions_and_man_pages::print_completions(shell, Arguments::command(), console)
             }
-            Self::Man { folder } => completions_and_man_pages::pages(&folder, Arguments::command(), console),
+            Self::Man { folder } => {
+                completions_and_man_pages::write_man_pages(&folder, Arguments::command(), console)
+            }
         }
     }
 }

@@ -5,11 +5,11 @@ use crate::commands::Arguments;
 use crate::console_output::{Caller, Console, Error, OutputBuffer};
 use crate::list_and_schema;
 use crate::message_records::{Message, Vocabulary};
-use crate::parser_error::{self, called};
-use crate::run_and_compare::{can_count, compared, has_memory, header, seeds_from};
+use crate::parser_error::{self, called_commands};
+use crate::run_and_compare::{can_count, has_memory, load_with_schemes, results_header, seeds_from};
 use crate::scenario_sources::Source;
 use crate::simulation_arguments::Kind;
-use crate::value_parsers::plot;
+use crate::value_parsers::parse_plot;
 use clap::CommandFactory as _;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,12 +19,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_report::output::{Style, summary};
-use thalweg_report::report::{AllSeries, View, figure};
+use thalweg_report::output::{Style, format_summary};
+use thalweg_report::report::{AllSeries, View, draw_figure};
 use thalweg_report::results::{Document, Header, MARGIN, differing_defaults_within};
 use thalweg_scenario::{Scenario, Severity};
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Outcome of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,11 +77,12 @@ pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) 
             // A request for help, which ends a command with 0, is no call of a program.
             let mut program = Arguments::command();
             program.build();
-            let messages = vec![parser_error::message(&error, &program, &words, &vocabulary(&words))];
+            let messages =
+                vec![parser_error::parser_message(&error, &program, &words, &command_vocabulary(&words))];
             return Called { code: 2, printed: String::new(), messages };
         }
     };
-    let kept = Arc::new(OutputBuffer::new(caller, vocabulary(&words)));
+    let kept = Arc::new(OutputBuffer::new(caller, command_vocabulary(&words)));
     let console = Console::keeping(arguments.quiet(), registry, Arc::clone(&kept));
     let code = arguments.command.execute(&console).map_or_else(|error| console.report(&error), |()| 0);
     drop(console);
@@ -94,7 +95,7 @@ pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) 
 /// `None` if the option's values have no unit.
 pub fn option_unit(words: &[String], option: &str) -> Option<&'static str> {
     let command = Arguments::command();
-    let commands = called(&command, words);
+    let commands = called_commands(&command, words);
     let mut arguments = commands.iter().rev().flat_map(|command| command.get_arguments());
     let argument = arguments.find(|argument| argument.get_long() == Some(option))?;
     match argument.get_value_names()?.first()?.as_str() {
@@ -147,7 +148,7 @@ impl Simulated {
 
     /// Returns the results as text.
     pub fn summary(&self) -> String {
-        summary(&self.document, Style::PLAIN)
+        format_summary(&self.document, Style::PLAIN)
     }
 
     /// Returns the picture that `--svg` writes, optionally with these plots and this time range in seconds.
@@ -156,9 +157,10 @@ impl Simulated {
     ///
     /// If a plot's name is unknown; the error lists the valid names.
     pub fn figure(&self, plots: Option<&[String]>, span: Option<(f64, f64)>) -> Result<String, String> {
-        let named = |name: &String| plot(name).map_err(|error| format!("there is no plot `{name}`: {error}"));
+        let named =
+            |name: &String| parse_plot(name).map_err(|error| format!("there is no plot `{name}`: {error}"));
         let plots = plots.map(|names| names.iter().map(named).collect()).transpose()?;
-        Ok(figure(&self.document, &self.series, &View { plots, span }))
+        Ok(draw_figure(&self.document, &self.series, &View { plots, span }))
     }
 }
 
@@ -176,7 +178,7 @@ pub fn simulate(
     let given = [request.sets.as_slice(), &request.schemes, &request.flows].concat();
     let kept = Arc::new(OutputBuffer::new(caller, vocabulary_with(&request.scenario, &given)));
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
-    let done = run(registry, request, stop, &console);
+    let done = run_request(registry, request, stop, &console);
     let (document, series, results, scenario) = done.map_err(|error| Called::from_error(&error, &kept))?;
     Ok(Simulated { document, results, messages: kept.take_messages(), scenario, series })
 }
@@ -201,7 +203,8 @@ pub fn prepare(
     text: Option<&str>,
     sets: &[String],
 ) -> Result<Prepared, Called> {
-    let loaded = source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
+    let loaded =
+        scenario_source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
     let kept = || OutputBuffer::new(Arc::default(), vocabulary_with(scenario, sets));
     let loaded = loaded.map_err(|error| Called::from_error(&error, &kept()))?;
     let paths = loaded.paths().groups.iter().map(|path| path.as_ref().map(|path| (path.rate, path.rtt)));
@@ -222,15 +225,16 @@ pub fn explain(
 ) -> Result<Called, Called> {
     let kept = Arc::new(OutputBuffer::new(Arc::default(), vocabulary_with(scenario, sets)));
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
-    let loaded = source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
+    let loaded =
+        scenario_source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
     let loaded = loaded.map_err(|error| Called::from_error(&error, &kept))?;
     console.warn(&loaded.warnings);
     Ok(Called { code: 0, printed: loaded.explain(), messages: kept.take_messages() })
 }
 
 /// Returns the available schemes and the built-in scenarios: names with descriptions.
-pub fn listed(registry: &Arc<Registry>) -> [Vec<(String, String)>; 2] {
-    [Kind::Schemes, Kind::Scenarios].map(|kind| list_and_schema::listed(kind, registry))
+pub fn list_names(registry: &Arc<Registry>) -> [Vec<(String, String)>; 2] {
+    [Kind::Schemes, Kind::Scenarios].map(|kind| list_and_schema::names_of_kind(kind, registry))
 }
 
 /// Returns the names of the options of all commands.
@@ -247,16 +251,16 @@ fn option_names() -> &'static BTreeSet<String> {
     })
 }
 
-fn vocabulary(words: &[String]) -> Vocabulary {
+fn command_vocabulary(words: &[String]) -> Vocabulary {
     Vocabulary::new(option_names, words.to_vec())
 }
 
 /// Returns the vocabulary of a call with a scenario and these other words.
 fn vocabulary_with(scenario: &Path, words: &[String]) -> Vocabulary {
-    vocabulary(&[&[scenario.display().to_string()], words].concat())
+    command_vocabulary(&[&[scenario.display().to_string()], words].concat())
 }
 
-fn source(scenario: &Path, text: Option<String>) -> Result<Source, Error> {
+fn scenario_source(scenario: &Path, text: Option<String>) -> Result<Source, Error> {
     let Some(text) = text else { return Source::find(scenario) };
     let name = scenario.display().to_string();
     Ok(Source::Text { name, text, folder: Path::new("").to_owned() })
@@ -264,13 +268,13 @@ fn source(scenario: &Path, text: Option<String>) -> Result<Source, Error> {
 
 type Outcome = (Document, AllSeries, Vec<RunResult>, Scenario);
 
-fn run(
+fn run_request(
     registry: &Arc<Registry>,
     request: Request,
     stop: Arc<AtomicBool>,
     console: &Console,
 ) -> Result<Outcome, Error> {
-    let source = source(&request.scenario, request.text)?;
+    let source = scenario_source(&request.scenario, request.text)?;
     let (loaded, schemes, unlike_defaults) = if request.schemes.is_empty() {
         let loaded = source.load(&request.sets, registry)?;
         let scheme = Scheme::new(None, &loaded);
@@ -278,7 +282,7 @@ fn run(
         (loaded, vec![scheme], unlike_defaults)
     } else {
         let (loaded, schemes, scheme_options) =
-            compared(&source, &request.sets, &request.schemes, &request.flows, registry)?;
+            load_with_schemes(&source, &request.sets, &request.schemes, &request.flows, registry)?;
         scheme_options.note.into_iter().for_each(|note| console.inform(&note));
         (loaded, schemes, scheme_options.unlike_defaults)
     };
@@ -291,7 +295,7 @@ fn run(
         header: Header {
             unlike_defaults,
             compared: request.flows,
-            ..header(&source, &loaded, seeds, MARGIN)
+            ..results_header(&source, &loaded, seeds, MARGIN)
         },
         schemes,
         until: None,
@@ -382,7 +386,7 @@ mod tests {
             prepare(&Arc::new(registry), Path::new("mine"), Some(&format!("{text}{flow}")), &[]).unwrap();
         let path = made.paths[0].unwrap();
         assert_eq!((path.0, made.spec.duration), (Rate::from_mbits_per_sec(10), Duration::from_secs(5)));
-        let [schemes, scenarios] = listed(&Arc::default());
+        let [schemes, scenarios] = list_names(&Arc::default());
         assert!(
             schemes.iter().any(|(name, about)| name == "cubic" && about.contains("RFC 9438")),
             "{schemes:?}"

@@ -1,6 +1,6 @@
 //! Hints for users of rsync, scp, croc and iperf3, and of earlier builds: the equivalents of their options and commands.
 
-use crate::parser_error_texts::texts;
+use crate::parser_error_texts::context_texts;
 use crate::value_parsers::is_pairing_code;
 use clap::Command;
 use clap::error::{ContextKind, ErrorKind};
@@ -16,7 +16,7 @@ pub enum Reader {
 
 /// Returns the hint for an error of the command line's parser; `commands` are those called, from the program to the innermost.
 pub fn of_error(error: &clap::Error, commands: &[&Command], reader: Reader) -> Option<&'static str> {
-    let given = |kind| texts(error, kind).into_iter().next();
+    let given = |kind| context_texts(error, kind).into_iter().next();
     let name = commands.get(1).map(|command| command.get_name());
     match error.kind() {
         ErrorKind::UnknownArgument => {

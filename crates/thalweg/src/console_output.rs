@@ -1,6 +1,6 @@
 //! Writes to standard output and standard error, with untrusted text escaped.
 
-use crate::message_records::{Message, MessageKind, Vocabulary, parts};
+use crate::message_records::{Message, MessageKind, Vocabulary, split_message};
 use crate::wall_clock;
 use std::borrow::Cow;
 use std::fmt;
@@ -195,9 +195,15 @@ impl Console {
     fn put(&self, severity: Severity, prefix: &str, text: &str) {
         match &self.kept {
             Some(kept) => {
-                self.keep([Message::of_text(severity, &harmless(text, self.style), &kept.vocabulary)]);
+                self.keep([Message::of_text(
+                    severity,
+                    &escape_terminal_control(text, self.style),
+                    &kept.vocabulary,
+                )]);
             }
-            None if self.has_times => self.write_line(&format!("{} {prefix}{text}", wall_clock::now())),
+            None if self.has_times => {
+                self.write_line(&format!("{} {prefix}{text}", wall_clock::now_rfc3339()));
+            }
             None => self.write_line(&format!("{prefix}{text}")),
         }
     }
@@ -211,7 +217,7 @@ impl Console {
 
     /// Writes a line to standard error. There is no other channel to report a failure on.
     fn write_line(&self, text: &str) {
-        let _ = writeln!(io::stderr().lock(), "{}", harmless(text, self.style));
+        let _ = writeln!(io::stderr().lock(), "{}", escape_terminal_control(text, self.style));
     }
 
     /// Returns true if messages and progress are suppressed.
@@ -221,7 +227,7 @@ impl Console {
 
     /// Prints a result.
     pub fn print(&self, text: &str) -> Result<(), Error> {
-        let text = harmless(text, self.style);
+        let text = escape_terminal_control(text, self.style);
         self.write(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()))
     }
 
@@ -279,20 +285,21 @@ impl Console {
 }
 
 /// Prints a question on standard error; the answer is typed on the same line.
-pub fn prompt(question: &str) {
+pub fn print_prompt(question: &str) {
     let mut out = io::stderr().lock();
     // Without a terminal there is no user to answer.
-    let _ = out.write_all(harmless(question, Style::PLAIN).as_bytes()).and_then(|()| out.flush());
+    let _ =
+        out.write_all(escape_terminal_control(question, Style::PLAIN).as_bytes()).and_then(|()| out.flush());
 }
 
-/// Escapes `text` for one line of a terminal: as [`harmless`] does, with a blank in place of each line end and tab.
+/// Escapes `text` for one line of a terminal: as [`escape_terminal_control`] does, with a blank in place of each line end and tab.
 pub fn one_line(text: &str) -> String {
-    harmless(text, Style::PLAIN).replace(['\n', '\t'], " ")
+    escape_terminal_control(text, Style::PLAIN).replace(['\n', '\t'], " ")
 }
 
 /// Escapes terminal control in `text` from files or peers: control and format characters become JSON escapes
 /// (`\u001b`), which keeps JSON documents equivalent. Line ends, tabs and the codes of `style` remain.
-pub fn harmless(text: &str, style: Style) -> Cow<'_, str> {
+pub fn escape_terminal_control(text: &str, style: Style) -> Cow<'_, str> {
     if first_hidden(text).is_none() {
         return Cow::Borrowed(text);
     }
@@ -317,7 +324,7 @@ pub fn harmless(text: &str, style: Style) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A writer that escapes its text with [`harmless`].
+/// A writer that escapes its text with [`escape_terminal_control`].
 struct Harmless<W> {
     out: W,
     style: Style,
@@ -336,7 +343,7 @@ impl<W: io::Write> Harmless<W> {
             }
             Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         };
-        self.out.write_all(harmless(complete, self.style).as_bytes())?;
+        self.out.write_all(escape_terminal_control(complete, self.style).as_bytes())?;
         Ok(complete.len())
     }
 }
@@ -397,19 +404,20 @@ impl Error {
         let Some(first) = found.iter().find(|one| one.severity == Severity::Error) else {
             return Self::Usage(String::new());
         };
-        let text = explanation(first);
+        let text = diagnostic_explanation(first);
         if first.is_unknown_name { Self::UnknownName(text) } else { Self::Usage(text) }
     }
 
     /// Returns the failure as messages.
     pub fn messages(&self, vocabulary: &Vocabulary) -> Vec<Message> {
-        let of_text =
-            |text: &str| Message::of_text(Severity::Error, &harmless(text, Style::PLAIN), vocabulary);
+        let of_text = |text: &str| {
+            Message::of_text(Severity::Error, &escape_terminal_control(text, Style::PLAIN), vocabulary)
+        };
         match self {
             Self::Scenario(diagnostics) => diagnostics.iter().map(Message::of_diagnostic).collect(),
             Self::Argument(ArgumentError { option, value, why, is_unknown_name, .. }) => {
                 let kind = if value.is_some() { MessageKind::Value } else { MessageKind::Argument };
-                let text = parts(&harmless(why, Style::PLAIN), vocabulary);
+                let text = split_message(&escape_terminal_control(why, Style::PLAIN), vocabulary);
                 let message = Message::new(Severity::Error, kind, text);
                 let (argument, value) = (Some((*option).to_owned()), value.clone());
                 vec![Message { argument, value, is_unknown_name: *is_unknown_name, ..message }]
@@ -435,7 +443,7 @@ pub const fn is_unknown_scheme(error: &SchemeError) -> bool {
 }
 
 /// Returns a diagnostic without its position: the message, the label and the help.
-pub fn explanation(of: &Diagnostic) -> String {
+pub fn diagnostic_explanation(of: &Diagnostic) -> String {
     let parts = [Some(&of.message), of.label.as_ref(), of.help.as_ref()];
     parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
 }
@@ -468,18 +476,18 @@ mod tests {
     #[test]
     fn nothing_drives_a_terminal() {
         let attack = "a\x1b]0;title\x07b\r\u{9b}2J\u{202e}\u{e0041}\n\tc\x7f";
-        let shown = harmless(attack, COLOURS);
+        let shown = escape_terminal_control(attack, COLOURS);
         assert_eq!(shown, "a\\u001b]0;title\\u0007b\\u000d\\u009b2J\\u202e\\udb40\\udc41\n\tc\\u007f");
-        assert_eq!(harmless("Ängström, 東京 – ±1\n", Style::PLAIN), "Ängström, 東京 – ±1\n");
+        assert_eq!(escape_terminal_control("Ängström, 東京 – ±1\n", Style::PLAIN), "Ängström, 東京 – ±1\n");
     }
 
     #[test]
     fn headings_are_bold_where_the_style_is() {
         let heading = format!("{}\n", COLOURS.bold("Flows"));
-        assert_eq!(harmless(&heading, COLOURS), heading);
-        assert!(!harmless(&heading, Style::PLAIN).contains('\x1b'));
+        assert_eq!(escape_terminal_control(&heading, COLOURS), heading);
+        assert!(!escape_terminal_control(&heading, Style::PLAIN).contains('\x1b'));
         // Other codes are not the program's own.
-        assert!(!harmless("\x1b[31mred", COLOURS).contains('\x1b'));
+        assert!(!escape_terminal_control("\x1b[31mred", COLOURS).contains('\x1b'));
     }
 
     /// An escaped document parses to the same value, with any division into writes.

@@ -1,15 +1,15 @@
 //! `thalweg doctor`: UDP capabilities and performance of this host.
 
 use crate::console_output::{Console, Done, Error};
-use crate::value_parsers::resolve;
+use crate::value_parsers::resolve_host;
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;
-use thalweg_net::live::{Findings, Lateness, examine};
+use thalweg_net::live::{Findings, Lateness, examine_host};
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_report::output::rate;
+use thalweg_report::output::format_rate;
 use thalweg_scenario::host_table;
-use thalweg_sim::spec::HostSpec;
+use thalweg_sim::simulation_spec::HostSpec;
 
 /// `thalweg doctor`.
 #[derive(Debug, Args)]
@@ -24,15 +24,15 @@ pub struct DoctorArguments {
 
 /// Examines the host and prints the findings.
 pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
-    let target = arguments.target.as_deref().map(resolve).transpose()?;
-    let findings = examine(target).map_err(|error| {
+    let target = arguments.target.as_deref().map(resolve_host).transpose()?;
+    let findings = examine_host(target).map_err(|error| {
         let towards = arguments
             .target
             .as_ref()
             .map_or_else(String::new, |host| format!(" the interface towards {host}"));
         Error::Failed(format!("cannot examine{towards}: {error}"))
     })?;
-    let advice = advice(&findings);
+    let advice = advice_lines(&findings);
     if arguments.json {
         let document = json!({
             "local": findings.local.to_string(),
@@ -92,7 +92,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
         format!("{}, plus {} per packet", rounded_to_10_ns(late.call), rounded_to_10_ns(late.packet)),
     );
     row("clock read", format!("{} ns", findings.clock.as_picos() / 1000));
-    row("encryption", format!("{} per processor", rate(findings.encryption.as_f64())));
+    row("encryption", format!("{} per processor", format_rate(findings.encryption.as_f64())));
     row("processors", findings.processors.to_string());
     let _ = writeln!(text, "Host model for scenarios:\n  host = {}", host_table(&host_model(&findings)));
     text.push_str(if advice.is_empty() { "Nothing to improve.\n" } else { "Advice:\n" });
@@ -112,7 +112,7 @@ fn rounded_to_10_ns(time: Duration) -> Duration {
 /// # Errors
 /// If the host cannot be measured.
 pub(crate) fn host_model_of_this_host() -> Result<String, Error> {
-    let findings = examine(None).map_err(|error| Error::Failed(format!("cannot examine: {error}")))?;
+    let findings = examine_host(None).map_err(|error| Error::Failed(format!("cannot examine: {error}")))?;
     Ok(host_table(&host_model(&findings)))
 }
 
@@ -138,7 +138,7 @@ fn host_model(findings: &Findings) -> HostSpec {
 const BUSY: f64 = 0.05;
 
 /// Returns advice on the findings.
-fn advice(findings: &Findings) -> Vec<String> {
+fn advice_lines(findings: &Findings) -> Vec<String> {
     let mut advice = Vec::new();
     for (name, key, got) in [
         ("receive", "net.core.rmem_max", findings.receive_buffer),
@@ -206,17 +206,17 @@ mod tests {
             encryption: Rate::from_mbits_per_sec(40_000),
             processors: 2,
         };
-        let min = advice(&good).len();
+        let min = advice_lines(&good).len();
         let receive_buffer = Bytes::new(500);
-        let small = advice(&Findings { receive_buffer, ..good.clone() });
+        let small = advice_lines(&Findings { receive_buffer, ..good.clone() });
         assert!(small[0].contains("net.core.rmem_max=1000"), "{small:?}");
-        assert_eq!(advice(&Findings { segmentation: false, ..good.clone() }).len(), min + 1);
+        assert_eq!(advice_lines(&Findings { segmentation: false, ..good.clone() }).len(), min + 1);
         let (preemption, preemption_every) = (Duration::from_millis(1), Duration::from_millis(3));
-        let busy = advice(&Findings {
+        let busy = advice_lines(&Findings {
             lateness: Lateness { preemption, preemption_every, ..Lateness::default() },
             ..good.clone()
         });
         assert!(busy[0].contains("take 25 % of"), "{busy:?}");
-        assert_eq!(advice(&Findings { ecn: false, ..good }).len(), min + 1);
+        assert_eq!(advice_lines(&Findings { ecn: false, ..good }).len(), min + 1);
     }
 }

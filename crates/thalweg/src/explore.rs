@@ -1,19 +1,19 @@
 //! `thalweg explore`: explores all states of a protocol over a faulty channel.
 
 use crate::console_output::{Console, Done, Error};
-use crate::explore_adversary::{AdversaryArguments, adversary};
+use crate::explore_adversary::{AdversaryArguments, explore_adversary};
 use crate::search_progress_and_outcome::{check_outcome, outcome_text, run_with_progress};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
-use crate::value_parsers::{bytes, whole};
+use crate::value_parsers::{integer_parser, parse_bytes};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use thalweg_explore::{
-    Bounds, Endless, SCHEMES, SearchOutcome, acknowledgement, bounds, explore as search, has_flow_control,
-    search_endless,
+    Bounds, Endless, SCHEMES, SearchOutcome, acknowledgement_mode, default_bounds,
+    explore_protocol as search, has_flow_control, search_endless,
 };
 use thalweg_proto::units::Bytes;
-use thalweg_scenario::nearest;
+use thalweg_scenario::nearest_name;
 
 /// `thalweg explore`.
 #[derive(Debug, Args)]
@@ -25,23 +25,23 @@ pub struct ExploreArguments {
     #[arg(value_name = "PROTOCOL", required = true)]
     pub protocol: Option<String>,
     /// Window in packets, for sstp in segments of two packets [default: 3; with --slow-reader 2, with --endless 20]
-    #[arg(long, value_name = "N", value_parser = whole::<u16>(1, 64))]
+    #[arg(long, value_name = "N", value_parser = integer_parser::<u16>(1, 64))]
     pub window: Option<u16>,
     /// Number of packets to deliver; default: two more than the window
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1, 1000))]
+    #[arg(long, value_name = "N", value_parser = integer_parser::<u32>(1, 1000))]
     pub messages: Option<u32>,
     /// Maximum number of lost packets, in either direction
-    #[arg(long, value_name = "N", default_value = "2", value_parser = whole::<u8>(0, u8::MAX))]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = integer_parser::<u8>(0, u8::MAX))]
     pub losses: u8,
     /// Maximum number of duplicated packets [default: 1; none for sscop, which relies on a channel without duplication]
-    #[arg(long, value_name = "N", value_parser = whole::<u8>(0, u8::MAX))]
+    #[arg(long, value_name = "N", value_parser = integer_parser::<u8>(0, u8::MAX))]
     pub duplicates: Option<u8>,
     /// Maximum number of delayed packets, which others overtake
-    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u8>(0, u8::MAX))]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = integer_parser::<u8>(0, u8::MAX))]
     pub delays: u8,
     /// Maximum number of early timer expiries: while packets are in flight or data waits to be read, or before an
     /// earlier timer
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u8>(0, u8::MAX))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = integer_parser::<u8>(0, u8::MAX))]
     pub expiries: u8,
     /// Let the application read at any time, so that the receiver withholds its window; not for adaptive-ack
     #[arg(long)]
@@ -51,10 +51,10 @@ pub struct ExploreArguments {
     #[arg(long, conflicts_with_all = ["messages", "duplicates", "delays", "expiries", "slow_reader"])]
     pub endless: bool,
     /// With --endless: maximum number of lost reports, in addition to the data packets of --losses
-    #[arg(long, value_name = "N", default_value = "0", requires = "endless", value_parser = whole::<u8>(0, u8::MAX))]
+    #[arg(long, value_name = "N", default_value = "0", requires = "endless", value_parser = integer_parser::<u8>(0, u8::MAX))]
     pub lost_reports: u8,
     /// Stop when the states take more memory than this
-    #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = parse_bytes)]
     pub memory: Bytes,
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -96,10 +96,10 @@ enum Task {
 /// Visits every state and reports violations.
 pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
     if let Some(Other::Adversary(arguments)) = &arguments.other {
-        return adversary(arguments, console);
+        return explore_adversary(arguments, console);
     }
     let name = arguments.name();
-    let task = task(arguments)?;
+    let task = selected_task(arguments)?;
     let stop = stop_flag_of_caller_or_signals(console)?;
     let outcome = run_with_progress(console, |report_progress| {
         let mut show = |states, waiting| {
@@ -111,9 +111,9 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
             Task::Stream(endless) => search_endless(endless, arguments.memory, &mut show).ok(),
         }
     });
-    let outcome = outcome.ok_or_else(|| Error::UnknownName(unknown(name)))?;
+    let outcome = outcome.ok_or_else(|| Error::UnknownName(unknown_protocol_message(name)))?;
     if arguments.json {
-        console.print(&format!("{:#}\n", document(arguments, &task, &outcome)))?;
+        console.print(&format!("{:#}\n", outcome_document(arguments, &task, &outcome)))?;
     } else {
         console.print(&outcome_text(&format!("{name}: {}", task.header()), task.promise(), &outcome))?;
     }
@@ -121,13 +121,13 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
     check_outcome(name, &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
 }
 
-fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
+fn selected_task(arguments: &ExploreArguments) -> Result<Task, Error> {
     let name = arguments.name();
     if !SCHEMES.iter().any(|(known, _)| *known == name) {
-        return Err(Error::UnknownName(unknown(name)));
+        return Err(Error::UnknownName(unknown_protocol_message(name)));
     }
     if arguments.endless {
-        let Some(acknowledgement) = acknowledgement(name) else {
+        let Some(acknowledgement) = acknowledgement_mode(name) else {
             return Err(Error::argument(
                 "endless",
                 format!("it is for sstp and its variants, not for {name}"),
@@ -142,7 +142,7 @@ fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
     }
     // A slow reader multiplies the number of states.
     let window = arguments.window.unwrap_or(if arguments.slow_reader { 2 } else { 3 });
-    let defaults = bounds(name, window.into());
+    let defaults = default_bounds(name, window.into());
     Ok(Task::Packets(Bounds {
         messages: arguments.messages.unwrap_or(defaults.messages),
         losses: arguments.losses,
@@ -155,9 +155,9 @@ fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
     }))
 }
 
-fn unknown(name: &str) -> String {
+fn unknown_protocol_message(name: &str) -> String {
     let names = SCHEMES.map(|(name, _)| name);
-    let hint = nearest(name, names).map_or_else(
+    let hint = nearest_name(name, names).map_or_else(
         || format!("there are {}", names.join(", ")),
         |nearest| format!("did you mean `{nearest}`?"),
     );
@@ -230,7 +230,7 @@ impl Task {
     }
 }
 
-fn document(arguments: &ExploreArguments, task: &Task, outcome: &SearchOutcome) -> Value {
+fn outcome_document(arguments: &ExploreArguments, task: &Task, outcome: &SearchOutcome) -> Value {
     let mut bounds = task.document();
     bounds["memory_bytes"] = arguments.memory.get().into();
     json!({

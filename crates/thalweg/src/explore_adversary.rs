@@ -3,14 +3,14 @@
 use crate::console_output::{Console, Done, Error};
 use crate::search_progress_and_outcome::{check_outcome, outcome_text, run_with_progress};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
-use crate::value_parsers::{bytes, whole};
+use crate::value_parsers::{integer_parser, parse_bytes};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use thalweg_adversary::{Bounds, Fault, PairingBounds, search, search_pairing};
 use thalweg_explore::SearchOutcome;
 use thalweg_proto::units::Bytes;
-use thalweg_report::output::counted;
+use thalweg_report::output::format_count;
 
 /// `thalweg explore adversary`.
 #[derive(Debug, Args)]
@@ -19,35 +19,35 @@ pub struct AdversaryArguments {
     #[arg(long, conflicts_with_all = ["connections", "forgeries", "expiries", "restarts", "closes", "unvalidated", "depth"])]
     pub pairing: bool,
     /// Number of connections that the client opens
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u8>(1, 8))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = integer_parser::<u8>(1, 8))]
     pub connections: u8,
     /// Maximum number of datagrams that the attacker forges, or forwards to another socket or from another address
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u8>(0, u8::MAX))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = integer_parser::<u8>(0, u8::MAX))]
     pub forgeries: u8,
     /// Maximum number of connections that the attacker opens with a key of its own that the server trusts [default: 0;
     /// with --pairing 5]
-    #[arg(long, value_name = "N", value_parser = whole::<u8>(0, 80))]
+    #[arg(long, value_name = "N", value_parser = integer_parser::<u8>(0, 80))]
     pub intrusions: Option<u8>,
     /// Maximum number of timer expiries
-    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u8>(0, u8::MAX))]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = integer_parser::<u8>(0, u8::MAX))]
     pub expiries: u8,
     /// Maximum number of server restarts
-    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u8>(0, u8::MAX))]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = integer_parser::<u8>(0, u8::MAX))]
     pub restarts: u8,
     /// Maximum number of connections that the client closes
-    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u8>(0, u8::MAX))]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = integer_parser::<u8>(0, u8::MAX))]
     pub closes: u8,
     /// Maximum number of concurrent handshakes that the server begins without a cookie
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u8>(0, u8::MAX))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = integer_parser::<u8>(0, u8::MAX))]
     pub unvalidated: u8,
     /// Maximum number of steps that have an effect
-    #[arg(long, value_name = "N", default_value = "12", value_parser = whole::<u32>(1, 1000))]
+    #[arg(long, value_name = "N", default_value = "12", value_parser = integer_parser::<u32>(1, 1000))]
     pub depth: u32,
     /// Break a rule on purpose, to check that the search finds it
     #[arg(long, value_name = "RULE")]
     pub fault: Option<BrokenRule>,
     /// Stop when the states take more memory than this
-    #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = parse_bytes)]
     pub memory: Bytes,
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -115,7 +115,7 @@ impl AdversaryArguments {
 }
 
 /// Visits every state that an attacker can reach, and reports violations.
-pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
+pub fn explore_adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
     let fault = arguments.fault()?;
     let stop = stop_flag_of_caller_or_signals(console)?;
     let outcome = run_with_progress(console, |report_progress| {
@@ -130,35 +130,39 @@ pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
         }
     });
     if arguments.json {
-        console.print(&format!("{:#}\n", document(arguments, &outcome)))?;
+        console.print(&format!("{:#}\n", outcome_document(arguments, &outcome)))?;
     } else {
         let promise = if arguments.pairing { PAIRING_PROMISE } else { GUARANTEE };
-        console.print(&outcome_text(&format!("adversary: {}", header(arguments)), promise, &outcome))?;
+        console.print(&outcome_text(
+            &format!("adversary: {}", bounds_header(arguments)),
+            promise,
+            &outcome,
+        ))?;
     }
     let deeper = (arguments.memory, "reduce the attacker's bounds");
     check_outcome("adversary", &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
 }
 
-fn header(arguments: &AdversaryArguments) -> String {
+fn bounds_header(arguments: &AdversaryArguments) -> String {
     let fault = arguments.fault.and_then(|rule| rule.to_possible_value());
     let fault = fault.map_or_else(String::new, |rule| format!("; with the fault {}", rule.get_name()));
     if arguments.pairing {
         let attempts = arguments.pairing_bounds().attempts;
-        let attempts = counted(u64::from(attempts), "connection");
+        let attempts = format_count(u64::from(attempts), "connection");
         return format!("a pairing; at most {attempts} of the attacker{fault}");
     }
     let or_more =
         |count: u8, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     format!(
         "{} of the client; at most {}, {}, {}, {}, {}, {}, {} without a cookie at a time{fault}",
-        counted(u64::from(arguments.connections), "connection"),
+        format_count(u64::from(arguments.connections), "connection"),
         or_more(arguments.forgeries, "forgery", "forgeries"),
-        counted(u64::from(arguments.intrusions.unwrap_or(0)), "intrusion"),
-        counted(u64::from(arguments.closes), "close"),
-        counted(u64::from(arguments.restarts), "restart"),
+        format_count(u64::from(arguments.intrusions.unwrap_or(0)), "intrusion"),
+        format_count(u64::from(arguments.closes), "close"),
+        format_count(u64::from(arguments.restarts), "restart"),
         or_more(arguments.expiries, "expiry", "expiries"),
-        counted(u64::from(arguments.depth), "step"),
-        counted(u64::from(arguments.unvalidated), "handshake"),
+        format_count(u64::from(arguments.depth), "step"),
+        format_count(u64::from(arguments.unvalidated), "handshake"),
     )
 }
 
@@ -170,7 +174,7 @@ const GUARANTEE: &str = "All states were visited. In each, only peers ended conn
 const PAIRING_PROMISE: &str = "All states were visited. In each, neither end accepted the attacker as its peer, and the code answered at\n\
      most three guesses; from each, an honest sender that can still arrive is paired once the attacker stops.\n";
 
-fn document(arguments: &AdversaryArguments, outcome: &SearchOutcome) -> Value {
+fn outcome_document(arguments: &AdversaryArguments, outcome: &SearchOutcome) -> Value {
     let fault = arguments.fault.and_then(|rule| rule.to_possible_value());
     let memory = arguments.memory.get();
     let bounds = if arguments.pairing {

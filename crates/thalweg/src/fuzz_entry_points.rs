@@ -1,6 +1,6 @@
 //! Parsers of external input, as used by the commands, for fuzzing.
 
-use crate::bench::bench_streams::{Request, trailer};
+use crate::bench::bench_streams::{Request, parse_results_trailer};
 use crate::bench::result_text::{ClientResults, server_line};
 use crate::performance_advice_text::Findings;
 use crate::transfer::metrics_http;
@@ -19,7 +19,7 @@ pub fn known_peers(text: &str) -> [usize; 3] {
 /// Returns the response to an HTTP request for `/metrics`; `None` while its head is incomplete.
 pub fn metrics_response(request: &[u8], is_loopback: bool, page: &str) -> Option<Vec<u8>> {
     let local = if is_loopback { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-    let respond = || metrics_http::response(request, IpAddr::V4(local), "/metrics", || page.to_owned());
+    let respond = || metrics_http::http_response(request, IpAddr::V4(local), "/metrics", || page.to_owned());
     metrics_http::is_complete(request).then(respond)
 }
 
@@ -31,7 +31,7 @@ pub fn bench_request(request: [u8; Request::LENGTH]) -> Duration {
 
 /// Parses the results at the end of a `bench` server's stream; returns the client's text about them.
 pub fn bench_counts(tail: &[u8]) -> Option<String> {
-    let (counts, length) = trailer(tail)?;
+    let (counts, length) = parse_results_trailer(tail)?;
     let advice = Findings::from_json(&counts["findings"]).map(|findings| format!("{findings:?}"));
     let client_results = ClientResults {
         here: &counts,

@@ -16,7 +16,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// Replaces the list of subcommands in the help of `command` by one list per group.
-pub fn grouped(command: Command) -> Command {
+pub fn group_subcommands(command: Command) -> Command {
     let styles = command.get_styles();
     let (header, literal) = (*styles.get_header(), *styles.get_literal());
     let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
@@ -50,7 +50,7 @@ mod tests {
         listed.sort_unstable();
         all.sort_unstable();
         assert_eq!(listed, all);
-        let help = grouped(command.clone()).render_help().to_string();
+        let help = group_subcommands(command.clone()).render_help().to_string();
         for name in all {
             let line = help.lines().find(|line| line.split_whitespace().next() == Some(name)).unwrap();
             assert!(line.len() <= 100, "{line}");

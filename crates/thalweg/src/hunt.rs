@@ -3,8 +3,8 @@
 use crate::batch_progress::{RESUME_HINT, counting_runs};
 use crate::console_output::{Console, Done, Error};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
-use crate::value_parsers::{positive, whole};
-use crate::version::program;
+use crate::value_parsers::{integer_parser, parse_positive};
+use crate::version::program_identity;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::fs;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_hunt::{
     DEFAULT_COMPETING_SCHEME, DisturbanceKind, Finding, Goal, Hunt, HuntError, Kinds, LIST, SEEDS, Schemes,
-    Space, cases, check_case, entry, score_of,
+    Space, check_case, format_case_entry, read_cases, score_of,
 };
 use thalweg_net::atomic_file;
-use thalweg_report::output::counted;
+use thalweg_report::output::format_count;
 use thalweg_scenario::read_text;
 use thalweg_sweep::{Purpose, Store};
 
@@ -39,10 +39,10 @@ pub struct HuntArguments {
     #[arg(long, value_name = "SCHEME")]
     pub against: Option<String>,
     /// Number of candidates for each goal, in whole generations of 128
-    #[arg(long, value_name = "N", default_value = "20000", value_parser = positive::<NonZeroU64>)]
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = parse_positive::<NonZeroU64>)]
     pub candidates: NonZeroU64,
     /// Seed of the search
-    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = integer_parser::<u64>(0, u64::MAX))]
     pub seed: u64,
     /// Folder of findings and scores; the same command resumes
     #[arg(long, value_name = "DIR", default_value = "hunt")]
@@ -57,7 +57,7 @@ pub struct HuntArguments {
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     pub check: Option<PathBuf>,
     /// Number of simulations to run in parallel; default: one per processor. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", value_parser = parse_positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Print one JSON document per goal instead of text
     #[arg(long)]
@@ -81,7 +81,7 @@ The same call resumes an interrupted hunt, and repeats no simulation whose score
 
 /// Returns the search space of each goal, without irrelevant disturbances. A goal without any left is an error if it
 /// was named, and is skipped otherwise.
-fn spaces(
+fn search_spaces(
     arguments: &HuntArguments,
     goals: &[Goal],
     kinds: Kinds,
@@ -109,14 +109,14 @@ fn spaces(
 /// Hunts, stores a finding as a test, or runs such tests.
 pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
     if let Some(folder) = &arguments.check {
-        return check(folder, console);
+        return check_regression_cases(folder, console);
     }
     let goals: Vec<Goal> = match arguments.goal.as_slice() {
         [] => Goal::ALL.to_vec(),
         names => names.iter().filter_map(|name| Goal::named(name)).collect(),
     };
     if let Some(file) = &arguments.keep {
-        return keep(file, &arguments.cases, &goals, console);
+        return store_regression_case(file, &arguments.cases, &goals, console);
     }
     let scheme = arguments.scheme.as_deref().unwrap_or_default();
     let kinds: Kinds = match arguments.with.as_slice() {
@@ -132,8 +132,8 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
     let stop = stop_flag_of_caller_or_signals(console)?;
     let threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let program = program(&console.registry)?;
-    let spaces = spaces(arguments, &goals, kinds, console)?;
+    let program = program_identity(&console.registry)?;
+    let spaces = search_spaces(arguments, &goals, kinds, console)?;
     let of = |space| Hunt {
         space,
         schemes: Schemes { tested: scheme, beside: &arguments.beside },
@@ -153,15 +153,15 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
         let hunt = of(space);
         let title = format!("{scheme}, {}: ", space.goal.name());
         let finding = counting_runs(console, &title, |tick| hunt.run(&store, tick)).map_err(error_of)?;
-        let file = write(&finding, &store)?;
+        let file = write_finding(&finding, &store)?;
         match arguments.json {
-            true => console.print(&format!("{}\n", json(&finding)?))?,
-            false => console.print(&console.style.folded(&summary(&finding, &file)))?,
+            true => console.print(&format!("{}\n", finding_json(&finding)?))?,
+            false => console.print(&console.style.folded(&finding_summary(&finding, &file)))?,
         }
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Failed(format!(
                 "interrupted after {}: repeat the call to continue",
-                counted(finding.candidates, "candidate")
+                format_count(finding.candidates, "candidate")
             )));
         }
     }
@@ -176,18 +176,18 @@ fn error_of(error: HuntError) -> Error {
     }
 }
 
-fn json(finding: &Finding) -> Result<String, Error> {
+fn finding_json(finding: &Finding) -> Result<String, Error> {
     serde_json::to_string_pretty(finding).map_err(|error| Error::Failed(error.to_string()))
 }
 
 /// Writes the files of a finding; returns the path of the scenario.
-fn write(finding: &Finding, store: &Store) -> Result<String, Error> {
+fn write_finding(finding: &Finding, store: &Store) -> Result<String, Error> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = format!("{}-{}", finding.scheme, finding.goal).chars().map(plain).collect();
     let keep = |name: &str, text: &str| {
         store.write(name, text.as_bytes()).map_err(|error| Error::Failed(error.to_string()))
     };
-    keep(&format!("{name}.json"), &json(finding)?)?;
+    keep(&format!("{name}.json"), &finding_json(finding)?)?;
     keep(&format!("{name}.toml"), &finding.scenario)?;
     Ok(store.path(&format!("{name}.toml")).display().to_string())
 }
@@ -195,13 +195,13 @@ fn write(finding: &Finding, store: &Store) -> Result<String, Error> {
 /// Maximum number of reported combinations of disturbances.
 const MAX_REPORTED: usize = 5;
 
-fn summary(finding: &Finding, file: &str) -> String {
+fn finding_summary(finding: &Finding, file: &str) -> String {
     let Finding { scheme, goal, score, .. } = finding;
     let verdict = if finding.is_found { "found" } else { "no finding; the worst" };
     let mut text = format!(
         "{scheme}, {goal}: {verdict}: {} (score {score:.3}, the least of {SEEDS} seeds; {})\n",
         finding.score_text,
-        counted(finding.candidates, "candidate")
+        format_count(finding.candidates, "candidate")
     );
     for (kinds, score) in finding.by_kind.iter().take(MAX_REPORTED) {
         text.push_str(&format!("  {score:.3}  with {kinds}\n"));
@@ -209,17 +209,17 @@ fn summary(finding: &Finding, file: &str) -> String {
     let [before, after] = finding.disturbances;
     text.push_str(&format!(
         "  {} of {before} left in {file}, {} long\n  see it:  thalweg run {file} --report\n  keep it: thalweg hunt --keep {file} --goal {goal}\n",
-        counted(after as u64, "disturbance"),
-        counted(finding.scenario.lines().count() as u64, "line"),
+        format_count(after as u64, "disturbance"),
+        format_count(finding.scenario.lines().count() as u64, "line"),
     ));
     if finding.refused > 0 {
-        text.push_str(&format!("  {} could not be read\n", counted(finding.refused, "candidate")));
+        text.push_str(&format!("  {} could not be read\n", format_count(finding.refused, "candidate")));
     }
     text
 }
 
 /// Stores a finding as a regression test.
-fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
+fn store_regression_case(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
     let [goal] = goals else {
         return Err(Error::argument("keep", "it takes one --goal, by which the finding is judged"));
     };
@@ -229,7 +229,7 @@ fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
     let beside = file.parent().unwrap_or(Path::new(""));
     let score = score_of(&shown, &text, beside, *goal, &console.registry).map_err(Error::Failed)?;
     let list = folder.join(LIST);
-    let had = if list.exists() { cases(folder).map_err(Error::Usage)? } else { Vec::new() };
+    let had = if list.exists() { read_cases(folder).map_err(Error::Usage)? } else { Vec::new() };
     if had.iter().any(|case| case.file == name && case.goal == goal.name()) {
         return Err(Error::Usage(format!("`{}` has `{name}` already", list.display())));
     }
@@ -243,8 +243,8 @@ fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
     let gap = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
     fs::create_dir_all(folder).map_err(failed)?;
     fs::write(folder.join(&name), text).map_err(failed)?;
-    let text = format!("{before}{gap}{}", entry(&name, *goal, score));
-    atomic_file::replace(&list, 0o644, text.as_bytes()).map_err(failed)?;
+    let text = format!("{before}{gap}{}", format_case_entry(&name, *goal, score));
+    atomic_file::replace_file(&list, 0o644, text.as_bytes()).map_err(failed)?;
     console.print(&format!(
         "{name}: {} (score {score:.3}); `thalweg hunt --check {}` fails once that changes\n",
         goal.score_text(score),
@@ -253,8 +253,8 @@ fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
 }
 
 /// Runs regression tests.
-fn check(folder: &Path, console: &Console) -> Done {
-    let cases = cases(folder).map_err(Error::Usage)?;
+fn check_regression_cases(folder: &Path, console: &Console) -> Done {
+    let cases = read_cases(folder).map_err(Error::Usage)?;
     let mut failed = 0;
     for case in &cases {
         let checked = check_case(case, folder, &console.registry);
@@ -277,7 +277,7 @@ fn check(folder: &Path, console: &Console) -> Done {
         console.print(&console.style.folded(&line))?;
     }
     if failed > 0 {
-        let all = counted(cases.len() as u64, "case");
+        let all = format_count(cases.len() as u64, "case");
         return Err(Error::Failed(format!("{failed} of {all}: the score is out of bounds")));
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::console_output::{Console, Done, Error};
 use crate::signal_flags::stop_flag_on_signals;
-use crate::value_parsers::{listen_address, resolve, seconds, whole};
+use crate::value_parsers::{integer_parser, listen_address, parse_seconds, resolve_host};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -15,8 +15,8 @@ use thalweg_net::impair::{
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
-use thalweg_scenario::{PATHS, known_path, nearest};
-use thalweg_sim::spec as sim;
+use thalweg_scenario::{PATHS, known_path, nearest_name};
+use thalweg_sim::simulation_spec as sim;
 
 /// `thalweg impair`. The library parses the options of a direction.
 #[derive(Debug, Args)]
@@ -94,13 +94,13 @@ pub struct ImpairArguments {
     #[arg(long, value_name = "KEY=VALUE,..")]
     pub down: Option<String>,
     /// Change the clients' addresses at this time, counted from the first datagram; may be repeated
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub rebind: Vec<Duration>,
     /// Random seed
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u64>(0, u64::MAX))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = integer_parser::<u64>(0, u64::MAX))]
     pub seed: u64,
     /// Run time; default: until Ctrl-C
-    #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
     /// Print the counters as JSON
     #[arg(long)]
@@ -125,7 +125,7 @@ pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
     };
     let config = RelayConfig {
         listen: arguments.listen,
-        to: resolve(&arguments.to)?,
+        to: resolve_host(&arguments.to)?,
         up: direction(&path_up, &arguments.up).map_err(usage)?,
         down: direction(&path_down, &arguments.down).map_err(usage)?,
         seed: arguments.seed,
@@ -154,7 +154,7 @@ fn directions_of_named_path(
     let Some(name) = &arguments.path else { return Ok(Default::default()) };
     let Some(found) = known_path(name, registry) else {
         let names: Vec<&str> = PATHS.iter().map(|path| path.name).collect();
-        let near = nearest(name, names.iter().copied());
+        let near = nearest_name(name, names.iter().copied());
         let help = near.map_or_else(
             || format!("there are {}", names.join(", ")),
             |near| format!("did you mean `{near}`?"),
@@ -267,7 +267,7 @@ fn apply_options_of_both_directions(
 }
 
 /// Returns the counters of a direction by name, in the order of processing.
-fn counters(stats: &LinkDirectionStats) -> [(&'static str, u64); 15] {
+fn direction_counters(stats: &LinkDirectionStats) -> [(&'static str, u64); 15] {
     [
         ("received", stats.received),
         ("received_bytes", stats.received_bytes),
@@ -290,7 +290,10 @@ fn counters(stats: &LinkDirectionStats) -> [(&'static str, u64); 15] {
 fn counters_json(stats: &RelayStats, seed: u64) -> Value {
     let direction = |stats| {
         Value::Object(
-            counters(stats).map(|(name, count)| (name.to_owned(), count.into())).into_iter().collect(),
+            direction_counters(stats)
+                .map(|(name, count)| (name.to_owned(), count.into()))
+                .into_iter()
+                .collect(),
         )
     };
     json!({
@@ -305,7 +308,9 @@ fn counters_json(stats: &RelayStats, seed: u64) -> Value {
 
 fn counters_table(stats: &RelayStats) -> String {
     let mut text = format!("{:<16}{:>14}{:>14}\n", "", "to server", "to clients");
-    for ((name, up), (_, down)) in counters(&stats.up).into_iter().zip(counters(&stats.down)) {
+    for ((name, up), (_, down)) in
+        direction_counters(&stats.up).into_iter().zip(direction_counters(&stats.down))
+    {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{:<16}{up:>14}{down:>14}", name.replace('_', " "));
     }

@@ -2,8 +2,8 @@
 
 use crate::console_output::{Console, Done, Error};
 use crate::doctor::host_model_of_this_host;
-use crate::value_parsers::whole;
-use crate::view::{key_log, read};
+use crate::value_parsers::integer_parser;
+use crate::view::{key_log, read_trace};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs;
@@ -16,7 +16,7 @@ use thalweg_net::flow::SchemeError;
 use thalweg_report::infer::{
     Change, Interval, Losses, Path, Recording, capture_limitation, inferred_scenario,
 };
-use thalweg_report::output::{Align, Table, counted, listed};
+use thalweg_report::output::{Align, Table, format_count, join_listed};
 use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_scenario::{Loaded, check_host, load_text_with, load_with};
 use thalweg_sim::packet_trace::NoTrace;
@@ -32,7 +32,7 @@ pub struct InferArguments {
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
     /// Connection by its number in `thalweg view`; default: the one with most data
-    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, usize::MAX))]
+    #[arg(long, value_name = "N", value_parser = integer_parser::<usize>(0, usize::MAX))]
     pub connection: Option<usize>,
     /// Scheme to simulate, with options; default: that of the recording, or cubic if it does not name one
     #[arg(long, value_name = "SCHEME")]
@@ -48,7 +48,7 @@ pub struct InferArguments {
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
     /// Seed of the simulated run
-    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u64>(0, u64::MAX))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = integer_parser::<u64>(0, u64::MAX))]
     pub seed: u64,
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -78,12 +78,12 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
         })?;
     }
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
-    let trace = read(file, &key_log(arguments.keys.as_deref())?)?;
+    let trace = read_trace(file, &key_log(arguments.keys.as_deref())?)?;
     trace.notes.iter().for_each(|note| console.inform(&format!("note: {note}")));
     let (mut recording, from, _) =
         Recording::of_trace(&trace, *connection).map_err(|error| unusable(&error))?;
     if trace.connections.len() > 1 {
-        let count = counted(trace.connections.len() as u64, "connection");
+        let count = format_count(trace.connections.len() as u64, "connection");
         console.inform(&format!("note: of {count}, {} (--connection N)", from.name));
     }
     from.notes.iter().map(String::as_str).chain(capture_limitation(from)).for_each(|note| {
@@ -102,31 +102,33 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     }
     let path = Path::infer(&recording).map_err(|error| unusable(&error))?;
     let folder = out.clone().unwrap_or_else(|| file.with_extension(""));
-    let scenario = write(&folder, &recording, &path, host.as_deref(), registry)?;
+    let scenario = write_scenario(&folder, &recording, &path, host.as_deref(), registry)?;
     console.inform(&format!("Written: {}", scenario.display()));
-    let live = recorded(&recording);
-    let again = simulate(&load_with(&scenario, &[], registry).map_err(Error::Scenario)?, *seed)?;
+    let live = recorded_outcome(&recording);
+    let again = simulate_recording(&load_with(&scenario, &[], registry).map_err(Error::Scenario)?, *seed)?;
     let mut others = Vec::new();
     for scheme in &arguments.schemes {
         let instead = Recording { scheme: scheme.clone(), simulated_scheme: None, ..recording.clone() };
-        let text = text_of(&instead, &path, host.as_deref(), registry)?;
+        let text = scenario_text(&instead, &path, host.as_deref(), registry)?;
         let loaded =
             load_text_with("scenario.toml", &text, &folder, &[], registry).map_err(Error::Scenario)?;
-        others.push((scheme.as_str(), simulate(&loaded, *seed)?));
+        others.push((scheme.as_str(), simulate_recording(&loaded, *seed)?));
     }
     if *json {
-        return console.print(&format!("{}\n", document(&recording.scheme, &path, &live, &again, &others)));
+        return console
+            .print(&format!("{}\n", inference_document(&recording.scheme, &path, &live, &again, &others)));
     }
-    let description = console.style.folded(&describe(&path));
-    let mut text = format!("{description}\n\n{}", table(&live, &again).render(console.style));
-    if let Some(sentence) = deviation(&live, &again, &path, assumed_options(&recording, registry).as_deref())
+    let description = console.style.folded(&describe_path(&path));
+    let mut text = format!("{description}\n\n{}", comparison_table(&live, &again).render(console.style));
+    if let Some(sentence) =
+        deviation_sentence(&live, &again, &path, assumed_options(&recording, registry).as_deref())
     {
         text.push_str(&console.style.folded(&format!("\n{sentence}\n")));
     }
     if !others.is_empty() {
         let own = recording.scheme.as_str();
         let all = std::iter::once((own, again)).chain(others.iter().copied());
-        text.push_str(&format!("\n{}", instead(all).render(console.style)));
+        text.push_str(&format!("\n{}", other_schemes_table(all).render(console.style)));
     }
     console.print(&text)
 }
@@ -163,7 +165,7 @@ fn host_of(given: &str) -> Result<String, Error> {
     Ok(host)
 }
 
-fn write(
+fn write_scenario(
     folder: &FilePath,
     recording: &Recording,
     path: &Path,
@@ -179,7 +181,7 @@ fn write(
         trace.write(std::io::BufWriter::new(file)).map_err(|error| failed(&error))?;
     }
     let place = folder.join("scenario.toml");
-    let text = text_of(recording, path, host, registry)?;
+    let text = scenario_text(recording, path, host, registry)?;
     fs::write(&place, text).map_err(|error| failed(&error))?;
     Ok(place)
 }
@@ -187,28 +189,28 @@ fn write(
 /// Name of the file with the capacity over time.
 const TRACE: &str = "path.trace";
 
-fn text_of(
+fn scenario_text(
     recording: &Recording,
     path: &Path,
     host: Option<&str>,
     registry: &Registry,
 ) -> Result<String, Error> {
-    inferred_scenario::scenario(recording, path, TRACE, host, registry)
+    inferred_scenario::write_inferred_scenario(recording, path, TRACE, host, registry)
         .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))
 }
 
-fn simulate(loaded: &Loaded, seed: u64) -> Result<Outcome, Error> {
+fn simulate_recording(loaded: &Loaded, seed: u64) -> Result<Outcome, Error> {
     let job = Job { spec: Arc::new(loaded.spec().clone()), seed, events: None, threads: 1 };
     let jobs = [job];
     let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(false)));
     let mut outcome = Outcome::default();
-    let each = |_, result: RunResult, _, _| outcome = simulated(&result);
-    parallel_batch::run(&jobs, 1, &progress, |_| NoTrace, each, || {})
+    let each = |_, result: RunResult, _, _| outcome = simulated_outcome(&result);
+    parallel_batch::run_jobs(&jobs, 1, &progress, |_| NoTrace, each, || {})
         .map_err(|failed| Error::Failed(format!("the scenario cannot be simulated: {}", failed.error)))?;
     Ok(outcome)
 }
 
-fn recorded(recording: &Recording) -> Outcome {
+fn recorded_outcome(recording: &Recording) -> Outcome {
     let shortest = recording.round_trips().iter().map(|trip| trip.1).fold(f64::INFINITY, f64::min);
     Outcome {
         goodput: recording.delivered() as f64 * 8.0 / recording.seconds.max(1e-9),
@@ -218,7 +220,7 @@ fn recorded(recording: &Recording) -> Outcome {
     }
 }
 
-fn simulated(result: &RunResult) -> Outcome {
+fn simulated_outcome(result: &RunResult) -> Outcome {
     let Some(flow) = result.flows.first() else { return Outcome::default() };
     let series =
         result.series.iter().filter(|series| series.quantity == Quantity::Rtt && series.subject == 0);
@@ -226,24 +228,24 @@ fn simulated(result: &RunResult) -> Outcome {
     Outcome {
         goodput: flow.goodput.as_f64(),
         shortest: flow.min_rtt.as_secs_f64(),
-        smoothed: mean(smoothed),
+        smoothed: mean_of(smoothed),
         retransmitted: flow.retransmissions as f64 / flow.sent_packets.max(1) as f64,
     }
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
+fn mean_of(values: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
     sum / f64::from(count.max(1))
 }
 
 /// Formats a rate in bit/s with this number of decimals.
-fn per_second(rate: f64, digits: usize) -> String {
+fn format_rate_to_digits(rate: f64, digits: usize) -> String {
     let (unit, name) = if rate < 1e9 { (1e6, "Mbit/s") } else { (1e9, "Gbit/s") };
     format!("{:.digits$} {name}", rate / unit)
 }
 
 /// Formats an interval, scaled by `unit`, with this number of decimals.
-fn within((low, high): Interval, unit: f64, digits: usize) -> String {
+fn format_interval((low, high): Interval, unit: f64, digits: usize) -> String {
     match high.is_finite() {
         true => format!(" ({:.digits$} to {:.digits$})", low / unit, high / unit),
         false => String::new(),
@@ -251,11 +253,11 @@ fn within((low, high): Interval, unit: f64, digits: usize) -> String {
 }
 
 /// Describes the path as text.
-fn describe(path: &Path) -> String {
+fn describe_path(path: &Path) -> String {
     let intervals = &path.intervals;
     let rate = path.rate.as_f64();
     let unit = if rate < 1e9 { 1e6 } else { 1e9 };
-    let rate = format!("{}{}", per_second(rate, 4), within(intervals.rate, unit, 3));
+    let rate = format!("{}{}", format_rate_to_digits(rate, 4), format_interval(intervals.rate, unit, 3));
     let rate = match (path.was_filled, &path.trace) {
         (true, None) => rate,
         (true, Some(_)) => format!("{rate} in the middle, and varies (path.trace)"),
@@ -263,7 +265,7 @@ fn describe(path: &Path) -> String {
     };
     let losses = match path.losses {
         Losses::Independent(share) => {
-            format!("{:.3} %{}, each by itself", share * 100.0, within(intervals.loss, 0.01, 3))
+            format!("{:.3} %{}, each by itself", share * 100.0, format_interval(intervals.loss, 0.01, 3))
         }
         Losses::Gilbert { good_to_bad, bad_to_good } => format!(
             "{:.3} % in runs of {:.1}",
@@ -276,7 +278,7 @@ fn describe(path: &Path) -> String {
         (Some(_), _) => {
             format!("unknown, as the policer drops before it is full; simulated with {simulated}")
         }
-        (None, true) => format!("{}{}, full at times", path.queue, within(intervals.queue, 1e3, 1)),
+        (None, true) => format!("{}{}, full at times", path.queue, format_interval(intervals.queue, 1e3, 1)),
         (None, false) => {
             format!("{} or more (it was never full); simulated with {simulated}, an assumption", path.queue)
         }
@@ -290,42 +292,47 @@ fn describe(path: &Path) -> String {
         )
     });
     let policer = path.policer.map_or(String::new(), |(rate, burst)| {
-        format!("\nPolicer     {}, bucket of {burst}: it explains the losses", per_second(rate.as_f64(), 4))
+        format!(
+            "\nPolicer     {}, bucket of {burst}: it explains the losses",
+            format_rate_to_digits(rate.as_f64(), 4)
+        )
     });
     format!(
         "Rate        {rate}\nRound trip  {:.3} ms{}\nQueue       {queue}\nLosses      {losses}; {} more by the full queue{policer}{change}",
         path.round_trip.as_millis_f64(),
-        within(intervals.round_trip, 1e-3, 3),
+        format_interval(intervals.round_trip, 1e-3, 3),
         path.overflows
     )
 }
 
-fn rows(of: &Outcome) -> [String; 4] {
+fn outcome_cells(of: &Outcome) -> [String; 4] {
     [
-        per_second(of.goodput, 2),
+        format_rate_to_digits(of.goodput, 2),
         format!("{:.2} ms", of.shortest * 1e3),
         format!("{:.2} ms", of.smoothed * 1e3),
         format!("{:.2} %", of.retransmitted * 100.0),
     ]
 }
 
-fn table(live: &Outcome, again: &Outcome) -> Table {
+fn comparison_table(live: &Outcome, again: &Outcome) -> Table {
     let names = ["Goodput", "Shortest round trip", "Smoothed round trip, mean", "Retransmitted packets"];
     let [recorded, simulated, error] = ["Recorded", "Simulated", "Error"].map(|name| (name, Align::Right));
     let mut table = Table::new([("", Align::Left), recorded, simulated, error]);
     let percent = |error: f64| format!("{:+.1} %", error * 100.0);
-    let [goodput, shortest, smoothed, retransmitted] = errors(live, again);
+    let [goodput, shortest, smoothed, retransmitted] = relative_errors(live, again);
     let points = retransmitted.map(|retransmitted| format!("{:+.2} points", retransmitted * 100.0));
     let errors = [goodput.map(percent), shortest.map(percent), smoothed.map(percent), points];
-    for (((name, live), again), error) in names.into_iter().zip(rows(live)).zip(rows(again)).zip(errors) {
+    for (((name, live), again), error) in
+        names.into_iter().zip(outcome_cells(live)).zip(outcome_cells(again)).zip(errors)
+    {
         table.row([name.to_owned(), live, again, error.unwrap_or_default()]);
     }
     table
 }
 
 /// Returns the names and the sizes of the differences that make the simulated run another one than the recorded.
-fn differences(live: &Outcome, again: &Outcome) -> Vec<(&'static str, String)> {
-    let [goodput, shortest, smoothed, retransmitted] = errors(live, again);
+fn setting_differences(live: &Outcome, again: &Outcome) -> Vec<(&'static str, String)> {
+    let [goodput, shortest, smoothed, retransmitted] = relative_errors(live, again);
     let share = |name: &'static str, what: &str, error: Option<f64>, max: f64| {
         let error = error.filter(|error| error.abs() > max)?;
         let direction = if error < 0.0 { "less" } else { "more" };
@@ -350,8 +357,8 @@ fn differences(live: &Outcome, again: &Outcome) -> Vec<(&'static str, String)> {
 /// Returns the sentence on a simulated run that is unlike the recorded one; `None` if it is like it.
 ///
 /// `options` are those of the sender that the recording does not have.
-fn deviation(live: &Outcome, again: &Outcome, path: &Path, options: Option<&str>) -> Option<String> {
-    let found = differences(live, again);
+fn deviation_sentence(live: &Outcome, again: &Outcome, path: &Path, options: Option<&str>) -> Option<String> {
+    let found = setting_differences(live, again);
     let sizes: Vec<&str> = found.iter().map(|(_, size)| size.as_str()).collect();
     let queue = match (path.policer, path.queue_was_full) {
         (Some(_), _) => " Its queue is unknown: other values of `capacity` in the scenario may fit.",
@@ -368,7 +375,7 @@ fn deviation(live: &Outcome, again: &Outcome, path: &Path, options: Option<&str>
         format!(
             "UNLIKE THE RECORDING: the simulated run has {}. The inferred path does not explain the recording; runs with \
              other schemes share its errors.{queue}{options}",
-            listed(&sizes)
+            join_listed(&sizes)
         )
     })
 }
@@ -395,7 +402,7 @@ const MAX_ERROR_OF_SHORTEST: f64 = 0.1;
 const MAX_ERROR_OF_RETRANSMISSIONS: f64 = 0.02;
 
 /// Returns the table of the transfer with each scheme.
-fn instead<'a>(outcomes: impl Iterator<Item = (&'a str, Outcome)>) -> Table {
+fn other_schemes_table<'a>(outcomes: impl Iterator<Item = (&'a str, Outcome)>) -> Table {
     let right = |name| (name, Align::Right);
     let mut table = Table::new([
         ("Simulated with", Align::Left),
@@ -405,7 +412,7 @@ fn instead<'a>(outcomes: impl Iterator<Item = (&'a str, Outcome)>) -> Table {
         right("Retransmitted"),
     ]);
     for (scheme, outcome) in outcomes {
-        let [goodput, shortest, smoothed, retransmitted] = rows(&outcome);
+        let [goodput, shortest, smoothed, retransmitted] = outcome_cells(&outcome);
         table.row([scheme.to_owned(), goodput, shortest, smoothed, retransmitted]);
     }
     table
@@ -413,7 +420,7 @@ fn instead<'a>(outcomes: impl Iterator<Item = (&'a str, Outcome)>) -> Table {
 
 /// Returns the errors of the simulated run, relative to the recorded values; for the retransmitted share, the
 /// difference in points.
-fn errors(live: &Outcome, again: &Outcome) -> [Option<f64>; 4] {
+fn relative_errors(live: &Outcome, again: &Outcome) -> [Option<f64>; 4] {
     let of = |live: f64, again: f64| (live > 0.0 && live.is_finite()).then(|| again / live - 1.0);
     [
         of(live.goodput, again.goodput),
@@ -423,7 +430,13 @@ fn errors(live: &Outcome, again: &Outcome) -> [Option<f64>; 4] {
     ]
 }
 
-fn document(scheme: &str, path: &Path, live: &Outcome, again: &Outcome, others: &[(&str, Outcome)]) -> Value {
+fn inference_document(
+    scheme: &str,
+    path: &Path,
+    live: &Outcome,
+    again: &Outcome,
+    others: &[(&str, Outcome)],
+) -> Value {
     // Without an upper end there is no number.
     let interval = |(low, high): Interval| json!([low, high.is_finite().then_some(high)]);
     let intervals = &path.intervals;
@@ -453,7 +466,7 @@ fn document(scheme: &str, path: &Path, live: &Outcome, again: &Outcome, others: 
             json!({ "model": "gilbert-elliott", "good_to_bad": good_to_bad, "bad_to_good": bad_to_good })
         }
     };
-    let [goodput, shortest, smoothed, retransmitted] = errors(live, again);
+    let [goodput, shortest, smoothed, retransmitted] = relative_errors(live, again);
     json!({
         "path": {
             "rate_bps": path.rate.as_bits_per_sec(),
@@ -480,7 +493,7 @@ fn document(scheme: &str, path: &Path, live: &Outcome, again: &Outcome, others: 
         },
         "scheme": scheme,
         "others": others,
-        "unlike": differences(live, again).iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        "unlike": setting_differences(live, again).iter().map(|(name, _)| *name).collect::<Vec<_>>(),
         "recorded": of(live),
         "simulated": of(again),
         "error": {
@@ -511,33 +524,38 @@ mod tests {
         });
         let recording = Recording { packets: packets.collect(), seconds: 1.04, ..Recording::default() };
         let mut path = Path::infer(&recording).unwrap();
-        let live = recorded(&recording);
+        let live = recorded_outcome(&recording);
         let again = Outcome { retransmitted: 0.142, goodput: live.goodput * 1.1, ..live };
-        let text = deviation(&live, &again, &path, None).unwrap();
+        let text = deviation_sentence(&live, &again, &path, None).unwrap();
         let expected =
             "UNLIKE THE RECORDING: the simulated run has 14.20 % of its packets retransmitted, not 0.00 %.";
         assert!(text.starts_with(expected) && text.contains("is an assumption"), "{text}");
-        assert_eq!(document("cubic", &path, &live, &again, &[])["unlike"], json!(["retransmitted_share"]));
-        assert!(describe(&path).contains("or more (it was never filled)"));
+        assert_eq!(
+            inference_document("cubic", &path, &live, &again, &[])["unlike"],
+            json!(["retransmitted_share"])
+        );
+        assert!(describe_path(&path).contains("or more (it was never filled)"));
         let slower = Outcome { goodput: live.goodput * 0.7, smoothed: live.smoothed * 1.3, ..live };
-        let text = deviation(&live, &slower, &path, None).unwrap();
+        let text = deviation_sentence(&live, &slower, &path, None).unwrap();
         assert!(text.contains("30 % less goodput and 30 % more of a mean smoothed round trip."), "{text}");
-        assert_eq!(deviation(&live, &live, &path, None), None);
+        assert_eq!(deviation_sentence(&live, &live, &path, None), None);
         let recorded = Recording { scheme: "cubic".to_owned(), ..recording.clone() };
         let options = assumed_options(&recorded, &Registry::default()).unwrap();
         assert!(options.contains("prr=") && options.contains("delayed-ack="), "{options}");
-        let text = deviation(&live, &slower, &path, Some(&options)).unwrap();
+        let text = deviation_sentence(&live, &slower, &path, Some(&options)).unwrap();
         assert!(text.contains(&format!("may differ: {options}")), "{text}");
         let known = Recording { simulated_scheme: Some("cubic".to_owned()), ..recorded };
         assert_eq!(assumed_options(&known, &Registry::default()), None);
         path.policer = Some((path.rate, thalweg_proto::units::Bytes::new(15_000)));
-        assert!(describe(&path).contains("unknown, as the policer drops"), "{}", describe(&path));
-        assert!(deviation(&live, &again, &path, None).unwrap().contains("other values of `capacity`"));
+        assert!(describe_path(&path).contains("unknown, as the policer drops"), "{}", describe_path(&path));
+        assert!(
+            deviation_sentence(&live, &again, &path, None).unwrap().contains("other values of `capacity`")
+        );
     }
 
     #[test]
     fn rates_have_the_unit_that_suits_them() {
-        assert_eq!(per_second(10_783_120.0, 4), "10.7831 Mbit/s");
-        assert_eq!(per_second(9_371_440_000.0, 2), "9.37 Gbit/s");
+        assert_eq!(format_rate_to_digits(10_783_120.0, 4), "10.7831 Mbit/s");
+        assert_eq!(format_rate_to_digits(9_371_440_000.0, 2), "9.37 Gbit/s");
     }
 }

@@ -1,6 +1,6 @@
 //! `--json-lines`: the events of a run, while it runs, one JSON record per line.
 
-use crate::console_output::harmless;
+use crate::console_output::escape_terminal_control;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_report::output::Style;
 use thalweg_report::results::{Document, FORMAT, Header, VERSION};
 use thalweg_sim::packet_trace::{Record, Step, Tracer};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Standard output for the records of several concurrent runs: records of the first unfinished run are written
 /// immediately, records of later runs are buffered, to keep the order independent of threads.
@@ -40,7 +40,7 @@ impl Lines {
 
     /// Writes a record of the current run, or of all runs.
     pub fn write(&self, record: &impl Serialize) {
-        let line = line(record);
+        let line = json_line(record);
         self.emit(&mut self.lock(), &line);
     }
 
@@ -51,7 +51,7 @@ impl Lines {
 
     /// Adds a record of run number `run`.
     fn add(&self, run: usize, record: &impl Serialize) {
-        let line = line(record);
+        let line = json_line(record);
         let mut state = self.lock();
         if state.turn == run {
             self.emit(&mut state, &line);
@@ -85,10 +85,10 @@ impl Lines {
     }
 }
 
-fn line(record: &impl Serialize) -> Vec<u8> {
+fn json_line(record: &impl Serialize) -> Vec<u8> {
     let line = serde_json::to_string(record).expect("records are plain data with text keys");
     // JSON permits bidirectional format characters and the control characters above U+007F.
-    let mut line = harmless(&line, Style::PLAIN).into_owned().into_bytes();
+    let mut line = escape_terminal_control(&line, Style::PLAIN).into_owned().into_bytes();
     line.push(b'\n');
     line
 }
@@ -191,16 +191,18 @@ pub struct Meter {
 impl Meter {
     /// Creates the tracer for run number `run` of `spec`.
     pub fn new(lines: Arc<Lines>, run: usize, scheme: Option<&str>, seed: u64, spec: &Spec) -> Self {
-        let node =
-            |id: thalweg_sim::spec::NodeId| spec.nodes.get(id.0 as usize).map(|node| node.name.clone());
+        let node = |id: thalweg_sim::simulation_spec::NodeId| {
+            spec.nodes.get(id.0 as usize).map(|node| node.name.clone())
+        };
         let link = |name: &str, from, to| LinkCount {
             name: name.to_owned(),
             from: node(from).unwrap_or_default(),
             to: node(to).unwrap_or_default(),
             ..LinkCount::default()
         };
-        let directions =
-            |of: &thalweg_sim::spec::LinkSpec| [link(&of.name, of.a, of.b), link(&of.name, of.b, of.a)];
+        let directions = |of: &thalweg_sim::simulation_spec::LinkSpec| {
+            [link(&of.name, of.a, of.b), link(&of.name, of.b, of.a)]
+        };
         let first = |first: &mut u32, count: u32| {
             let start = *first;
             *first += count;
@@ -211,7 +213,7 @@ impl Meter {
             run,
             scheme: scheme.map(str::to_owned),
             seed,
-            interval: interval(spec),
+            interval: record_interval(spec),
             begun: Time::ZERO,
             groups: spec
                 .groups
@@ -269,7 +271,7 @@ impl Meter {
 }
 
 /// Returns the record interval of `spec`: that of its series, or a hundredth of its duration.
-pub fn interval(spec: &Spec) -> Duration {
+pub fn record_interval(spec: &Spec) -> Duration {
     let interval = spec.measure.interval.unwrap_or(spec.duration / 100);
     interval.max(Duration::from_picos(1))
 }
@@ -312,7 +314,7 @@ mod tests {
     #[test]
     fn records_drive_no_terminal() {
         let record = serde_json::json!({ "name": "a\u{1b}[2J\u{9b}2J\u{202e}\u{e0041}\n" });
-        let line = String::from_utf8(line(&record)).unwrap();
+        let line = String::from_utf8(json_line(&record)).unwrap();
         assert_eq!(line, "{\"name\":\"a\\u001b[2J\\u009b2J\\u202e\\udb40\\udc41\\n\"}\n");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), record);
     }

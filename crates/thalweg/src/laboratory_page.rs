@@ -14,7 +14,7 @@ const PAGE: Option<&[u8]> = None;
 const FILE: &str = "thalweg.html";
 
 /// Implements `thalweg page`.
-pub fn page(arguments: &PageArguments, console: &Console) -> Done {
+pub fn write_laboratory_page(arguments: &PageArguments, console: &Console) -> Done {
     let target = ReportTarget::of(Some(&arguments.file), FILE, false, FILE)?;
     let page = PAGE.ok_or_else(|| Error::Failed(MISSING.to_owned()))?;
     target.map_or(Ok(()), |target| target.write(page, None, console))
@@ -32,7 +32,7 @@ mod tests {
     #[test]
     fn the_page_is_written_or_its_absence_explained() {
         let path = std::env::temp_dir().join(format!("thalweg-page-{}.html", std::process::id()));
-        let written = page(
+        let written = write_laboratory_page(
             &PageArguments { file: Some(path.clone()), quiet: true },
             &Console::new("thalweg", true, Arc::default()),
         );
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn names_of_other_kinds_are_refused() {
         let refused = |name: &str| {
-            page(
+            write_laboratory_page(
                 &PageArguments { file: Some(PathBuf::from(name)), quiet: true },
                 &Console::new("thalweg", true, Arc::default()),
             )

@@ -75,13 +75,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-pub use cluster_workers::{build, work};
+pub use cluster_workers::{required_build, run_worker_batch};
 pub use commands_as_library::{
-    Called, Prepared, Request, Simulated, call, explain, listed, option_unit, prepare, simulate,
+    Called, Prepared, Request, Simulated, call, explain, list_names, option_unit, prepare, simulate,
 };
 pub use console_output::{Caller, Seen};
 pub use message_records::{Message, MessageKind, Part};
-pub use run_and_compare::agents;
+pub use run_and_compare::agent_groups;
 pub use thalweg_catalog::Registry;
 
 /// Runs the command `thalweg` with the arguments of this process and returns its exit code. The schemes and disciplines

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_explore::SCHEMES;
 use thalweg_report::output::{Align, Table};
-use thalweg_scenario::{BUILT_IN, PATHS, hosts};
+use thalweg_scenario::{BUILT_IN, PATHS, measured_hosts};
 use thalweg_studies::paper::PAPERS;
 
 /// Implements `thalweg schema`.
-pub fn schema(console: &Console) -> Done {
+pub fn print_schema(console: &Console) -> Done {
     let mut text = serde_json::to_string_pretty(&thalweg_scenario::schema_with(&console.registry))
         .map_err(|error| Error::Failed(error.to_string()))?;
     text.push('\n');
@@ -20,37 +20,39 @@ pub fn schema(console: &Console) -> Done {
 }
 
 /// Implements `thalweg list`.
-pub fn list(what: Kind, console: &Console) -> Done {
+pub fn print_list(what: Kind, console: &Console) -> Done {
     let mut table = Table::new([("Name", Align::Left), ("Description", Align::Left)]);
-    listed(what, &console.registry).into_iter().for_each(|(name, about)| table.row([name, about]));
+    names_of_kind(what, &console.registry).into_iter().for_each(|(name, about)| table.row([name, about]));
     console.print(&table.render(console.style))
 }
 
 /// Returns the names of a kind, with descriptions.
-pub fn listed(what: Kind, registry: &Arc<Registry>) -> Vec<(String, String)> {
+pub fn names_of_kind(what: Kind, registry: &Arc<Registry>) -> Vec<(String, String)> {
     match what {
-        Kind::Schemes => choices(registry, "scheme", "base"),
-        Kind::Queues => choices(registry, "queue", "discipline"),
+        Kind::Schemes => schema_variants(registry, "scheme", "base"),
+        Kind::Queues => schema_variants(registry, "queue", "discipline"),
         // A plain string, without a table, has no description in the schema.
         Kind::Workloads => [("bulk".to_owned(), "Always has more to send (ftp)".to_owned())]
             .into_iter()
-            .chain(choices(registry, "workload", "kind"))
+            .chain(schema_variants(registry, "workload", "kind"))
             .collect(),
-        Kind::Feedback => choices(registry, "feedback", "kind"),
-        Kind::Losses => choices(registry, "loss", "model"),
+        Kind::Feedback => schema_variants(registry, "feedback", "kind"),
+        Kind::Losses => schema_variants(registry, "loss", "model"),
         Kind::Paths => PATHS
             .iter()
             .map(|path| (path.name.to_owned(), format!("{} ({})", path.about, path.source)))
             .collect(),
-        Kind::Hosts => hosts().map(|(name, about)| (name.to_owned(), about)).into(),
+        Kind::Hosts => measured_hosts().map(|(name, about)| (name.to_owned(), about)).into(),
         Kind::Protocols => SCHEMES.iter().map(|&(name, about)| (name.to_owned(), about.to_owned())).collect(),
-        Kind::Scenarios => BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
+        Kind::Scenarios => {
+            BUILT_IN.iter().map(|of| (of.name.to_owned(), title_of_scenario(of.text))).collect()
+        }
         Kind::Papers => PAPERS.iter().map(|of| (of.name.to_owned(), of.title.to_owned())).collect(),
     }
 }
 
 /// Returns the variants of a schema table, distinguished by the key `tag`, with descriptions.
-fn choices(registry: &Arc<Registry>, table: &str, tag: &str) -> Vec<(String, String)> {
+fn schema_variants(registry: &Arc<Registry>, table: &str, tag: &str) -> Vec<(String, String)> {
     let schema = thalweg_scenario::schema_with(registry);
     let kinds = schema["$defs"][table]["oneOf"].as_array().cloned().unwrap_or_default();
     let kind = |kind: &Value| {
@@ -75,7 +77,7 @@ fn first_sentence(text: &str) -> String {
 }
 
 /// Returns the title in a scenario file.
-fn about(text: &str) -> String {
+fn title_of_scenario(text: &str) -> String {
     let title = text.lines().find_map(|line| line.strip_prefix("title = "));
     title.map(|title| title.trim().trim_matches('"').to_owned()).unwrap_or_default()
 }
@@ -101,11 +103,11 @@ mod tests {
             ("feedback", "kind"),
             ("loss", "model"),
         ] {
-            let choices = choices(&Arc::default(), table, tag);
+            let choices = schema_variants(&Arc::default(), table, tag);
             assert!(choices.len() > 1, "{table}");
             assert!(choices.iter().all(|(_, about)| about.len() > 10), "{choices:?}");
             assert!(choices.iter().all(|(_, about)| !about.contains(char::is_control)), "{choices:?}");
         }
-        assert!(BUILT_IN.iter().all(|of| !about(of.text).is_empty()));
+        assert!(BUILT_IN.iter().all(|of| !title_of_scenario(of.text).is_empty()));
     }
 }

@@ -5,9 +5,9 @@ use crate::scenario_sources::Source;
 use clap::Args;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
-use thalweg_report::output::mahimahi_trace::{TraceWriteError, opportunities};
-use thalweg_scenario::nearest;
-use thalweg_sim::spec::{DirectionSpec, LinkSpec, Spec};
+use thalweg_report::output::mahimahi_trace::{TraceWriteError, delivery_opportunities};
+use thalweg_scenario::nearest_name;
+use thalweg_sim::simulation_spec::{DirectionSpec, LinkSpec, Spec};
 
 /// `thalweg mahimahi`.
 #[derive(Debug, Args)]
@@ -34,9 +34,9 @@ pub fn mahimahi(arguments: &MahimahiArguments, console: &Console) -> Done {
     let loaded = Source::find(&arguments.file)?.load(&arguments.sets, &console.registry)?;
     console.warn(&loaded.warnings);
     let spec = loaded.spec();
-    let link = link(spec, arguments.link.as_deref())?;
-    let direction = direction(spec, link, arguments.from.as_deref())?;
-    let trace = opportunities(direction, spec.duration)
+    let link = find_link(spec, arguments.link.as_deref())?;
+    let direction = direction_from(spec, link, arguments.from.as_deref())?;
+    let trace = delivery_opportunities(direction, spec.duration)
         .map_err(|error| Error::Usage(format!("link `{}`: {error}", link.name)))?;
     if trace.period < spec.duration && direction.capacity.is_none() {
         console.inform(&format!(
@@ -55,14 +55,14 @@ pub fn mahimahi(arguments: &MahimahiArguments, console: &Console) -> Done {
     })
 }
 
-fn link<'a>(spec: &'a Spec, name: Option<&str>) -> Result<&'a LinkSpec, Error> {
+fn find_link<'a>(spec: &'a Spec, name: Option<&str>) -> Result<&'a LinkSpec, Error> {
     let names = || spec.links.iter().map(|link| link.name.as_str());
     match (name, spec.links.as_slice()) {
         (None, [only]) => Ok(only),
         (None, []) => Err(Error::Usage("the scenario has no link".to_owned())),
         (None, _) => Err(Error::Usage(format!("name a link: {}", names().collect::<Vec<_>>().join(", ")))),
         (Some(name), links) => links.iter().find(|link| link.name == name).ok_or_else(|| {
-            let hint = nearest(name, names()).map_or_else(
+            let hint = nearest_name(name, names()).map_or_else(
                 || format!("there are {}", names().collect::<Vec<_>>().join(", ")),
                 |nearest| format!("did you mean `{nearest}`?"),
             );
@@ -72,7 +72,11 @@ fn link<'a>(spec: &'a Spec, name: Option<&str>) -> Result<&'a LinkSpec, Error> {
 }
 
 /// Returns the direction that begins at the node `from`, or else at the link's first node.
-fn direction<'a>(spec: &Spec, link: &'a LinkSpec, from: Option<&str>) -> Result<&'a DirectionSpec, Error> {
+fn direction_from<'a>(
+    spec: &Spec,
+    link: &'a LinkSpec,
+    from: Option<&str>,
+) -> Result<&'a DirectionSpec, Error> {
     let [a, b] = [link.a, link.b].map(|node| spec.nodes.get(node.0 as usize).map_or("", |node| &node.name));
     match from {
         None => Ok(&link.forward),

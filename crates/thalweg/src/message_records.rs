@@ -2,7 +2,7 @@
 //!
 //! The command line shows an option as `--max-reps`, Python the argument `max_reps`. Errors of the command line's
 //! [parser](super::parser_error) and of arguments are records by origin. Other messages are texts that name options and
-//! lists; [`parts`] is the only place where such a text is taken apart. Its rules:
+//! lists; [`split_message`] is the only place where such a text is taken apart. Its rules:
 //!
 //! - In messages of this project, values and whole commands are between backticks, and options are not. Nothing between
 //!   backticks is a name, except `` `thalweg list KIND` ``. A value of the call may itself contain backticks; it is
@@ -83,7 +83,7 @@ impl Message {
 
     /// Creates a message that is only a text.
     pub fn of_text(severity: Severity, text: &str, vocabulary: &Vocabulary) -> Self {
-        Self::new(severity, MessageKind::Other, parts(text, vocabulary))
+        Self::new(severity, MessageKind::Other, split_message(text, vocabulary))
     }
 
     /// Returns the message of a diagnostic. Of its text only the position of an override is a name.
@@ -155,16 +155,16 @@ impl Default for Vocabulary {
 }
 
 /// Takes a text of this project apart, by the rules of this module.
-pub fn parts(text: &str, vocabulary: &Vocabulary) -> Vec<Part> {
+pub fn split_message(text: &str, vocabulary: &Vocabulary) -> Vec<Part> {
     let (mut parts, mut plain, mut at) = (Vec::new(), String::new(), 0);
     while let Some(next) = text[at..].chars().next() {
         let (length, name) = if next == '`' {
-            let (length, kind) = quoted(&text[at..], vocabulary.values());
+            let (length, kind) = leading_quotation(&text[at..], vocabulary.values());
             (length, kind.map(Part::List))
         } else {
             let starts =
                 !text[..at].ends_with(|before: char| before.is_alphanumeric() || "-/._".contains(before));
-            match option(&text[at..], vocabulary).filter(|_| starts) {
+            match leading_option(&text[at..], vocabulary).filter(|_| starts) {
                 Some(name) => (name.len() + 2, Some(Part::Option(name.to_owned()))),
                 None => (next.len_utf8(), None),
             }
@@ -182,7 +182,7 @@ pub fn parts(text: &str, vocabulary: &Vocabulary) -> Vec<Part> {
 }
 
 /// Returns the length of the quotation at the beginning of `text`, and the list if it is a command that shows one.
-fn quoted(text: &str, values: &[String]) -> (usize, Option<String>) {
+fn leading_quotation(text: &str, values: &[String]) -> (usize, Option<String>) {
     let inside = &text[1..];
     let is_quoted =
         |value: &&String| inside.strip_prefix(value.as_str()).is_some_and(|rest| rest.starts_with('`'));
@@ -195,7 +195,7 @@ fn quoted(text: &str, values: &[String]) -> (usize, Option<String>) {
 }
 
 /// Returns the name of the option at the beginning of `text`.
-fn option<'a>(text: &'a str, vocabulary: &Vocabulary) -> Option<&'a str> {
+fn leading_option<'a>(text: &'a str, vocabulary: &Vocabulary) -> Option<&'a str> {
     let name = text.strip_prefix("--")?;
     let length = name.find(|of: char| !of.is_ascii_lowercase() && !of.is_ascii_digit() && of != '-');
     let (name, rest) = name.split_at(length.unwrap_or(name.len()));
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn options_and_lists_are_apart_from_text() {
-        let parts = |text: &str| parts(text, &vocabulary(&[]));
+        let parts = |text: &str| split_message(text, &vocabulary(&[]));
         assert_eq!(
             parts("`a` holds something else; choose a new folder with --out"),
             [text("`a` holds something else; choose a new folder with "), Part::Option("out".to_owned())]
@@ -257,9 +257,9 @@ mod tests {
             "--out: is a folder",
             "there is no file `thalweg list schemes`",
         ] {
-            assert_eq!(parts(plain, &vocabulary), [text(plain)], "{plain}");
+            assert_eq!(split_message(plain, &vocabulary), [text(plain)], "{plain}");
         }
-        let named = parts("`--out` holds something else; give --out", &vocabulary);
+        let named = split_message("`--out` holds something else; give --out", &vocabulary);
         assert_eq!(named, [text("`--out` holds something else; give "), Part::Option("out".to_owned())]);
     }
 }

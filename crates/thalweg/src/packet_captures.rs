@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use thalweg_capture::pcap::{Capture, Point};
-use thalweg_scenario::nearest;
-use thalweg_sim::spec::Spec;
+use thalweg_scenario::nearest_name;
+use thalweg_sim::simulation_spec::Spec;
 
 /// A capture into a file.
 pub type FileCapture = Capture<BufWriter<File>>;
@@ -23,7 +23,7 @@ impl Captures {
     /// Captures at `place` in `spec` into `path`, or into one file per run, with names derived from it, for `several`
     /// runs.
     pub fn new(place: &str, spec: &Spec, path: PathBuf, several: bool) -> Result<Self, Error> {
-        Ok(Self { point: point(place, spec)?, files: RunFiles::new(path, ".pcap", several) })
+        Ok(Self { point: find_capture_point(place, spec)?, files: RunFiles::new(path, ".pcap", several) })
     }
 
     /// Begins the capture of one run.
@@ -39,7 +39,7 @@ impl Captures {
 }
 
 /// Returns the capture point named `place`: the flows' sources or sinks, or both directions of a link.
-fn point(place: &str, spec: &Spec) -> Result<Point, Error> {
+fn find_capture_point(place: &str, spec: &Spec) -> Result<Point, Error> {
     match place {
         "source" => return Ok(Point::Source),
         "sink" => return Ok(Point::Sink),
@@ -52,7 +52,7 @@ fn point(place: &str, spec: &Spec) -> Result<Point, Error> {
         return Ok(Point::Transmitters(transmitters));
     }
     let names = spec.links.iter().map(|link| link.name.as_str()).chain(["source", "sink"]);
-    let hint = nearest(place, names).map_or_else(
+    let hint = nearest_name(place, names).map_or_else(
         || "give `source`, `sink` or the name of a link".to_owned(),
         |name| format!("did you mean `{name}`?"),
     );

@@ -10,10 +10,10 @@ use crate::version::version;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use thalweg_report::output::{Align, Folder, REPORT, Style, Table, counted};
+use thalweg_report::output::{Align, Folder, REPORT, Style, Table, format_count};
 use thalweg_report::parallel_batch::{self, Progress};
 use thalweg_report::results::{Document, Header, MARGIN, Run, Scenario};
-use thalweg_scenario::{expand, nearest};
+use thalweg_scenario::{expand_scenario, nearest_name};
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_studies::paper::paper_report;
@@ -21,7 +21,7 @@ use thalweg_studies::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prep
 
 /// Runs a paper's experiments, shows the results beside the published ones, and judges its claims.
 pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
-    let paper = find(&arguments.name)?;
+    let paper = find_paper(&arguments.name)?;
     let choice = Choice {
         experiments: arguments.experiments.clone(),
         quick: arguments.quick,
@@ -29,7 +29,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         seed: arguments.seed,
         replications: arguments.reps.map(Into::into),
     };
-    let prepared = paper::prepare(paper, &choice).map_err(|error| match error {
+    let prepared = paper::prepare_paper(paper, &choice).map_err(|error| match error {
         PaperError::NoExperiment { ref nearest, .. } => Error::Argument(ArgumentError {
             option: "experiment",
             value: None,
@@ -61,12 +61,12 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     if let Some(minutes) = prepared.full_minutes.filter(|_| !arguments.quick) {
         console.inform(&format!(
             "note: runs are as long as the claims need; --full makes all in full length, with {} of processor time",
-            counted(u64::from(minutes), "minute")
+            format_count(u64::from(minutes), "minute")
         ));
     }
     let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
     let place = ReportTarget::of(arguments.report.as_ref(), REPORT, folder.is_some(), paper.name)?;
-    let runs = run(&prepared, folder.as_ref(), arguments.jobs, console)?;
+    let runs = run_paper(&prepared, folder.as_ref(), arguments.jobs, console)?;
     if let Some(broken) = runs.iter().find(|run| !run.conservation.holds()) {
         return Err(Error::Failed(format!(
             "seed {}: packets are not conserved, which is a bug in the simulator; please report it",
@@ -79,25 +79,25 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         place.write(&page, folder.as_ref(), console)?;
     }
     if let Some(folder) = folder {
-        let tables = paper::tables(&results, Style::PLAIN);
+        let tables = paper::format_tables(&results, Style::PLAIN);
         folder.write_paper(paper.title, version(), &results.to_json(), &tables)?;
         console.inform(&format!("Results are in {}", folder.commit()?.display()));
     }
     if arguments.json {
         console.print(&results.to_json())?;
     } else {
-        console.print(&paper::tables(&results, console.style))?;
+        console.print(&paper::format_tables(&results, console.style))?;
     }
     if !results.complete {
         return Err(Error::Failed("interrupted: the results are partial".to_owned()));
     }
-    if arguments.check { check(&results, console) } else { Ok(()) }
+    if arguments.check { check_claims(&results, console) } else { Ok(()) }
 }
 
-fn find(name: &str) -> Result<&'static Paper, Error> {
-    paper::find(name).ok_or_else(|| {
+fn find_paper(name: &str) -> Result<&'static Paper, Error> {
+    paper::find_paper(name).ok_or_else(|| {
         let names = || PAPERS.iter().map(|paper| paper.name);
-        let help = match nearest(name, names()) {
+        let help = match nearest_name(name, names()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
         };
@@ -106,7 +106,7 @@ fn find(name: &str) -> Result<&'static Paper, Error> {
 }
 
 /// Runs all experiments; writes each run's files to the folder as soon as it ends.
-fn run(
+fn run_paper(
     prepared: &Prepared,
     folder: Option<&Folder>,
     threads: Option<NonZeroUsize>,
@@ -130,14 +130,16 @@ fn run(
         results.push(result);
         // Cases that share the runs of an earlier one are stored with it.
         while let Some(done) = cases.next_if(|case| case.jobs.end <= results.len()) {
-            if let Some(Err(error)) = folder.map(|folder| store(folder, done, &results[done.jobs.clone()])) {
+            if let Some(Err(error)) =
+                folder.map(|folder| store_case(folder, done, &results[done.jobs.clone()]))
+            {
                 stop.store(true, Ordering::Relaxed);
                 failed.get_or_insert(error);
             }
         }
     };
     let outcome =
-        parallel_batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress, ""));
+        parallel_batch::run_jobs(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress, ""));
     bar.finish(progress.simulated_micros() as f64 / 1e6, progress.events(), console);
     if let Err(failed) = outcome {
         let name = prepared.case_of_job(failed.job).map_or("", |case| case.name.as_str());
@@ -147,9 +149,9 @@ fn run(
 }
 
 /// Writes the results of a case like `thalweg run --out`.
-fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Error> {
+fn store_case(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Error> {
     // If all seeds gave the same result, one run represents all.
-    let results = paper::distinct(results);
+    let results = paper::distinct_runs(results);
     let folder = folder.run(&case.name)?;
     if case.series {
         let mut series = TableFiles::new(&folder)?;
@@ -168,11 +170,11 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
         compared: Vec::new(),
     };
     let document = Document::from_runs(header, results.iter().map(Run::from_result).collect());
-    Ok(folder.write_results(&document, &expand(&case.scenario))?)
+    Ok(folder.write_results(&document, &expand_scenario(&case.scenario))?)
 }
 
 /// Fails if a judged claim does not hold, or if none was judged. A claim that holds in direction, not in size, is no failure.
-fn check(results: &Results, console: &Console) -> Done {
+fn check_claims(results: &Results, console: &Console) -> Done {
     let failed: Vec<&str> = results.failed().map(|claim| claim.id.as_str()).collect();
     let summary = results.summary();
     if results.claims.is_empty() {
@@ -198,11 +200,14 @@ mod tests {
         let claim = |id: &str, verdict| Claim::new(id, "x", verdict, "1 < 2".to_owned());
         let results = |claims| Results { paper: "x", complete: true, experiments: Vec::new(), claims };
         let console = Console::new("thalweg", true, Arc::default());
-        let nothing = check(&results(Vec::new()), &console);
+        let nothing = check_claims(&results(Vec::new()), &console);
         assert!(matches!(nothing, Err(Error::Failed(message)) if message.starts_with("nothing was checked")));
         let judged = |verdicts: &[Verdict]| {
             let ids = ["1", "2"];
-            check(&results(ids.iter().zip(verdicts).map(|(id, of)| claim(id, *of)).collect()), &console)
+            check_claims(
+                &results(ids.iter().zip(verdicts).map(|(id, of)| claim(id, *of)).collect()),
+                &console,
+            )
         };
         assert!(judged(&[Verdict::Holds]).is_ok());
         assert!(judged(&[Verdict::Holds, Verdict::SignOnly]).is_ok());

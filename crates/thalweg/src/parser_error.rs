@@ -1,8 +1,8 @@
 //! Errors of the command line's parser, as records: the kinds and contexts of clap.
 
 use crate::compatibility_hints::{self, Reader};
-use crate::message_records::{Message, MessageKind, Part, Vocabulary, parts};
-use crate::parser_error_texts::texts;
+use crate::message_records::{Message, MessageKind, Part, Vocabulary, split_message};
+use crate::parser_error_texts::context_texts;
 use clap::Command;
 use clap::error::{ContextKind, ErrorKind};
 use std::error::Error as _;
@@ -10,12 +10,17 @@ use std::ffi::OsStr;
 use thalweg_scenario::Severity;
 
 /// Returns the message about these words. The program's commands have been built, so that they have its own arguments too.
-pub fn message(error: &clap::Error, program: &Command, words: &[String], vocabulary: &Vocabulary) -> Message {
-    let chain = called(program, words);
-    let of = |kind| texts(error, kind);
+pub fn parser_message(
+    error: &clap::Error,
+    program: &Command,
+    words: &[String],
+    vocabulary: &Vocabulary,
+) -> Message {
+    let chain = called_commands(program, words);
+    let of = |kind| context_texts(error, kind);
     let given = of(ContextKind::InvalidArg);
     let first = given.first().map(|shown| argument_name(&chain, shown));
-    let new = |kind, text: &str| Message::new(Severity::Error, kind, parts(text, vocabulary));
+    let new = |kind, text: &str| Message::new(Severity::Error, kind, split_message(text, vocabulary));
     let unknown = |kind, name: String| {
         let hint = compatibility_hints::of_error(error, &chain, Reader::Program).unwrap_or_default();
         Message { argument: Some(name), ..new(kind, hint) }
@@ -23,7 +28,8 @@ pub fn message(error: &clap::Error, program: &Command, words: &[String], vocabul
     let is_option = given.iter().any(|given| given.starts_with('-'));
     let suggestions =
         [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
-    let suggestions = suggestions.into_iter().flat_map(of).map(|name| bare(&name).to_owned()).collect();
+    let suggestions =
+        suggestions.into_iter().flat_map(of).map(|name| bare_option(&name).to_owned()).collect();
     let prior = of(ContextKind::PriorArg);
     let message = match error.kind() {
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
@@ -68,7 +74,7 @@ pub fn message(error: &clap::Error, program: &Command, words: &[String], vocabul
 }
 
 /// Returns the commands that these words call, from the program to the innermost.
-pub fn called<'a>(program: &'a Command, words: &[impl AsRef<OsStr>]) -> Vec<&'a Command> {
+pub fn called_commands<'a>(program: &'a Command, words: &[impl AsRef<OsStr>]) -> Vec<&'a Command> {
     let mut commands = vec![program];
     for word in words {
         let inner = commands.last().and_then(|command| command.find_subcommand(word));
@@ -77,7 +83,7 @@ pub fn called<'a>(program: &'a Command, words: &[impl AsRef<OsStr>]) -> Vec<&'a 
     commands
 }
 
-fn bare(option: &str) -> &str {
+fn bare_option(option: &str) -> &str {
     option.strip_prefix("--").unwrap_or(option)
 }
 
@@ -85,7 +91,7 @@ fn bare(option: &str) -> &str {
 fn argument_name(commands: &[&Command], shown: &str) -> String {
     let mut arguments = commands.iter().rev().flat_map(|command| command.get_arguments());
     let Some(found) = arguments.find(|argument| argument.to_string() == shown) else {
-        return bare(shown).to_owned();
+        return bare_option(shown).to_owned();
     };
     let place = || found.get_value_names().and_then(|names| names.first()).map(|name| name.to_lowercase());
     found.get_long().map(str::to_owned).or_else(place).unwrap_or_else(|| found.get_id().to_string())
@@ -107,7 +113,7 @@ mod tests {
         command.build();
         static OPTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| ["rate".to_owned()].into());
         let vocabulary = Vocabulary::new(|| &OPTIONS, Vec::new());
-        message(&error, &command, &line, &vocabulary)
+        parser_message(&error, &command, &line, &vocabulary)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue};
 
 /// Returns the texts of an error in this respect, such as the argument that is not valid.
-pub fn texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+pub fn context_texts(error: &clap::Error, kind: ContextKind) -> Vec<String> {
     match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],
         Some(ContextValue::Strings(texts)) => texts.clone(),

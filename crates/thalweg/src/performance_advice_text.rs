@@ -66,7 +66,7 @@ pub fn advice_text(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
 /// Returns advice for these findings.
 pub fn findings_text(findings: &Findings, scheme: &Scheme) -> Option<String> {
     let (name, (description, values)) = (scheme.name(), scheme.values());
-    let rate = |rate: Rate| output::rate(rate.as_f64());
+    let rate = |rate: Rate| output::format_rate(rate.as_f64());
     let SchemeTraits { keeps_rate, is_loss_based, .. } = description.traits;
     let advice = if is_loss_based { findings.losses? } else { findings.rate? };
     Some(match advice {

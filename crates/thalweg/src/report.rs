@@ -5,10 +5,10 @@ use crate::simulation_arguments::ReportArguments;
 use crate::version::version;
 use std::fs;
 use std::path::{Path, PathBuf};
-use thalweg_report::output::{Folder, MAX_RESULTS, REPORT, Stored, png};
-use thalweg_report::report::{AllSeries, Fidelity, Part, SideBySide, View, figure, report as page};
+use thalweg_report::output::{Folder, MAX_RESULTS, REPORT, Stored, render_png};
+use thalweg_report::report::{AllSeries, Fidelity, Part, SideBySide, View, draw_figure, report as page};
 use thalweg_scenario::Reader;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_studies::paper;
 use thalweg_studies::paper::paper_report;
 
@@ -36,7 +36,9 @@ impl ReportTarget {
             (None, _) => None,
             (Some(Some(path)), _) => {
                 let wanted = FileFormat::from_path(Path::new(default_name));
-                if FileFormat::from_path(path).is_some_and(|kind| Some(kind) != wanted) || unknown(path) {
+                if FileFormat::from_path(path).is_some_and(|kind| Some(kind) != wanted)
+                    || has_unknown_extension(path)
+                {
                     let ending = ending.to_string_lossy();
                     return Err(Error::Usage(format!("`{}` does not end in .{ending}", path.display())));
                 }
@@ -54,7 +56,7 @@ impl ReportTarget {
             (Self::Folder(name), Some(folder)) => Ok(folder.write(name, page)?),
             (Self::Folder(_), None) => Ok(()),
             (Self::File(path), _) => {
-                write(path, page.as_ref())?;
+                write_page(path, page.as_ref())?;
                 console.inform(&format!("Written: {}", path.display()));
                 Ok(())
             }
@@ -80,7 +82,7 @@ impl FileFormat {
 }
 
 /// Returns true if the file has an unknown extension.
-fn unknown(path: &Path) -> bool {
+fn has_unknown_extension(path: &Path) -> bool {
     path.extension().is_some() && FileFormat::from_path(path).is_none()
 }
 
@@ -96,7 +98,7 @@ fn may_be_written(path: &Path) -> Done {
     }
 }
 
-fn write(path: &Path, page: &[u8]) -> Done {
+fn write_page(path: &Path, page: &[u8]) -> Done {
     fs::write(path, page)
         .map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
 }
@@ -113,7 +115,7 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
     }
     let default = || if beside.is_empty() { folder.join(REPORT) } else { PathBuf::from(BESIDE) };
     let path = arguments.file.clone().unwrap_or_else(default);
-    if unknown(&path) {
+    if has_unknown_extension(&path) {
         return Err(Error::Usage(format!("`{}` does not end in .html, .svg or .png", path.display())));
     }
     arguments.file.as_deref().map_or(Ok(()), may_be_written)?;
@@ -141,14 +143,14 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
             ));
         }
         Some((name, json)) => {
-            let title = paper::find(&name).map_or(name.as_str(), |paper| paper.title);
+            let title = paper::find_paper(&name).map_or(name.as_str(), |paper| paper.title);
             paper_report(title, version(), &json).map_err(|error| {
                 Error::Usage(format!("`{}`: not the results of a paper: {error}", folder.display()))
             })?
         }
         None => page_of_runs(folder, view.as_ref(), console)?,
     };
-    write(&path, &if kind == FileFormat::Png { png(&page)? } else { page.into_bytes() })?;
+    write_page(&path, &if kind == FileFormat::Png { render_png(&page)? } else { page.into_bytes() })?;
     console.inform(&format!("Written: {}", path.display()));
     Ok(())
 }
@@ -158,7 +160,7 @@ fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result
     let stored = Stored::open(folder)?;
     let series = stored_series(folder, console)?;
     if let Some(view) = view {
-        return Ok(figure(&stored.document, &series, view));
+        return Ok(draw_figure(&stored.document, &series, view));
     }
     let spec = stored_spec(&stored, console);
     Ok(page(&stored.document, &series, spec.as_ref(), &[]))
@@ -189,7 +191,7 @@ pub fn stored_spec(stored: &Stored, console: &Console) -> Option<Spec> {
 }
 
 /// Reads a results folder, of a simulation or a live run, for a page with several.
-pub fn part(label: String, folder: &Path, console: &Console) -> Result<Part, Error> {
+pub fn read_results_part(label: String, folder: &Path, console: &Console) -> Result<Part, Error> {
     let Stored { document, .. } = Stored::open(folder)?;
     let mut series = stored_series(folder, console)?;
     let read = |name: &str| {
@@ -230,7 +232,7 @@ fn page_beside(
         if parts.iter().any(|part: &Part| part.label == label) {
             return Err(Error::Usage(format!("`{}` is given twice", path.display())));
         }
-        parts.push(part(label, path, console)?);
+        parts.push(read_results_part(label, path, console)?);
     }
     let spec = if view.is_none() { stored_spec(&Stored::open(folder)?, console) } else { None };
     let beside = SideBySide::join(parts).ok_or_else(|| Error::Failed("there are no results".to_owned()))?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_report::output::{Folder, Stored, counted};
+use thalweg_report::output::{Folder, Stored, format_count};
 use thalweg_report::results::{Body, Document, Header, MARGIN, Run};
 
 /// Repeats the runs of a folder, each up to its last event, and compares every number.
@@ -28,7 +28,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
             version()
         ));
     }
-    let schemes = schemes(&arguments.folder, &stored, &console.registry)?;
+    let schemes = stored_schemes(&arguments.folder, &stored, &console.registry)?;
     let (duration, warmup) = (schemes[0].spec.duration, schemes[0].spec.warmup);
     let execution = Execution {
         header: Header {
@@ -47,7 +47,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         },
         // The number of stored seeds is the minimum: all are repeated before the interval is checked.
         until: document.until.as_ref().and_then(|until| Some((until.goal()?, document.seeds.len()))),
-        events: Some(events(document)),
+        events: Some(event_counts(document)),
         schemes,
         jobs: arguments.jobs,
         threads: None,
@@ -63,7 +63,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         stop: stop_flag_of_caller_or_signals(console)?,
     };
     let (again, _, _) = execution.run(console)?;
-    let runs = counted(again.runs().count() as u64, "run");
+    let runs = format_count(again.runs().count() as u64, "run");
     let different = first_difference(document, &again)?;
     match different {
         None => console.print(&format!("Identical: {runs}, every number the same\n")),
@@ -72,7 +72,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
 }
 
 /// Returns the schemes of a folder.
-fn schemes(folder: &Path, stored: &Stored, registry: &Arc<Registry>) -> Result<Vec<Scheme>, Error> {
+fn stored_schemes(folder: &Path, stored: &Stored, registry: &Arc<Registry>) -> Result<Vec<Scheme>, Error> {
     let load = |path: &Path| thalweg_scenario::load_with(path, &[], registry).map_err(Error::Scenario);
     match &stored.document.body {
         Body::Run { .. } | Body::Replications { .. } => Ok(vec![Scheme::new(None, &load(&stored.scenario)?)]),
@@ -90,7 +90,7 @@ fn schemes(folder: &Path, stored: &Stored, registry: &Arc<Registry>) -> Result<V
 
 /// Returns the number of events of each run, in the order of execution: by seed, then scheme. Zero for runs that did
 /// not start.
-fn events(document: &Document) -> Vec<u64> {
+fn event_counts(document: &Document) -> Vec<u64> {
     let schemes: Vec<&[Run]> = match &document.body {
         Body::Run { runs } | Body::Replications { runs, .. } => vec![runs],
         Body::Comparison { schemes, .. } => schemes.iter().map(|of| of.runs.as_slice()).collect(),
@@ -115,8 +115,8 @@ fn first_difference(stored: &Document, again: &Document) -> Result<Option<String
                 was.seed, was.events
             )));
         }
-        let (was_value, is_value) = (value(was)?, value(is)?);
-        if let Some(difference) = difference("", &was_value, &is_value) {
+        let (was_value, is_value) = (to_json_value(was)?, to_json_value(is)?);
+        if let Some(difference) = first_json_difference("", &was_value, &is_value) {
             let scheme = scheme.map(|name| format!("{name}, ")).unwrap_or_default();
             return Ok(Some(format!("{scheme}seed {}: {difference}", was.seed)));
         }
@@ -124,23 +124,27 @@ fn first_difference(stored: &Document, again: &Document) -> Result<Option<String
     if !stored.complete {
         return Ok(None);
     }
-    Ok(difference("", &value(stored)?, &value(again)?))
+    Ok(first_json_difference("", &to_json_value(stored)?, &to_json_value(again)?))
 }
 
-fn value(of: &impl serde::Serialize) -> Result<Value, Error> {
+fn to_json_value(of: &impl serde::Serialize) -> Result<Value, Error> {
     serde_json::to_value(of).map_err(|error| Error::Failed(error.to_string()))
 }
 
 /// Returns the path of the first different value, with both values.
-fn difference(path: &str, was: &Value, is: &Value) -> Option<String> {
+fn first_json_difference(path: &str, was: &Value, is: &Value) -> Option<String> {
     let at = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match (was, is) {
-        (Value::Object(was), Value::Object(is)) if was.len() == is.len() => was
-            .iter()
-            .find_map(|(key, value)| difference(&at(key), value, is.get(key).unwrap_or(&Value::Null))),
+        (Value::Object(was), Value::Object(is)) if was.len() == is.len() => {
+            was.iter().find_map(|(key, value)| {
+                first_json_difference(&at(key), value, is.get(key).unwrap_or(&Value::Null))
+            })
+        }
         (Value::Array(was), Value::Array(is)) if was.len() == is.len() => {
             let pairs = was.iter().zip(is).enumerate();
-            pairs.into_iter().find_map(|(number, (was, is))| difference(&at(&number.to_string()), was, is))
+            pairs
+                .into_iter()
+                .find_map(|(number, (was, is))| first_json_difference(&at(&number.to_string()), was, is))
         }
         _ => (was != is).then(|| format!("{path} was {was}, is {is}")),
     }
@@ -154,8 +158,8 @@ mod tests {
     #[test]
     fn the_first_difference_is_named_by_its_path() {
         let was = json!({"a": [1, {"b": 2.5}], "c": null});
-        assert_eq!(difference("", &was, &was), None);
+        assert_eq!(first_json_difference("", &was, &was), None);
         let is = json!({"a": [1, {"b": 2.0}], "c": null});
-        assert_eq!(difference("", &was, &is).as_deref(), Some("a.1.b was 2.5, is 2.0"));
+        assert_eq!(first_json_difference("", &was, &is).as_deref(), Some("a.1.b was 2.5, is 2.0"));
     }
 }

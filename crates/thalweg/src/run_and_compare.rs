@@ -2,7 +2,7 @@
 
 use crate::animated_packet_selection::Replays;
 use crate::batch_execution::{Execution, Scheme};
-use crate::console_output::{Console, Done, Error, explanation};
+use crate::console_output::{Console, Done, Error, diagnostic_explanation};
 use crate::json_lines::Lines;
 use crate::kernel_schemes::reject_without_live;
 use crate::packet_captures::Captures;
@@ -18,8 +18,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, listed, png, summary};
-use thalweg_report::report::{View, figure, report};
+use thalweg_report::output::{
+    FIGURE, Folder, IMAGE, REPORT, format_count, format_summary, join_listed, render_png,
+};
+use thalweg_report::report::{View, draw_figure, report};
 use thalweg_report::results::{
     Contention, DifferingDefault, Document, Header, MARGIN, MIN_RUNS, Scenario, differing_defaults_within,
 };
@@ -29,7 +31,7 @@ use thalweg_scenario::{
 };
 use thalweg_sim::external_agent::AGENT;
 use thalweg_sim::partition::{default_threads, estimate_speedup};
-use thalweg_sim::spec::{Middlebox, Spec};
+use thalweg_sim::simulation_spec::{Middlebox, Spec};
 use thalweg_sweep::differing_defaults;
 
 /// Implements `thalweg run`.
@@ -39,18 +41,18 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Done {
     let loaded = source.load(&options.sets, &console.registry)?;
     let scheme = Scheme::new(None, &loaded);
     let frame = Frame { unlike_defaults: differing_defaults_within(&loaded), ..Frame::default() };
-    execute(&source, &loaded, vec![scheme], frame, options, console)
+    execute_runs(&source, &loaded, vec![scheme], frame, options, console)
 }
 
 /// Implements `thalweg compare`.
 pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let options = &arguments.options;
     let source = Source::find(&arguments.file)?;
-    let names = typed(&arguments.schemes);
+    let names = join_scheme_pieces(&arguments.schemes);
     reject_without_live(&names)?;
     let flows = &arguments.flows;
     let (loaded, schemes, scheme_options) =
-        compared(&source, &options.sets, &names, flows, &console.registry)?;
+        load_with_schemes(&source, &options.sets, &names, flows, &console.registry)?;
     if let Some(note) = scheme_options.note {
         console.inform(&note);
     }
@@ -59,14 +61,14 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
         unlike_defaults: scheme_options.unlike_defaults,
         compared: flows.clone(),
     };
-    execute(&source, &loaded, schemes, frame, options, console)
+    execute_runs(&source, &loaded, schemes, frame, options, console)
 }
 
 /// Returns the indices of the groups whose flows are controlled by agents.
-pub fn agents(spec: &Spec) -> Vec<usize> {
+pub fn agent_groups(spec: &Spec) -> Vec<usize> {
     let is_agent = |group: usize| {
         let mut values = AGENT.values(thalweg_catalog::Environment::Simulated);
-        (AGENT.write)(&spec.groups[group].transport.ends, &mut values)
+        (AGENT.write)(&spec.groups[group].transport.endpoint_configs, &mut values)
     };
     (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
 }
@@ -101,7 +103,7 @@ pub struct SchemeOptions {
 
 /// Returns a scenario as it is, and with each scheme for the groups in `flows`, with notes on their options. By default
 /// all groups with a reliable transport use the schemes.
-pub fn compared(
+pub fn load_with_schemes(
     source: &Source,
     sets: &[String],
     names: &[String],
@@ -110,7 +112,7 @@ pub fn compared(
 ) -> Result<(Loaded, Vec<Scheme>, SchemeOptions), Error> {
     let loaded = source.load(sets, registry)?;
     // If agents control some flows, only those get the schemes; other flows keep the scenario's.
-    let agents: Vec<usize> = agents(loaded.spec()).into_iter().map(|group| group + 1).collect();
+    let agents: Vec<usize> = agent_groups(loaded.spec()).into_iter().map(|group| group + 1).collect();
     let flows = match (flows.is_empty(), agents.is_empty()) {
         (false, _) => loaded.groups_named(flows).map_err(|why| Error::unknown_argument("flows", why))?,
         (true, true) => loaded.compared_flows(),
@@ -151,8 +153,8 @@ fn describe_options(schemes: &[(String, Vec<ReplacedOption>)]) -> Option<String>
             ([], []) => "overruled by all schemes".to_owned(),
             ([], _) => format!("left out ({} alone has it)", option.0),
             (_, []) if kept.len() == schemes.len() => "kept for all schemes".to_owned(),
-            (_, []) => format!("kept for {}", listed(&kept)),
-            _ => format!("kept for {}, not for {}", listed(&kept), listed(&left)),
+            (_, []) => format!("kept for {}", join_listed(&kept)),
+            _ => format!("kept for {}, not for {}", join_listed(&kept), join_listed(&left)),
         };
         let text = format!("`{}`", option.1);
         match outcomes.iter_mut().find(|(other, _)| *other == outcome) {
@@ -167,7 +169,7 @@ fn describe_options(schemes: &[(String, Vec<ReplacedOption>)]) -> Option<String>
 }
 
 /// Joins comma-separated pieces into schemes: a piece is a scheme, or another option of the last one.
-pub fn typed(pieces: &[String]) -> Vec<String> {
+pub fn join_scheme_pieces(pieces: &[String]) -> Vec<String> {
     let mut schemes: Vec<String> = Vec::new();
     for piece in pieces.iter().map(|piece| piece.trim()) {
         let is_option = piece.split(':').next().is_some_and(|start| start.contains('='));
@@ -191,7 +193,7 @@ fn scheme_error(error: Error, name: &str, sets: usize) -> Error {
                 Some(diagnostic) => {
                     let of =
                         if diagnostic.message.contains(name) { String::new() } else { format!("{name}: ") };
-                    let why = format!("{of}{}", explanation(diagnostic));
+                    let why = format!("{of}{}", diagnostic_explanation(diagnostic));
                     if diagnostic.is_unknown_name {
                         Error::unknown_argument("schemes", why)
                     } else {
@@ -205,7 +207,7 @@ fn scheme_error(error: Error, name: &str, sets: usize) -> Error {
     }
 }
 
-fn execute(
+fn execute_runs(
     source: &Source,
     loaded: &Loaded,
     schemes: Vec<Scheme>,
@@ -216,16 +218,18 @@ fn execute(
     warn_before(loaded, options, console)?;
     let seeds = seeds_from(options.seed.unwrap_or(loaded.spec().seed), max_runs(options))?;
     let Frame { margin, unlike_defaults, compared } = frame;
-    let header = Header { unlike_defaults, compared, ..header(source, loaded, seeds, margin) };
+    let header = Header { unlike_defaults, compared, ..results_header(source, loaded, seeds, margin) };
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
-    let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
+    let captures = open_captures(source, loaded, options, folder.as_ref(), runs > 1)?;
     let place = ReportTarget::of(options.report.as_ref(), REPORT, folder.is_some(), &source.name())?;
     let picture = ReportTarget::of(options.svg.as_ref(), FIGURE, folder.is_some(), &source.name())?;
     let image = ReportTarget::of(options.png.as_ref(), IMAGE, folder.is_some(), &source.name())?;
     let qlogs = Qlogs::new(options, folder.as_ref(), &source.name(), &loaded.scenario.title, runs > 1);
     let sequences = match options.trace {
-        Some(Trace::Sequence) => Some(sequences(source, loaded, options, folder.as_ref(), runs > 1)?),
+        Some(Trace::Sequence) => {
+            Some(open_sequence_diagrams(source, loaded, options, folder.as_ref(), runs > 1)?)
+        }
         None => None,
     };
     let traces = [
@@ -238,7 +242,7 @@ fn execute(
     if let Some(folder) = &folder {
         schemes.iter().try_for_each(|scheme| scheme.store(folder))?;
     }
-    let threads = threads(&schemes[0].spec, runs, options);
+    let threads = threads_per_run(&schemes[0].spec, runs, options);
     let execution = Execution {
         header,
         schemes,
@@ -268,12 +272,12 @@ fn execute(
         place.write(&page, folder.as_ref(), console)?;
     }
     if picture.is_some() || image.is_some() {
-        let svg = figure(&document, &series, &View::default());
+        let svg = draw_figure(&document, &series, &View::default());
         if let Some(place) = picture {
             place.write(&svg, folder.as_ref(), console)?;
         }
         if let Some(place) = image {
-            place.write(&png(&svg)?, folder.as_ref(), console)?;
+            place.write(&render_png(&svg)?, folder.as_ref(), console)?;
         }
     }
     if let Some(folder) = folder {
@@ -287,10 +291,10 @@ fn execute(
             lines.error().map_or(Ok(()), |error| Err(Error::Output(error)))?;
         }
         None if options.json => console.print_document(&document)?,
-        None => console.print(&summary(&document, console.style))?,
+        None => console.print(&format_summary(&document, console.style))?,
     }
     if options.verify {
-        let runs = counted(document.runs().count() as u64, "run");
+        let runs = format_count(document.runs().count() as u64, "run");
         console.inform(&format!("Verified: every packet of {runs} kept the rules"));
     }
     if is_random(loaded.spec()) && is_constant(&document) {
@@ -301,7 +305,7 @@ fn execute(
 
 /// Returns the number of threads per simulation: the configured one, or for a single run the one that is expected to be
 /// faster.
-fn threads(spec: &Spec, runs: usize, options: &Options) -> Option<NonZeroUsize> {
+fn threads_per_run(spec: &Spec, runs: usize, options: &Options) -> Option<NonZeroUsize> {
     let is_alone = runs == 1 && options.jobs.is_none();
     let automatic =
         || is_alone.then(|| NonZeroUsize::new(default_threads(spec, idle_processors()))).flatten();
@@ -403,7 +407,7 @@ pub fn seeds_from(first: u64, runs: u32) -> Result<Vec<u64>, Error> {
 }
 
 /// Returns the header of results.
-pub fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) -> Header {
+pub fn results_header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) -> Header {
     Header {
         tool_version: version().to_owned(),
         scenario: Scenario { title: loaded.scenario.title.clone(), file: source.name() },
@@ -417,7 +421,7 @@ pub fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) ->
     }
 }
 
-fn captures(
+fn open_captures(
     source: &Source,
     loaded: &Loaded,
     options: &Options,
@@ -433,7 +437,7 @@ fn captures(
     Captures::new(&options.pcap_at, loaded.spec(), path, several).map(Some)
 }
 
-fn sequences(
+fn open_sequence_diagrams(
     source: &Source,
     loaded: &Loaded,
     options: &Options,

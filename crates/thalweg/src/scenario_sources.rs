@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_scenario::{BUILT_IN, BuiltIn, Loaded, SchemeOverride, nearest};
+use thalweg_scenario::{BUILT_IN, BuiltIn, Loaded, SchemeOverride, nearest_name};
 
 /// The source of a scenario.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Source {
         }
         let mut message =
             format!("there is no file `{}`, and no built-in scenario of that name", file.display());
-        if let Some(suggestion) = similar(file) {
+        if let Some(suggestion) = similar_scenario(file) {
             message.push_str(&format!("; did you mean `{suggestion}`?"));
         } else {
             message.push_str("; `thalweg list scenarios` shows them");
@@ -95,7 +95,7 @@ impl Source {
 }
 
 /// Returns the scenario file or built-in scenario with the most similar name.
-fn similar(file: &Path) -> Option<String> {
+fn similar_scenario(file: &Path) -> Option<String> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let files = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
     let is_toml = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
@@ -104,7 +104,7 @@ fn similar(file: &Path) -> Option<String> {
     let stems: Vec<String> = files.iter().filter_map(|path| stem(path)).collect();
     let known = stems.iter().map(String::as_str).chain(BUILT_IN.iter().map(|scenario| scenario.name));
     let wanted = stem(file)?;
-    let found = nearest(&wanted, known)?.to_owned();
+    let found = nearest_name(&wanted, known)?.to_owned();
     if stems.contains(&found) {
         Some(file.with_file_name(format!("{found}.toml")).display().to_string())
     } else {

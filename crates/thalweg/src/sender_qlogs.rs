@@ -11,7 +11,7 @@ use thalweg_capture::qlog::{QlogPackets, write_qlog};
 use thalweg_proto::units::Time;
 use thalweg_report::output::Folder;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Output file of logs, and maximum number of events.
 #[derive(Clone, Debug)]

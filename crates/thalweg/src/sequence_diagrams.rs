@@ -6,10 +6,10 @@ use crate::simulation_arguments::Options;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_report::output::png;
+use thalweg_report::output::render_png;
 use thalweg_report::output::sequence_diagram::{MAX_IN_PIXELS, Sequence, View};
-use thalweg_scenario::nearest;
-use thalweg_sim::spec::Spec;
+use thalweg_scenario::nearest_name;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Output files of diagrams.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Sequences {
             )));
         }
         let view = View {
-            flow: flow(options.trace_flow.as_deref(), spec)?,
+            flow: flow_index(options.trace_flow.as_deref(), spec)?,
             times: Time::ZERO + from..Time::ZERO + until,
             max: options.trace_packets.get() as usize,
         };
@@ -92,7 +92,7 @@ impl FileSequence {
         let svg = self.sequence.svg(&self.title);
         write(".svg", svg.as_bytes())?;
         if self.in_pixels {
-            write(".png", &png(&svg)?)?;
+            write(".png", &render_png(&svg)?)?;
         }
         write(".txt", self.sequence.text().as_bytes())?;
         let empty = "note: the sequence diagram is empty: the flow sent nothing in the time that it shows";
@@ -108,7 +108,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Returns the index of the flow with this name; by default the first.
-fn flow(name: Option<&str>, spec: &Spec) -> Result<u32, Error> {
+fn flow_index(name: Option<&str>, spec: &Spec) -> Result<u32, Error> {
     let Some(name) = name else { return Ok(0) };
     let mut first = 0;
     for group in &spec.groups {
@@ -128,7 +128,7 @@ fn flow(name: Option<&str>, spec: &Spec) -> Result<u32, Error> {
         .iter()
         .map(|group| if group.count == 1 { group.name.clone() } else { format!("{}.1", group.name) })
         .collect();
-    let hint = nearest(name, names.iter().map(String::as_str)).map_or_else(
+    let hint = nearest_name(name, names.iter().map(String::as_str)).map_or_else(
         || format!("there are {}", names.join(", ")),
         |nearest| format!("did you mean `{nearest}`?"),
     );

@@ -1,7 +1,10 @@
 //! Arguments of the commands that simulate: the scenario, the run and the output. Other commands define theirs beside
 //! their code.
 
-use crate::value_parsers::{Span, parts, plot, positive, replications, seconds, seed, share, span, whole};
+use crate::value_parsers::{
+    Span, integer_parser, parse_percent_share, parse_plot, parse_positive, parse_replications, parse_seconds,
+    parse_seed, parse_simulation_threads, parse_time_range,
+};
 use clap::{Args, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -65,7 +68,7 @@ pub struct CompareArguments {
     #[arg(long, conflicts_with_all = ["reps", "until", "json_lines", "replay", "svg", "png", "pcap", "qlog", "trace", "jobs", "threads", "margin", "verify"])]
     pub live: bool,
     /// Treat relative differences below this share as undecided ("2 %")
-    #[arg(long, value_name = "SHARE", default_value = "1 %", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "1 %", value_parser = parse_percent_share)]
     pub margin: f64,
     /// The options of the runs.
     #[command(flatten)]
@@ -79,25 +82,25 @@ pub struct Options {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// Random seed; default: the scenario's
-    #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = parse_seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// Number of replications; seeds are SEED, SEED + 1, ..., and results are means with 95 % intervals
-    #[arg(long, value_name = "R", default_value = "1", value_parser = replications)]
+    #[arg(long, value_name = "R", default_value = "1", value_parser = parse_replications)]
     pub reps: NonZeroU32,
     /// Replicate until the 95 % intervals of a metric are within this share of their means ("goodput 2 %"), of the
     /// network and all groups or of one group ("goodput of web 2 %"); at least 10 replications
     #[arg(long, value_name = "METRIC SHARE", conflicts_with_all = ["reps", "pcap", "qlog", "trace", "json_lines"])]
     pub until: Option<Goal>,
     /// Maximum number of replications
-    #[arg(long, value_name = "R", default_value = "100", requires = "until", value_parser = replications)]
+    #[arg(long, value_name = "R", default_value = "100", requires = "until", value_parser = parse_replications)]
     pub max_reps: NonZeroU32,
     /// Number of simulations to run in parallel; default: one per processor. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", value_parser = parse_positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Number of threads per simulation, where its network can be partitioned (`thalweg validate` shows the partition
     /// and the estimated gain); default: one, or the idle processors for a single run of about ten seconds or more that
     /// clearly gains. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = parts)]
+    #[arg(long, value_name = "N", value_parser = parse_simulation_threads)]
     pub threads: Option<NonZeroUsize>,
     /// Print one JSON document instead of tables
     #[arg(long, conflicts_with = "json_lines")]
@@ -113,7 +116,7 @@ pub struct Options {
     pub report: Option<Option<PathBuf>>,
     /// Show the packets of this time in the page ("200 ms" from the start, "10 s..10.2 s"); default: all packets, if
     /// the run has few
-    #[arg(long, value_name = "TIME", requires = "report", value_parser = span)]
+    #[arg(long, value_name = "TIME", requires = "report", value_parser = parse_time_range)]
     pub replay: Option<Span>,
     /// Write a picture for papers and slides, into the results folder, FILE, or a file named after the scenario
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
@@ -131,7 +134,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub qlog: Option<Option<PathBuf>>,
     /// Maximum number of packet events; the file marks where it was truncated
-    #[arg(long, value_name = "N", requires = "qlog", default_value = "200000", value_parser = whole::<u32>(0, u32::MAX))]
+    #[arg(long, value_name = "N", requires = "qlog", default_value = "200000", value_parser = integer_parser::<u32>(0, u32::MAX))]
     pub qlog_packets: u32,
     /// Draw the packets that a flow's endpoints exchange, as a picture and as text, into the results folder or beside
     /// the scenario
@@ -141,13 +144,13 @@ pub struct Options {
     #[arg(long, value_name = "FLOW", requires = "trace")]
     pub trace_flow: Option<String>,
     /// Start of the drawing
-    #[arg(long, value_name = "TIME", requires = "trace", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", requires = "trace", value_parser = parse_seconds)]
     pub trace_from: Option<Duration>,
     /// End of the drawing
-    #[arg(long, value_name = "TIME", requires = "trace", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", requires = "trace", value_parser = parse_seconds)]
     pub trace_until: Option<Duration>,
     /// Maximum number of packets to draw
-    #[arg(long, value_name = "N", requires = "trace", default_value = "200", value_parser = positive::<NonZeroU32>)]
+    #[arg(long, value_name = "N", requires = "trace", default_value = "200", value_parser = parse_positive::<NonZeroU32>)]
     pub trace_packets: NonZeroU32,
     /// Replay every packet of the run and verify the network's invariants
     #[arg(long)]
@@ -164,7 +167,7 @@ pub struct RerunArguments {
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Number of simulations to run in parallel; default: one per processor
-    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", value_parser = parse_positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Print only errors
     #[arg(long, short)]
@@ -202,13 +205,13 @@ pub struct PaperArguments {
     #[arg(long)]
     pub full: bool,
     /// First seed; default: each scenario's
-    #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = parse_seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// Number of seeds for each run with random components; default: the paper's plan
-    #[arg(long, value_name = "R", value_parser = replications)]
+    #[arg(long, value_name = "R", value_parser = parse_replications)]
     pub reps: Option<NonZeroU32>,
     /// Number of simulations to run in parallel; default: one per processor. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", value_parser = parse_positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Print only results and errors
     #[arg(long, short)]
@@ -229,10 +232,10 @@ pub struct ReportArguments {
     pub beside: Vec<PathBuf>,
     /// Panels of a picture, any number of: goodput, queue, rtt, window, unread, ssthresh, in-flight, pacing-rate,
     /// queue-bytes, link-rate, drops, marks, completion-cdf, rtt-cdf
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = plot)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_plot)]
     pub plots: Option<Vec<Plot>>,
     /// Time range of a picture ("200 ms" from the start, "10 s..10.2 s"); default: the whole run
-    #[arg(long, value_name = "TIME", value_parser = span)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time_range)]
     pub time: Option<Span>,
     /// Print only errors
     #[arg(long, short)]

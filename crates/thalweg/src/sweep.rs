@@ -1,19 +1,19 @@
 //! `thalweg sweep`: a scenario over ranges of values, schemes and seeds.
 
 use crate::batch_progress::counting_runs;
-use crate::cluster_workers::{Cluster, unfinished};
+use crate::cluster_workers::{Cluster, unfinished_runs_error};
 use crate::console_output::{Console, Done, Error};
 use crate::report::ReportTarget;
 use crate::run_and_compare::available_memory;
 use crate::scenario_sources::Source;
 use crate::signal_flags::stop_flag_of_caller_or_signals;
-use crate::value_parsers::positive;
-use crate::version::program;
+use crate::value_parsers::parse_positive;
+use crate::version::program_identity;
 use clap::Args;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use thalweg_report::output::{REPORT, counted};
+use thalweg_report::output::{REPORT, format_count};
 use thalweg_report::results::Goal;
 use thalweg_scenario::{Diagnostic, Loaded, SchemeOverride, SweepFile, group_named, read_sweep};
 use thalweg_sweep::{
@@ -33,10 +33,10 @@ pub struct SweepArguments {
     #[arg(long)]
     pub list: bool,
     /// Run only every Nth point, starting with the Ith, so that N processes share the points of one folder
-    #[arg(long, value_name = "I/N", value_parser = shard)]
+    #[arg(long, value_name = "I/N", value_parser = parse_shard)]
     pub shard: Option<(u32, u32)>,
     /// Number of simulations to run in parallel; default: one per processor. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
+    #[arg(long, value_name = "N", value_parser = parse_positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Distribute the runs to the workers of a Dask scheduler, given its address or its file
     #[arg(long, value_name = "ADDRESS", conflicts_with = "list")]
@@ -53,7 +53,7 @@ pub struct SweepArguments {
 }
 
 /// Parses a shard: "2/4" is the second of four.
-fn shard(text: &str) -> Result<(u32, u32), String> {
+fn parse_shard(text: &str) -> Result<(u32, u32), String> {
     let part = |text: &str| text.trim().parse::<u32>().ok();
     let parts = text.split_once('/').and_then(|(number, all)| Some((part(number)?, part(all)?)));
     let shard = parts.filter(|(number, all)| (1..=*all).contains(number));
@@ -71,8 +71,8 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
         })
     };
     let stop = stop_flag_of_caller_or_signals(console)?;
-    let budget = budget(&file)?;
-    let program = program(&console.registry)?;
+    let budget = sweep_budget(&file)?;
+    let program = program_identity(&console.registry)?;
     let mut sweep = Sweep::new(&file, &load, (budget.clone(), &program), stop).map_err(error_of)?;
     sweep.threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
@@ -88,9 +88,9 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
                 .map_err(|why| Error::Scenario(vec![file.error(until.place.clone(), why, None)]))?;
         }
     }
-    let rerun = |point: usize, seed: u64| rerun(&console.program, &sweep, &source, point, seed);
+    let rerun = |point: usize, seed: u64| rerun_command(&console.program, &sweep, &source, point, seed);
     if arguments.list {
-        return list(&sweep, rerun, console);
+        return list_runs(&sweep, rerun, console);
     }
     if cfg!(debug_assertions) {
         console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
@@ -102,7 +102,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     let store = Store::open(&folder, Purpose::SWEEP).map_err(|error| Error::Usage(error.to_string()))?;
     let cluster = arguments.cluster.as_ref();
     let cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
-    let made = run(&sweep, &store, cluster, console)?;
+    let made = run_sweep(&sweep, &store, cluster, console)?;
     let document = Document::new(&sweep, &made, &store, rerun).map_err(|error| {
         let folder = folder.display();
         Error::Failed(format!("`{folder}`: cannot write the tables: {error}; stored runs are not lost"))
@@ -141,7 +141,7 @@ fn scenario_of(file: &SweepFile, path: &Path) -> Result<Source, Error> {
     })
 }
 
-fn budget(file: &SweepFile) -> Result<Budget, Error> {
+fn sweep_budget(file: &SweepFile) -> Result<Budget, Error> {
     let Some(until) = &file.until else { return Ok(Budget::Runs(file.replications.unwrap_or(1))) };
     let goal: Goal = until
         .text
@@ -157,7 +157,7 @@ fn error_of(error: SweepError) -> Error {
     }
 }
 
-fn run(
+fn run_sweep(
     sweep: &Sweep<'_>,
     store: &Store,
     cluster: Option<Cluster<'_>>,
@@ -172,12 +172,12 @@ fn run(
             cluster.and_then(Cluster::end);
             Ok(made)
         }
-        Err(error) => Err(unfinished(&error, cluster)),
+        Err(error) => Err(unfinished_runs_error(&error, cluster)),
     }
 }
 
 /// Returns the command that repeats one run of a point.
-fn rerun(program: &str, sweep: &Sweep<'_>, source: &Source, point: usize, seed: u64) -> String {
+fn rerun_command(program: &str, sweep: &Sweep<'_>, source: &Source, point: usize, seed: u64) -> String {
     let quoted = |text: &str| {
         let is_plain =
             !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:,=".contains(c));
@@ -202,7 +202,7 @@ fn rerun(program: &str, sweep: &Sweep<'_>, source: &Source, point: usize, seed: 
     command
 }
 
-fn list(sweep: &Sweep<'_>, rerun: impl Fn(usize, u64) -> String, console: &Console) -> Done {
+fn list_runs(sweep: &Sweep<'_>, rerun: impl Fn(usize, u64) -> String, console: &Console) -> Done {
     let (index, all) = sweep.shard;
     let points = (0..sweep.plan.points.len()).filter(|point| *point as u32 % all == index);
     let text: String = points.map(|point| rerun(point, sweep.seed) + "\n").collect();
@@ -225,7 +225,7 @@ fn check_results(sweep: &Sweep<'_>, made: &[Made], document: &Document, console:
             failed.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let alike = match others {
             0 => String::new(),
-            others => format!("\nand {} in the same way", counted(others as u64, "other point")),
+            others => format!("\nand {} in the same way", format_count(others as u64, "other point")),
         };
         console.report_problem(&format!(
             "point {} ({}) failed: {}\nagain: {}{alike}",
@@ -239,7 +239,7 @@ fn check_results(sweep: &Sweep<'_>, made: &[Made], document: &Document, console:
         let done = made.iter().map(|of| of.runs.len()).sum::<usize>();
         return Err(Error::Failed(format!(
             "interrupted after {}: repeat the call to continue",
-            counted(done as u64, "run")
+            format_count(done as u64, "run")
         )));
     }
     if !document.failed.is_empty() {
@@ -261,9 +261,9 @@ mod tests {
 
     #[test]
     fn shards_are_counted_from_one() {
-        assert_eq!((shard("1/1"), shard("4/4")), (Ok((0, 1)), Ok((3, 4))));
+        assert_eq!((parse_shard("1/1"), parse_shard("4/4")), (Ok((0, 1)), Ok((3, 4))));
         for text in ["0/4", "5/4", "4", "a/b", "1/0"] {
-            assert!(shard(text).unwrap_err().contains("I/N"), "{text}");
+            assert!(parse_shard(text).unwrap_err().contains("I/N"), "{text}");
         }
     }
 }

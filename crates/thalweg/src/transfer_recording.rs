@@ -55,7 +55,11 @@ impl Record {
         let emptied = if is_file { file.set_len(0) } else { Ok(()) };
         self.is_empty = false;
         let written = emptied.and_then(|()| {
-            log(&recording, &console.registry).write(BufWriter::new(file), &title, &recording.scheme)
+            recording_to_qlog(&recording, &console.registry).write(
+                BufWriter::new(file),
+                &title,
+                &recording.scheme,
+            )
         });
         written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
         console.inform(&format!("Written: {}", path.display()));
@@ -80,7 +84,7 @@ impl Drop for Record {
 }
 
 /// Converts the recording to qlog, with times relative to its first event.
-fn log(recording: &Recording, registry: &Registry) -> LiveLog {
+fn recording_to_qlog(recording: &Recording, registry: &Registry) -> LiveLog {
     let Recording { scheme, events, .. } = recording;
     let first = events.first().map_or(Time::ZERO, |event| event.time);
     // For these schemes the data count is a byte offset in the stream.

@@ -9,14 +9,14 @@ use std::str::FromStr;
 use thalweg_net::endpoint::MAX_SHARDS;
 use thalweg_proto::units::{Bytes, Duration, UnitError};
 use thalweg_report::report::Plot;
-use thalweg_scenario::{MAX_REPS, nearest};
+use thalweg_scenario::{MAX_REPS, nearest_name};
 use thalweg_sim::partition::MAX_PARTS;
 
 /// Default port.
 pub const PORT: u16 = 4747;
 
 /// Parses a number other than zero.
-pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
+pub fn parse_positive<N: FromStr>(text: &str) -> Result<N, String> {
     let digits = text.trim();
     digits.parse().map_err(|_| match digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.is_empty() {
         true if digits.bytes().any(|byte| byte != b'0') => format!("{digits} is too large"),
@@ -25,7 +25,7 @@ pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
 }
 
 /// Returns a parser of the integers from `least` to `most`.
-pub fn whole<N: FromStr + PartialOrd + fmt::Display + Copy>(
+pub fn integer_parser<N: FromStr + PartialOrd + fmt::Display + Copy>(
     least: N,
     most: N,
 ) -> impl Fn(&str) -> Result<N, String> + Clone {
@@ -37,38 +37,38 @@ pub fn whole<N: FromStr + PartialOrd + fmt::Display + Copy>(
 
 /// Parses an integer from 1 to `max`.
 fn up_to<N: TryFrom<NonZeroUsize>>(max: usize, text: &str) -> Result<N, String> {
-    let number = positive(text).ok().filter(|number: &NonZeroUsize| number.get() <= max);
+    let number = parse_positive(text).ok().filter(|number: &NonZeroUsize| number.get() <= max);
     let number = number.and_then(|number| N::try_from(number).ok());
     number.ok_or_else(|| format!("expected a whole number from 1 to {max}"))
 }
 
 /// Parses the number of threads of a socket.
-pub fn threads(text: &str) -> Result<usize, String> {
+pub fn parse_threads(text: &str) -> Result<usize, String> {
     up_to(MAX_SHARDS, text).map(NonZeroUsize::get)
 }
 
 /// Parses the number of threads of a simulation.
-pub fn parts(text: &str) -> Result<NonZeroUsize, String> {
+pub fn parse_simulation_threads(text: &str) -> Result<NonZeroUsize, String> {
     up_to(MAX_PARTS, text)
 }
 
 /// Parses the number of connections of a client.
-pub fn connections(text: &str) -> Result<NonZeroU32, String> {
+pub fn parse_connections(text: &str) -> Result<NonZeroU32, String> {
     up_to(1024, text)
 }
 
 /// Parses the number of replications, bounded because each needs memory.
-pub fn replications(text: &str) -> Result<NonZeroU32, String> {
+pub fn parse_replications(text: &str) -> Result<NonZeroU32, String> {
     up_to(MAX_REPS as usize, text)
 }
 
 /// Parses a seed.
-pub fn seed(text: &str) -> Result<u64, String> {
+pub fn parse_seed(text: &str) -> Result<u64, String> {
     text.trim().parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
 /// Parses a probability, including 0 and 1.
-pub fn probability(text: &str) -> Result<f64, String> {
+pub fn parse_probability(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.trim().parse().ok();
     value
         .filter(|value| (0.0..=1.0).contains(value))
@@ -76,42 +76,42 @@ pub fn probability(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a probability, excluding 0 and 1.
-pub fn chance(text: &str) -> Result<f64, String> {
-    number(text, |value| value > 0.0 && value < 1.0, "a probability above 0 and below 1, such as 1e-3")
+pub fn parse_open_probability(text: &str) -> Result<f64, String> {
+    parse_number(text, |value| value > 0.0 && value < 1.0, "a probability above 0 and below 1, such as 1e-3")
 }
 
 /// Parses an offered load below 1, for a stable queue.
-pub fn load(text: &str) -> Result<f64, String> {
-    number(text, |value| (0.0..1.0).contains(&value), "a number from 0 on and below 1, such as 0.8")
+pub fn parse_load(text: &str) -> Result<f64, String> {
+    parse_number(text, |value| (0.0..1.0).contains(&value), "a number from 0 on and below 1, such as 0.8")
 }
 
 /// Parses a factor between 0 and 1, exclusive.
-pub fn factor(text: &str) -> Result<f64, String> {
-    number(text, |value| value > 0.0 && value < 1.0, "a number above 0 and below 1, such as 0.7")
+pub fn parse_factor(text: &str) -> Result<f64, String> {
+    parse_number(text, |value| value > 0.0 && value < 1.0, "a number above 0 and below 1, such as 0.7")
 }
 
 /// Parses a number above zero.
 pub fn above_zero(text: &str) -> Result<f64, String> {
-    number(text, |value| value > 0.0, "a number above 0")
+    parse_number(text, |value| value > 0.0, "a number above 0")
 }
 
 /// Parses a non-negative number.
 pub fn not_negative(text: &str) -> Result<f64, String> {
-    number(text, |value| value >= 0.0, "a number from 0 on")
+    parse_number(text, |value| value >= 0.0, "a number from 0 on")
 }
 
 /// Parses a number of at least 1.
 pub fn at_least_one(text: &str) -> Result<f64, String> {
-    number(text, |value| value >= 1.0, "a number from 1 on")
+    parse_number(text, |value| value >= 1.0, "a number from 1 on")
 }
 
-fn number(text: &str, fits: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+fn parse_number(text: &str, fits: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
     let value: Option<f64> = text.trim().parse().ok();
     value.filter(|value| value.is_finite() && fits(*value)).ok_or_else(|| format!("expected {expected}"))
 }
 
 /// Parses a quantity with its unit, other than zero.
-pub fn nonzero<Q: FromStr<Err = UnitError> + Default + PartialEq>(text: &str) -> Result<Q, String> {
+pub fn parse_nonzero<Q: FromStr<Err = UnitError> + Default + PartialEq>(text: &str) -> Result<Q, String> {
     match text.parse() {
         Ok(quantity) if quantity == Q::default() => Err("it must be above 0".to_owned()),
         Ok(quantity) => Ok(quantity),
@@ -120,7 +120,7 @@ pub fn nonzero<Q: FromStr<Err = UnitError> + Default + PartialEq>(text: &str) ->
 }
 
 /// Parses a share in percent, of at least 0 %.
-pub fn share(text: &str) -> Result<f64, String> {
+pub fn parse_percent_share(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').map(str::trim_end).and_then(|text| text.parse::<f64>().ok());
     number
         .filter(|percent| percent.is_finite() && *percent >= 0.0)
@@ -138,9 +138,9 @@ pub struct Span {
 }
 
 /// Parses the name of a plot.
-pub fn plot(text: &str) -> Result<Plot, String> {
+pub fn parse_plot(text: &str) -> Result<Plot, String> {
     Plot::ALL.into_iter().find(|plot| plot.name() == text.trim()).ok_or_else(|| {
-        match nearest(text, Plot::ALL.iter().map(|plot| plot.name())) {
+        match nearest_name(text, Plot::ALL.iter().map(|plot| plot.name())) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("one of {}", Plot::names()),
         }
@@ -148,7 +148,7 @@ pub fn plot(text: &str) -> Result<Plot, String> {
 }
 
 /// Parses a time range: "10 s..10.2 s", or "200 ms" from the start.
-pub fn span(text: &str) -> Result<Span, String> {
+pub fn parse_time_range(text: &str) -> Result<Span, String> {
     let part = |text: &str| text.trim().parse::<Duration>().map_err(|error| error.to_string());
     let (from, until) = match text.split_once("..") {
         Some((from, until)) => (part(from)?, part(until)?),
@@ -158,7 +158,7 @@ pub fn span(text: &str) -> Result<Span, String> {
 }
 
 /// Parses a time with its unit; the error for a missing unit suggests seconds.
-pub fn seconds(text: &str) -> Result<Duration, UnitError> {
+pub fn parse_seconds(text: &str) -> Result<Duration, UnitError> {
     text.parse().map_err(|error| match error {
         UnitError::NoUnit { number, .. } => UnitError::NoUnit { suggestion: format!("{number} s"), number },
         error => error,
@@ -186,12 +186,12 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     if address.parse::<Ipv6Addr>().is_err() || port.parse::<u16>().is_err() {
         return Err(expected());
     }
-    let found = addresses(text).ok().and_then(|found| found.into_iter().next());
+    let found = resolve_addresses(text).ok().and_then(|found| found.into_iter().next());
     found.ok_or_else(|| format!("there is no interface `{zone}`"))
 }
 
 /// Resolves `HOST:PORT`; an IPv6 address in brackets may name its interface: `[fe80::1%eth0]:4747`.
-pub fn addresses(name: &str) -> io::Result<Vec<SocketAddr>> {
+pub fn resolve_addresses(name: &str) -> io::Result<Vec<SocketAddr>> {
     let zoned =
         name.strip_prefix('[').and_then(|name| name.split_once("]:")).filter(|(host, _)| host.contains('%'));
     match zoned.and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?))) {
@@ -243,7 +243,7 @@ pub fn is_pairing_code(text: &str) -> bool {
 }
 
 /// Parses a size with its unit.
-pub fn bytes(text: &str) -> Result<Bytes, UnitError> {
+pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
     text.parse()
 }
 
@@ -281,8 +281,9 @@ pub fn with_port(host: &str) -> Result<String, Error> {
 }
 
 /// Resolves `HOST[:PORT]` to its first address.
-pub fn resolve(host: &str) -> Result<SocketAddr, Error> {
-    let found = addresses(&with_port(host)?).map_err(|error| Error::Usage(format!("{host}: {error}")))?;
+pub fn resolve_host(host: &str) -> Result<SocketAddr, Error> {
+    let found =
+        resolve_addresses(&with_port(host)?).map_err(|error| Error::Usage(format!("{host}: {error}")))?;
     found.into_iter().next().ok_or_else(|| Error::Usage(format!("{host} has no address")))
 }
 
@@ -298,15 +299,15 @@ mod tests {
                 assert!(parse(text).unwrap_err().starts_with("expected "), "{text}");
             }
         };
-        fits(chance, &["1e-9", " 0.5"], &["0", "1", "-1", "nan", "x"]);
-        fits(factor, &["0.7"], &["0", "1"]);
-        fits(load, &["0", "0.999"], &["1", "-0.1", "nan"]);
+        fits(parse_open_probability, &["1e-9", " 0.5"], &["0", "1", "-1", "nan", "x"]);
+        fits(parse_factor, &["0.7"], &["0", "1"]);
+        fits(parse_load, &["0", "0.999"], &["1", "-0.1", "nan"]);
         fits(above_zero, &["0.4", "7"], &["0", "-1", "inf"]);
         fits(not_negative, &["0", "1"], &["-1", "nan"]);
         fits(at_least_one, &["1", "1e6"], &["0.9", "inf"]);
-        assert_eq!(nonzero::<Bytes>("1 kB"), Ok(Bytes::new(1000)));
-        assert_eq!(nonzero::<Bytes>("0 B"), Err("it must be above 0".to_owned()));
-        assert!(nonzero::<Duration>("7").unwrap_err().contains("has no unit"));
+        assert_eq!(parse_nonzero::<Bytes>("1 kB"), Ok(Bytes::new(1000)));
+        assert_eq!(parse_nonzero::<Bytes>("0 B"), Err("it must be above 0".to_owned()));
+        assert!(parse_nonzero::<Duration>("7").unwrap_err().contains("has no unit"));
     }
 
     #[test]
@@ -346,22 +347,22 @@ mod tests {
         for text in ["[fe80::1%lo]:99", "[fe80::1%1]:99"] {
             let SocketAddr::V6(address) = socket_address(text).unwrap() else { panic!("{text}") };
             assert_eq!((address.scope_id(), address.port()), (1, 99), "{text}");
-            assert_eq!(addresses(text).unwrap(), [SocketAddr::V6(address)]);
+            assert_eq!(resolve_addresses(text).unwrap(), [SocketAddr::V6(address)]);
             assert_eq!(listen_address(text).unwrap(), SocketAddr::V6(address));
         }
-        assert_eq!(resolve("fe80::1%lo").unwrap(), resolve("[fe80::1%lo]:4747").unwrap());
+        assert_eq!(resolve_host("fe80::1%lo").unwrap(), resolve_host("[fe80::1%lo]:4747").unwrap());
         // Other addresses need no interface, but may have one.
         for (text, expected) in [("[::1%lo]:99", "[::1]:99"), ("[fd00::2%1]:99", "[fd00::2]:99")] {
-            assert_eq!(addresses(text).unwrap(), [expected.parse().unwrap()], "{text}");
+            assert_eq!(resolve_addresses(text).unwrap(), [expected.parse().unwrap()], "{text}");
             assert_eq!(socket_address(text).unwrap(), expected.parse().unwrap(), "{text}");
         }
-        let missing = addresses("[::1%nowhere7]:99").unwrap_err().to_string();
+        let missing = resolve_addresses("[::1%nowhere7]:99").unwrap_err().to_string();
         assert!(missing.contains("no interface `nowhere7`"), "{missing}");
-        assert_eq!(addresses("127.0.0.1:9").unwrap(), ["127.0.0.1:9".parse().unwrap()]);
+        assert_eq!(resolve_addresses("127.0.0.1:9").unwrap(), ["127.0.0.1:9".parse().unwrap()]);
         assert!(socket_address("[fe80::1%nowhere7]:99").unwrap_err().contains("no interface `nowhere7`"));
-        let ambiguous = addresses("[fe80::1]:99").unwrap_err().to_string();
+        let ambiguous = resolve_addresses("[fe80::1]:99").unwrap_err().to_string();
         assert!(ambiguous.contains("needs its interface, such as `fe80::1%eth0`"), "{ambiguous}");
-        let missing = addresses("[fe80::1%nowhere7]:99").unwrap_err().to_string();
+        let missing = resolve_addresses("[fe80::1%nowhere7]:99").unwrap_err().to_string();
         assert!(missing.contains("no interface `nowhere7`"), "{missing}");
         assert!(socket_address("[host%lo]:99").unwrap_err().contains("expected"));
     }
@@ -387,30 +388,40 @@ mod tests {
 
     #[test]
     fn a_time_in_seconds_without_a_unit_is_taken_for_seconds() {
-        assert!(seconds("2").unwrap_err().to_string().contains("\"2 s\""));
-        assert_eq!(seconds("2 ms").unwrap(), Duration::from_millis(2));
+        assert!(parse_seconds("2").unwrap_err().to_string().contains("\"2 s\""));
+        assert_eq!(parse_seconds("2 ms").unwrap(), Duration::from_millis(2));
     }
 
     #[test]
     fn a_seed_is_a_whole_number() {
-        assert_eq!(seed("7"), Ok(7));
-        assert!(seed("-1").unwrap_err().contains("whole number from 0") && seed("1.5").is_err());
+        assert_eq!(parse_seed("7"), Ok(7));
+        assert!(parse_seed("-1").unwrap_err().contains("whole number from 0") && parse_seed("1.5").is_err());
     }
 
     #[test]
     fn a_share_is_in_percent() {
-        assert_eq!((share("2 %"), share("0.5%"), share("0 %")), (Ok(0.02), Ok(0.005), Ok(0.0)));
+        assert_eq!(
+            (parse_percent_share("2 %"), parse_percent_share("0.5%"), parse_percent_share("0 %")),
+            (Ok(0.02), Ok(0.005), Ok(0.0))
+        );
         assert!(
-            share("2").is_err() && share("-1 %").is_err() && share("nan %").is_err() && share("%").is_err()
+            parse_percent_share("2").is_err()
+                && parse_percent_share("-1 %").is_err()
+                && parse_percent_share("nan %").is_err()
+                && parse_percent_share("%").is_err()
         );
     }
 
     #[test]
     fn a_span_has_a_beginning_and_an_end() {
         let millis = Duration::from_millis;
-        assert_eq!(span("20 ms"), Ok(Span { from: Duration::ZERO, until: millis(20) }));
-        assert_eq!(span("1 s..1.5 s"), Ok(Span { from: millis(1000), until: millis(1500) }));
-        assert!(span("2 s..1 s").unwrap_err().contains("is not after"));
-        assert!(span("0 s").is_err() && span("soon").is_err() && span("1 s..").is_err());
+        assert_eq!(parse_time_range("20 ms"), Ok(Span { from: Duration::ZERO, until: millis(20) }));
+        assert_eq!(parse_time_range("1 s..1.5 s"), Ok(Span { from: millis(1000), until: millis(1500) }));
+        assert!(parse_time_range("2 s..1 s").unwrap_err().contains("is not after"));
+        assert!(
+            parse_time_range("0 s").is_err()
+                && parse_time_range("soon").is_err()
+                && parse_time_range("1 s..").is_err()
+        );
     }
 }

@@ -16,7 +16,7 @@ pub fn version() -> &'static str {
 
 /// Returns the version, the profile and the target of this build. `scripts/release` sets the profile's name by the variable
 /// `THALWEG_PROFILE`: a compiler knows only if it checks assertions.
-pub fn build() -> &'static str {
+pub fn build_description() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD.get_or_init(|| {
         let unnamed = if cfg!(debug_assertions) { "debug" } else { "release" };
@@ -29,7 +29,7 @@ pub fn build() -> &'static str {
 
 /// Returns the identity of this program, which distinguishes its stored runs from other builds' runs: a hash of its
 /// sources, or of its file if it contains unstamped third-party components.
-pub fn program(registry: &Registry) -> Result<Program, Error> {
+pub fn program_identity(registry: &Registry) -> Result<Program, Error> {
     let build = match SOURCES.filter(|_| !registry.is_unstamped()) {
         Some(sources) => sources.to_owned(),
         None => {
@@ -57,16 +57,16 @@ mod tests {
 
     #[test]
     fn additions_to_a_program_change_its_build() {
-        let plain = program(&Registry::default()).unwrap();
+        let plain = program_identity(&Registry::default()).unwrap();
         assert_eq!((plain.version.as_str(), Some(plain.build.as_str())), (version(), SOURCES));
         let mut registry = Registry::default();
         let added = registry.schemes()[0];
         registry.add_scheme(added);
-        let extended = program(&registry).unwrap();
+        let extended = program_identity(&registry).unwrap();
         assert_eq!(extended.version, plain.version);
         assert_ne!(extended.build, plain.build, "it is the file's");
         registry.set_stamp("mine\n7");
-        let tagged = program(&registry).unwrap();
+        let tagged = program_identity(&registry).unwrap();
         assert_eq!(tagged.version, format!("{} with mine", version()));
         assert_eq!(tagged.build, format!("{} with mine\n7", plain.build));
     }

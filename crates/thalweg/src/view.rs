@@ -2,7 +2,7 @@
 
 use crate::console_output::{Console, Done, Error};
 use crate::report::{ReportTarget, stored_series, stored_spec};
-use crate::value_parsers::whole;
+use crate::value_parsers::integer_parser;
 use crate::version::version;
 use clap::Args;
 use serde_json::{Value, json};
@@ -10,11 +10,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_report::output::{Align, Stored, Table, counted, is_trace, rate};
+use thalweg_report::output::{Align, Stored, Table, format_count, format_rate, is_trace};
 use thalweg_report::report::{Shown, trace_of_results, trace_page};
 use thalweg_scenario::Reader;
 use thalweg_trace::{
-    Connection, EXPECTED, KeyLog, Limits, RttSummary, Summary, Trace, findings, read_with_keys,
+    Connection, EXPECTED, KeyLog, Limits, RttSummary, Summary, Trace, find_all, read_with_keys,
 };
 
 /// `thalweg view`.
@@ -37,7 +37,7 @@ pub struct ViewArguments {
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
     /// Only this connection, by its number in the summary
-    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, usize::MAX))]
+    #[arg(long, value_name = "N", value_parser = integer_parser::<usize>(0, usize::MAX))]
     pub connection: Option<usize>,
     /// Print only results and errors
     #[arg(long, short)]
@@ -49,7 +49,7 @@ pub struct ViewArguments {
 /// # Errors
 ///
 /// If the file cannot be opened, or is no trace.
-pub fn read(path: &Path, keys: &KeyLog) -> Result<Trace, Error> {
+pub fn read_trace(path: &Path, keys: &KeyLog) -> Result<Trace, Error> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     if path.is_dir() {
         return Err(Error::Usage(named(&format!(
@@ -92,7 +92,7 @@ fn read_results(folder: &Path, keys: &KeyLog, console: &Console) -> Result<Vec<(
     names.sort();
     if !names.is_empty() {
         let paths = names.iter().map(|name| folder.join(name));
-        return paths.map(|path| Ok((path.display().to_string(), read(&path, keys)?))).collect();
+        return paths.map(|path| Ok((path.display().to_string(), read_trace(&path, keys)?))).collect();
     }
     let series = stored_series(folder, console)?;
     let spec = stored_spec(&stored, console);
@@ -127,11 +127,11 @@ pub fn view(arguments: &ViewArguments, console: &Console) -> Done {
         if path.is_dir() {
             traces.extend(read_results(path, &keys, console)?);
         } else {
-            traces.push((path.display().to_string(), read(path, &keys)?));
+            traces.push((path.display().to_string(), read_trace(path, &keys)?));
         }
     }
     if let Some(number) = arguments.connection {
-        choose(&mut traces, number)?;
+        choose_connection(&mut traces, number)?;
     }
     if let Some(target) = &target {
         let names = short_names(&traces);
@@ -140,12 +140,12 @@ pub fn view(arguments: &ViewArguments, console: &Console) -> Done {
         target.write(trace_page(&shown, version()), None, console)?;
     }
     if arguments.json {
-        return console.print(&format!("{}\n", document(&traces)));
+        return console.print(&format!("{}\n", traces_document(&traces)));
     }
     if target.is_some() && !arguments.summary {
         return Ok(());
     }
-    console.print(&text(&traces, console))
+    console.print(&format_traces(&traces, console))
 }
 
 /// Returns the names of files without their folders, unless two are the same.
@@ -160,12 +160,12 @@ fn short_names(traces: &[(String, Trace)]) -> Vec<String> {
 }
 
 /// Keeps one connection, by its number over all files.
-fn choose(traces: &mut Vec<(String, Trace)>, number: usize) -> Done {
+fn choose_connection(traces: &mut Vec<(String, Trace)>, number: usize) -> Done {
     let count: usize = traces.iter().map(|(_, trace)| trace.connections.len()).sum();
     let Some(mut index) = number.checked_sub(1).filter(|index| *index < count) else {
         return Err(Error::Usage(format!(
             "--connection {number}: there are {}, numbered from 1",
-            counted(count as u64, "connection")
+            format_count(count as u64, "connection")
         )));
     };
     for (_, trace) in &mut *traces {
@@ -183,13 +183,13 @@ fn choose(traces: &mut Vec<(String, Trace)>, number: usize) -> Done {
 }
 
 /// Formats a duration.
-fn ms(duration: Duration) -> String {
+fn format_ms(duration: Duration) -> String {
     let millis = duration.as_millis_f64();
     if millis < 10.0 { format!("{millis:.2} ms") } else { format!("{millis:.1} ms") }
 }
 
 /// Returns the directions to show of a connection: those with data, or the one with more.
-fn shown(connection: &Connection) -> impl Iterator<Item = (usize, Summary)> {
+fn shown_directions(connection: &Connection) -> impl Iterator<Item = (usize, Summary)> {
     let main = connection.main_direction();
     let all = [0, 1].map(|direction| (direction, Summary::from_connection(connection, direction)));
     let largest = all[main].1.delivered.max(all[main].1.sent_bytes);
@@ -200,7 +200,7 @@ fn shown(connection: &Connection) -> impl Iterator<Item = (usize, Summary)> {
 /// Maximum number of connections in the text.
 const MAX_SHOWN: usize = 40;
 
-fn text(traces: &[(String, Trace)], console: &Console) -> String {
+fn format_traces(traces: &[(String, Trace)], console: &Console) -> String {
     let mut text = String::new();
     let style = console.style;
     let mut number = 0;
@@ -210,7 +210,7 @@ fn text(traces: &[(String, Trace)], console: &Console) -> String {
             "{}\n{}, {} in {:.3} s\n",
             style.bold(&style.clean(name)),
             trace.format.name(),
-            counted(trace.connections.len() as u64, "connection"),
+            format_count(trace.connections.len() as u64, "connection"),
             end.as_secs_f64()
         ));
         for note in &trace.notes {
@@ -236,9 +236,9 @@ fn text(traces: &[(String, Trace)], console: &Console) -> String {
             if at >= MAX_SHOWN {
                 continue;
             }
-            for (direction, summary) in shown(connection) {
-                table.row(row(number, connection, direction, &summary, style));
-                for finding in findings(connection, direction) {
+            for (direction, summary) in shown_directions(connection) {
+                table.row(connection_row(number, connection, direction, &summary, style));
+                for finding in find_all(connection, direction) {
                     let places = format!(
                         "{:.3} s to {:.3} s",
                         finding.from.as_secs_f64(),
@@ -275,15 +275,16 @@ fn text(traces: &[(String, Trace)], console: &Console) -> String {
     text
 }
 
-fn row(
+fn connection_row(
     number: usize,
     connection: &Connection,
     direction: usize,
     summary: &Summary,
     style: thalweg_report::output::Style,
 ) -> [String; 11] {
-    let trip =
-        |of: fn(&RttSummary) -> Duration| summary.rtt.as_ref().map_or("-".to_owned(), |rtt| ms(of(rtt)));
+    let trip = |of: fn(&RttSummary) -> Duration| {
+        summary.rtt.as_ref().map_or("-".to_owned(), |rtt| format_ms(of(rtt)))
+    };
     [
         number.to_string(),
         style.clean(&connection.directions[direction].from),
@@ -291,7 +292,7 @@ fn row(
         connection.point.name().to_owned(),
         format!("{:.2} s", summary.duration.as_secs_f64()),
         format!("{:.3} MB", summary.delivered as f64 / 1e6),
-        rate(summary.goodput.as_f64()),
+        format_rate(summary.goodput.as_f64()),
         format!("{:.2} %", summary.retransmitted * 100.0),
         trip(|rtt| rtt.min),
         trip(|rtt| rtt.median),
@@ -299,7 +300,7 @@ fn row(
     ]
 }
 
-fn document(traces: &[(String, Trace)]) -> Value {
+fn traces_document(traces: &[(String, Trace)]) -> Value {
     let files = traces.iter().map(|(name, trace)| {
         json!({
             "file": name,
@@ -342,7 +343,7 @@ fn direction_value(connection: &Connection, direction: usize) -> Value {
             "is_smoothed": rtt.is_smoothed,
         })
     });
-    let found = findings(connection, direction).into_iter().map(|finding| {
+    let found = find_all(connection, direction).into_iter().map(|finding| {
         json!({
             "kind": finding.kind.name(),
             "from_s": finding.from.as_secs_f64(),

@@ -3,13 +3,13 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Returns the current time in UTC (RFC 3339), in seconds.
-pub fn now() -> String {
+pub fn now_rfc3339() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    written(now.map_or(0, |now| now.as_secs()))
+    format_rfc3339(now.map_or(0, |now| now.as_secs()))
 }
 
 /// Returns the nanoseconds since 1970.
-pub fn nanos() -> u64 {
+pub fn unix_nanos() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
 }
@@ -17,15 +17,15 @@ pub fn nanos() -> u64 {
 const DAY: u64 = 86_400;
 
 /// Formats seconds since 1970 (RFC 3339).
-fn written(seconds: u64) -> String {
+fn format_rfc3339(seconds: u64) -> String {
     let (days, time) = (seconds / DAY, seconds % DAY);
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil_from_days(days);
     let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 /// Returns the date this number of days after 1970-01-01 (Gregorian calendar).
-fn civil(mut days: u64) -> (u64, u64, u64) {
+fn civil_from_days(mut days: u64) -> (u64, u64, u64) {
     let is_leap =
         |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     // The calendar repeats every 400 years.
@@ -67,7 +67,7 @@ mod tests {
             (4_107_542_400, "2100-03-01T00:00:00Z"),
             (253_402_300_799, "9999-12-31T23:59:59Z"),
         ] {
-            assert_eq!(written(seconds), expected);
+            assert_eq!(format_rfc3339(seconds), expected);
         }
     }
 }

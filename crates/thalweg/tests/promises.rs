@@ -61,7 +61,7 @@ fn tests() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// Returns the names of tests between backticks in a page: words with two underscores or more, without fuzz targets.
-fn names(text: &str) -> impl Iterator<Item = &str> {
+fn test_names(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |word: &&str| {
         word.matches('_').count() >= 2
             && word
@@ -77,7 +77,7 @@ fn tests_that_pages_name_are_there() {
     let tests = tests();
     for page_name in PAGES {
         let text = page(page_name);
-        let named: Vec<_> = names(&text).filter(|name| !FUNCTIONS.contains(name)).collect();
+        let named: Vec<_> = test_names(&text).filter(|name| !FUNCTIONS.contains(name)).collect();
         assert!(named.len() > 20, "{page_name} names {} tests", named.len());
         let gone: Vec<_> = named.iter().filter(|name| !tests.contains_key(**name)).collect();
         assert!(gone.is_empty(), "{page_name} names tests that are not there: {gone:?}");
@@ -95,7 +95,8 @@ fn promises_name_their_tests() {
     let mut without = Vec::new();
     for promise in text[start..end].split("\n- ").skip(1) {
         let promise = promise.split("\n\n").next().unwrap_or(promise);
-        if names(promise).next().is_none() && !PROVED_ELSEWHERE.iter().any(|begin| promise.starts_with(begin))
+        if test_names(promise).next().is_none()
+            && !PROVED_ELSEWHERE.iter().any(|begin| promise.starts_with(begin))
         {
             without.push(promise.lines().next().unwrap_or_default().to_owned());
         }
@@ -115,7 +116,7 @@ fn requirements_are_those_that_tests_hold() {
         let cells: Vec<_> = line.split('|').map(str::trim).collect();
         let [_, section, rule, how, _] = cells[..] else { continue };
         if section.starts_with(|digit: char| digit.is_ascii_digit()) {
-            let named: Vec<_> = names(how).filter(|name| !FUNCTIONS.contains(name)).collect();
+            let named: Vec<_> = test_names(how).filter(|name| !FUNCTIONS.contains(name)).collect();
             assert!(
                 !named.is_empty() || how.contains(": "),
                 "{source}, section {section} has neither: {rule}"
@@ -135,7 +136,7 @@ fn requirements_are_those_that_tests_hold() {
 }
 
 /// Files of the command line that write to standard output or standard error directly: the program's own text, binary
-/// data, or text escaped by `console_output::harmless` or `console_output::one_line`. All other output goes through `Console`.
+/// data, or text escaped by `console_output::escape_terminal_control` or `console_output::one_line`. All other output goes through `Console`.
 const WRITERS: [(&str, &str); 8] = [
     ("console_output.rs", "it is the console"),
     ("json_lines.rs", "records are escaped where they are made"),
@@ -310,7 +311,7 @@ fn promises_have_mutants() {
             let of_passages: BTreeSet<_> = passages
                 .iter()
                 .filter(|passage| passage.contains(quote))
-                .flat_map(|passage| names(passage))
+                .flat_map(|passage| test_names(passage))
                 .collect();
             if !noticing.iter().any(|test| of_passages.contains(test.as_str())) {
                 wrong
@@ -336,7 +337,7 @@ fn promises_have_mutants() {
     for (page, text) in &pages {
         let is_exempt = |name: &str| FUNCTIONS.contains(&name);
         let without: BTreeSet<_> =
-            names(text).filter(|name| !is_exempt(name) && !noticed.contains(name)).collect();
+            test_names(text).filter(|name| !is_exempt(name) && !noticed.contains(name)).collect();
         wrong.extend(without.iter().map(|name| format!("{page}: {name} has no mutant")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

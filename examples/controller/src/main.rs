@@ -75,7 +75,7 @@ bind!(AimdConfig { increase: "increase", decrease: "decrease" });
 
 static AIMD: SchemeDescription = window::external_scheme::<AimdConfig>(
     "Additive increase, multiplicative decrease.",
-    window::keys(KEYS, window::SACK),
+    window::window_keys(KEYS, window::SACK),
 );
 
 fn main() -> ExitCode {

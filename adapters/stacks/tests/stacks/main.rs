@@ -47,7 +47,7 @@ fn file(name: &str, flows: &str) -> PathBuf {
 /// Returns the schemes of stacks: all that the command does not have by itself.
 fn schemes() -> Vec<&'static str> {
     let own = Registry::default();
-    let all = thalweg_stacks::registry();
+    let all = thalweg_stacks::registry_with_stacks();
     let names = all.schemes().iter().map(|scheme| scheme.name);
     names.filter(|name| own.scheme(name).is_none()).collect()
 }
@@ -56,7 +56,8 @@ fn schemes() -> Vec<&'static str> {
 #[track_caller]
 fn call(arguments: &[&str]) -> String {
     let words: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
-    let called = thalweg::call(Arc::new(thalweg_stacks::registry()), &words, Arc::new(Caller::default()));
+    let called =
+        thalweg::call(Arc::new(thalweg_stacks::registry_with_stacks()), &words, Arc::new(Caller::default()));
     assert_eq!(called.code, 0, "{arguments:?}: {}", called.text());
     called.printed
 }

@@ -64,7 +64,7 @@ impl Arguments {
 }
 
 /// Makes a certificate for `localhost` and leaves it where the sender finds it.
-pub fn certify(certificate: &Path, key: &Path) {
+pub fn write_certificate(certificate: &Path, key: &Path) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate");
     std::fs::write(key, made.signing_key.serialize_pem()).expect("a folder to write to");
     std::fs::write(certificate, made.cert.pem()).expect("a folder to write to");
@@ -96,6 +96,6 @@ impl Meter {
 }
 
 /// Signals that the receiver may be called.
-pub fn ready() {
+pub fn signal_ready() {
     eprintln!("ready");
 }

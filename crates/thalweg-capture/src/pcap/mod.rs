@@ -114,7 +114,7 @@ impl<W: Write> Capture<W> {
 }
 
 /// Returns the capture record of a packet, with payload up to `snapshot` bytes.
-fn captured(record: &Record<'_>, headers: &synthesised_headers::Headers, snapshot: u32) -> Vec<u8> {
+fn capture_record(record: &Record<'_>, headers: &synthesised_headers::Headers, snapshot: u32) -> Vec<u8> {
     let original = record.size.max(headers.total);
     let header_bytes = (headers.bytes().len() + headers.body.len()) as u32;
     let captured = snapshot.min(original).max(header_bytes);
@@ -144,8 +144,8 @@ impl<W: Write + 'static> Tracer for Capture<W> {
 
     fn record(&mut self, record: &Record<'_>) {
         if self.failed.is_none() && self.point.sees(record) {
-            let headers = synthesised_headers::headers(record, self.echoes(record));
-            match self.to.write_all(&captured(record, &headers, self.snapshot)) {
+            let headers = synthesised_headers::packet_headers(record, self.echoes(record));
+            match self.to.write_all(&capture_record(record, &headers, self.snapshot)) {
                 Ok(()) => self.packets += 1,
                 Err(error) => self.failed = Some(error),
             }

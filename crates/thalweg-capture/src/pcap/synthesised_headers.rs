@@ -39,24 +39,36 @@ struct Ends {
 }
 
 /// Returns the headers for the packet of `record`; sets ECE in a TCP header if `echoes`.
-pub(super) fn headers(record: &Record<'_>, echoes: bool) -> Headers {
-    let ends = ends(record);
+pub(super) fn packet_headers(record: &Record<'_>, echoes: bool) -> Headers {
+    let ends = packet_endpoints(record);
     match record.pdu {
         Pdu::Window(window::Pdu::Segment(segment)) => {
-            let mut tcp = tcp(&ends, stream(segment.sequence), stream(0), ACK, u16::MAX);
+            let mut tcp = build_tcp_header(
+                &ends,
+                sequence_number_of(segment.sequence),
+                sequence_number_of(0),
+                ACK,
+                u16::MAX,
+            );
             tcp.payload = segment.payload.len();
-            ip(record, &ends, TCP, tcp)
+            prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Window(window::Pdu::Ack(ack)) => {
             let flags = ACK | if echoes { ECE } else { 0 };
             let window = ack.window.div_ceil(1 << WINDOW_SCALE);
             let window = u16::try_from(window).unwrap_or(u16::MAX);
-            let mut tcp = tcp(&ends, stream(0), stream(ack.cumulative), flags, window);
-            selective(&mut tcp, ack);
-            ip(record, &ends, TCP, tcp)
+            let mut tcp = build_tcp_header(
+                &ends,
+                sequence_number_of(0),
+                sequence_number_of(ack.cumulative),
+                flags,
+                window,
+            );
+            append_sack_option(&mut tcp, ack);
+            prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Handshake(Control { protocol: Protocol::Tcp, step }) => {
-            ip(record, &ends, TCP, opens_or_closes(&ends, *step))
+            prepend_ip_header(record, &ends, TCP, opens_or_closes(&ends, *step))
         }
         Pdu::Feedback(feedback) => {
             // The message travels backward; the packet it refers to went forward.
@@ -67,18 +79,18 @@ pub(super) fn headers(record: &Record<'_>, echoes: bool) -> Headers {
                 target_port: ends.source_port,
             };
             let from_router = Ends { source: ROUTER, ..ends };
-            ip(record, &from_router, ICMP, source_quench(&about, feedback))
+            prepend_ip_header(record, &from_router, ICMP, source_quench(&about, feedback))
         }
         pdu => {
             let captured = pdu.captured(record.packet.connection);
             let ends = on_port(&ends, captured.port, record.reply);
-            ip(record, &ends, UDP, in_udp(&ends, captured, pdu.payload_len().unwrap_or(0)))
+            prepend_ip_header(record, &ends, UDP, in_udp(&ends, captured, pdu.payload_len().unwrap_or(0)))
         }
     }
 }
 
 /// Returns the source and destination addresses and ports of a packet.
-fn ends(record: &Record<'_>) -> Ends {
+fn packet_endpoints(record: &Record<'_>) -> Ends {
     let reply = record.reply;
     let host = |net: u32| Ipv4Addr::from(net | (record.flow.wrapping_add(1) & HOST_MASK));
     let (source, sink) = (host(SOURCES), host(SINKS));
@@ -101,7 +113,7 @@ fn on_port(ends: &Ends, port: u16, reply: bool) -> Ends {
 }
 
 /// Converts a stream position to a sequence number: the first byte is number 1, as after a handshake.
-fn stream(position: u64) -> u32 {
+fn sequence_number_of(position: u64) -> u32 {
     position.wrapping_add(1) as u32
 }
 
@@ -132,7 +144,7 @@ impl Part {
 
 /// Returns a UDP header with the header of the carried protocol and `payload` bytes of payload. A length beyond 65535
 /// is written as zero.
-fn udp(ends: &Ends, header: &[u8], payload: u32) -> Part {
+fn build_udp_header(ends: &Ends, header: &[u8], payload: u32) -> Part {
     let mut part = Part::new(payload);
     let length = u16::try_from(u64::from(payload) + header.len() as u64 + 8).unwrap_or(0);
     part.words([ends.source_port, ends.target_port, length, 0]);
@@ -143,13 +155,13 @@ fn udp(ends: &Ends, header: &[u8], payload: u32) -> Part {
 /// Returns a UDP header with a PDU. Truncates a header that exceeds the buffer.
 fn in_udp(ends: &Ends, captured: Captured, payload: u32) -> Part {
     if captured.includes_payload {
-        let mut part = udp(ends, &[], captured.bytes.len() as u32);
+        let mut part = build_udp_header(ends, &[], captured.bytes.len() as u32);
         (part.payload, part.body) = (0, captured.bytes);
         return part;
     }
     let header = captured.bytes;
     let stored = &header[..header.len().min(LONGEST - 32)];
-    let mut part = udp(ends, stored, payload + (header.len() - stored.len()) as u32);
+    let mut part = build_udp_header(ends, stored, payload + (header.len() - stored.len()) as u32);
     let Some(checksum) = captured.checksum else { return part };
     if part.payload == 0 {
         part.put(&checksum);
@@ -161,7 +173,7 @@ fn in_udp(ends: &Ends, captured: Captured, payload: u32) -> Part {
     part
 }
 
-fn tcp(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, window: u16) -> Part {
+fn build_tcp_header(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, window: u16) -> Part {
     let mut part = Part::new(0);
     part.words([ends.source_port, ends.target_port]);
     part.put(&sequence.to_be_bytes());
@@ -177,11 +189,11 @@ fn opens_or_closes(ends: &Ends, step: HandshakeStep) -> Part {
         HandshakeStep::Syn => (0, 0, SYN),
         HandshakeStep::SynAck => (0, 1, SYN | ACK),
         HandshakeStep::Ack | HandshakeStep::HandshakeDone | HandshakeStep::ConnectionClose => (1, 1, ACK),
-        HandshakeStep::Fin(length) => (stream(length), 1, FIN | ACK),
-        HandshakeStep::FinAck(length) => (1, stream(length.wrapping_add(1)), FIN | ACK),
-        HandshakeStep::AckOfFin(length) => (stream(length.wrapping_add(1)), 2, ACK),
+        HandshakeStep::Fin(length) => (sequence_number_of(length), 1, FIN | ACK),
+        HandshakeStep::FinAck(length) => (1, sequence_number_of(length.wrapping_add(1)), FIN | ACK),
+        HandshakeStep::AckOfFin(length) => (sequence_number_of(length.wrapping_add(1)), 2, ACK),
     };
-    let mut part = tcp(ends, sequence, acknowledged, flags, u16::MAX);
+    let mut part = build_tcp_header(ends, sequence, acknowledged, flags, u16::MAX);
     if flags & SYN != 0 {
         // SACK permitted (RFC 2018) and window scale (RFC 7323) options.
         part.put(&[4, 2, 1, 3, 3, WINDOW_SCALE as u8, 0, 0]);
@@ -192,7 +204,7 @@ fn opens_or_closes(ends: &Ends, step: HandshakeStep) -> Part {
 
 /// Appends the SACK option (RFC 2018, section 3): kind 5, length, and the edges of each block, after two no-operations
 /// for word alignment.
-fn selective(tcp: &mut Part, ack: &window::Ack) {
+fn append_sack_option(tcp: &mut Part, ack: &window::Ack) {
     let blocks = ack.sack.iter().filter(|block| !block.is_empty());
     let count = blocks.clone().count() as u8;
     if count == 0 {
@@ -201,7 +213,7 @@ fn selective(tcp: &mut Part, ack: &window::Ack) {
     tcp.put(&[1, 1, 5, 2 + 8 * count]);
     for block in blocks {
         for edge in [block.start, block.end] {
-            tcp.put(&stream(ack.cumulative.wrapping_add(u64::from(edge))).to_be_bytes());
+            tcp.put(&sequence_number_of(ack.cumulative.wrapping_add(u64::from(edge))).to_be_bytes());
         }
     }
     tcp.bytes[12] = (tcp.length as u8 / 4) << 4;
@@ -213,15 +225,15 @@ fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
     let mut part = Part::new(0);
     part.words([4 << 8, 0]);
     part.put(&u32::try_from(kbits).unwrap_or(u32::MAX).to_be_bytes());
-    let sequence = feedback.dropped.map_or(u32::MAX, stream);
-    let quoted = tcp(about, sequence, 0, ACK, u16::MAX);
+    let sequence = feedback.dropped.map_or(u32::MAX, sequence_number_of);
+    let quoted = build_tcp_header(about, sequence, 0, ACK, u16::MAX);
     part.put(&ip_header(about, TCP, 0, Ecn::NotEct, 20 + quoted.length as u32));
     part.put(&quoted.bytes[..8]);
     part
 }
 
 /// Prepends an IP header to `part` and sets its checksum.
-fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers {
+fn prepend_ip_header(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers {
     let before = (part.length as u32 + part.body.len() as u32).saturating_add(part.payload);
     let length = before.saturating_add(part.trailer.map_or(0, |_| 2));
     if let Some(at) = match protocol {
@@ -231,14 +243,14 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
     } {
         // The checksum covers the pseudo-header too (RFC 9293, 3.1).
         let addresses = [ends.source.octets(), ends.target.octets()].concat();
-        let sum = sum(&addresses) + u64::from(protocol) + u64::from(length as u16);
+        let sum = sum_words(&addresses) + u64::from(protocol) + u64::from(length as u16);
         let odd = before % 2 == 1;
         let end = part.trailer.map_or(0, |[a, b]| u16::from_be_bytes(if odd { [b, a] } else { [a, b] }));
-        let parts = self::sum(&part.bytes[..part.length]) + self::sum(&part.body);
-        let checksum = fold(sum + parts + u64::from(end));
+        let parts = self::sum_words(&part.bytes[..part.length]) + self::sum_words(&part.body);
+        let checksum = fold_checksum(sum + parts + u64::from(end));
         part.bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     } else {
-        let checksum = fold(sum(&part.bytes[..part.length]));
+        let checksum = fold_checksum(sum_words(&part.bytes[..part.length]));
         part.bytes[2..4].copy_from_slice(&checksum.to_be_bytes());
     }
     let mut headers = Headers {
@@ -273,19 +285,19 @@ fn ip_header(ends: &Ends, protocol: u8, identification: u16, ecn: Ecn, total: u3
     header[9] = protocol;
     header[12..16].copy_from_slice(&ends.source.octets());
     header[16..20].copy_from_slice(&ends.target.octets());
-    let checksum = fold(sum(&header));
+    let checksum = fold_checksum(sum_words(&header));
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
     header
 }
 
 /// Returns the sum of the 16-bit words of `bytes`, zero-padded to even length.
-fn sum(bytes: &[u8]) -> u64 {
+fn sum_words(bytes: &[u8]) -> u64 {
     let word = |pair: &[u8]| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
     bytes.chunks(2).map(|pair| u64::from(word(pair))).sum()
 }
 
 /// Returns the Internet checksum (RFC 1071) of a sum of words.
-fn fold(mut sum: u64) -> u16 {
+fn fold_checksum(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

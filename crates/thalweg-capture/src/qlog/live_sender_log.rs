@@ -1,6 +1,6 @@
 //! Event log of a live sender.
 
-use super::{Event, EventKind, Frame, begin_trace, quoted, write_events};
+use super::{Event, EventKind, Frame, begin_trace, json_string, write_events};
 use std::io::{self, Write};
 use thalweg_proto::units::{Duration, Rate, Time};
 
@@ -76,7 +76,7 @@ impl LiveLog {
     ///
     /// The I/O errors of `to`.
     pub fn write<W: Write>(&self, mut to: W, title: &str, scheme: &str) -> io::Result<()> {
-        write!(to, "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{},", quoted(title)?)?;
+        write!(to, "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{},", json_string(title)?)?;
         to.write_all(b"\"description\":\"thalweg, recorded live\",\"traces\":[\n")?;
         begin_trace(&mut to, "flow", scheme, "", false)?;
         write_events(&mut to, &self.events, &self.metrics)?;

@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use thalweg_catalog::{EndpointConfigs, Kind, Registry, Value};
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{Quantity, RunResult};
 
 /// Writes the series and packets of a run's senders as a qlog file titled `title`. Flows without either get no trace.
@@ -38,17 +38,17 @@ pub fn write_qlog<W: Write>(
     result: &RunResult,
     packets: &QlogPackets,
 ) -> io::Result<W> {
-    write!(to, "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{}", quoted(title)?)?;
+    write!(to, "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{}", json_string(title)?)?;
     let cut = packets.truncated_at().map(|time| format!(", packets until {} s", time.as_secs_f64()));
     let cut = cut.unwrap_or_default();
     write!(to, ",\"description\":\"thalweg, seed {}{cut}\",\"traces\":[", result.seed)?;
     let mut is_first = true;
-    for (flow, answers) in senders(result, packets) {
+    for (flow, answers) in sender_traces(result, packets) {
         let Some(group) = result.flows.get(flow as usize).map(|flow| flow.group as usize) else { continue };
-        let ends = spec.groups.get(group).map(|group| &group.transport.ends);
+        let ends = spec.groups.get(group).map(|group| &group.transport.endpoint_configs);
         let metrics = match ends {
             Some(EndpointConfigs::Window(config)) if !answers => {
-                metrics(result, flow, f64::from(config.sender.segment))
+                metric_changes(result, flow, f64::from(config.sender.segment))
             }
             _ => Vec::new(),
         };
@@ -70,7 +70,7 @@ pub fn write_qlog<W: Write>(
 }
 
 /// Returns the traces in order: flow number, and whether the sender is that of the replies.
-fn senders(result: &RunResult, packets: &QlogPackets) -> BTreeSet<(u32, bool)> {
+fn sender_traces(result: &RunResult, packets: &QlogPackets) -> BTreeSet<(u32, bool)> {
     let of_flows = result.series.iter().filter(|series| series.quantity.is_of_flow());
     of_flows.map(|series| (series.subject, false)).chain(packets.senders()).collect()
 }
@@ -102,12 +102,12 @@ fn begin_trace(
         false => (flow.to_owned(), "sender", "client"),
         true => (format!("{flow}, answers"), "sender of answers", "server"),
     };
-    let title = quoted(&title)?;
-    write!(to, "{{\"title\":{title},\"description\":{},", quoted(scheme)?)?;
+    let title = json_string(&title)?;
+    write!(to, "{{\"title\":{title},\"description\":{},", json_string(scheme)?)?;
     write!(to, "\"vantage_point\":{{\"name\":\"{name}\",\"type\":\"{kind}\"}},")?;
     write!(to, "\"common_fields\":{{")?;
     if !simulated.is_empty() {
-        write!(to, "\"thalweg_simulated_scheme\":{},", quoted(simulated)?)?;
+        write!(to, "\"thalweg_simulated_scheme\":{},", json_string(simulated)?)?;
     }
     write!(to, "\"group_id\":{title},\"time_format\":\"relative\",\"reference_time\":0}},\"events\":[")
 }
@@ -129,13 +129,17 @@ fn write_events(to: &mut dyn Write, packets: &[Event], metrics: &[(Time, String)
             let Some((time, data)) = metrics.next() else { return Ok(()) };
             (*time, "recovery:metrics_updated", data.clone())
         };
-        write!(to, "{separator}{{\"time\":{},\"name\":\"{name}\",\"data\":{{{data}}}}}", millis(time))?;
+        write!(
+            to,
+            "{separator}{{\"time\":{},\"name\":\"{name}\",\"data\":{{{data}}}}}",
+            format_millis(time)
+        )?;
         separator = ",\n";
     }
 }
 
 /// Formats a time in milliseconds, to the picosecond, without trailing zeros.
-fn millis(time: Time) -> String {
+fn format_millis(time: Time) -> String {
     let picos = time.as_picos();
     let text = format!("{}.{:09}", picos / 1_000_000_000, picos % 1_000_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -178,7 +182,7 @@ impl Event {
 }
 
 /// Returns the changes of a flow's metrics in time order: the members of each event's data.
-fn metrics(result: &RunResult, flow: u32, segment: f64) -> Vec<(Time, String)> {
+fn metric_changes(result: &RunResult, flow: u32, segment: f64) -> Vec<(Time, String)> {
     let mut points: BTreeMap<Time, Vec<(&str, f64)>> = BTreeMap::new();
     let of_flow =
         result.series.iter().filter(|series| series.quantity.is_of_flow() && series.subject == flow);
@@ -208,6 +212,6 @@ fn metrics(result: &RunResult, flow: u32, segment: f64) -> Vec<(Time, String)> {
     points.into_iter().map(|(time, of)| (time, of.iter().map(data).collect::<Vec<_>>().join(","))).collect()
 }
 
-fn quoted(text: &str) -> io::Result<String> {
+fn json_string(text: &str) -> io::Result<String> {
     Ok(serde_json::to_string(text)?)
 }

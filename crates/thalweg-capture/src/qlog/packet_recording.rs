@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 use std::collections::BTreeMap;
-use thalweg_proto::data_unit_numbers::{merged, take_within};
+use thalweg_proto::data_unit_numbers::{merge_numbers, take_within};
 use thalweg_proto::payload::Payload as _;
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::units::Time;
@@ -127,7 +127,7 @@ impl QlogPackets {
     }
 
     fn sent(&mut self, record: &Record<'_>) {
-        let connection = connection(&mut self.connections, record);
+        let connection = connection_of_record(&mut self.connections, record);
         let sender = self.senders.entry((record.flow, record.reply)).or_default();
         let backward = record.packet.backward;
         let next = &mut sender.next[usize::from(backward)];
@@ -138,7 +138,7 @@ impl QlogPackets {
             return;
         }
         let event = |kind, number, size| {
-            let frame = frame(record.pdu);
+            let frame = non_ack_frame(record.pdu);
             Event { time: record.time, kind, number: Some(number), size, frame }
         };
         let size = record.size;
@@ -157,7 +157,7 @@ impl QlogPackets {
 
     /// Records that a data packet reached the receiver.
     fn arrived(&mut self, record: &Record<'_>) {
-        let connection = connection(&mut self.connections, record);
+        let connection = connection_of_record(&mut self.connections, record);
         let Some(&number) = connection.numbers.get(&(false, record.packet.serial)) else { return };
         let Some(data) = record.pdu.data(connection.number_hint) else { return };
         let copies = connection.open.get_mut(&data.start).map(|open| open.copies.iter_mut());
@@ -168,12 +168,12 @@ impl QlogPackets {
 
     /// Records a packet that the sender received.
     fn received(&mut self, record: &Record<'_>) {
-        let connection = connection(&mut self.connections, record);
+        let connection = connection_of_record(&mut self.connections, record);
         let number = connection.numbers.get(&(true, record.packet.serial)).copied();
         let number = number.filter(|_| record.packet.router.is_none());
         let frame = match record.pdu.acknowledged(connection.number_hint) {
             Some(ranges) => Frame::Ack { ranges: connection.acknowledge(&ranges) },
-            None => frame(record.pdu),
+            None => non_ack_frame(record.pdu),
         };
         let event = Event { time: record.time, kind: EventKind::Received, number, size: record.size, frame };
         self.senders.entry((record.flow, record.reply)).or_default().events.push(event);
@@ -186,12 +186,15 @@ impl Connection {
     fn acknowledge(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
         let closed = take_within(&mut self.open, ranges, |open| open.end);
         let copies = closed.into_iter().flat_map(|open| open.copies);
-        merged(copies.filter(|copy| copy.has_arrived).map(|copy| copy.number).collect())
+        merge_numbers(copies.filter(|copy| copy.has_arrived).map(|copy| copy.number).collect())
     }
 }
 
 /// Returns the connection of a record's packet; starts afresh when its number is reused.
-fn connection<'a>(all: &'a mut BTreeMap<u32, Connection>, record: &Record<'_>) -> &'a mut Connection {
+fn connection_of_record<'a>(
+    all: &'a mut BTreeMap<u32, Connection>,
+    record: &Record<'_>,
+) -> &'a mut Connection {
     let connection = all.entry(record.packet.connection).or_default();
     if connection.incarnation != record.packet.incarnation {
         *connection = Connection { incarnation: record.packet.incarnation, ..Connection::default() };
@@ -200,7 +203,7 @@ fn connection<'a>(all: &'a mut BTreeMap<u32, Connection>, record: &Record<'_>) -
 }
 
 /// Returns the contents of a packet other than an acknowledgement.
-fn frame(pdu: &Pdu) -> Frame {
+fn non_ack_frame(pdu: &Pdu) -> Frame {
     match pdu {
         Pdu::Window(window::Pdu::Segment(segment)) => {
             Frame::Stream { offset: segment.sequence, length: segment.payload.len() }

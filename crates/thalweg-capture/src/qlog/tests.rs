@@ -33,7 +33,7 @@ scheme = { base = "newreno", segment = "1000 B" }
 "#;
 
 /// Returns the spec and result of a run of [`SCENARIO`] with these `series`.
-fn run(series: Vec<Series>) -> (Spec, RunResult) {
+fn run_scenario(series: Vec<Series>) -> (Spec, RunResult) {
     let loaded = load_text("sample.toml", SCENARIO, Path::new("."), &[]).unwrap();
     let mut simulation = Simulation::new(loaded.spec(), NoTrace).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
@@ -45,7 +45,7 @@ fn run(series: Vec<Series>) -> (Spec, RunResult) {
 fn changes_are_events_in_the_units_of_the_draft() {
     let at = |millis: u64| Time::from_picos(millis * 1_000_000_000);
     let of_bold = |quantity, points| Series { quantity, subject: 2, points };
-    let (spec, result) = run(vec![
+    let (spec, result) = run_scenario(vec![
         of_bold(Quantity::Window, vec![(at(0), 10.0), (at(100), 12.5)]),
         of_bold(Quantity::Rtt, vec![(at(0), 0.0), (at(100), 0.0205), (at(200), 0.0205), (at(300), 0.03)]),
     ]);
@@ -116,15 +116,15 @@ fn recovery(max: usize) -> QlogPackets {
     packets
 }
 
-fn written(packets: &QlogPackets) -> Value {
-    let (spec, result) = run(Vec::new());
+fn written_events(packets: &QlogPackets) -> Value {
+    let (spec, result) = run_scenario(Vec::new());
     let bytes = write_qlog(Vec::new(), "t", &spec, &result, packets).unwrap();
     serde_json::from_slice(&bytes).unwrap()
 }
 
 #[test]
 fn packets_are_sent_acknowledged_and_lost() {
-    let qlog = written(&recovery(100));
+    let qlog = written_events(&recovery(100));
     let trace = &qlog["traces"][0];
     assert_eq!(trace["title"], json!("shy.1"));
     let header = |number: u64| json!({"packet_type": "1RTT", "packet_number": number});
@@ -160,7 +160,7 @@ fn packets_are_sent_acknowledged_and_lost() {
 fn events_beyond_the_limit_are_dropped_and_reported() {
     let packets = recovery(4);
     assert_eq!(packets.truncated_at(), Some(Time::from_picos(5_000_000_000)));
-    let qlog = written(&packets);
+    let qlog = written_events(&packets);
     assert_eq!(qlog["traces"][0]["events"].as_array().unwrap().len(), 3);
     assert_eq!(qlog["description"], json!("thalweg, seed 7, packets until 0.005 s"));
     assert_eq!(recovery(100).truncated_at(), None);

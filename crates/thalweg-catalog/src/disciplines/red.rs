@@ -51,7 +51,7 @@ const KEYS: &[Key] = &[
 ];
 
 /// Returns the thresholds, if both have the same unit.
-fn thresholds(values: &Values) -> Option<(RedUnit, f64, f64)> {
+fn threshold_pair(values: &Values) -> Option<(RedUnit, f64, f64)> {
     match (values.get("min-threshold")?, values.get("max-threshold")?) {
         (Value::Packets(min), Value::Packets(max)) => Some((RedUnit::Packets, min, max)),
         (Value::Size(min), Value::Size(max)) => Some((RedUnit::Bytes, min.get() as f64, max.get() as f64)),
@@ -62,7 +62,7 @@ fn thresholds(values: &Values) -> Option<(RedUnit, f64, f64)> {
 fn check(values: &Values) -> Result<(), ConfigError> {
     let given =
         if values.explicit_value("min-threshold").is_some() { "min-threshold" } else { "max-threshold" };
-    match thresholds(values) {
+    match threshold_pair(values) {
         None => Err(ConfigError::new(given, "the thresholds are in different units")
             .help("give both in packets or both in bytes; without them they are \"5 pkt\" and \"15 pkt\"")),
         Some((_, min, max)) if max == min => Err(ConfigError::new(
@@ -83,7 +83,7 @@ impl Bound for RedConfig {
     fn from_values(values: &Values) -> Self {
         let defaults = Self::default();
         let (unit, min_threshold, max_threshold) =
-            thresholds(values).unwrap_or((defaults.unit, defaults.min_threshold, defaults.max_threshold));
+            threshold_pair(values).unwrap_or((defaults.unit, defaults.min_threshold, defaults.max_threshold));
         Self {
             unit,
             min_threshold,

@@ -1,6 +1,6 @@
 //! Catalogue description of the scheme: adaptive acknowledgement (Lee, Kim, Chung and Kim 1997).
 
-use super::{PEER_TIME, PEER_WINDOW, SIZES, ack};
+use super::{PEER_TIME, PEER_WINDOW, SIZES, ack_size_key};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
@@ -72,7 +72,7 @@ const KEYS: &[Key] = &[
     )
     .within(Range::POSITIVE, "")
     .peer(PEER_TIME),
-    ack("32 B", "Bytes on the wire of a report (32 B)."),
+    ack_size_key("32 B", "Bytes on the wire of a report (32 B)."),
 ];
 
 /// Sizes the window for the data sent until a repair is reported: two round trips and report intervals.

@@ -9,9 +9,9 @@ use thalweg_proto::congestion::BbnConfig;
 use thalweg_proto::window::wire::SEGMENT_HEADER;
 
 /// Rate control by explicit rates from routers (Robinson, Friedman and Steenstrup 1990).
-pub const SCHEME: SchemeDescription = window::scheme::<BbnConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<BbnConfig>(
     "Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990).",
-    window::keys(KEYS, GO_BACK_N),
+    window::window_keys(KEYS, GO_BACK_N),
 )
 .collapses(Collapse::Unresponsive);
 

@@ -9,9 +9,9 @@ use thalweg_proto::congestion::{BbrConfig, FilterAdvance, ProbeRttBasis};
 use thalweg_proto::window::Recovery;
 
 /// BBR, version 3 (draft-ietf-ccwg-bbr).
-pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<BbrConfig>(
     "BBR, version 3: paces at the delivery rate of the path, and probes periodically for more (draft-ietf-ccwg-bbr).",
-    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::BBR),
+    window::window_keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::BBR),
 )
 .collapses(Collapse::RateFall)
 .checked(check);

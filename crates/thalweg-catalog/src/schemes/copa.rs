@@ -7,9 +7,9 @@ use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::CopaConfig;
 
 /// Copa (Arun and Balakrishnan 2018).
-pub const SCHEME: SchemeDescription = window::scheme::<CopaConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<CopaConfig>(
     "Copa: sends at a rate that follows from its queueing delay, and competes with flows that fill the queue (Arun and Balakrishnan 2018).",
-    window::keys(KEYS, SCHEME_DEFAULTS),
+    window::window_keys(KEYS, SCHEME_DEFAULTS),
 );
 
 /// Defaults of a controller that paces and reacts little to single losses.

@@ -8,9 +8,9 @@ use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::CubicConfig;
 
 /// CUBIC (RFC 9438).
-pub const SCHEME: SchemeDescription = window::scheme::<CubicConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<CubicConfig>(
     "CUBIC (RFC 9438).",
-    window::keys(KEYS, SACK).with_presets(window_presets::CUBIC),
+    window::window_keys(KEYS, SACK).with_presets(window_presets::CUBIC),
 )
 .loss_based();
 

@@ -8,9 +8,9 @@ use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::DctcpConfig;
 
 /// DCTCP (RFC 8257).
-pub const SCHEME: SchemeDescription = window::scheme::<DctcpConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<DctcpConfig>(
     "DCTCP (RFC 8257), for queues that mark above a threshold.",
-    window::keys(KEYS, SACK).with_presets(window_presets::DCTCP),
+    window::window_keys(KEYS, SACK).with_presets(window_presets::DCTCP),
 )
 .loss_based();
 

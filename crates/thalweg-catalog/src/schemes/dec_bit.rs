@@ -8,9 +8,9 @@ use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::DecBitConfig;
 
 /// The DEC bit (Ramakrishnan and Jain 1988).
-pub const SCHEME: SchemeDescription = window::scheme::<DecBitConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<DecBitConfig>(
     "The DEC bit (Ramakrishnan and Jain 1988).",
-    window::keys(KEYS, GO_BACK_N),
+    window::window_keys(KEYS, GO_BACK_N),
 );
 
 const KEYS: &[Key] = &[

@@ -8,9 +8,11 @@ use crate::{Key, Kind, bind};
 use thalweg_proto::congestion::FixedConfig;
 
 /// A window that never changes.
-pub const SCHEME: SchemeDescription =
-    window::scheme::<FixedConfig>("A window that never changes.", window::keys(KEYS, GO_BACK_N))
-        .collapses(Collapse::Unresponsive);
+pub const SCHEME: SchemeDescription = window::window_scheme::<FixedConfig>(
+    "A window that never changes.",
+    window::window_keys(KEYS, GO_BACK_N),
+)
+.collapses(Collapse::Unresponsive);
 
 /// The keys of a window that never changes.
 const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The window.")

@@ -8,9 +8,9 @@ use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::LedbatPlusPlusConfig;
 
 /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
-pub const SCHEME: SchemeDescription = window::scheme::<LedbatPlusPlusConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<LedbatPlusPlusConfig>(
     "LEDBAT++: background transfers with a bounded queueing delay that yield to others (draft-irtf-iccrg-ledbat-plus-plus).",
-    window::keys(KEYS, SCHEME_DEFAULTS),
+    window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
 .loss_based()
 .yielding();

@@ -87,7 +87,7 @@ const HEADER: Key = key(
 .not_live("packets have the headers that they have");
 
 /// Creates the key for the wire size of packets without payload.
-pub(crate) const fn ack(default: &'static str, about: &'static str) -> Key {
+pub(crate) const fn ack_size_key(default: &'static str, about: &'static str) -> Key {
     key("ack", Kind::Size, default, about)
         .within(Range::between(0.0, 1_048_576.0), "")
         .not_live("packets have the headers that they have")

@@ -7,9 +7,9 @@ use crate::{Key, bind};
 use thalweg_proto::congestion::NewRenoConfig;
 
 /// NewReno (RFC 5681, RFC 6582).
-pub const SCHEME: SchemeDescription = window::scheme::<NewRenoConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<NewRenoConfig>(
     "NewReno (RFC 5681, RFC 6582).",
-    window::keys(KEYS, SACK).with_presets(window_presets::RENO),
+    window::window_keys(KEYS, SACK).with_presets(window_presets::RENO),
 )
 .loss_based();
 

@@ -8,10 +8,10 @@ use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::PragueConfig;
 
 /// Prague (draft-briscoe-iccrg-prague-congestion-control).
-pub const SCHEME: SchemeDescription = window::scheme::<PragueConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<PragueConfig>(
     "Prague, TCP for L4S: data is ECT(1), and the window decreases with the share of marks \
      (draft-briscoe-iccrg-prague-congestion-control).",
-    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::PRAGUE),
+    window::window_keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::PRAGUE),
 )
 .loss_based();
 

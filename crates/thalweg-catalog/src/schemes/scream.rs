@@ -1,6 +1,6 @@
 //! Catalogue description of the scheme SCReAMv2, rate-adaptive live video.
 
-use super::{SIZES, ack};
+use super::{SIZES, ack_size_key};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
@@ -100,7 +100,7 @@ const KEYS: &[Key] = &[
     ),
     key("late", Kind::Time, "400 ms", "Maximum delay from capture to complete arrival; a frame beyond it is late (ITU-T G.114).")
         .within(Range::POSITIVE, ""),
-    ack("40 B", "Bytes on the wire of a report, beside two for each reported packet (40 B)."),
+    ack_size_key("40 B", "Bytes on the wire of a report, beside two for each reported packet (40 B)."),
 ];
 
 fn check(values: &Values) -> Vec<ConfigError> {

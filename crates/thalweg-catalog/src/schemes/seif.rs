@@ -8,9 +8,9 @@ use crate::{Bound, Key, Kind, Range, Values, words};
 use thalweg_proto::congestion::{RouterSelection, SeifConfig, Signals};
 
 /// SEIF (Liang 1991).
-pub const SCHEME: SchemeDescription = window::scheme::<SeifConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<SeifConfig>(
     "SEIF: synchronous congestion control with explicit and implicit feedback (Liang 1991).",
-    window::keys(KEYS, SCHEME_DEFAULTS),
+    window::window_keys(KEYS, SCHEME_DEFAULTS),
 );
 
 const KEYS: &[Key] = &[

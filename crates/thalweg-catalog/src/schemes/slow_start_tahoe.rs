@@ -8,9 +8,9 @@ use crate::{Bound, Key, Kind, Value, Values};
 use thalweg_proto::congestion::{Growth, SlowStartConfig};
 
 /// Slow Start with congestion avoidance (Jacobson 1988).
-pub const SCHEME: SchemeDescription = window::scheme::<SlowStartConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<SlowStartConfig>(
     "Slow Start with congestion avoidance (Jacobson 1988): Tahoe.",
-    window::keys(KEYS, SCHEME_DEFAULTS),
+    window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
 .loss_based();
 

@@ -8,9 +8,9 @@ use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::SourceQuenchConfig;
 
 /// Source Quench (Nagle 1984).
-pub const SCHEME: SchemeDescription = window::scheme::<SourceQuenchConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<SourceQuenchConfig>(
     "Source Quench (Nagle 1984): a fixed window, closed for a time by a router's message. `nagle` is on.",
-    window::keys(KEYS, SCHEME_DEFAULTS),
+    window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
 .collapses(Collapse::Unresponsive);
 

@@ -28,7 +28,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         values.suggest("jitter", Value::Time(JITTER));
     },
     ends: &|values, path| {
-        Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::amended()))))
+        Ok(sscop::ends(values, path, |values, pdu| Some(rate_config(values, pdu, RateConfig::amended()))))
     },
     write: &|ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, true)),
 };
@@ -40,7 +40,7 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
     traits: SchemeTraits { collapse: Collapse::ShortQueue, ..TRAITS },
     apply_path_hints: sscop::apply_path_hints_to_rate,
     ends: &|values, path| {
-        Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::literal()))))
+        Ok(sscop::ends(values, path, |values, pdu| Some(rate_config(values, pdu, RateConfig::literal()))))
     },
     write: &|ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, false)),
     ..SCHEME
@@ -134,7 +134,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
 }
 
 /// Returns the rate control for PDUs of `pdu` bytes, with `rules` as defaults.
-fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
+fn rate_config(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
     // Only the printed rules have no growth limit.
     let late = if values.environment() == Environment::Live && rules.growth.is_some() {
         JITTER

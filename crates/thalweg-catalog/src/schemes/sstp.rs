@@ -1,6 +1,6 @@
 //! SSTP: two-level flow control (Gong and Parulkar 1992).
 
-use super::{LOWER_LAYERS, SIZES, ack};
+use super::{LOWER_LAYERS, SIZES, ack_size_key};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
@@ -39,7 +39,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     },
     check: &check,
     scheme_check: |_| Vec::new(),
-    warnings,
+    warnings: buffer_warnings,
     apply_path_hints,
     ends: &ends,
     write: &write,
@@ -123,7 +123,7 @@ const KEYS: &[Key] = &[
     key("repeat", Kind::Time, "", "Time after which an unanswered request is repeated.")
         .only_live("a round trip, at least 10 ms; 200 ms if unknown")
         .peer(Range::at_least(1e-2)),
-    ack("48 B", "Bytes on the wire of packets without data (48 B)."),
+    ack_size_key("48 B", "Bytes on the wire of packets without data (48 B)."),
 ];
 
 words!(ACKNOWLEDGEMENT: Acknowledgement {
@@ -134,7 +134,7 @@ words!(ACKNOWLEDGEMENT: Acknowledgement {
 words!(EVICTED: Evicted { "all" => Evicted::All, "one" => Evicted::One, "at-once" => Evicted::AtOnce });
 words!(RESUME: Resume { "at-once" => Resume::AtOnce, "next-burst" => Resume::NextBurst });
 
-fn acknowledgement(values: &Values) -> Acknowledgement {
+fn acknowledgement_mode(values: &Values) -> Acknowledgement {
     match values.optional("acknowledgement").unwrap_or(Acknowledgement::Firm) {
         Acknowledgement::Soft(_) => Acknowledgement::Soft(values.optional("evicted").unwrap_or(Evicted::All)),
         other => other,
@@ -143,7 +143,7 @@ fn acknowledgement(values: &Values) -> Acknowledgement {
 
 fn check(values: &Values) -> Vec<ConfigError> {
     let mut faults = Vec::new();
-    if values.explicit_value("evicted").is_some() && !acknowledgement(values).is_soft() {
+    if values.explicit_value("evicted").is_some() && !acknowledgement_mode(values).is_soft() {
         let warning = ConfigError::new("evicted", "only soft acknowledgement evicts segments");
         faults.push(ConfigError { is_warning: true, ..warning.help("it needs acknowledgement = \"soft\"") });
     }
@@ -161,7 +161,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
 }
 
 /// Returns the size of a full packet as counted by the agreed rate.
-fn packet(values: &Values, path: &PathHints) -> Bytes {
+fn full_packet_size(values: &Values, path: &PathHints) -> Bytes {
     Bytes::new(match values.environment() {
         Environment::Simulated => {
             u64::from(values.required::<u32>("segment")) + u64::from(values.required::<u32>("header"))
@@ -190,7 +190,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
     let rtt = path.rtt.unwrap_or(UNKNOWN_RTT);
     values.suggest("repeat", Value::Time(rtt.max(Duration::from_millis(10))));
     let packets: u16 = values.required("segment-packets");
-    let w_a = per_round_trip(rate, packet(values, path), packets, rtt, Duration::ZERO);
+    let w_a = per_round_trip(rate, full_packet_size(values, path), packets, rtt, Duration::ZERO);
     let memory_packets =
         path.memory_packets(super::agreed_segment(values, path, OVERHEAD)) / f64::from(packets);
     let max = memory_packets.clamp(2.0, f64::from(MAX_WINDOW));
@@ -213,7 +213,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment: u16 = values.required("segment-packets");
-    let size = packet(values, path);
+    let size = full_packet_size(values, path);
     let is_live = values.environment() == Environment::Live;
     // Until a simulated path is known, a placeholder rate of 1 bit/s applies.
     let peak = values.optional("rate").or(path.rate).unwrap_or(Rate::from_bits_per_sec(1));
@@ -229,8 +229,9 @@ fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigErro
         let key = if values.explicit_value("average-rate").is_some() { "average-rate" } else { "rate" };
         ConfigError::new(key, error.to_string())
     })?;
-    let (window, buffer) = if is_known { windows(values, path, segment, average, size) } else { (1, 1) };
-    let acknowledgement = acknowledgement(values);
+    let (window, buffer) =
+        if is_known { window_and_buffer(values, path, segment, average, size) } else { (1, 1) };
+    let acknowledgement = acknowledgement_mode(values);
     let agreed =
         if is_live { super::agreed_segment(values, path, OVERHEAD) } else { values.required("segment") };
     let sender = SenderConfig {
@@ -259,7 +260,7 @@ fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigErro
 }
 
 /// Returns the explicit or default segments of a key.
-fn segments(values: &Values, key: &str) -> Option<Segments> {
+fn segments_of_key(values: &Values, key: &str) -> Option<Segments> {
     match values.get(key) {
         Some(Value::Segments(segments)) => Some(segments),
         _ => None,
@@ -275,7 +276,7 @@ const fn is_decided(segments: Segments) -> bool {
 /// Finds explicit windows and buffers that are invalid on any path.
 fn check_windows(values: &Values, faults: &mut Vec<ConfigError>) {
     let explicit = |key: &str| {
-        segments(values, key)
+        segments_of_key(values, key)
             .filter(|&explicit| !is_decided(explicit))
             .map(|explicit| explicit.at(0.0).round())
     };
@@ -292,24 +293,30 @@ fn check_windows(values: &Values, faults: &mut Vec<ConfigError>) {
 }
 
 /// Returns the window and the buffer in segments, for a known path.
-fn windows(values: &Values, path: &PathHints, segment: u16, average: Rate, size: Bytes) -> (u16, u16) {
+fn window_and_buffer(
+    values: &Values,
+    path: &PathHints,
+    segment: u16,
+    average: Rate,
+    size: Bytes,
+) -> (u16, u16) {
     let own = path.rate.map_or(Duration::ZERO, |rate| rate.transmission_time(size));
     let rtt = path.rtt.unwrap_or(UNKNOWN_RTT);
     let w_a = per_round_trip(average, size, segment, rtt, own);
-    let requested = segments(values, "window").unwrap_or(Segments::RoundTrips(2.5));
+    let requested = segments_of_key(values, "window").unwrap_or(Segments::RoundTrips(2.5));
     let min = if is_decided(requested) { 2.0 } else { 1.0 };
     // The cast saturates.
     let window = (requested.at(w_a).round().max(min) as u16).min(MAX_WINDOW);
-    let buffer = segments(values, "buffer").map_or(f64::from(window), |buffer| buffer.at(w_a).round());
+    let buffer = segments_of_key(values, "buffer").map_or(f64::from(window), |buffer| buffer.at(w_a).round());
     (window, (buffer.max(1.0) as u16).min(window))
 }
 
 /// Warns of a buffer larger than the window.
-fn warnings(values: &Values, path: &PathHints) -> Vec<ConfigError> {
+fn buffer_warnings(values: &Values, path: &PathHints) -> Vec<ConfigError> {
     let Ok(EndpointConfigs::Sstp(EndsConfig { sender, receiver })) = ends(values, path) else {
         return Vec::new();
     };
-    let size = packet(values, path);
+    let size = full_packet_size(values, path);
     let (rate, rtt) = (path.rate.unwrap_or(Rate::MAX), path.rtt.unwrap_or(UNKNOWN_RTT));
     let w_a = per_round_trip(sender.rate.average(), size, sender.segment, rtt, rate.transmission_time(size));
     let Some(Value::Segments(buffer)) = values.explicit_value("buffer") else { return Vec::new() };

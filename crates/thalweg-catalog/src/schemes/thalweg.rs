@@ -7,9 +7,9 @@ use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::ThalwegConfig;
 
 /// Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
-pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<ThalwegConfig>(
     "Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue.",
-    window::keys(KEYS, SCHEME_DEFAULTS),
+    window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
 .collapses(Collapse::RateFall);
 

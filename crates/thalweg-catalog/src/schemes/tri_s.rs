@@ -7,9 +7,9 @@ use crate::{Key, Kind, Range, bind, words};
 use thalweg_proto::congestion::{TriSConfig, TriSIncrease};
 
 /// Tri-S (Wang and Crowcroft 1991).
-pub const SCHEME: SchemeDescription = window::scheme::<TriSConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<TriSConfig>(
     "Tri-S: Slow Start and Search (Wang and Crowcroft 1991).",
-    window::keys(KEYS, GO_BACK_N),
+    window::window_keys(KEYS, GO_BACK_N),
 );
 
 const KEYS: &[Key] = &[

@@ -8,9 +8,9 @@ use crate::{Bound, ConfigError, Key, Kind, Range, Values, bind, words};
 use thalweg_proto::congestion::{VegasConfig, VegasSlowStart};
 
 /// Vegas (Brakmo and Peterson 1995).
-pub const SCHEME: SchemeDescription = window::scheme::<VegasConfig>(
+pub const SCHEME: SchemeDescription = window::window_scheme::<VegasConfig>(
     "Vegas (Brakmo and Peterson 1995).",
-    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::VEGAS),
+    window::window_keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::VEGAS),
 )
 .loss_based()
 .checked(check);

@@ -1,8 +1,10 @@
 //! The keys and rules shared by all window schemes.
 
 use super::window_endpoint_configs::{write, write_shared};
-use super::window_key_conflicts::{check, check_external, check_shared, delayed_ack, has_ssthresh, rack};
-use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, window_presets};
+use super::window_key_conflicts::{
+    check, check_external, check_shared, delayed_ack, has_ssthresh, rack_config,
+};
+use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack_size_key, window_presets};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
@@ -21,7 +23,7 @@ use thalweg_proto::window::{
 /// The keys of every window scheme.
 pub const WINDOW_KEYS: &[Key] = &[
     window_presets::KEY,
-    ack("", "Bytes on the wire of an acknowledgement; as many as `header` without."),
+    ack_size_key("", "Bytes on the wire of an acknowledgement; as many as `header` without."),
     key("max-window", Kind::Packets, "1048576 pkt", "Maximum window, regardless of the controller.")
         .within(WINDOW_RANGE, NO_WINDOW)
         .peer(PEER_WINDOW),
@@ -309,7 +311,7 @@ bind!(DelayedAck {
 
 /// Returns the keys of a window scheme: its own, and the shared ones with the defaults `defaults`, which must include
 /// `recovery`, `nagle`, `segment` and `header`. [`SACK`] suits new schemes, [`GO_BACK_N`] those of the 1980s and 1990s.
-pub const fn keys(own: &'static [Key], defaults: &'static [(&'static str, &'static str)]) -> Keys {
+pub const fn window_keys(own: &'static [Key], defaults: &'static [(&'static str, &'static str)]) -> Keys {
     Keys { own, shared: &[WINDOW_KEYS, WINDOW_SIZES], defaults, presets: &[] }
 }
 
@@ -329,11 +331,11 @@ pub const GO_BACK_N: &[(&str, &str)] = &[
 
 /// Describes a window scheme with the controller that `C` configures, under its name. `thalweg-proto` must list the
 /// controller and compile a sender for it.
-pub const fn scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
+pub const fn window_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
     C: ConfigureController + Bound + Into<ControllerConfig>,
 {
-    described::<C>(about, keys, &check::<C>, &|values, path| {
+    describe_window_scheme::<C>(about, keys, &check::<C>, &|values, path| {
         ends(values, path, C::from_values(values).into())
     })
 }
@@ -343,7 +345,7 @@ pub const fn external_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescri
 where
     C: ConfigureController + Bound,
 {
-    described::<C>(about, keys, &check_external::<C>, &|values, path| {
+    describe_window_scheme::<C>(about, keys, &check_external::<C>, &|values, path| {
         let controller = C::from_values(values);
         let has_ssthresh = has_ssthresh(&controller);
         let mut made = ends(values, path, ControllerConfig::Dedicated(ExternalController::new(controller)))?;
@@ -394,7 +396,7 @@ pub fn named_scheme<C: ConfigureController>(
         name,
         keys_of: name,
         about,
-        keys: keys(&[], SACK),
+        keys: window_keys(&[], SACK),
         traits: TRAITS,
         check: Box::leak(Box::new(check)),
         scheme_check: |_| Vec::new(),
@@ -416,7 +418,7 @@ const TRAITS: SchemeTraits = SchemeTraits {
     yields: false,
 };
 
-const fn described<C>(
+const fn describe_window_scheme<C>(
     about: &'static str,
     keys: Keys,
     check: CheckValues,
@@ -446,7 +448,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
     if values.optional("recovery") == Some(Recovery::Sack) {
         values.suggest("rack", Value::Switch(true));
     }
-    if rack(values).is_some() {
+    if rack_config(values).is_some() {
         values.suggest("verify-acks", Value::Switch(true));
     }
     if let Some(window) = path.in_flight(4.0) {
@@ -469,7 +471,7 @@ const MAX_STRETCH: u32 = 4;
 fn verify_acks(values: &Values) -> VerifyAcks {
     let is_live = values.environment() == Environment::Live;
     let chosen: Option<bool> = values.optional("verify-acks");
-    if chosen.unwrap_or(is_live) && rack(values).is_some() {
+    if chosen.unwrap_or(is_live) && rack_config(values).is_some() {
         return VerifyAcks::Always(MIN_VERIFIED);
     }
     if is_live || chosen == Some(false) {
@@ -511,7 +513,7 @@ fn ends(
         ack_requests: delayed_ack(values).filter(|rule| rule.adaptive).map(|rule| rule.every),
         max_retransmissions: values.required("max-retransmissions"),
         verify_acks: verify_acks(values),
-        rack: rack(values),
+        rack: rack_config(values),
         // A default shared by all schemes applies only where supported.
         prr: values.required::<bool>("prr") && recovery == Recovery::Sack,
         cut_for_lost_repairs: values.required("cut-for-lost-repairs"),
@@ -527,15 +529,15 @@ fn ends(
         keep_out_of_order: values.required("keep-out-of-order"),
         wait_for_consumption: is_live,
         background: rledbat.then_some(LedbatPlusPlusConfig::RECOMMENDED),
-        report_arrivals: rack(values).is_some(),
+        report_arrivals: rack_config(values).is_some(),
         misbehaviour: None,
     };
-    let handshake = handshake(values);
+    let handshake = handshake_config(values);
     Ok(EndsConfig { handshake, ..EndsConfig::new(sender, receiver, controller) }.into())
 }
 
 /// Returns the configuration of connection establishment and teardown in simulations.
-fn handshake(values: &Values) -> Option<handshake::Config> {
+fn handshake_config(values: &Values) -> Option<handshake::Config> {
     let kind: Option<handshake::HandshakeKind> = values.optional("handshake")?;
     let RttConfig { initial, floor, ceiling, .. } = RttConfig::from_values(values);
     let retries = values.required("max-retransmissions");

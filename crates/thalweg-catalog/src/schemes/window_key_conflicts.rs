@@ -145,7 +145,7 @@ fn check_preset(values: &Values, faults: &mut Vec<ConfigError>) {
 
 /// Returns the time-based loss detection, if selective acknowledgement allows it. By default it is on for real paths,
 /// which reorder.
-pub(super) fn rack(values: &Values) -> Option<RackConfig> {
+pub(super) fn rack_config(values: &Values) -> Option<RackConfig> {
     let is_on = values.optional("rack").unwrap_or(values.environment() == Environment::Live);
     let config = RackConfig {
         undo: values.optional("undo").unwrap_or(true),
@@ -182,7 +182,7 @@ fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
             });
         }
     }
-    if rack(values).is_some() {
+    if rack_config(values).is_some() {
         return;
     }
     if values.explicit_value("rack") == Some(Value::Switch(true)) {

@@ -20,7 +20,7 @@ impl ConfigureController for Flat {
 
 bind!(Flat {});
 
-static FLAT: SchemeDescription = external_scheme::<Flat>("Flat.", window::keys(&[], window::SACK));
+static FLAT: SchemeDescription = external_scheme::<Flat>("Flat.", window::window_keys(&[], window::SACK));
 
 /// NewReno under another name, with its threshold.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,8 @@ impl ConfigureController for Sawtooth {
 
 bind!(Sawtooth {});
 
-static SAWTOOTH: SchemeDescription = external_scheme::<Sawtooth>("Saws.", window::keys(&[], window::SACK));
+static SAWTOOTH: SchemeDescription =
+    external_scheme::<Sawtooth>("Saws.", window::window_keys(&[], window::SACK));
 
 /// PRR never starts without a slow-start threshold: an explicit `prr` is an error, and the default for real paths does not
 /// apply.

@@ -8,7 +8,7 @@ use thalweg_catalog::{defaults_reference, live_reference};
 const MARK: &str = "<!-- options -->\n\n";
 
 /// Compares what follows the mark in a file of the reference with what it should be, or writes it anew.
-fn hold(file: &str, expected: &str) {
+fn compare_after_mark(file: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(file);
     let text = std::fs::read_to_string(&path).unwrap();
     let (introduction, options) = text.split_once(MARK).unwrap();
@@ -21,10 +21,10 @@ fn hold(file: &str, expected: &str) {
 
 #[test]
 fn the_reference_of_live_options_is_up_to_date() {
-    hold("live.md", &live_reference());
+    compare_after_mark("live.md", &live_reference());
 }
 
 #[test]
 fn the_reference_of_defaults_is_up_to_date() {
-    hold("defaults.md", &defaults_reference());
+    compare_after_mark("defaults.md", &defaults_reference());
 }

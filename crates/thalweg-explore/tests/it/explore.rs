@@ -3,7 +3,7 @@
 
 use core::hash::Hasher;
 use std::collections::BTreeSet;
-use thalweg_explore::{AdaptiveAck, Bounds, SCHEMES, Scheme, SearchOutcome, Tag, explore, search};
+use thalweg_explore::{AdaptiveAck, Bounds, SCHEMES, Scheme, SearchOutcome, Tag, explore_protocol, search};
 use thalweg_proto::adaptive_ack::{
     Data, Pdu, Receiver, ReceiverReason, Report, Transmitter, TransmitterReason,
 };
@@ -203,7 +203,7 @@ impl Scheme for Broken {
 }
 
 /// Bounds small enough for a test and large enough for every fault above.
-fn small() -> Bounds {
+fn small_bounds() -> Bounds {
     Bounds { window: 2, messages: 3, losses: 2, duplicates: 1, delays: 0, expiries: 1, ..Bounds::default() }
 }
 
@@ -215,28 +215,28 @@ fn run(scheme: &impl Scheme, bounds: &Bounds) -> SearchOutcome {
 fn nothing_is_wrong_with_the_engines() {
     for (name, _) in SCHEMES {
         // SSCOP need not tolerate duplicates and reordering; for the others the channel may reorder.
-        let orderly = Bounds { duplicates: 0, ..small() };
+        let orderly = Bounds { duplicates: 0, ..small_bounds() };
         let disorderly = Bounds { delays: 1, expiries: 0, ..orderly };
-        let of_scheme = if name == "sscop" { [orderly, orderly] } else { [small(), disorderly] };
+        let of_scheme = if name == "sscop" { [orderly, orderly] } else { [small_bounds(), disorderly] };
         for bounds in of_scheme {
-            let outcome = explore(name, &bounds, &mut |_, _| true).unwrap();
+            let outcome = explore_protocol(name, &bounds, &mut |_, _| true).unwrap();
             assert_eq!(outcome.counterexample, None, "{name} {bounds:?}");
             assert!(outcome.complete && outcome.states > 200, "{name}: {outcome:?}");
         }
     }
-    assert_eq!(explore("pigeons", &small(), &mut |_, _| true), None);
+    assert_eq!(explore_protocol("pigeons", &small_bounds(), &mut |_, _| true), None);
 }
 
 #[test]
 fn wrappers_alone_change_nothing() {
-    let outcome = run(&Broken(Fault::None), &small());
-    assert_eq!(outcome, run(&AdaptiveAck::default(), &small()));
+    let outcome = run(&Broken(Fault::None), &small_bounds());
+    assert_eq!(outcome, run(&AdaptiveAck::default(), &small_bounds()));
     assert_eq!(outcome.counterexample, None);
 }
 
 #[track_caller]
-fn caught(fault: Fault) -> (String, Vec<String>) {
-    let outcome = run(&Broken(fault), &small());
+fn catch_fault(fault: Fault) -> (String, Vec<String>) {
+    let outcome = run(&Broken(fault), &small_bounds());
     let found = outcome
         .counterexample
         .unwrap_or_else(|| panic!("{fault:?} was not found: {} states", outcome.states));
@@ -245,14 +245,14 @@ fn caught(fault: Fault) -> (String, Vec<String>) {
 
 #[test]
 fn a_receiver_that_stays_in_the_error_phase_is_caught() {
-    let (what, trace) = caught(Fault::StaysInError);
+    let (what, trace) = catch_fault(Fault::StaysInError);
     assert_eq!(what, "all losses are repaired, yet the receiver reports every 5 ms instead of every 40 ms");
     assert!(trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
 }
 
 #[test]
 fn a_transmitter_that_drops_a_repeated_request_is_caught() {
-    let (what, trace) = caught(Fault::DropsRepeatedRequests);
+    let (what, trace) = catch_fault(Fault::DropsRepeatedRequests);
     assert_eq!(what, "packet 1 was requested again, and is still not retransmitted");
     // The packet and its repetition, or the packet and the first request, are lost.
     assert_eq!(trace.iter().filter(|line| line.contains("is lost")).count(), 2, "{trace:#?}");
@@ -261,32 +261,32 @@ fn a_transmitter_that_drops_a_repeated_request_is_caught() {
 #[test]
 fn a_cumulative_number_off_by_one_is_caught() {
     // The transmitter cannot have sent the acknowledged packet, ignores the report, and waits for a valid one.
-    let (what, _) = caught(Fault::AcknowledgesOneMore);
+    let (what, _) = catch_fault(Fault::AcknowledgesOneMore);
     assert!(what.contains("livelock"), "{what}");
-    let (what, _) = caught(Fault::AcknowledgesOneLess);
+    let (what, _) = catch_fault(Fault::AcknowledgesOneLess);
     assert!(what.contains("livelock"), "{what}");
 }
 
 #[test]
 fn a_transmitter_that_trusts_in_requests_alone_is_caught() {
-    let (what, trace) = caught(Fault::NoTimer);
+    let (what, trace) = catch_fault(Fault::NoTimer);
     assert!(what.contains("livelock") || what.contains("wait forever"), "{what}");
     assert!(trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
     // Reports continue without end, so the search needs the timers of both endpoints.
-    let (what, _) = caught(Fault::AnyReportIsProgress);
+    let (what, _) = catch_fault(Fault::AnyReportIsProgress);
     assert!(what.contains("livelock"), "{what}");
 }
 
 #[test]
 fn wrong_deliveries_are_caught() {
-    assert_eq!(caught(Fault::DeliversCopies).0, "packet 1 was delivered twice");
-    assert_eq!(caught(Fault::DeliversOutOfOrder).0, "packet 2 was delivered before packet 1");
+    assert_eq!(catch_fault(Fault::DeliversCopies).0, "packet 1 was delivered twice");
+    assert_eq!(catch_fault(Fault::DeliversOutOfOrder).0, "packet 2 was delivered before packet 1");
 }
 
 /// The trace of a counter-example begins with the written data and contains the messages in between.
 #[test]
 fn a_counterexample_is_a_trace() {
-    let (_, trace) = caught(Fault::DeliversOutOfOrder);
+    let (_, trace) = catch_fault(Fault::DeliversOutOfOrder);
     let expected = [
         "3 packets are written",
         "    sender -> DATA 1",
@@ -301,10 +301,10 @@ fn a_counterexample_is_a_trace() {
 
 #[test]
 fn limits_are_kept() {
-    let outcome = run(&AdaptiveAck::default(), &Bounds { memory: Bytes::new(1_000_000), ..small() });
+    let outcome = run(&AdaptiveAck::default(), &Bounds { memory: Bytes::new(1_000_000), ..small_bounds() });
     assert!(!outcome.complete && outcome.states < 10_000, "{outcome:?}");
     let mut calls = 0;
-    let bounds = Bounds { window: 3, messages: 5, ..small() };
+    let bounds = Bounds { window: 3, messages: 5, ..small_bounds() };
     let outcome = search(&AdaptiveAck::default(), &bounds, |_, _| {
         calls += 1;
         calls < 3
@@ -316,16 +316,19 @@ fn limits_are_kept() {
 #[test]
 fn exploration_is_deterministic() {
     for (name, _) in SCHEMES {
-        assert_eq!(explore(name, &small(), &mut |_, _| true), explore(name, &small(), &mut |_, _| true));
+        assert_eq!(
+            explore_protocol(name, &small_bounds(), &mut |_, _| true),
+            explore_protocol(name, &small_bounds(), &mut |_, _| true)
+        );
     }
 }
 
 /// Without faults only the order of the two directions varies, and a larger memory limit adds no states.
 #[test]
 fn without_faults_there_is_little_to_see() {
-    let bounds = Bounds { losses: 0, duplicates: 0, delays: 0, expiries: 0, ..small() };
+    let bounds = Bounds { losses: 0, duplicates: 0, delays: 0, expiries: 0, ..small_bounds() };
     for (name, _) in SCHEMES {
-        let outcome = explore(name, &bounds, &mut |_, _| true).unwrap();
+        let outcome = explore_protocol(name, &bounds, &mut |_, _| true).unwrap();
         assert!(outcome.states < 40 && outcome.counterexample.is_none(), "{name}: {outcome:?}");
     }
 }

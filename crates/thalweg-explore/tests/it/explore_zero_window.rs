@@ -1,7 +1,7 @@
 //! Tests that a slow application does not stall the window transport: a closed window opens again in spite of losses,
 //! as the sender probes; and that a sender without probes is detected.
 
-use crate::fault_injection::{Bend, Bent, straight};
+use crate::fault_injection::{Bend, Bent, pass_unchanged};
 use thalweg_explore::{Bounds, Scheme, SearchOutcome, Tag, Window, search};
 use thalweg_proto::congestion::Fixed;
 use thalweg_proto::window::{Pdu, Receiver, Recovery, Sender};
@@ -13,7 +13,8 @@ struct Broken {
     on_send: Bend<Receiver<Tag>, Pdu<Tag>>,
 }
 
-const UNCHANGED: Broken = Broken { on_receive: straight, send: straight, on_send: straight };
+const UNCHANGED: Broken =
+    Broken { on_receive: pass_unchanged, send: pass_unchanged, on_send: pass_unchanged };
 const SACK: Window = Window { recovery: Recovery::Sack };
 
 impl Scheme for Broken {
@@ -23,11 +24,11 @@ impl Scheme for Broken {
 
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
         let (sender, receiver) = SACK.ends(bounds);
-        (Bent::new(sender, self.on_receive, self.send), Bent::new(receiver, straight, self.on_send))
+        (Bent::new(sender, self.on_receive, self.send), Bent::new(receiver, pass_unchanged, self.on_send))
     }
 }
 
-fn small() -> Bounds {
+fn small_bounds() -> Bounds {
     let base = Bounds::default();
     Bounds { window: 2, messages: 4, losses: 1, duplicates: 0, slow_reader: true, ..base }
 }
@@ -47,13 +48,13 @@ fn is_right(scheme: &impl Scheme, bounds: &Bounds) {
 fn a_window_that_a_slow_application_withholds_opens_again() {
     for recovery in [Recovery::Sack, Recovery::NewReno, Recovery::GoBackN] {
         for (losses, duplicates, expiries) in [(2, 1, 0), (2, 0, 1), (0, 0, 4)] {
-            is_right(&Window { recovery }, &Bounds { losses, duplicates, expiries, ..small() });
+            is_right(&Window { recovery }, &Bounds { losses, duplicates, expiries, ..small_bounds() });
         }
     }
 }
 
 /// Acknowledgements repeat the first window sent with their number: the space freed by later reads is not announced.
-fn unannounced(_: &Receiver<Tag>, announced: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
+fn repeat_first_window(_: &Receiver<Tag>, announced: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
     if let Pdu::Ack(ack) = &mut pdu {
         match announced[..] {
             [cumulative, window] if cumulative == ack.cumulative => ack.window = window,
@@ -73,7 +74,7 @@ fn take_window(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> O
 
 /// Sends nothing beyond the window, probes included.
 #[expect(clippy::ptr_arg, reason = "the signature of a bend")]
-fn within(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
+fn drop_beyond_limit(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
     let is_beyond =
         |pdu: &Pdu<Tag>| matches!(pdu, Pdu::Segment(segment) if limit.first() <= Some(&segment.sequence));
     Some(pdu).filter(|pdu| limit.is_empty() || !is_beyond(pdu))
@@ -83,18 +84,18 @@ fn within(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option
 /// does not announce it.
 #[test]
 fn probes_do_without_announcements() {
-    is_right(&Broken { on_send: unannounced, ..UNCHANGED }, &Bounds { losses: 0, ..small() });
+    is_right(&Broken { on_send: repeat_first_window, ..UNCHANGED }, &Bounds { losses: 0, ..small_bounds() });
 }
 
 #[test]
 fn a_sender_that_waits_for_the_announcement_is_caught() {
-    let without_probes = Broken { on_receive: take_window, send: within, ..UNCHANGED };
+    let without_probes = Broken { on_receive: take_window, send: drop_beyond_limit, ..UNCHANGED };
     // The announcement is lost, or never sent.
-    is_right(&without_probes, &Bounds { losses: 0, expiries: 0, ..small() });
-    let silent = Broken { on_send: unannounced, ..without_probes };
+    is_right(&without_probes, &Bounds { losses: 0, expiries: 0, ..small_bounds() });
+    let silent = Broken { on_send: repeat_first_window, ..without_probes };
     for (broken, losses) in [(&without_probes, 1), (&silent, 0)] {
         // A window of one packet opens only once for each packet: no later announcement replaces a lost one.
-        let bounds = Bounds { window: 1, losses, expiries: 0, ..small() };
+        let bounds = Bounds { window: 1, losses, expiries: 0, ..small_bounds() };
         let found = run(broken, &bounds).counterexample.unwrap();
         assert!(found.what.contains("livelock") || found.what.contains("forever"), "{}", found.what);
         let lost = found.trace.iter().any(|line| line.starts_with("ack") && line.ends_with("is lost"));
@@ -104,5 +105,5 @@ fn a_sender_that_waits_for_the_announcement_is_caught() {
 
 #[test]
 fn bending_nothing_changes_nothing() {
-    assert_eq!(run(&UNCHANGED, &small()), run(&SACK, &small()));
+    assert_eq!(run(&UNCHANGED, &small_bounds()), run(&SACK, &small_bounds()));
 }

@@ -120,7 +120,7 @@ fn scores(scheme: &str, cases: &[Case]) -> Vec<f64> {
     cases.iter().map(|case| score(scheme, *case)).collect()
 }
 
-fn worst(scores: &[f64]) -> f64 {
+fn worst_score(scores: &[f64]) -> f64 {
     scores.iter().copied().fold(0.0, f64::max)
 }
 
@@ -129,7 +129,7 @@ fn only_declared_schemes_send_more_than_twice_the_delivered_data() {
     for description in SCHEMES {
         let (name, scores) = (description.name, scores(description.name, &CASES));
         let is_declared = description.traits.collapse == Collapse::Unresponsive;
-        assert_eq!(worst(&scores) > BOUND, is_declared, "{name}: {scores:.2?}");
+        assert_eq!(worst_score(&scores) > BOUND, is_declared, "{name}: {scores:.2?}");
     }
 }
 
@@ -147,7 +147,7 @@ const LOSS_BASED_CASES: [Case; 5] = [
 ];
 
 /// Returns the share of packets sent by `scheme` after the warm-up that queues drop.
-fn dropped(scheme: &str, case: Case) -> f64 {
+fn dropped_share(scheme: &str, case: Case) -> f64 {
     let flows = flows_of_runs(&scenario_of(scheme, case, 40), 1..=1).concat();
     let lost: u64 = flows.iter().map(|flow| flow.counts.lost_data).sum();
     let arrived: u64 = flows.iter().map(|flow| flow.counts.arrived_data).sum();
@@ -157,14 +157,14 @@ fn dropped(scheme: &str, case: Case) -> f64 {
 /// Copa and Tri-S are not declared, and lose more.
 #[test]
 fn declared_loss_based_schemes_lose_no_more_than_a_tenth() {
-    let shares = |name: &str| LOSS_BASED_CASES.map(|case| dropped(name, case));
+    let shares = |name: &str| LOSS_BASED_CASES.map(|case| dropped_share(name, case));
     for description in SCHEMES.iter().filter(|description| description.traits.is_loss_based) {
         let shares = shares(description.name);
-        assert!(worst(&shares) <= LOSS_BASED_BOUND, "{}: {shares:.3?}", description.name);
+        assert!(worst_score(&shares) <= LOSS_BASED_BOUND, "{}: {shares:.3?}", description.name);
     }
     for name in ["copa", "tri-s"] {
         let shares = shares(name);
-        assert!(worst(&shares) > LOSS_BASED_BOUND, "{name}: {shares:.3?}");
+        assert!(worst_score(&shares) > LOSS_BASED_BOUND, "{name}: {shares:.3?}");
     }
 }
 
@@ -173,7 +173,7 @@ fn declared_loss_based_schemes_lose_no_more_than_a_tenth() {
 fn copa_sends_no_more_than_twice_what_arrives() {
     let scores = scores("copa", &MORE);
     // The minimum window of two segments exceeds the capacity of one of these paths.
-    assert!(worst(&scores) <= 1.1 * BOUND, "{scores:.2?}");
+    assert!(worst_score(&scores) <= 1.1 * BOUND, "{scores:.2?}");
 }
 
 /// Schemes that nearly stop where half of the acknowledgements are lost, with the reason for each.

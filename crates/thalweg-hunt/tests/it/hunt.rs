@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_catalog::Registry;
 use thalweg_hunt::{
     DEFAULT_COMPETING_SCHEME, DisturbanceKind, Evaluator, Finding, GENERATION, Goal, Hunt, HuntError, Kinds,
-    MAX_LINES, Schemes, Space, cases, check_case, scenario,
+    MAX_LINES, Schemes, Space, candidate_scenario, check_case, read_cases,
 };
 use thalweg_proto::random::Stream;
 use thalweg_scenario::load_text;
@@ -66,7 +66,7 @@ fn hunt(
     (finding.unwrap(), last)
 }
 
-fn text(finding: &Finding) -> String {
+fn finding_text(finding: &Finding) -> String {
     serde_json::to_string(finding).unwrap()
 }
 
@@ -83,7 +83,7 @@ fn interrupted_hunts_resume_with_identical_results() {
     assert!(status.found >= GENERATION, "{status:?}");
     let (uninterrupted, status) = hunt(&other.store(), 1, 2, |_, _| ());
     assert_eq!((status.found, status.done), (0, 2 * GENERATION));
-    assert_eq!(text(&resumed), text(&uninterrupted));
+    assert_eq!(finding_text(&resumed), finding_text(&uninterrupted));
     // Vegas yields the queue to CUBIC: a known starvation that needs only the competing flow.
     assert!(uninterrupted.is_found && uninterrupted.score > 0.9, "{uninterrupted:?}");
     assert_eq!(uninterrupted.disturbances[1], 1, "{}", uninterrupted.scenario);
@@ -100,7 +100,7 @@ fn candidates_are_scenarios() {
         let mut stream = Stream::new(2, goal.name(), 0);
         for _ in 0..60 {
             let candidate = space.mutate(&space.draw(&mut stream), &mut stream);
-            let text = scenario(&candidate, &space, schemes, "Found.");
+            let text = candidate_scenario(&candidate, &space, schemes, "Found.");
             assert!(text.lines().count() <= MAX_LINES, "{text}");
             if let Err(found) = load_text("candidate", &text, Path::new(""), &[]) {
                 panic!(
@@ -165,7 +165,7 @@ fn there_must_be_such_schemes() {
 fn found_cases_are_as_they_were() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/hunt");
     let registry = Arc::<Registry>::default();
-    let cases = cases(&folder).unwrap();
+    let cases = read_cases(&folder).unwrap();
     assert!(cases.len() >= 5);
     for case in &cases {
         let recheck = check_case(case, &folder, &registry);

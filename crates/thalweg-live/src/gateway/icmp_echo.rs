@@ -6,7 +6,7 @@
 use super::socket_passing::SocketKind;
 use super::{Forwarder, SocketKey};
 use crate::ip_header::Header;
-use crate::router_originated_packets::compose;
+use crate::router_originated_packets::compose_ip_packet;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, connect, recv, send};
@@ -90,7 +90,7 @@ impl Forwarder {
                 Err(_) => break,
             };
             let message = self.buffer.get(..length).unwrap_or_default();
-            answers.extend(answer(client, message));
+            answers.extend(echo_reply_packet(client, message));
         }
         answers.iter().for_each(|answer| self.send_back(answer));
     }
@@ -109,7 +109,7 @@ impl Forwarder {
 }
 
 /// Returns the reply packet for a program, from a received message.
-fn answer(client: &EchoClient, message: &[u8]) -> Option<Vec<u8>> {
+fn echo_reply_packet(client: &EchoClient, message: &[u8]) -> Option<Vec<u8>> {
     let message = match client.is_raw && client.target.is_ipv4() {
         true => message.get(usize::from(message.first()? & 15) * 4..)?,
         false => message,
@@ -125,7 +125,7 @@ fn answer(client: &EchoClient, message: &[u8]) -> Option<Vec<u8>> {
     let mut body = message.to_vec();
     body[2..4].fill(0);
     body[4..6].copy_from_slice(&client.number);
-    compose(client.target, client.program, protocol, body)
+    compose_ip_packet(client.target, client.program, protocol, body)
 }
 
 #[cfg(test)]
@@ -144,16 +144,16 @@ mod tests {
         let mut client =
             EchoClient { socket, is_raw: false, program, target, number, local_id, last: Instant::now() };
         let echo = [0, 0, 9, 9, 1, 2, 0, 5, b'x'];
-        let packet = answer(&client, &echo).unwrap();
+        let packet = echo_reply_packet(&client, &echo).unwrap();
         let header = Header::parse(&packet).unwrap();
         assert_eq!((header.source, header.target, header.ports), (target, program, [0x0708; 2]));
         assert_eq!(packet[26..], [0, 5, b'x']);
         assert_eq!(crate::ip_header::checksum(&[&packet[20..]]), 0);
         client.is_raw = true;
         let raw = [[0x45, 0, 0, 29].as_slice(), &[0; 16], &echo].concat();
-        assert_eq!(answer(&client, &raw), Some(packet));
+        assert_eq!(echo_reply_packet(&client, &raw), Some(packet));
         client.local_id = [3, 3];
-        assert_eq!(answer(&client, &raw), None);
-        assert_eq!(answer(&client, &[8, 0]), None);
+        assert_eq!(echo_reply_packet(&client, &raw), None);
+        assert_eq!(echo_reply_packet(&client, &[8, 0]), None);
     }
 }

@@ -18,7 +18,7 @@ pub use socket_passing::{SocketClient, control_socket_pair, receive_fd, send_fd,
 use crate::host::{Host, HostError, Sockets};
 use crate::ip_header::{Header, ICMP, ICMP6, TCP, UDP};
 use crate::network_plan::Plan;
-use crate::router_icmp::{IcmpError, message};
+use crate::router_icmp::{IcmpError, icmp_error_message};
 use crate::tcp_headers::Segment;
 use crate::tun_queue::Port;
 use icmp_echo::EchoClient;
@@ -97,13 +97,14 @@ fn ends(header: &Header) -> Ends {
     (SocketAddr::new(header.source, header.ports[0]), SocketAddr::new(header.target, header.ports[1]))
 }
 
-fn family(address: SocketAddr) -> AddressFamily {
+fn address_family(address: SocketAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
 /// Returns a socket of the namespace that can bind to any address.
-fn inner(kind: SocketType, place: SocketAddr) -> Result<OwnedFd, Errno> {
-    let socket = socket_with(family(place), kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+fn open_transparent_socket(kind: SocketType, place: SocketAddr) -> Result<OwnedFd, Errno> {
+    let socket =
+        socket_with(address_family(place), kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     match place {
         SocketAddr::V4(_) => sockopt::set_ip_freebind(&socket, true)?,
@@ -170,7 +171,7 @@ struct Forwarder {
 /// # Errors
 ///
 /// The system refuses.
-pub fn open(
+pub fn open_gateway(
     plan: &Plan,
     host: &Host,
     device: &Port,
@@ -349,7 +350,7 @@ impl Forwarder {
     /// Sends an ICMP error to the sender of a packet.
     fn send_icmp(&self, error: IcmpError, packet: &[u8]) {
         let message = Header::parse(packet).and_then(|header| {
-            message(self.addresses[usize::from(header.source.is_ipv6())], error, packet, &header)
+            icmp_error_message(self.addresses[usize::from(header.source.is_ipv6())], error, packet, &header)
         });
         if let Some(message) = message {
             self.send_back(&message);

@@ -4,7 +4,7 @@
 //! the system's TCP in the gateway's namespace, where a socket listens at the target's address for this connection.
 
 use super::socket_passing::SocketKind;
-use super::{Ends, Forwarder, SocketKey, family, inner};
+use super::{Ends, Forwarder, SocketKey, address_family, open_transparent_socket};
 use crate::router_icmp::IcmpError;
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -153,7 +153,7 @@ impl Forwarder {
             return;
         }
         let target = self.real(ends.1);
-        let made = self.socket_client.socket(SocketKind::Stream(family(target))).and_then(|outer| {
+        let made = self.socket_client.socket(SocketKind::Stream(address_family(target))).and_then(|outer| {
             sockopt::set_tcp_nodelay(&outer, true)?;
             sockopt::set_socket_keepalive(&outer, true)?;
             // Kernels without this option predate user namespaces.
@@ -206,7 +206,7 @@ impl Forwarder {
         if let Some((number, _)) = self.listeners.iter().find(|(_, listener)| listener.place == place) {
             return Ok(*number);
         }
-        let socket = inner(SocketType::STREAM, place)?;
+        let socket = open_transparent_socket(SocketType::STREAM, place)?;
         bind(&socket, &place)?;
         listen(&socket, 256)?;
         let number = self.number();

@@ -1,7 +1,7 @@
 //! UDP forwarding to the real network and back: one socket on each side per pair of endpoints.
 
 use super::socket_passing::SocketKind;
-use super::{Ends, Forwarder, SocketKey, family, inner};
+use super::{Ends, Forwarder, SocketKey, address_family, open_transparent_socket};
 use crate::router_icmp::IcmpError;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -61,9 +61,9 @@ impl Forwarder {
 
     fn sockets(&self, (program, target): Ends) -> Result<[OwnedFd; 2], Errno> {
         let real: SocketAddr = self.real(target);
-        let outer = self.socket_client.socket(SocketKind::Datagrams(family(real)))?;
+        let outer = self.socket_client.socket(SocketKind::Datagrams(address_family(real)))?;
         connect(&outer, &real)?;
-        let inside = inner(SocketType::DGRAM, target)?;
+        let inside = open_transparent_socket(SocketType::DGRAM, target)?;
         bind(&inside, &target)?;
         connect(&inside, &program)?;
         Ok([inside, outer])

@@ -62,7 +62,7 @@ impl Netlink {
         }
         for (code, value) in [(LINK_MTU, mtu), (LINK_QUEUE, queue)] {
             if let Some(value) = value {
-                attribute(&mut body, code, &value.to_ne_bytes());
+                append_attribute(&mut body, code, &value.to_ne_bytes());
             }
         }
         self.request(NEW_LINK, REQUEST, &body).map_err(|why| HostError::new("cannot switch a device on", why))
@@ -77,15 +77,15 @@ impl Netlink {
         let family = family.as_raw() as u8;
         let mut body = vec![family, bits, NO_CHECK, 0];
         body.extend(device.to_ne_bytes());
-        attribute(&mut body, ADDRESS_LOCAL, &octets);
-        attribute(&mut body, ADDRESS, &octets);
+        append_attribute(&mut body, ADDRESS_LOCAL, &octets);
+        append_attribute(&mut body, ADDRESS, &octets);
         self.request(NEW_ADDRESS, MAKE, &body)
             .map_err(|why| HostError::new(format!("cannot set the address {address}"), why))?;
         let scope = if address.is_ipv4() { SCOPE_LINK } else { 0 };
         let mut body = vec![family, 0, 0, 0, TABLE_MAIN, BY_ADMINISTRATOR, scope, UNICAST, 0, 0, 0, 0];
-        attribute(&mut body, ROUTE_DEVICE, &device.to_ne_bytes());
+        append_attribute(&mut body, ROUTE_DEVICE, &device.to_ne_bytes());
         if address.is_ipv4() {
-            attribute(&mut body, ROUTE_SOURCE, &octets);
+            append_attribute(&mut body, ROUTE_SOURCE, &octets);
         }
         self.request(NEW_ROUTE, MAKE, &body)
             .map_err(|why| HostError::new(format!("cannot set the route of {address}"), why))
@@ -103,12 +103,12 @@ impl Netlink {
         let refused = |why| HostError::new("cannot make addresses local", why);
         let scope = if address.is_ipv4() { SCOPE_HOST } else { 0 };
         let mut body = vec![family, 0, 0, 0, TABLE_LOCAL, BY_ADMINISTRATOR, scope, LOCAL, 0, 0, 0, 0];
-        attribute(&mut body, ROUTE_DEVICE, &loopback.to_ne_bytes());
+        append_attribute(&mut body, ROUTE_DEVICE, &loopback.to_ne_bytes());
         self.request(NEW_ROUTE, MAKE, &body).map_err(refused)?;
         let scope = if address.is_ipv4() { SCOPE_LINK } else { 0 };
         let mut body = vec![family, bits, 0, 0, TABLE_LOCAL, BY_ADMINISTRATOR, scope, UNICAST, 0, 0, 0, 0];
-        attribute(&mut body, ROUTE_TO, &octets);
-        attribute(&mut body, ROUTE_DEVICE, &device.to_ne_bytes());
+        append_attribute(&mut body, ROUTE_TO, &octets);
+        append_attribute(&mut body, ROUTE_DEVICE, &device.to_ne_bytes());
         self.request(NEW_ROUTE, MAKE, &body).map_err(refused)
     }
 
@@ -124,12 +124,12 @@ impl Netlink {
         send(&self.socket, &message, SendFlags::empty())?;
         let mut answer = [0; 4096];
         let (length, _) = recv(&self.socket, &mut answer, RecvFlags::empty())?;
-        acknowledged(&answer[..length])
+        parse_acknowledgement(&answer[..length])
     }
 }
 
 /// Parses the reply to a request with acknowledgement.
-pub(crate) fn acknowledged(reply: &[u8]) -> Result<(), Errno> {
+pub(crate) fn parse_acknowledgement(reply: &[u8]) -> Result<(), Errno> {
     let kind = reply.get(4..).and_then(|rest| rest.first_chunk().copied()).map(u16::from_ne_bytes);
     let code = reply.get(16..).and_then(|rest| rest.first_chunk().copied()).map(i32::from_ne_bytes);
     match (kind, code) {
@@ -139,7 +139,7 @@ pub(crate) fn acknowledged(reply: &[u8]) -> Result<(), Errno> {
     }
 }
 
-fn attribute(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+fn append_attribute(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend((value.len() as u16 + 4).to_ne_bytes());
     body.extend(code.to_ne_bytes());
     body.extend(value);
@@ -159,10 +159,10 @@ mod tests {
             reply.extend(code.to_ne_bytes());
             reply
         };
-        assert_eq!(acknowledged(&reply(ERROR, 0)), Ok(()));
-        assert_eq!(acknowledged(&reply(ERROR, -17)), Err(Errno::EXIST));
+        assert_eq!(parse_acknowledgement(&reply(ERROR, 0)), Ok(()));
+        assert_eq!(parse_acknowledgement(&reply(ERROR, -17)), Err(Errno::EXIST));
         for invalid in [reply(ERROR, 17), reply(ERROR, i32::MIN), reply(3, 0), Vec::new(), vec![0; 18]] {
-            assert_eq!(acknowledged(&invalid), Err(Errno::PROTO), "{invalid:?}");
+            assert_eq!(parse_acknowledgement(&invalid), Err(Errno::PROTO), "{invalid:?}");
         }
     }
 }

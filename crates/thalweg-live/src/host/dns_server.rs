@@ -96,7 +96,7 @@ impl Known {
             return None;
         }
         let mut answer = vec![header[0], header[1], ANSWER | flags & (RECURSION | 0x78), CAN_RECURSE];
-        let question = (flags & 0x78 == 0 && header[4] == 0 && count == 1).then(|| question(message));
+        let question = (flags & 0x78 == 0 && header[4] == 0 && count == 1).then(|| parse_question(message));
         let Some(Question { name, kind, class, end }) = question.flatten() else {
             answer[3] |= NOT_DONE;
             answer.extend([0; 8]);
@@ -138,7 +138,7 @@ struct Question {
     end: usize,
 }
 
-fn question(message: &[u8]) -> Option<Question> {
+fn parse_question(message: &[u8]) -> Option<Question> {
     let (mut labels, mut at) = (Vec::new(), HEADER);
     loop {
         let length = usize::from(*message.get(at)?);

@@ -8,6 +8,6 @@ pub(crate) mod tcp_info;
 mod tun;
 
 pub use dns_server::serve;
-pub use namespace::{Host, Names, end_with_parent, enter, make, prepare_namespace};
+pub use namespace::{Host, Names, create_host, end_with_parent, enter_namespaces, prepare_namespace};
 pub use setup_error::HostError;
 pub use tcp_info::{Sockets, TcpInfo};

@@ -3,7 +3,7 @@
 use super::addresses_and_routes::Netlink;
 use super::setup_error::HostError;
 use super::tun;
-use crate::network_plan::{Plan, inside};
+use crate::network_plan::{Plan, network_prefix};
 use crate::tun_queue::Port;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -40,7 +40,7 @@ pub struct Host {
     names: OwnedFd,
 }
 
-fn separate(flags: UnshareFlags) -> Result<(), Errno> {
+fn unshare_namespaces(flags: UnshareFlags) -> Result<(), Errno> {
     #[allow(unsafe_code, reason = "the safe form of this call is deprecated")]
     // SAFETY: only a separate table of files (`UnshareFlags::FILES`) could take something away from another thread, and no caller
     // of this function asks for one.
@@ -55,17 +55,19 @@ fn separate(flags: UnshareFlags) -> Result<(), Errno> {
 /// # Errors
 ///
 /// This host permits no namespaces for users.
-pub fn enter() -> Result<Names, HostError> {
+pub fn enter_namespaces() -> Result<Names, HostError> {
     let flags = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWPID;
     let is_root = rustix::process::geteuid().is_root();
-    if is_root && separate(flags).is_ok() {
+    if is_root && unshare_namespaces(flags).is_ok() {
         return Ok(Names::OfRoot);
     }
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    separate(flags | UnshareFlags::NEWUSER).map_err(|why| forbidden(why, is_root))?;
+    unshare_namespaces(flags | UnshareFlags::NEWUSER)
+        .map_err(|why| namespaces_forbidden_error(why, is_root))?;
     let write = |file: &str, text: &str| {
         let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
-        fs::write(Path::new("/proc/self").join(file), text).map_err(|error| forbidden(errno(error), is_root))
+        fs::write(Path::new("/proc/self").join(file), text)
+            .map_err(|error| namespaces_forbidden_error(errno(error), is_root))
     };
     // Kernels before 3.19 lack this file and do not need it.
     let _ = write("setgroups", "deny");
@@ -75,7 +77,7 @@ pub fn enter() -> Result<Names, HostError> {
 }
 
 /// Returns the error with the settings that forbid namespaces.
-fn forbidden(why: Errno, is_root: bool) -> HostError {
+fn namespaces_forbidden_error(why: Errno, is_root: bool) -> HostError {
     let error = HostError::new("this host does not allow network namespaces", why);
     let is = |setting: &str, value: &str| fs::read_to_string(setting).is_ok_and(|text| text.trim() == value);
     if is("/proc/sys/user/max_user_namespaces", "0") {
@@ -122,7 +124,7 @@ pub fn end_with_parent(pipe: BorrowedFd<'_>) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Prepares the first process in the namespaces of [`enter`]: makes mounts private and installs the plan's host names.
+/// Prepares the first process in the namespaces of [`enter_namespaces`]: makes mounts private and installs the plan's host names.
 ///
 /// # Errors
 ///
@@ -136,7 +138,7 @@ pub fn prepare_namespace(plan: &Plan) -> Result<(), HostError> {
     mount_change("/", private).map_err(|why| {
         let restricted = fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
         if restricted.is_ok_and(|text| text.trim() == "1") {
-            forbidden(why, false)
+            namespaces_forbidden_error(why, false)
         } else {
             refused("cannot make mounts private")(why)
         }
@@ -149,7 +151,7 @@ pub fn prepare_namespace(plan: &Plan) -> Result<(), HostError> {
         // Keep the names of the real network.
         hosts += &fs::read_to_string("/etc/hosts").unwrap_or_default();
     }
-    replace("hosts", &hosts).map_err(refused("cannot give hosts their names (/etc/hosts)"))?;
+    replace_etc_file("hosts", &hosts).map_err(refused("cannot give hosts their names (/etc/hosts)"))?;
     // Without this file, the name server is at the default address or does not exist.
     if !Path::new("/etc/resolv.conf").exists() {
         return Ok(());
@@ -158,7 +160,7 @@ pub fn prepare_namespace(plan: &Plan) -> Result<(), HostError> {
     let server =
         plan.outside.map_or("127.0.0.1".to_owned(), |node| plan.nodes[node].addresses[0].to_string());
     let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    replace("resolv.conf", &resolved_by(&text, &server))
+    replace_etc_file("resolv.conf", &resolved_by(&text, &server))
         .map_err(refused("cannot name the name server (/etc/resolv.conf)"))
 }
 
@@ -170,7 +172,7 @@ pub(crate) fn resolved_by(text: &str, server: &str) -> String {
 
 /// Replaces a file in `/etc` for this process and its children. The new text lives in a file system of this mount
 /// namespace, to leave nothing on disk even if the process is killed.
-fn replace(name: &str, text: &str) -> Result<(), Errno> {
+fn replace_etc_file(name: &str, text: &str) -> Result<(), Errno> {
     let folder = std::env::temp_dir();
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("tmpfs", &folder, "tmpfs", flags, None)?;
@@ -185,11 +187,11 @@ fn replace(name: &str, text: &str) -> Result<(), Errno> {
 /// # Errors
 ///
 /// The system refuses.
-pub fn make(plan: &Plan, node: usize) -> Result<(Host, Port), HostError> {
+pub fn create_host(plan: &Plan, node: usize) -> Result<(Host, Port), HostError> {
     let of = &plan.nodes[node];
-    separate(UnshareFlags::NEWNET)
+    unshare_namespaces(UnshareFlags::NEWNET)
         .map_err(|why| HostError::new(format!("cannot make the network of `{}`", of.name), why))?;
-    let port = tun::make(DEVICE)?;
+    let port = tun::create_device(DEVICE)?;
     // No router answers the solicitations of a host on a new link.
     for (setting, value) in [("addr_gen_mode", "1"), ("router_solicitations", "0"), ("accept_ra", "0")] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{DEVICE}/{setting}"), value);
@@ -207,7 +209,7 @@ pub fn make(plan: &Plan, node: usize) -> Result<(Host, Port), HostError> {
         if address.is_ipv4() || (plan.has_v6() && Path::new("/proc/sys/net/ipv6").exists()) {
             set?;
             if plan.outside == Some(node) {
-                netlink.everywhere(loopback, device, inside(address))?;
+                netlink.everywhere(loopback, device, network_prefix(address))?;
             }
         }
     }

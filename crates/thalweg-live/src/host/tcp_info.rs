@@ -108,7 +108,7 @@ impl Sockets {
 
 /// Parses an answer; returns true at the end of the dump.
 pub(crate) fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, Errno> {
-    while let (Some(length), Some(kind)) = (word(answer, 0), half(answer, 4)) {
+    while let (Some(length), Some(kind)) = (read_u32(answer, 0), read_u16(answer, 4)) {
         let length = length as usize;
         let Some(message) = answer.get(..length).filter(|message| message.len() >= HEADER) else {
             return Ok(true);
@@ -116,9 +116,9 @@ pub(crate) fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, 
         match kind {
             DONE => return Ok(true),
             ERROR => {
-                return Err(of_reply(word(message, HEADER).map_or(0, u32::cast_signed)));
+                return Err(of_reply(read_u32(message, HEADER).map_or(0, u32::cast_signed)));
             }
-            BY_FAMILY => found.extend(sender(&message[HEADER..])),
+            BY_FAMILY => found.extend(parse_sender_info(&message[HEADER..])),
             _ => {}
         }
         answer = answer.get(length.next_multiple_of(4)..).unwrap_or_default();
@@ -126,12 +126,12 @@ pub(crate) fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, 
     Ok(false)
 }
 
-fn sender(message: &[u8]) -> Option<TcpInfo> {
+fn parse_sender_info(message: &[u8]) -> Option<TcpInfo> {
     // Ports are in network byte order.
     let [from, to] = [4, 6].map(|at| message.get(at..).and_then(<[u8]>::first_chunk).copied());
     let [from, to] = [u16::from_be_bytes(from?), u16::from_be_bytes(to?)];
     let mut attributes = message.get(MESSAGE..)?;
-    while let (Some(length), Some(kind)) = (half(attributes, 0), half(attributes, 2)) {
+    while let (Some(length), Some(kind)) = (read_u16(attributes, 0), read_u16(attributes, 2)) {
         let length = usize::from(length);
         let value = attributes.get(4..length)?;
         if kind == INFO {
@@ -139,9 +139,9 @@ fn sender(message: &[u8]) -> Option<TcpInfo> {
             return Some(TcpInfo {
                 from,
                 to,
-                window: word(value, 80)?,
-                rtt_micros: word(value, 68)?,
-                retransmissions: word(value, 100)?,
+                window: read_u32(value, 80)?,
+                rtt_micros: read_u32(value, 68)?,
+                retransmissions: read_u32(value, 100)?,
             });
         }
         attributes = attributes.get(length.next_multiple_of(4)..)?;
@@ -149,11 +149,11 @@ fn sender(message: &[u8]) -> Option<TcpInfo> {
     None
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
+fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 

@@ -30,7 +30,7 @@ const DEVICE: &str = "/dev/net/tun";
 
 /// Creates a device in the network namespace of this thread, with offload if supported. It is removed when the file is
 /// closed.
-pub(super) fn make(name: &str) -> Result<Port, HostError> {
+pub(super) fn create_device(name: &str) -> Result<Port, HostError> {
     let file = open(DEVICE, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).map_err(|why| {
         let help = match why {
             Errno::NOENT | Errno::NODEV | Errno::NXIO => {
@@ -40,22 +40,24 @@ pub(super) fn make(name: &str) -> Result<Port, HostError> {
         };
         HostError::new(format!("cannot open {DEVICE}"), why).help(help)
     })?;
-    match configure(&file, name, IFF_VNET_HDR) {
+    match configure_device(&file, name, IFF_VNET_HDR) {
         Ok(()) => {
             // If refused, packets arrive complete, still with an offload header.
-            let _ = offload(&file, STREAMS | DATAGRAMS).or_else(|_| offload(&file, STREAMS));
+            let _ = set_offload(&file, STREAMS | DATAGRAMS).or_else(|_| set_offload(&file, STREAMS));
             Ok(Port::with_headers(file))
         }
-        Err(Errno::INVAL) => configure(&file, name, 0).map(|()| Port::plain(file)).map_err(refused),
-        Err(why) => Err(refused(why)),
+        Err(Errno::INVAL) => {
+            configure_device(&file, name, 0).map(|()| Port::plain(file)).map_err(device_error)
+        }
+        Err(why) => Err(device_error(why)),
     }
 }
 
-fn refused(why: Errno) -> HostError {
+fn device_error(why: Errno) -> HostError {
     HostError::new("cannot make a TUN device", why)
 }
 
-fn configure(file: &OwnedFd, name: &str, more: u16) -> Result<(), Errno> {
+fn configure_device(file: &OwnedFd, name: &str, more: u16) -> Result<(), Errno> {
     let mut request: Request = [0; 40];
     let length = name.len().min(15);
     request[..length].copy_from_slice(&name.as_bytes()[..length]);
@@ -69,7 +71,7 @@ fn configure(file: &OwnedFd, name: &str, more: u16) -> Result<(), Errno> {
 }
 
 /// Sets the offload work that the system leaves to the reader of a device.
-fn offload(file: &OwnedFd, work: usize) -> Result<(), Errno> {
+fn set_offload(file: &OwnedFd, work: usize) -> Result<(), Errno> {
     #[allow(unsafe_code, reason = "no safe wrapper of this call exists")]
     // SAFETY: TUNSETOFFLOAD takes a number, no pointer.
     unsafe {

@@ -4,10 +4,10 @@ use crate::test_network::{advance_until, chain, datagram, default_plan, micros};
 use thalweg_live::network_plan::Plan;
 use thalweg_live::{Delivery, Driven, Fidelity, Groups, Joined};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Returns `count` parallel chains of three nodes, with lossy links.
-fn chains(count: u32) -> Spec {
+fn parallel_chains(count: u32) -> Spec {
     let mut spec = chain(3 * count);
     spec.links.retain(|link| link.b.0 % 3 != 0);
     for link in &mut spec.links {
@@ -18,7 +18,7 @@ fn chains(count: u32) -> Spec {
 }
 
 /// Hosts send to the other ends of their chains, and to unreachable ends of other chains.
-fn carried(plan: &Plan, threads: usize) -> (Joined, Vec<Delivery>) {
+fn deliveries_over_chains(plan: &Plan, threads: usize) -> (Joined, Vec<Delivery>) {
     let groups = Groups::new(plan, threads);
     assert_eq!(groups.count(), threads);
     let mut emulators = groups.emulators(plan).unwrap();
@@ -43,10 +43,10 @@ fn carried(plan: &Plan, threads: usize) -> (Joined, Vec<Delivery>) {
 
 #[test]
 fn threads_leave_no_trace() {
-    let plan = default_plan(&chains(4));
-    let (one, got) = carried(&plan, 1);
+    let plan = default_plan(&parallel_chains(4));
+    let (one, got) = deliveries_over_chains(&plan, 1);
     for threads in [2, 3, 4] {
-        let (several, also) = carried(&plan, threads);
+        let (several, also) = deliveries_over_chains(&plan, threads);
         assert_eq!(got, also);
         let [one, several] = [&one, &several].map(|joined| &joined.result);
         assert_eq!(one.links, several.links);

@@ -5,12 +5,12 @@ use crate::test_network::{
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thalweg_live::Emulator;
-use thalweg_live::network_plan::{PlanOptions, plan};
+use thalweg_live::network_plan::{PlanOptions, plan_network};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{
     DisciplineSpec, EcnTreatment, ImpairmentSpec, Limit, PriorityConfig, StepConfig, Threshold,
 };
-use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Spec};
+use thalweg_sim::simulation_spec::{LinkSpec, NodeId, NodeSpec, Spec};
 
 /// Four links of 500 us transmission time (for 500 B) and 1 ms delay. Three routers each decrement the TTL.
 #[test]
@@ -79,7 +79,7 @@ fn routers_report_unreachable_addresses_and_answer_echo_requests() {
 #[test]
 fn the_gateway_has_all_other_addresses() {
     let plan_options = PlanOptions { outside: Some("node-3".to_owned()), ..PlanOptions::default() };
-    let plan = plan(&chain(4), &plan_options).unwrap();
+    let plan = plan_network(&chain(4), &plan_options).unwrap();
     let IpAddr::V4(source) = plan.nodes[0].addresses[0] else { panic!() };
     let real = Ipv4Addr::new(192, 0, 2, 1);
     let mut emulator = Emulator::new(plan).unwrap();
@@ -97,7 +97,7 @@ fn the_gateway_has_all_other_addresses() {
     let unknown_node = PlanOptions { outside: Some("elsewhere".to_owned()), ..PlanOptions::default() };
     let command = PlanOptions { hosts: vec!["node-3".to_owned()], ..plan_options };
     for wrong in [unknown_node, command] {
-        assert!(thalweg_live::network_plan::plan(&chain(4), &wrong).is_err());
+        assert!(thalweg_live::network_plan::plan_network(&chain(4), &wrong).is_err());
     }
 }
 
@@ -105,7 +105,7 @@ fn the_gateway_has_all_other_addresses() {
 #[test]
 fn routers_report_the_mtu_of_the_next_link() {
     let plan_options = PlanOptions { mtus: vec![(Some("link-1".to_owned()), 700)], ..PlanOptions::default() };
-    let plan = plan(&chain(4), &plan_options).unwrap();
+    let plan = plan_network(&chain(4), &plan_options).unwrap();
     let mut emulator = Emulator::new(plan.clone()).unwrap();
     emulator.enter(micros(0), 0, datagram(&plan, [0, 3], 64, 0, 701));
     let [message] = &advance_until(&mut emulator, micros(90_000))[..] else { panic!() };
@@ -205,7 +205,8 @@ fn plans_report_live_and_unsupported_features() {
     assert_eq!(plan_of.hosts().map(|(number, _)| number).collect::<Vec<_>>(), [0, 3]);
     assert_eq!(plan_of.nodes[1].name, "node-1");
     assert!(plan_of.hosts_file().contains("10.71.0.2 node-1\nfd74:6861:6c77::2 node-1\n"));
-    let refused = |spec: &Spec, plan_options: &PlanOptions| plan(spec, plan_options).unwrap_err().to_string();
+    let refused =
+        |spec: &Spec, plan_options: &PlanOptions| plan_network(spec, plan_options).unwrap_err().to_string();
     let mut fast = chain(2);
     fast.links[0].backward.rate = Rate::from_bits_per_sec(10_000_000_000_000);
     assert!(

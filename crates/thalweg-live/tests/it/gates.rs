@@ -2,11 +2,11 @@
 
 use crate::test_network::{advance_until, chain, micros};
 use std::net::IpAddr;
-use thalweg_live::network_plan::{Plan, PlanOptions, Rule, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, Rule, plan_network};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, Marking, SlotGateConfig};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::spec::GateSpec;
+use thalweg_sim::simulation_spec::GateSpec;
 
 const UDP: u8 = 17;
 const TCP: u8 = 6;
@@ -14,12 +14,12 @@ const FIN: u8 = 1;
 const ACK: u8 = 16;
 
 /// Returns two hosts with a gate at the first: ports 1000 and 2000 have the first and the third priority.
-fn gated(config: GateConfig) -> (Plan, Emulator) {
+fn hosts_with_gate(config: GateConfig) -> (Plan, Emulator) {
     let mut spec = chain(2);
     spec.duration = Duration::from_secs(1000);
     spec.nodes[0].gate = Some(GateSpec::new(config));
     let plan_options = PlanOptions { duration: Some(spec.duration), ..PlanOptions::default() };
-    let mut plan = plan(&spec, &plan_options).unwrap();
+    let mut plan = plan_network(&spec, &plan_options).unwrap();
     for (name, packets, priority) in
         [("first", "udp 1000", 1), ("third", "udp 2000", 3), ("web", "tcp 80", 2), ("mail", "tcp 25", 4)]
     {
@@ -29,7 +29,7 @@ fn gated(config: GateConfig) -> (Plan, Emulator) {
     (plan.clone(), Emulator::new(plan).unwrap())
 }
 
-fn slots() -> GateConfig {
+fn slot_gate_config() -> GateConfig {
     GateConfig::Slots(SlotGateConfig {
         slot: Duration::from_millis(10),
         slots: [3, 2, 1, 1, 1, 1],
@@ -81,7 +81,7 @@ fn ports_of(delivery: &Delivery) -> u16 {
 /// 128 B take 128 us and 1 ms.
 #[test]
 fn turns_hold_packets_and_release_them() {
-    let (plan, mut emulator) = gated(slots());
+    let (plan, mut emulator) = hosts_with_gate(slot_gate_config());
     let mut got = Vec::new();
     // One packet of each flow every 5 ms; the first flow starts.
     for step in 0..16u64 {
@@ -118,9 +118,9 @@ fn a_gate_reads_the_priority_bits_of_packets() {
     let length_of_turn = |marking, dscp: u8| {
         let mut spec = chain(2);
         spec.duration = Duration::from_secs(1000);
-        spec.nodes[0].gate = Some(GateSpec { marking, ..GateSpec::new(slots()) });
+        spec.nodes[0].gate = Some(GateSpec { marking, ..GateSpec::new(slot_gate_config()) });
         let plan_options = PlanOptions { duration: Some(spec.duration), ..PlanOptions::default() };
-        let plan = plan(&spec, &plan_options).unwrap();
+        let plan = plan_network(&spec, &plan_options).unwrap();
         let mut emulator = Emulator::new(plan.clone()).unwrap();
         let mut marked = packet(&plan, 0, UDP, [40_000, 1000], (0, 0, 0), 100);
         marked[1] = dscp << 2;
@@ -140,7 +140,7 @@ fn a_gate_reads_the_priority_bits_of_packets() {
 /// later.
 #[test]
 fn a_time_out_of_tcp_stops_the_lowest_priority() {
-    let (plan, mut emulator) = gated(congestion());
+    let (plan, mut emulator) = hosts_with_gate(congestion());
     let data = |port: u16, sequence: u32| packet(&plan, 0, TCP, [50_000, port], (sequence, 1, ACK), 100);
     let mut got = Vec::new();
     let mut at = |emulator: &mut Emulator, millis: u64, bytes: Vec<u8>| {
@@ -183,7 +183,7 @@ fn a_time_out_of_tcp_stops_the_lowest_priority() {
 /// priorities.
 #[test]
 fn a_full_queue_of_the_node_stops_the_lowest_priority() {
-    let (plan, mut emulator) = gated(congestion());
+    let (plan, mut emulator) = hosts_with_gate(congestion());
     for number in 0..200 {
         let port = if number % 2 == 0 { 1000 } else { 2000 };
         emulator.enter(micros(0), 0, packet(&plan, 0, UDP, [40_000, port], (0, 0, 0), 972));
@@ -205,7 +205,7 @@ fn a_full_queue_of_the_node_stops_the_lowest_priority() {
 fn a_flow_that_has_ended_gives_its_turn_away() {
     let long = GateConfig::Slots(SlotGateConfig { slots: [1000; 6], ..SlotGateConfig::default() });
     for (last, passes) in [(ACK, false), (ACK | FIN, true)] {
-        let (plan, mut emulator) = gated(long);
+        let (plan, mut emulator) = hosts_with_gate(long);
         emulator.enter(micros(0), 0, packet(&plan, 0, TCP, [50_000, 80], (1000, 1, last), 100));
         emulator.enter(micros(1_000), 0, packet(&plan, 0, UDP, [40_000, 1000], (0, 0, 0), 100));
         // Everything sent is acknowledged.
@@ -228,7 +228,7 @@ fn a_flow_that_has_ended_gives_its_turn_away() {
 #[test]
 fn gate_queues_are_bounded() {
     let (plan, mut emulator) =
-        gated(GateConfig::Slots(SlotGateConfig { slots: [1000; 6], ..SlotGateConfig::default() }));
+        hosts_with_gate(GateConfig::Slots(SlotGateConfig { slots: [1000; 6], ..SlotGateConfig::default() }));
     emulator.enter(micros(0), 0, packet(&plan, 0, UDP, [40_000, 1000], (0, 0, 0), 100));
     for _ in 0..5_000 {
         emulator.enter(micros(1_000), 0, packet(&plan, 0, UDP, [40_000, 2000], (0, 0, 0), 60_000));

@@ -2,18 +2,20 @@
 
 use crate::test_network::{advance_until, chain, datagram, datagram_to_address, micros, ones_complement_sum};
 use std::net::{IpAddr, Ipv4Addr};
-use thalweg_live::network_plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan_network};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{Middlebox, NatKind};
+use thalweg_sim::simulation_spec::{Middlebox, NatKind};
 
 /// Returns a host inside, a NAT router, another router, and a host outside.
-fn behind(middlebox: Middlebox) -> (Plan, Emulator) {
+fn host_behind_middlebox(middlebox: Middlebox) -> (Plan, Emulator) {
     let mut spec = chain(4);
     spec.links[1].middlebox = middlebox;
-    let plan =
-        plan(&spec, &PlanOptions { duration: Some(Duration::from_secs(100)), ..PlanOptions::default() })
-            .unwrap();
+    let plan = plan_network(
+        &spec,
+        &PlanOptions { duration: Some(Duration::from_secs(100)), ..PlanOptions::default() },
+    )
+    .unwrap();
     (plan.clone(), Emulator::new(plan).unwrap())
 }
 
@@ -27,7 +29,7 @@ fn address(plan: &Plan, node: usize) -> Ipv4Addr {
 }
 
 /// Returns the source and destination of a datagram, with ports.
-fn ends(delivery: &Delivery) -> [(Ipv4Addr, u16); 2] {
+fn addresses_and_ports(delivery: &Delivery) -> [(Ipv4Addr, u16); 2] {
     [0, 1].map(|end| {
         let octets: [u8; 4] = *delivery.bytes[12 + 4 * end..].first_chunk().unwrap();
         (octets.into(), u16::from_be_bytes([delivery.bytes[20 + 2 * end], delivery.bytes[21 + 2 * end]]))
@@ -43,11 +45,11 @@ fn from_outside(plan: &Plan, ports: [u16; 2]) -> Vec<u8> {
 /// A packet takes as much time and as many hops as without NAT; its reply finds the way back, other packets do not.
 #[test]
 fn outgoing_packets_and_their_replies_are_translated() {
-    let (plan, mut emulator) = behind(nat(NatKind::PortRestricted));
+    let (plan, mut emulator) = host_behind_middlebox(nat(NatKind::PortRestricted));
     emulator.enter(micros(0), 0, datagram(&plan, [0, 3], 64, 2, 500));
     let [out] = &advance_until(&mut emulator, micros(90_000))[..] else { panic!() };
     assert_eq!((out.node, out.at, out.bytes[8], out.bytes[1]), (3, micros(3 * 1500), 62, 2));
-    assert_eq!(ends(out), [(address(&plan, 1), 30_000), (address(&plan, 3), 5001)]);
+    assert_eq!(addresses_and_ports(out), [(address(&plan, 1), 30_000), (address(&plan, 3), 5001)]);
     assert_eq!(ones_complement_sum(&out.bytes[..20]), 0xffff);
     let mut got = Vec::new();
     for (at, ports) in [(100_000, [5001, 30_000]), (200_000, [5002, 30_000]), (300_000, [5001, 30_001])] {
@@ -56,7 +58,7 @@ fn outgoing_packets_and_their_replies_are_translated() {
     }
     let [answer] = &got[..] else { panic!() };
     assert_eq!((answer.node, answer.at, answer.bytes[8]), (0, micros(100_000 + 3 * 1500), 62));
-    assert_eq!(ends(answer), [(address(&plan, 3), 5001), (address(&plan, 0), 5000)]);
+    assert_eq!(addresses_and_ports(answer), [(address(&plan, 3), 5001), (address(&plan, 0), 5000)]);
     assert_eq!((emulator.counts().stopped, emulator.counts().unreachable), (2, 0));
     // Private addresses are unreachable from outside.
     emulator.enter(micros(400_000), 3, datagram(&plan, [3, 0], 64, 0, 500));
@@ -67,13 +69,13 @@ fn outgoing_packets_and_their_replies_are_translated() {
 /// A Time Exceeded message from behind the NAT reaches the internal host and quotes the original packet.
 #[test]
 fn routers_messages_find_who_is_meant() {
-    let (plan, mut emulator) = behind(nat(NatKind::Symmetric));
+    let (plan, mut emulator) = host_behind_middlebox(nat(NatKind::Symmetric));
     emulator.enter(micros(0), 0, datagram(&plan, [0, 3], 2, 0, 100));
     let [message] = &advance_until(&mut emulator, micros(90_000))[..] else { panic!() };
     assert_eq!((message.node, message.bytes[9], &message.bytes[20..22]), (0, 1, [11, 0].as_slice()));
     assert_eq!(message.bytes[12..16], address(&plan, 2).octets());
     let quoted = Delivery { bytes: message.bytes[28..].to_vec(), ..message.clone() };
-    assert_eq!(ends(&quoted), [(address(&plan, 0), 5000), (address(&plan, 3), 5001)]);
+    assert_eq!(addresses_and_ports(&quoted), [(address(&plan, 0), 5000), (address(&plan, 3), 5001)]);
     assert_eq!(
         (ones_complement_sum(&message.bytes[20..]), ones_complement_sum(&quoted.bytes[..20])),
         (0xffff, 0xffff)
@@ -87,7 +89,7 @@ fn routers_messages_find_who_is_meant() {
 /// An echo request leaves and its reply returns by its identifier; the NAT itself answers one from outside.
 #[test]
 fn echoes_pass_in_both_directions() {
-    let (plan, mut emulator) = behind(nat(NatKind::FullCone));
+    let (plan, mut emulator) = host_behind_middlebox(nat(NatKind::FullCone));
     let echo = |kind: u8, from: Ipv4Addr, to: Ipv4Addr, number: u16| {
         let mut bytes = datagram_to_address(from, to, 64, 0, 28);
         bytes[9] = 1;
@@ -120,7 +122,7 @@ fn echoes_pass_in_both_directions() {
 #[test]
 fn a_firewall_stops_udp_after_its_time() {
     let middlebox = Middlebox { udp_for: Some(Duration::from_secs(10)), ..Middlebox::default() };
-    let (plan, mut emulator) = behind(middlebox);
+    let (plan, mut emulator) = host_behind_middlebox(middlebox);
     let udp = |ends: [usize; 2], port: u16| {
         let mut bytes = datagram(&plan, ends, 64, 0, 100);
         let at = if ends[0] == 0 { 20 } else { 22 };

@@ -2,7 +2,7 @@
 
 use crate::test_network::{advance_until, chain, datagram, micros, ones_complement_sum};
 use std::net::IpAddr;
-use thalweg_live::network_plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan_network};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::router_feedback_datagram::{Head, RouterFeedback};
 use thalweg_proto::units::Duration;
@@ -10,20 +10,20 @@ use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
 use thalweg_queue::{DisciplineSpec, Limit};
 
 /// Returns a host, a SEIF router with a queue of ten packets, and a host.
-fn watched(policy: SeifPolicy, marks_feedback: bool) -> (Plan, Emulator) {
+fn seif_network(policy: SeifPolicy, marks_feedback: bool) -> (Plan, Emulator) {
     let mut spec = chain(3);
     let line = &mut spec.links[1].forward;
     line.queue = DisciplineSpec::fcfs(Limit::Packets(10));
     line.feedback = Some(FeedbackSpec::new(PolicySpec::Seif(SeifSpec { policy, ..SeifSpec::default() })));
     // The queue builds up at the router: packets arrive there ten times as fast as they leave.
     line.rate = thalweg_proto::units::Rate::from_bits_per_sec(800_000);
-    let plan = plan(&spec, &PlanOptions { marks_feedback, ..PlanOptions::default() }).unwrap();
+    let plan = plan_network(&spec, &PlanOptions { marks_feedback, ..PlanOptions::default() }).unwrap();
     (plan.clone(), Emulator::new(plan).unwrap())
 }
 
 /// Returns the same network with acknowledgements delayed for 20 ms.
-fn holding(marks_feedback: bool) -> (Plan, Emulator) {
-    let (mut plan, _) = watched(SeifPolicy::Static, marks_feedback);
+fn network_with_delayed_acks(marks_feedback: bool) -> (Plan, Emulator) {
+    let (mut plan, _) = seif_network(SeifPolicy::Static, marks_feedback);
     plan.ack_delay = Some(Duration::from_millis(20));
     (plan.clone(), Emulator::new(plan).unwrap())
 }
@@ -43,7 +43,7 @@ fn segment(plan: &Plan, ends: [usize; 2], flags: u8, payload: usize, ecn: u8) ->
 }
 
 /// Returns a packet of a sender of this project: the readable head, and bytes that look encrypted.
-fn sealed(plan: &Plan, number: u32) -> Vec<u8> {
+fn encrypted_packet(plan: &Plan, number: u32) -> Vec<u8> {
     let mut bytes = datagram(plan, [0, 2], 64, 2, 500);
     bytes[28] = 8;
     bytes[29..37].copy_from_slice(b"connect!");
@@ -59,9 +59,9 @@ fn router_feedback(delivery: &Delivery) -> RouterFeedback {
 /// Its way back takes 50 us for 50 B, and 1 ms.
 #[test]
 fn thalweg_senders_receive_feedback_datagrams() {
-    let (plan, mut emulator) = watched(SeifPolicy::Static, false);
+    let (plan, mut emulator) = seif_network(SeifPolicy::Static, false);
     for number in 100..111 {
-        emulator.enter(micros(0), 0, sealed(&plan, number));
+        emulator.enter(micros(0), 0, encrypted_packet(&plan, number));
     }
     let got = advance_until(&mut emulator, micros(900_000));
     let [messages, data] =
@@ -85,10 +85,10 @@ fn thalweg_senders_receive_feedback_datagrams() {
 /// Feedback identifies a dropped packet.
 #[test]
 fn a_dropped_packet_is_named() {
-    let (plan, mut emulator) = watched(SeifPolicy::Reacting, false);
+    let (plan, mut emulator) = seif_network(SeifPolicy::Reacting, false);
     // One packet is in service for 5 ms, and then another. Ten are queued at 7 ms, and the one at 7.5 ms is dropped.
     for number in 100..113 {
-        emulator.enter(micros(0), 0, sealed(&plan, number));
+        emulator.enter(micros(0), 0, encrypted_packet(&plan, number));
     }
     let got = advance_until(&mut emulator, micros(900_000));
     let messages: Vec<RouterFeedback> =
@@ -101,7 +101,7 @@ fn a_dropped_packet_is_named() {
 #[test]
 fn other_senders_receive_marks_or_nothing() {
     for (marks, ecn, marked) in [(false, 2, 0), (true, 2, 1), (true, 0, 0)] {
-        let (plan, mut emulator) = watched(SeifPolicy::Static, marks);
+        let (plan, mut emulator) = seif_network(SeifPolicy::Static, marks);
         for _ in 0..11 {
             emulator.enter(micros(0), 0, datagram(&plan, [0, 2], 64, ecn, 500));
         }
@@ -124,7 +124,7 @@ fn other_senders_receive_marks_or_nothing() {
 fn tcp_without_ecn_is_signalled_by_delayed_acknowledgements() {
     const BARE: u8 = 0x10;
     const FIN: u8 = 0x11;
-    let (plan, mut emulator) = holding(false);
+    let (plan, mut emulator) = network_with_delayed_acks(false);
     for _ in 0..11 {
         emulator.enter(micros(0), 0, segment(&plan, [0, 2], BARE, 460, 0));
     }
@@ -155,7 +155,7 @@ fn tcp_without_ecn_is_signalled_by_delayed_acknowledgements() {
 #[test]
 fn tcp_that_may_be_marked_is_marked() {
     for (marks, waited) in [(true, 0), (false, 1)] {
-        let (plan, mut emulator) = holding(marks);
+        let (plan, mut emulator) = network_with_delayed_acks(marks);
         for _ in 0..11 {
             emulator.enter(micros(0), 0, segment(&plan, [0, 2], 0x10, 460, 2));
         }
@@ -173,6 +173,6 @@ fn acknowledgements_wait_for_a_second_at_most() {
     for (millis, is_fine) in [(0, false), (1, true), (1000, true), (1001, false)] {
         let plan_options =
             PlanOptions { ack_delay: Some(Duration::from_millis(millis)), ..PlanOptions::default() };
-        assert_eq!(plan(&chain(3), &plan_options).is_ok(), is_fine, "{millis}");
+        assert_eq!(plan_network(&chain(3), &plan_options).is_ok(), is_fine, "{millis}");
     }
 }

@@ -6,7 +6,7 @@ use crate::endpoint::Host;
 use crate::identity::PublicKey;
 use crate::live::{Connection, RecvStream};
 use crate::session::code;
-use crate::transfer::{Preview, preview};
+use crate::transfer::{Preview, preview_offer};
 use std::collections::HashSet;
 use std::io::{self, Read};
 use std::net::SocketAddr;
@@ -82,7 +82,7 @@ impl ApprovalQueue {
     pub fn enqueue(&mut self, now: Instant, connection: &Connection) {
         let key = connection.peer();
         if self.denied.contains(&key) {
-            return deny(connection);
+            return close_denied(connection);
         }
         if self.queue.iter().any(|other| other.key == key) {
             return connection.close(code::BUSY, "the same sender waits for approval already");
@@ -129,7 +129,7 @@ impl ApprovalQueue {
         let Some(approval) = approval else {
             let pending = self.queue.remove(0)?;
             self.denied.insert(pending.key);
-            deny(&pending.connection);
+            close_denied(&pending.connection);
             return None;
         };
         let pending = self.queue.take()?;
@@ -178,7 +178,7 @@ impl PendingApproval {
             let (mut to_peer, mut from_peer) = streams.split_untrusted();
             let mut kept = Vec::new();
             let patient = UndecidedStream { stream: &mut from_peer, is_decided: &decided };
-            let result = preview(patient, &mut to_peer, &shared, &mut kept);
+            let result = preview_offer(patient, &mut to_peer, &shared, &mut kept);
             let result = match result {
                 Err(error) if !is_over(&decided) => Err(error.to_string()),
                 _ => {
@@ -200,7 +200,7 @@ impl PendingApproval {
     }
 }
 
-fn deny(connection: &Connection) {
+fn close_denied(connection: &Connection) {
     connection.close(code::UNAUTHORIZED, "the receiver does not accept files from this key");
 }
 

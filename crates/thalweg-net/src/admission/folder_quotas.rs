@@ -52,7 +52,7 @@ impl TotalQuota {
     pub fn of(now: Instant, folder: &Path, limits: Limits) -> io::Result<Self> {
         let begun = Instant::now();
         let quota = Arc::new(Quota::of(folder, limits)?);
-        Ok(Self { folder: folder.to_owned(), quota, next: now + after(begun.elapsed()) })
+        Ok(Self { folder: folder.to_owned(), quota, next: now + pause_after_measurement(begun.elapsed()) })
     }
 
     /// Returns the quota, measured again unless that was done recently: the owner may have freed space.
@@ -60,14 +60,14 @@ impl TotalQuota {
         if now >= self.next {
             let begun = Instant::now();
             self.quota.count_again(&self.folder)?;
-            self.next = now + after(begun.elapsed());
+            self.next = now + pause_after_measurement(begun.elapsed());
         }
         Ok(Arc::clone(&self.quota))
     }
 }
 
 /// Returns the time until the next measurement after one of this duration.
-fn after(duration: Duration) -> Duration {
+fn pause_after_measurement(duration: Duration) -> Duration {
     LATELY.max(duration.saturating_mul(PARTS))
 }
 
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(held.used().get(), 0);
         std::fs::remove_dir(&folder).unwrap();
         assert!(total.quota(begun + Duration::from_secs(9000)).is_err());
-        assert_eq!(after(Duration::from_millis(1)), LATELY);
-        assert_eq!(after(Duration::from_secs(6)), Duration::from_secs(600));
+        assert_eq!(pause_after_measurement(Duration::from_millis(1)), LATELY);
+        assert_eq!(pause_after_measurement(Duration::from_secs(6)), Duration::from_secs(600));
     }
 }

@@ -44,7 +44,7 @@ pub const ENDED: u16 = code::APPLICATION;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Closes a connection with finished streams, and waits until the socket's thread has processed it.
-pub fn close(connection: &Connection, code: u16, reason: &str) {
+pub fn close_after_finish(connection: &Connection, code: u16, reason: &str) {
     connection.close(code, reason);
     await_close(connection);
 }

@@ -1,6 +1,6 @@
 //! The receiver's side of pairing: a code that a sender has to prove, within limits of time and guesses.
 
-use super::close;
+use super::close_after_finish;
 use crate::identity::{PublicKey, SystemEntropy};
 use crate::live::Connection;
 use crate::pairing::{self, Code, Ends, Guesses, PairingError, Verdict};
@@ -70,7 +70,7 @@ impl PairingOffer {
         let (watch, code) = (connection.another(), self.code.clone());
         let pair = move || {
             let (mut to, mut from) = connection.split_untrusted();
-            let paired = pairing::serve(&code, &ends, &mut from, &mut to);
+            let paired = pairing::pair_as_server(&code, &ends, &mut from, &mut to);
             if paired.is_ok() {
                 // The proof has to arrive before the close. Otherwise the peer retries although it is paired.
                 let _ = to.finish();
@@ -112,16 +112,16 @@ impl PairingOffer {
         let verdict = result.map_or(Verdict::Nothing, |result| self.guesses.after(&result));
         match verdict {
             Verdict::Paired => {
-                close(&connection, code::DONE, "");
+                close_after_finish(&connection, code::DONE, "");
                 PairingEvent::Paired(connection.peer(), remote)
             }
             Verdict::Nothing => PairingEvent::None,
             Verdict::Wrong(left) => {
-                close(&connection, code::UNAUTHORIZED, "the code is wrong");
+                close_after_finish(&connection, code::UNAUTHORIZED, "the code is wrong");
                 PairingEvent::Wrong(remote, left)
             }
             Verdict::Over => {
-                close(&connection, code::UNAUTHORIZED, "the code is wrong");
+                close_after_finish(&connection, code::UNAUTHORIZED, "the code is wrong");
                 PairingEvent::Over("the code was guessed wrong three times")
             }
         }

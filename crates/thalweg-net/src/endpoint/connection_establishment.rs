@@ -259,7 +259,7 @@ impl Endpoint {
             return listener.put_back(id, begun);
         };
         let Some(listen) = &self.config.listen else { return };
-        let scheme = allowed(listen, &client.scheme);
+        let scheme = negotiate_scheme(listen, &client.scheme);
         let refusal = if !listen.trust.includes(&peer) {
             Some((code::UNAUTHORIZED, "this key may not connect here".to_owned()))
         } else if !listen.services.contains(&client.service) {
@@ -351,7 +351,7 @@ impl Endpoint {
 }
 
 /// Returns the client's scheme, or the reason for refusing it.
-fn allowed(listen: &Listen, encoded: &[u8]) -> Result<Scheme, String> {
+fn negotiate_scheme(listen: &Listen, encoded: &[u8]) -> Result<Scheme, String> {
     let scheme = Scheme::decode(encoded, &listen.registry)
         .map_err(|error| format!("the scheme cannot be used here: {error}"))?;
     match &listen.schemes {

@@ -38,7 +38,7 @@ use std::collections::VecDeque;
 use stream_end::{Fin, FinReceiver, FinSender};
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
-use thalweg_proto::endpoint::{Notice, cost};
+use thalweg_proto::endpoint::{Notice, memory_charge};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Command, Event, Feedback, Limit, SenderStats};
 use thalweg_proto::units::Time;
@@ -295,7 +295,7 @@ impl Flow {
                 self.refused += 1;
                 return;
             }
-            self.waiting += cost(&bytes);
+            self.waiting += memory_charge(&bytes);
             // A short datagram would keep its whole receive buffer alive.
             let is_short = bytes.len() < SHORT;
             let bytes = if is_short { Slice::new(bytes.as_bytes()) } else { bytes };
@@ -341,7 +341,7 @@ impl Flow {
                 return output;
             }
             let Some((bytes, ecn)) = self.inbox.pop_front() else { return output };
-            self.waiting -= cost(&bytes);
+            self.waiting -= memory_charge(&bytes);
             self.take(now, bytes, ecn);
         }
     }
@@ -460,8 +460,8 @@ impl Flow {
 }
 
 /// Returns the sequence number of the data in a datagram of the window transport.
-pub(crate) fn sequence(datagram: &[u8]) -> Option<u64> {
-    wire::sequence(datagram.strip_prefix(&[PDU])?)
+pub(crate) fn window_sequence_number(datagram: &[u8]) -> Option<u64> {
+    wire::segment_sequence_number(datagram.strip_prefix(&[PDU])?)
 }
 
 /// Returns true if a datagram of a flow carries a PDU of its engine.

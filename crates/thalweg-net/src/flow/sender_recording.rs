@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use thalweg_proto::data_unit_numbers::{merged, take_within};
+use thalweg_proto::data_unit_numbers::{merge_numbers, take_within};
 use thalweg_proto::payload::Payload;
 use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::SenderStats;
@@ -175,7 +175,7 @@ impl Recording {
     /// Removes the data in `ranges`. Returns the numbers of the packets that delivered it.
     fn close(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
         let closed = take_within(&mut self.open, ranges, |(end, _)| *end);
-        merged(closed.into_iter().map(|(_, number)| number).collect())
+        merge_numbers(closed.into_iter().map(|(_, number)| number).collect())
     }
 }
 

@@ -15,7 +15,7 @@ fn decode(bytes: &[u8]) -> Result<Scheme, SchemeError> {
     Scheme::decode(bytes, &Registry::default())
 }
 
-fn refused(text: &str) -> String {
+fn refusal_of(text: &str) -> String {
     text.parse::<Scheme>().unwrap_err().to_string()
 }
 
@@ -49,35 +49,39 @@ fn where_data_may_not_be_lost_only_reliable_schemes_are_offered() {
 
 #[test]
 fn scheme_errors_list_the_valid_choices() {
-    assert!(refused("qubic").starts_with("there is no scheme `qubic`; there are fixed, "));
+    assert!(refusal_of("qubic").starts_with("there is no scheme `qubic`; there are fixed, "));
     assert!(
-        refused("cubic:alpha=1pkt").starts_with("`alpha` is no option of cubic, which has initial-window, ")
+        refusal_of("cubic:alpha=1pkt")
+            .starts_with("`alpha` is no option of cubic, which has initial-window, ")
     );
-    assert!(refused("cubic:").starts_with("`` is no option"));
-    assert_eq!(refused("cubic:beta=0.5,beta=0.5"), "beta is given twice");
+    assert!(refusal_of("cubic:").starts_with("`` is no option"));
+    assert_eq!(refusal_of("cubic:beta=0.5,beta=0.5"), "beta is given twice");
     assert_eq!(
-        refused("cubic:beta=1"),
+        refusal_of("cubic:beta=1"),
         "beta cannot be `1`: it must be above 0 and below 1; RFC 9438 multiplies the window by 0.7 at a loss"
     );
     assert_eq!(
-        refused("fixed:window=10"),
+        refusal_of("fixed:window=10"),
         "window cannot be `10`: `10` has no unit; did you mean \"10 pkt\"?"
     );
-    assert_eq!(refused("sstp:rate=10"), "rate cannot be `10`: `10` has no unit; did you mean \"10 Mbit/s\"?");
     assert_eq!(
-        refused("sstp:rate=0bit/s"),
+        refusal_of("sstp:rate=10"),
+        "rate cannot be `10`: `10` has no unit; did you mean \"10 Mbit/s\"?"
+    );
+    assert_eq!(
+        refusal_of("sstp:rate=0bit/s"),
         "rate cannot be `0bit/s`: it must be above 0 bit/s; nothing is sent at this rate"
     );
     assert_eq!(
-        refused("cubic:recovery=tack"),
+        refusal_of("cubic:recovery=tack"),
         "recovery cannot be `tack`: expected one of sack, newreno, go-back-n, fast-retransmit"
     );
-    assert_eq!(refused("vegas:alpha=4pkt"), "alpha is larger than beta");
+    assert_eq!(refusal_of("vegas:alpha=4pkt"), "alpha is larger than beta");
     assert_eq!(
-        refused("sstp:rate=1Mbit/s,average-rate=2Mbit/s"),
+        refusal_of("sstp:rate=1Mbit/s,average-rate=2Mbit/s"),
         "the average rate 2 Mbit/s is above the peak rate 1 Mbit/s"
     );
-    assert_eq!(refused("cubic:rto.floor=2min"), "the ceiling of the time-out is below its floor");
+    assert_eq!(refusal_of("cubic:rto.floor=2min"), "the ceiling of the time-out is below its floor");
     assert_eq!(decode(&[0xff]), Err(SchemeError::Encoding));
     assert_eq!(decode(&vec![b' '; MAX_ENCODING + 1]), Err(SchemeError::Encoding));
 }
@@ -182,7 +186,7 @@ fn one_end_settles_path_dependent_options() {
 }
 
 /// Returns all pending output of a flow.
-fn drain(flow: &mut Flow, now: Time) -> (Vec<Vec<u8>>, Vec<FlowOutput>) {
+fn drain_outputs(flow: &mut Flow, now: Time) -> (Vec<Vec<u8>>, Vec<FlowOutput>) {
     let (mut datagrams, mut outputs) = (Vec::new(), Vec::new());
     loop {
         let mut buffer = Vec::new();
@@ -205,25 +209,25 @@ fn a_stream_that_is_stopped_ends_early_at_both_ends() {
     let (mut sender, mut receiver) =
         (Flow::new(&scheme, Role::Sender, &hints), Flow::new(&scheme, Role::Receiver, &hints));
     sender.handle(Time::ZERO, FlowInput::Write(Slice::new(vec![7; 10_000])));
-    let (mut to_receiver, _) = drain(&mut sender, Time::ZERO);
+    let (mut to_receiver, _) = drain_outputs(&mut sender, Time::ZERO);
     assert_eq!(to_receiver.len(), 2);
     sender.handle(Time::ZERO, FlowInput::Stop);
-    to_receiver.extend(drain(&mut sender, Time::ZERO).0);
+    to_receiver.extend(drain_outputs(&mut sender, Time::ZERO).0);
     // Two full segments of 1200 bytes less 10, and the end: a length of 2380, stopped.
     assert_eq!(to_receiver[2], [1, 0, 0, 0, 0, 0, 0, 9, 76, 1]);
     assert_eq!((sender.writable(), sender.stats(Time::ZERO).written), (0, 2380));
     // The FIN may overtake the data.
     receiver.handle(Time::ZERO, datagram(to_receiver[2].clone()));
-    assert_eq!(drain(&mut receiver, Time::ZERO), (vec![vec![2]], vec![]));
+    assert_eq!(drain_outputs(&mut receiver, Time::ZERO), (vec![vec![2]], vec![]));
     receiver.handle(Time::ZERO, datagram(to_receiver[0].clone()));
     receiver.handle(Time::ZERO, datagram(to_receiver[1].clone()));
-    let (answers, outputs) = drain(&mut receiver, Time::ZERO);
+    let (answers, outputs) = drain_outputs(&mut receiver, Time::ZERO);
     assert_eq!((outputs.len(), outputs.last()), (3, Some(&FlowOutput::Ended { stopped: true })));
     // Finished only when the peer has all data and the FIN.
     sender.handle(Time::ZERO, datagram(answers[0].clone()));
-    assert_eq!(drain(&mut sender, Time::ZERO).1, []);
+    assert_eq!(drain_outputs(&mut sender, Time::ZERO).1, []);
     sender.handle(Time::ZERO, datagram(vec![2]));
-    assert_eq!(drain(&mut sender, Time::ZERO).1, [FlowOutput::Event(Event::Finished)]);
+    assert_eq!(drain_outputs(&mut sender, Time::ZERO).1, [FlowOutput::Event(Event::Finished)]);
 }
 
 #[test]
@@ -233,22 +237,22 @@ fn datagrams_beyond_what_the_application_reads_are_dropped() {
     let mut receiver = Flow::new(&scheme, Role::Receiver, &hints);
     for _ in 0..5 {
         receiver.handle(Time::ZERO, datagram([&[0][..], &[7; 1000]].concat()));
-        let _ = drain(&mut receiver, Time::ZERO);
+        let _ = drain_outputs(&mut receiver, Time::ZERO);
     }
     let stats = receiver.stats(Time::ZERO);
     assert_eq!((stats.delivered, stats.refused), (3000, 2));
     receiver.handle(Time::ZERO, FlowInput::Consumed(1));
     receiver.handle(Time::ZERO, datagram([&[0][..], &[7; 1000]].concat()));
-    assert_eq!(drain(&mut receiver, Time::ZERO).1.len(), 1);
+    assert_eq!(drain_outputs(&mut receiver, Time::ZERO).1.len(), 1);
     // A FIN with a length below the delivered bytes is ignored. A valid FIN with missing data waits for a limited time.
     receiver.handle(Time::ZERO, datagram([&[1][..], &100u64.to_be_bytes(), &[0]].concat()));
     assert_eq!(receiver.stats(Time::ZERO).malformed, 0);
-    assert_eq!(drain(&mut receiver, Time::ZERO).0.len(), 0);
+    assert_eq!(drain_outputs(&mut receiver, Time::ZERO).0.len(), 0);
     assert_eq!(receiver.stats(Time::ZERO).malformed, 1);
     receiver.handle(Time::ZERO, datagram([&[1][..], &6000u64.to_be_bytes(), &[0]].concat()));
-    assert_eq!(drain(&mut receiver, Time::ZERO), (vec![vec![2]], vec![]));
+    assert_eq!(drain_outputs(&mut receiver, Time::ZERO), (vec![vec![2]], vec![]));
     let later = Time::ZERO + Duration::from_secs(1);
-    assert_eq!(drain(&mut receiver, later).1, [FlowOutput::Ended { stopped: false }]);
+    assert_eq!(drain_outputs(&mut receiver, later).1, [FlowOutput::Ended { stopped: false }]);
 }
 
 /// Returns a value of the key's kind: at a bound of the allowed range, inside it, or outside.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 use thalweg_catalog::Registry;
-use thalweg_catalog::spelling_suggestions::nearest;
+use thalweg_catalog::spelling_suggestions::nearest_name;
 use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Share, Time, UnitError};
 use thalweg_queue::random_delay::{TimeSpec, VariationSpec};
 use thalweg_queue::{
@@ -45,7 +45,7 @@ impl FromStr for MtuChange {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (at, mtu) = text.split_once(':').ok_or("expected a time and a size, such as `10s:1300B`")?;
-        Ok(Self { at: quantity(at)?, mtu: quantity(mtu).and_then(not_too_small)? })
+        Ok(Self { at: parse_quantity(at)?, mtu: parse_quantity(mtu).and_then(not_too_small)? })
     }
 }
 
@@ -139,7 +139,7 @@ impl fmt::Display for DirectionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(given) => {
-                let meant = nearest(given, KEYS).filter(|meant| meant != given);
+                let meant = nearest_name(given, KEYS).filter(|meant| meant != given);
                 let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
                 write!(
                     f,
@@ -214,36 +214,36 @@ impl DirectionSpec {
             .ok_or_else(|| DirectionError::Unknown(key.to_owned()))?;
         let wrong = |reason: String| DirectionError::Value { key, given: value.to_owned(), reason };
         match key {
-            "rate" => self.rate = Some(quantity(value).and_then(above_zero).map_err(wrong)?),
-            "delay" => self.delay = quantity(value).map_err(wrong)?,
-            "loss" => self.loss = share(value).map_err(wrong)?,
-            "burst" => self.burst = Some(packets(value).map_err(wrong)?),
-            "duplicate" => self.duplicate = share(value).map_err(wrong)?,
-            "corrupt" => self.corrupt = share(value).map_err(wrong)?,
-            "reorder" => self.reorder = share(value).map_err(wrong)?,
-            "reorder-delay" => self.reorder_delay = quantity(value).map_err(wrong)?,
-            "jitter" => self.jitter = jitter(value).map_err(wrong)?,
+            "rate" => self.rate = Some(parse_quantity(value).and_then(above_zero).map_err(wrong)?),
+            "delay" => self.delay = parse_quantity(value).map_err(wrong)?,
+            "loss" => self.loss = parse_share(value).map_err(wrong)?,
+            "burst" => self.burst = Some(parse_packet_count(value).map_err(wrong)?),
+            "duplicate" => self.duplicate = parse_share(value).map_err(wrong)?,
+            "corrupt" => self.corrupt = parse_share(value).map_err(wrong)?,
+            "reorder" => self.reorder = parse_share(value).map_err(wrong)?,
+            "reorder-delay" => self.reorder_delay = parse_quantity(value).map_err(wrong)?,
+            "jitter" => self.jitter = parse_jitter(value).map_err(wrong)?,
             "shaper" => {
                 let (rate, burst) =
-                    pair(value, "a rate and a burst, such as `5Mbit/s:100kB`").map_err(wrong)?;
+                    parse_pair(value, "a rate and a burst, such as `5Mbit/s:100kB`").map_err(wrong)?;
                 self.start_delay.shaper = Some(TokenBucketSpec { rate, burst });
                 self.start_delay.check().map_err(|error| wrong(error.to_string()))?;
             }
             "sleep" => {
-                let (after, wake) = pair(value, "two times, such as `11.6s:260ms`").map_err(wrong)?;
+                let (after, wake) = parse_pair(value, "two times, such as `11.6s:260ms`").map_err(wrong)?;
                 self.start_delay.sleep =
                     self.start_delay.sleep.iter().copied().chain([SleepSpec { after, wake }]).collect();
                 self.start_delay.check().map_err(|error| wrong(error.to_string()))?;
             }
             "aggregation" => {
-                let spec = aggregation(value).map_err(wrong)?;
+                let spec = parse_aggregation(value).map_err(wrong)?;
                 spec.check().map_err(|error| wrong(error.to_string()))?;
                 self.aggregation = Some(spec);
             }
-            "ecn" => self.ecn = treatment(value).map_err(wrong)?,
-            "queue" => self.queue = queue(value, self.queue.limit(), registry).map_err(wrong)?,
-            "buffer" => self.queue.set_limit(buffer(value).map_err(wrong)?),
-            "mtu" => self.mtu = Some(quantity(value).and_then(not_too_small).map_err(wrong)?),
+            "ecn" => self.ecn = parse_ecn_treatment(value).map_err(wrong)?,
+            "queue" => self.queue = parse_queue(value, self.queue.limit(), registry).map_err(wrong)?,
+            "buffer" => self.queue.set_limit(parse_queue_size(value).map_err(wrong)?),
+            "mtu" => self.mtu = Some(parse_quantity(value).and_then(not_too_small).map_err(wrong)?),
             "mtu-change" => self.mtu_changes.push(value.parse().map_err(wrong)?),
             _ => self.blackouts.push(value.parse().map_err(wrong)?),
         }
@@ -305,7 +305,7 @@ impl DirectionSpec {
     }
 }
 
-fn quantity<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
+fn parse_quantity<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
@@ -319,7 +319,7 @@ fn not_too_small(mtu: Bytes) -> Result<Bytes, String> {
 }
 
 /// Parses a share of datagrams: `1%` or `0.01`. A plain `1` is ambiguous and refused.
-fn share(text: &str) -> Result<f64, String> {
+fn parse_share(text: &str) -> Result<f64, String> {
     if text.parse() == Ok(1.0) {
         return Err("is that 1%, or all of them? Write `1%` or `100%`".to_owned());
     }
@@ -328,20 +328,20 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Parses two values, `5Mbit/s:100kB`.
-fn pair<A: FromStr<Err: fmt::Display>, B: FromStr<Err: fmt::Display>>(
+fn parse_pair<A: FromStr<Err: fmt::Display>, B: FromStr<Err: fmt::Display>>(
     text: &str,
     expected: &str,
 ) -> Result<(A, B), String> {
     let (first, second) = text.split_once(':').ok_or_else(|| format!("expected {expected}"))?;
-    Ok((quantity(first)?, quantity(second)?))
+    Ok((parse_quantity(first)?, parse_quantity(second)?))
 }
 
 /// Parses an order-preserving random delay: `5ms` is uniform from zero, `wifi:7ms` is the Wi-Fi model.
-fn jitter(text: &str) -> Result<Option<VariationSpec>, String> {
+fn parse_jitter(text: &str) -> Result<Option<VariationSpec>, String> {
     let distribution = match text.split_once(':') {
-        Some(("wifi", average)) => TimeSpec::Wifi { average: quantity(average)? },
+        Some(("wifi", average)) => TimeSpec::Wifi { average: parse_quantity(average)? },
         Some(_) => return Err("expected a time, such as `5ms`, or Wi-Fi's, such as `wifi:7ms`".to_owned()),
-        None => TimeSpec::Uniform { min: Duration::ZERO, max: quantity(text)? },
+        None => TimeSpec::Uniform { min: Duration::ZERO, max: parse_quantity(text)? },
     };
     if let Some(fault) = distribution.fault() {
         return Err(fault.to_owned());
@@ -351,20 +351,20 @@ fn jitter(text: &str) -> Result<Option<VariationSpec>, String> {
 }
 
 /// Parses the aggregation of a wire: `2ms`, or with a maximum batch size `4ms:64pkt`.
-fn aggregation(text: &str) -> Result<AggregationSpec, String> {
+fn parse_aggregation(text: &str) -> Result<AggregationSpec, String> {
     let (every, max) = text.split_once(':').map_or((text, None), |(every, max)| (every, Some(max)));
-    let packets = max.map(packets).transpose()?.map(|packets| packets as u64);
-    Ok(AggregationSpec { every: quantity(every)?, packets })
+    let packets = max.map(parse_packet_count).transpose()?.map(|packets| packets as u64);
+    Ok(AggregationSpec { every: parse_quantity(every)?, packets })
 }
 
 /// Parses the name of an ECN treatment.
-fn treatment(text: &str) -> Result<EcnTreatment, String> {
+fn parse_ecn_treatment(text: &str) -> Result<EcnTreatment, String> {
     let named = EcnTreatment::ALL.into_iter().find(|treatment| treatment.name() == text);
     named.ok_or_else(|| format!("there are {}", EcnTreatment::ALL.map(EcnTreatment::name).join(", ")))
 }
 
 /// Parses a number of datagrams: `8pkt`.
-fn packets(text: &str) -> Result<f64, String> {
+fn parse_packet_count(text: &str) -> Result<f64, String> {
     let Packets(number) = text.parse().map_err(|error: UnitError| error.to_string())?;
     if (1.0..=1e6).contains(&number) {
         Ok(number)
@@ -374,11 +374,11 @@ fn packets(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a queue size: `100pkt` or `500kB`.
-fn buffer(text: &str) -> Result<Limit, String> {
+fn parse_queue_size(text: &str) -> Result<Limit, String> {
     if text.ends_with("pkt") {
-        return packets(text).map(|number| Limit::Packets(number as u64));
+        return parse_packet_count(text).map(|number| Limit::Packets(number as u64));
     }
-    let bytes: Bytes = quantity(text)?;
+    let bytes: Bytes = parse_quantity(text)?;
     if bytes.get() <= MAX_BUFFER {
         Ok(Limit::Bytes(bytes.get()))
     } else {
@@ -390,7 +390,7 @@ fn buffer(text: &str) -> Result<Limit, String> {
 const MAX_BUFFER: u64 = 1_000_000_000;
 
 /// Parses a discipline with its options: `codel`, `codel:target=20ms`.
-fn queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec, String> {
+fn parse_queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec, String> {
     let needs_priorities =
         |name: &str| registry.read_discipline(name, limit).is_ok_and(|spec| spec.serves_by_priority());
     let spec = registry.read_discipline(text, limit);
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn a_message_offers_the_disciplines_that_a_relay_accepts() {
         let registry = Registry::default();
-        let read = |name: &str| queue(name, Limit::Packets(10), &registry);
+        let read = |name: &str| parse_queue(name, Limit::Packets(10), &registry);
         let message = read("tail").unwrap_err();
         let offered = message.strip_prefix("there is no discipline `tail`; there are ").unwrap();
         let offered: Vec<&str> = offered.split("; ").next().unwrap().split(", ").collect();
@@ -473,7 +473,10 @@ mod tests {
         .unwrap();
         let ms = Duration::from_millis;
         assert_eq!(spec.jitter.as_ref().unwrap().distribution, TimeSpec::Wifi { average: ms(7) });
-        assert_eq!(spec.start_delay.shaper.unwrap().passes_in(Duration::ZERO), Bytes::new(100_000));
+        assert_eq!(
+            spec.start_delay.shaper.unwrap().admitted_from_full_bucket(Duration::ZERO),
+            Bytes::new(100_000)
+        );
         assert_eq!(spec.start_delay.sleep[1], SleepSpec { after: ms(11_600), wake: ms(260) });
         assert_eq!(spec.aggregation, Some(AggregationSpec { every: ms(4), packets: Some(64) }));
         assert_eq!(spec.ecn, EcnTreatment::Bleached);

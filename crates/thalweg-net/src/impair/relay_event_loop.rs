@@ -2,7 +2,7 @@
 
 use super::{DelayedDatagram, DirectionSpec, LinkDirection, LinkDirectionStats};
 use crate::live::Clock;
-use crate::normalised_address::unmapped;
+use crate::normalised_address::unmap_ipv4;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -196,7 +196,7 @@ impl Relay {
         }
         for (meta, bytes) in arrivals.drain(..) {
             match self.client(now, &meta)? {
-                Some(flow) => self.up.arrive(now, datagram(&meta, bytes, flow)),
+                Some(flow) => self.up.arrive(now, delayed_datagram(&meta, bytes, flow)),
                 None => self.stats.unsent += 1,
             }
         }
@@ -204,13 +204,13 @@ impl Relay {
         for (&flow, client) in &self.clients {
             client.port.receive(&mut self.buffers, |meta, bytes| {
                 // The port accepts datagrams from any source.
-                if unmapped(meta.addr) == to {
+                if unmap_ipv4(meta.addr) == to {
                     arrivals.push((meta, bytes.to_vec()));
                 }
             })?;
             let now = self.clock.now();
             for (meta, bytes) in arrivals.drain(..) {
-                self.down.arrive(now, datagram(&meta, bytes, flow));
+                self.down.arrive(now, delayed_datagram(&meta, bytes, flow));
             }
         }
         Ok(())
@@ -218,7 +218,7 @@ impl Relay {
 
     /// Returns the client with that address, created if new; `None` if there are too many.
     fn client(&mut self, now: Time, meta: &RecvMeta) -> io::Result<Option<u64>> {
-        let address = unmapped(meta.addr);
+        let address = unmap_ipv4(meta.addr);
         if let Some(&flow) = self.by_address.get(&address) {
             if let Some(client) = self.clients.get_mut(&flow) {
                 (client.last, client.local) = (now, meta.dst_ip);
@@ -257,10 +257,10 @@ impl Relay {
     }
 }
 
-fn datagram(meta: &RecvMeta, bytes: Vec<u8>, flow: u64) -> DelayedDatagram {
+fn delayed_datagram(meta: &RecvMeta, bytes: Vec<u8>, flow: u64) -> DelayedDatagram {
     DelayedDatagram {
         bytes,
-        header: if unmapped(meta.addr).is_ipv4() { 28 } else { 48 },
+        header: if unmap_ipv4(meta.addr).is_ipv4() { 28 } else { 48 },
         flow,
         ecn: Ecn::from_bits(meta.ecn.map_or(0, |codepoint| codepoint as u8)),
     }

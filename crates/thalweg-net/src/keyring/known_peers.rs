@@ -40,14 +40,14 @@ const BY_NEW: &str = "by --trust new";
 /// Change detection of a file: device, inode, size and modification time.
 type Stamp = (u64, u64, u64, i64, i64);
 
-fn stamp(path: &Path) -> Option<Stamp> {
+fn file_stamp(path: &Path) -> Option<Stamp> {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino(), metadata.size(), metadata.ctime(), metadata.ctime_nsec()))
 }
 
 impl KnownPeers {
     pub(super) fn read(path: PathBuf) -> Result<Self, KeyringError> {
-        let read = stamp(&path);
+        let read = file_stamp(&path);
         let text = match read_private(&path, MAX_MIB, 0o022, "others may write it") {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -94,7 +94,7 @@ impl KnownPeers {
     /// # Errors
     /// If it cannot be read: the state stays unchanged until the file changes.
     pub fn reload(&mut self, is_wanted: bool) -> Result<bool, KeyringError> {
-        let now = stamp(&self.path);
+        let now = file_stamp(&self.path);
         let is_settled = now == std::mem::replace(&mut self.seen, now);
         if !is_wanted && (now == self.read || !is_settled) {
             return Ok(false);
@@ -161,7 +161,7 @@ impl KnownPeers {
         self.known.push(Peer { name: name.to_owned(), key, is_by_new });
         // Concurrent changes by others still have to be read.
         if self.read == self.seen {
-            (self.read, self.seen) = (stamp(&self.path), stamp(&self.path));
+            (self.read, self.seen) = (file_stamp(&self.path), file_stamp(&self.path));
         }
         Ok(())
     }

@@ -83,7 +83,8 @@ impl Keyring {
     fn make_identity(&self, path: &Path) -> io::Result<()> {
         make_private(&self.folder)?;
         let identity = Identity::generate(&mut SystemEntropy::new());
-        let draft = atomic_file::draft(path, 0o600, format!("{}\n", identity.to_text()).as_bytes())?;
+        let draft =
+            atomic_file::write_temporary_file(path, 0o600, format!("{}\n", identity.to_text()).as_bytes())?;
         let linked = match fs::hard_link(&draft, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             linked => linked,

@@ -1,7 +1,7 @@
 //! UDP capabilities of this host: buffers, offloads, timers.
 
-use super::host_clock::{Clock, timespec};
-use super::host_lateness::{Lateness, SEGMENT, SEGMENTS, measure, readable};
+use super::host_clock::{Clock, to_timespec};
+use super::host_lateness::{Lateness, SEGMENT, SEGMENTS, measure_lateness, wait_until_readable};
 use super::wakeup_coalescing::INTERVAL;
 use crate::packet_protection::{Encryptor, Secret};
 use crate::wire::{ConnectionId, HEADER, write_header};
@@ -55,8 +55,8 @@ const REQUESTED: usize = 4 << 20;
 ///
 /// # Errors
 /// No socket can be created, or there is no route to the target.
-pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
-    let (local, interface_mtu) = route(target)?;
+pub fn examine_host(target: Option<SocketAddr>) -> io::Result<Findings> {
+    let (local, interface_mtu) = source_address_and_mtu(target)?;
     let (sender, receiver) = (UdpSocket::bind(local)?, UdpSocket::bind(local)?);
     for socket in [&sender, &receiver] {
         let socket = SockRef::from(socket);
@@ -77,17 +77,17 @@ pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
         segmentation: arrived.datagrams == SEGMENTS,
         coalescing: arrived.datagrams > arrived.messages,
         ecn: arrived.marked == arrived.messages && arrived.messages > 0,
-        lateness: measure(local, arrived.datagrams == SEGMENTS)?,
+        lateness: measure_lateness(local, arrived.datagrams == SEGMENTS)?,
         coalescing_interval: INTERVAL,
         timer_overshoot: timer_overshoot(),
         clock: clock_cost(),
-        encryption: encryption(),
+        encryption: measure_encryption_rate(),
         processors: std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get),
     })
 }
 
 /// Returns the source address towards the target, with port 0, and the MTU of its interface.
-fn route(target: Option<SocketAddr>) -> io::Result<(SocketAddr, Option<Bytes>)> {
+fn source_address_and_mtu(target: Option<SocketAddr>) -> io::Result<(SocketAddr, Option<Bytes>)> {
     let Some(target) = target else { return Ok((SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0), None)) };
     let any: IpAddr =
         if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -128,7 +128,7 @@ fn send_together(
         return Ok(arrived);
     }
     let mut buffer = vec![0; 1 << 16];
-    while arrived.datagrams < SEGMENTS && readable(receiver, Duration::from_millis(200))? {
+    while arrived.datagrams < SEGMENTS && wait_until_readable(receiver, Duration::from_millis(200))? {
         let mut metas = [RecvMeta::default()];
         let count = receiving.recv(receiver.into(), &mut [IoSliceMut::new(&mut buffer)], &mut metas)?;
         let meta = metas[0];
@@ -148,7 +148,7 @@ fn timer_overshoot() -> Duration {
     let mut late: Vec<_> = (0..51)
         .map(|_| {
             let start = clock.now();
-            let _ = poll(&mut [], Some(&timespec(SLEEP)));
+            let _ = poll(&mut [], Some(&to_timespec(SLEEP)));
             clock.now().since(start).saturating_sub(SLEEP)
         })
         .collect();
@@ -165,7 +165,7 @@ fn clock_cost() -> Duration {
     clock.now().since(thalweg_proto::units::Time::ZERO) / READS
 }
 
-fn encryption() -> Rate {
+fn measure_encryption_rate() -> Rate {
     const PACKETS: u64 = 2000;
     const SIZE: usize = 1400;
     let mut encryptor = Encryptor::new(Secret([1; 32]));
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn a_host_is_examined_without_and_with_a_target() {
         for target in [None, Some("127.0.0.1:9".parse().unwrap()), Some("[::1]:9".parse().unwrap())] {
-            let findings = examine(target).unwrap();
+            let findings = examine_host(target).unwrap();
             assert!(
                 findings.receive_buffer > Bytes::ZERO && findings.encryption > Rate::from_mbits_per_sec(10)
             );
@@ -217,7 +217,7 @@ mod tests {
         };
         let address = std::net::Ipv6Addr::from(u128::from_str_radix(words[0], 16).unwrap());
         let scope = u32::from_str_radix(words[1], 16).unwrap();
-        let findings = examine(Some(std::net::SocketAddrV6::new(address, 9, 0, scope).into())).unwrap();
+        let findings = examine_host(Some(std::net::SocketAddrV6::new(address, 9, 0, scope).into())).unwrap();
         assert_eq!(findings.local, address);
         assert!(findings.interface_mtu.is_some(), "{findings:?}");
     }

@@ -61,7 +61,7 @@ impl Clock {
 }
 
 /// Converts a span for the system calls that put a socket's thread to sleep.
-pub(super) fn timespec(span: Duration) -> Timespec {
+pub(super) fn to_timespec(span: Duration) -> Timespec {
     let nanos = span.as_picos().div_ceil(1000);
     // Both casts are lossless: at most 213 days, and less than a second.
     Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }

@@ -1,6 +1,6 @@
 //! Lateness of this host: wake-up delays, preemption, and the cost of calls and packets.
 
-use super::host_clock::{Clock, timespec};
+use super::host_clock::{Clock, to_timespec};
 use quinn_udp::{Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io;
@@ -47,10 +47,10 @@ const ROUNDS: usize = 20;
 ///
 /// # Errors
 /// No socket can be created at this address.
-pub(super) fn measure(local: SocketAddr, segmentation: bool) -> io::Result<Lateness> {
+pub(super) fn measure_lateness(local: SocketAddr, segmentation: bool) -> io::Result<Lateness> {
     let (late, late_p99) = wake_ups(local)?;
-    let (preemption_every, preemption) = preemptions();
-    let (call, packet) = calls(local, segmentation)?;
+    let (preemption_every, preemption) = measure_preemptions();
+    let (call, packet) = measure_send_calls(local, segmentation)?;
     Ok(Lateness { late, late_p99, preemption_every, preemption, call, packet })
 }
 
@@ -66,7 +66,7 @@ fn wake_ups(local: SocketAddr) -> io::Result<(Duration, Duration)> {
             for number in 0..WAKE_UPS as u64 {
                 // The intervals have no common period.
                 let pause = Duration::from_micros(300 + number * 7919 % 400);
-                let _ = poll(&mut [], Some(&timespec(pause)));
+                let _ = poll(&mut [], Some(&to_timespec(pause)));
                 sent.store(clock.now().as_picos(), Ordering::SeqCst);
                 let _ = sender.send(&[0]);
             }
@@ -74,7 +74,7 @@ fn wake_ups(local: SocketAddr) -> io::Result<(Duration, Duration)> {
         let mut late = Vec::with_capacity(WAKE_UPS);
         let mut byte = [0];
         for _ in 0..WAKE_UPS {
-            if !readable(&receiver, Duration::from_millis(200)).unwrap_or(false) {
+            if !wait_until_readable(&receiver, Duration::from_millis(200)).unwrap_or(false) {
                 break;
             }
             let woken = clock.now();
@@ -90,7 +90,7 @@ fn wake_ups(local: SocketAddr) -> io::Result<(Duration, Duration)> {
 }
 
 /// Returns the mean time between preemptions of a busy thread, and their mean duration.
-fn preemptions() -> (Duration, Duration) {
+fn measure_preemptions() -> (Duration, Duration) {
     let clock = Clock::new();
     let (mut last, mut preemption, mut spans) = (clock.now(), Duration::ZERO, 0);
     while last.since(Time::ZERO) < WATCHES {
@@ -108,7 +108,7 @@ fn preemptions() -> (Duration, Duration) {
 }
 
 /// Returns the cost of a send call with one datagram, and of each further datagram with GSO.
-fn calls(local: SocketAddr, segmentation: bool) -> io::Result<(Duration, Duration)> {
+fn measure_send_calls(local: SocketAddr, segmentation: bool) -> io::Result<(Duration, Duration)> {
     let (sender, receiver) = (UdpSocket::bind(local)?, UdpSocket::bind(local)?);
     let sending = UdpSocketState::new((&sender).into())?;
     let destination = receiver.local_addr()?;
@@ -136,7 +136,7 @@ fn calls(local: SocketAddr, segmentation: bool) -> io::Result<(Duration, Duratio
 }
 
 /// Returns true if `socket` becomes readable within `span`.
-pub(super) fn readable(socket: &UdpSocket, span: Duration) -> io::Result<bool> {
+pub(super) fn wait_until_readable(socket: &UdpSocket, span: Duration) -> io::Result<bool> {
     let mut fds = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
-    Ok(poll(&mut fds, Some(&timespec(span)))? > 0)
+    Ok(poll(&mut fds, Some(&to_timespec(span)))? > 0)
 }

@@ -21,7 +21,7 @@ mod unreliable_datagrams;
 mod wakeup_coalescing;
 
 pub use connection_handles::{Connection, NetError, RecvStream, SendStream};
-pub use host_capabilities::{Findings, examine};
+pub use host_capabilities::{Findings, examine_host};
 pub use host_clock::{Clock, Jumps};
 pub use host_lateness::Lateness;
 pub use reachability::{ClosedPortDetector, ConnectFailure, connect_reachable};

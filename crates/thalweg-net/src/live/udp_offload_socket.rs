@@ -1,12 +1,12 @@
 //! UDP socket with the system's offloads (GSO, GRO): many datagrams per call in both directions.
 
 use super::buffer_pool::{Buffer, Pool};
-use super::host_clock::timespec;
+use super::host_clock::to_timespec;
 use super::packet_steering::attach_steering;
 use super::wakeup_coalescing::Sleep;
 use crate::datagram_batch::{Batch, Purpose, Run};
 use crate::endpoint::{Arrival, Shared};
-use crate::normalised_address::unmapped;
+use crate::normalised_address::unmap_ipv4;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::addr::SocketAddrArg as _;
@@ -247,7 +247,7 @@ impl Udp {
             datagrams += meta.len.div_ceil(stride);
             bytes += meta.len;
             let arrival = Arrival {
-                from: unmapped(meta.addr),
+                from: unmap_ipv4(meta.addr),
                 ecn: Ecn::from_bits(meta.ecn.map_or(0, |codepoint| codepoint as u8)),
             };
             let buffer = &mut self.buffers[index];
@@ -307,7 +307,7 @@ impl Udp {
     fn send_together(&self, run: &Run, contents: &[u8]) -> io::Result<()> {
         let transmit = Transmit {
             destination: self.mapped(run.destination),
-            ecn: ecn(run.purpose),
+            ecn: ecn_of_purpose(run.purpose),
             contents,
             segment_size: (contents.len() > run.segment).then_some(run.segment),
             src_ip: None,
@@ -318,7 +318,7 @@ impl Udp {
     /// Sets the ECN codepoint of datagrams sent singly from now on; calls with many datagrams cannot carry one each.
     /// Returns false if the socket cannot set it.
     fn set_ecn(&mut self, purpose: Purpose) -> bool {
-        let wanted = ecn(purpose);
+        let wanted = ecn_of_purpose(purpose);
         if self.single_ecn != wanted {
             let bits = wanted.map_or(0, |codepoint| codepoint as u8);
             // A dual-stack socket has one option per family.
@@ -361,7 +361,7 @@ impl Udp {
             PollFd::from_borrowed_fd(self.socket.as_fd(), flags),
             PollFd::from_borrowed_fd(wake_fd.as_fd(), PollFlags::IN),
         ];
-        let span = span.map(timespec);
+        let span = span.map(to_timespec);
         let answer = poll(&mut fds, span.as_ref());
         // Clear the signal only here. Cleared anywhere else, it could be set after the read and stay set, and every
         // later wait would return at once.
@@ -385,7 +385,7 @@ impl Udp {
 }
 
 /// Returns the ECN codepoint of a datagram with this purpose.
-fn ecn(purpose: Purpose) -> Option<EcnCodepoint> {
+fn ecn_of_purpose(purpose: Purpose) -> Option<EcnCodepoint> {
     EcnCodepoint::from_bits(purpose.ecn().bits())
 }
 
@@ -446,7 +446,7 @@ mod tests {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let mut fds = [PollFd::from_borrowed_fd(receiver.as_fd(), PollFlags::IN)];
-                    let span = timespec(Duration::from_secs(10));
+                    let span = to_timespec(Duration::from_secs(10));
                     assert!(poll(&mut fds, Some(&span)).unwrap() > 0, "{count} were sent, {seen:?} came");
                 }
                 Err(error) => panic!("{error}"),

@@ -46,7 +46,7 @@ impl Connection {
     pub fn recv_datagram(&self) -> Result<Slice, NetError> {
         let mut state = self.inner.pipe.lock();
         loop {
-            match next(&mut state) {
+            match next_received(&mut state) {
                 Some(result) => return result,
                 None => state = self.inner.pipe.wait_readable(state),
             }
@@ -61,7 +61,7 @@ impl Connection {
     pub async fn recv_datagram_async(&self) -> Result<Slice, NetError> {
         poll_fn(|context| {
             let mut state = self.inner.pipe.lock();
-            match next(&mut state) {
+            match next_received(&mut state) {
                 Some(result) => Poll::Ready(result),
                 None => {
                     state.datagram_waker = Some(context.waker().clone());
@@ -78,7 +78,7 @@ impl Connection {
     }
 }
 
-fn next(state: &mut State) -> Option<Result<Slice, NetError>> {
+fn next_received(state: &mut State) -> Option<Result<Slice, NetError>> {
     let datagram = state.datagrams_in.pop_front().map(Ok);
     datagram.or_else(|| state.closed.clone().map(|why| Err(NetError::Closed(why))))
 }

@@ -108,7 +108,7 @@ impl Budget {
         } else {
             self.at = now;
         }
-        if self.left > 0 { Ok(()) } else { Err(self.at + span(self.left.unsigned_abs() + 1)) }
+        if self.left > 0 { Ok(()) } else { Err(self.at + refill_time(self.left.unsigned_abs() + 1)) }
     }
 
     /// Adds the time-based refill, up to one second's worth.
@@ -121,7 +121,7 @@ impl Budget {
             (self.left, self.at) = (BUDGET_PER_SECOND as i64, now);
         } else if refill > 0 {
             self.left += refill as i64;
-            self.at += span(refill as u64);
+            self.at += refill_time(refill as u64);
         }
     }
 }
@@ -129,7 +129,7 @@ impl Budget {
 const NANOS: u128 = 1_000_000_000;
 
 /// Returns the time needed to refill `bytes`.
-fn span(bytes: u64) -> Duration {
+fn refill_time(bytes: u64) -> Duration {
     let nanos = (u128::from(bytes) * NANOS).div_ceil(u128::from(BUDGET_PER_SECOND));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }

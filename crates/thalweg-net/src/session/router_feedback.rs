@@ -4,7 +4,7 @@
 //! the packets, which slows the sender down no less.
 
 use super::{Phase, Session};
-use crate::flow::{FlowInput, sequence};
+use crate::flow::{FlowInput, window_sequence_number};
 use std::collections::VecDeque;
 use thalweg_proto::router_feedback_datagram::RouterFeedback;
 use thalweg_proto::transport::Feedback;
@@ -25,7 +25,7 @@ pub(super) struct RecentlySent {
 impl RecentlySent {
     /// Records a data packet with this packet number.
     pub fn on_sent(&mut self, number: u64, pdu: &[u8]) {
-        let Some(sequence) = sequence(pdu) else { return };
+        let Some(sequence) = window_sequence_number(pdu) else { return };
         if self.sent.len() >= MAX_REMEMBERED {
             self.sent.pop_front();
         }

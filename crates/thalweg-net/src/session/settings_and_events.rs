@@ -54,7 +54,7 @@ pub enum Closed {
         /// Code for programs.
         code: u16,
         /// Reason for people: at most 256 bytes, without terminal control sequences
-        /// ([`printable`](crate::safe_display::printable)).
+        /// ([`escape_unsafe`](crate::safe_display::escape_unsafe)).
         reason: String,
     },
     /// Idle time-out without a packet from the peer.

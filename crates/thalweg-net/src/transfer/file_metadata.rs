@@ -20,7 +20,11 @@ pub struct Stamp {
 impl Stamp {
     /// Returns the stamp of a file.
     pub fn from_metadata(metadata: &Metadata) -> Self {
-        Self { size: metadata.len(), modified: modified(metadata), identity: identity(metadata) }
+        Self {
+            size: metadata.len(),
+            modified: modification_time(metadata),
+            identity: file_identity(metadata),
+        }
     }
 
     /// Returns the file size, in bytes.
@@ -35,7 +39,7 @@ impl Stamp {
 }
 
 /// Returns a file's modification time; the Unix epoch if unknown.
-pub fn modified(metadata: &Metadata) -> Modified {
+pub fn modification_time(metadata: &Metadata) -> Modified {
     let time = metadata.modified().unwrap_or(UNIX_EPOCH);
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => Modified {
@@ -90,7 +94,7 @@ pub fn set_time(file: &File, modified: Modified) -> io::Result<()> {
 }
 
 /// Returns the permission bits without set-user-ID and set-group-ID. Keeps the sticky bit only for folders.
-pub fn mode(metadata: &Metadata) -> u32 {
+pub fn permission_bits(metadata: &Metadata) -> u32 {
     metadata.mode() & if metadata.is_dir() { 0o1777 } else { 0o777 }
 }
 
@@ -124,7 +128,7 @@ pub fn add_lost(lost: &mut Lost, path: &Path, metadata: &Metadata) {
 /// Extended attribute on received files that names their sender.
 pub const MARK: &str = "user.thalweg";
 
-fn identity(metadata: &Metadata) -> [i64; 5] {
+fn file_identity(metadata: &Metadata) -> [i64; 5] {
     let [device, number, names] = [metadata.dev(), metadata.ino(), metadata.nlink()].map(u64::cast_signed);
     [device, number, names, metadata.ctime(), metadata.ctime_nsec()]
 }

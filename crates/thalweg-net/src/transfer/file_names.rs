@@ -12,7 +12,7 @@ pub const PART: &str = ".thalweg.part";
 ///
 /// # Errors
 /// The name is invalid.
-pub fn checked(name: &[u8]) -> Result<OsString, Fault> {
+pub fn validate_name(name: &[u8]) -> Result<OsString, Fault> {
     let fault = |text: &str| Err(Fault::new(FaultKind::Name, text));
     match name {
         [] => return fault("it is empty"),
@@ -44,7 +44,7 @@ pub fn tag_of(owner: &str) -> String {
 const MAX_SHOWN_BYTES: usize = 4096;
 
 /// Joins printable names to a path, truncated in the middle if long.
-pub fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub fn format_path<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let path = names.collect::<Vec<_>>().join("/");
     if path.len() <= MAX_SHOWN_BYTES {
         return path;
@@ -57,29 +57,29 @@ pub fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 /// Returns the name of the unfinished file for `name`; `owner` is the sender as given to
 /// [`Destination`](super::Destination).
-pub fn unfinished(name: &[u8], owner: &str) -> OsString {
+pub fn unfinished_name(name: &[u8], owner: &str) -> OsString {
     of_part(name, &tag_of(owner))
 }
 
 /// Returns the name of the unfinished file for `name` from the sender with this tag.
 pub fn of_part(name: &[u8], tag: &str) -> OsString {
-    temporary(name, "", tag)
+    temporary_name(name, "", tag)
 }
 
 /// Returns the temporary name of a link that becomes `name`, for the sender with this tag.
 pub fn of_link(name: &[u8], tag: &str) -> OsString {
-    temporary(name, "link", tag)
+    temporary_name(name, "link", tag)
 }
 
 /// Returns the temporary name of an entry `name` that is being replaced by one of another type.
 pub fn of_displaced(name: &[u8], tag: &str) -> OsString {
-    temporary(name, "old", tag)
+    temporary_name(name, "old", tag)
 }
 
 /// Returns a temporary name: `NAME.TAG.thalweg.part`, with a purpose `NAME.PURPOSE-TAG.thalweg.part`. Long names are
 /// truncated and get `HASH-` before the tag, to fit the suffix. The component after the last dot before the suffix has
 /// a different form in each case, so distinct names and purposes never collide.
-fn temporary(name: &[u8], purpose: &str, tag: &str) -> OsString {
+fn temporary_name(name: &[u8], purpose: &str, tag: &str) -> OsString {
     let dash = if purpose.is_empty() { "" } else { "-" };
     let ending = format!(".{purpose}{dash}{tag}{PART}");
     if name.len() + ending.len() <= MAX_NAME_BYTES {
@@ -130,11 +130,11 @@ mod tests {
             b"x.thalweg.part",
             b"x.THALWEG.Part",
         ] {
-            assert_eq!(checked(name).unwrap_err().kind, FaultKind::Name, "{name:?}");
+            assert_eq!(validate_name(name).unwrap_err().kind, FaultKind::Name, "{name:?}");
         }
-        assert_eq!(checked(&[b'a'; 256]).unwrap_err().kind, FaultKind::Name);
+        assert_eq!(validate_name(&[b'a'; 256]).unwrap_err().kind, FaultKind::Name);
         for name in ["a", "...", ".hidden", "a b", "naïve", "-rf", "x.part", "~", "thalweg.part"] {
-            assert_eq!(checked(name.as_bytes()).unwrap(), OsString::from(name));
+            assert_eq!(validate_name(name.as_bytes()).unwrap(), OsString::from(name));
         }
     }
 
@@ -161,9 +161,9 @@ mod tests {
     #[test]
     fn a_long_path_is_cut_in_its_middle() {
         let names = vec!["ü".repeat(100); 50];
-        let all = shown(names.iter().take(20).map(String::as_str));
+        let all = format_path(names.iter().take(20).map(String::as_str));
         assert_eq!(all.len(), 20 * 200 + 19);
-        let cut = shown(["top"].into_iter().chain(names.iter().map(String::as_str)).chain(["file"]));
+        let cut = format_path(["top"].into_iter().chain(names.iter().map(String::as_str)).chain(["file"]));
         assert!((4090..=4096).contains(&cut.len()), "{}", cut.len());
         assert!(cut.starts_with("top/ü") && cut.contains("[...]") && cut.ends_with("ü/file"));
     }
@@ -211,7 +211,7 @@ mod tests {
             let (of_a, of_b) = (all(&a), all(&b));
             for (at, one) in of_a.iter().enumerate() {
                 prop_assert!(one.len() <= MAX_NAME_BYTES && is_unfinished(one.as_encoded_bytes()));
-                prop_assert!(checked(one.as_encoded_bytes()).is_err(), "a peer's file could have it");
+                prop_assert!(validate_name(one.as_encoded_bytes()).is_err(), "a peer's file could have it");
                 prop_assert!(of_a[..at].iter().all(|other| other != one));
                 // Further suffixes on a temporary name yield only names that peers may not use.
                 prop_assert!(a == b || of_b.iter().all(|other| other != one), "{one:?}");
@@ -220,7 +220,7 @@ mod tests {
 
         #[test]
         fn a_name_is_one_component(name in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'.'), Just(b'/')], 0..9)) {
-            if let Ok(name) = checked(&name) {
+            if let Ok(name) = validate_name(&name) {
                 let components: Vec<_> = Path::new(&name).components().collect();
                 prop_assert_eq!(components, vec![Component::Normal(&name)]);
             }

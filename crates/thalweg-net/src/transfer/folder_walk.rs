@@ -2,7 +2,7 @@
 
 use super::file_metadata::{self, Stamp};
 use super::file_names;
-use super::transfer_error::{Fault, FaultKind, printable};
+use super::transfer_error::{Fault, FaultKind, escape_unsafe};
 use super::transfer_messages::{Lost, MAX_DEPTH, MAX_SHARED, OfferKind};
 use super::transfer_progress::Report;
 use super::tree_hash::{self, Digest};
@@ -99,7 +99,7 @@ impl Roots {
             }
             children.push(Child { name, path: path.clone(), alike: false });
         }
-        sort(&mut children);
+        sort_and_mark_case_clashes(&mut children);
         if let Some(two) = children.windows(2).find(|two| two[0].name == two[1].name) {
             let first = two[0].path.display();
             return Err((
@@ -130,8 +130,8 @@ impl Roots {
                 WalkEntry::Item(Item { depth, name, .. }) => (depth, name, None),
             };
             path.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
-            path.push(printable(&name));
-            let shown = || file_names::shown(path.iter().map(String::as_str));
+            path.push(escape_unsafe(&name));
+            let shown = || file_names::format_path(path.iter().map(String::as_str));
             if !lost.is_none() && parts.len() < max {
                 parts.push((shown(), lost));
             }
@@ -166,7 +166,7 @@ fn name_of(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Sorts by name and marks names that differ only by case.
-fn sort(children: &mut [Child]) {
+fn sort_and_mark_case_clashes(children: &mut [Child]) {
     children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     let fold = |name: &[u8]| String::from_utf8_lossy(name).to_lowercase();
     let mut folded: HashMap<String, usize> = HashMap::with_capacity(children.len());
@@ -259,7 +259,7 @@ impl Walk {
             name: child.name,
             alike: child.alike,
             path: child.path,
-            mode: file_metadata::mode(&metadata),
+            mode: file_metadata::permission_bits(&metadata),
             kind,
             stamp,
         })
@@ -285,7 +285,7 @@ impl Walk {
 
     /// Queues the entries of a folder as the next to visit.
     fn enter(&mut self, folder: &Child) {
-        let listed = list(&folder.path).unwrap_or_else(|error| {
+        let listed = list_folder(&folder.path).unwrap_or_else(|error| {
             let (depth, name) = (self.levels.len() as u64 - 1, folder.name.clone());
             self.failed = Some(Missing { depth, name, fault: Fault::from_source_error(&error) });
             Vec::new()
@@ -294,13 +294,13 @@ impl Walk {
     }
 }
 
-fn list(folder: &Path) -> io::Result<Vec<Child>> {
+fn list_folder(folder: &Path) -> io::Result<Vec<Child>> {
     let mut children = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         children.push(Child { name: entry.file_name().into_vec(), path: entry.path(), alike: false });
     }
-    sort(&mut children);
+    sort_and_mark_case_clashes(&mut children);
     Ok(children)
 }
 
@@ -377,12 +377,12 @@ impl SourceFile {
             .map_err(|error| Fault::from_source_error(&error))
     }
 
-    /// Returns the [checksum](crate::transfer::tree_hash::checksum) of the whole file.
+    /// Returns the [checksum](crate::transfer::tree_hash::hash_file) of the whole file.
     ///
     /// # Errors
     /// It cannot be read, or changed since the walk.
     pub fn checksum(&self) -> Result<Digest, Fault> {
-        let digest = tree_hash::checksum(&self.file, self.stamp.size());
+        let digest = tree_hash::hash_file(&self.file, self.stamp.size());
         let digest = digest.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => self.changed(),
             _ => Fault::from_source_error(&error),

@@ -91,7 +91,7 @@ impl<R: Read> FrameReader<R> {
         let kind = self.byte()?;
         // Reject unknown kinds before reading their length.
         if !F::is_known(kind) {
-            return Err(protocol(WireError::Kind(kind)));
+            return Err(to_protocol_error(WireError::Kind(kind)));
         }
         let first = self.byte()?;
         let mut length = u64::from(first & 0x3f);
@@ -99,18 +99,18 @@ impl<R: Read> FrameReader<R> {
             length = length << 8 | u64::from(self.byte()?);
         }
         if F::is_data(kind) {
-            let frame = F::data(length).map_err(protocol)?;
+            let frame = F::data(length).map_err(to_protocol_error)?;
             self.contents = length;
             return Ok(Some(frame));
         }
         let length = usize::try_from(length).ok().filter(|length| *length <= MAX_BODY_BYTES);
-        let length = length.ok_or_else(|| protocol(WireError::TooLong))?;
+        let length = length.ok_or_else(|| to_protocol_error(WireError::TooLong))?;
         let mut body = [0; MAX_BODY_BYTES];
         let mut have = 0;
         while have < length {
             have += self.copy(&mut body[have..length])?;
         }
-        F::decode(kind, &body[..length]).map(Some).map_err(protocol)
+        F::decode(kind, &body[..length]).map(Some).map_err(to_protocol_error)
     }
 
     /// Returns true while contents of the last header remain unread.
@@ -126,7 +126,7 @@ impl<R: Read> FrameReader<R> {
         }
         let into = &mut into[..max];
         let count = if self.begin == self.end && max >= READ_AHEAD {
-            ended(read(&mut self.stream, into)?)?
+            end_of_stream_error(read_some(&mut self.stream, into)?)?
         } else {
             self.copy(into)?
         };
@@ -143,7 +143,7 @@ impl<R: Read> FrameReader<R> {
     /// Copies at least one byte, unless `into` is empty.
     fn copy(&mut self, into: &mut [u8]) -> Result<usize, Error> {
         if self.begin == self.end {
-            ended(self.fill()?)?;
+            end_of_stream_error(self.fill()?)?;
         }
         let count = into.len().min(self.end - self.begin);
         into[..count].copy_from_slice(&self.buffer[self.begin..self.begin + count]);
@@ -155,12 +155,12 @@ impl<R: Read> FrameReader<R> {
     fn fill(&mut self) -> Result<usize, Error> {
         self.begin = 0;
         self.end = 0;
-        self.end = read(&mut self.stream, &mut self.buffer)?;
+        self.end = read_some(&mut self.stream, &mut self.buffer)?;
         Ok(self.end)
     }
 }
 
-fn read(stream: &mut impl Read, into: &mut [u8]) -> Result<usize, Error> {
+fn read_some(stream: &mut impl Read, into: &mut [u8]) -> Result<usize, Error> {
     loop {
         match stream.read(into) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -169,11 +169,11 @@ fn read(stream: &mut impl Read, into: &mut [u8]) -> Result<usize, Error> {
     }
 }
 
-fn ended(count: usize) -> Result<usize, Error> {
+fn end_of_stream_error(count: usize) -> Result<usize, Error> {
     if count == 0 { Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())) } else { Ok(count) }
 }
 
-fn protocol(error: WireError) -> Error {
+fn to_protocol_error(error: WireError) -> Error {
     Error::Protocol(error.to_string())
 }
 

@@ -30,7 +30,7 @@
 //! - **Bounds**: frames, names, depths, outstanding offers and digests are bounded; a peer that exceeds a bound is
 //!   refused. Memory does not grow with the size or number of files, except for the names of one folder at the sender.
 //!
-//! [`send`] and [`receive`] block; each uses a few threads. The end of the connection must make both streams fail.
+//! [`send_transfer`] and [`receive_transfer`] block; each uses a few threads. The end of the connection must make both streams fail.
 
 mod file_metadata;
 mod file_names;
@@ -49,16 +49,16 @@ mod transfer_progress;
 pub mod tree_hash;
 mod wire_format;
 
-pub use file_names::{checked as checked_name, unfinished as unfinished_name};
+pub use file_names::{unfinished_name, validate_name as checked_name};
 pub use folder_walk::{Roots, Source};
-pub use offer_preview::{Preview, PreviewItem, PreviewItemKind, preview};
+pub use offer_preview::{Preview, PreviewItem, PreviewItemKind, preview_offer};
 pub use rate_limited_stream::{Pace, Throttle};
 #[doc(hidden)]
 pub use receive::read_mark;
-pub use receive::{Claims, Destination, Existing, Target, TransferScheduler, receive};
-pub use send::{Options, send};
+pub use receive::{Claims, Destination, Existing, Target, TransferScheduler, receive_transfer};
+pub use send::{Options, send_transfer};
 pub use storage_quota::{Limits, Quota};
-pub use transfer_error::{Error, Fault, FaultKind, first_hidden, is_hidden, printable};
+pub use transfer_error::{Error, Fault, FaultKind, escape_unsafe, first_hidden, is_hidden};
 pub use transfer_priority::Priority;
 pub use transfer_progress::{Cut, Failure, Progress, Report, Total};
 pub use wire_format::{Frame, WireError};

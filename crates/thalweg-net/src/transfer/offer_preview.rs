@@ -5,7 +5,7 @@
 //! approval prompt. The bytes read are buffered for the transfer.
 
 use super::frame_io::{FrameReader, FrameWriter};
-use super::transfer_error::{Error, Fault, FaultKind, printable};
+use super::transfer_error::{Error, Fault, FaultKind, escape_unsafe};
 use super::transfer_messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION};
 use super::transfer_progress::Total;
 use std::io::{self, Read, Write};
@@ -56,7 +56,7 @@ pub enum PreviewItemKind {
 ///
 /// # Errors
 /// The streams end, or the peer is not a sender of this version. It is notified of the reason.
-pub fn preview<R: Read, W: Write>(
+pub fn preview_offer<R: Read, W: Write>(
     from_peer: R,
     to_peer: W,
     seen: &Mutex<Preview>,
@@ -64,7 +64,7 @@ pub fn preview<R: Read, W: Write>(
 ) -> Result<(), Error> {
     let mut frames = FrameReader::new(RecordingReader { stream: from_peer, kept });
     let mut writer = FrameWriter::new(to_peer);
-    let result = read(&mut frames, &mut writer, seen);
+    let result = read_offers(&mut frames, &mut writer, seen);
     if let Err(Error::Refused(fault)) = &result {
         let refuse = ToSender::Refuse { fault: fault.clone() };
         let _ = writer.frame(&ToSender::Hello { version: VERSION });
@@ -73,13 +73,13 @@ pub fn preview<R: Read, W: Write>(
     result
 }
 
-fn read<R: Read, W: Write>(
+fn read_offers<R: Read, W: Write>(
     frames: &mut FrameReader<R>,
     writer: &mut FrameWriter<W>,
     seen: &Mutex<Preview>,
 ) -> Result<(), Error> {
     match frames.next()? {
-        Some(ToReceiver::Hello { version: VERSION, named, .. }) => lock(seen).named = named,
+        Some(ToReceiver::Hello { version: VERSION, named, .. }) => lock_preview(seen).named = named,
         Some(ToReceiver::Hello { version, .. }) => {
             let text = format!("the sender uses version {version}, the receiver {VERSION}");
             return Err(Error::Refused(Fault::new(FaultKind::Version, text)));
@@ -95,7 +95,7 @@ fn read<R: Read, W: Write>(
             Err(Error::Interrupted(error)) if error.kind() == io::ErrorKind::OutOfMemory => None,
             Err(error) => return Err(error),
         };
-        let mut seen = lock(seen);
+        let mut seen = lock_preview(seen);
         match &frame {
             Some(ToReceiver::Offer(offer)) if offer.depth == 0 => seen.add(offer),
             Some(ToReceiver::Total { files, bytes }) => {
@@ -110,7 +110,7 @@ fn read<R: Read, W: Write>(
     }
 }
 
-fn lock(seen: &Mutex<Preview>) -> MutexGuard<'_, Preview> {
+fn lock_preview(seen: &Mutex<Preview>) -> MutexGuard<'_, Preview> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -123,7 +123,7 @@ impl Preview {
             OfferKind::Name { .. } | OfferKind::Link { .. } => return,
         };
         if self.items.len() < MAX_ITEMS {
-            self.items.push(PreviewItem { name: printable(&offer.name), kind });
+            self.items.push(PreviewItem { name: escape_unsafe(&offer.name), kind });
         }
     }
 

@@ -114,17 +114,22 @@ impl Dir {
     /// It cannot be opened, or is not a folder; a symbolic link is not.
     pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | PLAIN;
-        Ok(Self(File::from(rustix::fs::openat(&self.0, one(name)?, flags, Mode::empty())?)))
+        Ok(Self(File::from(rustix::fs::openat(
+            &self.0,
+            require_single_component(name)?,
+            flags,
+            Mode::empty(),
+        )?)))
     }
 
     /// Creates the folder `name`. The process's umask applies to `mode`.
     pub fn make(&self, name: &OsStr, mode: u32) -> io::Result<()> {
-        Ok(rustix::fs::mkdirat(&self.0, one(name)?, Mode::from_raw_mode(mode & 0o777))?)
+        Ok(rustix::fs::mkdirat(&self.0, require_single_component(name)?, Mode::from_raw_mode(mode & 0o777))?)
     }
 
     /// Returns the entry `name`; `None` if there is none.
     pub fn lookup(&self, name: &OsStr) -> io::Result<Option<Entry>> {
-        match rustix::fs::statat(&self.0, one(name)?, AtFlags::SYMLINK_NOFOLLOW) {
+        match rustix::fs::statat(&self.0, require_single_component(name)?, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat.into())),
             Err(rustix::io::Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
@@ -137,22 +142,42 @@ impl Dir {
     /// The name is taken, or the file cannot be created.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | PLAIN;
-        Ok(File::from(rustix::fs::openat(&self.0, one(name)?, flags, Mode::from_raw_mode(0o600))?))
+        Ok(File::from(rustix::fs::openat(
+            &self.0,
+            require_single_component(name)?,
+            flags,
+            Mode::from_raw_mode(0o600),
+        )?))
     }
 
     /// Opens `name` for reading.
     pub fn read(&self, name: &OsStr) -> io::Result<File> {
-        Ok(File::from(rustix::fs::openat(&self.0, one(name)?, OFlags::RDONLY | PLAIN, Mode::empty())?))
+        Ok(File::from(rustix::fs::openat(
+            &self.0,
+            require_single_component(name)?,
+            OFlags::RDONLY | PLAIN,
+            Mode::empty(),
+        )?))
     }
 
     /// Opens `name` for reading and writing.
     pub fn write(&self, name: &OsStr) -> io::Result<File> {
-        Ok(File::from(rustix::fs::openat(&self.0, one(name)?, OFlags::RDWR | PLAIN, Mode::empty())?))
+        Ok(File::from(rustix::fs::openat(
+            &self.0,
+            require_single_component(name)?,
+            OFlags::RDWR | PLAIN,
+            Mode::empty(),
+        )?))
     }
 
     /// Atomically renames a file within this folder, replacing an existing `to`.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        Ok(rustix::fs::renameat(&self.0, one(from)?, &self.0, one(to)?)?)
+        Ok(rustix::fs::renameat(
+            &self.0,
+            require_single_component(from)?,
+            &self.0,
+            require_single_component(to)?,
+        )?)
     }
 
     /// Atomically renames an entry within this folder, without replacing.
@@ -160,7 +185,7 @@ impl Dir {
     /// # Errors
     /// The name `to` is taken.
     pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        let (from, to) = (one(from)?, one(to)?);
+        let (from, to) = (require_single_component(from)?, require_single_component(to)?);
         match rustix::fs::renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE) {
             // Not every file system supports a rename without replacing.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => match self.lookup(to)? {
@@ -176,7 +201,13 @@ impl Dir {
     /// # Errors
     /// The name is taken, or the file supports no further link.
     pub fn link(&self, from: &OsStr, into: &Dir, to: &OsStr) -> io::Result<()> {
-        Ok(rustix::fs::linkat(&self.0, one(from)?, &into.0, one(to)?, AtFlags::empty())?)
+        Ok(rustix::fs::linkat(
+            &self.0,
+            require_single_component(from)?,
+            &into.0,
+            require_single_component(to)?,
+            AtFlags::empty(),
+        )?)
     }
 
     /// Creates a symbolic link.
@@ -184,7 +215,7 @@ impl Dir {
     /// # Errors
     /// The name is taken, or the link cannot be created.
     pub fn make_link(&self, target: &OsStr, name: &OsStr, modified: Modified) -> io::Result<()> {
-        let name = one(name)?;
+        let name = require_single_component(name)?;
         rustix::fs::symlinkat(target, &self.0, name)?;
         let time = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanoseconds.into() };
         let times = Timestamps { last_access: time, last_modification: time };
@@ -195,12 +226,14 @@ impl Dir {
 
     /// Returns the target of a symbolic link.
     pub fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
-        Ok(OsString::from_vec(rustix::fs::readlinkat(&self.0, one(name)?, Vec::new())?.into_bytes()))
+        Ok(OsString::from_vec(
+            rustix::fs::readlinkat(&self.0, require_single_component(name)?, Vec::new())?.into_bytes(),
+        ))
     }
 
     /// Removes a file's name.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.0, one(name)?, AtFlags::empty())?)
+        Ok(rustix::fs::unlinkat(&self.0, require_single_component(name)?, AtFlags::empty())?)
     }
 
     /// Removes the entry `name`, recursively for a folder. Never follows links or crosses file systems. Returns the
@@ -239,7 +272,7 @@ impl Dir {
                 let of_dir = std::mem::take(of_dir);
                 levels.pop();
                 let above = levels.last().map_or(self, |((dir, _), _)| dir);
-                rustix::fs::unlinkat(&above.0, one(&of_dir)?, AtFlags::REMOVEDIR)?;
+                rustix::fs::unlinkat(&above.0, require_single_component(&of_dir)?, AtFlags::REMOVEDIR)?;
                 count += 1;
                 continue;
             };
@@ -301,13 +334,13 @@ impl Dir {
 }
 
 /// Returns `name` if it is a single path component. Callers check as well; this is defence in depth.
-fn one(name: &OsStr) -> io::Result<&OsStr> {
+fn require_single_component(name: &OsStr) -> io::Result<&OsStr> {
     let is_plain = !name.as_bytes().contains(&b'/') && !matches!(name.as_bytes(), b"" | b"." | b"..");
     if is_plain { Ok(name) } else { Err(io::ErrorKind::InvalidFilename.into()) }
 }
 
 /// Returns the process's `umask`.
-pub fn mask() -> u32 {
+pub fn process_umask() -> u32 {
     static MASK: OnceLock<u32> = OnceLock::new();
     *MASK.get_or_init(|| {
         // The system call can only read the mask by setting it for all threads.

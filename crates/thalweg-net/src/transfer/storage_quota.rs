@@ -34,7 +34,7 @@ impl Quota {
     /// # Errors
     /// The folder itself cannot be read.
     pub fn of(folder: &Path, limits: Limits) -> io::Result<Self> {
-        let (bytes, entries) = count(folder)?;
+        let (bytes, entries) = count_folder_contents(folder)?;
         Ok(Self { limits, bytes: AtomicU64::new(bytes), entries: AtomicU64::new(entries), total: None })
     }
 
@@ -45,7 +45,7 @@ impl Quota {
     /// The folder itself cannot be read; the usage stays unchanged.
     pub fn count_again(&self, folder: &Path) -> io::Result<()> {
         let before = [&self.bytes, &self.entries].map(|counter| counter.load(Relaxed));
-        let (bytes, entries) = count(folder)?;
+        let (bytes, entries) = count_folder_contents(folder)?;
         for ((counter, before), found) in
             [&self.bytes, &self.entries].into_iter().zip(before).zip([bytes, entries])
         {
@@ -120,7 +120,7 @@ impl Quota {
 }
 
 /// Returns the content bytes in and below a folder, and the number of files and folders.
-fn count(folder: &Path) -> io::Result<(u64, u64)> {
+fn count_folder_contents(folder: &Path) -> io::Result<(u64, u64)> {
     let (mut bytes, mut entries) = (0_u64, 0_u64);
     let mut folders = Vec::new();
     let mut next = Some(fs::read_dir(folder)?);

@@ -1,6 +1,6 @@
 //! Errors of single files and of whole transfers.
 
-pub use crate::safe_display::{first_hidden, is_hidden, printable};
+pub use crate::safe_display::{escape_unsafe, first_hidden, is_hidden};
 use std::fmt;
 use std::io;
 
@@ -225,7 +225,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.message())?;
         // The text may come from the peer.
-        if self.text.is_empty() { Ok(()) } else { write!(f, " ({})", printable(self.text.as_bytes())) }
+        if self.text.is_empty() { Ok(()) } else { write!(f, " ({})", escape_unsafe(self.text.as_bytes())) }
     }
 }
 

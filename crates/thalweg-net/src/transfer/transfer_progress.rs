@@ -1,6 +1,6 @@
 //! Progress and final report of a transfer.
 
-use super::transfer_error::{Fault, FaultKind, printable};
+use super::transfer_error::{Fault, FaultKind, escape_unsafe};
 use super::transfer_messages::Lost;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -104,22 +104,22 @@ impl Progress {
 
     /// Returns true while the receiver pauses the transfer in favour of more urgent ones.
     pub fn is_held(&self) -> bool {
-        lock(&self.held).since.is_some()
+        lock_span(&self.held).since.is_some()
     }
 
     /// Returns the total time for which the receiver paused the transfer.
     pub fn held(&self) -> Duration {
-        lock(&self.held).until(Instant::now())
+        lock_span(&self.held).until(Instant::now())
     }
 
     /// Returns true while the transfer waits for approval at the receiver.
     pub fn is_awaiting_approval(&self) -> bool {
-        lock(&self.approval_time).since.is_some()
+        lock_span(&self.approval_time).since.is_some()
     }
 
     /// Returns the total time spent waiting for approval.
     pub fn approval_time(&self) -> Duration {
-        lock(&self.approval_time).until(Instant::now())
+        lock_span(&self.approval_time).until(Instant::now())
     }
 
     /// Returns the name of the file in transfer.
@@ -158,11 +158,11 @@ impl Progress {
     }
 
     pub(super) fn set_held(&self, is_held: bool) {
-        lock(&self.held).set(Instant::now(), is_held);
+        lock_span(&self.held).set(Instant::now(), is_held);
     }
 
     pub(super) fn set_awaiting_approval(&self, is_awaiting_approval: bool) {
-        lock(&self.approval_time).set(Instant::now(), is_awaiting_approval);
+        lock_span(&self.approval_time).set(Instant::now(), is_awaiting_approval);
     }
 
     /// Records that the receiver has accepted the transfer.
@@ -176,7 +176,7 @@ impl Progress {
     }
 
     pub(super) fn set_current(&self, name: &[u8]) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = printable(name);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = escape_unsafe(name);
     }
 }
 
@@ -194,7 +194,7 @@ impl Span {
     }
 }
 
-fn lock(span: &Mutex<Span>) -> std::sync::MutexGuard<'_, Span> {
+fn lock_span(span: &Mutex<Span>) -> std::sync::MutexGuard<'_, Span> {
     span.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

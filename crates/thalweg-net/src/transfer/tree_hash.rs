@@ -136,7 +136,7 @@ pub fn end_of_hole(file: &File, position: u64, size: u64) -> u64 {
 ///
 /// # Errors
 /// The file cannot be read, or is shorter than `size` bytes.
-pub fn checksum(file: &File, size: u64) -> io::Result<Digest> {
+pub fn hash_file(file: &File, size: u64) -> io::Result<Digest> {
     let is_sparse = is_sparse(&file.metadata()?);
     let mut hasher = TreeHasher::new();
     let mut buffer = vec![0; usize::try_from(size.min(BLOCK)).unwrap_or(BLOCK as usize)];

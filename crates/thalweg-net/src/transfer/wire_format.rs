@@ -114,36 +114,40 @@ mod flag {
 impl Frame for ToReceiver {
     fn encode(&self, into: &mut Vec<u8>) {
         match self {
-            Self::Hello { version, checksum, priority, named } => frame(into, kind::HELLO, |body| {
+            Self::Hello { version, checksum, priority, named } => append_frame(into, kind::HELLO, |body| {
                 body.extend_from_slice(MAGIC);
-                put(body, *version);
+                append_varint(body, *version);
                 body.push(u8::from(*checksum));
                 body.push(priority.get());
-                put(body, *named);
+                append_varint(body, *named);
             }),
-            Self::Offer(offer) => frame(into, kind::OFFER, |body| offer.encode(body)),
-            Self::Total { files, bytes } => numbers(into, kind::TOTAL, &[*files, *bytes]),
-            Self::Same { id } => numbers(into, kind::SAME, &[*id]),
-            Self::Verify { id, first, count } => numbers(into, kind::VERIFY, &[*id, *first, *count]),
-            Self::Begin { id } => numbers(into, kind::BEGIN, &[*id]),
-            Self::Keep => numbers(into, kind::KEEP, &[]),
+            Self::Offer(offer) => append_frame(into, kind::OFFER, |body| offer.encode(body)),
+            Self::Total { files, bytes } => append_integer_frame(into, kind::TOTAL, &[*files, *bytes]),
+            Self::Same { id } => append_integer_frame(into, kind::SAME, &[*id]),
+            Self::Verify { id, first, count } => {
+                append_integer_frame(into, kind::VERIFY, &[*id, *first, *count]);
+            }
+            Self::Begin { id } => append_integer_frame(into, kind::BEGIN, &[*id]),
+            Self::Keep => append_integer_frame(into, kind::KEEP, &[]),
             Self::Data { length } => {
                 into.push(kind::DATA);
-                put(into, *length);
+                append_varint(into, *length);
             }
-            Self::End { hash } => frame(into, kind::END, |body| body.extend_from_slice(hash)),
-            Self::Abandon { id, fault } => frame(into, kind::ABANDON, |body| {
+            Self::End { hash } => append_frame(into, kind::END, |body| body.extend_from_slice(hash)),
+            Self::Abandon { id, fault } => append_frame(into, kind::ABANDON, |body| {
                 put_fault(body, Some(*id), fault);
             }),
-            Self::Missing { depth, name, fault } => frame(into, kind::MISSING, |body| {
-                put(body, *depth);
-                put(body, name.len() as u64);
+            Self::Missing { depth, name, fault } => append_frame(into, kind::MISSING, |body| {
+                append_varint(body, *depth);
+                append_varint(body, name.len() as u64);
                 body.extend_from_slice(name);
                 put_fault(body, None, fault);
             }),
-            Self::Hole { length } => numbers(into, kind::HOLE, &[*length]),
-            Self::Lost(lost) => numbers(into, kind::LOST, &lost.counts().map(|(count, ..)| count)),
-            Self::Finish => numbers(into, kind::FINISH, &[]),
+            Self::Hole { length } => append_integer_frame(into, kind::HOLE, &[*length]),
+            Self::Lost(lost) => {
+                append_integer_frame(into, kind::LOST, &lost.counts().map(|(count, ..)| count));
+            }
+            Self::Finish => append_integer_frame(into, kind::FINISH, &[]),
         }
     }
 
@@ -216,29 +220,31 @@ impl Frame for ToReceiver {
 impl Frame for ToSender {
     fn encode(&self, into: &mut Vec<u8>) {
         match self {
-            Self::Hello { version } => frame(into, kind::WELCOME, |body| {
+            Self::Hello { version } => append_frame(into, kind::WELCOME, |body| {
                 body.extend_from_slice(MAGIC);
-                put(body, *version);
+                append_varint(body, *version);
             }),
-            Self::Want { id } => numbers(into, kind::WANT, &[*id]),
-            Self::Skip { id } => numbers(into, kind::SKIP, &[*id]),
-            Self::Part { id, length } => numbers(into, kind::PART, &[*id, *length]),
-            Self::Hash { id, hash } => frame(into, kind::HASH, |body| {
-                put(body, *id);
+            Self::Want { id } => append_integer_frame(into, kind::WANT, &[*id]),
+            Self::Skip { id } => append_integer_frame(into, kind::SKIP, &[*id]),
+            Self::Part { id, length } => append_integer_frame(into, kind::PART, &[*id, *length]),
+            Self::Hash { id, hash } => append_frame(into, kind::HASH, |body| {
+                append_varint(body, *id);
                 body.extend_from_slice(hash);
             }),
-            Self::Digests { id, first, digests } => frame(into, kind::DIGESTS, |body| {
-                put(body, *id);
-                put(body, *first);
+            Self::Digests { id, first, digests } => append_frame(into, kind::DIGESTS, |body| {
+                append_varint(body, *id);
+                append_varint(body, *first);
                 digests.iter().for_each(|digest| body.extend_from_slice(digest));
             }),
-            Self::Stored { id } => numbers(into, kind::STORED, &[*id]),
-            Self::Failed { id, fault } => frame(into, kind::FAILED, |body| put_fault(body, Some(*id), fault)),
-            Self::Progress { bytes } => numbers(into, kind::PROGRESS, &[*bytes]),
-            Self::AwaitingApproval => numbers(into, kind::AWAITING_APPROVAL, &[]),
-            Self::Held { held } => numbers(into, kind::HELD, &[u64::from(*held)]),
-            Self::Done => numbers(into, kind::DONE, &[]),
-            Self::Refuse { fault } => frame(into, kind::REFUSE, |body| put_fault(body, None, fault)),
+            Self::Stored { id } => append_integer_frame(into, kind::STORED, &[*id]),
+            Self::Failed { id, fault } => {
+                append_frame(into, kind::FAILED, |body| put_fault(body, Some(*id), fault));
+            }
+            Self::Progress { bytes } => append_integer_frame(into, kind::PROGRESS, &[*bytes]),
+            Self::AwaitingApproval => append_integer_frame(into, kind::AWAITING_APPROVAL, &[]),
+            Self::Held { held } => append_integer_frame(into, kind::HELD, &[u64::from(*held)]),
+            Self::Done => append_integer_frame(into, kind::DONE, &[]),
+            Self::Refuse { fault } => append_frame(into, kind::REFUSE, |body| put_fault(body, None, fault)),
         }
     }
 
@@ -303,8 +309,8 @@ impl Offer {
             OfferKind::Link { .. } => flag::LINK,
         };
         body.push(kind | if self.alike { flag::ALIKE } else { 0 });
-        put(body, self.depth);
-        put(body, u64::from(self.mode));
+        append_varint(body, self.depth);
+        append_varint(body, u64::from(self.mode));
         if let OfferKind::File { modified, .. }
         | OfferKind::Folder { modified }
         | OfferKind::Link { modified, .. } = &self.kind
@@ -313,10 +319,10 @@ impl Offer {
             body.extend_from_slice(&modified.nanoseconds.to_be_bytes());
         }
         match &self.kind {
-            OfferKind::File { size, .. } => put(body, *size),
-            OfferKind::Name { first } => put(body, *first),
+            OfferKind::File { size, .. } => append_varint(body, *size),
+            OfferKind::Name { first } => append_varint(body, *first),
             OfferKind::Link { target, .. } => {
-                put(body, target.len() as u64);
+                append_varint(body, target.len() as u64);
                 body.extend_from_slice(target);
             }
             OfferKind::Folder { .. } | OfferKind::Stream => {}
@@ -366,30 +372,30 @@ impl Offer {
 }
 
 /// Appends a frame whose body is written by `fill`.
-fn frame(into: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) {
+fn append_frame(into: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) {
     let mut body = Vec::with_capacity(64);
     fill(&mut body);
     into.push(kind);
-    put(into, body.len() as u64);
+    append_varint(into, body.len() as u64);
     into.extend_from_slice(&body);
 }
 
 /// Appends a frame of integer fields only.
-fn numbers(into: &mut Vec<u8>, kind: u8, numbers: &[u64]) {
+fn append_integer_frame(into: &mut Vec<u8>, kind: u8, numbers: &[u64]) {
     let length: usize = numbers.iter().map(|number| length_of(*number)).sum();
     into.push(kind);
-    put(into, length as u64);
-    numbers.iter().for_each(|number| put(into, *number));
+    append_varint(into, length as u64);
+    numbers.iter().for_each(|number| append_varint(into, *number));
 }
 
 fn put_fault(body: &mut Vec<u8>, id: Option<u64>, fault: &Fault) {
-    id.into_iter().for_each(|id| put(body, id));
+    id.into_iter().for_each(|id| append_varint(body, id));
     body.push(fault.kind as u8);
     body.extend_from_slice(fault.text.as_bytes());
 }
 
 /// Appends a variable-length integer. Clamps values to 62 bits.
-pub fn put(into: &mut Vec<u8>, value: u64) {
+pub fn append_varint(into: &mut Vec<u8>, value: u64) {
     let value = value.min((1 << 62) - 1);
     match length_of(value) {
         1 => into.push(value as u8),
@@ -575,7 +581,7 @@ mod tests {
             (&[0x25], 37),
         ] {
             let mut written = Vec::new();
-            put(&mut written, value);
+            append_varint(&mut written, value);
             assert_eq!(written, bytes);
             assert_eq!(Fields(bytes).number(), Ok(value));
         }
@@ -599,7 +605,7 @@ mod tests {
         }
         for length in [0, 1, BLOCK + 1, MAX_HOLE + BLOCK] {
             let mut frame = Vec::new();
-            numbers(&mut frame, kind::HOLE, &[length]);
+            append_integer_frame(&mut frame, kind::HOLE, &[length]);
             let hole = ToReceiver::decode(kind::HOLE, header(&frame).1);
             assert_eq!(hole, Err(WireError::Value("the length of a hole")));
         }

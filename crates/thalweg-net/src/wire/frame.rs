@@ -189,30 +189,30 @@ impl Frame<'_> {
     /// Appends the frame. Use [`begin_pdu`] for a PDU, since its engine writes it.
     pub fn write(&self, into: &mut Vec<u8>) {
         match *self {
-            Frame::Ping(token) => tagged(into, kind::PING, &token.to_be_bytes()),
-            Frame::Pong(token) => tagged(into, kind::PONG, &token.to_be_bytes()),
-            Frame::Probe(size) => tagged(into, kind::PROBE, &size.to_be_bytes()),
-            Frame::ProbeAck(size) => tagged(into, kind::PROBE_ACK, &size.to_be_bytes()),
-            Frame::Challenge(ref token) => tagged(into, kind::CHALLENGE, token),
-            Frame::Response(ref token) => tagged(into, kind::RESPONSE, token),
+            Frame::Ping(token) => append_tagged(into, kind::PING, &token.to_be_bytes()),
+            Frame::Pong(token) => append_tagged(into, kind::PONG, &token.to_be_bytes()),
+            Frame::Probe(size) => append_tagged(into, kind::PROBE, &size.to_be_bytes()),
+            Frame::ProbeAck(size) => append_tagged(into, kind::PROBE_ACK, &size.to_be_bytes()),
+            Frame::Challenge(ref token) => append_tagged(into, kind::CHALLENGE, token),
+            Frame::Response(ref token) => append_tagged(into, kind::RESPONSE, token),
             Frame::Close { code, complete, reason } => {
                 let mut length = reason.len().min(MAX_REASON);
                 while !reason.is_char_boundary(length) {
                     length -= 1;
                 }
-                tagged(into, kind::CLOSE, &code.to_be_bytes());
+                append_tagged(into, kind::CLOSE, &code.to_be_bytes());
                 into.push(u8::from(complete));
                 // Fits: the reason has a maximum length.
                 into.extend_from_slice(&(length as u16).to_be_bytes());
                 into.extend_from_slice(&reason.as_bytes()[..length]);
             }
-            Frame::Datagram(bytes) => tagged(into, kind::DATAGRAM, bytes),
+            Frame::Datagram(bytes) => append_tagged(into, kind::DATAGRAM, bytes),
             Frame::Pdu { .. } => {}
         }
     }
 }
 
-fn tagged(into: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
+fn append_tagged(into: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
     into.push(kind);
     into.extend_from_slice(bytes);
 }

@@ -151,7 +151,7 @@ impl<'a> Packet<'a> {
                     return None;
                 }
                 let (&version, rest) = rest.split_first()?;
-                let (source, rest) = id(rest)?;
+                let (source, rest) = parse_connection_id(rest)?;
                 if version != VERSION {
                     // This part is the same in all versions.
                     return Some(Self::OtherHello { source });
@@ -166,29 +166,29 @@ impl<'a> Packet<'a> {
                 Some(Self::Hello { source, cookie, message })
             }
             kind::COOKIE => {
-                let (destination, cookie) = id(rest)?;
+                let (destination, cookie) = parse_connection_id(rest)?;
                 (cookie.len() == COOKIE).then_some(Self::Cookie { destination, cookie })
             }
             kind::RESPONSE => {
-                let (destination, message) = id(rest)?;
+                let (destination, message) = parse_connection_id(rest)?;
                 Some(Self::Response { destination, message })
             }
             kind::CONFIRM => {
-                let (destination, message) = id(rest)?;
+                let (destination, message) = parse_connection_id(rest)?;
                 Some(Self::Confirm { destination, message })
             }
             kind::RESET => {
-                let (destination, token) = id(rest)?;
+                let (destination, token) = parse_connection_id(rest)?;
                 Some(Self::Reset { destination, token: token.try_into().ok()? })
             }
             kind::VERSION => {
-                let (destination, rest) = id(rest)?;
+                let (destination, rest) = parse_connection_id(rest)?;
                 let &[version] = rest else { return None };
                 Some(Self::Version { destination, version })
             }
             kind::ROUTER_FEEDBACK => RouterFeedback::decode(datagram).map(Self::RouterFeedback),
             kind::PROTECTED => {
-                let (destination, rest) = id(rest)?;
+                let (destination, rest) = parse_connection_id(rest)?;
                 (rest.len() >= 4 + TAG).then_some(Self::Protected { destination })
             }
             _ => None,
@@ -196,7 +196,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-fn id(bytes: &[u8]) -> Option<(ConnectionId, &[u8])> {
+fn parse_connection_id(bytes: &[u8]) -> Option<(ConnectionId, &[u8])> {
     let (id, rest) = bytes.split_first_chunk::<8>()?;
     Some((ConnectionId(*id), rest))
 }
@@ -254,12 +254,12 @@ pub fn write_reset(into: &mut Vec<u8>, destination: ConnectionId, token: &[u8; T
 pub fn write_header(into: &mut Vec<u8>, destination: ConnectionId, number: u64) {
     let mut header = [kind::PROTECTED; HEADER];
     header[1..9].copy_from_slice(&destination.0);
-    header[9..].copy_from_slice(&truncated(number).to_be_bytes());
+    header[9..].copy_from_slice(&truncate_packet_number(number).to_be_bytes());
     into.extend_from_slice(&header);
 }
 
 /// Returns the transmitted part of a packet number.
-fn truncated(number: u64) -> u32 {
+fn truncate_packet_number(number: u64) -> u32 {
     // The truncation is intended.
     (number & u64::from(u32::MAX)) as u32
 }

@@ -31,6 +31,6 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Returns the number of allocated bytes.
-pub fn held() -> i64 {
+pub fn allocated_bytes() -> i64 {
     HELD.load(Ordering::Relaxed)
 }

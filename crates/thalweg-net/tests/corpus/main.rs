@@ -11,7 +11,7 @@ mod mutate;
 mod sscop_octets;
 mod stored_inputs;
 
-use stored_inputs::{Target, play};
+use stored_inputs::{Target, run_target};
 
 const TARGETS: [Target; 10] = [
     ("adaptive_ack", codec_octets::adaptive_ack, 20_000_000),
@@ -30,7 +30,7 @@ const TARGETS: [Target; 10] = [
 #[test]
 fn kept_inputs_and_some_changes_of_them_do_no_harm() {
     for target in TARGETS {
-        play(target, target.2 / 400);
+        run_target(target, target.2 / 400);
     }
 }
 
@@ -42,7 +42,7 @@ fn a_minute() {
     let (slow, fast): (Vec<_>, Vec<_>) = TARGETS.into_iter().partition(|target| target.2 < 50_000);
     std::thread::scope(|scope| {
         for targets in [slow, fast] {
-            scope.spawn(move || targets.into_iter().for_each(|target| play(target, target.2)));
+            scope.spawn(move || targets.into_iter().for_each(|target| run_target(target, target.2)));
         }
     });
 }

@@ -10,7 +10,7 @@ use thalweg_proto::random::Stream;
 pub type Target = (&'static str, fn(&[u8]), u64);
 
 /// Returns the inputs of a target's corpus, sorted by name (a hash).
-fn kept(name: &str) -> Vec<Vec<u8>> {
+fn corpus_inputs(name: &str) -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let files: BTreeSet<_> = files.map(|file| file.unwrap().path()).collect();
@@ -18,13 +18,13 @@ fn kept(name: &str) -> Vec<Vec<u8>> {
 }
 
 /// Runs the body on all inputs, and on mutations of them.
-pub fn play((name, body, _): Target, changes: u64) {
-    let corpus = kept(name);
+pub fn run_target((name, body, _): Target, changes: u64) {
+    let corpus = corpus_inputs(name);
     assert!(!corpus.is_empty(), "{name}");
     corpus.iter().for_each(|input| body(input));
     let mut draw = Stream::new(7, name, 0);
     for _ in 0..changes {
-        body(&mutate::changed(&mut draw, &corpus));
+        body(&mutate::mutate_input(&mut draw, &corpus));
     }
     println!("{name}: {} inputs, {} executions", corpus.len(), corpus.len() as u64 + changes);
 }

@@ -22,7 +22,7 @@ const SLOWEST: f64 = 1.3;
 const SLOWEST_START: f64 = 1.35;
 
 /// Returns connected ends with a round trip of 300 ms, at 20 Mbit/s in each direction.
-fn connected(scheme: &str) -> Pair {
+fn connected_pair(scheme: &str) -> Pair {
     let mut pair = Pair::new(1, Channel::default());
     let mut spec = DirectionSpec::default();
     spec.set_all("rate=20Mbit/s,delay=300ms,mtu=1500B", &Registry::default()).unwrap();
@@ -34,7 +34,12 @@ fn connected(scheme: &str) -> Pair {
 }
 
 /// Answers each `question` bytes received since `answered` with a piece of `answer` bytes.
-fn answer(end: &mut crate::endpoint_pair::End, answered: &mut usize, question: usize, answer: usize) {
+fn answer_questions(
+    end: &mut crate::endpoint_pair::End,
+    answered: &mut usize,
+    question: usize,
+    answer: usize,
+) {
     while end.received.len() >= *answered + question {
         *answered += question;
         end.to_write.push_back(Slice::new(pattern(9, answer)));
@@ -43,8 +48,8 @@ fn answer(end: &mut crate::endpoint_pair::End, answered: &mut usize, question: u
 
 /// Returns the duration of a transfer of small files, in seconds. Names are offered together; each file is requested,
 /// sent and confirmed separately.
-fn tree(scheme: &str, files: usize) -> f64 {
-    let mut pair = connected(scheme);
+fn transfer_duration(scheme: &str, files: usize) -> f64 {
+    let mut pair = connected_pair(scheme);
     let start = pair.now;
     pair.ends[0].to_write = pattern(7, files * 32).chunks(8192).map(Slice::new).collect();
     let (mut offered, mut wanted, mut stored) = (0, 0, 0);
@@ -72,14 +77,14 @@ fn tree(scheme: &str, files: usize) -> f64 {
 }
 
 /// Returns the duration of a hundred requests, in seconds, each sent after the previous response.
-fn dialogue(scheme: &str, question: usize, length: usize) -> f64 {
+fn dialogue_duration(scheme: &str, question: usize, length: usize) -> f64 {
     const QUESTIONS: usize = 100;
-    let mut pair = connected(scheme);
+    let mut pair = connected_pair(scheme);
     let start = pair.now;
     pair.ends[0].to_write.push_back(Slice::new(pattern(1, question)));
     let (mut requested, mut answered) = (1, 0);
     pair.run_applications(Duration::from_secs(600), |pair| {
-        answer(&mut pair.ends[1], &mut answered, question, length);
+        answer_questions(&mut pair.ends[1], &mut answered, question, length);
         let client = &mut pair.ends[0];
         if requested < QUESTIONS && client.received.len() == requested * length {
             requested += 1;
@@ -91,9 +96,9 @@ fn dialogue(scheme: &str, question: usize, length: usize) -> f64 {
 }
 
 /// Returns the mean latency, in seconds, of messages of `length` bytes written every `interval` for a minute.
-fn messages(scheme: &str, length: usize, interval: Duration) -> f64 {
+fn message_latency(scheme: &str, length: usize, interval: Duration) -> f64 {
     let count = (60.0 / interval.as_secs_f64()) as usize;
-    let mut pair = connected(scheme);
+    let mut pair = connected_pair(scheme);
     let (mut next, mut written, mut waits) = (pair.now, 0, VecDeque::<Time>::new());
     let (mut arrived, mut sum) = (0, 0.0);
     pair.run_applications(Duration::from_secs(600), |pair| {
@@ -131,21 +136,23 @@ fn compare(what: &str, schemes: &[&str], paced: &[&str], took: impl Fn(&str) -> 
 /// paced like full ones: `thalweg` and `bbr` took minutes.
 #[test]
 fn trees_of_small_files() {
-    compare("a tree of 2000", &QUICK, &["bbr"], |scheme| tree(scheme, 2000));
-    compare("a tree of 500", &QUICK, &[], |scheme| tree(scheme, 500));
+    compare("a tree of 2000", &QUICK, &["bbr"], |scheme| transfer_duration(scheme, 2000));
+    compare("a tree of 500", &QUICK, &[], |scheme| transfer_duration(scheme, 500));
 }
 
 #[test]
 fn questions_and_answers() {
-    compare("short answers", &SCHEMES, &[], |scheme| dialogue(scheme, 300, 1000));
+    compare("short answers", &SCHEMES, &[], |scheme| dialogue_duration(scheme, 300, 1000));
     // More than an initial window: `thalweg` paces the answers.
-    compare("answers of several packets", &SCHEMES, &["thalweg"], |scheme| dialogue(scheme, 300, 20_000));
+    compare("answers of several packets", &SCHEMES, &["thalweg"], |scheme| {
+        dialogue_duration(scheme, 300, 20_000)
+    });
 }
 
 #[test]
 fn messages_now_and_then() {
     let messages =
-        |length, millis| move |scheme: &str| messages(scheme, length, Duration::from_millis(millis));
+        |length, millis| move |scheme: &str| message_latency(scheme, length, Duration::from_millis(millis));
     compare("10 messages a second", &SCHEMES, &[], messages(100, 100));
     compare("100 messages a second", &SCHEMES, &[], messages(100, 10));
 }

@@ -70,7 +70,7 @@ fn transfer_with(scheme: &str, there: f64, back: f64, rtt: u64, more: &str) -> F
 }
 
 /// Returns the scheme without requests for acknowledgements.
-fn plain(scheme: &str) -> String {
+fn without_ack_requests(scheme: &str) -> String {
     format!("{scheme}:delayed-ack.adaptive=false")
 }
 
@@ -87,7 +87,8 @@ fn acknowledgements_leave_capacity_on_a_narrow_return_path() {
         ("cubic", 50.0, 1.0, 50, 21.0),
         ("newreno", 50.0, 1.0, 50, 21.0),
     ] {
-        let (all, few) = (transfer(&plain(scheme), there, back, rtt), transfer(scheme, there, back, rtt));
+        let (all, few) =
+            (transfer(&without_ack_requests(scheme), there, back, rtt), transfer(scheme, there, back, rtt));
         println!("{scheme} {there}/{back} {rtt} ms: {all:.1?}\n   {few:.1?}");
         assert!(all.share > 85.0, "{scheme}: {all:?}");
         assert!(few.share < max, "{scheme}: {few:?}");
@@ -113,7 +114,7 @@ fn a_wide_return_path_is_no_slower() {
         ("copa", 20.0, 10, ""),
         ("ledbat-plus-plus", 20.0, 10, ""),
     ] {
-        let all = transfer_with(&plain(scheme), rate, rate, rtt, more);
+        let all = transfer_with(&without_ack_requests(scheme), rate, rate, rtt, more);
         let few = transfer_with(scheme, rate, rate, rtt, more);
         println!("{scheme} {rate} {rtt} ms{more}: {all:.1?}\n   {few:.1?}");
         assert!(few.goodput >= 0.8 * all.goodput, "{scheme} {rate} {rtt}{more}: {few:?}, {all:?}");

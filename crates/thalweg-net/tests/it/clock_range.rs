@@ -32,7 +32,7 @@ fn connect_to(remote: SocketAddr) -> Connection {
 }
 
 /// Opens a connection and transfers data.
-fn talk(server: &Socket) {
+fn connect_and_transfer(server: &Socket) {
     let ours = connect(server);
     let theirs = server.accept().unwrap();
     let (mut send, _keep) = ours.split();
@@ -59,14 +59,14 @@ fn server(session: SessionConfig) -> (Socket, Jumps) {
 #[test]
 fn a_server_answers_after_any_number_of_days() {
     let (server, jumps) = server(SessionConfig::default());
-    talk(&server);
+    connect_and_transfer(&server);
     // The range of the clock is 213.5 days.
     for days in [99, 99, 120, 180, 212, 214, 400, 13] {
         for _ in 0..days / 100 {
             jumps.advance(DAY * 100);
         }
         jumps.advance(DAY * (days % 100));
-        talk(&server);
+        connect_and_transfer(&server);
     }
 }
 
@@ -91,7 +91,7 @@ fn connections_are_closed_for_the_clock_restart_after_200_days() {
         }
     };
     assert!(matches!(error, NetError::Closed(Closed::Peer { code: code::AGE, .. })), "{error:?}");
-    talk(&server);
+    connect_and_transfer(&server);
 }
 
 /// A connection to a peer that does not answer takes time to close; others may connect meanwhile.
@@ -105,8 +105,8 @@ fn peers_may_connect_while_old_connections_are_closed() {
     let _theirs = server.accept().unwrap();
     forwards.store(false, Ordering::Relaxed);
     jumps.advance(DAY * 201);
-    talk(&server);
-    talk(&server);
+    connect_and_transfer(&server);
+    connect_and_transfer(&server);
 }
 
 /// Starts a relay of datagrams between one client and a server; returns its address and a switch.

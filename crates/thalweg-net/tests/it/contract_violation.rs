@@ -44,7 +44,7 @@ const KEYS: &[Key] = &[];
 bind!(Broken {});
 
 static BROKEN: SchemeDescription =
-    window::external_scheme::<Broken>("Answers with no number.", window::keys(KEYS, window::SACK));
+    window::external_scheme::<Broken>("Answers with no number.", window::window_keys(KEYS, window::SACK));
 
 #[test]
 fn a_peer_learns_at_once_of_a_failed_flow() {

@@ -1,7 +1,9 @@
 //! Two endpoints over a channel that loses, reorders, duplicates and corrupts datagrams, changes addresses and drops
 //! large datagrams. No byte may be wrong, and nothing may hang.
 
-use crate::endpoint_pair::{Channel, Pair, client_config, identity, pattern, server_config, short};
+use crate::endpoint_pair::{
+    Channel, Pair, client_config, identity, pattern, server_config, with_short_timeouts,
+};
 use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
 use thalweg_net::session::Closed;
@@ -374,7 +376,12 @@ fn packets_copied_from_another_address_do_not_migrate_the_connection() {
 /// Holds RFC 9000, section 10.1.
 #[test]
 fn the_idle_timeout_closes_the_connection() {
-    let mut pair = Pair::with(11, Channel::default(), short(client_config()), short(server_config()));
+    let mut pair = Pair::with(
+        11,
+        Channel::default(),
+        with_short_timeouts(client_config()),
+        with_short_timeouts(server_config()),
+    );
     pair.connect("cubic");
     pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
     // Keep-alives maintain an idle connection.

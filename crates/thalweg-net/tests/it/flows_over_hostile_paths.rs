@@ -57,7 +57,7 @@ const VARIANTS: &[&str] = &[
     "sstp:rate=1Mbit/s,burst=1pkt,resume=next-burst,segment=256B",
 ];
 
-fn number(name: &str, default: u64) -> u64 {
+fn number_from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
@@ -66,7 +66,8 @@ fn number(name: &str, default: u64) -> u64 {
 /// flows::random` soaks.
 #[test]
 fn random_schedules_change_no_byte() {
-    let (first, schedules) = (number("THALWEG_SEED", 1), number("THALWEG_SCHEDULES", 200));
+    let (first, schedules) =
+        (number_from_environment("THALWEG_SEED", 1), number_from_environment("THALWEG_SCHEDULES", 200));
     let bytes = data(300_000);
     let texts = Scheme::names().chain(VARIANTS.iter().copied());
     let schemes: Vec<Scheme> = texts.map(scheme).filter(Scheme::is_reliable).collect();
@@ -122,7 +123,7 @@ fn hints_may_be_wrong() {
             if !scheme.is_reliable() {
                 continue;
             }
-            for seed in 1..=number("THALWEG_HINTS", 5) {
+            for seed in 1..=number_from_environment("THALWEG_HINTS", 5) {
                 let hints = PathHints { rtt: Some(rtt), ..PathHints::default() };
                 println!("{name}, {rtt}, seed {seed}");
                 let mut conditions = Conditions::calm(seed, Duration::from_millis(3));

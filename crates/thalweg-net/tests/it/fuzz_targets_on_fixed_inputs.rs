@@ -2,7 +2,7 @@
 
 use thalweg_proto::random::Stream;
 
-fn random(draw: &mut Stream, max: u64) -> Vec<u8> {
+fn random_octets(draw: &mut Stream, max: u64) -> Vec<u8> {
     let length = draw.below(max);
     (0..length).map(|_| draw.bits() as u8).collect()
 }
@@ -11,7 +11,7 @@ fn random(draw: &mut Stream, max: u64) -> Vec<u8> {
 fn any_datagrams_change_nothing() {
     let mut draw = Stream::new(1, "datagrams", 0);
     for _ in 0..300 {
-        crate::fuzz_targets::datagrams::run(&random(&mut draw, 600));
+        crate::fuzz_targets::datagrams::run(&random_octets(&mut draw, 600));
     }
 }
 
@@ -30,7 +30,7 @@ fn frames(draw: &mut Stream, script: &mut Vec<u8>) {
     for _ in 0..draw.below(60) {
         script.push(draw.bits() as u8);
         let kind = [8, 9, draw.below(12)][draw.below(3) as usize] as u8;
-        let body = random(draw, 60);
+        let body = random_octets(draw, 60);
         script.push(body.len() as u8 + 2);
         script.extend([kind, draw.below(2) as u8]);
         script.extend(body);
@@ -53,7 +53,7 @@ fn any_options_of_a_peer_do_no_harm() {
 fn random_bytes_never_pair() {
     let mut draw = Stream::new(5, "pairing", 0);
     for _ in 0..3000 {
-        crate::fuzz_targets::pairing::run(&random(&mut draw, 200));
+        crate::fuzz_targets::pairing::run(&random_octets(&mut draw, 200));
     }
 }
 
@@ -61,6 +61,6 @@ fn random_bytes_never_pair() {
 fn random_bytes_do_not_break_a_transfer() {
     let mut draw = Stream::new(3, "transfer", 0);
     for _ in 0..2000 {
-        crate::fuzz_targets::file_transfer_peer::run(&random(&mut draw, 200));
+        crate::fuzz_targets::file_transfer_peer::run(&random_octets(&mut draw, 200));
     }
 }

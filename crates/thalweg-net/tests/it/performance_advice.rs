@@ -8,12 +8,12 @@ use thalweg_proto::units::Duration;
 
 /// Returns the observations of a sender after some seconds of a transfer through this line, with 50 ms back. With
 /// `held`, the application writes that many bytes every 100 ms only.
-fn watched(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> Advisor {
-    carried(scheme, line, seconds, held).0
+fn advice_for_path(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> Advisor {
+    advice_and_bytes(scheme, line, seconds, held).0
 }
 
 /// Returns the observations and the number of bytes carried.
-fn carried(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> (Advisor, usize) {
+fn advice_and_bytes(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> (Advisor, usize) {
     let channel = Channel { delay: Duration::from_millis(50), ..Channel::default() };
     let mut pair = Pair::new(3, channel);
     let mut spec = DirectionSpec::default();
@@ -66,9 +66,9 @@ fn the_scheme_that_is_advised_is_the_best_one() {
         ("10%", "rate=200Mbit/s,delay=50ms,buffer=2500kB"),
     ] {
         let line = format!("{rest},loss={loss}");
-        let unadvised = carried("cubic", &line, 15, None).1;
+        let unadvised = advice_and_bytes("cubic", &line, 15, None).1;
         let got: Vec<(&str, usize)> = [RECOMMENDED_SCHEME, "bbr", "copa", "sscop-rate", "newreno"]
-            .map(|of| (of, carried(of, &line, 15, None).1))
+            .map(|of| (of, advice_and_bytes(of, &line, 15, None).1))
             .into();
         let best = got.iter().map(|(_, bytes)| *bytes).max().unwrap();
         let advised = got.iter().find(|(of, _)| *of == RECOMMENDED_SCHEME).unwrap().1;
@@ -90,7 +90,7 @@ fn wire_losses_are_distinguished_from_congestion() {
         ("cubic", "rate=100Mbit/s,delay=50ms,loss=3%,buffer=1250kB", 0.03, 30),
         ("cubic", "rate=20Mbit/s,delay=250ms,loss=1%,buffer=1250kB", 0.01, 30),
     ] {
-        let advice = watched(scheme, line, seconds, None).advice_on_wire_losses();
+        let advice = advice_for_path(scheme, line, seconds, None).advice_on_wire_losses();
         let Some(Advice::WireLosses { carried, sent, share: seen }) = advice else {
             panic!("{scheme} {line}: {advice:?}")
         };
@@ -113,7 +113,7 @@ fn overflowing_queues_cause_no_advice() {
     ] {
         for scheme in ["cubic", "newreno:ecn=false"] {
             for seconds in [10, 40] {
-                let advice = watched(scheme, line, seconds, None).advice_on_wire_losses();
+                let advice = advice_for_path(scheme, line, seconds, None).advice_on_wire_losses();
                 assert_eq!(advice, None, "{scheme} {line}, {seconds} s");
             }
         }
@@ -123,7 +123,8 @@ fn overflowing_queues_cause_no_advice() {
 #[test]
 fn application_limited_senders_get_no_advice() {
     // 0.4 Mbit/s with 0.5 % of losses; `cubic` would reach 1.7 Mbit/s.
-    let advisor = watched("cubic", "rate=100Mbit/s,delay=50ms,loss=0.5%,buffer=1250kB", 40, Some(5_000));
+    let advisor =
+        advice_for_path("cubic", "rate=100Mbit/s,delay=50ms,loss=0.5%,buffer=1250kB", 40, Some(5_000));
     assert_eq!(advisor.advice_on_wire_losses(), None);
 }
 
@@ -131,7 +132,7 @@ fn application_limited_senders_get_no_advice() {
 fn only_rates_above_the_path_capacity_cause_advice() {
     let line = "rate=20Mbit/s,delay=50ms,buffer=250kB";
     for rate in ["40Mbit/s", "30Mbit/s"] {
-        let advice = watched(&format!("sstp:rate={rate}"), line, 10, None).advice_on_excessive_rate();
+        let advice = advice_for_path(&format!("sstp:rate={rate}"), line, 10, None).advice_on_excessive_rate();
         let Some(Advice::ExcessiveRate { carried, share, queued, full: true, mtu_reduced: false }) = advice
         else {
             panic!("{advice:?}")
@@ -139,10 +140,10 @@ fn only_rates_above_the_path_capacity_cause_advice() {
         // Headers take 4 % of the path.
         assert!((0.85..=1.0).contains(&(carried.as_f64() / 20e6)) && share > 0.1 && queued, "{advice:?}");
     }
-    assert_eq!(watched("sstp:rate=18Mbit/s", line, 10, None).advice_on_excessive_rate(), None);
+    assert_eq!(advice_for_path("sstp:rate=18Mbit/s", line, 10, None).advice_on_excessive_rate(), None);
     // At this loss rate no queue builds up.
     let line = "rate=20Mbit/s,delay=50ms,loss=15%,buffer=250kB";
-    let advice = watched("sstp:rate=10Mbit/s", line, 10, None).advice_on_excessive_rate();
+    let advice = advice_for_path("sstp:rate=10Mbit/s", line, 10, None).advice_on_excessive_rate();
     assert!(matches!(advice, Some(Advice::ExcessiveRate { queued: false, .. })), "{advice:?}");
 }
 
@@ -150,9 +151,9 @@ fn only_rates_above_the_path_capacity_cause_advice() {
 #[test]
 fn a_queue_that_a_scheme_keeps_on_purpose_is_not_full() {
     let line = "rate=50Mbit/s,delay=10ms,loss=12%,buffer=1MB";
-    let advice = watched("copa", line, 10, None).advice_on_excessive_rate();
+    let advice = advice_for_path("copa", line, 10, None).advice_on_excessive_rate();
     assert!(matches!(advice, Some(Advice::ExcessiveRate { full: false, .. })), "{advice:?}");
     let line = "rate=20Mbit/s,delay=10ms,buffer=1MB";
-    let advice = watched("fixed:window=2000pkt", line, 10, None).advice_on_excessive_rate();
+    let advice = advice_for_path("fixed:window=2000pkt", line, 10, None).advice_on_excessive_rate();
     assert!(matches!(advice, Some(Advice::ExcessiveRate { full: true, .. })), "{advice:?}");
 }

@@ -63,7 +63,7 @@ fn peak_memory_until_ended(pair: &mut Pair) -> u64 {
 
 /// Returns the duration of 100 MB at 800 Mbit/s and 300 ms in seconds with this receive memory limit, and the final
 /// receive memory.
-fn far(max_memory: u64) -> (f64, u64) {
+fn transfer_over_long_path(max_memory: u64) -> (f64, u64) {
     let channel = Channel { delay: ROUND_TRIP / 2, ..Channel::default() };
     let session = SessionConfig { max_memory, ..SessionConfig::default() };
     let mut server = server_config();
@@ -84,8 +84,8 @@ fn far(max_memory: u64) -> (f64, u64) {
 /// fills the path from then on: about 4.9 s in all with the handshake. A window of 16 MiB allows at most 447 Mbit/s.
 #[test]
 fn receive_windows_grow_with_the_path() {
-    let (grown, memory) = far(64 << 20);
-    let (fixed, small) = far(16 << 20);
+    let (grown, memory) = transfer_over_long_path(64 << 20);
+    let (fixed, small) = transfer_over_long_path(16 << 20);
     eprintln!("{grown:.2} s with {memory}, {fixed:.2} s with {small}");
     assert_eq!(small, 16 << 20);
     assert!(memory > 32 << 20 && memory <= 64 << 20, "{memory}");

@@ -8,7 +8,7 @@ use thalweg_net::identity::Identity;
 use thalweg_net::live::{Socket, SocketConfig};
 
 /// Runs a client that sends requests of 100 bytes; the server answers each with 30.
-fn talk(scheme: Scheme) {
+fn exchange_requests(scheme: Scheme) {
     let identity = |number: u8| Identity::from_secret([number; 32]);
     let listen = Listen::new(Trust::Anyone, ["talk"]);
     let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) };
@@ -51,7 +51,7 @@ fn a_window_reopens_after_its_data_is_read() {
         }
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            talk(scheme);
+            exchange_requests(scheme);
             let _ = done.send(());
         });
         if is_done.recv_timeout(Duration::from_secs(20)).is_err() {

@@ -1,7 +1,7 @@
 //! Tests that a socket with several shards acts as one: each packet reaches its connection, whatever shard receives it,
 //! and limits apply to all shards together.
 
-use crate::endpoint_pair::{client_config, connect, identity, server_config, short};
+use crate::endpoint_pair::{client_config, connect, identity, server_config, with_short_timeouts};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -205,7 +205,7 @@ impl World {
     }
 }
 
-fn trusting(config: EndpointConfig) -> EndpointConfig {
+fn trusting_config(config: EndpointConfig) -> EndpointConfig {
     let listen = config
         .listen
         .map(|listen| thalweg_net::endpoint::Listen { trust: Trust::only(identity(1).public()), ..listen });
@@ -218,7 +218,7 @@ fn trusting(config: EndpointConfig) -> EndpointConfig {
 #[test]
 fn packets_are_routed_by_connection_id() {
     for brought in [Brought::ByConnectionId, Brought::ByAddress, Brought::AtRandom] {
-        let mut world = World::new(1, brought, &trusting(server_config()));
+        let mut world = World::new(1, brought, &trusting_config(server_config()));
         for _ in 0..9 {
             world.connect(client_config());
             world.run(Duration::from_millis(50));
@@ -248,7 +248,7 @@ fn packets_are_routed_by_connection_id() {
 
 #[test]
 fn half_open_handshakes_are_bounded_over_all_shards() {
-    let mut world = World::new(2, Brought::AtRandom, &short(server_config()));
+    let mut world = World::new(2, Brought::AtRandom, &with_short_timeouts(server_config()));
     // Clients that send a hello and nothing more.
     for _ in 0..300 {
         world.connect(client_config());
@@ -272,7 +272,7 @@ fn half_open_handshakes_are_bounded_over_all_shards() {
 /// Hellos without cookies reach arbitrary shards, and so do late copies of one.
 #[test]
 fn handshakes_without_cookies_are_bounded_over_all_shards() {
-    let mut world = World::new(6, Brought::AtRandom, &trusting(server_config()));
+    let mut world = World::new(6, Brought::AtRandom, &trusting_config(server_config()));
     world.connect(client_config());
     let _ = world.poll();
     let (_, (client, _, hello)) = world.wire.first_key_value().map(|(at, put)| (*at, put.clone())).unwrap();
@@ -328,7 +328,7 @@ fn unauthenticated_peers_and_memory_are_bounded_over_all_shards() {
 #[test]
 fn a_shard_reveals_no_reset_token_of_another() {
     for brought in [Brought::ByAddress, Brought::AtRandom] {
-        let mut world = World::new(5, brought, &trusting(server_config()));
+        let mut world = World::new(5, brought, &trusting_config(server_config()));
         world.connect(client_config());
         world.run(Duration::from_secs(1));
         world.write(1000);

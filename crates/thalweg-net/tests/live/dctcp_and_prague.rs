@@ -49,7 +49,7 @@ fn marks_slow_a_transfer_down() {
 
 /// Moves `megabytes` over real sockets through a relay with this path towards the server. Returns the counters of the
 /// client near the end, and those of the relay.
-fn through(scheme: &str, path: &str, megabytes: usize) -> (SessionStats, RelayStats) {
+fn transfer_through_relay(scheme: &str, path: &str, megabytes: usize) -> (SessionStats, RelayStats) {
     let bind = |listen| {
         let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
         Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
@@ -77,7 +77,7 @@ fn through(scheme: &str, path: &str, megabytes: usize) -> (SessionStats, RelaySt
     let (mut send, receive) = ours.split();
     send.write_all(&data).unwrap();
     // The last writes stay in the pipe while most data is in flight.
-    let stats = crate::updated(&watch);
+    let stats = crate::updated_stats(&watch);
     send.finish().unwrap();
     reader.join().unwrap();
     drop((watch, receive, client, server));
@@ -91,7 +91,7 @@ fn through(scheme: &str, path: &str, megabytes: usize) -> (SessionStats, RelaySt
 fn a_relay_that_marks_keeps_the_rate_without_a_loss() {
     let path = |queue: &str| format!("rate=20Mbit/s,delay=5ms,mtu=1500B,buffer=2000pkt,queue={queue}");
     for (scheme, queue) in [("dctcp", "step:threshold=10pkt"), ("prague", "dualpi2")] {
-        let (stats, relay) = through(scheme, &path(queue), 5);
+        let (stats, relay) = transfer_through_relay(scheme, &path(queue), 5);
         let what = format!("{scheme}: {stats:?}, {relay:?}");
         assert_eq!((stats.ecn, relay.up.early, relay.up.full), (EcnState::Capable, 0, 0), "{what}");
         assert!(relay.up.marked > 20, "{what}");

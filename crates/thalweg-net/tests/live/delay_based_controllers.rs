@@ -10,7 +10,7 @@ use thalweg_net::live::{Socket, SocketConfig};
 
 /// Moves `megabytes` over real sockets through a relay with this path towards the server. Returns the duration in
 /// seconds and the counters of the relay.
-fn through(scheme: &str, path: &str, megabytes: usize) -> (f64, RelayStats) {
+fn transfer_through_relay(scheme: &str, path: &str, megabytes: usize) -> (f64, RelayStats) {
     let bind = |listen| {
         let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
         Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
@@ -51,7 +51,7 @@ fn the_buffer_of_the_path_stays_nearly_empty() {
     for (scheme, max) in
         [("copa:compete=false", 150), ("copa:compete=false,delta=2", 150), ("ledbat-plus-plus", 400)]
     {
-        let (took, relay) = through(scheme, path, 8);
+        let (took, relay) = transfer_through_relay(scheme, path, 8);
         let what = format!("{scheme}: {took} s, {relay:?}");
         assert!(relay.up.longest_queue < max, "{what}");
         assert_eq!(relay.up.full, 0, "{what}");

@@ -17,7 +17,7 @@ use thalweg_net::live::Connection;
 use thalweg_net::session::SessionStats;
 
 /// Returns the counters of a connection that sends or receives, after an update that the first call requests.
-fn updated(connection: &Connection) -> SessionStats {
+fn updated_stats(connection: &Connection) -> SessionStats {
     let packets = |stats: &SessionStats| stats.packets_sent + stats.packets_received;
     let before = packets(&connection.stats());
     let begun = std::time::Instant::now();

@@ -239,7 +239,7 @@ fn a_man_in_the_middle_of_a_pairing_gains_nothing() {
             let code = code.clone();
             move || {
                 let (mut to, mut from) = server.split();
-                let result = pairing::serve(&code, &theirs, &mut from, &mut to);
+                let result = pairing::pair_as_server(&code, &theirs, &mut from, &mut to);
                 if result.is_ok() {
                     to.finish().unwrap();
                 }
@@ -247,7 +247,7 @@ fn a_man_in_the_middle_of_a_pairing_gains_nothing() {
             }
         });
         let (mut to, mut from) = client.split();
-        (pairing::initiate(&code, &ours, &mut from, &mut to), there.join().unwrap())
+        (pairing::pair_as_client(&code, &ours, &mut from, &mut to), there.join().unwrap())
     };
     let (server, client, thief) = (trusting(2), trusting(1), trusting(3));
     let ours = client.connect(any_key(server.local())).unwrap();

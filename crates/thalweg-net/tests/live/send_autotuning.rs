@@ -42,7 +42,7 @@ fn left_after_a_second(rate: &str, scheme: &str) -> (u64, Duration) {
         send.write_slice(piece.clone()).unwrap();
         written += u64::from(piece.len());
     }
-    let delivered = crate::updated(&watch).receiving.delivered;
+    let delivered = crate::updated_stats(&watch).receiving.delivered;
     let ended = Instant::now();
     send.finish().unwrap();
     assert_eq!(reader.join().unwrap(), written);

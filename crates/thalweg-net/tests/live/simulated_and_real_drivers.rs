@@ -138,8 +138,8 @@ impl Driver for Sockets {
         let ours = client.connect(request).unwrap();
         let theirs = server.accept().unwrap();
         let [to_server, to_client] = streams.clone();
-        let other = std::thread::spawn(move || play(theirs, to_client));
-        let read = [play(ours, to_server), other.join().unwrap()];
+        let other = std::thread::spawn(move || exchange_streams(theirs, to_client));
+        let read = [exchange_streams(ours, to_server), other.join().unwrap()];
         // The closes pass through the relay.
         drop((client, server));
         let stats = relay.stop();
@@ -149,7 +149,7 @@ impl Driver for Sockets {
 }
 
 /// Writes `stream`, finishes it, and returns the peer's stream.
-fn play(connection: Connection, stream: Vec<u8>) -> Vec<u8> {
+fn exchange_streams(connection: Connection, stream: Vec<u8>) -> Vec<u8> {
     let (mut send, mut receive) = connection.split();
     let writer = std::thread::spawn(move || {
         send.write_all(&stream).unwrap();

@@ -133,7 +133,7 @@ fn a_reader_that_is_late_gets_the_newest_datagrams() {
 }
 
 /// Sends numbered pieces of one packet each over a lossy path, and passes the received stream to `read`.
-fn numbered(pieces: u32, scheme: &str, read: impl FnOnce(thalweg_net::live::RecvStream)) {
+fn send_numbered_pieces(pieces: u32, scheme: &str, read: impl FnOnce(thalweg_net::live::RecvStream)) {
     let (server, client) = (socket(1), socket(2));
     let relay = Running::start(config(server.local(), direction("loss=5%"), direction("")));
     let (mut send, _keep) = connect(&client, relay.address, scheme).split();
@@ -152,7 +152,7 @@ fn numbered(pieces: u32, scheme: &str, read: impl FnOnce(thalweg_net::live::Recv
     relay.stop();
 }
 
-fn number(piece: &Slice) -> u32 {
+fn number_of_piece(piece: &Slice) -> u32 {
     u32::from_be_bytes(piece.as_bytes()[..4].try_into().unwrap())
 }
 
@@ -160,11 +160,11 @@ fn number(piece: &Slice) -> u32 {
 fn a_partially_reliable_stream_reports_its_holes() {
     const PIECES: u32 = 3000;
     let (mut next, mut holes) = (0, 0);
-    numbered(PIECES, "sstp:rate=20Mbit/s,loss-tolerance=0.25", |mut receive| {
+    send_numbered_pieces(PIECES, "sstp:rate=20Mbit/s,loss-tolerance=0.25", |mut receive| {
         while let Some(part) = receive.read_part().unwrap() {
             match part {
                 Part::Bytes(piece) => {
-                    assert_eq!(number(&piece), next);
+                    assert_eq!(number_of_piece(&piece), next);
                     next += 1;
                 }
                 Part::Hole { packets } => {
@@ -182,10 +182,10 @@ fn a_partially_reliable_stream_reports_its_holes() {
 #[test]
 fn a_stream_that_may_lose_nothing_has_no_holes() {
     let mut next = 0;
-    numbered(1000, "sstp:rate=20Mbit/s", |mut receive| {
+    send_numbered_pieces(1000, "sstp:rate=20Mbit/s", |mut receive| {
         while let Some(part) = receive.read_part().unwrap() {
             let Part::Bytes(piece) = part else { panic!("{part:?} behind {next}") };
-            assert_eq!(number(&piece), next);
+            assert_eq!(number_of_piece(&piece), next);
             next += 1;
         }
     });
@@ -195,20 +195,20 @@ fn a_stream_that_may_lose_nothing_has_no_holes() {
 #[test]
 fn plain_reads_skip_holes() {
     let (mut numbers, mut parts) = (Vec::new(), 0);
-    numbered(1000, "sstp:rate=20Mbit/s,loss-tolerance=0.25", |mut receive| {
+    send_numbered_pieces(1000, "sstp:rate=20Mbit/s,loss-tolerance=0.25", |mut receive| {
         while let Some(piece) = receive.read_slice().unwrap() {
-            numbers.push(number(&piece));
+            numbers.push(number_of_piece(&piece));
             // A skipped hole is not reported again after later bytes.
             if numbers.len() % 10 == 0
                 && let Some(part) = receive.read_part().unwrap()
             {
                 parts += 1;
                 match part {
-                    Part::Bytes(piece) => numbers.push(number(&piece)),
+                    Part::Bytes(piece) => numbers.push(number_of_piece(&piece)),
                     Part::Hole { packets } => {
                         let piece = receive.read_slice().unwrap().unwrap();
-                        assert_eq!(number(&piece), numbers.last().unwrap() + 1 + packets);
-                        numbers.push(number(&piece));
+                        assert_eq!(number_of_piece(&piece), numbers.last().unwrap() + 1 + packets);
+                        numbers.push(number_of_piece(&piece));
                     }
                 }
             }

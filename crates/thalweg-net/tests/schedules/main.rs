@@ -35,7 +35,9 @@ fn play_all(first: u64, count: u64, scale: Scale, together: usize, limit: Durati
                         return;
                     }
                     let schedule = Schedule::random(seed, scale);
-                    match catch_unwind(AssertUnwindSafe(|| schedule_replay::play(&schedule, limit))) {
+                    match catch_unwind(AssertUnwindSafe(|| {
+                        schedule_replay::replay_schedule(&schedule, limit)
+                    })) {
                         Ok(result) => counted.lock().unwrap().push(result),
                         Err(_) => failed.lock().unwrap().push(seed),
                     }
@@ -49,7 +51,7 @@ fn play_all(first: u64, count: u64, scale: Scale, together: usize, limit: Durati
 }
 
 /// Returns the numbers of open files and of threads of this process.
-fn open() -> (usize, usize) {
+fn open_files_and_threads() -> (usize, usize) {
     let count = |folder| std::fs::read_dir(folder).unwrap().count();
     (count("/proc/self/fd"), count("/proc/self/task"))
 }
@@ -58,17 +60,17 @@ fn open() -> (usize, usize) {
 /// been counted as well.
 fn check_open(before: (usize, usize)) {
     for _ in 0..200 {
-        let (files, threads) = open();
+        let (files, threads) = open_files_and_threads();
         if files <= before.0 && threads <= before.1 {
             return;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("files and threads stayed open: {:?}, {before:?} before", open());
+    panic!("files and threads stayed open: {:?}, {before:?} before", open_files_and_threads());
 }
 
 /// Returns the resident memory of this process, in bytes.
-fn resident() -> usize {
+fn resident_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<usize>().unwrap() * 1024
@@ -102,7 +104,7 @@ fn check_all_events_occurred(counted: &[Counted]) {
 #[test]
 fn two_hundred_schedules() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = open();
+    let before = open_files_and_threads();
     let counted = play_all(0, 200, Scale::Quick, 80, Duration::from_secs(90));
     check_all_events_occurred(&counted);
     check_open(before);
@@ -121,7 +123,7 @@ fn play_with(first: u64, schemes: &[&str], add_event: impl Fn(&mut Schedule)) ->
             .map(|(seed, scheme)| {
                 let mut schedule = Schedule::calm(seed, scheme);
                 add_event(&mut schedule);
-                scope.spawn(move || schedule_replay::play(&schedule, Duration::from_secs(90)))
+                scope.spawn(move || schedule_replay::replay_schedule(&schedule, Duration::from_secs(90)))
             })
             .collect();
         players.into_iter().map(|player| player.join().unwrap()).collect()
@@ -136,7 +138,7 @@ fn at(millis: u64) -> thalweg_proto::units::Duration {
 fn ten_seconds_of_blackout() {
     let counted = play_with(50_000, KINDS, |schedule| {
         let Schedule { up, down, .. } = schedule;
-        random_schedule::darken([up, down], 2, Span { from: at(500), until: at(10_500) });
+        random_schedule::add_blackout([up, down], 2, Span { from: at(500), until: at(10_500) });
     });
     for Counted { relay, resets, took, .. } in counted {
         assert!(relay.up.blacked_out > 0 && resets == 0);
@@ -170,7 +172,7 @@ fn a_path_that_becomes_a_black_hole_for_large_packets() {
 fn a_peer_that_is_started_anew() {
     let counted = play_with(50_030, KINDS, |schedule| {
         let Schedule { up, down, .. } = schedule;
-        random_schedule::darken(
+        random_schedule::add_blackout(
             [up, down],
             2,
             Span { from: at(600), until: at(600) + random_schedule::RESTART },
@@ -197,7 +199,7 @@ fn soak() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let (count, first) = (number("THALWEG_SCHEDULES", 10_000), number("THALWEG_SEED", 0));
-    let before = open();
+    let before = open_files_and_threads();
     let mut memory = None;
     let mut done = 0;
     while done < count {
@@ -206,9 +208,13 @@ fn soak() {
         play_all(first + done, batch, Scale::Full, 200, Duration::from_secs(600));
         done += batch;
         check_open(before);
-        let now = allocation_counter::held();
+        let now = allocation_counter::allocated_bytes();
         let base = *memory.get_or_insert(now);
-        println!("{done} of {count} passed, {} kB allocated, {} MB in memory", now >> 10, resident() >> 20);
+        println!(
+            "{done} of {count} passed, {} kB allocated, {} MB in memory",
+            now >> 10,
+            resident_memory() >> 20
+        );
         // Count allocated memory: the resident size includes free memory that the allocator retains.
         assert!(now < base + (1 << 20), "what is allocated grew from {base} to {now} bytes");
     }

@@ -85,7 +85,7 @@ impl Schedule {
                 let from = draw.uniform_duration(span);
                 let until =
                     from + Duration::from_millis(100) + draw.uniform_duration(scale.longest_blackout());
-                darken([&mut up, &mut down], draw.below(3), Span { from, until });
+                add_blackout([&mut up, &mut down], draw.below(3), Span { from, until });
             }
         }
         if draw.chance(0.3) {
@@ -99,7 +99,7 @@ impl Schedule {
         let mut actions = Vec::new();
         if draw.chance(0.15) {
             let from = draw.uniform_duration(span);
-            darken([&mut up, &mut down], 2, Span { from, until: from + RESTART });
+            add_blackout([&mut up, &mut down], 2, Span { from, until: from + RESTART });
             actions.push((from + RESTART.mul_f64(0.1), Action::Restart));
         }
         if draw.chance(0.3) {
@@ -187,7 +187,7 @@ fn direction(draw: &mut Stream, scale: Scale) -> DirectionSpec {
 }
 
 /// Adds a blackout of one direction or of both.
-pub fn darken(directions: [&mut DirectionSpec; 2], which: u64, span: Span) {
+pub fn add_blackout(directions: [&mut DirectionSpec; 2], which: u64, span: Span) {
     for (index, direction) in (0..).zip(directions) {
         if which == index || which == 2 {
             direction.blackouts.push(span);

@@ -31,7 +31,7 @@ pub struct Counted {
 }
 
 /// Plays a schedule. Panics on a wrong byte, an unexpected end of a connection, or a lack of progress.
-pub fn play(schedule: &Schedule, limit: Duration) -> Counted {
+pub fn replay_schedule(schedule: &Schedule, limit: Duration) -> Counted {
     let begun = Instant::now();
     let data = Arc::new(schedule.lengths.map(|length| bytes(schedule.seed ^ length as u64, length)));
     let pause = Duration::from_secs_f64(schedule.scale.span().as_secs_f64() / PIECES as f64);

@@ -57,7 +57,9 @@ impl Question {
                 let value = number.value.number(runs)?;
                 let right = (given - value).abs() <= number.within * value.abs();
                 let text = match right {
-                    true => format!("The run shows {} {}. {}", digits(value), number.unit, number.why),
+                    true => {
+                        format!("The run shows {} {}. {}", to_three_digits(value), number.unit, number.why)
+                    }
                     false if *given < value => "That is too little. Look again at the results.".to_owned(),
                     false => "That is too much. Look again at the results.".to_owned(),
                 };
@@ -75,7 +77,7 @@ impl Task {
             return Err("change the settings and run first".to_owned());
         }
         let value = self.shown.number(runs)?;
-        let value = format!("Your run shows {} {}.", digits(value), self.unit);
+        let value = format!("Your run shows {} {}.", to_three_digits(value), self.unit);
         let right = self.done.holds(runs)?;
         let text = if right { format!("{value} {}", self.why) } else { format!("{value} Not yet.") };
         Ok(Verdict { right, text })
@@ -83,7 +85,7 @@ impl Task {
 }
 
 /// Returns a number with three significant digits.
-fn digits(value: f64) -> String {
+fn to_three_digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }
@@ -94,11 +96,11 @@ fn digits(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::digits;
+    use super::to_three_digits;
 
     #[test]
     fn numbers_have_three_digits() {
-        let found = [0.0, 1234.5, 12.345, 1.0, 0.012345].map(digits);
+        let found = [0.0, 1234.5, 12.345, 1.0, 0.012345].map(to_three_digits);
         assert_eq!(found, ["0", "1234", "12.3", "1.00", "0.0123"]);
     }
 }

@@ -129,7 +129,7 @@ impl Expression {
     fn value(&self, runs: &Runs) -> Result<Found, String> {
         match self {
             Self::Number(number) => Ok(Found::Number(*number)),
-            Self::Operand(parts) => operand(parts, runs).map(Found::Number),
+            Self::Operand(parts) => operand_value(parts, runs).map(Found::Number),
             Self::Not(inner) => Ok(Found::Condition(!inner.holds(runs)?)),
             Self::Binary(operator, sides) => operator.apply(sides, runs),
         }
@@ -156,7 +156,7 @@ impl Operator {
 }
 
 /// Returns the value of a run that an operand names.
-fn operand(parts: &[String], runs: &Runs) -> Result<f64, String> {
+fn operand_value(parts: &[String], runs: &Runs) -> Result<f64, String> {
     let name = parts.join(".");
     let missing = || format!("the results have no value `{name}`");
     let [run, kind, rest @ ..] = parts else { return Err(missing()) };

@@ -164,7 +164,7 @@ const TEXTS: &[(&str, &str, &str)] = lessons! {
 /// # Panics
 ///
 /// If the text of a lesson is invalid, which a test checks.
-pub fn all() -> &'static [Lesson] {
+pub fn all_lessons() -> &'static [Lesson] {
     static ALL: OnceLock<Vec<Lesson>> = OnceLock::new();
     ALL.get_or_init(|| {
         let read = |&(name, text, scenario): &(&str, &str, &str)| {
@@ -175,8 +175,8 @@ pub fn all() -> &'static [Lesson] {
 }
 
 /// Returns a lesson by its name.
-pub fn find(name: &str) -> Option<&'static Lesson> {
-    all().iter().find(|lesson| lesson.name == name)
+pub fn find_lesson(name: &str) -> Option<&'static Lesson> {
+    all_lessons().iter().find(|lesson| lesson.name == name)
 }
 
 impl Lesson {

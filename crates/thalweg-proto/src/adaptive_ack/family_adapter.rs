@@ -1,10 +1,10 @@
 //! Protocol-family adapter of adaptive acknowledgement: the PDU and endpoint traits that all drivers use.
 
 use super::{Data, Pdu, Receiver, Report, Transmitter, wire};
-use crate::data_unit_numbers::{below, one};
+use crate::data_unit_numbers::{numbers_below, single_number_range};
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Length, Payload, Slice};
-use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
+use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, unpack_bytes};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
@@ -19,14 +19,14 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
 
     fn data(&self, _near: u64) -> Option<Range<u64>> {
         match self {
-            Self::Data(data) => Some(one(data.sequence)),
+            Self::Data(data) => Some(single_number_range(data.sequence)),
             Self::Ack(_) => None,
         }
     }
 
     fn acknowledged(&self, _near: u64) -> Option<Vec<Range<u64>>> {
         match self {
-            Self::Ack(report) => Some(below(report.cumulative).collect()),
+            Self::Ack(report) => Some(numbers_below(report.cumulative).collect()),
             Self::Data(_) => None,
         }
     }
@@ -43,7 +43,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
     fn captured(&self, _connection: u32) -> Captured {
         let bytes = match self {
             Self::Data(data) => wire::data_header(data.sequence, data.payload.len()).to_vec(),
-            Self::Ack(report) => wire::ack(report).to_vec(),
+            Self::Ack(report) => wire::encode_ack(report).to_vec(),
         };
         Captured { bytes, ..Captured::default() }
     }
@@ -81,9 +81,9 @@ impl Compact for Pdu<Length> {
     }
 
     fn unpack(bytes: [u8; COMPACT]) -> Self {
-        let number = u64::from_le_bytes(packed(&bytes, 0));
-        let other = u32::from_le_bytes(packed(&bytes, 8));
-        match u16::from_le_bytes(packed(&bytes, 12)) {
+        let number = u64::from_le_bytes(unpack_bytes(&bytes, 0));
+        let other = u32::from_le_bytes(unpack_bytes(&bytes, 8));
+        match u16::from_le_bytes(unpack_bytes(&bytes, 12)) {
             IS_DATA => Self::Data(Data { sequence: number, payload: Length(other) }),
             missing => {
                 let gap_in = number + u64::from(other);

@@ -1,10 +1,10 @@
 //! Receiver of adaptive acknowledgement: schedules its reports.
 
 use super::{Config, Data, Pdu, Report};
-use crate::endpoint::cost;
+use crate::endpoint::memory_charge;
 use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
-use crate::state_digest::{Digest, feed, until};
+use crate::state_digest::{Digest, hash_all, time_until};
 use crate::transport::{Event, Input, ReceiverCounts};
 use crate::units::Time;
 use core::hash::{Hash, Hasher};
@@ -101,7 +101,7 @@ impl<P: Payload> Receiver<P> {
     /// Returns true if memory is insufficient for a packet within the window.
     fn exceeds_memory(&self, sequence: u64, payload: &P) -> bool {
         let places = (sequence + 1).saturating_sub(self.deliver + self.held.len() as u64);
-        sequence != self.expected && self.held() + places * Self::PLACE + cost(payload) > self.memory
+        sequence != self.expected && self.held() + places * Self::PLACE + memory_charge(payload) > self.memory
     }
 
     /// Returns the counts of data received in order.
@@ -142,7 +142,7 @@ impl<P: Payload> Receiver<P> {
             self.timer = now + self.config.interval(false);
         }
         let next = self.deliver + self.held.len() as u64;
-        let (bytes, kept) = (u64::from(payload.len()), cost(&payload));
+        let (bytes, kept) = (u64::from(payload.len()), memory_charge(&payload));
         if sequence >= next {
             // Lee et al. 1997, section 2: on a connection-oriented network a gap in the numbers is a loss.
             if sequence > next {
@@ -231,15 +231,15 @@ impl<P: Payload> Receiver<P> {
         }
         let payload = self.held.pop_front()??;
         self.deliver += 1;
-        self.kept -= cost(&payload);
+        self.kept -= memory_charge(&payload);
         Some(payload)
     }
 }
 
 impl<P: Payload + Hash> Digest for Receiver<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        feed(into, (self.deliver, self.expected, &self.held, &self.gaps, &self.due));
-        feed(into, (until(self.timer, now), self.error));
+        hash_all(into, (self.deliver, self.expected, &self.held, &self.gaps, &self.due));
+        hash_all(into, (time_until(self.timer, now), self.error));
     }
 }
 

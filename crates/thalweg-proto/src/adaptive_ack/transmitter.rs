@@ -3,7 +3,7 @@
 use super::{Config, Data, Pdu, Report};
 use crate::engine_contract::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::state_digest::{Digest, feed, until};
+use crate::state_digest::{Digest, hash_all, time_until};
 use crate::transport::{Event, Feedback, Input, Limit, LimitClock, SenderStats, Signal};
 use crate::units::{Duration, Time};
 use crate::window::{RttConfig, RttEstimator};
@@ -263,14 +263,17 @@ impl<P: Payload> Transmitter<P> {
 
 impl<P: Payload<Queue: Hash> + Hash> Digest for Transmitter<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        feed(into, (&self.queue, self.first, &self.resend, self.rtt.smoothed(), until(self.timer, now)));
+        hash_all(
+            into,
+            (&self.queue, self.first, &self.resend, self.rtt.smoothed(), time_until(self.timer, now)),
+        );
         for kept in &self.kept {
             // Karn's rule: only packets sent once yield a sample.
             let age = if kept.repeated { Duration::ZERO } else { now.since(kept.sent_at) };
-            feed(into, (&kept.payload, age, kept.waiting, kept.repeated));
+            hash_all(into, (&kept.payload, age, kept.waiting, kept.repeated));
         }
-        feed(into, (self.kept.len(), self.signal, self.writable));
-        feed(into, (self.finishing, self.finished, self.paused));
+        hash_all(into, (self.kept.len(), self.signal, self.writable));
+        hash_all(into, (self.finishing, self.finished, self.paused));
     }
 }
 

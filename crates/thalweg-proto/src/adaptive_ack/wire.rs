@@ -72,7 +72,7 @@ pub fn data_header(sequence: u64, length: u32) -> [u8; DATA_HEADER] {
 }
 
 /// Encodes an ACK.
-pub fn ack(report: &Report) -> [u8; ACK_SIZE] {
+pub fn encode_ack(report: &Report) -> [u8; ACK_SIZE] {
     let mut bytes = [0; ACK_SIZE];
     bytes[..2].copy_from_slice(&[ACK, VERSION]);
     for (at, number) in [(8, report.gap_in), (16, report.gap_out), (24, report.cumulative)] {
@@ -88,7 +88,7 @@ pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
             bytes.extend(data_header(data.sequence, data.payload.len()));
             bytes.extend(data.payload.as_bytes());
         }
-        Pdu::Ack(report) => bytes.extend(ack(report)),
+        Pdu::Ack(report) => bytes.extend(encode_ack(report)),
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
             decode(&Slice::new(bytes)).map(|_| ())
         };
         let ack = |edit: fn(&mut Vec<u8>)| {
-            let mut bytes = super::ack(&Report { gap_in: 3, gap_out: 5, cumulative: 2 }).to_vec();
+            let mut bytes = super::encode_ack(&Report { gap_in: 3, gap_out: 5, cumulative: 2 }).to_vec();
             edit(&mut bytes);
             decode(&Slice::new(bytes)).map(|_| ())
         };

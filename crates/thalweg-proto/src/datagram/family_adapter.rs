@@ -3,7 +3,7 @@
 use super::{Pdu, Sink, Source};
 use crate::endpoint::End;
 use crate::payload::{Length, Payload, Slice};
-use crate::pdu::{COMPACT, Compact, DataUnit, Packing, Wire, packed};
+use crate::pdu::{COMPACT, Compact, DataUnit, Packing, Wire, unpack_bytes};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
 use crate::units::Time;
 use core::ops::Range;
@@ -47,7 +47,7 @@ impl Compact for Pdu<Length> {
     }
 
     fn unpack(bytes: [u8; COMPACT]) -> Self {
-        Self(Length(u32::from_le_bytes(packed(&bytes, 0))))
+        Self(Length(u32::from_le_bytes(unpack_bytes(&bytes, 0))))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The congestion gate (Yang and Fu 2001): stops priorities from the lowest up during congestion.
 
 use super::priority_ageing::Rank;
-use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, drain};
+use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, next_output};
 use crate::transport::Signal;
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -235,7 +235,7 @@ impl CongestionGate {
                     self.checked += self.config.check * periods;
                     self.check(now);
                 }
-                _ => return drain(&mut self.events, timer),
+                _ => return next_output(&mut self.events, timer),
             }
         }
     }

@@ -190,7 +190,7 @@ impl Engine for Gate {
 }
 
 /// Returns the next event, or the time of the next poll.
-fn drain(events: &mut VecDeque<GateEvent>, timer: Option<(Time, GateReason)>) -> GateOutput {
+fn next_output(events: &mut VecDeque<GateEvent>, timer: Option<(Time, GateReason)>) -> GateOutput {
     if let Some(event) = events.pop_front() {
         return Output::Event(event);
     }

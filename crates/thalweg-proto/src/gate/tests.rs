@@ -78,7 +78,7 @@ fn congestion(config: CongestionGateConfig) -> Driven {
     Driven::new(GateConfig::Congestion(config))
 }
 
-fn slots(config: SlotGateConfig) -> Driven {
+fn drive_slot_gate(config: SlotGateConfig) -> Driven {
     Driven::new(GateConfig::Slots(config))
 }
 
@@ -211,7 +211,7 @@ fn a_waiting_flow_gains_priority() {
 #[test]
 fn turns_have_the_slots_of_the_paper() {
     // One flow of each priority: 256, 128, 64, 32, 16 and 8 slots of 10 ms, in order of arrival, and again.
-    let mut gate = slots(SlotGateConfig::default());
+    let mut gate = drive_slot_gate(SlotGateConfig::default());
     for flow in 1..=6 {
         gate.join(ms(0), flow, flow as u8);
     }
@@ -227,7 +227,7 @@ fn turns_have_the_slots_of_the_paper() {
 
 #[test]
 fn the_token_passes_at_once_when_its_flow_has_ended() {
-    let mut gate = slots(SlotGateConfig::default());
+    let mut gate = drive_slot_gate(SlotGateConfig::default());
     gate.join(ms(0), 1, 1);
     assert_eq!(gate.join(ms(5), 2, 6), [Pause(2)]);
     assert_eq!(gate.join(ms(6), 3, 6), [Pause(3)]);
@@ -245,7 +245,7 @@ fn a_silent_flow_keeps_the_token_unless_the_gate_conserves_work() {
     // Flow 1 sends only in its first slot. Its turn takes 2560 ms; a work-conserving gate passes the token on after its
     // second slot, at 20 ms.
     for (work_conserving, passes) in [(false, 2560), (true, 20)] {
-        let mut gate = slots(SlotGateConfig { work_conserving, ..SlotGateConfig::default() });
+        let mut gate = drive_slot_gate(SlotGateConfig { work_conserving, ..SlotGateConfig::default() });
         gate.join(ms(0), 1, 1);
         gate.join(ms(0), 2, 1);
         gate.input(ms(3), GateInput::Sent { flow: 1 });
@@ -256,7 +256,7 @@ fn a_silent_flow_keeps_the_token_unless_the_gate_conserves_work() {
 
 #[test]
 fn a_flow_alone_is_never_paused() {
-    let mut gate = slots(SlotGateConfig { work_conserving: true, ..SlotGateConfig::default() });
+    let mut gate = drive_slot_gate(SlotGateConfig { work_conserving: true, ..SlotGateConfig::default() });
     gate.join(ms(0), 1, 6);
     assert_eq!(gate.run(ms(100_000)), []);
 }
@@ -267,7 +267,7 @@ fn ageing_lengthens_a_turn() {
     // and its own 8 the next time, unless it stays raised.
     for (then, second) in [(AfterService::FallsBack, 32), (AfterService::Stays, 128)] {
         let ageing = Ageing { after: Some(Duration::from_millis(1000)), then };
-        let mut gate = slots(SlotGateConfig { ageing, ..SlotGateConfig::default() });
+        let mut gate = drive_slot_gate(SlotGateConfig { ageing, ..SlotGateConfig::default() });
         gate.join(ms(0), 1, 1);
         gate.join(ms(0), 2, 6);
         let events = gate.run(ms(8000));
@@ -296,7 +296,7 @@ fn ageings() -> impl Strategy<Value = Ageing> {
     })
 }
 
-fn inputs() -> impl Strategy<Value = Vec<(u64, GateInput)>> {
+fn gate_inputs() -> impl Strategy<Value = Vec<(u64, GateInput)>> {
     let signal = prop_oneof![Just(Signal::Timeout), Just(Signal::Loss), Just(Signal::Mark)];
     let input = prop_oneof![
         3 => (0u32..8, any::<u8>()).prop_map(|(flow, priority)| GateInput::Join { flow, priority: priority % 8 }),
@@ -310,7 +310,7 @@ fn inputs() -> impl Strategy<Value = Vec<(u64, GateInput)>> {
 
 proptest! {
     #[test]
-    fn a_congestion_gate_never_pauses_all_flows(ageing in ageings(), inputs in inputs()) {
+    fn a_congestion_gate_never_pauses_all_flows(ageing in ageings(), inputs in gate_inputs()) {
         // At any time some flow may send. Of two flows without ageing, the higher may send if the lower may. Without
         // signals all may send after as many checks as there are priorities.
         let mut gate = congestion(CongestionGateConfig { ageing, ..every_100_ms() });
@@ -341,10 +341,10 @@ proptest! {
     }
 
     #[test]
-    fn with_slots_exactly_one_flow_sends(ageing in ageings(), work_conserving: bool, inputs in inputs()) {
+    fn with_slots_exactly_one_flow_sends(ageing in ageings(), work_conserving: bool, inputs in gate_inputs()) {
         // Every flow gets its turn within one round of the longest turns.
         let config = SlotGateConfig { slot: Duration::from_millis(1), work_conserving, ageing, ..SlotGateConfig::default() };
-        let mut gate = slots(config);
+        let mut gate = drive_slot_gate(config);
         let (mut flows, mut now) = (BTreeSet::new(), Time::ZERO);
         for (wait, input) in inputs {
             now += Duration::from_millis(wait);

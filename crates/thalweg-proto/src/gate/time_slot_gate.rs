@@ -1,7 +1,7 @@
 //! The time-slot gate (Yang and Fu 2001): one flow at a time may send, in turns.
 
 use super::priority_ageing::Rank;
-use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, drain};
+use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, next_output};
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -179,6 +179,6 @@ impl SlotGate {
             let is_slot = self.config.work_conserving && turn.slot_ends < turn.ends;
             if is_slot { (turn.slot_ends, GateReason::Slot) } else { (turn.ends, GateReason::Turn) }
         });
-        drain(&mut self.events, timer.filter(|&(at, _)| at < Time::MAX))
+        next_output(&mut self.events, timer.filter(|&(at, _)| at < Time::MAX))
     }
 }

@@ -1,7 +1,7 @@
 //! PDUs of connection establishment and termination.
 
 use crate::payload::{Payload, Slice};
-use crate::pdu::{COMPACT, Compact, DataUnit, Packing, Wire, packed};
+use crate::pdu::{COMPACT, Compact, DataUnit, Packing, Wire, unpack_bytes};
 use core::ops::Range;
 
 /// Protocols with a modelled handshake.
@@ -129,7 +129,7 @@ impl Compact for Control {
     }
 
     fn unpack(bytes: [u8; COMPACT]) -> Self {
-        let length = u64::from_be_bytes(packed(&bytes, 2));
+        let length = u64::from_be_bytes(unpack_bytes(&bytes, 2));
         let step = match bytes[1] {
             0 => HandshakeStep::Syn,
             1 => HandshakeStep::SynAck,

@@ -4,10 +4,10 @@ use super::pdu::{Data, Pdu};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::wire::{self, REPORTED};
-use crate::data_unit_numbers::{one, unwrap};
+use crate::data_unit_numbers::{single_number_range, unwrap_number};
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Length, Payload, Slice};
-use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
+use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, unpack_bytes};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
@@ -32,19 +32,21 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
 
     fn data(&self, near: u64) -> Option<Range<u64>> {
         match self {
-            Self::Data(data) => Some(one(unwrap(u64::from(data.sequence), NUMBERS, near))),
+            Self::Data(data) => {
+                Some(single_number_range(unwrap_number(u64::from(data.sequence), NUMBERS, near)))
+            }
             Self::Report(_) => None,
         }
     }
 
     fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>> {
         let Self::Report(report) = self else { return None };
-        let begin = unwrap(u64::from(report.begin), NUMBERS, near);
+        let begin = unwrap_number(u64::from(report.begin), NUMBERS, near);
         Some(
             (begin..)
                 .zip(&report.packets)
                 .filter(|(_, of)| of.is_some())
-                .map(|(number, _)| one(number))
+                .map(|(number, _)| single_number_range(number))
                 .collect(),
         )
     }
@@ -71,7 +73,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         match self {
             Self::Data(Data { sequence, frame, timestamp, .. }) => {
                 let Self::Data(data) = self else { return Captured::default() };
-                bytes.extend([1, wire::flags(data), 0, 0]);
+                bytes.extend([1, wire::data_flags(data), 0, 0]);
                 for number in [sequence, timestamp, frame] {
                     bytes.extend(number.to_be_bytes());
                 }
@@ -102,7 +104,7 @@ impl Compact for Pdu<Length> {
         if length >= SHORT {
             return None;
         }
-        let word = length as u16 | u16::from(wire::flags(data)) << 13;
+        let word = length as u16 | u16::from(wire::data_flags(data)) << 13;
         Packing::default()
             .put(data.sequence.to_le_bytes())
             .put(data.timestamp.to_le_bytes())
@@ -112,10 +114,10 @@ impl Compact for Pdu<Length> {
     }
 
     fn unpack(bytes: [u8; COMPACT]) -> Self {
-        let number = |at| u32::from_le_bytes(packed(&bytes, at));
-        let word = u16::from_le_bytes(packed(&bytes, 12));
+        let number = |at| u32::from_le_bytes(unpack_bytes(&bytes, at));
+        let word = u16::from_le_bytes(unpack_bytes(&bytes, 12));
         let payload = Length(u32::from(word) % SHORT);
-        Self::Data(wire::data((word >> 13) as u8, [number(0), number(4), number(8)], payload))
+        Self::Data(wire::data_from_fields((word >> 13) as u8, [number(0), number(4), number(8)], payload))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Frames at the receiver: completeness, display, and freezes of the picture.
 
-use super::pdu::{Data, from_ticks, ticks};
-use crate::data_unit_numbers::unwrap;
+use super::pdu::{Data, from_ticks, to_rtp_ticks};
+use crate::data_unit_numbers::unwrap_number;
 use crate::histogram::Histogram;
 use crate::media_frame_counters::Shown;
 use crate::units::{Duration, Time};
@@ -78,7 +78,7 @@ impl Playout {
 
     /// Records the first arrival of packet `number`.
     pub fn arrive<P>(&mut self, now: Time, number: u64, data: &Data<P>) {
-        let frame = unwrap(u64::from(data.frame), NUMBERS, self.next);
+        let frame = unwrap_number(u64::from(data.frame), NUMBERS, self.next);
         if frame < self.next {
             return;
         }
@@ -101,7 +101,7 @@ impl Playout {
         }
         let packets = part.first.zip(part.last).and_then(|(first, last)| Some(last.checked_sub(first)? + 1));
         if part.completion_delay.is_none() && packets == Some(part.packets) {
-            let elapsed = ticks(now).wrapping_sub(data.timestamp);
+            let elapsed = to_rtp_ticks(now).wrapping_sub(data.timestamp);
             // With unsynchronised clocks the arrival may precede the capture.
             let delay = if elapsed >> 31 == 0 { from_ticks(elapsed) } else { Duration::ZERO };
             part.completion_delay = Some(delay);
@@ -179,7 +179,7 @@ mod tests {
             let data = Data {
                 sequence: 0,
                 frame: frame as u32,
-                timestamp: ticks(at(frame * 40)),
+                timestamp: to_rtp_ticks(at(frame * 40)),
                 is_first: part == 0,
                 is_last: part == 1,
                 is_key,

@@ -74,12 +74,12 @@ const PICOS: u128 = 1_000_000_000_000;
 pub const TICKS: u64 = 90_000;
 
 /// Converts a time to ticks of 1/90000 s.
-pub fn ticks(time: Time) -> u32 {
+pub fn to_rtp_ticks(time: Time) -> u32 {
     (u128::from(time.as_picos()) * u128::from(TICKS) / PICOS) as u32
 }
 
 /// Converts a time to units of 1/65536 s: the middle bits of NTP's.
-pub fn stamp(time: Time) -> u32 {
+pub fn to_ntp_middle_bits(time: Time) -> u32 {
     ((u128::from(time.as_picos()) << 16) / PICOS) as u32
 }
 

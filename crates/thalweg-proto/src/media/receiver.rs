@@ -2,9 +2,9 @@
 
 use super::config::Config;
 use super::frame_playout::Playout;
-use super::pdu::{Arrival, Data, MAX_REPORTED, Pdu, Report, stamp};
+use super::pdu::{Arrival, Data, MAX_REPORTED, Pdu, Report, to_ntp_middle_bits};
 use crate::Ecn;
-use crate::data_unit_numbers::unwrap;
+use crate::data_unit_numbers::unwrap_number;
 use crate::engine_contract::{Engine, Output};
 use crate::media_frame_counters::MediaCounts;
 use crate::payload::Payload;
@@ -95,7 +95,7 @@ impl<P: Payload> Receiver<P> {
 
     fn receive(&mut self, now: Time, data: Data<P>, ecn: Ecn) {
         let next = self.first + self.log.len() as u64;
-        let number = unwrap(u64::from(data.sequence), NUMBERS, next);
+        let number = unwrap_number(u64::from(data.sequence), NUMBERS, next);
         if number < self.first || number < next && self.log[(number - self.first) as usize].is_some() {
             self.duplicates += 1;
             return;
@@ -151,7 +151,7 @@ impl<P: Payload> Receiver<P> {
         (self.reported, self.is_urgent) = (now, false);
         Report {
             begin: begin as u32,
-            at: stamp(now),
+            at: to_ntp_middle_bits(now),
             wants_key: self.playout.wants_key(),
             packets: packets.map(|packet| packet.as_ref().map(arrival)).collect(),
         }
@@ -224,7 +224,7 @@ mod tests {
         let first = report(&mut receiver, 101).unwrap();
         let arrived = |before: u16| Some(Arrival { ecn: Ecn::Ect1, before });
         assert_eq!((first.begin, &first.packets[..]), (0, &[arrived(1), arrived(0)][..]));
-        assert_eq!(first.at, stamp(at(101)));
+        assert_eq!(first.at, to_ntp_middle_bits(at(101)));
         for number in 2..17 {
             receiver.handle(at(102), data(number, false));
             assert_eq!(report(&mut receiver, 102), None, "{number}");

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::congestion_control::{Control, MIN_PACING};
-use super::pdu::{Data, Pdu, Report, ticks};
+use super::pdu::{Data, Pdu, Report, to_rtp_ticks};
 use super::sent_packets::History;
 use super::video_encoder_model::Encoder;
 use super::wire::DATA_HEADER;
@@ -173,7 +173,7 @@ impl<P: Payload> Sender<P> {
             let data = Data {
                 sequence: self.sequence,
                 frame: self.frame,
-                timestamp: ticks(now),
+                timestamp: to_rtp_ticks(now),
                 is_first,
                 is_last,
                 is_key: frame.is_key,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Ecn;
-use crate::media::pdu::{Arrival, stamp};
+use crate::media::pdu::{Arrival, to_ntp_middle_bits};
 use crate::payload::Length;
 
 fn at(millis: u64) -> Time {
@@ -106,7 +106,7 @@ fn a_key_frame_answers_the_receiver() {
     for round in 0..3 {
         let begin = source.events.last().unwrap().1.sequence;
         let packets = vec![Some(Arrival { ecn: Ecn::Ect1, before: 0 })];
-        let report = Report { begin, at: stamp(now), wants_key: true, packets };
+        let report = Report { begin, at: to_ntp_middle_bits(now), wants_key: true, packets };
         source.sender.handle(now, Input::Pdu { pdu: Pdu::Report(report), ecn: Ecn::NotEct });
         now = source.run(now, 430 + round * 40);
     }

@@ -1,7 +1,7 @@
 //! Sent packets, and their outcome by packet reports (sections 4.1 and 4.2.1.1).
 
-use super::pdu::{Report, stamp};
-use crate::data_unit_numbers::unwrap;
+use super::pdu::{Report, to_ntp_middle_bits};
+use crate::data_unit_numbers::unwrap_number;
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 
@@ -88,7 +88,7 @@ impl History {
     /// Handles a packet report.
     pub fn report(&mut self, now: Time, report: &Report, smoothed_rtt: Duration) -> Outcome {
         let mut outcome = Outcome::default();
-        let begin = unwrap(u64::from(report.begin), NUMBERS, self.acked.max(self.first));
+        let begin = unwrap_number(u64::from(report.begin), NUMBERS, self.acked.max(self.first));
         let mut highest = None;
         for (number, arrival) in (begin..).zip(&report.packets) {
             let (Some(arrival), Some(place)) = (arrival, number.checked_sub(self.first)) else { continue };
@@ -117,7 +117,7 @@ impl History {
             outcome.rtt = Some(now.since(at));
             // From 1/1024 s to 1/65536 s.
             let arrived = report.at.wrapping_sub(u32::from(before) << 6);
-            outcome.one_way = arrived.wrapping_sub(stamp(at));
+            outcome.one_way = arrived.wrapping_sub(to_ntp_middle_bits(at));
         }
         outcome.is_loss = self.find_lost(now);
         self.forget(now);
@@ -169,7 +169,7 @@ mod tests {
 
     fn report(begin: u32, at_millis: u64, packets: &[Option<Ecn>]) -> Report {
         let packets = packets.iter().map(|ecn| ecn.map(|ecn| Arrival { ecn, before: 0 })).collect();
-        Report { begin, at: stamp(at(at_millis)), wants_key: false, packets }
+        Report { begin, at: to_ntp_middle_bits(at(at_millis)), wants_key: false, packets }
     }
 
     const ARRIVED: Option<Ecn> = Some(Ecn::Ect1);
@@ -186,7 +186,7 @@ mod tests {
         let outcome = history.report(at(50), &report(0, 25, &[ARRIVED, ARRIVED, MARKED]), RTT);
         assert_eq!((outcome.bytes, outcome.marked_bytes, outcome.packets, outcome.marked), (303, 102, 3, 1));
         assert_eq!((outcome.rtt, outcome.is_loss), (Some(Duration::from_millis(48)), false));
-        assert_eq!(outcome.one_way, stamp(at(25)) - stamp(at(2)));
+        assert_eq!(outcome.one_way, to_ntp_middle_bits(at(25)) - to_ntp_middle_bits(at(2)));
         // The report of packet 3 is lost, that of packet 4 is not.
         let outcome = history.report(at(60), &report(3, 35, &[ARRIVED, None, ARRIVED]), RTT);
         assert_eq!((outcome.bytes, outcome.packets, outcome.is_loss), (103 + 104 + 105, 2, true));

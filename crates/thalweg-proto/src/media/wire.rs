@@ -33,7 +33,7 @@ const KEY: u8 = 4;
 pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     match pdu {
         Pdu::Data(data) => {
-            bytes.extend([DATA, flags(data), 0, 0]);
+            bytes.extend([DATA, data_flags(data), 0, 0]);
             for number in [data.sequence, data.timestamp, data.frame] {
                 bytes.extend(number.to_be_bytes());
             }
@@ -53,13 +53,13 @@ pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
 }
 
 /// Returns the flags of a DATA.
-pub(super) fn flags<P>(data: &Data<P>) -> u8 {
+pub(super) fn data_flags<P>(data: &Data<P>) -> u8 {
     let flag = |is: bool, bit: u8| if is { bit } else { 0 };
     flag(data.is_first, FIRST) | flag(data.is_last, LAST) | flag(data.is_key, KEY)
 }
 
 /// Creates the DATA with these flags and numbers.
-pub(super) fn data<P>(flags: u8, [sequence, timestamp, frame]: [u32; 3], payload: P) -> Data<P> {
+pub(super) fn data_from_fields<P>(flags: u8, [sequence, timestamp, frame]: [u32; 3], payload: P) -> Data<P> {
     let has = |bit: u8| flags & bit != 0;
     Data { sequence, frame, timestamp, is_first: has(FIRST), is_last: has(LAST), is_key: has(KEY), payload }
 }
@@ -76,9 +76,9 @@ pub fn decode(bytes: &Slice) -> Option<Pdu<Slice>> {
                 return None;
             }
             let payload = bytes.slice(DATA_HEADER, bytes.len());
-            Some(Pdu::Data(data(
+            Some(Pdu::Data(data_from_fields(
                 flags,
-                [number(numbers, 0), number(numbers, 4), number(numbers, 8)],
+                [read_number(numbers, 0), read_number(numbers, 4), read_number(numbers, 8)],
                 payload,
             )))
         }
@@ -87,10 +87,11 @@ pub fn decode(bytes: &Slice) -> Option<Pdu<Slice>> {
             if packets.len() != count * REPORTED as usize {
                 return None;
             }
-            let packets = packets.as_chunks().0.iter().map(|of: &[u8; 2]| arrival(u16::from_be_bytes(*of)));
+            let packets =
+                packets.as_chunks().0.iter().map(|of: &[u8; 2]| decode_arrival(u16::from_be_bytes(*of)));
             Some(Pdu::Report(Report {
-                begin: number(numbers, 0),
-                at: number(numbers, 4),
+                begin: read_number(numbers, 0),
+                at: read_number(numbers, 4),
                 wants_key: flags == 1,
                 packets: packets.collect::<Option<_>>()?,
             }))
@@ -99,12 +100,12 @@ pub fn decode(bytes: &Slice) -> Option<Pdu<Slice>> {
     }
 }
 
-fn number(bytes: &[u8], at: usize) -> u32 {
+fn read_number(bytes: &[u8], at: usize) -> u32 {
     bytes[at..at + 4].iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
 /// Decodes the report of one packet; `None` for invalid bits.
-fn arrival(word: u16) -> Option<Option<Arrival>> {
+fn decode_arrival(word: u16) -> Option<Option<Arrival>> {
     if word == 0 {
         return Some(None);
     }
@@ -127,7 +128,7 @@ mod tests {
     /// The layout of the table above, byte by byte; a packet's report follows figure 1 of RFC 8888, section 3.1.
     #[test]
     fn the_layout_is_the_documented_one() {
-        let pdu = Pdu::Data(data(LAST | KEY, [7, 0x0102, 3], Slice::new(*b"abc")));
+        let pdu = Pdu::Data(data_from_fields(LAST | KEY, [7, 0x0102, 3], Slice::new(*b"abc")));
         assert_eq!(written(&pdu), [&[1, 6, 0, 0, 0, 0, 0, 7, 0, 0, 1, 2, 0, 0, 0, 3][..], b"abc"].concat());
         let packets = vec![
             Some(Arrival { ecn: Ecn::Ce, before: 5 }),
@@ -150,7 +151,7 @@ mod tests {
             bytes[at] = value;
             assert_eq!(decode(&Slice::new(bytes)), None, "byte {at} as {value}");
         }
-        let data = written(&Pdu::Data(data(FIRST, [1, 2, 3], Slice::new(*b"x"))));
+        let data = written(&Pdu::Data(data_from_fields(FIRST, [1, 2, 3], Slice::new(*b"x"))));
         assert!(decode(&Slice::new(data.clone())).is_some());
         assert_eq!(decode(&Slice::new(&data[..16])), None, "no payload");
         assert_eq!(decode(&Slice::new([&data[..1], &[8], &data[2..]].concat())), None, "an unknown flag");

@@ -26,46 +26,46 @@ impl Pdu<Slice> {
         let mut top = pad << 6 | self.kind() as u8;
         let number = match self {
             Self::Bgn { sq, mr, .. } | Self::Rs { sq, mr, .. } | Self::Er { sq, mr } => {
-                put(out, 0, SequenceNumber::new((*sq).into()));
+                append_word(out, 0, SequenceNumber::new((*sq).into()));
                 *mr
             }
             Self::Bgak { mr, .. } | Self::Rsak { mr } | Self::Erak { mr } => {
-                put(out, 0, SequenceNumber::ZERO);
+                append_word(out, 0, SequenceNumber::ZERO);
                 *mr
             }
             Self::End { source, .. } => {
-                put(out, 0, SequenceNumber::ZERO);
+                append_word(out, 0, SequenceNumber::ZERO);
                 top |= if *source == Source::Sscop { SOURCE_BIT } else { 0 };
                 SequenceNumber::ZERO
             }
             Self::Bgrej { .. } | Self::Endak => {
-                put(out, 0, SequenceNumber::ZERO);
+                append_word(out, 0, SequenceNumber::ZERO);
                 SequenceNumber::ZERO
             }
             Self::Sd { s, .. } => *s,
             Self::Ud { .. } | Self::Md { .. } => SequenceNumber::ZERO,
             Self::Poll { ps, s } => {
-                put(out, 0, *ps);
+                append_word(out, 0, *ps);
                 *s
             }
             Self::Stat(Stat { ps, mr, r, list, rate }) => {
                 let [high, low] = rate.map_or([0; 2], RateField::to_octets);
                 for element in list {
-                    put(out, 0, *element);
+                    append_word(out, 0, *element);
                 }
-                put(out, high, *ps);
-                put(out, low, *mr);
+                append_word(out, high, *ps);
+                append_word(out, low, *mr);
                 *r
             }
             Self::Ustat(Ustat { mr, r, first, end, rate }) => {
                 let [high, low] = rate.map_or([0; 2], RateField::to_octets);
-                put(out, 0, *first);
-                put(out, high, *end);
-                put(out, low, *mr);
+                append_word(out, 0, *first);
+                append_word(out, high, *end);
+                append_word(out, low, *mr);
                 *r
             }
         };
-        put(out, top, number);
+        append_word(out, top, number);
     }
 
     /// Appends the user field and its padding; returns the padding length.
@@ -170,6 +170,6 @@ impl PduKind {
 }
 
 /// Appends a word: an octet and a 24-bit number.
-fn put(out: &mut Vec<u8>, top: u8, number: SequenceNumber) {
+fn append_word(out: &mut Vec<u8>, top: u8, number: SequenceNumber) {
     out.extend_from_slice(&(u32::from(top) << 24 | number.get()).to_be_bytes());
 }

@@ -2,17 +2,17 @@
 
 use super::rate::RateField;
 use super::{Endpoint, Pdu, SequenceNumber, Stat};
-use crate::data_unit_numbers::{below, one, unwrap};
+use crate::data_unit_numbers::{numbers_below, single_number_range, unwrap_number};
 use crate::endpoint::{End, Notice};
 use crate::payload::{Length, Payload, Slice};
-use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
+use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, unpack_bytes};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
 
 /// Returns the unwrapped message number nearest to `near`.
-fn message(number: SequenceNumber, near: u64) -> u64 {
-    unwrap(u64::from(number.get()), u64::from(SequenceNumber::MODULUS), near)
+fn unwrap_message_number(number: SequenceNumber, near: u64) -> u64 {
+    unwrap_number(u64::from(number.get()), u64::from(SequenceNumber::MODULUS), near)
 }
 
 impl<P: Payload> DataUnit<P> for Pdu<P> {
@@ -30,7 +30,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
 
     fn data(&self, near: u64) -> Option<Range<u64>> {
         match self {
-            Self::Sd { s, .. } => Some(one(message(*s, near))),
+            Self::Sd { s, .. } => Some(single_number_range(unwrap_message_number(*s, near))),
             _ => None,
         }
     }
@@ -40,10 +40,11 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
             Self::Stat(stat) => {
                 // Runs alternate between missing and received messages (Q.2110, clause 7.2).
                 let held = stat.list.get(1..).unwrap_or_default().chunks_exact(2);
-                let held = held.map(|run| message(run[0], near)..message(run[1], near));
-                Some(below(message(stat.r, near)).chain(held).collect())
+                let held =
+                    held.map(|run| unwrap_message_number(run[0], near)..unwrap_message_number(run[1], near));
+                Some(numbers_below(unwrap_message_number(stat.r, near)).chain(held).collect())
             }
-            Self::Ustat(ustat) => Some(below(message(ustat.r, near)).collect()),
+            Self::Ustat(ustat) => Some(numbers_below(unwrap_message_number(ustat.r, near)).collect()),
             _ => None,
         }
     }
@@ -112,11 +113,13 @@ impl Compact for Pdu<Length> {
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let kind = |kind: u8| Packing::default().put([kind]);
         match self {
-            Self::Sd { s, mu: Length(length) } => kind(SD).put(low(*s)).put(length.to_le_bytes()).done(),
-            Self::Poll { ps, s } => kind(POLL).put(low(*ps)).put(low(*s)).done(),
+            Self::Sd { s, mu: Length(length) } => {
+                kind(SD).put(low_24_bits(*s)).put(length.to_le_bytes()).done()
+            }
+            Self::Poll { ps, s } => kind(POLL).put(low_24_bits(*ps)).put(low_24_bits(*s)).done(),
             Self::Stat(Stat { ps, mr, r, list, rate }) if list.is_empty() => {
                 let rate = rate.map_or(0, RateField::bits).to_le_bytes();
-                kind(STAT).put(low(*ps)).put(low(*mr)).put(low(*r)).put(rate).done()
+                kind(STAT).put(low_24_bits(*ps)).put(low_24_bits(*mr)).put(low_24_bits(*r)).put(rate).done()
             }
             _ => None,
         }
@@ -124,14 +127,14 @@ impl Compact for Pdu<Length> {
 
     fn unpack(bytes: [u8; COMPACT]) -> Self {
         let number = |at| {
-            let [a, b, c] = packed(&bytes, at);
+            let [a, b, c] = unpack_bytes(&bytes, at);
             SequenceNumber::new(u32::from_le_bytes([a, b, c, 0]))
         };
         match bytes[0] {
-            SD => Self::Sd { s: number(1), mu: Length(u32::from_le_bytes(packed(&bytes, 4))) },
+            SD => Self::Sd { s: number(1), mu: Length(u32::from_le_bytes(unpack_bytes(&bytes, 4))) },
             POLL => Self::Poll { ps: number(1), s: number(4) },
             _ => {
-                let rate = RateField::from_bits(u16::from_le_bytes(packed(&bytes, 10)));
+                let rate = RateField::from_bits(u16::from_le_bytes(unpack_bytes(&bytes, 10)));
                 Self::Stat(Stat { ps: number(1), mr: number(4), r: number(7), list: Vec::new(), rate })
             }
         }
@@ -139,7 +142,7 @@ impl Compact for Pdu<Length> {
 }
 
 /// Returns the 24 bits of a number.
-fn low(number: SequenceNumber) -> [u8; 3] {
+fn low_24_bits(number: SequenceNumber) -> [u8; 3] {
     let [a, b, c, _] = number.get().to_le_bytes();
     [a, b, c]
 }

@@ -1,9 +1,9 @@
 //! Transmission buffer and retransmission queue of a sender; reordering buffer of a receiver.
 
 use super::SequenceNumber;
-use crate::endpoint::cost;
+use crate::endpoint::memory_charge;
 use crate::payload::Payload;
-use crate::state_digest::feed;
+use crate::state_digest::hash_all;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -122,12 +122,12 @@ impl<P: Hash> TransmissionBuffer<P> {
     /// Feeds `into` with the contents; positions are relative to the first SD, POLL numbers to `latest`.
     pub fn digest<H: Hasher>(&self, latest: SequenceNumber, into: &mut H) {
         let Self { slots, first, again, acknowledged: _ } = self;
-        feed(into, (slots.len(), again.len()));
+        hash_all(into, (slots.len(), again.len()));
         for slot in slots {
-            feed(into, slot.as_ref().map(|Sent { mu, poll }| (mu, latest.after(*poll))));
+            hash_all(into, slot.as_ref().map(|Sent { mu, poll }| (mu, latest.after(*poll))));
         }
         for place in again {
-            feed(into, place - first);
+            hash_all(into, place - first);
         }
     }
 }
@@ -148,7 +148,7 @@ impl<P: Payload> ReceiverBuffer<P> {
     }
 
     pub fn has_memory_for(&self, mu: &P) -> bool {
-        self.held.saturating_add(cost(mu)) <= self.memory
+        self.held.saturating_add(memory_charge(mu)) <= self.memory
     }
 
     pub fn contains(&self, place: u64) -> bool {
@@ -156,15 +156,15 @@ impl<P: Payload> ReceiverBuffer<P> {
     }
 
     pub fn insert(&mut self, place: u64, mu: P) {
-        self.held += cost(&mu);
+        self.held += memory_charge(&mu);
         if let Some(before) = self.messages.insert(place, mu) {
-            self.held -= cost(&before);
+            self.held -= memory_charge(&before);
         }
     }
 
     pub fn remove(&mut self, place: u64) -> Option<P> {
         let mu = self.messages.remove(&place)?;
-        self.held -= cost(&mu);
+        self.held -= memory_charge(&mu);
         Some(mu)
     }
 
@@ -187,9 +187,9 @@ impl<P: Payload> ReceiverBuffer<P> {
 impl<P: Hash> ReceiverBuffer<P> {
     /// Feeds `into` with the messages; positions are relative to `first`.
     pub fn digest<H: Hasher>(&self, first: u64, into: &mut H) {
-        feed(into, self.messages.len());
+        hash_all(into, self.messages.len());
         for (place, mu) in &self.messages {
-            feed(into, (place - first, mu));
+            hash_all(into, (place - first, mu));
         }
     }
 }

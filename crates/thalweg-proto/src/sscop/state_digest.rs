@@ -5,7 +5,7 @@
 
 use super::{Endpoint, Sscop, Variables};
 use crate::payload::Payload;
-use crate::state_digest::{Digest, feed};
+use crate::state_digest::{Digest, hash_all};
 use crate::units::Time;
 use core::hash::{Hash, Hasher};
 
@@ -34,16 +34,16 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
             unnumbered,
         } = self;
         let Variables { vt_s, vt_ps, vt_a, vt_pa, vt_ms, vt_pd, vt_cc, vt_sq, vr_r, vr_h, vr_mr, vr_sq } = v;
-        feed(into, (state, clear_buffers, vt_s, vt_a, vt_ps.after(*vt_pa), vt_ms, vt_pd, vt_cc, vt_sq));
-        feed(into, (vr_r, vr_h, vr_mr, vr_sq, credit, queue));
+        hash_all(into, (state, clear_buffers, vt_s, vt_a, vt_ps.after(*vt_pa), vt_ms, vt_pd, vt_cc, vt_sq));
+        hash_all(into, (vr_r, vr_h, vr_mr, vr_sq, credit, queue));
         sent.digest(*vt_ps, into);
         received.digest(*delivered, into);
         timers.digest(now, into);
-        feed(into, (repeats, busy, waiting, unnumbered));
+        hash_all(into, (repeats, busy, waiting, unnumbered));
         // Round-trip times affect only the rate. The rate is fed with absolute times, which is correct but
         // distinguishes some equivalent states.
         if let Some(rate) = rate {
-            feed(into, (now, format!("{rate:?}"), polls, rtt, sent.acknowledged()));
+            hash_all(into, (now, format!("{rate:?}"), polls, rtt, sent.acknowledged()));
         }
     }
 }
@@ -67,7 +67,7 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
             limits: _,
         } = self;
         sscop.digest(now, into);
-        feed(into, (queue, opened, finishing, finished, writable, failed, failure_reported));
-        feed(into, (silent, paused, unconsumed, consumed));
+        hash_all(into, (queue, opened, finishing, finished, writable, failed, failure_reported));
+        hash_all(into, (silent, paused, unconsumed, consumed));
     }
 }

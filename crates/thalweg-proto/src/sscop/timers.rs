@@ -1,6 +1,6 @@
 //! The five timers of an SSCOP connection.
 
-use crate::state_digest::{feed, until};
+use crate::state_digest::{hash_all, time_until};
 use crate::units::{Duration, Time};
 use core::hash::Hasher;
 
@@ -44,7 +44,7 @@ impl Timers {
 
     /// Feeds `into` with the remaining time of each timer.
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        feed(into, self.0.map(|at| at.map(|at| until(at, now))));
+        hash_all(into, self.0.map(|at| at.map(|at| time_until(at, now))));
     }
 
     /// Returns the next timer to expire, and its expiry time.

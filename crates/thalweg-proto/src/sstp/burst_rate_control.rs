@@ -1,6 +1,6 @@
 //! Rate control: bursts of packets at a peak rate, a fixed number of times per second.
 
-use crate::state_digest::{feed, until};
+use crate::state_digest::{hash_all, time_until};
 use crate::units::{Bytes, Duration, Rate, Time};
 use core::fmt;
 use core::hash::Hasher;
@@ -166,8 +166,8 @@ impl BurstClock {
             }
         };
         let of_burst = (now < end).then_some((sent, idled));
-        feed(into, (began.is_some(), until(end, now), late, of_burst));
-        feed(into, (until(*next, now), now.since(*next).min(spec.slack)));
+        hash_all(into, (began.is_some(), time_until(end, now), late, of_burst));
+        hash_all(into, (time_until(*next, now), now.since(*next).min(spec.slack)));
     }
 
     /// Returns the earliest start of the next burst.

@@ -1,10 +1,10 @@
 //! Protocol-family adapter of two-level flow control: the PDU and endpoint traits that all drivers use.
 
 use super::{Data, Pdu, Position, Receiver, Report, Sender, wire};
-use crate::data_unit_numbers::{below, one, unwrap};
+use crate::data_unit_numbers::{numbers_below, single_number_range, unwrap_number};
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Length, Payload, Slice};
-use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, SegmentStep, Wire, packed};
+use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, SegmentStep, Wire, unpack_bytes};
 use crate::transport::{Limit, ReceiverCounts, SegmentCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
@@ -13,8 +13,8 @@ use core::ops::Range;
 const PACKETS: u64 = 1 << 16;
 
 /// Returns the number of a segment's first packet.
-fn first(number: u16, near: u64) -> u64 {
-    unwrap(u64::from(number), 1 << 16, near / PACKETS) * PACKETS
+fn first_packet_number(number: u16, near: u64) -> u64 {
+    unwrap_number(u64::from(number), 1 << 16, near / PACKETS) * PACKETS
 }
 
 /// Packets carry a connection identifier. Live flows are demultiplexed at a lower layer.
@@ -33,7 +33,9 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
 
     fn data(&self, near: u64) -> Option<Range<u64>> {
         match self {
-            Self::Data(data) => Some(one(first(data.segment, near) | u64::from(data.packet))),
+            Self::Data(data) => {
+                Some(single_number_range(first_packet_number(data.segment, near) | u64::from(data.packet)))
+            }
             _ => None,
         }
     }
@@ -41,14 +43,14 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
     fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>> {
         match self {
             Self::Pack(report) => {
-                let accepted = first(report.accepted, near);
-                Some(vec![0..first(report.cumulative, near), accepted..accepted + PACKETS])
+                let accepted = first_packet_number(report.accepted, near);
+                Some(vec![0..first_packet_number(report.cumulative, near), accepted..accepted + PACKETS])
             }
             Self::Snak(report, request) => {
-                let start = first(request.segment, near);
+                let start = first_packet_number(request.segment, near);
                 let held = (0..request.bitmap.len()).filter(|packet| request.bitmap.is_received(*packet));
-                let held = held.map(|packet| one(start + u64::from(packet)));
-                Some(below(first(report.cumulative, near)).chain(held).collect())
+                let held = held.map(|packet| single_number_range(start + u64::from(packet)));
+                Some(numbers_below(first_packet_number(report.cumulative, near)).chain(held).collect())
             }
             _ => None,
         }
@@ -128,7 +130,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
     }
 
     fn captured(&self, connection: u32) -> Captured {
-        let (bytes, checksum) = wire::frame(connection, self);
+        let (bytes, checksum) = wire::packet_framing(connection, self);
         Captured { bytes, checksum: Some(checksum), port: PORT, includes_payload: false }
     }
 }
@@ -174,8 +176,8 @@ impl Compact for Pdu<Length> {
 
     fn unpack(bytes: [u8; COMPACT]) -> Self {
         let flags = bytes[0];
-        let number = u32::from_le_bytes(packed(&bytes, 1));
-        let half = |at| u16::from_le_bytes(packed(&bytes, at));
+        let number = u32::from_le_bytes(unpack_bytes(&bytes, 1));
+        let half = |at| u16::from_le_bytes(unpack_bytes(&bytes, at));
         if flags == PACK {
             let (accepted, cumulative, limit) = (half(5), half(7), half(9));
             return Self::Pack(Report { control: number, accepted, cumulative, limit });
@@ -187,7 +189,7 @@ impl Compact for Pdu<Length> {
             last: flags & LAST != 0,
             full: flags & FULL != 0,
             resent: flags & RESENT != 0,
-            payload: Length(u32::from_le_bytes(packed(&bytes, 9))),
+            payload: Length(u32::from_le_bytes(unpack_bytes(&bytes, 9))),
         })
     }
 }

@@ -89,7 +89,7 @@ impl<P: Payload> Pdu<P> {
 }
 
 /// Returns the number nearest to `reference` with these low 16 bits; `None` if it would be negative.
-pub(super) fn expand(number: u16, reference: u64) -> Option<u64> {
+pub(super) fn expand_number(number: u16, reference: u64) -> Option<u64> {
     let distance = number.wrapping_sub(reference as u16) as i16;
     reference.checked_add_signed(i64::from(distance))
 }
@@ -105,10 +105,10 @@ mod tests {
 
     #[test]
     fn numbers_are_the_nearest_ones() {
-        assert_eq!(expand(5, 3), Some(5));
-        assert_eq!(expand(u16::MAX, 0), None);
-        assert_eq!(expand(u16::MAX, 65_540), Some(65_535));
-        assert_eq!(expand(2, 65_534), Some(65_538));
+        assert_eq!(expand_number(5, 3), Some(5));
+        assert_eq!(expand_number(u16::MAX, 0), None);
+        assert_eq!(expand_number(u16::MAX, 65_540), Some(65_535));
+        assert_eq!(expand_number(2, 65_534), Some(65_538));
         assert_eq!((serial_distance(1, u32::MAX), serial_distance(u32::MAX, 1)), (2, -2));
     }
 }

@@ -2,9 +2,9 @@
 
 use super::config::{Acknowledgement, Evicted};
 use super::{Bitmap, MAX_WINDOW, ReceiverConfig};
-use crate::endpoint::cost;
+use crate::endpoint::memory_charge;
 use crate::payload::Payload;
-use crate::state_digest::feed;
+use crate::state_digest::hash_all;
 use crate::transport::ReceiverCounts;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeSet, VecDeque};
@@ -168,7 +168,7 @@ impl<P: Payload> Assembly<P> {
         let slot = self.slot_cost();
         let reserve = u64::from(self.config.segment.max(1)) * u64::from(self.config.packet) + slot;
         let max = if segment == self.expected { self.memory } else { self.memory.saturating_sub(reserve) };
-        self.held().saturating_add(slot + cost(payload)) <= max
+        self.held().saturating_add(slot + memory_charge(payload)) <= max
     }
 
     /// Returns the first untracked segment.
@@ -305,7 +305,7 @@ impl<P: Payload> Assembly<P> {
             self.take_slot(segment);
         }
         let bytes = u64::from(payload.len());
-        self.kept += cost(&payload);
+        self.kept += memory_charge(&payload);
         if let Some(track) = self.track_mut(segment) {
             track.have.mark_received(u32::from(packet));
             track.stored += 1;
@@ -332,7 +332,7 @@ impl<P: Payload> Assembly<P> {
     }
 
     fn free_slot(&mut self, segment: u64, mut packets: Vec<Option<P>>) {
-        self.kept -= self.slot_cost() + packets.iter().flatten().map(cost).sum::<u64>();
+        self.kept -= self.slot_cost() + packets.iter().flatten().map(memory_charge).sum::<u64>();
         self.slots.remove(&segment);
         self.counts.buffered -= 1;
         packets.clear();
@@ -411,7 +411,7 @@ impl<P: Payload> Assembly<P> {
     fn deliver(&mut self) {
         let Some(mut track) = self.tracks.pop_front() else { return };
         let mut packets = core::mem::take(&mut track.packets);
-        self.kept -= packets.iter().flatten().map(cost).sum::<u64>();
+        self.kept -= packets.iter().flatten().map(memory_charge).sum::<u64>();
         let mut bytes = 0;
         let mut hole = 0;
         for packet in packets.iter_mut().take(usize::from(track.length)) {
@@ -517,12 +517,12 @@ impl<P: Payload + Hash> Assembly<P> {
             counts: _,
         } = self;
         let from_first = |segment: &u64| segment.wrapping_sub(first);
-        feed(into, (tracks, from_first(expected), from_first(consumed), from_first(high), window));
-        feed(into, (unconsumed, credit, refused, ready));
+        hash_all(into, (tracks, from_first(expected), from_first(consumed), from_first(high), window));
+        hash_all(into, (unconsumed, credit, refused, ready));
         for segments in [slots, evicted] {
-            feed(into, segments.len());
-            segments.iter().for_each(|segment| feed(into, from_first(segment)));
+            hash_all(into, segments.len());
+            segments.iter().for_each(|segment| hash_all(into, from_first(segment)));
         }
-        feed(into, *is_calm && config.acknowledgement == Acknowledgement::Firm);
+        hash_all(into, *is_calm && config.acknowledgement == Acknowledgement::Firm);
     }
 }

@@ -1,6 +1,6 @@
 //! SSTP receiver: gap detection, reports, acknowledgement of segments.
 
-use super::pdu::{expand, serial_distance};
+use super::pdu::{expand_number, serial_distance};
 use super::reassembly::{Assembly, Ready, Stored, Verdict};
 use super::{Bitmap, Data, Pdu, Position, ReceiverConfig, Report, Request};
 use crate::engine_contract::{Engine, Output};
@@ -234,7 +234,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Handles a packet that was declared lost, or a duplicate.
     fn on_late(&mut self, now: Time, data: Data<P>) {
-        let Some(segment) = expand(data.segment, self.assembly.expected()) else {
+        let Some(segment) = expand_number(data.segment, self.assembly.expected()) else {
             self.stats.malformed += 1;
             return;
         };
@@ -286,7 +286,7 @@ impl<P: Payload> Receiver<P> {
         self.next_shipment = data.shipment.wrapping_add(1);
         self.keep_alives_since = 0;
         self.stats.gaps += u64::from(gap);
-        let found = expand(data.segment, self.assembly.expected());
+        let found = expand_number(data.segment, self.assembly.expected());
         let Some(segment) = found.filter(|&segment| segment <= self.assembly.reach()) else {
             self.stats.malformed += 1;
             return;
@@ -479,7 +479,7 @@ impl<P: Payload> Receiver<P> {
     /// Handles the position of an idle sender: only packets sent before it can be in flight.
     fn on_position(&mut self, now: Time, position: Position) {
         let expected = self.assembly.expected();
-        let Some(begun) = expand(position.segment.wrapping_add(1), expected) else {
+        let Some(begun) = expand_number(position.segment.wrapping_add(1), expected) else {
             self.stats.malformed += 1;
             return;
         };

@@ -1,7 +1,7 @@
 //! SSTP sender: segments, bursts at a rate, retransmission of requested packets.
 
 use super::burst_rate_control::BurstClock;
-use super::pdu::{expand, serial_distance};
+use super::pdu::{expand_number, serial_distance};
 use super::{Bitmap, Data, MAX_WINDOW, Pdu, Position, Report, Request, SenderConfig};
 use crate::engine_contract::{Engine, Output};
 use crate::payload::{Payload, Queue};
@@ -222,11 +222,11 @@ impl<P: Payload> Sender<P> {
             self.stats.refused += 1;
             return;
         }
-        let cumulative = expand(report.cumulative, self.low);
+        let cumulative = expand_number(report.cumulative, self.low);
         // A repair may move the lowest missing segment by a window, and the limit is a window ahead of that. Relative
         // to the lowest segment of this sender, the limit of a window above a quarter of the number space could look
         // like an old one.
-        let limit = cumulative.and_then(|cumulative| expand(report.limit, cumulative));
+        let limit = cumulative.and_then(|cumulative| expand_number(report.limit, cumulative));
         let (Some(cumulative), Some(limit)) = (cumulative, limit) else {
             self.stats.refused += 1;
             return;
@@ -240,7 +240,7 @@ impl<P: Payload> Sender<P> {
         self.last_control = Some(report.control);
         self.stats.reports += 1;
         if request.is_none()
-            && let Some(accepted) = expand(report.accepted, cumulative)
+            && let Some(accepted) = expand_number(report.accepted, cumulative)
         {
             self.accept(now, accepted);
         }
@@ -317,7 +317,7 @@ impl<P: Payload> Sender<P> {
 
     fn on_request(&mut self, now: Time, request: &Request) {
         let min_rtt = self.stats.common.min_rtt;
-        let found = expand(request.segment, self.low);
+        let found = expand_number(request.segment, self.low);
         let group = self.group;
         let Some(segment) = found else {
             self.stats.refused += 1;
@@ -421,7 +421,7 @@ impl<P: Payload> Sender<P> {
         let last = drained || packet + 1 >= size;
         record.complete = last;
         if last {
-            record.wanted = received(record.packets.len() as u16);
+            record.wanted = all_received_bitmap(record.packets.len() as u16);
         }
         // The backlog fills the segment, regardless of later writes.
         let following = u64::from(size - 1 - packet);
@@ -453,7 +453,7 @@ impl<P: Payload> Sender<P> {
         let count = record.packets.len() as u32;
         let last = packet + 1 == count;
         if record.wanted.first_missing(packet).is_none_or(|next| next >= count) {
-            record.wanted = received(count as u16);
+            record.wanted = all_received_bitmap(count as u16);
             self.group = None;
         }
         self.stats.common.retransmissions += 1;
@@ -476,7 +476,7 @@ impl<P: Payload> Sender<P> {
             && let Some(record) = self.record(segment)
         {
             record.complete = true;
-            record.wanted = received(record.packets.len() as u16);
+            record.wanted = all_received_bitmap(record.packets.len() as u16);
         }
     }
 
@@ -516,7 +516,7 @@ impl<P: Payload> Sender<P> {
 }
 
 /// Returns a bitmap without missing packets.
-fn received(packets: u16) -> Bitmap {
+fn all_received_bitmap(packets: u16) -> Bitmap {
     let mut bitmap = Bitmap::none_received(packets);
     for packet in 0..u32::from(packets) {
         bitmap.mark_received(packet);

@@ -4,7 +4,7 @@ use super::receiver::{Group as Arriving, LOSS_FREE_ROUND_TRIPS, Pending, Reply};
 use super::sender::{Group as Leaving, Record};
 use super::{Acknowledgement, Origin, Receiver, Sender};
 use crate::payload::Payload;
-use crate::state_digest::{Digest, feed};
+use crate::state_digest::{Digest, hash_all};
 use crate::units::{Duration, Time};
 use core::hash::{Hash, Hasher};
 
@@ -34,25 +34,25 @@ impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
             stats,
         } = self;
         clock.digest(now, into);
-        feed(into, (queue, origin.segment(*low), origin.segment(*high), records.len(), resends.len()));
+        hash_all(into, (queue, origin.segment(*low), origin.segment(*high), records.len(), resends.len()));
         let min_rtt = stats.common.min_rtt.unwrap_or(Duration::MAX);
         for Record { packets, complete, accepted, wanted, queued, resent, began: _, shipped } in records {
             // Ages beyond the minimum round-trip time are equivalent: no request is early, no sample shorter. Data
             // released for good has no age.
             let is_gone = *accepted && !config.soft;
             let age = if is_gone { Duration::ZERO } else { now.since(*shipped).min(min_rtt) };
-            feed(into, (packets, complete, accepted, wanted, queued, resent, age));
+            hash_all(into, (packets, complete, accepted, wanted, queued, resent, age));
         }
-        resends.iter().for_each(|&segment| feed(into, origin.segment(segment)));
-        feed(
+        resends.iter().for_each(|&segment| hash_all(into, origin.segment(segment)));
+        hash_all(
             into,
             group.map(|group| match group {
                 Leaving::New(segment) => (false, origin.segment(segment)),
                 Leaving::Resend(segment) => (true, origin.segment(segment)),
             }),
         );
-        feed(into, (origin.shipment(*next_shipment), last_control.map(|last| origin.control(last))));
-        feed(into, (origin.position(*position), min_rtt, writable, finishing, finished, paused));
+        hash_all(into, (origin.shipment(*next_shipment), last_control.map(|last| origin.control(last))));
+        hash_all(into, (origin.position(*position), min_rtt, writable, finishing, finished, paused));
     }
 }
 
@@ -83,27 +83,27 @@ impl<P: Payload + Hash> Receiver<P> {
             stats: _,
         } = self;
         assembly.digest(origin.segment, into);
-        feed(
+        hash_all(
             into,
             (origin.shipment(*next_shipment), waiting.len(), keep_alives_since, pending.len(), held.len()),
         );
-        waiting.iter().for_each(|data| feed(into, origin.data(data.clone())));
+        waiting.iter().for_each(|data| hash_all(into, origin.data(data.clone())));
         match group {
-            Arriving::Nothing => feed(into, 0u8),
-            Arriving::New(segment, last) => feed(into, (1u8, origin.segment(*segment), last)),
+            Arriving::Nothing => hash_all(into, 0u8),
+            Arriving::New(segment, last) => hash_all(into, (1u8, origin.segment(*segment), last)),
             Arriving::Resend(segment, last, requested) => {
-                feed(into, (2u8, origin.segment(*segment), last, requested));
+                hash_all(into, (2u8, origin.segment(*segment), last, requested));
             }
         }
         let request_timeout = self.repeat() + self.repeat();
         for Pending { segment, requested, at } in pending {
             let age = now.since((*at).max(*answered_at)).min(request_timeout);
-            feed(into, (origin.segment(*segment), requested, age));
+            hash_all(into, (origin.segment(*segment), requested, age));
         }
-        held.iter().for_each(|&segment| feed(into, origin.segment(segment)));
-        feed(into, replies.len());
+        held.iter().for_each(|&segment| hash_all(into, origin.segment(segment)));
+        hash_all(into, replies.len());
         for reply in replies {
-            feed(
+            hash_all(
                 into,
                 match *reply {
                     Reply::Pack(segment) => Reply::Pack(origin.segment(segment)),
@@ -112,9 +112,9 @@ impl<P: Payload + Hash> Receiver<P> {
                 },
             );
         }
-        feed(into, (origin.control(*next_control), now.since(*reported_at).min(self.repeat())));
+        hash_all(into, (origin.control(*next_control), now.since(*reported_at).min(self.repeat())));
         if config.acknowledgement == Acknowledgement::Firm {
-            feed(into, now.since(*lost_at).min(self.repeat() * LOSS_FREE_ROUND_TRIPS));
+            hash_all(into, now.since(*lost_at).min(self.repeat() * LOSS_FREE_ROUND_TRIPS));
         }
     }
 }

@@ -65,7 +65,7 @@ impl core::error::Error for DecodeError {}
 /// Returns the bytes of a packet up to its data, and the bytes after it.
 ///
 /// For packets without actual data, such as simulated ones, `sum` is that of all-zero data.
-pub fn frame<P: Payload>(connection: u32, pdu: &Pdu<P>) -> (Vec<u8>, [u8; 2]) {
+pub fn packet_framing<P: Payload>(connection: u32, pdu: &Pdu<P>) -> (Vec<u8>, [u8; 2]) {
     let mut bytes = Vec::with_capacity(64);
     put_header(connection, pdu, &mut bytes);
     let checksum = checksum(&bytes);
@@ -118,7 +118,7 @@ pub fn encode(connection: u32, pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
 }
 
 /// Writes the checksum of a packet into its last two bytes, for captures that have the header only; shorter ones stay as they are.
-pub fn seal(packet: &mut [u8]) {
+pub fn write_checksum(packet: &mut [u8]) {
     if let Some(end) = packet.len().checked_sub(CHECKSUM) {
         let (body, last) = packet.split_at_mut(end);
         last.copy_from_slice(&checksum(body));

@@ -187,7 +187,7 @@ impl<C: ConfigureController> Configured for C {
 }
 
 /// Returns the violation in a decision; `None` for a valid one.
-fn fault(decision: &Decision) -> Option<ViolationKind> {
+fn decision_violation(decision: &Decision) -> Option<ViolationKind> {
     match *decision {
         Decision { window, .. } if window.is_nan() => Some(ViolationKind::WindowNotANumber),
         Decision { window, .. } if window < 1.0 => Some(ViolationKind::WindowTooSmall),
@@ -218,7 +218,7 @@ impl<C: Controller> Checked<C> {
     fn refresh(&mut self) {
         self.violation = self.violation.or_else(|| self.inner.fault());
         let decision = self.inner.decision();
-        match fault(&decision) {
+        match decision_violation(&decision) {
             None => self.decision = decision,
             found => self.violation = self.violation.or(found),
         }
@@ -295,7 +295,7 @@ impl<C: Controller> Controller for Checked<C> {
     fn decision(&self) -> Decision {
         if C::DECIDES_BETWEEN_EVENTS {
             let decision = self.inner.decision();
-            return if fault(&decision).is_none() { decision } else { self.decision };
+            return if decision_violation(&decision).is_none() { decision } else { self.decision };
         }
         self.decision
     }

@@ -3,7 +3,7 @@
 use super::{AnySender, Pdu, Receiver, Sender, wire};
 use crate::Ecn;
 use crate::congestion::{CongestionState, Controller};
-use crate::data_unit_numbers::below;
+use crate::data_unit_numbers::numbers_below;
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Payload, Slice};
 use crate::pdu::{DataUnit, Wire};
@@ -31,7 +31,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         let at = |offset: u32| ack.cumulative.saturating_add(u64::from(offset));
         let blocks = ack.sack.iter().filter(|block| !block.is_empty());
         let held = blocks.map(|block| at(block.start)..at(block.end));
-        Some(below(ack.cumulative).chain(held).collect())
+        Some(numbers_below(ack.cumulative).chain(held).collect())
     }
 
     fn ecn(&self) -> Option<Ecn> {

@@ -1,7 +1,7 @@
 //! Pause state of a sender behind a gate.
 
 use super::PauseConfig;
-use crate::state_digest::{Digest, feed};
+use crate::state_digest::{Digest, hash_all};
 use crate::units::Time;
 use core::hash::Hasher;
 
@@ -73,6 +73,6 @@ impl Digest for Pause {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self { config: _, is_on, since, waits } = self;
         // The restart time matters only while the timer is stopped.
-        feed(into, (is_on, waits, (!self.retransmission_timer_runs()).then(|| now.since(*since))));
+        hash_all(into, (is_on, waits, (!self.retransmission_timer_runs()).then(|| now.since(*since))));
     }
 }

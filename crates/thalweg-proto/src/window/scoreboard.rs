@@ -3,7 +3,7 @@
 use super::byte_ranges::Ranges;
 use super::segment_record::{Kept, Record, Repair, SegmentState};
 use crate::payload::Payload;
-use crate::state_digest::feed;
+use crate::state_digest::hash_all;
 use crate::units::Time;
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
@@ -69,10 +69,10 @@ impl<P: Payload + Hash, I: Copy + Default + Hash> Scoreboard<P, I> {
             let Record { start, length, sent_at, info, state, repair, retransmissions } = record;
             let (payload, again) =
                 (P::restore(&kept.payload, length), u32::from(retransmissions).min(max_retransmissions));
-            feed(into, (start, now.since(sent_at), payload, info, state, repair, again));
+            hash_all(into, (start, now.since(sent_at), payload, info, state, repair, again));
         }
         // The counters follow from the records.
-        feed(into, (self.records.len(), &self.sacked, self.lost_from, self.examined));
+        hash_all(into, (self.records.len(), &self.sacked, self.lost_from, self.examined));
     }
 }
 

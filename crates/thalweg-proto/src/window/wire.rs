@@ -177,7 +177,7 @@ pub fn decode(bytes: Slice) -> Result<Pdu<Slice>, DecodeError> {
 }
 
 /// Returns the sequence number of a segment from its first bytes; `None` for any other PDU.
-pub fn sequence(bytes: &[u8]) -> Option<u64> {
+pub fn segment_sequence_number(bytes: &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
     if first >> 4 != SEGMENT {
         return None;

@@ -114,7 +114,7 @@ impl Policy for Rations {
 #[cfg(test)]
 mod tests {
     //! Tests the rule and its messages.
-    use super::super::test_helpers::{ACK, RATE, at, data, view};
+    use super::super::test_helpers::{ACK, RATE, at_millis, data_packet, queue_view};
     use super::*;
     use thalweg_proto::units::Duration;
 
@@ -161,27 +161,39 @@ mod tests {
         // 8 kbit/s are 1000 bytes a second: ten packets of 100 bytes fill the line for the interval.
         let mut policy = Rations::new(&SPEC);
         let mut messages = Vec::new();
-        policy.on_arrival(&view(0, 0, 0), &data(1, 0), ArrivalOutcome::InService, &[], &mut messages);
-        policy.on_arrival(&view(0, 1, 100), &data(2, 0), ArrivalOutcome::Waits, &[], &mut messages);
-        policy.on_arrival(&view(0, 2, 150), &ACK, ArrivalOutcome::Waits, &[], &mut messages);
+        policy.on_arrival(
+            &queue_view(0, 0, 0),
+            &data_packet(1, 0),
+            ArrivalOutcome::InService,
+            &[],
+            &mut messages,
+        );
+        policy.on_arrival(
+            &queue_view(0, 1, 100),
+            &data_packet(2, 0),
+            ArrivalOutcome::Waits,
+            &[],
+            &mut messages,
+        );
+        policy.on_arrival(&queue_view(0, 2, 150), &ACK, ArrivalOutcome::Waits, &[], &mut messages);
         for flow in [2, 1, 1, 1, 1, 1, 1, 1, 1] {
-            policy.on_departure(&view(500, 0, 0), Some(&data(flow, 0)), &[], &mut messages);
+            policy.on_departure(&queue_view(500, 0, 0), Some(&data_packet(flow, 0)), &[], &mut messages);
         }
         assert_eq!(messages, []);
-        policy.on_interval(&view(1000, 0, 0), &mut messages);
+        policy.on_interval(&queue_view(1000, 0, 0), &mut messages);
         let rate = Some(RATE.mul_f64(0.45));
         let expected = [1, 2].map(|flow| Message { rate, ..Message::new(super::super::FlowId(flow), None) });
         assert_eq!(messages, expected);
         // A source without packets for a routing interval gets no more messages.
         messages.clear();
-        policy.on_interval(&View { now: at(11_000), ..view(0, 0, 0) }, &mut messages);
+        policy.on_interval(&View { now: at_millis(11_000), ..queue_view(0, 0, 0) }, &mut messages);
         assert_eq!(messages, []);
     }
 
     #[test]
     fn in_an_outage_rations_stay() {
         let mut policy = Rations { ration: 0.3, ..Rations::new(&SPEC) };
-        let stopped = View { rate: thalweg_proto::units::Rate::ZERO, ..view(1000, 0, 0) };
+        let stopped = View { rate: thalweg_proto::units::Rate::ZERO, ..queue_view(1000, 0, 0) };
         policy.on_interval(&stopped, &mut Vec::new());
         near(policy.ration, 0.3);
     }

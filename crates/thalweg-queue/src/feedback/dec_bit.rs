@@ -79,22 +79,22 @@ impl Policy for DecBit {
 #[cfg(test)]
 mod tests {
     //! Tests the average over two cycles and the resulting marks.
-    use super::super::test_helpers::{ACK, RATE, at, data, view};
+    use super::super::test_helpers::{ACK, RATE, at_millis, data_packet, queue_view};
     use super::*;
 
     const SPEC: DecBitSpec = DecBitSpec { threshold: 1.0 };
 
     /// Returns the view of a line that became idle at `busy_until` or is busy until then.
     fn line(millis: u64, packets: u64, busy_until: u64) -> View {
-        View { now: at(millis), packets, bytes: 0, rate: RATE, busy_until: at(busy_until) }
+        View { now: at_millis(millis), packets, bytes: 0, rate: RATE, busy_until: at_millis(busy_until) }
     }
 
     fn arrive(policy: &mut DecBit, view: &View, outcome: ArrivalOutcome) -> bool {
-        policy.on_arrival(view, &data(1, 0), outcome, &[], &mut Vec::new())
+        policy.on_arrival(view, &data_packet(1, 0), outcome, &[], &mut Vec::new())
     }
 
     fn depart(policy: &mut DecBit, view: &View) {
-        assert!(!policy.on_departure(view, Some(&data(1, 0)), &[], &mut Vec::new()));
+        assert!(!policy.on_departure(view, Some(&data_packet(1, 0)), &[], &mut Vec::new()));
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
     fn acknowledgements_count_but_are_not_marked() {
         let mut policy = DecBit::new(&SPEC);
         let mut ack = |millis, packets, outcome| {
-            policy.on_arrival(&view(millis, packets, 0), &ACK, outcome, &[], &mut Vec::new())
+            policy.on_arrival(&queue_view(millis, packets, 0), &ACK, outcome, &[], &mut Vec::new())
         };
         assert!(
             !ack(0, 0, ArrivalOutcome::InService)
@@ -146,7 +146,7 @@ mod tests {
                 && !ack(10, 2, ArrivalOutcome::Waits)
         );
         assert!((policy.average() - 2.0).abs() < 1e-12);
-        assert!(arrive(&mut policy, &view(11, 3, 0), ArrivalOutcome::Waits));
+        assert!(arrive(&mut policy, &queue_view(11, 3, 0), ArrivalOutcome::Waits));
     }
 
     #[test]

@@ -170,7 +170,7 @@ impl FeedbackSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         match &self.policy {
             PolicySpec::Seif(spec) => spec.check(),
-            PolicySpec::SourceQuench(spec) => share("feedback.threshold", spec.threshold),
+            PolicySpec::SourceQuench(spec) => check_share("feedback.threshold", spec.threshold),
             PolicySpec::DecBit(spec) if spec.threshold >= 0.0 => Ok(()),
             PolicySpec::DecBit(spec) => {
                 Err(SpecError::TooSmall { what: "feedback.threshold", value: spec.threshold })
@@ -178,7 +178,7 @@ impl FeedbackSpec {
             PolicySpec::Rations(spec) if spec.interval.is_zero() => {
                 Err(SpecError::TooSmall { what: "feedback.interval", value: 0.0 })
             }
-            PolicySpec::Rations(spec) => share("feedback.target", spec.target),
+            PolicySpec::Rations(spec) => check_share("feedback.target", spec.target),
         }
     }
 }
@@ -205,18 +205,18 @@ impl PolicySpec {
 
 impl SeifSpec {
     fn check(&self) -> Result<(), SpecError> {
-        share("feedback.threshold", self.threshold)?;
+        check_share("feedback.threshold", self.threshold)?;
         if let Some(overhead) = &self.overhead {
-            share("feedback.overhead", overhead.share)?;
+            check_share("feedback.overhead", overhead.share)?;
         }
         match self.policy {
-            SeifPolicy::Dynamic { alpha, .. } => share("feedback.alpha", alpha),
+            SeifPolicy::Dynamic { alpha, .. } => check_share("feedback.alpha", alpha),
             SeifPolicy::Reacting | SeifPolicy::Static => Ok(()),
         }
     }
 }
 
-fn share(what: &'static str, value: f64) -> Result<(), SpecError> {
+fn check_share(what: &'static str, value: f64) -> Result<(), SpecError> {
     // NaN is in no range.
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Share { what, value }) }
 }

@@ -1,6 +1,6 @@
 //! Tests each rule of SEIF's router as a trace of arrivals and departures, and its invariants on any trace.
 
-use super::test_helpers::{ACK, RATE, at, data, messages_of, view};
+use super::test_helpers::{ACK, RATE, at_millis, data_packet, messages_of, queue_view};
 use super::*;
 use proptest::prelude::*;
 use thalweg_proto::units::Duration;
@@ -30,15 +30,17 @@ type SentMessages = Vec<(u64, Option<u64>)>;
 
 /// Enqueues a packet of 100 bytes; `waiting` packets are queued afterwards.
 fn arrive(policy: &mut Seif, flow: u64, waiting: u64) -> SentMessages {
-    let view = view(0, waiting, waiting * 100);
-    messages_of(|messages| policy.on_arrival(&view, &data(flow, 0), ArrivalOutcome::Waits, &[], messages))
+    let view = queue_view(0, waiting, waiting * 100);
+    messages_of(|messages| {
+        policy.on_arrival(&view, &data_packet(flow, 0), ArrivalOutcome::Waits, &[], messages)
+    })
 }
 
 /// Dequeues a packet of 100 bytes; returns true if it is marked.
 fn depart(policy: &mut Seif, flow: u64, waiting: u64) -> bool {
-    let view = view(0, waiting, waiting * 100);
+    let view = queue_view(0, waiting, waiting * 100);
     let mut messages = Vec::new();
-    let mark = policy.on_departure(&view, Some(&data(flow, 0)), &[], &mut messages);
+    let mark = policy.on_departure(&view, Some(&data_packet(flow, 0)), &[], &mut messages);
     assert_eq!(messages, []);
     mark
 }
@@ -48,7 +50,7 @@ fn overflow(policy: &mut Seif, flow: u64, victim: Passing) -> SentMessages {
     let is_arrival = victim.source.is_some_and(|source| source.flow.0 == flow);
     let outcome = if is_arrival { ArrivalOutcome::Dropped } else { ArrivalOutcome::Waits };
     messages_of(|messages| {
-        policy.on_arrival(&view(0, 10, 1000), &data(flow, 0), outcome, &[victim], messages)
+        policy.on_arrival(&queue_view(0, 10, 1000), &data_packet(flow, 0), outcome, &[victim], messages)
     })
 }
 
@@ -95,9 +97,9 @@ fn without_the_filter_every_arrival_above_the_threshold_warns() {
 #[test]
 fn a_packet_in_immediate_service_sends_no_warning_but_registers_its_source() {
     let mut policy = seif(SeifSpec { threshold: 0.0, ..STATIC });
-    let empty = view(0, 0, 0);
+    let empty = queue_view(0, 0, 0);
     let first = messages_of(|messages| {
-        policy.on_arrival(&empty, &data(7, 0), ArrivalOutcome::InService, &[], messages)
+        policy.on_arrival(&empty, &data_packet(7, 0), ArrivalOutcome::InService, &[], messages)
     });
     assert_eq!(first, []);
     assert_eq!(arrive(&mut policy, 8, 1), [(7, None), (8, None)]);
@@ -109,8 +111,8 @@ fn with_a_threshold_a_drop_is_reported_only_to_its_source() {
     let mut policy = seif(STATIC);
     arrive(&mut policy, 1, 8);
     assert_eq!(arrive(&mut policy, 2, 9), [(1, None), (2, None)]);
-    assert_eq!(overflow(&mut policy, 2, data(1, 77)), [(1, Some(77))]);
-    assert_eq!(overflow(&mut policy, 2, data(2, 78)), [(2, Some(78))]);
+    assert_eq!(overflow(&mut policy, 2, data_packet(1, 77)), [(1, Some(77))]);
+    assert_eq!(overflow(&mut policy, 2, data_packet(2, 78)), [(2, Some(78))]);
 }
 
 #[test]
@@ -119,7 +121,7 @@ fn the_source_of_a_drop_gets_no_additional_warning() {
     let mut policy = seif(STATIC);
     arrive(&mut policy, 1, 1);
     arrive(&mut policy, 2, 2);
-    assert_eq!(overflow(&mut policy, 2, data(1, 5)), [(1, Some(5)), (2, None)]);
+    assert_eq!(overflow(&mut policy, 2, data_packet(1, 5)), [(1, Some(5)), (2, None)]);
 }
 
 #[test]
@@ -127,8 +129,8 @@ fn reacting_warns_the_others_of_a_drop_and_of_nothing_else() {
     let mut policy = seif(reacting(false));
     arrive(&mut policy, 1, 8);
     assert_eq!(arrive(&mut policy, 2, 10), []);
-    assert_eq!(overflow(&mut policy, 2, data(1, 5)), [(1, Some(5)), (2, None)]);
-    assert_eq!(overflow(&mut policy, 2, data(2, 6)), [(2, Some(6)), (1, None)]);
+    assert_eq!(overflow(&mut policy, 2, data_packet(1, 5)), [(1, Some(5)), (2, None)]);
+    assert_eq!(overflow(&mut policy, 2, data_packet(2, 6)), [(2, Some(6)), (1, None)]);
 }
 
 #[test]
@@ -136,17 +138,17 @@ fn reacting_with_the_filter_warns_the_others_once() {
     // Until the queue is below the threshold again; owners are notified of each drop.
     let mut policy = seif(reacting(true));
     arrive(&mut policy, 1, 8);
-    assert_eq!(overflow(&mut policy, 2, data(1, 5)), [(1, Some(5)), (2, None)]);
-    assert_eq!(overflow(&mut policy, 2, data(1, 6)), [(1, Some(6))]);
+    assert_eq!(overflow(&mut policy, 2, data_packet(1, 5)), [(1, Some(5)), (2, None)]);
+    assert_eq!(overflow(&mut policy, 2, data_packet(1, 6)), [(1, Some(6))]);
     depart(&mut policy, 1, 7);
-    assert_eq!(overflow(&mut policy, 2, data(1, 7)), [(1, Some(7)), (2, None)]);
+    assert_eq!(overflow(&mut policy, 2, data_packet(1, 7)), [(1, Some(7)), (2, None)]);
 }
 
 #[test]
 fn a_dropped_acknowledgement_has_no_owner() {
     let mut policy = seif(reacting(true));
     arrive(&mut policy, 1, 9);
-    let full = view(0, 10, 1000);
+    let full = queue_view(0, 10, 1000);
     let messages =
         messages_of(|messages| policy.on_arrival(&full, &ACK, ArrivalOutcome::Dropped, &[ACK], messages));
     assert_eq!(messages, [(1, None)]);
@@ -156,7 +158,7 @@ fn a_dropped_acknowledgement_has_no_owner() {
 fn messages_cause_no_messages() {
     // Neither a message enqueued above the threshold nor a dropped one causes messages.
     let message = Passing { message: true, ..ACK };
-    let full = view(0, 10, 1000);
+    let full = queue_view(0, 10, 1000);
     for spec in [SeifSpec { filter: false, ..STATIC }, reacting(false)] {
         let mut policy = seif(spec);
         arrive(&mut policy, 1, 2);
@@ -179,9 +181,10 @@ fn a_source_is_in_the_table_for_its_interval_or_while_it_has_packets_in_the_queu
         arrive(&mut policy, flow, 2);
         depart(&mut policy, flow, 1);
     }
-    let later = View { now: at(12_000), ..view(0, 9, 900) };
-    let messages =
-        messages_of(|messages| policy.on_arrival(&later, &data(4, 0), ArrivalOutcome::Waits, &[], messages));
+    let later = View { now: at_millis(12_000), ..queue_view(0, 9, 900) };
+    let messages = messages_of(|messages| {
+        policy.on_arrival(&later, &data_packet(4, 0), ArrivalOutcome::Waits, &[], messages)
+    });
     assert_eq!(messages, [(1, None), (4, None)]);
 }
 
@@ -190,11 +193,12 @@ fn dropping_its_queued_packets_removes_a_source() {
     // The only waiting packet of 1 is dropped; at the next reset 1 is removed from the table.
     let mut policy = seif(STATIC);
     arrive(&mut policy, 1, 1);
-    assert_eq!(overflow(&mut policy, 2, data(1, 5)), [(1, Some(5)), (2, None)]);
+    assert_eq!(overflow(&mut policy, 2, data_packet(1, 5)), [(1, Some(5)), (2, None)]);
     depart(&mut policy, 2, 1);
-    let later = View { now: at(12_000), ..view(0, 9, 900) };
-    let messages =
-        messages_of(|messages| policy.on_arrival(&later, &data(3, 0), ArrivalOutcome::Waits, &[], messages));
+    let later = View { now: at_millis(12_000), ..queue_view(0, 9, 900) };
+    let messages = messages_of(|messages| {
+        policy.on_arrival(&later, &data_packet(3, 0), ArrivalOutcome::Waits, &[], messages)
+    });
     assert_eq!(messages, [(3, None)]);
 }
 
@@ -204,7 +208,7 @@ fn sources_out_of_reach_get_no_message() {
     for (reach, expected) in [(2, vec![]), (3, vec![(1, None)])] {
         let mut policy = seif(SeifSpec { reach: Some(reach), ..STATIC });
         assert_eq!(arrive(&mut policy, 1, 9), expected);
-        let owner = overflow(&mut policy, 1, data(1, 4));
+        let owner = overflow(&mut policy, 1, data_packet(1, 4));
         assert_eq!(owner.len(), expected.len());
     }
 }
@@ -229,13 +233,13 @@ fn packets_of_warned_sources_are_marked_until_congestion_ends() {
 #[test]
 fn sources_notified_by_another_router_get_messages_only_for_drops() {
     let marked = |flow| {
-        let source = data(flow, 9).source.map(|source| Source { is_notified: true, ..source });
-        Passing { source, ..data(flow, 9) }
+        let source = data_packet(flow, 9).source.map(|source| Source { is_notified: true, ..source });
+        Passing { source, ..data_packet(flow, 9) }
     };
     for (mark, expected) in [(true, vec![(2, None)]), (false, vec![(1, None), (2, None)])] {
         let mut policy = seif(SeifSpec { mark, ..STATIC });
         messages_of(|messages| {
-            policy.on_arrival(&view(0, 8, 800), &marked(1), ArrivalOutcome::Waits, &[], messages)
+            policy.on_arrival(&queue_view(0, 8, 800), &marked(1), ArrivalOutcome::Waits, &[], messages)
         });
         assert_eq!(arrive(&mut policy, 2, 9), expected);
         assert_eq!(overflow(&mut policy, 2, marked(1)), [(1, Some(9))]);
@@ -255,20 +259,20 @@ fn the_dynamic_rule_compares_predicted_arrivals_with_free_buffer() {
         };
         let mut policy = seif(SeifSpec { policy, ..STATIC });
         for step in 0..15 {
-            let calm = View { rate: Rate::MAX, ..view(1000 + step * 62, 0, 0) };
+            let calm = View { rate: Rate::MAX, ..queue_view(1000 + step * 62, 0, 0) };
             let first = messages_of(|messages| {
-                policy.on_arrival(&calm, &data(1, 0), ArrivalOutcome::Waits, &[], messages)
+                policy.on_arrival(&calm, &data_packet(1, 0), ArrivalOutcome::Waits, &[], messages)
             });
             assert_eq!(first, []);
         }
-        let last = View { now: at(2000), rate: RATE, ..view(0, 4, 400) };
+        let last = View { now: at_millis(2000), rate: RATE, ..queue_view(0, 4, 400) };
         let messages = messages_of(|messages| {
-            policy.on_arrival(&last, &data(1, 0), ArrivalOutcome::Waits, &[], messages)
+            policy.on_arrival(&last, &data_packet(1, 0), ArrivalOutcome::Waits, &[], messages)
         });
         assert_eq!(messages, expected, "{alpha}");
         // Filtered while the rule holds, for any queue length.
         let again = messages_of(|messages| {
-            policy.on_arrival(&last, &data(1, 0), ArrivalOutcome::Waits, &[], messages)
+            policy.on_arrival(&last, &data_packet(1, 0), ArrivalOutcome::Waits, &[], messages)
         });
         assert!(expected.is_empty() || again.is_empty());
     }
@@ -309,7 +313,7 @@ proptest! {
             let (mut messages, mut dropped) = (Vec::new(), Vec::new());
             match step {
                 Step::Arrive { flow, drop_other } => {
-                    let arrival = data(flow, number);
+                    let arrival = data_packet(flow, number);
                     seen.insert(FlowId(flow));
                     queue.push(arrival);
                     if queue.len() > 10 {
@@ -319,13 +323,13 @@ proptest! {
                     let is_dropped = dropped.contains(&arrival);
                     let outcome = if is_dropped { ArrivalOutcome::Dropped } else { ArrivalOutcome::Waits };
                     let length = queue.len() as u64;
-                    let view = view(number * 10, length, length * 100);
+                    let view = queue_view(number * 10, length, length * 100);
                     policy.on_arrival(&view, &arrival, outcome, &dropped, &mut messages);
                 }
                 Step::Leave if !queue.is_empty() => {
                     let packet = queue.remove(0);
                     let length = queue.len() as u64;
-                    let view = view(number * 10, length, length * 100);
+                    let view = queue_view(number * 10, length, length * 100);
                     policy.on_departure(&view, Some(&packet), &[], &mut messages);
                 }
                 Step::Leave => {}
@@ -350,8 +354,8 @@ fn warning(policy: &mut Seif, second: u64, flows: &[(u64, u32)]) -> Vec<Message>
     let mut messages = Vec::new();
     for (place, &(flow, hops)) in flows.iter().enumerate() {
         let waiting = if place + 1 == flows.len() { 9 } else { 1 };
-        let view = view(1000 * second, waiting, waiting * 100);
-        let mut packet = data(flow, 0);
+        let view = queue_view(1000 * second, waiting, waiting * 100);
+        let mut packet = data_packet(flow, 0);
         packet.source = packet.source.map(|source| Source { hops, ..source });
         policy.on_arrival(&view, &packet, ArrivalOutcome::Waits, &[], &mut messages);
         for _ in 0..2 {
@@ -404,7 +408,7 @@ fn the_nearest_sources_are_warned_within_the_limit() {
 fn owners_of_dropped_packets_are_notified_within_the_limit() {
     let mut policy = seif(limited(0.1, OverheadControl::Silence));
     // Nothing is saved at time 0: implicit feedback alone.
-    assert_eq!(overflow(&mut policy, 1, data(1, 5)), []);
+    assert_eq!(overflow(&mut policy, 1, data_packet(1, 5)), []);
     let mut policy = seif(limited(0.1, OverheadControl::Growth));
-    assert_eq!(overflow(&mut policy, 1, data(1, 5)), [(1, Some(5))]);
+    assert_eq!(overflow(&mut policy, 1, data_packet(1, 5)), [(1, Some(5))]);
 }

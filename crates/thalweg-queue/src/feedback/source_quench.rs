@@ -31,7 +31,7 @@ impl SourceQuench {
     }
 }
 
-fn quench(packet: &Passing, messages: &mut Vec<Message>) {
+fn append_quench(packet: &Passing, messages: &mut Vec<Message>) {
     messages.extend(packet.source.map(|source| Message::new(source.flow, None)));
 }
 
@@ -45,9 +45,9 @@ impl Policy for SourceQuench {
         messages: &mut Vec<Message>,
     ) -> bool {
         if self.spec.on_drop {
-            dropped.iter().for_each(|packet| quench(packet, messages));
+            dropped.iter().for_each(|packet| append_quench(packet, messages));
         } else if outcome != ArrivalOutcome::InService && self.is_long(view) {
-            quench(arrival, messages);
+            append_quench(arrival, messages);
         }
         false
     }
@@ -60,7 +60,7 @@ impl Policy for SourceQuench {
         messages: &mut Vec<Message>,
     ) -> bool {
         if self.spec.on_drop {
-            dropped.iter().for_each(|packet| quench(packet, messages));
+            dropped.iter().for_each(|packet| append_quench(packet, messages));
         }
         false
     }
@@ -69,7 +69,7 @@ impl Policy for SourceQuench {
 #[cfg(test)]
 mod tests {
     //! Tests the destinations and times of quenches.
-    use super::super::test_helpers::{ACK, data, messages_of, view};
+    use super::super::test_helpers::{ACK, data_packet, messages_of, queue_view};
     use super::*;
 
     const EARLY: QuenchSpec = QuenchSpec { threshold: 0.5, on_drop: false };
@@ -80,7 +80,7 @@ mod tests {
         let mut policy = SourceQuench::new(&EARLY, Limit::Packets(10));
         let mut arrive = |packets, flow, outcome| {
             messages_of(|messages| {
-                policy.on_arrival(&view(0, packets, 0), &data(flow, 0), outcome, &[], messages)
+                policy.on_arrival(&queue_view(0, packets, 0), &data_packet(flow, 0), outcome, &[], messages)
             })
         };
         assert_eq!(arrive(4, 1, ArrivalOutcome::Waits), []);
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn acknowledgements_are_not_answered() {
         let mut policy = SourceQuench::new(&EARLY, Limit::Bytes(1000));
-        let full = view(0, 9, 900);
+        let full = queue_view(0, 9, 900);
         assert_eq!(
             messages_of(|messages| policy.on_arrival(&full, &ACK, ArrivalOutcome::Waits, &[], messages)),
             []
@@ -104,13 +104,13 @@ mod tests {
     fn the_original_answers_drops_only() {
         // The owner of the dropped packet is notified, for any arriving packet.
         let mut policy = SourceQuench::new(&QuenchSpec { on_drop: true, ..EARLY }, Limit::Packets(10));
-        let full = view(0, 10, 0);
+        let full = queue_view(0, 10, 0);
         let mut arrive = |dropped: &[Passing]| {
             messages_of(|messages| {
-                policy.on_arrival(&full, &data(1, 0), ArrivalOutcome::Waits, dropped, messages)
+                policy.on_arrival(&full, &data_packet(1, 0), ArrivalOutcome::Waits, dropped, messages)
             })
         };
         assert_eq!(arrive(&[]), []);
-        assert_eq!(arrive(&[data(2, 7)]), [(2, None)]);
+        assert_eq!(arrive(&[data_packet(2, 7)]), [(2, None)]);
     }
 }

@@ -9,19 +9,19 @@ pub(super) const RATE: Rate = Rate::from_bits_per_sec(8_000);
 /// A packet without a source: it causes no messages.
 pub(super) const ACK: Passing = Passing { source: None, size: 50, sequence: None, message: false };
 
-pub(super) const fn at(millis: u64) -> Time {
+pub(super) const fn at_millis(millis: u64) -> Time {
     Time::from_picos(millis * 1_000_000_000)
 }
 
 /// Returns a data packet of 100 bytes from a source at a distance of three links.
-pub(super) const fn data(flow: u64, sequence: u64) -> Passing {
+pub(super) const fn data_packet(flow: u64, sequence: u64) -> Passing {
     let source = Some(Source { flow: FlowId(flow), hops: 3, is_notified: false });
     Passing { source, size: 100, sequence: Some(sequence), message: false }
 }
 
 /// Returns the view of a queue with this length, and a line that is busy for 50 ms more.
-pub(super) fn view(millis: u64, packets: u64, bytes: u64) -> View {
-    View { now: at(millis), packets, bytes, rate: RATE, busy_until: at(millis + 50) }
+pub(super) fn queue_view(millis: u64, packets: u64, bytes: u64) -> View {
+    View { now: at_millis(millis), packets, bytes, rate: RATE, busy_until: at_millis(millis + 50) }
 }
 
 /// Returns the flows and sequence numbers of the messages that `act` sends.

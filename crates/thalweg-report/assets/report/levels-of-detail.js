@@ -11,9 +11,9 @@ function tileRows(tile) {
   let rows = decoded.get(tile);
   if (rows) decoded.delete(tile);
   else {
-    const low = decode(tile.low);
-    const lengths = tile.high ? decode(tile.high) : null;
-    rows = { times: decode(tile.times).map((picos) => picos / PICOSECONDS), low, high: lengths && low.map((value, i) => value + lengths[i]) };
+    const low = decodeNumbers(tile.low);
+    const lengths = tile.high ? decodeNumbers(tile.high) : null;
+    rows = { times: decodeNumbers(tile.times).map((picos) => picos / PICOSECONDS), low, high: lengths && low.map((value, i) => value + lengths[i]) };
   }
   decoded.set(tile, rows);
   if (decoded.size > MAX_TILES) decoded.delete(decoded.keys().next().value);
@@ -21,7 +21,7 @@ function tileRows(tile) {
 }
 
 // Returns the tiles of a level that overlap a time range, with one more on each side: lines go on to the next point.
-function overlapping(level, from, to, margin) {
+function overlappingTiles(level, from, to, margin) {
   let first = level.findIndex((tile) => tile.to >= from);
   if (first < 0) first = level.length;
   let end = first;
@@ -32,7 +32,7 @@ function overlapping(level, from, to, margin) {
 // Returns the decoded tiles of the best level for a time range.
 function rowsWithin(levels, from, to, margin) {
   for (const [number, level] of levels.entries()) {
-    const tiles = overlapping(level, from, to, margin);
+    const tiles = overlappingTiles(level, from, to, margin);
     const rows = tiles.reduce((sum, tile) => sum + tile.times.count, 0);
     if (rows <= MAX_ROWS || number === levels.length - 1) return tiles.map(tileRows);
   }

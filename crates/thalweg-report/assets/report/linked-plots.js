@@ -9,7 +9,7 @@ const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
 const PLOT_HEIGHT = 170;
 const BARS_HEIGHT = 116;
 
-function palette(colour) {
+function linePalette(colour) {
   return styleValue(`--c${colour}`);
 }
 
@@ -20,7 +20,7 @@ function columnsOf(width) {
 
 // Options of the arrays of a line: the line itself, and both bounds of its interval.
 function seriesOptions(line, panel) {
-  const stroke = () => palette(line.colour);
+  const stroke = () => linePalette(line.colour);
   const main = {
     label: line.label,
     stroke,
@@ -28,7 +28,7 @@ function seriesOptions(line, panel) {
     dash: DASHES[line.dash],
     spanGaps: true,
     points: { show: false },
-    value: (_, value) => shown(value, line.unit),
+    value: (_, value) => formatValue(value, line.unit),
   };
   if (panel.sequence) main.paths = uPlot.paths.stepped({ align: 1 });
   if (panel.dots) Object.assign(main, { paths: () => null, points: { show: true, size: 3, fill: stroke, width: 0 } });
@@ -45,7 +45,7 @@ function bandsOf(lines) {
   for (const line of lines) {
     if (line.half) {
       const colour = line.colour;
-      bands.push({ series: [at + 1, at + 2], fill: () => `${palette(colour)}33` });
+      bands.push({ series: [at + 1, at + 2], fill: () => `${linePalette(colour)}33` });
     }
     at += line.half ? 3 : 1;
   }
@@ -136,7 +136,7 @@ function makePlot(panel, lines, holder) {
     ],
     legend: { live: true },
     bands: bandsOf(lines),
-    series: [{ label: "Time", value: (_, time) => (time === null ? "–" : `${digits(time)} s`) }, ...lines.flatMap((line) => seriesOptions(line, panel))],
+    series: [{ label: "Time", value: (_, time) => (time === null ? "–" : `${formatDigits(time)} s`) }, ...lines.flatMap((line) => seriesOptions(line, panel))],
     hooks: {
       drawClear: [drawWarmup],
       draw: [panel.sequence ? (u) => drawSequence(u, lines) : drawCut],
@@ -151,7 +151,7 @@ function makePlot(panel, lines, holder) {
       }],
     },
   };
-  const plot = new uPlot(options, windowed(lines, range.from, range.to, columnsOf(width)), figure);
+  const plot = new uPlot(options, plotData(lines, range.from, range.to, columnsOf(width)), figure);
   inSight.add(figure);
   observer.observe(figure);
   plot.root.setAttribute("role", "img");
@@ -159,8 +159,8 @@ function makePlot(panel, lines, holder) {
   return { plot, panel, lines, figure };
 }
 
-function refresh({ plot, lines }) {
-  plot.setData(windowed(lines, range.from, range.to, columnsOf(plot.width)), false);
+function refreshPlot({ plot, lines }) {
+  plot.setData(plotData(lines, range.from, range.to, columnsOf(plot.width)), false);
   plot.batch(() => {
     plot.setScale("x", { min: range.from, max: range.to });
     plot.setScale("y", { min: null, max: null });
@@ -168,7 +168,7 @@ function refresh({ plot, lines }) {
 }
 
 // Emphasises the lines for which `is` holds, in plots with any, and fades the others; without `is`, resets all.
-function emphasise(is) {
+function emphasiseLines(is) {
   for (const { plot, lines } of plots) {
     const some = is !== null && lines.some(is);
     let at = 1;
@@ -191,13 +191,13 @@ const observer = new IntersectionObserver((entries) => {
     if (isIntersecting) inSight.add(target);
     else inSight.delete(target);
   }
-  const [seen, unseen] = separated(outOfSight);
+  const [seen, unseen] = separateVisiblePlots(outOfSight);
   outOfSight = unseen;
-  seen.forEach(refresh);
+  seen.forEach(refreshPlot);
 }, { rootMargin: "100px" });
 
 // Separates plots that are on the screen from others.
-function separated(all) {
+function separateVisiblePlots(all) {
   return [all.filter(({ figure }) => inSight.has(figure)), all.filter(({ figure }) => !inSight.has(figure))];
 }
 
@@ -208,9 +208,9 @@ let outOfSight = [];
 let drawingLater = 0;
 
 function refreshAll() {
-  const [seen, unseen] = separated(plots);
+  const [seen, unseen] = separateVisiblePlots(plots);
   outOfSight = unseen;
-  seen.forEach(refresh);
+  seen.forEach(refreshPlot);
   refreshLater(PAUSE_MS);
 }
 
@@ -219,7 +219,7 @@ function refreshLater(wait) {
   drawingLater = setTimeout(() => {
     // The choice of plots may have changed meanwhile.
     if (!outOfSight.length) return;
-    refresh(outOfSight.shift());
+    refreshPlot(outOfSight.shift());
     refreshLater(0);
   }, wait);
 }
@@ -231,15 +231,15 @@ function setRange(from, to) {
   range.from = Math.min(Math.max(FULL.from, from), FULL.to - span);
   range.to = range.from + span;
   refreshAll();
-  find("#range").textContent = `${digits(range.from)} s to ${digits(range.to)} s`;
+  find("#range").textContent = `${formatDigits(range.from)} s to ${formatDigits(range.to)} s`;
 }
 
-function zoom(factor) {
+function zoomPlots(factor) {
   const [middle, half] = [(range.from + range.to) / 2, ((range.to - range.from) / 2) * factor];
   setRange(middle - half, middle + half);
 }
 
-function pan(share) {
+function panPlots(share) {
   const step = (range.to - range.from) * share;
   setRange(range.from + step, range.to + step);
 }
@@ -249,7 +249,7 @@ function moveCursor(step) {
   const [first] = plots;
   if (!first) return;
   // All plots show the values at the same time.
-  outOfSight.splice(0).forEach(refresh);
+  outOfSight.splice(0).forEach(refreshPlot);
   const { plot } = first;
   const width = plot.over.clientWidth;
   const left = plot.cursor.left < 0 ? 0 : plot.cursor.left;
@@ -257,12 +257,12 @@ function moveCursor(step) {
 }
 
 const KEYS = {
-  "+": () => zoom(0.5),
-  "=": () => zoom(0.5),
-  "-": () => zoom(2),
+  "+": () => zoomPlots(0.5),
+  "=": () => zoomPlots(0.5),
+  "-": () => zoomPlots(2),
   0: () => setRange(FULL.from, FULL.to),
-  ArrowLeft: (event) => (event.shiftKey ? pan(-0.25) : moveCursor(-4)),
-  ArrowRight: (event) => (event.shiftKey ? pan(0.25) : moveCursor(4)),
+  ArrowLeft: (event) => (event.shiftKey ? panPlots(-0.25) : moveCursor(-4)),
+  ArrowRight: (event) => (event.shiftKey ? panPlots(0.25) : moveCursor(4)),
 };
 
 function onKey(event) {
@@ -276,12 +276,12 @@ function onKey(event) {
 function rangeControls() {
   const button = (text, label, act) => element("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
   return element("div", { class: "range", role: "group", "aria-label": "Time shown" },
-    button("←", "Earlier", () => pan(-0.5)),
-    button("→", "Later", () => pan(0.5)),
-    button("+", "Zoom in", () => zoom(0.5)),
-    button("−", "Zoom out", () => zoom(2)),
+    button("←", "Earlier", () => panPlots(-0.5)),
+    button("→", "Later", () => panPlots(0.5)),
+    button("+", "Zoom in", () => zoomPlots(0.5)),
+    button("−", "Zoom out", () => zoomPlots(2)),
     button("Whole run", "Show the whole run", () => setRange(FULL.from, FULL.to)),
-    element("output", { id: "range" }, `${digits(range.from)} s to ${digits(range.to)} s`));
+    element("output", { id: "range" }, `${formatDigits(range.from)} s to ${formatDigits(range.to)} s`));
 }
 
 function resizePlots() {
@@ -289,6 +289,6 @@ function resizePlots() {
     const width = made.figure.clientWidth;
     if (width === made.plot.width) continue;
     made.plot.setSize({ width, height: made.plot.height });
-    refresh(made);
+    refreshPlot(made);
   }
 }

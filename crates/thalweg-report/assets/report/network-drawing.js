@@ -9,7 +9,7 @@ const MARGIN = 74;
 
 // Assigns each node a position: columns by distance from the sources of the first flows, rows in the order of
 // neighbours.
-function layout(topology, room) {
+function layoutNodes(topology, room) {
   const count = topology.nodes.length;
   const neighbours = Array.from({ length: count }, () => []);
   for (const { a, b } of topology.links) {
@@ -64,7 +64,7 @@ function loadClass(share) {
   return `load u${LOADS.filter((limit) => share >= limit).length}`;
 }
 
-function text(x, y, content, className, anchor = "middle") {
+function svgText(x, y, content, className, anchor = "middle") {
   return element("svg:text", { x, y, class: className, "text-anchor": anchor }, content);
 }
 
@@ -73,7 +73,7 @@ function text(x, y, content, className, anchor = "middle") {
 const network = { directions: [], ends: [], overlay: null };
 
 // Draws one direction of a link: a line to the right of the link's axis, with its utilisation.
-function direction(from, to, row, words, key) {
+function drawDirection(from, to, row, words, key) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy) || 1;
   const [nx, ny] = [-dy / length, dx / length];
@@ -83,15 +83,15 @@ function direction(from, to, row, words, key) {
   const share = row ? row[linkColumn("utilisation")] : 0;
   const [tx, ty] = at(0.5, 19);
   const backward = dx < 0;
-  const wordsOf = (load, waiting) => `${backward ? "← " : ""}${load}${waiting === null ? "" : `, queue ${digits(Math.round(waiting))}`}${backward ? "" : " →"}`;
-  const used = row ? `${linkLabel(row)}: used ${shown(share, "share")}, ${row[linkColumn("drops")]} dropped` : "";
+  const wordsOf = (load, waiting) => `${backward ? "← " : ""}${load}${waiting === null ? "" : `, queue ${formatDigits(Math.round(waiting))}`}${backward ? "" : " →"}`;
+  const used = row ? `${linkLabel(row)}: used ${formatValue(share, "share")}, ${row[linkColumn("drops")]} dropped` : "";
   const line = element("svg:line", { x1, y1, x2, y2, "marker-end": "url(#arrow)" });
-  const label = text(tx, ty + 4, "", "share");
+  const label = svgText(tx, ty + 4, "", "share");
   // Load and queue: averages as shares; at a time the rate carried, as the link rate may have changed.
   const show = (share, carried = null, waiting = null) => {
     line.setAttribute("class", loadClass(share));
     line.setAttribute("stroke-width", 2 + 5 * share);
-    if (row) label.textContent = wordsOf(carried === null ? shown(share, "share") : shown(carried, "bit/s"), waiting);
+    if (row) label.textContent = wordsOf(carried === null ? formatValue(share, "share") : formatValue(carried, "bit/s"), waiting);
   };
   show(share);
   network.directions.push({ key, row, show });
@@ -105,16 +105,16 @@ function groupsAt(topology, run, node, { x, y }) {
   const scheme = (group) => run.groups.find(([name]) => name === group.name)?.[1] ?? group.scheme;
   const lines = here.slice(0, 3).map((group) => `${group.count > 1 ? `${group.count} × ` : ""}${scheme(group)} → ${topology.nodes[group.to]}`);
   if (here.length > 3) lines.push(`and ${here.length - 3} more`);
-  return lines.map((line, i) => text(x, y + 34 + 14 * i, line, "group"));
+  return lines.map((line, i) => svgText(x, y + 34 + 14 * i, line, "group"));
 }
 
-function drawing(topology, run, room) {
-  const { width, height, places } = layout(topology, room);
+function drawNetwork(topology, run, room) {
+  const { width, height, places } = layoutNodes(topology, room);
   const rows = new Map(run.links.map((row) => [linkKey(row), row]));
   const keyOf = (link, from, to) => `${link.name} ${topology.nodes[from]}->${topology.nodes[to]}`;
   const lineOf = (link, from, to, words) => {
     const key = keyOf(link, from, to);
-    return direction(places[from], places[to], rows.get(key), words, key);
+    return drawDirection(places[from], places[to], rows.get(key), words, key);
   };
   network.directions = [];
   network.ends = [];
@@ -126,11 +126,11 @@ function drawing(topology, run, room) {
     svg.append(lineOf(link, link.a, link.b, link.forward), lineOf(link, link.b, link.a, link.backward));
     const same = link.forward === link.backward;
     const level = Math.abs(a.y - b.y) < 1;
-    svg.append(text((a.x + b.x) / 2, (a.y + b.y) / 2 - (level ? 31 : 24), same ? link.forward : `${link.forward} | ${link.backward}`, "capacity"));
+    svg.append(svgText((a.x + b.x) / 2, (a.y + b.y) / 2 - (level ? 31 : 24), same ? link.forward : `${link.forward} | ${link.backward}`, "capacity"));
   }
   topology.nodes.forEach((name, node) => {
     const { x, y } = places[node];
-    svg.append(element("svg:circle", { cx: x, cy: y, r: 9, class: "node" }), text(x, y - 16, name, "name"), ...groupsAt(topology, run, node, places[node]));
+    svg.append(element("svg:circle", { cx: x, cy: y, r: 9, class: "node" }), svgText(x, y - 16, name, "name"), ...groupsAt(topology, run, node, places[node]));
   });
   svg.append(network.overlay);
   return svg;
@@ -152,7 +152,7 @@ function fillNetwork(run) {
     const of = [isCompared ? run.scheme : "", model.seeds.length > 1 ? `seed ${run.seed}` : ""].filter((part) => part).join(", ");
     const shares = `Shares of time in which each direction of a link was busy${of ? ` (${of})` : ""}; at a time, what it carries between two samples, and the queue at the second.`;
     find("#network-clock").replaceChildren(...clockControls());
-    body.replaceChildren(drawing(topology, run, body.clientWidth));
+    body.replaceChildren(drawNetwork(topology, run, body.clientWidth));
     find("#network-notes").replaceChildren(element("p", { class: "note" }, shares), element("p", { class: "note" }, clockNotes()));
     startClock();
   }

@@ -14,7 +14,7 @@ function hasLoads() {
   return allSeries.some((of) => of.quantity === "link-rate" || of.quantity === "queue-packets");
 }
 
-function modes() {
+function availableModes() {
   return [shownReplay() ? "packets" : null, hasLoads() ? "load" : null].filter((mode) => mode);
 }
 
@@ -76,7 +76,7 @@ function showPackets(time) {
   return waiting;
 }
 
-function play() {
+function startPlayback() {
   const [from, until] = MODES[clock.mode].ends();
   if (clock.time === null || clock.time >= until || clock.time < from) clock.time = from;
   clock.before = performance.now();
@@ -85,14 +85,14 @@ function play() {
     const time = Math.min(until, clock.time + ((now - clock.before) / 1000) * clock.speed);
     clock.before = now;
     showAt(time);
-    if (time >= until) pause();
+    if (time >= until) pausePlayback();
     else clock.playing = requestAnimationFrame(frame);
   };
   clock.playing = requestAnimationFrame(frame);
   playButton();
 }
 
-function pause() {
+function pausePlayback() {
   cancelAnimationFrame(clock.playing);
   clock.playing = 0;
   playButton();
@@ -105,8 +105,8 @@ function playButton() {
 }
 
 // Steps to the next or the previous event: the arrival or departure of a packet, or a sample.
-function step(direction) {
-  pause();
+function stepToEvent(direction) {
+  pausePlayback();
   const [from, until] = MODES[clock.mode].ends();
   const moments = clock.mode === "packets" ? shownReplay().changes : allSeries.find((of) => of.quantity === "link-rate" || of.quantity === "queue-packets").times;
   const now = clock.time ?? from;
@@ -116,14 +116,14 @@ function step(direction) {
 }
 
 function setMode(mode) {
-  pause();
+  pausePlayback();
   clock.mode = mode;
   if (mode) clock.speed = defaultSpeed();
   showAt(mode === "packets" ? MODES.packets.ends()[0] : null);
 }
 
 function clockControls() {
-  const available = modes();
+  const available = availableModes();
   if (!available.length) return [];
   const button = (label, id, act) => element("button", { type: "button", id, onclick: act }, label);
   const speed = element("select", { id: "clock-speed", onchange: () => (clock.speed = defaultSpeed() * SPEEDS[speed.selectedIndex][1]) },
@@ -133,16 +133,16 @@ function clockControls() {
     setMode(available[mode.selectedIndex]);
   } }, available.map((of) => element("option", {}, MODES[of].label)));
   const slider = element("input", { type: "range", id: "clock-slider", min: 0, max: SLIDER_STEPS, value: 0, "aria-label": "Time of the network", oninput: () => {
-    pause();
+    pausePlayback();
     const [from, until] = MODES[clock.mode].ends();
     showAt(from + ((until - from) * Number(slider.value)) / SLIDER_STEPS);
   } });
   return [element("div", { class: "clock", role: "group", "aria-label": "Time of the network" },
     element("label", { for: "clock-mode" }, "Show "), mode,
-    button("Play", "clock-play", () => (clock.playing ? pause() : play())),
-    button("Step back", "clock-back", () => step(-1)), button("Step", "clock-step", () => step(1)),
+    button("Play", "clock-play", () => (clock.playing ? pausePlayback() : startPlayback())),
+    button("Step back", "clock-back", () => stepToEvent(-1)), button("Step", "clock-step", () => stepToEvent(1)),
     speed, button("Averages", "clock-off", () => {
-      pause();
+      pausePlayback();
       showAt(null);
     }),
     slider, element("output", { id: "clock-time" }))];
@@ -157,7 +157,7 @@ function clockNotes() {
   }
   const cut = replay.cut ? " There was room for no more." : "";
   const colours = isCompared ? "" : " Colours are those of the flows in the plots.";
-  return `Packets from ${digits(replay.from)} s to ${digits(replay.until)} s of ${replay.flows.length === 1 ? "one flow" : `${replay.flows.length} flows`}.${cut} Large squares go to the receiver, small ones back, diamonds are routers' messages; those beside a link wait for it, a cross was dropped or lost.${colours}`;
+  return `Packets from ${formatDigits(replay.from)} s to ${formatDigits(replay.until)} s of ${replay.flows.length === 1 ? "one flow" : `${replay.flows.length} flows`}.${cut} Large squares go to the receiver, small ones back, diamonds are routers' messages; those beside a link wait for it, a cross was dropped or lost.${colours}`;
 }
 
 // Handles a move of the plot cursor to a time; null when it leaves the plots.
@@ -168,7 +168,7 @@ function onPlotCursor(time) {
 
 function startClock() {
   clock.mode = null;
-  const available = modes();
+  const available = availableModes();
   setMode(available[0] ?? null);
   if (clock.mode === "load") showAt(null);
 }

@@ -15,7 +15,7 @@ function scaleFor(unit, largest) {
   return { name, factor };
 }
 
-function digits(number) {
+function formatDigits(number) {
   if (number === 0 || !Number.isFinite(number)) return String(number);
   if (Number.isInteger(number) && Math.abs(number) < 1e6) return String(number);
   const decimals = Math.min(6, Math.max(0, 3 - Math.floor(Math.log10(Math.abs(number)))));
@@ -23,9 +23,9 @@ function digits(number) {
 }
 
 // Formats `value` with its unit; a dash if there is none.
-function shown(value, unit) {
+function formatValue(value, unit) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (unit === "share") return `${(value * 100).toFixed(1)} %`;
   const { name, factor } = scaleFor(unit, value);
-  return name ? `${digits(value / factor)} ${name}` : digits(value);
+  return name ? `${formatDigits(value / factor)} ${name}` : formatDigits(value);
 }

@@ -16,7 +16,7 @@ function replayOf(run) {
 }
 
 function decodeReplay(of) {
-  const [flow, kind, link, arrived, waited, duration, outcome] = ["flow", "kind", "link", "arrived", "waited", "duration", "outcome"].map((name) => decode(of[name]));
+  const [flow, kind, link, arrived, waited, duration, outcome] = ["flow", "kind", "link", "arrived", "waited", "duration", "outcome"].map((name) => decodeNumbers(of[name]));
   const began = arrived.map((picos, i) => (picos + waited[i]) / PICOSECONDS);
   const ended = began.map((time, i) => time + duration[i] / PICOSECONDS);
   const starts = arrived.map((picos) => picos / PICOSECONDS);
@@ -33,14 +33,14 @@ function decodeReplay(of) {
 }
 
 // Returns the shape of a packet: a square, narrow on a busy link; smaller for replies; a diamond for router messages.
-function shape(x, y, kind, narrow) {
+function packetShape(x, y, kind, narrow) {
   if (kind > 1) return `M${x.toFixed(1)} ${(y - 6).toFixed(1)}l6 6l-6 6l-6 -6z`;
   const half = kind === FORWARD ? 5 : 2.5;
   const aside = narrow ? 1.5 : half;
   return `M${(x - aside).toFixed(1)} ${(y - half).toFixed(1)}h${2 * aside}v${2 * half}h-${2 * aside}z`;
 }
 
-function cross(x, y) {
+function lossCross(x, y) {
   return `M${(x - 5).toFixed(1)} ${(y - 5).toFixed(1)}l10 10m0 -10l-10 10`;
 }
 
@@ -70,9 +70,9 @@ function packetsAt(replay, time, linger, ends) {
     if (time < began[i]) {
       const before = waiting.get(link[i]) ?? 0;
       waiting.set(link[i], before + 1);
-      if (before < WAITING_ROWS * WAITING_COLUMNS) add(`p${replay.colours[replay.flow[i]]}`, shape(...waitingPlace(line, before), 1, false));
+      if (before < WAITING_ROWS * WAITING_COLUMNS) add(`p${replay.colours[replay.flow[i]]}`, packetShape(...waitingPlace(line, before), 1, false));
     } else if (gone && time < began[i] + linger) {
-      add("gone", cross(...at(line, outcome[i] === OUTCOMES.lost ? 0.5 : 0)));
+      add("gone", lossCross(...at(line, outcome[i] === OUTCOMES.lost ? 0.5 : 0)));
     } else if (!gone && time < ended[i]) {
       flying.push(i);
       count.set(link[i], (count.get(link[i]) ?? 0) + 1);
@@ -81,7 +81,7 @@ function packetsAt(replay, time, linger, ends) {
   for (const i of flying) {
     const line = ends[link[i]];
     const narrow = count.get(link[i]) * 14 > Math.hypot(line.x2 - line.x1, line.y2 - line.y1);
-    add(`p${replay.colours[replay.flow[i]]}`, shape(...at(line, (time - began[i]) / (ended[i] - began[i])), kind[i], narrow));
+    add(`p${replay.colours[replay.flow[i]]}`, packetShape(...at(line, (time - began[i]) / (ended[i] - began[i])), kind[i], narrow));
   }
   return { paths, waiting };
 }

@@ -11,7 +11,7 @@ function bytesOf(text) {
 }
 
 // Decodes an array of numbers in one of the forms of `number_encoding.rs`: table indices, multiples of a step, or plain values.
-function decode({ first, step, count, table, text }) {
+function decodeNumbers({ first, step, count, table, text }) {
   const bytes = bytesOf(text);
   const numbers = new Float64Array(count);
   if (step === 0) {
@@ -35,7 +35,7 @@ function decode({ first, step, count, table, text }) {
 }
 
 const PICOSECONDS = 1e12;
-const timeArrays = model.times.map((of) => decode(of).map((picos) => picos / PICOSECONDS));
+const timeArrays = model.times.map((of) => decodeNumbers(of).map((picos) => picos / PICOSECONDS));
 
 // Series are decoded when they are first shown.
 const allSeries = model.series.map((of) => {
@@ -44,7 +44,7 @@ const allSeries = model.series.map((of) => {
     ...of,
     times: timeArrays[of.times],
     get values() {
-      return (values ??= decode(of.values));
+      return (values ??= decodeNumbers(of.values));
     },
   };
 });
@@ -65,7 +65,7 @@ function linkLabel(row) {
 }
 
 // Subjects of series: flows and links, in the order of the results, without subjects that have none.
-function subjects(isFlow) {
+function seriesSubjects(isFlow) {
   const present = new Set(allSeries.filter((of) => FLOW_QUANTITIES.has(of.quantity) === isFlow).map((of) => of.subject));
   const found = new Map();
   for (const run of model.runs) {
@@ -87,7 +87,7 @@ const FLOW_QUANTITIES = new Set(["window", "in-flight", "rtt", "pacing-rate", "g
   "acked", "window-edge", "throughput", "delivery-rate", "rtt-sample", "unsent"]);
 
 // Returns the increments between points of a counter that restarts once, at the end of the warm-up.
-function increments(values) {
+function counterIncrements(values) {
   const counts = new Float32Array(values.length);
   for (let i = 0; i < values.length; i++) {
     const before = i === 0 ? 0 : values[i - 1];

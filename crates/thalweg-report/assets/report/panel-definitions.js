@@ -29,8 +29,8 @@ const TOGETHER = "all flows together";
 
 const isCompared = model.schemes.length > 0;
 const schemeNames = isCompared ? model.schemes : [""];
-const flowSubjects = subjects(true);
-const linkSubjects = subjects(false);
+const flowSubjects = seriesSubjects(true);
+const linkSubjects = seriesSubjects(false);
 
 const seriesByKey = new Map(allSeries.map((of) => [[of.scheme, of.seed, of.quantity, of.subject].join("\u0000"), of]));
 
@@ -49,7 +49,7 @@ function baseLine(panel, scheme, seed, subject) {
     const first = panel.quantity === "rtt" ? Math.max(0, series.values.findIndex((value) => value > 0)) : 0;
     return { times: first ? series.times.subarray(first) : series.times, values: series.values.subarray(first), half: null, detail: series.detail };
   }
-  if (!baseCache.has(series)) baseCache.set(series, { times: series.times, values: increments(series.values), half: null });
+  if (!baseCache.has(series)) baseCache.set(series, { times: series.times, values: counterIncrements(series.values), half: null });
   return baseCache.get(series);
 }
 

@@ -22,19 +22,19 @@ function firstLinks() {
 }
 
 // Line sample with the colour and dashes of a plot line.
-function swatch(colour, dash) {
+function lineSwatch(colour, dash) {
   const line = element("svg:line", { x1: 0, y1: 4, x2: 22, y2: 4, "stroke-dasharray": DASHES[dash].join(" ") });
   return element("svg:svg", { class: `swatch-line c${colour}`, width: 22, height: 8, "aria-hidden": "true" }, line);
 }
 
 // Toggle button of `key`; `of` returns that key of a line. Hovering over or focusing the button emphasises these lines,
 // for readers who cannot distinguish the colours.
-function chip(set, key, label, mark, changed, of) {
+function toggleChip(set, key, label, mark, changed, of) {
   const button = element("button", { type: "button", class: "chip", "aria-pressed": String(set.has(key)) }, mark, label);
   if (of) {
-    const stand = () => set.has(key) && emphasise((line) => line[of] === key);
+    const stand = () => set.has(key) && emphasiseLines((line) => line[of] === key);
     for (const type of ["mouseenter", "focus"]) button.addEventListener(type, stand);
-    for (const type of ["mouseleave", "blur"]) button.addEventListener(type, () => emphasise(null));
+    for (const type of ["mouseleave", "blur"]) button.addEventListener(type, () => emphasiseLines(null));
   }
   button.addEventListener("click", () => {
     if (!set.delete(key)) set.add(key);
@@ -65,18 +65,18 @@ function chipRow(title, chips) {
 function choiceControls(changed) {
   const rows = [];
   if (isCompared) {
-    rows.push(chipRow("Schemes", model.schemes.map((name, i) => chip(choice.schemes, name, name, swatch(i % 8, 0), changed, "scheme"))));
+    rows.push(chipRow("Schemes", model.schemes.map((name, i) => toggleChip(choice.schemes, name, name, lineSwatch(i % 8, 0), changed, "scheme"))));
   }
-  const together = flowSubjects.length > 1 && !model.bars ? [chip(choice.flows, TOGETHER, TOGETHER, isCompared ? null : swatch(8, 0), changed, "subject")] : [];
-  const flowMark = (i) => (isCompared ? null : swatch(i % 8, Math.floor(i / 8) % DASHES.length));
+  const together = flowSubjects.length > 1 && !model.bars ? [toggleChip(choice.flows, TOGETHER, TOGETHER, isCompared ? null : lineSwatch(8, 0), changed, "subject")] : [];
+  const flowMark = (i) => (isCompared ? null : lineSwatch(i % 8, Math.floor(i / 8) % DASHES.length));
   if (flowSubjects.length) {
-    rows.push(chipRow("Flows", [...together, ...flowSubjects.map((of, i) => chip(choice.flows, of.key, of.label, flowMark(i), changed, "subject"))]));
+    rows.push(chipRow("Flows", [...together, ...flowSubjects.map((of, i) => toggleChip(choice.flows, of.key, of.label, flowMark(i), changed, "subject"))]));
   }
   if (linkSubjects.length) {
-    rows.push(chipRow("Links", linkSubjects.map((of, i) => chip(choice.links, of.key, of.label, flowMark(i), changed, "subject"))));
+    rows.push(chipRow("Links", linkSubjects.map((of, i) => toggleChip(choice.links, of.key, of.label, flowMark(i), changed, "subject"))));
   }
   const panels = PANELS.filter(isPresent);
-  rows.push(chipRow("Plots", panels.map((panel) => chip(choice.panels, panel.id, panel.title, null, changed))));
+  rows.push(chipRow("Plots", panels.map((panel) => toggleChip(choice.panels, panel.id, panel.title, null, changed))));
   if (model.seeds.length > 1) rows.push(seedRow(changed));
   return rows;
 }

@@ -28,7 +28,7 @@ function plotNotes() {
   if (fastest > 0 && goodputs.some((of) => of.values.some((value) => value > fastest))) notes.push("Goodput counts what can be read, in order: after a repaired loss much comes at once, faster than the links.");
   if (model.warmup_s > 0) notes.push("The shaded warm-up is not counted in tables, and axes end at the most of the time after it; a triangle marks what they cut off.");
   if (model.seeds.length > 1) notes.push("Bands are 95 % intervals of means; they end at zero and at the most that any run reached.");
-  if (PANELS.some((panel) => panel.fairness && isPresent(panel))) notes.push(`Fairness is that of goodput over the last ${shown(fairnessSpan(), "s")}.`);
+  if (PANELS.some((panel) => panel.fairness && isPresent(panel))) notes.push(`Fairness is that of goodput over the last ${formatValue(fairnessSpan(), "s")}.`);
   return [...notes, ...(model.plot_notes ?? [])].join(" ");
 }
 

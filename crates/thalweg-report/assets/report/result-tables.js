@@ -13,7 +13,7 @@ function cellOf(value, unit) {
   if (unit === undefined || unit === "held") return element("td", {}, String(value ?? "–"));
   const known = typeof value === "number";
   // The unit of counts is in the heading.
-  const words = () => (unit === "pkt" ? digits(value) : shown(value, unit));
+  const words = () => (unit === "pkt" ? formatDigits(value) : formatValue(value, unit));
   return element("td", { class: "number", "data-value": known ? value : null }, known ? words() : "–");
 }
 
@@ -68,7 +68,7 @@ function fillLimits(run) {
   section.append(element("ul", { class: "legend" }, LIMITS.map((name, i) => (used[i] ? element("li", {}, element("i", { class: `limit l${i}` }), name) : null))));
   section.append(...rows.slice(0, 24).map((row) => {
     const shares = row[limits];
-    const words = LIMITS.map((name, i) => [name, shares[i]]).filter(([, share]) => share >= 0.005).map(([name, share]) => `${name} ${shown(share, "share")}`);
+    const words = LIMITS.map((name, i) => [name, shares[i]]).filter(([, share]) => share >= 0.005).map(([name, share]) => `${name} ${formatValue(share, "share")}`);
     const parts = shares.map((share, i) => (share > 0 ? element("i", { class: `limit l${i}`, style: `flex-grow:${share}` }, share >= 0.12 ? `${Math.round(share * 100)} %` : "") : null));
     return element("div", { class: "limits" }, element("span", {}, row[0]), element("div", { class: "stack", role: "img", "aria-label": `${row[0]}: ${words.join(", ")}`, title: words.join(", ") }, parts));
   }));

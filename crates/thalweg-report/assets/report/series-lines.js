@@ -27,7 +27,7 @@ function eachPoint(union, line, at) {
 
 // Joins lines point by point: `finish` receives the times, and for each the sum, count and sum of squares of the
 // values.
-function joined(lines, finish) {
+function joinLines(lines, finish) {
   const union = unionOfTimes(lines.map((line) => line.times));
   if (!union) return null;
   const sums = new Float64Array(union.length);
@@ -44,11 +44,11 @@ function joined(lines, finish) {
 }
 
 function sumOf(lines) {
-  return joined(lines, (times, sums) => ({ times, values: sums, half: null }));
+  return joinLines(lines, (times, sums) => ({ times, values: sums, half: null }));
 }
 
 function meanOf(lines) {
-  return joined(lines, (times, sums, counts) => ({ times, values: sums.map((sum, i) => sum / counts[i]), half: null }));
+  return joinLines(lines, (times, sums, counts) => ({ times, values: sums.map((sum, i) => sum / counts[i]), half: null }));
 }
 
 // Returns the mean over runs with its 95 % interval by Student's t, at each time common to all runs.
@@ -68,22 +68,22 @@ function meanWithInterval(lines) {
   }
   const t = model.t975[lines.length - 2] ?? 1.96;
   const half = squares.map((sum) => t * Math.sqrt(sum / (lines.length - 1) / lines.length));
-  return where({ times: union, values: mean.values, half }, (i) => counts[i] === lines.length);
+  return selectPoints({ times: union, values: mean.values, half }, (i) => counts[i] === lines.length);
 }
 
 // Returns Jain's index of the flows' goodput over the last `span` seconds, over the flows that have started.
 function fairnessOf(lines, span) {
   const smooth = lines.map((line) => movingMean(line, span));
-  const fairness = joined(smooth, (times, sums, counts, squares) => ({
+  const fairness = joinLines(smooth, (times, sums, counts, squares) => ({
     times,
     values: sums.map((sum, i) => (squares[i] > 0 ? (sum * sum) / (counts[i] * squares[i]) : NaN)),
     half: null,
   }));
-  return fairness && where(fairness, (i) => !Number.isNaN(fairness.values[i]));
+  return fairness && selectPoints(fairness, (i) => !Number.isNaN(fairness.values[i]));
 }
 
 // Returns the points of a line at positions for which `holds` is true.
-function where({ times, values, half }, holds) {
+function selectPoints({ times, values, half }, holds) {
   if (times.every((_, i) => holds(i))) return { times, values, half };
   const only = (array) => array && array.filter((_, i) => holds(i));
   return { times: only(times), values: only(values), half: only(half) };

@@ -2,11 +2,11 @@
 
 // Layers in the order of drawing; a cross marks the place where a bar begins.
 const LAYERS = [
-  { id: "packets", label: "sent", style: (colour) => palette(colour), alpha: 0.75 },
-  { id: "sacks", label: "selectively acknowledged", style: () => palette(6), alpha: 0.8, narrow: true },
-  { id: "duplicates", label: "reported twice", style: () => palette(7), alpha: 1, narrow: true },
-  { id: "late", label: "out of order", style: () => palette(4), alpha: 1 },
-  { id: "again", label: "sent again", style: () => palette(1), alpha: 1 },
+  { id: "packets", label: "sent", style: (colour) => linePalette(colour), alpha: 0.75 },
+  { id: "sacks", label: "selectively acknowledged", style: () => linePalette(6), alpha: 0.8, narrow: true },
+  { id: "duplicates", label: "reported twice", style: () => linePalette(7), alpha: 1, narrow: true },
+  { id: "late", label: "out of order", style: () => linePalette(4), alpha: 1 },
+  { id: "again", label: "sent again", style: () => linePalette(1), alpha: 1 },
   { id: "lost", label: "lost", style: () => styleValue("--no"), alpha: 1, cross: true },
 ];
 

@@ -8,7 +8,7 @@ function layerControls() {
   const present = LAYERS.filter(({ id }) => Object.values(model.bars).some((layers) => layers[id]));
   if (present.length < 2) return [];
   const mark = (layer) => element("i", { class: "swatch", style: `background:${layer.style(0)}` });
-  return [chipRow("Packets", present.map((layer) => chip(shownLayers, layer.id, layer.label, mark(layer), refreshAll)))];
+  return [chipRow("Packets", present.map((layer) => toggleChip(shownLayers, layer.id, layer.label, mark(layer), refreshAll)))];
 }
 
 // Shows the place of a finding, with a tenth more on each side.

@@ -14,7 +14,7 @@ function positionOf(times, time) {
 }
 
 // Returns the positions of a line from just before `from` to just after `to`.
-function visible(line, from, to) {
+function visibleRange(line, from, to) {
   const first = Math.max(0, positionOf(line.times, from) - 1);
   const end = Math.min(line.times.length, positionOf(line.times, to) + 2);
   return [first, end];
@@ -22,11 +22,11 @@ function visible(line, from, to) {
 
 // Returns the data of a plot of `lines` between two times: [times, values of line 0, ...]; a line with an interval has
 // three arrays: its values, the upper and the lower bound.
-function windowed(all, from, to, columns) {
+function plotData(all, from, to, columns) {
   const lines = all.map((line) => (line.detail ? { ...line, ...line.detail(from, to) } : line));
-  const spans = lines.map((line) => visible(line, from, to));
+  const spans = lines.map((line) => visibleRange(line, from, to));
   const few = spans.every(([first, end]) => end - first <= 2 * columns);
-  return few ? exact(lines, spans) : thinned(lines, spans, from, to, columns);
+  return few ? exactPoints(lines, spans) : thinnedPoints(lines, spans, from, to, columns);
 }
 
 function arraysOf(line) {
@@ -36,7 +36,7 @@ function arraysOf(line) {
   return [line.values, upper, line.values.map((value, i) => Math.max(0, value - line.half[i]))];
 }
 
-function exact(lines, spans) {
+function exactPoints(lines, spans) {
   const slices = lines.map((line, i) => line.times.subarray(...spans[i]));
   const shared = slices.every((times) => times.length === slices[0].length && times[0] === slices[0][0] && times.at(-1) === slices[0].at(-1))
     && lines.every((line) => line.times === lines[0].times);
@@ -59,7 +59,7 @@ function exact(lines, spans) {
   return data;
 }
 
-function thinned(lines, spans, from, to, columns) {
+function thinnedPoints(lines, spans, from, to, columns) {
   // Points just outside count in the outermost columns.
   const width = (to - from) / columns;
   const times = Float64Array.from({ length: 2 * columns }, (_, i) => from + ((i >> 1) + (i % 2 ? 0.75 : 0.25)) * width);

@@ -126,7 +126,7 @@ impl Path {
         sorted.sort_by(f64::total_cmp);
         let shortest = sorted[0];
         let length = SPAN.max(2.0 * shortest).max(recording.seconds / MAX_SPANS);
-        let spans = spans(recording, &trips, length);
+        let spans = acknowledged_by_span(recording, &trips, length);
         let has_queue = |span: &Span| {
             span.round_trip.is_some_and(|trip| trip > shortest * (1.0 + QUEUE_MARGINS.0) + QUEUE_MARGINS.1)
         };
@@ -155,9 +155,9 @@ impl Path {
                 true => rate_of(span),
                 false => rate_of(span).max(rate),
             };
-            trace(all().map(capacity), length)
+            capacity_trace(all().map(capacity), length)
         });
-        let change = change(&trips, recording.seconds);
+        let change = base_delay_change(&trips, recording.seconds);
         // A delay of the path that changed is no queue, and where the rate varies a queueing delay is of other bytes.
         let local = match trace {
             Some(_) => nearest_rates(spans.len(), |number| is_busy(number).then(|| rate_of(&spans[number]))),
@@ -176,9 +176,10 @@ impl Path {
         // Late answers of hosts are no queueing delay: the longest hundredth of round trips is ignored.
         let longest = sorted_waits[(sorted_waits.len() - 1) * 99 / 100];
         let min = shortest * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
-        let longest = plateau(recording, &waits, min, longest).map_or(longest, |full| longest.min(full));
+        let longest =
+            delay_at_losses(recording, &waits, min, longest).map_or(longest, |full| longest.min(full));
         let is_full = |wait: f64| was_filled && longest > min && wait > FULL * longest;
-        let (random, overflows, loss) = losses(recording, &waits, &is_full);
+        let (random, overflows, loss) = link_losses(recording, &waits, &is_full);
         // What a bucket drops is neither the queue's loss nor the link's.
         let policer = recording.policer.filter(|_| overflows == 0);
         let rate_interval = match was_filled {
@@ -187,7 +188,7 @@ impl Path {
         };
         let (round_trip, round_trip_interval) = lower_end(&sorted);
         let full = (overflows > 0).then_some(longest);
-        let (queue, queue_interval) = queue(&sorted_waits, rate, rate_interval, full);
+        let (queue, queue_interval) = queue_capacity(&sorted_waits, rate, rate_interval, full);
         let intervals = Intervals {
             rate: rate_interval,
             round_trip: round_trip_interval,
@@ -228,7 +229,7 @@ const PARTS: (usize, usize) = (20, 4);
 
 /// Returns the lasting change of the shortest round trip, if there is one: on each side of it a third of the parts of the recording, at least,
 /// have nearly the same shortest round trip, and each side another one. A queue that grows has not.
-fn change(trips: &[(f64, f64)], seconds: f64) -> Option<Change> {
+fn base_delay_change(trips: &[(f64, f64)], seconds: f64) -> Option<Change> {
     let mut parts = [f64::INFINITY; PARTS.0];
     for &(at, trip) in trips {
         let part = (at / seconds.max(1e-9) * PARTS.0 as f64) as usize;
@@ -254,7 +255,7 @@ fn change(trips: &[(f64, f64)], seconds: f64) -> Option<Change> {
 }
 
 /// Returns the data acknowledged in each span of `length` seconds.
-fn spans(recording: &Recording, trips: &[(f64, f64)], length: f64) -> Vec<Span> {
+fn acknowledged_by_span(recording: &Recording, trips: &[(f64, f64)], length: f64) -> Vec<Span> {
     // The last, incomplete span is left out.
     let mut spans = vec![Span::default(); (recording.seconds / length) as usize];
     for packet in &recording.packets {
@@ -271,7 +272,7 @@ fn spans(recording: &Recording, trips: &[(f64, f64)], length: f64) -> Vec<Span> 
 }
 
 /// Returns opportunities of 1500 bytes at these rates, each for `length` seconds, at whole milliseconds as in mahimahi.
-fn trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<CapacityTrace> {
+fn capacity_trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<CapacityTrace> {
     const BYTES: u32 = 1500;
     let mut opportunities = Vec::new();
     // Capacity in bits not yet used by an opportunity.
@@ -302,7 +303,7 @@ const PLATEAU: (usize, f64) = (10, 0.2);
 
 /// Returns the queueing delay at losses, if most losses have the same, more than `min`, and hardly any packet waited longer: the queue was
 /// full then. Stalls of a host make longer ones; `longest` is the delay that a hundredth of the packets exceeds.
-fn plateau(recording: &Recording, waits: &[(f64, f64)], min: f64, longest: f64) -> Option<f64> {
+fn delay_at_losses(recording: &Recording, waits: &[(f64, f64)], min: f64, longest: f64) -> Option<f64> {
     let mut at_losses = Vec::new();
     let mut wait = None;
     for packet in &recording.packets {
@@ -325,7 +326,7 @@ fn plateau(recording: &Recording, waits: &[(f64, f64)], min: f64, longest: f64) 
 
 /// Returns the losses of the link, the number of losses at queueing delays with `is_full`, attributed to the queue, and the interval
 /// of the link's share.
-fn losses(
+fn link_losses(
     recording: &Recording,
     waits: &[(f64, f64)],
     is_full: &dyn Fn(f64) -> bool,
@@ -361,7 +362,7 @@ fn losses(
     let overflows = full_lost.saturating_sub(expected as u64);
     if overflows > 0 && overflows as f64 <= CHANCE * expected.sqrt() {
         // As many as by chance: the queue dropped none.
-        return losses(recording, waits, &|_| false);
+        return link_losses(recording, waits, &|_| false);
     }
     let run = lost as f64 / (runs.max(1)) as f64;
     let by_chance = 1.0 / (1.0 - share).max(1e-9);
@@ -370,7 +371,7 @@ fn losses(
     } else {
         Losses::Independent(share)
     };
-    (losses, overflows, wilson(lost, sent))
+    (losses, overflows, wilson_interval(lost, sent))
 }
 
 /// Losses at a full queue beyond those that are expected of the link, in standard deviations, that are more than chance.
@@ -397,7 +398,7 @@ fn lower_end(sorted: &[f64]) -> (f64, Interval) {
 
 /// Returns the queue and its interval, from sorted queueing delays at `rate` and the interval of the rate. `full` is the delay of the full
 /// queue, if it was full; otherwise the lower end is the estimate.
-fn queue(sorted: &[f64], rate: f64, rates: Interval, full: Option<f64>) -> (f64, Interval) {
+fn queue_capacity(sorted: &[f64], rate: f64, rates: Interval, full: Option<f64>) -> (f64, Interval) {
     let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
     let seen = rates.0 / 8.0 * at(0.98);
     match full {
@@ -410,7 +411,7 @@ fn queue(sorted: &[f64], rate: f64, rates: Interval, full: Option<f64>) -> (f64,
 }
 
 /// Returns Wilson's interval of a share.
-fn wilson(count: u64, of: u64) -> Interval {
+fn wilson_interval(count: u64, of: u64) -> Interval {
     if of == 0 {
         return (0.0, 1.0);
     }

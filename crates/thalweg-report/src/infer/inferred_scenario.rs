@@ -12,7 +12,7 @@ use thalweg_proto::units::{Duration, Rate};
 /// # Errors
 ///
 /// When `registry` lacks the recorded scheme.
-pub fn scenario(
+pub fn write_inferred_scenario(
     recording: &Recording,
     path: &Path,
     trace: &str,
@@ -31,7 +31,7 @@ pub fn scenario(
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
     let header = recording.packets.iter().map(|packet| packet.size.saturating_sub(packet.length)).min();
     let seconds = Duration::from_secs_f64(recording.seconds.max(1e-3));
-    let _ = writeln!(text, "title = \"As recorded: {name}\"\nduration = \"{}\"", millis(seconds));
+    let _ = writeln!(text, "title = \"As recorded: {name}\"\nduration = \"{}\"", format_millis(seconds));
     text.push_str("warmup = \"0 s\" # the start was recorded, too\n\n");
     let _ = writeln!(text, "[[link]]\nname = \"path\"\nbetween = [\"here\", \"there\"]");
     let lower_bound_comment = match path.was_filled {
@@ -45,7 +45,8 @@ pub fn scenario(
     // The round trip includes the packet's own serialisation time.
     let size = data + header.unwrap_or(0);
     let serialization = path.rate.transmission_time(thalweg_proto::units::Bytes::new(u64::from(size)));
-    let _ = writeln!(text, "delay = \"{}\"", micros(path.round_trip.saturating_sub(serialization) / 2));
+    let _ =
+        writeln!(text, "delay = \"{}\"", format_micros(path.round_trip.saturating_sub(serialization) / 2));
     match path.policer {
         Some((rate, burst)) => {
             let _ = writeln!(
@@ -90,12 +91,12 @@ pub fn scenario(
     }
     let _ = writeln!(text, "\n[scheme.{name}]");
     let _ = writeln!(text, "segment = \"{data} B\"\nheader = \"{} B\"", header.unwrap_or(0));
-    text.push_str(&options(description, values, path.rate));
+    text.push_str(&format_options(description, values, path.rate));
     Ok(text)
 }
 
 /// Formats the options of a simulation.
-fn options(description: &SchemeDescription, mut values: Values, rate: Rate) -> String {
+fn format_options(description: &SchemeDescription, mut values: Values, rate: Rate) -> String {
     // Without a window or a rate it would send without limit.
     if !description.traits.is_reliable {
         values.suggest("rate", Value::Rate(rate));
@@ -119,10 +120,10 @@ fn options(description: &SchemeDescription, mut values: Values, rate: Rate) -> S
 /// Minimum rate of the reverse path where the forward path has a trace.
 const MIN_REVERSE_RATE: Rate = Rate::from_mbits_per_sec(1);
 
-fn millis(time: Duration) -> String {
+fn format_millis(time: Duration) -> String {
     format!("{:.3} ms", time.as_millis_f64())
 }
 
-fn micros(time: Duration) -> String {
+fn format_micros(time: Duration) -> String {
     format!("{:.0} us", time.as_secs_f64() * 1e6)
 }

@@ -1,6 +1,6 @@
 //! Paths inferred from simulated transfers, against the truth.
 
-use super::inferred_scenario::scenario;
+use super::inferred_scenario::write_inferred_scenario;
 use super::{Interval, Losses, Path, Recording};
 use thalweg_capture::pcap::{Capture, Point};
 use thalweg_capture::qlog::{QlogPackets, write_qlog};
@@ -148,7 +148,8 @@ fn a_queue_that_was_never_full_has_a_true_lower_bound() {
         is_consistent(&path);
         // The scenario has an assumption, and names it.
         assert!(path.simulated_queue.get() > 9 * 1500, "{scheme}: {path:?}");
-        let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+        let text =
+            write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
         let line = text.lines().find(|line| line.starts_with("queue = ")).unwrap();
         assert!(line.contains("# an assumption") && line.contains("were seen waiting"), "{line}");
     }
@@ -220,10 +221,10 @@ fn options_of_simulated_senders_are_kept() {
         let link = format!("{}\n{more}", lossy("0.01"));
         let recording = simulated(scheme, 1, 5, &link);
         let path = Path::infer(&recording).unwrap();
-        let text = scenario(&recording, &path, "path.trace", None, &registry).unwrap();
+        let text = write_inferred_scenario(&recording, &path, "path.trace", None, &registry).unwrap();
         let again = load_text("again.toml", &text, std::path::Path::new("."), &[]).unwrap();
         let ends = |loaded: &Loaded| {
-            let values = registry.scheme_of(&loaded.spec().groups[0].transport.ends).unwrap().1;
+            let values = registry.scheme_of(&loaded.spec().groups[0].transport.endpoint_configs).unwrap().1;
             let values =
                 values.explicit_values().iter().filter(|(key, _)| !matches!(key.name, "segment" | "header"));
             values.map(|(key, value)| format!("{}={value}", key.name)).collect::<Vec<_>>()

@@ -1,6 +1,6 @@
 //! Tests of path inference from recordings of known paths.
 
-use super::inferred_scenario::scenario;
+use super::inferred_scenario::write_inferred_scenario;
 use super::{Losses, Packet, Path, Recording, RecordingError};
 use thalweg_capture::qlog::{LiveLog, Metrics};
 use thalweg_catalog::{Environment, Kind, PathHints, Registry, SCHEMES, Value};
@@ -53,7 +53,7 @@ fn a_steady_path_is_found() {
     // 20 ms at 12 Mbit/s are 30 kB; the bandwidth-delay product is 60 kB, and nothing was dropped.
     assert!((28_000..31_000).contains(&path.queue.get()), "{:?}", path.queue);
     assert!((55_000..65_000).contains(&path.simulated_queue.get()), "{:?}", path.simulated_queue);
-    let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
     assert!(!text.contains("or more"), "{text}");
     let loaded = load_text("as-recorded.toml", &text, std::path::Path::new(""), &[]);
     assert!(loaded.is_ok(), "{text}");
@@ -99,7 +99,7 @@ fn no_queue_is_inferred_for_a_path_never_filled() {
     let path = Path::infer(&recording).unwrap();
     assert!(!path.was_filled && !path.queue_was_full, "{path:?}");
     // The scenario file alone marks it as a lower bound, too.
-    let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
     for (key, comment) in [("rate = ", "# or more"), ("queue = ", "# an assumption")] {
         let line = text.lines().find(|line| line.starts_with(key)).unwrap();
         assert!(line.contains(comment), "{line}");
@@ -115,7 +115,7 @@ fn a_rate_that_varies_becomes_a_trace() {
     let trace = path.trace.as_ref().expect("it varies");
     trace.check().unwrap();
     within(trace.mean_rate(), 24.0, 0.1);
-    let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
     assert!(text.contains("trace = \"path.trace\""), "{text}");
 }
 
@@ -125,13 +125,13 @@ fn options_of_real_endpoints_are_simulated() {
     let steady = recorded(0.02, |_| false, |_| 1.0);
     let path = Path::infer(&steady).unwrap();
     let recording = Recording { scheme: "newreno:rto.floor=150ms,delayed-ack=false".to_owned(), ..steady };
-    let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
     for line in ["rto.floor = \"150 ms\"", "rto.margin = \"150 ms\"", "delayed-ack = false"] {
         assert!(text.contains(line), "{line} is not in {text}");
     }
     assert!(!text.contains("delayed-ack.every"), "{text}");
     let unknown = Recording { scheme: "qubic".to_owned(), ..recording };
-    assert!(scenario(&unknown, &path, "path.trace", None, &Registry::default()).is_err());
+    assert!(write_inferred_scenario(&unknown, &path, "path.trace", None, &Registry::default()).is_err());
 }
 
 /// Guards against a second list of schemes: for every scheme, the live text, the recording of it and the scenario have
@@ -152,7 +152,8 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
         assert_eq!((found.name, &read), (description.name, &live), "{text}");
 
         let recording = Recording { scheme: text.clone(), ..steady.clone() };
-        let scenario = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+        let scenario =
+            write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
         let loaded = load_text("as-recorded.toml", &scenario, std::path::Path::new(""), &[])
             .unwrap_or_else(|found| panic!("{text}: {}\n{scenario}", found[0].render()));
         let is_of_marks = |found: &&thalweg_scenario::Diagnostic| found.code == "scenario.marks";
@@ -166,7 +167,7 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
             "{text}: {}",
             warning.map(thalweg_scenario::Diagnostic::render).unwrap_or_default()
         );
-        let written = thalweg_scenario::expand(&loaded.scenario);
+        let written = thalweg_scenario::expand_scenario(&loaded.scenario);
         for key in description.keys.flat().filter(|key| key.is_live() && key.is_simulated()) {
             let Some(value) = live.get(key.name).filter(|_| key.name != "segment") else { continue };
             let is_off = |name: &str| live.get(name) == Some(Value::Switch(false));

@@ -1,11 +1,11 @@
 //! Remarks on flows whose sender aborted the connection before sending all data.
 
 use super::Style;
-use super::number_format::{counted, seconds};
+use super::number_format::{format_count, format_seconds};
 use crate::results::{Document, Group, Metric, Run};
 
 /// Returns a sentence for each group of each scheme with flows whose sender gave up.
-pub(super) fn failures(document: &Document, style: Style) -> Vec<String> {
+pub(super) fn aborted_flows_sentences(document: &Document, style: Style) -> Vec<String> {
     let sentences = document.runs_by_scheme().flat_map(|(scheme, runs)| of_scheme(scheme, runs, style));
     sentences.take(MAX_SENTENCES).collect()
 }
@@ -20,8 +20,8 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
         Some(format!(
             "The sender of {} of {} of `{name}` ({with}) aborted, the first after {}: the receiver did not respond, or acknowledged unsent data.",
             ends().count(),
-            counted(flows().count() as u64, "flow"),
-            seconds(first),
+            format_count(flows().count() as u64, "flow"),
+            format_seconds(first),
         ))
     };
     groups.iter().filter_map(one).collect()
@@ -33,15 +33,18 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
     use thalweg_proto::units::{Duration, Time};
 
     #[test]
     fn a_sender_that_gave_up_is_named_with_the_time() {
         let remarks = |result| {
-            failures(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
+            aborted_flows_sentences(
+                &Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]),
+                Style::PLAIN,
+            )
         };
-        let mut result = result(1, 75);
+        let mut result = run_result(1, 75);
         assert!(remarks(result.clone()).is_empty());
         result.flows.last_mut().unwrap().failed = Some(Time::ZERO + Duration::from_millis(6100));
         let expected = "The sender of 1 of 1 flow of `bold` (cubic) aborted, the first after 6.100 s: the receiver did not respond, or \

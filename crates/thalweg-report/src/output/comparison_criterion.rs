@@ -1,6 +1,6 @@
 //! Criteria that schemes are compared by, and the schemes' values of each.
 
-use super::number_format::{Scale, counted, listed, seconds};
+use super::number_format::{Scale, format_count, format_seconds, join_listed};
 use super::warmup_data_remark::share_from_warmup;
 use crate::results::{Contention, Group, Metric, Of, PathFlows, Run, SchemeResults};
 use crate::statistics;
@@ -43,24 +43,24 @@ impl Candidate<'_> {
 
 /// Returns all criteria. Completion time comes first where transfers end. Differences below `margin` (a share) decide
 /// nothing.
-pub(super) fn criteria<'a>(
+pub(super) fn compare_by_all_criteria<'a>(
     schemes: &'a [SchemeResults],
     margin: f64,
     contention: Option<&Contention>,
 ) -> Vec<SchemeComparison<'a>> {
-    let contenders = contention.map(|of| contenders(schemes, of)).unwrap_or_default();
+    let contenders = contention.map(|of| contending_flows(schemes, of)).unwrap_or_default();
     let found = if contenders.is_empty() {
         [
-            completion(schemes, margin),
-            goodput(schemes, margin),
-            delay(schemes, margin),
-            fairness(schemes, margin),
+            compare_completion_times(schemes, margin),
+            compare_goodput(schemes, margin),
+            compare_delay(schemes, margin),
+            compare_fairness(schemes, margin),
         ]
     } else {
         [
-            completion(schemes, margin),
-            proportional(schemes, &contenders, margin),
-            delay(schemes, margin),
+            compare_completion_times(schemes, margin),
+            compare_proportional_fairness(schemes, &contenders, margin),
+            compare_delay(schemes, margin),
             max_min(schemes, &contenders, margin),
         ]
     };
@@ -72,40 +72,41 @@ pub(super) fn criteria<'a>(
         };
         criterion.candidates.retain(|candidate| !early(candidate));
         if matches!(criterion.metric, Metric::CompletionMean | Metric::DelayMean) {
-            criterion.note.insert_str(0, &otherwise(schemes, criterion, margin));
-            criterion.note.insert_str(0, &pooled(schemes, criterion));
+            criterion.note.insert_str(0, &describe_other_leaders(schemes, criterion, margin));
+            criterion.note.insert_str(0, &describe_pooled_means(schemes, criterion));
         }
     }
     // The cost of the carried traffic is reported once.
     if let Some(first) = found.first_mut() {
-        first.note.push_str(&wasted(schemes));
+        first.note.push_str(&wasted_packets_remark(schemes));
     }
     found
 }
 
-fn completion(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
-    let groups = measured(schemes, |group| group.get(Metric::CompletionMean));
+fn compare_completion_times(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
+    let groups = groups_with_value(schemes, |group| group.get(Metric::CompletionMean));
     if groups.is_empty() {
         return None;
     }
-    let candidates =
-        candidates(schemes, false, |run| within(run, &groups, |group| group.get(Metric::CompletionMean)));
+    let candidates = rank_candidates(schemes, false, |run| {
+        mean_over_groups(run, &groups, |group| group.get(Metric::CompletionMean))
+    });
     Some(SchemeComparison {
         subject: "completion time",
         metric: Metric::CompletionMean,
         won: "completed transfers soonest",
         than: "less than",
         scale: Scale::for_time,
-        of: over(&groups),
-        note: unfinished(schemes, &groups, margin),
+        of: name_groups(&groups),
+        note: unfinished_transfers_remark(schemes, &groups, margin),
         from_warmup: Vec::new(),
         candidates,
     })
 }
 
 /// Compares the goodput of greedy flows: the goodput of other flows is set by the offered load, not by their scheme.
-fn goodput(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
-    let greedy = flows(schemes, |wanting| wanting > 0);
+fn compare_goodput(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
+    let greedy = greedy_flow_positions(schemes, |wanting| wanting > 0);
     let all = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
     if greedy.is_empty() {
         return None;
@@ -124,12 +125,12 @@ fn goodput(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_
         of: of_greedy(greedy.len(), all),
         note: String::new(),
         from_warmup: from_warmup(schemes, &greedy, margin),
-        candidates: candidates(schemes, true, sum),
+        candidates: rank_candidates(schemes, true, sum),
     })
 }
 
-fn delay(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
-    let groups = measured(schemes, |group| group.get(Metric::DelayMean));
+fn compare_delay(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
+    let groups = groups_with_value(schemes, |group| group.get(Metric::DelayMean));
     if groups.is_empty() {
         return None;
     }
@@ -139,19 +140,19 @@ fn delay(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>>
         won: "had the shortest mean delay",
         than: "less than",
         scale: Scale::for_time,
-        of: over(&groups),
+        of: name_groups(&groups),
         note: lost_datagrams(schemes, &groups, margin),
         from_warmup: Vec::new(),
-        candidates: candidates(schemes, false, |run| {
-            within(run, &groups, |group| group.get(Metric::DelayMean))
+        candidates: rank_candidates(schemes, false, |run| {
+            mean_over_groups(run, &groups, |group| group.get(Metric::DelayMean))
         }),
     })
 }
 
 /// Compares Jain's index over flows that are greedy under every scheme: other flows got the rate they asked for.
-fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
+fn compare_fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
     let runs = schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete).count();
-    let greedy = flows(schemes, |wanting| wanting == runs);
+    let greedy = greedy_flow_positions(schemes, |wanting| wanting == runs);
     let all = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
     if greedy.len() < 2 {
         return None;
@@ -159,7 +160,7 @@ fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'
     let index = |run: &Run| {
         let bps =
             greedy.iter().filter_map(|&flow| run.flows.get(flow)).map(|flow| flow.or_zero(Metric::Goodput));
-        Some(statistics::jain(&bps.collect::<Vec<_>>()))
+        Some(statistics::jain_index(&bps.collect::<Vec<_>>()))
     };
     Some(SchemeComparison {
         subject: "fairness",
@@ -170,7 +171,7 @@ fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'
         of: of_greedy(greedy.len(), all),
         note: String::new(),
         from_warmup: from_warmup(schemes, &greedy, margin),
-        candidates: candidates(schemes, true, index),
+        candidates: rank_candidates(schemes, true, index),
     })
 }
 
@@ -178,8 +179,8 @@ fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'
 type Path<'a> = (&'a PathFlows, Vec<usize>);
 
 /// Returns the greedy flows that compete over different sets of full links; none where they share one path.
-fn contenders<'a>(schemes: &[SchemeResults], contention: &'a Contention) -> Vec<Path<'a>> {
-    let greedy = flows(schemes, |wanting| wanting > 0);
+fn contending_flows<'a>(schemes: &[SchemeResults], contention: &'a Contention) -> Vec<Path<'a>> {
+    let greedy = greedy_flow_positions(schemes, |wanting| wanting > 0);
     let Some(run) = schemes.iter().flat_map(|of| &of.runs).max_by_key(|run| run.flows.len()) else {
         return Vec::new();
     };
@@ -201,7 +202,7 @@ fn goodput_of(run: &Run, flow: usize) -> f64 {
 
 /// Compares proportional fairness: the mean logarithm of goodput. It is largest where no flow gains by a larger share
 /// than others lose.
-fn proportional<'a>(
+fn compare_proportional_fairness<'a>(
     schemes: &'a [SchemeResults],
     paths: &[Path<'_>],
     margin: f64,
@@ -221,9 +222,9 @@ fn proportional<'a>(
             " (geometric mean of the goodput of {} flows, by the sum of their logarithms)",
             all.len()
         ),
-        note: shares(schemes, paths),
+        note: describe_path_shares(schemes, paths),
         from_warmup: from_warmup(schemes, &all, margin),
-        candidates: candidates(schemes, true, mean),
+        candidates: rank_candidates(schemes, true, mean),
     })
 }
 
@@ -243,7 +244,7 @@ fn max_min<'a>(
             let share = path.max_min_bps.unwrap_or(1.0);
             flows.iter().map(|&flow| goodput_of(run, flow) / share).collect::<Vec<f64>>()
         };
-        Some(statistics::jain(&paths.iter().flat_map(part).collect::<Vec<f64>>()))
+        Some(statistics::jain_index(&paths.iter().flat_map(part).collect::<Vec<f64>>()))
     };
     Some(SchemeComparison {
         subject: "max-min fairness",
@@ -254,13 +255,13 @@ fn max_min<'a>(
         of: String::new(),
         note: String::new(),
         from_warmup: from_warmup(schemes, &all, margin),
-        candidates: candidates(schemes, true, index),
+        candidates: rank_candidates(schemes, true, index),
     })
 }
 
 /// Describes the goodput of the flows over most links, each path's fraction of its max-min share, and why totals are
 /// not judged.
-fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
+fn describe_path_shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
     let mean = |of: &SchemeResults, flows: &[usize]| {
         let runs = of.runs.iter().filter(|run| run.complete);
         let each: Vec<f64> = runs
@@ -326,7 +327,7 @@ fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
     text.push_str(&format!(
         " Flows cross different full links: what they carry together ({}) decides nothing, as it is most where the \
          longest path starves.",
-        listed(&totals)
+        join_listed(&totals)
     ));
     text
 }
@@ -347,7 +348,7 @@ fn from_warmup<'a>(schemes: &'a [SchemeResults], flows: &[usize], margin: f64) -
 
 /// Returns the schemes with a value in some complete run, best first. Where all runs of every scheme are identical,
 /// they count once.
-fn candidates<'a>(
+fn rank_candidates<'a>(
     schemes: &'a [SchemeResults],
     higher_wins: bool,
     value: impl Fn(&Run) -> Option<f64>,
@@ -356,7 +357,7 @@ fn candidates<'a>(
     let seeds = schemes.first().map_or(&[][..], |of| &of.runs).iter().map(|run| run.seed);
     let seeds: Vec<u64> = seeds.take(if once { 1 } else { usize::MAX }).collect();
     let candidate = |of: &'a SchemeResults| {
-        if aborted(of).is_some_and(|aborted| aborted.is_much()) {
+        if aborted_flows(of).is_some_and(|aborted| aborted.is_much()) {
             return None;
         }
         let find = |seed: u64| of.runs.iter().find(|run| run.complete && run.seed == seed);
@@ -389,7 +390,7 @@ impl Aborted {
 }
 
 /// Returns the aborted flows of a scheme; `None` if there are none.
-pub(super) fn aborted(of: &SchemeResults) -> Option<Aborted> {
+pub(super) fn aborted_flows(of: &SchemeResults) -> Option<Aborted> {
     let flows = || of.runs.iter().filter(|run| run.complete).flat_map(|run| &run.flows);
     let ends = || flows().filter_map(|flow| flow.values.get(Metric::Failed));
     let first = ends().reduce(f64::min)?;
@@ -399,8 +400,8 @@ pub(super) fn aborted(of: &SchemeResults) -> Option<Aborted> {
 /// Returns the sentence on schemes that are not judged because their flows aborted; `None` if there are none.
 pub(crate) fn aborted_schemes(schemes: &[SchemeResults]) -> Option<String> {
     let one = |of: &SchemeResults| {
-        let Aborted { flows, of: all, first } = aborted(of).filter(Aborted::is_much)?;
-        let (share, after) = (counted(all as u64, "flow"), seconds(first));
+        let Aborted { flows, of: all, first } = aborted_flows(of).filter(Aborted::is_much)?;
+        let (share, after) = (format_count(all as u64, "flow"), format_seconds(first));
         Some((of.scheme.clone(), format!("{flows} of {share} of {}, the first after {after}", of.scheme)))
     };
     let found: Vec<(String, String)> = schemes.iter().filter_map(one).collect();
@@ -412,13 +413,13 @@ pub(crate) fn aborted_schemes(schemes: &[SchemeResults]) -> Option<String> {
         format!(
             "ABORTED: the sender gave up before all data was delivered: {}. {} {verb} not judged{left}.",
             each.join("; "),
-            listed(&names)
+            join_listed(&names)
         )
     })
 }
 
 /// Returns the positions of the groups that have a value in some complete run.
-fn measured(schemes: &[SchemeResults], value: impl Fn(&Group) -> Option<f64>) -> Vec<usize> {
+fn groups_with_value(schemes: &[SchemeResults], value: impl Fn(&Group) -> Option<f64>) -> Vec<usize> {
     let complete = || schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete);
     let groups = complete().map(|run| run.groups.len()).max().unwrap_or(0);
     let has = |&group: &usize| complete().any(|run| run.groups.get(group).and_then(&value).is_some());
@@ -427,7 +428,7 @@ fn measured(schemes: &[SchemeResults], value: impl Fn(&Group) -> Option<f64>) ->
 
 /// Returns the value of a run's group, or the geometric mean over several groups. Groups may differ in paths and
 /// transfer sizes: the geometric mean weights them equally, and a scheme gains nothing by starving the slower one.
-fn within(run: &Run, groups: &[usize], value: fn(&Group) -> Option<f64>) -> Option<f64> {
+fn mean_over_groups(run: &Run, groups: &[usize], value: fn(&Group) -> Option<f64>) -> Option<f64> {
     let values = groups.iter().map(|&group| run.groups.get(group).and_then(value));
     let values: Vec<f64> = values.collect::<Option<_>>()?;
     match values.as_slice() {
@@ -438,15 +439,20 @@ fn within(run: &Run, groups: &[usize], value: fn(&Group) -> Option<f64>) -> Opti
 
 /// Describes each group whose leader beats the overall leader by more than `margin` and, with several runs,
 /// significantly; empty if there are none.
-fn otherwise(schemes: &[SchemeResults], criterion: &SchemeComparison<'_>, margin: f64) -> String {
+fn describe_other_leaders(
+    schemes: &[SchemeResults],
+    criterion: &SchemeComparison<'_>,
+    margin: f64,
+) -> String {
     let (metric, scale) = (criterion.metric, criterion.scale);
-    let groups = measured(schemes, |group| group.get(metric));
+    let groups = groups_with_value(schemes, |group| group.get(metric));
     let Some(first) = criterion.candidates.first().filter(|_| groups.len() > 1) else { return String::new() };
     let found: Vec<String> = groups
         .iter()
         .filter_map(|&group| {
-            let candidates =
-                candidates(schemes, false, |run| run.groups.get(group).and_then(|group| group.get(metric)));
+            let candidates = rank_candidates(schemes, false, |run| {
+                run.groups.get(group).and_then(|group| group.get(metric))
+            });
             let ours = candidates.iter().find(|candidate| candidate.scheme == first.scheme)?;
             let best = candidates.first().filter(|best| best.mean < ours.mean * (1.0 - margin))?;
             let lead = statistics::paired_difference(&ours.values, &best.values)?;
@@ -474,7 +480,7 @@ fn otherwise(schemes: &[SchemeResults], criterion: &SchemeComparison<'_>, margin
 
 /// Describes the mean shown in tables where it differs from the compared mean: it covers the whole network, with equal
 /// weight for each packet or transfer.
-fn pooled(schemes: &[SchemeResults], criterion: &SchemeComparison<'_>) -> String {
+fn describe_pooled_means(schemes: &[SchemeResults], criterion: &SchemeComparison<'_>) -> String {
     let name = criterion.metric.name(Of::Network);
     let mean = |scheme: &str| {
         let of = schemes.iter().find(|of| of.scheme == scheme)?.summary.as_ref()?;
@@ -495,7 +501,7 @@ fn pooled(schemes: &[SchemeResults], criterion: &SchemeComparison<'_>) -> String
     format!(" Over all {what} together, as in the table: {}.", each.collect::<Vec<_>>().join(", "))
 }
 
-fn over(groups: &[usize]) -> String {
+fn name_groups(groups: &[usize]) -> String {
     match groups.len() {
         1 => String::new(),
         count => format!(" (geometric mean over {count} groups)"),
@@ -511,7 +517,7 @@ fn of_greedy(greedy: usize, all: usize) -> String {
 }
 
 /// Returns the positions of flows that were greedy in as many complete runs, over all schemes, as `enough` accepts.
-fn flows(schemes: &[SchemeResults], enough: impl Fn(usize) -> bool) -> Vec<usize> {
+fn greedy_flow_positions(schemes: &[SchemeResults], enough: impl Fn(usize) -> bool) -> Vec<usize> {
     let mut wanting: Vec<usize> = Vec::new();
     for run in schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete) {
         wanting.resize(wanting.len().max(run.flows.len()), 0);
@@ -524,7 +530,7 @@ fn flows(schemes: &[SchemeResults], enough: impl Fn(usize) -> bool) -> Vec<usize
 
 /// Returns a remark on unfinished transfers where they exceed `margin` under some scheme: completion times cover
 /// finished transfers only and omit the slowest. The remark lists every scheme for comparison.
-fn unfinished(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> String {
+fn unfinished_transfers_remark(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> String {
     let share = |of: &SchemeResults| {
         let counted = of.runs.iter().filter(|run| run.complete);
         let all = counted.flat_map(|run| groups.iter().filter_map(|&group| run.groups.get(group)));
@@ -560,7 +566,7 @@ fn in_words(share: f64) -> String {
 
 /// Returns a remark on schemes of loss-repairing transports that lost a large share of the packets sent: other flows
 /// pay for their goodput.
-fn wasted(schemes: &[SchemeResults]) -> String {
+fn wasted_packets_remark(schemes: &[SchemeResults]) -> String {
     let share = |of: &SchemeResults| {
         let counted = of.runs.iter().filter(|run| run.complete);
         let reliable =

@@ -3,10 +3,10 @@
 use super::comparison_criterion::aborted_schemes;
 use super::differing_defaults::{Remedy, differing_defaults_warning};
 use super::metric_columns::{self, Datum, MARK, Row, has_transfers};
-use super::number_format::{Scale, Style, quoted};
-use super::table_elements::{direction, mean_row, mean_size_words, section};
-use super::text_table::{Align, Table, shorten};
-use super::verdict::{Decisions, verdicts};
+use super::number_format::{Scale, Style, join_quoted};
+use super::table_elements::{format_direction, mean_row, mean_size_words, table_section};
+use super::text_table::{Align, Table, shorten_cell};
+use super::verdict::{Decisions, decide_verdicts};
 use crate::results::{
     Body, Compared, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired,
     SchemeResults, Tables,
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// Formats the tables and the verdict of a comparison. Where only some groups are compared, adds the results of the
 /// other groups.
-pub(super) fn comparison(
+pub(super) fn format_comparison(
     document: &Document,
     schemes: &[SchemeResults],
     differences: &[Difference],
@@ -26,8 +26,14 @@ pub(super) fn comparison(
         .map(|warning| style.folded(&style.clean(&warning)) + "\n")
         .unwrap_or_default();
     let (Some(of), Some(parts)) = (&document.compared, document.parts()) else {
-        text.push_str(&tables(schemes, differences, (margin, document.contention.as_ref()), &[], style));
-        return text + &sentences(schemes, margin, document.contention.as_ref(), "", style);
+        text.push_str(&format_tables(
+            schemes,
+            differences,
+            (margin, document.contention.as_ref()),
+            &[],
+            style,
+        ));
+        return text + &format_sentences(schemes, margin, document.contention.as_ref(), "", style);
     };
     let compared = (&parts.compared.body, parts.compared.contention.as_ref());
     let Body::Comparison { schemes, differences, .. } = compared.0 else { return text };
@@ -39,29 +45,35 @@ pub(super) fn comparison(
             share.unwrap_or_else(|| style.nothing().to_owned())
         })
         .collect();
-    text.push_str(&style.folded(&format!("\n{}\n", style.clean(&heading(of, &parts.rest)))));
-    text.push_str(&tables(schemes, differences, (margin, compared.1), &shares, style));
+    text.push_str(&style.folded(&format!("\n{}\n", style.clean(&compared_groups_heading(of, &parts.rest)))));
+    text.push_str(&format_tables(schemes, differences, (margin, compared.1), &shares, style));
     if let Body::Comparison { schemes, differences, .. } = &parts.rest.body
         && has_groups(schemes)
     {
         text.push_str(&style.folded("\nThe other flows, beside each scheme\n"));
-        text.push_str(&tables(schemes, differences, (margin, parts.rest.contention.as_ref()), &[], style));
+        text.push_str(&format_tables(
+            schemes,
+            differences,
+            (margin, parts.rest.contention.as_ref()),
+            &[],
+            style,
+        ));
     }
-    text + &sentences(schemes, margin, compared.1, &harm(of), style)
+    text + &format_sentences(schemes, margin, compared.1, &harm_sentences(of), style)
 }
 
 /// Returns the line above the tables of compared groups.
-fn heading(of: &Compared, rest: &Document) -> String {
+fn compared_groups_heading(of: &Compared, rest: &Document) -> String {
     let others: Vec<String> = match &rest.body {
         Body::Comparison { schemes, .. } => groups_of(schemes),
         Body::Run { .. } | Body::Replications { .. } => Vec::new(),
     };
-    let compared = quoted(&of.groups);
+    let compared = join_quoted(&of.groups);
     match others.as_slice() {
         [] => format!("Compared: {compared}"),
-        [_] => format!("Compared: {compared}; {} keeps its scheme", quoted(&others)),
+        [_] => format!("Compared: {compared}; {} keeps its scheme", join_quoted(&others)),
         few if few.len() <= MAX_NAMES => {
-            format!("Compared: {compared}; {} keep their schemes", quoted(&others))
+            format!("Compared: {compared}; {} keep their schemes", join_quoted(&others))
         }
         many => format!("Compared: {compared}; the {} other groups keep their schemes", many.len()),
     }
@@ -77,7 +89,7 @@ fn has_groups(schemes: &[SchemeResults]) -> bool {
 }
 
 /// Returns the sentences on the loss or gain of the other groups beside each scheme, relative to the first scheme.
-fn harm(of: &Compared) -> String {
+fn harm_sentences(of: &Compared) -> String {
     let mut text = String::new();
     for difference in &of.differences {
         let rest = of.schemes.iter().find(|scheme| scheme.scheme == difference.scheme);
@@ -86,7 +98,7 @@ fn harm(of: &Compared) -> String {
             let value = rest.and_then(|scheme| scheme.rest.get(name));
             let (Some(value), Some(paired)) = (value, difference.rest.get(name)) else { continue };
             let by = paired.difference;
-            let scale = metric_columns::scale(metric, by.mean.abs().max(by.ci95.unwrap_or(0.0)));
+            let scale = metric_columns::unit_for_size(metric, by.mean.abs().max(by.ci95.unwrap_or(0.0)));
             let share = paired
                 .relative
                 .map(|share| format!(" ({})", Scale::PERCENT.fixed(share.abs(), 1)))
@@ -106,7 +118,7 @@ fn harm(of: &Compared) -> String {
             text.push_str(&format!(
                 "Beside {} the others {verb} {}: {} {} than beside {}{share}{sure}.\n",
                 difference.scheme,
-                metric_columns::scale(metric, value.mean).value(value.mean),
+                metric_columns::unit_for_size(metric, value.mean).value(value.mean),
                 scale.value(by.mean.abs()),
                 if by.mean < 0.0 { "less" } else { "more" },
                 difference.against,
@@ -117,7 +129,7 @@ fn harm(of: &Compared) -> String {
 }
 
 /// Formats the tables of schemes and of their differences. `shares`, if any, follow the metrics of each scheme.
-fn tables(
+fn format_tables(
     schemes: &[SchemeResults],
     differences: &[Difference],
     (margin, contention): (f64, Option<&Contention>),
@@ -127,22 +139,22 @@ fn tables(
     let mut text = String::new();
     for place in MEAN_TABLES {
         let shares = if place == Tables::MEANS { shares } else { &[] };
-        text.push_str(&section(&schemes_table(place, schemes, shares, style), style));
-        text.push_str(&section(&groups_table(place, schemes, style), style));
+        text.push_str(&table_section(&schemes_table(place, schemes, shares, style), style));
+        text.push_str(&table_section(&groups_table(place, schemes, style), style));
         if place == Tables::TRANSFERS {
-            text.push_str(&section(&sizes_table(schemes, style), style));
+            text.push_str(&table_section(&sizes_table(schemes, style), style));
         }
     }
-    text.push_str(&section(&media_table(schemes, style), style));
-    text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
+    text.push_str(&table_section(&media_table(schemes, style), style));
+    text.extend(links_tables(schemes, style).iter().map(|table| table_section(table, style)));
     let marks = Marks { decisions: Decisions::new(schemes, margin, contention) };
     let paired: String = MEAN_TABLES
         .iter()
-        .map(|place| section(&differences_table(*place, differences, &marks, style), style))
+        .map(|place| table_section(&differences_table(*place, differences, &marks, style), style))
         .collect();
     if let (Some(first), false) = (differences.first(), paired.is_empty()) {
         // On a line of its own: as a heading it would widen the table.
-        let against = shorten(&style.clean(&first.against), NAME_COLUMNS, style);
+        let against = shorten_cell(&style.clean(&first.against), NAME_COLUMNS, style);
         text.push_str(&style.folded(&format!("\nDifference to {against}{}\n", marks.legend(differences))));
         text.push_str(&paired);
     }
@@ -150,7 +162,7 @@ fn tables(
 }
 
 /// Formats the sentences below the tables: the runs covered, the verdicts, and `further` ones.
-fn sentences(
+fn format_sentences(
     schemes: &[SchemeResults],
     margin: f64,
     contention: Option<&Contention>,
@@ -170,7 +182,7 @@ fn sentences(
             style.plus_minus()
         ),
     };
-    let verdicts = verdicts(schemes, margin, contention);
+    let verdicts = decide_verdicts(schemes, margin, contention);
     let aborted = aborted_schemes(schemes);
     if aborted.is_some() || !verdicts.is_empty() || !further.is_empty() {
         text.push('\n');
@@ -200,7 +212,8 @@ fn schemes_table(place: Tables, schemes: &[SchemeResults], shares: &[String], st
     }
     let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
     let trail: &[(&str, Align)] = if shares.is_empty() { &[] } else { &[("Share of all", Align::Right)] };
-    metric_columns::table(place, &[(head, Align::Left)], &rows, trail, style).first_column(NAME_COLUMNS)
+    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, trail, style)
+        .first_column(NAME_COLUMNS)
 }
 
 /// Builds the table of groups where there are several, limited to one screen.
@@ -224,7 +237,7 @@ fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table
         }
     }
     let head = if place == Tables::TRANSFERS { "Transfers, scheme" } else { "Group, scheme" };
-    metric_columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
 /// Builds the table of live-media frames by scheme and group.
@@ -238,7 +251,7 @@ fn media_table(schemes: &[SchemeResults], style: Style) -> Table {
         }
     }
     rows.truncate(MAX_ROWS);
-    metric_columns::table(Tables::MEDIA_MEANS, &[("Media, scheme", Align::Left)], &rows, &[], style)
+    metric_columns::metric_table(Tables::MEDIA_MEANS, &[("Media, scheme", Align::Left)], &rows, &[], style)
         .first_column(NAME_COLUMNS)
 }
 
@@ -258,7 +271,7 @@ fn sizes_table(schemes: &[SchemeResults], style: Style) -> Table {
         }
     }
     rows.truncate(MAX_ROWS);
-    metric_columns::table(Tables::SIZES, &[("Size, scheme", Align::Left)], &rows, &[], style)
+    metric_columns::metric_table(Tables::SIZES, &[("Size, scheme", Align::Left)], &rows, &[], style)
 }
 
 /// Builds a table for each bottleneck, limited to one screen.
@@ -267,15 +280,15 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
     let links = summaries().next().map_or(&[][..], |(_, summary)| &summary.links);
     let max = (MAX_ROWS / schemes.len().max(1)).max(1);
     let table = |(position, link): (usize, &LinkMetrics)| {
-        let ends = direction(&link.name, &link.from, &link.to, style);
-        let ends = shorten(&style.clean(&ends), LINK_COLUMNS, style);
+        let ends = format_direction(&link.name, &link.from, &link.to, style);
+        let ends = shorten_cell(&style.clean(&ends), LINK_COLUMNS, style);
         let mut rows: Vec<Row<'_>> = Vec::new();
         for (of, summary) in summaries() {
             if let Some(link) = summary.links.get(position) {
                 rows.push(mean_row(of.scheme.clone(), &link.metrics, Of::Link));
             }
         }
-        metric_columns::table(Tables::LINK_MEANS, &[(&ends, Align::Left)], &rows, &[], style)
+        metric_columns::metric_table(Tables::LINK_MEANS, &[(&ends, Align::Left)], &rows, &[], style)
             .first_column(NAME_COLUMNS)
     };
     links.iter().take(max).enumerate().map(table).collect()
@@ -296,7 +309,7 @@ fn differences_table(place: Tables, differences: &[Difference], marks: &Marks<'_
         }
     }
     let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
-    metric_columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
 /// Marks of significant differences.

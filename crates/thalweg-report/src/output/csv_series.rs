@@ -14,7 +14,7 @@ pub struct RunKey<'a> {
 }
 
 /// Returns the subject of a series: the flow's name, or the link's name with its endpoints.
-pub fn subject(result: &RunResult, series: &Series) -> String {
+pub fn subject_name(result: &RunResult, series: &Series) -> String {
     let position = series.subject as usize;
     if series.quantity.is_of_flow() {
         return result.flows.get(position).map(|flow| flow.name.clone()).unwrap_or_default();
@@ -53,20 +53,20 @@ fn add_points(to: &mut dyn Write, key: RunKey<'_>, result: &RunResult) -> io::Re
     for series in &result.series {
         let prefix = format!(
             "{},{},{},{},{}",
-            field(key.scheme),
+            quote_field(key.scheme),
             key.seed,
             series.quantity.name(),
             series.quantity.unit(),
-            field(&subject(result, series)),
+            quote_field(&subject_name(result, series)),
         );
         let mut line = prefix.into_bytes();
         line.push(b',');
         let prefix = line.len();
         for (time, value) in &series.points {
             line.truncate(prefix);
-            seconds(&mut line, *time);
+            append_seconds(&mut line, *time);
             line.push(b',');
-            number(&mut line, *value);
+            append_number(&mut line, *value);
             line.push(b'\n');
             to.write_all(&line)?;
         }
@@ -75,13 +75,13 @@ fn add_points(to: &mut dyn Write, key: RunKey<'_>, result: &RunResult) -> io::Re
 }
 
 /// Appends a time in seconds, exactly. Series are long, and this is several times faster than formatting a float.
-pub(super) fn seconds(line: &mut Vec<u8>, time: Time) {
+pub(super) fn append_seconds(line: &mut Vec<u8>, time: Time) {
     let picos = time.as_picos();
-    digits(line, picos / PICOS, 1);
+    append_digits(line, picos / PICOS, 1);
     let fraction = picos % PICOS;
     if fraction > 0 {
         line.push(b'.');
-        digits(line, fraction, 12);
+        append_digits(line, fraction, 12);
         while line.last() == Some(&b'0') {
             line.pop();
         }
@@ -89,11 +89,11 @@ pub(super) fn seconds(line: &mut Vec<u8>, time: Time) {
 }
 
 /// Appends a value in the format of `{}`. Most values are integers: counts, windows, rates.
-fn number(line: &mut Vec<u8>, value: f64) {
+fn append_number(line: &mut Vec<u8>, value: f64) {
     let integer = value as u64;
     // Zero may be negative.
     if integer > 0 && integer <= MAX_EXACT_INTEGER && integer as f64 == value {
-        digits(line, integer, 1);
+        append_digits(line, integer, 1);
     } else {
         // Writing to a vector cannot fail.
         let _ = write!(line, "{value}");
@@ -101,7 +101,7 @@ fn number(line: &mut Vec<u8>, value: f64) {
 }
 
 /// Appends a number in decimal, with at least `min` digits.
-fn digits(line: &mut Vec<u8>, mut number: u64, min: usize) {
+fn append_digits(line: &mut Vec<u8>, mut number: u64, min: usize) {
     let mut reversed = [b'0'; 20];
     let mut length = 0;
     while number > 0 {
@@ -119,7 +119,7 @@ const PICOS: u64 = 1_000_000_000_000;
 const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
 /// Returns `text` as a field: quoted where it contains a separator.
-pub(super) fn field(text: &str) -> String {
+pub(super) fn quote_field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -130,7 +130,7 @@ pub(super) fn field(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::result;
+    use crate::results::test_fixtures::run_result;
 
     /// Tests that this number formatting equals the standard library's.
     #[test]
@@ -156,21 +156,21 @@ mod tests {
             f64::NAN,
             f64::INFINITY,
         ] {
-            assert_eq!(text(&|line| number(line, value)), value.to_string());
+            assert_eq!(text(&|line| append_number(line, value)), value.to_string());
         }
         for picos in
             [0, 1, 100_000_000_000, 999_999_999_999, PICOS, 30 * PICOS + 1, 618_868_518_617, u64::MAX / 4000]
         {
             let time = Time::from_picos(picos);
-            assert_eq!(text(&|line| seconds(line, time)), time.as_secs_f64().to_string());
+            assert_eq!(text(&|line| append_seconds(line, time)), time.as_secs_f64().to_string());
         }
-        assert_eq!(text(&|line| seconds(line, Time::from_picos(u64::MAX))), "18446744.073709551615");
+        assert_eq!(text(&|line| append_seconds(line, Time::from_picos(u64::MAX))), "18446744.073709551615");
     }
 
     #[test]
     fn a_point_is_a_line() {
         let mut csv = CsvSeries::new(Vec::new()).unwrap();
-        csv.add(RunKey { scheme: "a,b", seed: 7 }, &result(7, 75)).unwrap();
+        csv.add(RunKey { scheme: "a,b", seed: 7 }, &run_result(7, 75)).unwrap();
         let text = String::from_utf8(csv.finish().unwrap()).unwrap();
         let expected = "scheme,seed,quantity,unit,subject,time_s,value\n\
                         \"a,b\",7,window,segment,bold,0,10\n\

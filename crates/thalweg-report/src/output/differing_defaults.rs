@@ -1,6 +1,6 @@
 //! Warning that compared schemes differ in the defaults of options.
 
-use super::number_format::listed;
+use super::number_format::join_listed;
 use crate::results::{DifferingDefault, SchemeDefault};
 
 /// Place to make the change.
@@ -87,7 +87,7 @@ fn option_text(of: &DifferingDefault) -> String {
             None => values.push((value, vec![scheme])),
         }
     }
-    let each = values.iter().map(|(value, schemes)| format!("{value}: {}", listed(schemes)));
+    let each = values.iter().map(|(value, schemes)| format!("{value}: {}", join_listed(schemes)));
     format!("{} ({})", of.option, each.collect::<Vec<_>>().join(", "))
 }
 

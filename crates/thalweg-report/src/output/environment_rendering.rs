@@ -12,7 +12,7 @@ pub struct QuantityHistory {
 }
 
 /// Returns a picture in SVG: a panel for each quantity over the same times in seconds.
-pub fn history(title: &str, times: &[f64], past: Vec<QuantityHistory>) -> String {
+pub fn history_svg(title: &str, times: &[f64], past: Vec<QuantityHistory>) -> String {
     let panel = |(colour, QuantityHistory { title, values }): (usize, QuantityHistory)| LinePanel {
         title,
         factor: 1.0,
@@ -36,7 +36,7 @@ mod tests {
             values: values.to_vec(),
         };
         let all = vec![past("Window, segments", [10.0, 20.0, 15.0]), past("RTT, ms", [f64::NAN, 20.0, 21.0])];
-        let svg = history("flow", &[1.0, 1.1, 1.2], all);
+        let svg = history_svg("flow", &[1.0, 1.1, 1.2], all);
         assert_eq!(svg.matches("<path class=\"line").count(), 2, "{svg}");
         assert!(svg.contains(">Window, segments</text>") && svg.contains(">1.2 s</text>"), "{svg}");
     }

@@ -4,7 +4,7 @@ use core::fmt;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::CapacityTrace;
 pub use thalweg_queue::TraceWriteError;
-use thalweg_sim::spec::DirectionSpec;
+use thalweg_sim::simulation_spec::DirectionSpec;
 
 /// Size of a mahimahi delivery opportunity, in bytes.
 const BYTES: u32 = 1500;
@@ -54,7 +54,10 @@ impl core::error::Error for NoTrace {}
 /// # Errors
 ///
 /// [`NoTrace`]
-pub fn opportunities(direction: &DirectionSpec, duration: Duration) -> Result<CapacityTrace, NoTrace> {
+pub fn delivery_opportunities(
+    direction: &DirectionSpec,
+    duration: Duration,
+) -> Result<CapacityTrace, NoTrace> {
     if let Some(capacity_trace) = &direction.capacity {
         let is_plain = capacity_trace.bytes == BYTES
             && capacity_trace.period <= duration
@@ -68,9 +71,9 @@ pub fn opportunities(direction: &DirectionSpec, duration: Duration) -> Result<Ca
     let end = Time::ZERO + duration;
     let mut found = Opportunities::default();
     match &direction.capacity {
-        Some(capacity_trace) => found.take(capacity_trace, &outages(direction), end)?,
+        Some(capacity_trace) => found.take(capacity_trace, &trace_outages(direction), end)?,
         None => {
-            for (span, rate) in rates(direction, end) {
+            for (span, rate) in rates_until(direction, end) {
                 found.send(span.start, span.end, rate)?;
             }
         }
@@ -81,7 +84,7 @@ pub fn opportunities(direction: &DirectionSpec, duration: Duration) -> Result<Ca
 }
 
 /// Returns the successive rates of a direction until `end`.
-fn rates(direction: &DirectionSpec, end: Time) -> Vec<(core::ops::Range<Time>, Rate)> {
+fn rates_until(direction: &DirectionSpec, end: Time) -> Vec<(core::ops::Range<Time>, Rate)> {
     let mut rates = Vec::new();
     let (mut from, mut rate) = (Time::ZERO, direction.rate);
     let changes = direction.schedule.iter().filter_map(|change| Some((change.at, change.rate?)));
@@ -94,8 +97,8 @@ fn rates(direction: &DirectionSpec, end: Time) -> Vec<(core::ops::Range<Time>, R
 }
 
 /// Returns the outages of a direction whose rate follows a trace.
-fn outages(direction: &DirectionSpec) -> Vec<core::ops::Range<Time>> {
-    let stopped = rates(direction, Time::MAX).into_iter().filter(|(_, rate)| rate.is_zero());
+fn trace_outages(direction: &DirectionSpec) -> Vec<core::ops::Range<Time>> {
+    let stopped = rates_until(direction, Time::MAX).into_iter().filter(|(_, rate)| rate.is_zero());
     stopped.map(|(span, _)| span).collect()
 }
 
@@ -178,12 +181,12 @@ fn next_millisecond(picos: u64) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::spec;
+    use crate::results::test_fixtures::test_spec;
     use std::sync::Arc;
-    use thalweg_sim::spec::Change;
+    use thalweg_sim::simulation_spec::Change;
 
     fn direction(rate: Rate) -> DirectionSpec {
-        DirectionSpec { rate, ..spec().links[0].forward.clone() }
+        DirectionSpec { rate, ..test_spec().links[0].forward.clone() }
     }
 
     fn at(millis: u64) -> Time {
@@ -196,7 +199,7 @@ mod tests {
 
     /// Returns the trace after a round trip through its text form.
     fn trace(direction: &DirectionSpec, millis: u64) -> CapacityTrace {
-        let trace = opportunities(direction, Duration::from_millis(millis)).unwrap();
+        let trace = delivery_opportunities(direction, Duration::from_millis(millis)).unwrap();
         let mut text = Vec::new();
         trace.write(&mut text).unwrap();
         assert_eq!(CapacityTrace::read(&text[..]).unwrap(), trace);
@@ -240,9 +243,9 @@ mod tests {
     #[test]
     fn links_without_a_trace_representation_are_rejected() {
         let second = Duration::from_secs(1);
-        let slow = opportunities(&direction(Rate::from_bits_per_sec(8000)), second);
+        let slow = delivery_opportunities(&direction(Rate::from_bits_per_sec(8000)), second);
         assert_eq!(slow, Err(NoTrace::Nothing(second)));
-        let fast = opportunities(&direction(Rate::from_mbits_per_sec(1_000_000)), second);
+        let fast = delivery_opportunities(&direction(Rate::from_mbits_per_sec(1_000_000)), second);
         assert_eq!(fast, Err(NoTrace::TooLong { lines: 83_333_333 }));
     }
 }

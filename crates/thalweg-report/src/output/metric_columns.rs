@@ -1,6 +1,6 @@
 //! Tables whose columns are metrics. The metrics table defines the columns, headings and units.
 
-use super::number_format::{Scale, Style, rate, seconds};
+use super::number_format::{Scale, Style, format_rate, format_seconds};
 use super::text_table::{Align, Table};
 use crate::results::{Metric, Metrics, Of, Tables, Unit};
 use crate::statistics::Estimate;
@@ -49,7 +49,7 @@ impl<'a> Row<'a> {
 
 /// Returns the columns for these rows: metrics with a value in any row, and rare metrics only where a value is above
 /// zero.
-pub(super) fn columns(place: Tables, rows: &[Row<'_>]) -> Vec<Metric> {
+pub(super) fn shown_columns(place: Tables, rows: &[Row<'_>]) -> Vec<Metric> {
     let has = |metric: Metric| {
         let mut values = rows.iter().filter_map(|row| (row.value)(metric));
         if metric.line().is_rare { values.any(Datum::is_more_than_zero) } else { values.next().is_some() }
@@ -73,14 +73,14 @@ pub fn heads_of(metrics: &[Metric]) -> Vec<String> {
 }
 
 /// Builds a table of `rows`; `lead` and `trail` are the headings before and after the metrics.
-pub(super) fn table(
+pub(super) fn metric_table(
     place: Tables,
     lead: &[(&str, Align)],
     rows: &[Row<'_>],
     trail: &[(&str, Align)],
     style: Style,
 ) -> Table {
-    let metrics = columns(place, rows);
+    let metrics = shown_columns(place, rows);
     let heads = heads_of(&metrics);
     let middle = heads.iter().map(|head| (head.as_str(), Align::Right));
     let mut table = Table::with_columns(lead.iter().copied().chain(middle).chain(trail.iter().copied()));
@@ -108,7 +108,7 @@ pub struct MeansRow<'a> {
 
 /// Formats a table of network means, with cells before and after them under the headings `lead` and `trail`. Adds a
 /// second table for transfers where there are any.
-pub fn means(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style) -> String {
+pub fn format_means_table(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style) -> String {
     let lead: Vec<(&str, Align)> = lead.iter().map(|head| (*head, Align::Left)).collect();
     let trail: Vec<(&str, Align)> = trail.iter().map(|head| (*head, Align::Right)).collect();
     let can_complete = rows.iter().any(|row| has_transfers(row.metrics));
@@ -118,11 +118,11 @@ pub fn means(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style)
         Row { lead: row.lead.clone(), value: Box::new(value), trail: row.trail.clone() }
     };
     let rows: Vec<Row<'_>> = rows.iter().map(row).collect();
-    let mut text = table(Tables::MEANS, &lead, &rows, &trail, style).render(style);
+    let mut text = metric_table(Tables::MEANS, &lead, &rows, &trail, style).render(style);
     // Where nothing can complete, a row of zeros would say that nothing did.
-    if can_complete && !columns(Tables::TRANSFERS, &rows).is_empty() {
+    if can_complete && !shown_columns(Tables::TRANSFERS, &rows).is_empty() {
         text.push('\n');
-        text.push_str(&table(Tables::TRANSFERS, &lead, &rows, &[], style).render(style));
+        text.push_str(&metric_table(Tables::TRANSFERS, &lead, &rows, &[], style).render(style));
     }
     text
 }
@@ -138,32 +138,32 @@ pub fn share_in_words(share: &Estimate, style: Style) -> String {
 }
 
 /// Formats a value with its unit.
-pub fn value(metric: Metric, value: f64) -> String {
-    one(metric, value)
+pub fn format_value(metric: Metric, value: f64) -> String {
+    format_single_value(metric, value)
 }
 
 /// Formats a cell value.
 pub(crate) fn cell_text(metric: Metric, value: Option<Datum>, style: Style) -> String {
     match value {
         None => style.nothing().to_owned(),
-        Some(Datum::One(value)) => one(metric, value),
+        Some(Datum::One(value)) => format_single_value(metric, value),
         Some(Datum::Mean(estimate)) => {
-            let scale = scale(metric, estimate.mean);
+            let scale = unit_for_size(metric, estimate.mean);
             scale.estimate(&estimate, style)
         }
         Some(Datum::Difference(estimate, is_significant)) => {
             // A difference close to zero is shown in the unit of its interval.
-            let scale = scale(metric, estimate.mean.abs().max(estimate.ci95.unwrap_or(0.0)));
+            let scale = unit_for_size(metric, estimate.mean.abs().max(estimate.ci95.unwrap_or(0.0)));
             let text = scale.estimate(&estimate, style);
             if is_significant { format!("{text} {MARK}") } else { text }
         }
     }
 }
 
-fn one(metric: Metric, value: f64) -> String {
+fn format_single_value(metric: Metric, value: f64) -> String {
     match metric.line().unit {
-        Unit::Rate => rate(value),
-        Unit::Time => seconds(value),
+        Unit::Rate => format_rate(value),
+        Unit::Time => format_seconds(value),
         Unit::Bytes => Scale::for_bytes(value).value(value),
         Unit::Packets if !metric.line().is_integer => Scale::PACKETS.fixed(value, 1),
         Unit::Packets | Unit::Count => format!("{value:.0}"),
@@ -177,7 +177,7 @@ fn one(metric: Metric, value: f64) -> String {
 }
 
 /// Returns the unit for a value of about `size`.
-pub(super) fn scale(metric: Metric, size: f64) -> Scale {
+pub(super) fn unit_for_size(metric: Metric, size: f64) -> Scale {
     match metric.line().unit {
         Unit::Rate => Scale::for_rate(size),
         Unit::Time => Scale::for_time(size),

@@ -28,23 +28,27 @@ mod verdict;
 mod warmup_data_remark;
 
 pub(crate) use comparison_criterion::aborted_schemes;
-pub use csv_series::subject as series_subject;
+pub use csv_series::subject_name as series_subject;
 pub use csv_series::{CsvSeries, RunKey};
 pub use differing_defaults::{Remedy, differing_defaults_warning};
-pub use environment_rendering::{QuantityHistory, history};
+pub use environment_rendering::{QuantityHistory, history_svg};
 pub(crate) use metric_columns::{Datum, cell_text};
-pub use metric_columns::{MeansRow, has_transfers, heads_of, mean_in_words, means, share_in_words, value};
+pub use metric_columns::{
+    MeansRow, format_means_table, format_value, has_transfers, heads_of, mean_in_words, share_in_words,
+};
 pub(crate) use number_format::Scale;
-pub use number_format::{COLUMNS, Style, counted, factor, listed, quoted, rate, seconds};
+pub use number_format::{
+    COLUMNS, Style, format_count, format_factor, format_rate, format_seconds, join_listed, join_quoted,
+};
 pub use parquet_series::ParquetSeries;
-pub use png::{Pixels, PngError, pixels, png};
-pub(crate) use remarks_below_tables::remarks;
+pub use png::{Pixels, PngError, render_pixels, render_png};
+pub(crate) use remarks_below_tables::all_remarks;
 pub use result_rows::{Cells, Column, ParquetRows, Rows};
 pub use results_folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored, is_trace};
-pub(crate) use table_elements::direction;
-pub use text_summary::summary;
+pub(crate) use table_elements::format_direction;
+pub use text_summary::format_summary;
 pub(crate) use text_summary::title_lines;
 pub use text_table::{Align, Table};
 pub use transfer_table::{CsvTransfers, ParquetTransfers};
-pub use verdict::{Certainty, Verdict, verdicts};
+pub use verdict::{Certainty, Verdict, decide_verdicts};
 pub use warmup_data_remark::goodput_from_warmup;

@@ -65,7 +65,7 @@ impl Style {
             let hang = " ".repeat(indent + 2);
             let (first, rest) =
                 (self.columns.saturating_sub(indent), self.columns.saturating_sub(indent + 2));
-            let lines = fold(&line[indent..], first, rest);
+            let lines = wrap_text(&line[indent..], first, rest);
             format!("{}{}", &line[..indent], lines.join(&format!("\n{hang}")))
         };
         text.split('\n').map(fold_line).collect::<Vec<_>>().join("\n")
@@ -74,7 +74,7 @@ impl Style {
 
 /// Wraps `text` into lines of at most `first` characters, then of at most `rest`: between words, and within words that
 /// are longer.
-pub(super) fn fold(text: &str, first: usize, rest: usize) -> Vec<String> {
+pub(super) fn wrap_text(text: &str, first: usize, rest: usize) -> Vec<String> {
     let (mut lines, mut line, mut length) = (Vec::new(), String::new(), 0);
     for (number, mut word) in text.split(' ').enumerate() {
         let mut width = word.chars().count();
@@ -157,12 +157,12 @@ impl Scale {
     fn digits(self, number: f64) -> String {
         let counts = matches!(self.unit, "" | "pkt");
         let decimals = if counts && number.trunc() == number { 0 } else { decimals_for(number, 4) };
-        fixed(number, decimals)
+        format_fixed(number, decimals)
     }
 
     /// Formats `value` with `decimals` decimals.
     pub(crate) fn fixed(self, value: f64, decimals: usize) -> String {
-        self.with_unit(&fixed(value / self.factor, decimals))
+        self.with_unit(&format_fixed(value / self.factor, decimals))
     }
 
     /// Formats a mean with its interval, to the digits that the interval makes meaningful.
@@ -174,7 +174,7 @@ impl Scale {
             return self.with_unit(&format!("{} {} 0", self.digits(mean), style.plus_minus()));
         }
         let decimals = decimals_for(half, 2).min(4);
-        let (mean, half) = (fixed(mean, decimals), fixed(half, decimals));
+        let (mean, half) = (format_fixed(mean, decimals), format_fixed(half, decimals));
         self.with_unit(&format!("{mean} {} {half}", style.plus_minus()))
     }
 
@@ -182,12 +182,12 @@ impl Scale {
     pub(crate) fn range(self, low: f64, high: f64) -> String {
         let (low, high) = (low / self.factor, high / self.factor);
         let decimals = decimals_for(low.abs().max(high.abs()), 3);
-        self.with_unit(&format!("{} to {}", fixed(low, decimals), fixed(high, decimals)))
+        self.with_unit(&format!("{} to {}", format_fixed(low, decimals), format_fixed(high, decimals)))
     }
 }
 
 /// Formats `number` with `decimals` decimals; a number that rounds to zero has no sign.
-fn fixed(number: f64, decimals: usize) -> String {
+fn format_fixed(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
     match text.strip_prefix('-') {
         Some(zero) if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.to_owned(),
@@ -205,35 +205,35 @@ fn decimals_for(value: f64, digits: i32) -> usize {
 }
 
 /// Formats a ratio with two significant digits, such as `2.3` or `50`.
-pub fn factor(ratio: f64) -> String {
+pub fn format_factor(ratio: f64) -> String {
     let unit = libm::pow(10.0, libm::floor(libm::log10(ratio)) - 1.0);
     let rounded = (ratio / unit).round() * unit;
-    fixed(rounded, usize::from(rounded < 10.0))
+    format_fixed(rounded, usize::from(rounded < 10.0))
 }
 
 /// Formats a rate with its unit, to four digits.
-pub fn rate(bps: f64) -> String {
+pub fn format_rate(bps: f64) -> String {
     Scale::for_rate(bps).value(bps)
 }
 
 /// Formats a time with its unit, to four digits.
-pub fn seconds(seconds: f64) -> String {
+pub fn format_seconds(seconds: f64) -> String {
     Scale::for_time(seconds).value(seconds)
 }
 
 /// Formats a count of something with a regular plural: `1 file`, `2 files`.
-pub fn counted(count: u64, one: &str) -> String {
+pub fn format_count(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Formats names of scenarios in a sentence: "`a`, `b` and `c`".
-pub fn quoted(names: &[String]) -> String {
+pub fn join_quoted(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    listed(&quoted.iter().map(String::as_str).collect::<Vec<_>>())
+    join_listed(&quoted.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Formats names in a sentence: "a", "a and b", "a, b and c".
-pub fn listed(names: &[&str]) -> String {
+pub fn join_listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),
@@ -252,17 +252,17 @@ mod tests {
 
     #[test]
     fn one_is_no_plural() {
-        assert_eq!([0, 1, 2].map(|count| counted(count, "file")), ["0 files", "1 file", "2 files"]);
+        assert_eq!([0, 1, 2].map(|count| format_count(count, "file")), ["0 files", "1 file", "2 files"]);
     }
 
     #[test]
     fn units_follow_the_value() {
-        assert_eq!(rate(95_234_000.0), "95.23 Mbit/s");
-        assert_eq!(rate(0.0), "0 bit/s");
-        assert_eq!(rate(64_000.0), "64.00 kbit/s");
-        assert_eq!(seconds(0.012_345), "12.35 ms");
-        assert_eq!(seconds(1.5), "1.500 s");
-        assert_eq!(seconds(0.0), "0 s");
+        assert_eq!(format_rate(95_234_000.0), "95.23 Mbit/s");
+        assert_eq!(format_rate(0.0), "0 bit/s");
+        assert_eq!(format_rate(64_000.0), "64.00 kbit/s");
+        assert_eq!(format_seconds(0.012_345), "12.35 ms");
+        assert_eq!(format_seconds(1.5), "1.500 s");
+        assert_eq!(format_seconds(0.0), "0 s");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Recorded series in the Parquet format, with the columns of [`CsvSeries`](super::CsvSeries).
 
-use super::csv_series::{RunKey, subject};
+use super::csv_series::{RunKey, subject_name};
 use ::parquet::basic::Encoding;
 use ::parquet::column::writer::ColumnWriter;
 use ::parquet::data_type::ByteArray;
@@ -52,9 +52,9 @@ impl ParquetSeries {
             properties.set_column_statistics_enabled(column, EnabledStatistics::None)
         });
         let properties = properties.set_created_by("thalweg".to_owned()).build();
-        let schema = parse_message_type(SCHEMA).map_err(other)?;
+        let schema = parse_message_type(SCHEMA).map_err(to_io_error)?;
         let writer = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties));
-        Ok(Self { writer: writer.map_err(other)? })
+        Ok(Self { writer: writer.map_err(to_io_error)? })
     }
 
     /// Adds the series of a run.
@@ -62,38 +62,38 @@ impl ParquetSeries {
         if result.series.iter().all(|series| series.points.is_empty()) {
             return Ok(());
         }
-        self.add_group(key, result).map_err(other)
+        self.add_group(key, result).map_err(to_io_error)
     }
 
     fn add_group(&mut self, key: RunKey<'_>, result: &RunResult) -> Result<()> {
         let mut group = self.writer.next_row_group()?;
         let all = &result.series;
-        texts(&mut group, all, |_| key.scheme.to_owned())?;
+        write_texts(&mut group, all, |_| key.scheme.to_owned())?;
         // An unsigned integer is stored as the signed one with the same bits.
-        integers(&mut group, all, key.seed.cast_signed())?;
-        texts(&mut group, all, |series| series.quantity.name().to_owned())?;
-        texts(&mut group, all, |series| series.quantity.unit().to_owned())?;
-        texts(&mut group, all, |series| subject(result, series))?;
-        doubles(&mut group, all, |series| {
+        write_integers(&mut group, all, key.seed.cast_signed())?;
+        write_texts(&mut group, all, |series| series.quantity.name().to_owned())?;
+        write_texts(&mut group, all, |series| series.quantity.unit().to_owned())?;
+        write_texts(&mut group, all, |series| subject_name(result, series))?;
+        write_doubles(&mut group, all, |series| {
             series.points.iter().map(|(time, _)| time.as_secs_f64()).collect()
         })?;
-        doubles(&mut group, all, |series| series.points.iter().map(|(_, value)| *value).collect())?;
+        write_doubles(&mut group, all, |series| series.points.iter().map(|(_, value)| *value).collect())?;
         group.close()?;
         Ok(())
     }
 
     /// Finishes the file.
     pub fn finish(self) -> io::Result<()> {
-        self.writer.into_inner().map_err(other)?.flush()
+        self.writer.into_inner().map_err(to_io_error)?.flush()
     }
 }
 
-fn texts(
+fn write_texts(
     group: &mut SerializedRowGroupWriter<'_, Sink>,
     all: &[Series],
     text: impl Fn(&Series) -> String,
 ) -> Result<()> {
-    column(group, |writer| {
+    write_column(group, |writer| {
         let ColumnWriter::ByteArrayColumnWriter(writer) = writer else { return Err(unexpected_type()) };
         all.iter().try_for_each(|series| {
             let value = ByteArray::from(text(series).into_bytes());
@@ -102,8 +102,8 @@ fn texts(
     })
 }
 
-fn integers(group: &mut SerializedRowGroupWriter<'_, Sink>, all: &[Series], value: i64) -> Result<()> {
-    column(group, |writer| {
+fn write_integers(group: &mut SerializedRowGroupWriter<'_, Sink>, all: &[Series], value: i64) -> Result<()> {
+    write_column(group, |writer| {
         let ColumnWriter::Int64ColumnWriter(writer) = writer else { return Err(unexpected_type()) };
         all.iter().try_for_each(|series| {
             writer.write_batch(&vec![value; series.points.len()], None, None).map(|_| ())
@@ -111,19 +111,19 @@ fn integers(group: &mut SerializedRowGroupWriter<'_, Sink>, all: &[Series], valu
     })
 }
 
-fn doubles(
+fn write_doubles(
     group: &mut SerializedRowGroupWriter<'_, Sink>,
     all: &[Series],
     values: impl Fn(&Series) -> Vec<f64>,
 ) -> Result<()> {
-    column(group, |writer| {
+    write_column(group, |writer| {
         let ColumnWriter::DoubleColumnWriter(writer) = writer else { return Err(unexpected_type()) };
         all.iter().try_for_each(|series| writer.write_batch(&values(series), None, None).map(|_| ()))
     })
 }
 
 /// Writes the group's next column.
-pub(super) fn column(
+pub(super) fn write_column(
     group: &mut SerializedRowGroupWriter<'_, Sink>,
     write: impl FnOnce(&mut ColumnWriter<'_>) -> Result<()>,
 ) -> Result<()> {
@@ -136,7 +136,7 @@ pub(super) fn unexpected_type() -> ParquetError {
     ParquetError::General("the columns do not agree with the schema".to_owned())
 }
 
-pub(super) fn other(error: ParquetError) -> io::Error {
+pub(super) fn to_io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             Ok(error) => *error,
@@ -149,7 +149,7 @@ pub(super) fn other(error: ParquetError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::result;
+    use crate::results::test_fixtures::run_result;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
     use std::fs::{self, File};
@@ -159,7 +159,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("thalweg-series-{}.parquet", std::process::id()));
         let mut file = ParquetSeries::new(File::create(&path).unwrap()).unwrap();
         for seed in [7, u64::MAX] {
-            file.add(RunKey { scheme: "cubic", seed }, &result(seed, 75)).unwrap();
+            file.add(RunKey { scheme: "cubic", seed }, &run_result(seed, 75)).unwrap();
         }
         file.finish().unwrap();
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();

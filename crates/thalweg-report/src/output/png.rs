@@ -37,8 +37,8 @@ impl core::error::Error for PngError {}
 ///
 /// # Errors
 /// [`PngError::TooLarge`] where one pixel per unit is too many, [`PngError::Picture`] where `svg` is not a picture.
-pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
-    drawn(svg, SCALE)?.encode_png().map_err(|error| PngError::Picture(error.to_string()))
+pub fn render_png(svg: &str) -> Result<Vec<u8>, PngError> {
+    render_pixmap(svg, SCALE)?.encode_png().map_err(|error| PngError::Picture(error.to_string()))
 }
 
 /// Picture in pixels.
@@ -55,23 +55,25 @@ pub struct Pixels {
 /// Renders an SVG at one pixel per SVG unit.
 ///
 /// # Errors
-/// Same as [`png`].
-pub fn pixels(svg: &str) -> Result<Pixels, PngError> {
-    let pixmap = drawn(svg, 1.0)?;
+/// Same as [`render_png`].
+pub fn render_pixels(svg: &str) -> Result<Pixels, PngError> {
+    let pixmap = render_pixmap(svg, 1.0)?;
     // Nothing is transparent on a white background.
     let rgb = pixmap.data().chunks_exact(4).flat_map(|of| [of[0], of[1], of[2]]).collect();
     Ok(Pixels { width: pixmap.width(), height: pixmap.height(), rgb })
 }
 
 /// Renders an SVG with at most `largest` pixels per unit.
-fn drawn(svg: &str, largest: f32) -> Result<Pixmap, PngError> {
+fn render_pixmap(svg: &str, largest: f32) -> Result<Pixmap, PngError> {
     let picture = |error: &dyn fmt::Display| PngError::Picture(error.to_string());
     let svg = text_to_paths(svg, FONT).map_err(|error| picture(&error))?;
     let tree = Tree::from_str(&svg, &Options::default()).map_err(|error| picture(&error))?;
     let (width, height) = (tree.size().width(), tree.size().height());
     let too_large = PngError::TooLarge(width, height);
     // Rounded down; otherwise the last row and column would blend with the area beyond the edge.
-    let Some(scale) = scale(width, height).map(|scale| scale.min(largest)) else { return Err(too_large) };
+    let Some(scale) = pixels_per_unit(width, height).map(|scale| scale.min(largest)) else {
+        return Err(too_large);
+    };
     let pixels = |length: f32| (length * scale) as u32;
     let Some(mut pixmap) = Pixmap::new(pixels(width).max(1), pixels(height).max(1)) else {
         return Err(too_large);
@@ -82,7 +84,7 @@ fn drawn(svg: &str, largest: f32) -> Result<Pixmap, PngError> {
 }
 
 /// Returns the pixels per unit.
-fn scale(width: f32, height: f32) -> Option<f32> {
+fn pixels_per_unit(width: f32, height: f32) -> Option<f32> {
     let fits = (MAX_PIXELS as f32 / width / height).sqrt();
     (fits >= 1.0).then_some(fits.min(SCALE))
 }
@@ -113,7 +115,7 @@ mod tests {
     }
 
     fn decoded(svg: &str) -> Pixmap {
-        Pixmap::decode_png(&png(svg).unwrap()).unwrap()
+        Pixmap::decode_png(&render_png(svg).unwrap()).unwrap()
     }
 
     /// Counts the pixels of a rectangle, given in SVG units, that are darker than half.
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_picture_has_its_size_twice_and_a_white_ground() {
-        let bytes = png(&figure("Title")).unwrap();
+        let bytes = render_png(&figure("Title")).unwrap();
         assert_eq!(bytes[..8], *b"\x89PNG\r\n\x1a\n");
         let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
         // 34 above the panel, 34 and twice 22 for it, 12 below.
@@ -144,7 +146,7 @@ mod tests {
     #[test]
     fn plain_pixels_are_one_a_unit() {
         let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='3' height='2'><rect x='1' width='1' height='1' fill='#0072b2'/></svg>";
-        let Pixels { width, height, rgb } = pixels(svg).unwrap();
+        let Pixels { width, height, rgb } = render_pixels(svg).unwrap();
         assert_eq!((width, height, rgb.len()), (3, 2, 18));
         assert_eq!(
             (&rgb[0..3], &rgb[3..6], &rgb[12..15]),
@@ -189,8 +191,8 @@ mod tests {
     /// change this hash.
     #[test]
     fn the_same_picture_has_the_same_bytes() {
-        let bytes = png(&figure("Same bytes")).unwrap();
-        assert_eq!(bytes, png(&figure("Same bytes")).unwrap());
+        let bytes = render_png(&figure("Same bytes")).unwrap();
+        assert_eq!(bytes, render_png(&figure("Same bytes")).unwrap());
         let sum =
             decoded(&figure("Same bytes")).data().iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
                 (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
@@ -200,19 +202,19 @@ mod tests {
 
     #[test]
     fn pictures_that_cannot_be_rendered_are_reported() {
-        assert!(png("no picture").unwrap_err().to_string().contains("cannot draw the picture"));
+        assert!(render_png("no picture").unwrap_err().to_string().contains("cannot draw the picture"));
         let empty = "<svg xmlns='http://www.w3.org/2000/svg' width='800' height='1e9'/>";
-        let error = png(empty).unwrap_err().to_string();
+        let error = render_png(empty).unwrap_err().to_string();
         assert!(error.contains("800 by 1000000000"), "{error}");
     }
 
     #[test]
     fn large_pictures_have_fewer_pixels_a_unit() {
-        assert_eq!(scale(860.0, 1000.0), Some(2.0));
-        assert_eq!(scale(8192.0, 4096.0), Some(1.0));
-        let between = scale(1000.0, 20_000.0).unwrap();
+        assert_eq!(pixels_per_unit(860.0, 1000.0), Some(2.0));
+        assert_eq!(pixels_per_unit(8192.0, 4096.0), Some(1.0));
+        let between = pixels_per_unit(1000.0, 20_000.0).unwrap();
         assert!((1.2..1.3).contains(&between), "{between}");
-        assert_eq!(scale(8192.0, 4097.0), None);
+        assert_eq!(pixels_per_unit(8192.0, 4097.0), None);
     }
 
     #[test]

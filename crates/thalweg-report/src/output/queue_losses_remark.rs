@@ -11,7 +11,7 @@ use crate::results::{Document, Group, Metric, Run};
 use thalweg_catalog::built_in_traits;
 
 /// Returns a sentence for each group of each scheme of which queues dropped a large share of its packets.
-pub(super) fn losses(document: &Document, style: Style) -> Vec<String> {
+pub(super) fn queue_losses_sentences(document: &Document, style: Style) -> Vec<String> {
     let seconds = document.duration_s - document.warmup_s;
     let of_schemes = document.runs_by_scheme();
     let mut sentences: Vec<(f64, String)> =
@@ -85,7 +85,7 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
     use thalweg_proto::units::Duration;
 
     /// Returns the remarks where of 1000 packets of the last group's flow `lost` are lost, and `dropped` of its packets
@@ -96,13 +96,16 @@ mod tests {
 
     /// Returns the same for another scheme.
     fn warnings_of(scheme: &str, [lost, dropped]: [u64; 2], rtt: u64) -> Vec<String> {
-        let mut result = result(1, 75);
+        let mut result = run_result(1, 75);
         let last = result.flows.last_mut().unwrap();
         (last.counts.lost_data, last.counts.drops) = (lost, dropped);
         let group = result.groups.last_mut().unwrap();
         scheme.clone_into(&mut group.scheme);
         group.round_trips.mean = Duration::from_millis(rtt);
-        losses(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
+        queue_losses_sentences(
+            &Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]),
+            Style::PLAIN,
+        )
     }
 
     /// A flow sends 1000 packets in the 25 s measured: four in a round trip of 100 ms.

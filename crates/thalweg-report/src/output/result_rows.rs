@@ -1,7 +1,7 @@
 //! Results of runs as tables with a row for each flow or link, for further computation: in memory as columns, and in
 //! the Parquet format.
 
-use super::parquet_series::{Sink, column, other, unexpected_type};
+use super::parquet_series::{Sink, to_io_error, unexpected_type, write_column};
 use crate::results::{Metric, Of, Run};
 use ::parquet::basic::{LogicalType, Repetition, Type as Physical};
 use ::parquet::column::writer::ColumnWriter;
@@ -179,13 +179,13 @@ impl ParquetRows {
                 Cells::Number(_) => required(Physical::DOUBLE).with_repetition(Repetition::OPTIONAL),
                 Cells::Switch(_) => required(Physical::BOOLEAN),
             };
-            fields.push(Arc::new(field.build().map_err(other)?));
+            fields.push(Arc::new(field.build().map_err(to_io_error)?));
         }
         let schema = Type::group_type_builder("rows").with_fields(fields).build();
         let properties = WriterProperties::builder().set_created_by("thalweg".to_owned()).build();
-        let schema = Arc::new(schema.map_err(other)?);
+        let schema = Arc::new(schema.map_err(to_io_error)?);
         let writer = SerializedFileWriter::new(to, schema, Arc::new(properties));
-        Ok(Self { writer: writer.map_err(other)? })
+        Ok(Self { writer: writer.map_err(to_io_error)? })
     }
 
     /// Adds the rows of a table; an empty table adds nothing.
@@ -194,13 +194,13 @@ impl ParquetRows {
     ///
     /// The I/O errors of the writer.
     pub fn add(&mut self, rows: &Rows) -> io::Result<()> {
-        if rows.is_empty() { Ok(()) } else { self.add_group(rows).map_err(other) }
+        if rows.is_empty() { Ok(()) } else { self.add_group(rows).map_err(to_io_error) }
     }
 
     fn add_group(&mut self, rows: &Rows) -> Result<()> {
         let mut group = self.writer.next_row_group()?;
         for of in &rows.columns {
-            column(&mut group, |writer| match (&of.cells, writer) {
+            write_column(&mut group, |writer| match (&of.cells, writer) {
                 (Cells::Text(cells), ColumnWriter::ByteArrayColumnWriter(writer)) => {
                     let cells: Vec<ByteArray> = cells.iter().map(|cell| cell.as_str().into()).collect();
                     writer.write_batch(&cells, None, None).map(drop)
@@ -236,21 +236,21 @@ impl ParquetRows {
     ///
     /// The I/O errors of the writer.
     pub fn finish(self) -> io::Result<()> {
-        self.writer.into_inner().map_err(other)?.flush()
+        self.writer.into_inner().map_err(to_io_error)?.flush()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::result;
+    use crate::results::test_fixtures::run_result;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
     use std::fs::{self, File};
 
     #[test]
     fn rows_read_back() {
-        let run = Run::from_result(&result(7, 75));
+        let run = Run::from_result(&run_result(7, 75));
         let mut flows = Rows::flows(&run);
         flows.push_front("link.core.rate", Cells::Text(vec!["1 Mbit/s".to_owned(); flows.len()]));
         assert_eq!(flows.len(), run.flows.len());
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn every_link_has_a_row_and_tables_grow() {
-        let run = Run::from_result(&result(7, 75));
+        let run = Run::from_result(&run_result(7, 75));
         let mut all = Rows::default();
         all.append(Rows::links(&run));
         all.append(Rows::links(&run));

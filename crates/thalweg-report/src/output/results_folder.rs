@@ -1,7 +1,7 @@
 //! Writes and reads self-describing results folders.
 
 use super::number_format::Style;
-use super::text_summary::summary;
+use super::text_summary::format_summary;
 use crate::results::{Body, Document, ReadError};
 use core::fmt;
 use std::fs::{self, File};
@@ -74,12 +74,12 @@ impl Folder {
         let target = std::path::absolute(target).map_err(io)?;
         // Follow a symbolic link: it stays, and its target is replaced.
         let target = if target.exists() { target.canonicalize().map_err(io)? } else { target };
-        check(&target)?;
+        check_replaceable(&target)?;
         let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
             return Err(FolderError::UnrelatedFiles { target, found: "a whole file system".to_owned() });
         };
         fs::create_dir_all(parent).map_err(io)?;
-        let staging = sibling(parent, &name.to_string_lossy(), "partial");
+        let staging = sibling_path(parent, &name.to_string_lossy(), "partial");
         fs::create_dir(&staging).map_err(|error| FolderError::Io(staging.clone(), error))?;
         Ok(Self { target, staging, is_part: false })
     }
@@ -123,7 +123,7 @@ impl Folder {
         self.write(SCENARIO, scenario)?;
         self.write("seeds.txt", lines(&document.seeds))?;
         self.write("version.txt", format!("{} {}\n", document.tool.name, document.tool.version))?;
-        self.write("summary.txt", summary(document, Style::PLAIN))?;
+        self.write("summary.txt", format_summary(document, Style::PLAIN))?;
         self.write(README, self.readme(document))
     }
 
@@ -149,7 +149,7 @@ impl Folder {
     /// Returns the name of the paper and its results as JSON, if `folder` holds a paper's results.
     pub fn paper_results(folder: &Path) -> Result<Option<(String, String)>, FolderError> {
         let path = folder.join(RESULTS);
-        let text = results(folder, &path)?;
+        let text = read_results_text(folder, &path)?;
         let head: Head = serde_json::from_str(&text).unwrap_or_default();
         Ok(head.paper.map(|name| (name, text)))
     }
@@ -194,9 +194,9 @@ impl Folder {
     pub fn commit(self) -> Result<PathBuf, FolderError> {
         let io = |error| FolderError::Io(self.target.clone(), error);
         // The target may have changed while the simulation ran.
-        check(&self.target)?;
+        check_replaceable(&self.target)?;
         let name = self.target.file_name().unwrap_or_default().to_string_lossy();
-        let old = sibling(self.target.parent().unwrap_or(Path::new(".")), &name, "old");
+        let old = sibling_path(self.target.parent().unwrap_or(Path::new(".")), &name, "old");
         let replaces = self.target.exists();
         if replaces {
             fs::rename(&self.target, &old).map_err(io)?;
@@ -242,7 +242,7 @@ impl Stored {
     /// Reads the results in `folder`.
     pub fn open(folder: &Path) -> Result<Self, FolderError> {
         let path = folder.join(RESULTS);
-        let text = results(folder, &path)?;
+        let text = read_results_text(folder, &path)?;
         let document = Document::from_json(&text).map_err(|error| FolderError::Results(path, error))?;
         Ok(Self { document, scenario: folder.join(SCENARIO) })
     }
@@ -252,7 +252,7 @@ impl Stored {
 pub const MAX_RESULTS: u64 = 1 << 30;
 
 /// Returns the text of the results in `folder`.
-fn results(folder: &Path, path: &Path) -> Result<String, FolderError> {
+fn read_results_text(folder: &Path, path: &Path) -> Result<String, FolderError> {
     Reader::new(MAX_RESULTS).text(path).map_err(|error| match error.is_missing() {
         true => FolderError::NoResults(folder.to_owned()),
         false => FolderError::Io(path.to_owned(), error.into()),
@@ -260,7 +260,7 @@ fn results(folder: &Path, path: &Path) -> Result<String, FolderError> {
 }
 
 /// Checks that replacing `target` would lose nothing.
-fn check(target: &Path) -> Result<(), FolderError> {
+fn check_replaceable(target: &Path) -> Result<(), FolderError> {
     let io = |error| FolderError::Io(target.to_owned(), error);
     if !target.exists() {
         return Ok(());
@@ -286,11 +286,11 @@ fn check(target: &Path) -> Result<(), FolderError> {
         return Err(FolderError::UnrelatedFiles { target: target.to_owned(), found });
     }
     let runs = if runs { fs::read_dir(target.join(RUNS)).map_err(io)?.collect() } else { Vec::new() };
-    runs.into_iter().try_for_each(|run: io::Result<fs::DirEntry>| check(&run.map_err(io)?.path()))
+    runs.into_iter().try_for_each(|run: io::Result<fs::DirEntry>| check_replaceable(&run.map_err(io)?.path()))
 }
 
 /// Returns a path that nobody else has: processes of several hosts or containers may have the same number.
-fn sibling(parent: &Path, name: &str, what: &str) -> PathBuf {
+fn sibling_path(parent: &Path, name: &str, what: &str) -> PathBuf {
     parent.join(format!(".{name}.{what}-{:016x}", RandomState::new().hash_one(())))
 }
 
@@ -399,7 +399,7 @@ The reference of all names is docs/reference/results.md in the program's source.
 mod tests {
     use super::*;
     use crate::results::Run;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
 
     /// Returns an empty directory for this test.
     fn temporary_path(name: &str) -> PathBuf {
@@ -410,7 +410,7 @@ mod tests {
     }
 
     fn document(seed: u64) -> Document {
-        Document::from_runs(header(&[seed]), vec![Run::from_result(&result(seed, 75))])
+        Document::from_runs(test_header(&[seed]), vec![Run::from_result(&run_result(seed, 75))])
     }
 
     fn store(target: &Path, seed: u64) -> Result<PathBuf, FolderError> {

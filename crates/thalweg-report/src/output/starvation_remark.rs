@@ -1,21 +1,21 @@
 //! Remarks on flows that carried a small part of their share.
 
 use super::Style;
-use super::number_format::{Scale, counted, rate};
+use super::number_format::{Scale, format_count, format_rate};
 use crate::results::{Document, Starved};
 
 /// Returns a sentence for each group of each scheme with starved flows, the least part of its share first.
-pub(super) fn starvation(document: &Document, style: Style) -> Vec<String> {
+pub(super) fn starvation_sentences(document: &Document, style: Style) -> Vec<String> {
     let mut all: Vec<&Starved> = document.starved.iter().collect();
-    all.sort_by(|a, b| part(a).total_cmp(&part(b)));
-    all.into_iter().take(MAX_SENTENCES).map(|starved| sentence(starved, document, style)).collect()
+    all.sort_by(|a, b| fraction_of_share(a).total_cmp(&fraction_of_share(b)));
+    all.into_iter().take(MAX_SENTENCES).map(|starved| starvation_sentence(starved, document, style)).collect()
 }
 
-fn part(of: &Starved) -> f64 {
+fn fraction_of_share(of: &Starved) -> f64 {
     of.goodput_bps / of.share_bps
 }
 
-fn sentence(of: &Starved, document: &Document, style: Style) -> String {
+fn starvation_sentence(of: &Starved, document: &Document, style: Style) -> String {
     let own = document.runs().find_map(|(_, run)| run.groups.iter().find(|group| group.name == of.group));
     let scheme = of.scheme.as_deref().or(own.map(|group| group.scheme.as_str())).unwrap_or_default();
     let subject = match of.of {
@@ -23,12 +23,12 @@ fn sentence(of: &Starved, document: &Document, style: Style) -> String {
         all => format!(
             "{} of {} of `{}` ({}) starved: one",
             of.flows,
-            counted(u64::from(all), "flow"),
+            format_count(u64::from(all), "flow"),
             style.clean(&of.group),
             style.clean(scheme)
         ),
     };
-    let percent = part(of);
+    let percent = fraction_of_share(of);
     let decimals = if percent >= 0.01 { 0 } else { 1 };
     let percent = match percent {
         none if none < 0.0005 => "less than 0.1 %".to_owned(),
@@ -38,14 +38,14 @@ fn sentence(of: &Starved, document: &Document, style: Style) -> String {
         true => ", and lost nothing: others fill the queue".to_owned(),
         false => format!(
             ", with {} and {} of its packets lost",
-            counted(of.timeouts as u64, "time-out"),
+            format_count(of.timeouts as u64, "time-out"),
             Scale::PERCENT.fixed(of.loss, 1)
         ),
     };
     format!(
         "{subject} carried {}, {percent} of its max-min share of {}{cause}.",
-        rate(of.goodput_bps),
-        rate(of.share_bps)
+        format_rate(of.goodput_bps),
+        format_rate(of.share_bps)
     )
 }
 
@@ -56,12 +56,13 @@ const MAX_SENTENCES: usize = 4;
 mod tests {
     use super::*;
     use crate::results::Run;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
 
     #[test]
     fn starved_flows_are_named_with_their_share() {
         let remarks = |starved: &[(u32, u32, f64)]| {
-            let mut document = Document::from_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
+            let mut document =
+                Document::from_runs(test_header(&[1]), vec![Run::from_result(&run_result(1, 75))]);
             let one = |&(flows, of, goodput_bps): &(u32, u32, f64)| Starved {
                 scheme: None,
                 group: "bold".to_owned(),
@@ -73,7 +74,7 @@ mod tests {
                 loss: 0.123,
             };
             document.starved = starved.iter().map(one).collect();
-            starvation(&document, Style::PLAIN)
+            starvation_sentences(&document, Style::PLAIN)
         };
         assert!(remarks(&[]).is_empty());
         let expected = "`bold` (cubic) starved: it carried 9.000 kbit/s, 0.2 % of its max-min share of 3.870 Mbit/s, with 7 time-outs and \

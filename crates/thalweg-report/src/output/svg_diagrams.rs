@@ -4,7 +4,7 @@
 //! Okabe and Ito (2008), distinguishable with any kind of colour vision. Pictures follow the system's dark mode.
 
 use super::number_format::Style;
-use super::text_table::shorten;
+use super::text_table::shorten_cell;
 use std::fmt::Write as _;
 
 /// Panels stacked vertically.
@@ -96,9 +96,9 @@ impl Figure {
     pub(crate) fn render(&self) -> String {
         let mut body = String::new();
         let mut y = 34.0;
-        let _ = writeln!(body, "{}", text(16.0, 24.0, "start", "title", &self.title));
+        let _ = writeln!(body, "{}", text_element(16.0, 24.0, "start", "title", &self.title));
         if !self.subtitle.is_empty() {
-            let _ = writeln!(body, "{}", text(16.0, 41.0, "start", "tick", &self.subtitle));
+            let _ = writeln!(body, "{}", text_element(16.0, 41.0, "start", "tick", &self.subtitle));
             y += 15.0;
         }
         for panel in &self.bars {
@@ -135,12 +135,16 @@ impl Figure {
         // Values beyond an axis are drawn at its end, with a mark.
         let x = |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * ((time - from) / (to - from).max(1e-12)).min(1.0);
         let y = |value: f64| top + PANEL * (1.0 - (value / panel.factor / max).min(1.0));
-        let _ = writeln!(body, "{}", text(LEFT, top - 9.0, "start", "name", &panel.title));
+        let _ = writeln!(body, "{}", text_element(LEFT, top - 9.0, "start", "name", &panel.title));
         for tick in 0..=(max / step).round() as u32 {
             let value = f64::from(tick) * step;
             let at = y(value * panel.factor);
             let _ = writeln!(body, "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{}\"/>", WIDTH - RIGHT);
-            let _ = writeln!(body, "{}", text(LEFT - 7.0, at + 4.0, "end", "tick", &plain(value)));
+            let _ = writeln!(
+                body,
+                "{}",
+                text_element(LEFT - 7.0, at + 4.0, "end", "tick", &format_plain_number(value))
+            );
         }
         let end = if panel.across.is_some() { to } else { max * panel.factor };
         let (from, to) = (from / factor, to / factor);
@@ -150,8 +154,8 @@ impl Figure {
             let at = x(tick * step * factor);
             let _ = writeln!(body, "<path class=\"grid\" d=\"M{at:.1} {top}v{PANEL}\"/>");
             if with_times {
-                let label = format!("{} {unit}", plain(tick * step));
-                let _ = writeln!(body, "{}", text(at, top + PANEL + 17.0, "middle", "tick", &label));
+                let label = format!("{} {unit}", format_plain_number(tick * step));
+                let _ = writeln!(body, "{}", text_element(at, top + PANEL + 17.0, "middle", "tick", &label));
             }
             tick += 1.0;
         }
@@ -163,7 +167,7 @@ impl Figure {
                 "<path class=\"line{} c{}\" d=\"{}\"/>",
                 if line.is_faint { " faint" } else { "" },
                 line.colour % COLOURS,
-                path(line, x, y)
+                line_path(line, x, y)
             );
             let along = if panel.across.is_some() { &line.times } else { &line.values };
             if let Some((at, value)) = largest_beyond(along, end) {
@@ -181,20 +185,26 @@ impl Figure {
         }
         if highest > end {
             let value = match panel.across {
-                Some(Across { factor, unit, .. }) => format!("{} {unit}", rounded(highest / factor)),
-                None => rounded(highest / panel.factor),
+                Some(Across { factor, unit, .. }) => format!("{} {unit}", to_three_digits(highest / factor)),
+                None => to_three_digits(highest / panel.factor),
             };
             let note = format!("beyond the axis: up to {value}");
-            let _ = writeln!(body, "{}", text(WIDTH - RIGHT, top - 9.0, "end", "tick", &note));
+            let _ = writeln!(body, "{}", text_element(WIDTH - RIGHT, top - 9.0, "end", "tick", &note));
         }
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
         let ends: Vec<f64> = labels.iter().map(|(at, _)| *at).collect();
-        for ((_, line), at) in labels.iter().zip(spread(&ends, top, top + PANEL)) {
+        for ((_, line), at) in labels.iter().zip(spread_labels(&ends, top, top + PANEL)) {
             let class = format!("label c{}", line.colour % COLOURS);
             let _ = writeln!(
                 body,
                 "{}",
-                text(WIDTH - RIGHT + 7.0, at + 4.0, "start", &class, &fitting(&line.label, LABEL_CHARACTERS))
+                text_element(
+                    WIDTH - RIGHT + 7.0,
+                    at + 4.0,
+                    "start",
+                    &class,
+                    &shorten_to_fit(&line.label, LABEL_CHARACTERS)
+                )
             );
         }
     }
@@ -206,7 +216,7 @@ impl BarPanel {
     }
 
     fn draw(&self, body: &mut String, top: f64) {
-        let _ = writeln!(body, "{}", text(LEFT, top + 15.0, "start", "name", &self.title));
+        let _ = writeln!(body, "{}", text_element(LEFT, top + 15.0, "start", "name", &self.title));
         let ends = self.bars.iter().map(|bar| bar.mean + bar.half.unwrap_or(0.0));
         let max = ends.filter(|end| end.is_finite()).fold(f64::MIN_POSITIVE, f64::max).min(self.limit);
         // Names are left of the bars, values right.
@@ -218,7 +228,13 @@ impl BarPanel {
             let _ = writeln!(
                 body,
                 "{}",
-                text(left - 8.0, y + 12.0, "end", "tick", &fitting(&bar.label, NAME_CHARACTERS))
+                text_element(
+                    left - 8.0,
+                    y + 12.0,
+                    "end",
+                    "tick",
+                    &shorten_to_fit(&bar.label, NAME_CHARACTERS)
+                )
             );
             let width = x(bar.mean) - left;
             let _ = writeln!(
@@ -232,14 +248,15 @@ impl BarPanel {
                     "<path class=\"interval\" d=\"M{low:.1} {y}v15M{low:.1} {middle}H{high:.1}M{high:.1} {y}v15\"/>"
                 );
             }
-            let _ = writeln!(body, "{}", text(right + 12.0, y + 12.0, "start", "tick", &bar.value_text));
+            let _ =
+                writeln!(body, "{}", text_element(right + 12.0, y + 12.0, "start", "tick", &bar.value_text));
         }
     }
 }
 
 /// Places labels of lines that end at `ends`, in order: as near to their lines as possible without overlap, between
 /// `top` and `bottom`.
-fn spread(ends: &[f64], top: f64, bottom: f64) -> Vec<f64> {
+fn spread_labels(ends: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     // Too many labels for the height are placed closer together.
     let gap = LABEL.min((bottom - top) / ends.len().max(2).saturating_sub(1) as f64);
     let mut places = Vec::with_capacity(ends.len());
@@ -258,7 +275,7 @@ fn spread(ends: &[f64], top: f64, bottom: f64) -> Vec<f64> {
 
 /// Returns a path through the points; a NaN value breaks the line. Coordinates are in tenths of a unit and relative to
 /// the previous point, which makes small files.
-fn path(line: &Line, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
+fn line_path(line: &Line, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
     let tenths = |value: f64| (value * 10.0).round() as i64;
     let mut path = String::new();
     let mut last: Option<(i64, i64)> = None;
@@ -273,7 +290,8 @@ fn path(line: &Line, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
             Some(before) if before == here => continue,
             Some(before) => ('l', (here.0 - before.0, here.1 - before.1)),
         };
-        let (right, down) = (plain(by.0 as f64 / 10.0), plain(by.1 as f64 / 10.0));
+        let (right, down) =
+            (format_plain_number(by.0 as f64 / 10.0), format_plain_number(by.1 as f64 / 10.0));
         let _ = write!(path, "{letter}{right} {down}");
         last = Some(here);
     }
@@ -288,9 +306,9 @@ fn largest_beyond(values: &[f64], end: f64) -> Option<(usize, f64)> {
 }
 
 /// Formats a positive number with three significant digits.
-fn rounded(value: f64) -> String {
+fn to_three_digits(value: f64) -> String {
     let unit = libm::pow(10.0, libm::floor(libm::log10(value)) - 2.0);
-    plain((value / unit).round() * unit)
+    format_plain_number((value / unit).round() * unit)
 }
 
 /// Returns 1, 2 or 5 times a power of ten such that about `wanted` steps make `max`.
@@ -307,13 +325,13 @@ fn nice_step(max: f64, wanted: f64) -> f64 {
 }
 
 /// Formats a number without needless digits.
-fn plain(value: f64) -> String {
+fn format_plain_number(value: f64) -> String {
     let text = format!("{value:.9}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-fn text(x: f64, y: f64, anchor: &str, class: &str, content: &str) -> String {
+fn text_element(x: f64, y: f64, anchor: &str, class: &str, content: &str) -> String {
     let content = Style::UNICODE.clean(content);
     // XML cannot represent these two.
     let content = content.replace(['\u{fffe}', '\u{ffff}'], "?");
@@ -322,8 +340,8 @@ fn text(x: f64, y: f64, anchor: &str, class: &str, content: &str) -> String {
 }
 
 /// Shortens a name to fit the picture.
-fn fitting(label: &str, max: usize) -> String {
-    shorten(label, max, Style::UNICODE)
+fn shorten_to_fit(label: &str, max: usize) -> String {
+    shorten_cell(label, max, Style::UNICODE)
 }
 
 /// Maximum label length beside a panel, in characters of 12 px, by the widths of common fonts (at most 0.58 em on
@@ -373,8 +391,8 @@ mod tests {
         assert_eq!(nice_step(30.0, 8.0), 5.0);
         assert_eq!(nice_step(0.37, 4.0), 0.1);
         assert_eq!(nice_step(0.0, 4.0), 1.0);
-        assert_eq!(plain(0.30000000000000004), "0.3");
-        assert_eq!(plain(150.0), "150");
+        assert_eq!(format_plain_number(0.30000000000000004), "0.3");
+        assert_eq!(format_plain_number(150.0), "150");
     }
 
     /// A burst to 1.234 times the axis, and a tail to 30 ms on an axis to 10 ms, have a mark and a note; without them there is neither.
@@ -410,18 +428,18 @@ mod tests {
     /// Five lines that end at zero have labels above the axis and without overlap; with enough space no label moves.
     #[test]
     fn labels_stay_within_their_panel() {
-        let places = spread(&[124.0, 125.0, 126.0, 129.0, 130.0], 0.0, 130.0);
+        let places = spread_labels(&[124.0, 125.0, 126.0, 129.0, 130.0], 0.0, 130.0);
         assert_eq!(places, [74.0, 88.0, 102.0, 116.0, 130.0]);
-        assert_eq!(spread(&[10.0, 60.0, 130.0], 0.0, 130.0), [10.0, 60.0, 130.0]);
-        let many = spread(&[130.0; 14], 0.0, 130.0);
+        assert_eq!(spread_labels(&[10.0, 60.0, 130.0], 0.0, 130.0), [10.0, 60.0, 130.0]);
+        let many = spread_labels(&[130.0; 14], 0.0, 130.0);
         assert!(many[0] >= -1e-9 && many.windows(2).all(|pair| pair[1] - pair[0] > 9.9), "{many:?}");
-        assert_eq!(spread(&[50.0], 0.0, 130.0), [50.0]);
+        assert_eq!(spread_labels(&[50.0], 0.0, 130.0), [50.0]);
     }
 
     #[test]
     fn labels_stay_within_the_picture() {
-        assert_eq!(fitting("flows.10", 17), "flows.10");
-        assert_eq!(fitting("bottleneck: left → right", 17), "bottleneck:…right");
+        assert_eq!(shorten_to_fit("flows.10", 17), "flows.10");
+        assert_eq!(shorten_to_fit("bottleneck: left → right", 17), "bottleneck:…right");
         // At 7 px per character, more than the average width.
         assert!(
             7.0 + 7.0 * LABEL_CHARACTERS as f64 <= RIGHT && 7.0 * NAME_CHARACTERS as f64 <= LEFT + 90.0 - 8.0
@@ -474,7 +492,7 @@ mod tests {
             values: vec![1.0, 2.0, f64::NAN, 3.0],
             is_faint: false,
         };
-        assert_eq!(path(&line, |x| x, |y| y), "M0 1l1 1M3 3");
+        assert_eq!(line_path(&line, |x| x, |y| y), "M0 1l1 1M3 3");
     }
 
     #[test]

@@ -6,12 +6,12 @@ use super::text_table::Table;
 use crate::results::{Metric, Metrics, Of, SizeMetrics};
 
 /// Formats a table with an empty line before it; returns nothing for an empty table.
-pub(super) fn section(table: &Table, style: Style) -> String {
+pub(super) fn table_section(table: &Table, style: Style) -> String {
     if table.is_empty() { String::new() } else { format!("\n{}", table.render(style)) }
 }
 
 /// Formats a link direction: its endpoints, and its name where that adds information.
-pub(crate) fn direction(name: &str, from: &str, to: &str, style: Style) -> String {
+pub(crate) fn format_direction(name: &str, from: &str, to: &str, style: Style) -> String {
     let arrow = if style.unicode { "→" } else { "->" };
     let ends = format!("{from} {arrow} {to}");
     let is_redundant = name == format!("{from}-{to}") || name == format!("{to}-{from}") || name.is_empty();

@@ -2,17 +2,17 @@
 
 use super::comparison_text;
 use super::metric_columns::{self, Datum, Row, has_transfers};
-use super::number_format::{Scale, Style, plain_seconds, seconds};
-use super::remarks_below_tables::remarks;
-use super::table_elements::{direction, mean_row, mean_size_words, section, size_words};
-use super::text_table::{Align, Table, distinct_width, shorten};
+use super::number_format::{Scale, Style, format_seconds, plain_seconds};
+use super::remarks_below_tables::all_remarks;
+use super::table_elements::{format_direction, mean_row, mean_size_words, size_words, table_section};
+use super::text_table::{Align, Table, distinct_width, shorten_cell};
 use crate::results::{
     Body, Document, Flow, Group, GroupMetrics, Link, Metric, Of, Run, Summary, Tables, Until,
 };
 
 /// Formats the document as text.
-pub fn summary(document: &Document, style: Style) -> String {
-    let mut text = heading(document, style);
+pub fn format_summary(document: &Document, style: Style) -> String {
+    let mut text = format_heading(document, style);
     match &document.body {
         Body::Run { runs } => {
             for run in runs {
@@ -23,23 +23,29 @@ pub fn summary(document: &Document, style: Style) -> String {
             text.push_str(&replications_text(runs, summary.as_ref(), style));
         }
         Body::Comparison { margin, schemes, differences } => {
-            text.push_str(&comparison_text::comparison(document, schemes, differences, *margin, style));
+            text.push_str(&comparison_text::format_comparison(
+                document,
+                schemes,
+                differences,
+                *margin,
+                style,
+            ));
         }
     }
     if let Some(until) = &document.until {
         text.push_str(&style.folded(&until_text(until, document, style)));
         text.push('\n');
     }
-    text.extend(remarks(document, style).map(|sentence| style.folded(&sentence) + "\n"));
+    text.extend(all_remarks(document, style).map(|sentence| style.folded(&sentence) + "\n"));
     text
 }
 
-fn heading(document: &Document, style: Style) -> String {
+fn format_heading(document: &Document, style: Style) -> String {
     let (title, subtitle) = title_lines(document, style);
     let mut text = style.bold(&title);
     text.push_str(&style.folded(&format!("\n{subtitle}\n")));
     if !document.complete {
-        text.push_str(&partial(document));
+        text.push_str(&missing_part_line(document));
     }
     text
 }
@@ -93,12 +99,12 @@ fn until_text(until: &Until, document: &Document, style: Style) -> String {
 }
 
 /// Returns the line on the missing part of an interrupted document.
-fn partial(document: &Document) -> String {
+fn missing_part_line(document: &Document) -> String {
     let (complete, begun) = document
         .runs()
         .fold((0, 0), |(complete, begun), (_, run)| (complete + u32::from(run.complete), begun + 1));
     let reached = document.runs().filter(|(_, run)| !run.complete).map(|(_, run)| run.ended_s);
-    let reached: Vec<String> = reached.map(seconds).collect();
+    let reached: Vec<String> = reached.map(format_seconds).collect();
     match &document.body {
         Body::Run { .. } => format!("PARTIAL: interrupted at {}\n", reached.concat()),
         _ => format!("PARTIAL: interrupted; {complete} of {begun} runs begun are complete\n"),
@@ -106,18 +112,18 @@ fn partial(document: &Document) -> String {
 }
 
 fn run_text(run: &Run, style: Style) -> String {
-    let mut text = section(&completions_table(&run.groups, style), style);
+    let mut text = table_section(&completions_table(&run.groups, style), style);
     let sizes = run.sizes.iter().map(|class| {
         let value = |metric| class.values.get(metric).map(Datum::One);
         Row::new(size_words((class.from_bytes, class.below_bytes)), value)
     });
-    text.push_str(&section(&sizes_table(&sizes.collect::<Vec<_>>(), style), style));
-    text.push_str(&section(&flows_table(run, style), style));
-    text.push_str(&section(&groups_table(&run.groups, style), style));
-    text.push_str(&section(&sinks_table(&run.flows, style), style));
-    text.push_str(&section(&segments_table(&run.flows, style), style));
-    text.push_str(&section(&media_table(&run.flows, style), style));
-    text.push_str(&section(&links_table(&run.links, style), style));
+    text.push_str(&table_section(&sizes_table(&sizes.collect::<Vec<_>>(), style), style));
+    text.push_str(&table_section(&flows_table(run, style), style));
+    text.push_str(&table_section(&groups_table(&run.groups, style), style));
+    text.push_str(&table_section(&sinks_table(&run.flows, style), style));
+    text.push_str(&table_section(&segments_table(&run.flows, style), style));
+    text.push_str(&table_section(&media_table(&run.flows, style), style));
+    text.push_str(&table_section(&links_table(&run.links, style), style));
     if !run.is_live() {
         text.push_str(&format!("\nFingerprint {}\n", run.fingerprint));
     }
@@ -131,21 +137,21 @@ fn flows_table(run: &Run, style: Style) -> Table {
         rows.extend(all.iter().map(|flow| flow_row(flow, flow.name.clone(), style)));
     } else if run.groups.len() <= MAX_GROUPS {
         for group in &run.groups {
-            rows.extend(extremes(
+            rows.extend(extreme_flows(
                 all.iter().copied().filter(|flow| flow.group == group.name).collect(),
                 style,
             ));
         }
     } else {
-        rows.extend(extremes(all, style));
+        rows.extend(extreme_flows(all, style));
     }
     let lead = [("Flow", Align::Left)];
-    metric_columns::table(Tables::FLOWS, &lead, &rows, &[("Limited by", Align::Left)], style)
+    metric_columns::metric_table(Tables::FLOWS, &lead, &rows, &[("Limited by", Align::Left)], style)
         .first_column(NAME_COLUMNS)
 }
 
 /// Returns the flows with the lowest, median and highest goodput of many.
-fn extremes(mut sorted: Vec<&Flow>, style: Style) -> Vec<Row<'_>> {
+fn extreme_flows(mut sorted: Vec<&Flow>, style: Style) -> Vec<Row<'_>> {
     sorted.sort_by(|a, b| a.or_zero(Metric::Goodput).total_cmp(&b.or_zero(Metric::Goodput)));
     let last = sorted.len().max(1) - 1;
     let picks = [("lowest", 0), ("median", last / 2), ("highest", last)];
@@ -169,12 +175,12 @@ fn groups_table(groups: &[Group], style: Style) -> Table {
     let schemes: Vec<String> = shown().map(|group| style.clean(&group.scheme)).collect();
     let widest = distinct_width(&schemes, SCHEME_COLUMNS, style);
     for (group, scheme) in shown().zip(&schemes) {
-        let lead = vec![group.name.clone(), shorten(scheme, widest, style), group.flows.to_string()];
+        let lead = vec![group.name.clone(), shorten_cell(scheme, widest, style), group.flows.to_string()];
         rows.push(Row { lead, ..Row::new(String::new(), |metric| group.get(metric).map(Datum::One)) });
     }
     let lead = [("Group", Align::Left), ("Scheme", Align::Left), ("Flows", Align::Right)];
-    let mut table = metric_columns::table(Tables::GROUPS, &lead, &rows, &[], style).first_column(16);
-    more(&mut table, groups.len(), "groups");
+    let mut table = metric_columns::metric_table(Tables::GROUPS, &lead, &rows, &[], style).first_column(16);
+    add_omitted_row(&mut table, groups.len(), "groups");
     table
 }
 
@@ -188,15 +194,15 @@ fn completions_table(groups: &[Group], style: Style) -> Table {
     }
     let lead = [("Transfers", Align::Left)];
     let mut table =
-        metric_columns::table(Tables::TRANSFERS, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
-    more(&mut table, some.len(), "groups");
+        metric_columns::metric_table(Tables::TRANSFERS, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
+    add_omitted_row(&mut table, some.len(), "groups");
     table
 }
 
 /// Builds the table of completion times by size where there are several classes.
 fn sizes_table(rows: &[Row<'_>], style: Style) -> Table {
     let rows = if rows.len() < 2 { &[][..] } else { rows };
-    metric_columns::table(Tables::SIZES, &[("Size", Align::Left)], rows, &[], style)
+    metric_columns::metric_table(Tables::SIZES, &[("Size", Align::Left)], rows, &[], style)
 }
 
 /// Builds the table of segment delays to the sink and of data waiting to be read there, for flows that have either.
@@ -223,9 +229,9 @@ fn of_flows(place: Tables, head: &str, some: &[&Flow], style: Style) -> Table {
     for flow in some.iter().take(MAX_ROWS) {
         rows.push(Row::new(flow.name.clone(), |metric| flow.get(metric).map(Datum::One)));
     }
-    let mut table =
-        metric_columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS);
-    more(&mut table, some.len(), "flows");
+    let mut table = metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style)
+        .first_column(NAME_COLUMNS);
+    add_omitted_row(&mut table, some.len(), "flows");
     table
 }
 
@@ -233,18 +239,18 @@ fn links_table(links: &[Link], style: Style) -> Table {
     let bottlenecks: Vec<&Link> = links.iter().filter(|link| link.bottleneck).collect();
     let mut rows: Vec<Row<'_>> = Vec::new();
     for link in bottlenecks.iter().take(MAX_ROWS) {
-        let name = direction(&link.name, &link.from, &link.to, style);
+        let name = format_direction(&link.name, &link.from, &link.to, style);
         rows.push(Row::new(name, |metric| link.get(metric).map(Datum::One)));
     }
     let lead = [("Bottleneck", Align::Left)];
     let mut table =
-        metric_columns::table(Tables::LINKS, &lead, &rows, &[], style).first_column(NAME_COLUMNS + 8);
-    more(&mut table, bottlenecks.len(), "bottlenecks");
+        metric_columns::metric_table(Tables::LINKS, &lead, &rows, &[], style).first_column(NAME_COLUMNS + 8);
+    add_omitted_row(&mut table, bottlenecks.len(), "bottlenecks");
     table
 }
 
 /// Adds a last row with the number of rows left out.
-fn more(table: &mut Table, all: usize, what: &str) {
+fn add_omitted_row(table: &mut Table, all: usize, what: &str) {
     if all > MAX_ROWS {
         table.row([format!("+ {} {what}", all - MAX_ROWS)]);
     }
@@ -255,23 +261,23 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
         return "\nNo run is complete: there is nothing to average.\n".to_owned();
     };
     let mut text = String::new();
-    text.push_str(&section(&mean_groups_table(Tables::TRANSFERS, "Transfers", summary, style), style));
+    text.push_str(&table_section(&mean_groups_table(Tables::TRANSFERS, "Transfers", summary, style), style));
     let sizes =
         summary.sizes.iter().map(|class| mean_row(mean_size_words(class), &class.metrics, Of::SizeClass));
-    text.push_str(&section(&sizes_table(&sizes.collect::<Vec<_>>(), style), style));
-    text.push_str(&section(&mean_groups_table(Tables::MEANS, "Group", summary, style), style));
-    text.push_str(&section(&mean_sinks_table(summary, style), style));
+    text.push_str(&table_section(&sizes_table(&sizes.collect::<Vec<_>>(), style), style));
+    text.push_str(&table_section(&mean_groups_table(Tables::MEANS, "Group", summary, style), style));
+    text.push_str(&table_section(&mean_sinks_table(summary, style), style));
     let frames = [Metric::FramesEncoded];
-    text.push_str(&section(&mean_table(summary, Tables::MEDIA_MEANS, "Media", &frames, style), style));
+    text.push_str(&table_section(&mean_table(summary, Tables::MEDIA_MEANS, "Media", &frames, style), style));
     let mut rows: Vec<Row<'_>> = Vec::new();
     for link in summary.links.iter().take(MAX_ROWS) {
-        let name = direction(&link.name, &link.from, &link.to, style);
+        let name = format_direction(&link.name, &link.from, &link.to, style);
         rows.push(mean_row(name, &link.metrics, Of::Link));
     }
     let lead = [("Bottleneck", Align::Left)];
-    let mut links =
-        metric_columns::table(Tables::LINK_MEANS, &lead, &rows, &[], style).first_column(NAME_COLUMNS + 8);
-    more(&mut links, summary.links.len(), "bottlenecks");
+    let mut links = metric_columns::metric_table(Tables::LINK_MEANS, &lead, &rows, &[], style)
+        .first_column(NAME_COLUMNS + 8);
+    add_omitted_row(&mut links, summary.links.len(), "bottlenecks");
     let first = runs.iter().find(|run| run.complete).map_or("", |run| &run.fingerprint);
     let runs = match (summary.runs, summary.different) {
         (1, _) => "One run".to_owned(),
@@ -281,7 +287,7 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
         (runs, _) => format!("Means over {runs} runs {} 95 % intervals", style.plus_minus()),
     };
     let footer = style.folded(&format!("\n{runs}; fingerprint of the first {first}\n"));
-    format!("{text}{}{footer}", section(&links, style))
+    format!("{text}{}{footer}", table_section(&links, style))
 }
 
 /// Builds the table of groups, with a total where there are several.
@@ -299,7 +305,7 @@ fn mean_groups_table(place: Tables, head: &str, summary: &Summary, style: Style)
     if some.len() > 1 {
         rows.push(mean_row("all".to_owned(), &summary.totals, Of::Network));
     }
-    metric_columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+    metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
 /// Builds the table of two-level flow-control segments and of data waiting to be read, for groups that have either.
@@ -317,8 +323,8 @@ fn mean_table(summary: &Summary, place: Tables, head: &str, of: &[Metric], style
         some.iter().take(MAX_ROWS).map(|group| mean_row(group.name.clone(), &group.metrics, Of::Group)),
     );
     let lead = [(head, Align::Left)];
-    let mut table = metric_columns::table(place, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
-    more(&mut table, some.len(), "groups");
+    let mut table = metric_columns::metric_table(place, &lead, &rows, &[], style).first_column(NAME_COLUMNS);
+    add_omitted_row(&mut table, some.len(), "groups");
     table
 }
 

@@ -1,13 +1,13 @@
-use super::summary;
+use super::format_summary;
 use crate::output::Style;
-use crate::results::test_fixtures::{header, result};
+use crate::results::test_fixtures::{run_result, test_header};
 use crate::results::{Document, Run};
 use thalweg_proto::media_frame_counters::{Encoded, Shown};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::{MediaResult, Ratios, SizeClass, Summary, Transfers, TwoLevelCounts};
 
 fn runs(mbits: &[u64]) -> Vec<Run> {
-    mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&result(seed, *mbits))).collect()
+    mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&run_result(seed, *mbits))).collect()
 }
 
 #[track_caller]
@@ -19,7 +19,7 @@ fn fits(text: &str) {
 
 #[test]
 fn a_run_reads_at_once() {
-    let text = summary(&Document::from_runs(header(&[1]), runs(&[75])), Style::PLAIN);
+    let text = format_summary(&Document::from_runs(test_header(&[1]), runs(&[75])), Style::PLAIN);
     let expected = "\
 Two and one
 30 s simulated, the first 5 s not counted; seed 1
@@ -47,7 +47,7 @@ Fingerprint 000000000000feee
 
 #[test]
 fn holes_and_refused_data_have_a_table_when_present() {
-    let mut result = result(1, 75);
+    let mut result = run_result(1, 75);
     let counts = |holes| TwoLevelCounts {
         incomplete: holes,
         holes: holes + 2,
@@ -58,7 +58,10 @@ fn holes_and_refused_data_have_a_table_when_present() {
     };
     result.flows[0].two_level = Some(Box::new(counts(0)));
     result.flows[1].two_level = Some(Box::new(counts(120)));
-    let text = summary(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN);
+    let text = format_summary(
+        &Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]),
+        Style::PLAIN,
+    );
     let expected = "
 Two-level  Incomplete  Holes  Refused  Evicted  Source kept  Sink kept
 ---------  ----------  -----  -------  -------  -----------  ---------
@@ -73,7 +76,7 @@ Bottleneck ";
 /// all.
 fn with_transfers(means: &[u64]) -> Vec<Run> {
     let run = |(mean, seed): (&u64, u64)| {
-        let mut result = result(seed, 75);
+        let mut result = run_result(seed, 75);
         let times = Summary {
             count: 100,
             mean: Duration::from_millis(*mean),
@@ -98,7 +101,7 @@ fn with_transfers(means: &[u64]) -> Vec<Run> {
 /// that excludes other flows.
 #[test]
 fn frames_have_a_table() {
-    let mut result = result(1, 10);
+    let mut result = run_result(1, 10);
     let seconds = Duration::from_secs;
     result.flows[1].media = Some(Box::new(MediaResult {
         encoded: Encoded { frames: 250, bytes: 1_250_000, skipped: 3, time: seconds(10) },
@@ -112,7 +115,10 @@ fn frames_have_a_table() {
             ..Summary::default()
         },
     }));
-    let text = summary(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN);
+    let text = format_summary(
+        &Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]),
+        Style::PLAIN,
+    );
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("shy.2 ")).collect();
     let has_row =
         |of: &str| rows.iter().any(|row| row.split_whitespace().collect::<Vec<_>>().join(" ") == of);
@@ -126,17 +132,17 @@ fn frames_have_a_table() {
 fn completion_times_are_the_first_table() {
     let first_table =
         |text: &str| text.lines().skip(3).take_while(|line| !line.is_empty()).collect::<String>();
-    let single = Document::from_runs(header(&[1]), with_transfers(&[20]));
-    let replicated = Document::from_runs(header(&[1, 2, 3]), with_transfers(&[20, 22, 24]));
+    let single = Document::from_runs(test_header(&[1]), with_transfers(&[20]));
+    let replicated = Document::from_runs(test_header(&[1, 2, 3]), with_transfers(&[20, 22, 24]));
     let schemes = vec![
         ("a".to_owned(), with_transfers(&[20, 22, 24])),
         ("b".to_owned(), with_transfers(&[40, 41, 42])),
     ];
-    let compared = Document::from_comparison(header(&[1, 2, 3]), schemes);
+    let compared = Document::from_comparison(test_header(&[1, 2, 3]), schemes);
     for (document, mean) in
         [(single, "20.00 ms"), (replicated, "22.0 +/- 5.0 ms"), (compared, "22.0 +/- 5.0 ms")]
     {
-        let text = summary(&document, Style::PLAIN);
+        let text = format_summary(&document, Style::PLAIN);
         let table = first_table(&text);
         assert!(table.starts_with("Transfers") && table.contains(mean), "{text}");
         assert!(text.contains("below 10 kB") && text.contains("10 kB to 100 kB"), "{text}");
@@ -149,17 +155,17 @@ fn completion_times_are_the_first_table() {
 fn size_classes_missing_in_some_runs_state_the_run_count() {
     let mut runs = with_transfers(&[20, 22, 24]);
     runs[1].sizes.truncate(1);
-    let replicated = Document::from_runs(header(&[1, 2, 3]), runs.clone());
-    let text = summary(&replicated, Style::PLAIN);
+    let replicated = Document::from_runs(test_header(&[1, 2, 3]), runs.clone());
+    let text = format_summary(&replicated, Style::PLAIN);
     assert!(text.contains("10 kB to 100 kB (2 of 3 runs)") && !text.contains("below 10 kB ("), "{text}");
     // 100, 0 and 100 transfers.
     assert!(text.contains("67 +/- 143"), "{text}");
     runs[2].sizes.truncate(1);
     let compared = Document::from_comparison(
-        header(&[1, 2, 3]),
+        test_header(&[1, 2, 3]),
         vec![("a".to_owned(), with_transfers(&[20, 22, 24])), ("b".to_owned(), runs)],
     );
-    let text = summary(&compared, Style::PLAIN);
+    let text = format_summary(&compared, Style::PLAIN);
     let row = text.lines().find(|line| line.starts_with("10 kB to 100 kB (1 of 3 runs), b"));
     let row = row.unwrap_or_else(|| panic!("{text}"));
     assert!(row.matches("+/-").count() == 1 && row.contains("20.00 ms"), "{text}");
@@ -168,14 +174,18 @@ fn size_classes_missing_in_some_runs_state_the_run_count() {
 /// Runs may agree in a percentile to the last digit; its precision is still that of its histogram.
 #[test]
 fn intervals_of_percentiles_are_as_wide_as_their_buckets() {
-    let text = summary(&Document::from_runs(header(&[1, 2, 3]), with_transfers(&[20, 22, 24])), Style::PLAIN);
+    let text = format_summary(
+        &Document::from_runs(test_header(&[1, 2, 3]), with_transfers(&[20, 22, 24])),
+        Style::PLAIN,
+    );
     assert!(text.contains("400.0 +/- 6.4 ms"), "{text}");
     assert!(!text.contains("400.0 +/- 0 ms"), "{text}");
 }
 
 #[test]
 fn replications_show_intervals() {
-    let text = summary(&Document::from_runs(header(&[1, 2, 3]), runs(&[75, 70, 74])), Style::PLAIN);
+    let text =
+        format_summary(&Document::from_runs(test_header(&[1, 2, 3]), runs(&[75, 70, 74])), Style::PLAIN);
     assert!(text.contains("73.0 +/- 6.6 Mbit/s"), "{text}");
     assert!(text.contains("3 runs, seeds 1 to 3"), "{text}");
     fits(&text);
@@ -188,7 +198,8 @@ fn a_clear_winner_is_named_with_its_lead() {
         ("cubic".to_owned(), runs(&[75, 76, 76, 75, 76])),
         ("tahoe".to_owned(), runs(&[30, 30, 30, 30, 30])),
     ];
-    let text = summary(&Document::from_comparison(header(&[1, 2, 3, 4, 5]), schemes), Style::PLAIN);
+    let text =
+        format_summary(&Document::from_comparison(test_header(&[1, 2, 3, 4, 5]), schemes), Style::PLAIN);
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "cubic carried most: 95.60 Mbit/s, 4.600 Mbit/s (5.1 %) more than newreno; the paired 95 % \
                     interval of that difference, 3.92 to 5.28 Mbit/s, excludes zero, also by Holm's method for the 6 \
@@ -200,18 +211,18 @@ fn a_clear_winner_is_named_with_its_lead() {
 #[test]
 fn a_lead_within_chance_is_called_so() {
     let schemes = vec![("a".to_owned(), runs(&[70, 76])), ("b".to_owned(), runs(&[75, 70]))];
-    let text = summary(&Document::from_comparison(header(&[1, 2]), schemes), Style::PLAIN);
+    let text = format_summary(&Document::from_comparison(test_header(&[1, 2]), schemes), Style::PLAIN);
     assert!(text.contains("No clear winner in goodput: a leads b by 500.0 kbit/s"), "{text}");
     assert!(text.contains("includes zero"), "{text}");
     let single = vec![("a".to_owned(), runs(&[70])), ("b".to_owned(), runs(&[75]))];
-    let text = summary(&Document::from_comparison(header(&[1]), single), Style::PLAIN);
+    let text = format_summary(&Document::from_comparison(test_header(&[1]), single), Style::PLAIN);
     assert!(text.contains("single runs"), "{text}");
 }
 
 #[test]
 fn runs_that_are_all_alike_leave_nothing_to_chance() {
     let schemes = vec![("a".to_owned(), runs(&[70, 70, 70])), ("b".to_owned(), runs(&[75, 75, 75]))];
-    let text = summary(&Document::from_comparison(header(&[1, 2, 3]), schemes), Style::PLAIN);
+    let text = format_summary(&Document::from_comparison(test_header(&[1, 2, 3]), schemes), Style::PLAIN);
     assert!(text.contains("Difference to a"), "{text}");
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
@@ -224,13 +235,16 @@ fn runs_that_are_all_alike_leave_nothing_to_chance() {
 
 #[test]
 fn many_flows_are_summarised_by_their_extremes() {
-    let mut result = result(1, 75);
+    let mut result = run_result(1, 75);
     let pattern = result.flows[0].clone();
     result.flows.extend((0..30).map(|n| {
         let goodput = thalweg_proto::units::Rate::from_mbits_per_sec(20 + n);
         thalweg_sim::FlowResult { name: format!("shy.{}", n + 3), goodput, ..pattern.clone() }
     }));
-    let text = summary(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN);
+    let text = format_summary(
+        &Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]),
+        Style::PLAIN,
+    );
     assert!(text.contains("shy.1 (lowest)") && text.contains("shy.32 (highest)"), "{text}");
     assert!(!text.contains("shy.9"), "{text}");
     fits(&text);
@@ -238,20 +252,23 @@ fn many_flows_are_summarised_by_their_extremes() {
 
 #[test]
 fn partial_runs_are_marked_partial() {
-    let mut result = result(1, 75);
+    let mut result = run_result(1, 75);
     result.complete = false;
-    let text = summary(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN);
+    let text = format_summary(
+        &Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]),
+        Style::PLAIN,
+    );
     assert!(text.contains("PARTIAL: interrupted at 30.00 s"), "{text}");
 }
 
 /// Two configurations of one scheme have names that begin and end alike.
 #[test]
 fn shortened_scheme_names_stay_distinct() {
-    let mut result = result(1, 75);
+    let mut result = run_result(1, 75);
     result.groups[0].scheme = "cubic:prr=true".to_owned();
     result.groups[1].scheme = "cubic:rack=true".to_owned();
     let shown = |result: &thalweg_sim::RunResult| {
-        summary(&Document::from_runs(header(&[1]), vec![Run::from_result(result)]), Style::PLAIN)
+        format_summary(&Document::from_runs(test_header(&[1]), vec![Run::from_result(result)]), Style::PLAIN)
     };
     let text = shown(&result);
     assert!(text.contains(" cubic:prr=true ") && text.contains(" cubic:rack=true "), "{text}");
@@ -265,15 +282,15 @@ fn shortened_scheme_names_stay_distinct() {
 fn live_runs_are_marked_live() {
     let mut runs = runs(&[75]);
     runs[0].groups.iter_mut().for_each(|group| group.scheme = thalweg_sim::live_network::SCHEME.to_owned());
-    let mut document = Document::from_runs(header(&[1]), runs);
+    let mut document = Document::from_runs(test_header(&[1]), runs);
     document.duration_s = 1.250131029;
     assert!(
-        summary(&document, Style::PLAIN).contains("1.25 s live, "),
+        format_summary(&document, Style::PLAIN).contains("1.25 s live, "),
         "{}",
-        summary(&document, Style::PLAIN)
+        format_summary(&document, Style::PLAIN)
     );
     document.duration_s = 30.0;
-    let text = summary(&document, Style::PLAIN);
+    let text = format_summary(&document, Style::PLAIN);
     assert!(
         text.contains("30 s live, ") && !text.contains("simulated") && !text.contains("Fingerprint"),
         "{text}"

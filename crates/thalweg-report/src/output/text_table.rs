@@ -1,6 +1,6 @@
 //! Text tables with aligned columns.
 
-use super::number_format::{Style, fold};
+use super::number_format::{Style, wrap_text};
 use std::collections::BTreeSet;
 
 /// Alignment of a column.
@@ -81,7 +81,7 @@ impl Table {
         let clean = |row: &Vec<String>| -> Vec<String> {
             let cell = |(column, cell): (usize, &String)| {
                 let widest = if column == 0 { widest } else { usize::MAX };
-                shorten(&style.clean(cell), widest, style)
+                shorten_cell(&style.clean(cell), widest, style)
             };
             row.iter().enumerate().map(cell).collect()
         };
@@ -172,7 +172,7 @@ impl Table {
     /// Formats a row in as many lines as its longest cell needs.
     fn lines(&self, cells: &[String], widths: &[usize], block: &[usize]) -> Vec<String> {
         let cell = |&column: &usize| {
-            fold(cells.get(column).map_or("", String::as_str), widths[column], widths[column])
+            wrap_text(cells.get(column).map_or("", String::as_str), widths[column], widths[column])
         };
         let cells: Vec<Vec<String>> = block.iter().map(cell).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
@@ -202,7 +202,7 @@ const GAP: &str = "  ";
 const MIN_TEXT_COLUMNS: usize = 24;
 
 /// Shortens `text` to at most `widest` characters. The end is kept: it distinguishes `bulk.17` from `bulk.18`.
-pub(super) fn shorten(text: &str, widest: usize, style: Style) -> String {
+pub(super) fn shorten_cell(text: &str, widest: usize, style: Style) -> String {
     let length = text.chars().count();
     if length <= widest {
         return text.to_owned();
@@ -218,7 +218,7 @@ pub(super) fn shorten(text: &str, widest: usize, style: Style) -> String {
 /// Returns the width to which names may be shortened: `widest`, or unlimited where different names would become equal.
 pub(super) fn distinct_width(names: &[String], widest: usize, style: Style) -> usize {
     let different: BTreeSet<&String> = names.iter().collect();
-    let shown: BTreeSet<String> = different.iter().map(|name| shorten(name, widest, style)).collect();
+    let shown: BTreeSet<String> = different.iter().map(|name| shorten_cell(name, widest, style)).collect();
     if shown.len() == different.len() { widest } else { usize::MAX }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn text_to_paths(svg: &str, font: &[u8]) -> Result<String, Error> {
         } else if node.has_tag_name(TEXT) {
             drawn.push_str(&svg[done..range.start]);
             if let Some(face) = &face {
-                element(&mut drawn, node, face, size(node, &sheet));
+                write_text_paths(&mut drawn, node, face, font_size(node, &sheet));
             }
             done = range.end;
         }
@@ -53,7 +53,7 @@ const DEFAULT_FONT_SIZE: f32 = 16.0;
 
 /// Returns the font size of a text in picture units: from the rule of its class, else from the rule for all texts, else
 /// from the nearest `font-size` attribute, else the default.
-fn size(node: Node<'_, '_>, sheet: &str) -> f32 {
+fn font_size(node: Node<'_, '_>, sheet: &str) -> f32 {
     let rule = |selector: &str, key: &str| {
         let (_, rule) = sheet.split_once(&format!("{selector} {{"))?;
         let (_, value) = rule.split_once('}')?.0.split_once(key)?;
@@ -67,7 +67,7 @@ fn size(node: Node<'_, '_>, sheet: &str) -> f32 {
 }
 
 /// Writes a text as a group with its attributes, and its glyphs as one path.
-fn element(drawn: &mut String, node: Node<'_, '_>, face: &Face<'_>, size: f32) {
+fn write_text_paths(drawn: &mut String, node: Node<'_, '_>, face: &Face<'_>, size: f32) {
     let number = |name| node.attribute(name).and_then(|text| text.parse().ok()).unwrap_or(0.0_f32);
     let words: String = node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect();
     let spaces = |letter: char| matches!(letter, ' ' | '\t' | '\n' | '\r');
@@ -107,7 +107,7 @@ impl GlyphRun {
         for letter in text.chars().filter(|&letter| !is_ignorable(letter)) {
             let glyph = face.glyph_index(letter).unwrap_or(GlyphId(0));
             if let Some(last) = last.replace(glyph) {
-                self.at += f32::from(kerning(face, last, glyph));
+                self.at += f32::from(kerning_of_pair(face, last, glyph));
             }
             // A glyph without an outline is a space.
             let _ = face.outline_glyph(glyph, self);
@@ -136,7 +136,7 @@ impl OutlineBuilder for GlyphRun {
 }
 
 /// Returns the kerning of two glyphs, in font units.
-fn kerning(face: &Face<'_>, left: GlyphId, right: GlyphId) -> i16 {
+fn kerning_of_pair(face: &Face<'_>, left: GlyphId, right: GlyphId) -> i16 {
     let Some(positions) = face.tables().gpos else { return 0 };
     pair_kerning(&positions, left, right).unwrap_or(0)
 }

@@ -1,7 +1,7 @@
 //! Transfers as a table of one row each: as comma-separated values (RFC 4180) and in the Parquet format.
 
-use super::csv_series::{RunKey, field, seconds};
-use super::parquet_series::{Sink, column, other, unexpected_type};
+use super::csv_series::{RunKey, append_seconds, quote_field};
+use super::parquet_series::{Sink, to_io_error, unexpected_type, write_column};
 use ::parquet::column::writer::ColumnWriter;
 use ::parquet::data_type::ByteArray;
 use ::parquet::errors::Result;
@@ -62,21 +62,21 @@ impl<W: Write> CsvTransfers<W> {
 }
 
 fn add_lines(to: &mut dyn Write, key: RunKey<'_>, result: &RunResult) -> io::Result<()> {
-    let prefix = format!("{},{},", field(key.scheme), key.seed);
+    let prefix = format!("{},{},", quote_field(key.scheme), key.seed);
     let mut line = Vec::new();
     for transfer in &result.transfer_list {
         line.clear();
         line.extend_from_slice(prefix.as_bytes());
-        line.extend_from_slice(field(flow(result, transfer)).as_bytes());
+        line.extend_from_slice(quote_field(flow_name(result, transfer)).as_bytes());
         write!(line, ",{},", transfer.size.get())?;
-        seconds(&mut line, transfer.start);
+        append_seconds(&mut line, transfer.start);
         line.push(b',');
         if let Some(end) = transfer.end {
-            seconds(&mut line, end);
+            append_seconds(&mut line, end);
         }
         line.push(b',');
         if let Some(ideal) = transfer.ideal {
-            seconds(&mut line, Time::ZERO + ideal);
+            append_seconds(&mut line, Time::ZERO + ideal);
         }
         line.push(b'\n');
         to.write_all(&line)?;
@@ -84,7 +84,7 @@ fn add_lines(to: &mut dyn Write, key: RunKey<'_>, result: &RunResult) -> io::Res
     Ok(())
 }
 
-fn flow<'a>(result: &'a RunResult, transfer: &Transfer) -> &'a str {
+fn flow_name<'a>(result: &'a RunResult, transfer: &Transfer) -> &'a str {
     result.flows.get(transfer.flow as usize).map_or("", |flow| &flow.name)
 }
 
@@ -105,9 +105,9 @@ impl ParquetTransfers {
 
     fn begin(to: Sink) -> io::Result<Self> {
         let properties = WriterProperties::builder().set_created_by("thalweg".to_owned()).build();
-        let schema = parse_message_type(SCHEMA).map_err(other)?;
+        let schema = parse_message_type(SCHEMA).map_err(to_io_error)?;
         let writer = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties));
-        Ok(Self { writer: writer.map_err(other)? })
+        Ok(Self { writer: writer.map_err(to_io_error)? })
     }
 
     /// Adds the transfers of a run.
@@ -119,21 +119,21 @@ impl ParquetTransfers {
         if result.transfer_list.is_empty() {
             return Ok(());
         }
-        self.add_group(key, result).map_err(other)
+        self.add_group(key, result).map_err(to_io_error)
     }
 
     fn add_group(&mut self, key: RunKey<'_>, result: &RunResult) -> Result<()> {
         let mut group = self.writer.next_row_group()?;
         let all = &result.transfer_list;
         let text = |text: &str| ByteArray::from(text.as_bytes().to_vec());
-        texts(&mut group, &vec![text(key.scheme); all.len()])?;
+        write_texts(&mut group, &vec![text(key.scheme); all.len()])?;
         // An unsigned integer is stored as the signed one with the same bits.
-        integers(&mut group, &vec![key.seed.cast_signed(); all.len()])?;
-        texts(&mut group, &all.iter().map(|of| text(flow(result, of))).collect::<Vec<_>>())?;
-        integers(&mut group, &all.iter().map(|of| of.size.get().cast_signed()).collect::<Vec<_>>())?;
-        doubles(&mut group, all.iter().map(|of| Some(of.start.as_secs_f64())), false)?;
-        doubles(&mut group, all.iter().map(|of| of.end.map(Time::as_secs_f64)), true)?;
-        doubles(&mut group, all.iter().map(|of| of.ideal.map(Duration::as_secs_f64)), true)?;
+        write_integers(&mut group, &vec![key.seed.cast_signed(); all.len()])?;
+        write_texts(&mut group, &all.iter().map(|of| text(flow_name(result, of))).collect::<Vec<_>>())?;
+        write_integers(&mut group, &all.iter().map(|of| of.size.get().cast_signed()).collect::<Vec<_>>())?;
+        write_doubles(&mut group, all.iter().map(|of| Some(of.start.as_secs_f64())), false)?;
+        write_doubles(&mut group, all.iter().map(|of| of.end.map(Time::as_secs_f64)), true)?;
+        write_doubles(&mut group, all.iter().map(|of| of.ideal.map(Duration::as_secs_f64)), true)?;
         group.close()?;
         Ok(())
     }
@@ -144,26 +144,26 @@ impl ParquetTransfers {
     ///
     /// The I/O errors of the writer.
     pub fn finish(self) -> io::Result<()> {
-        self.writer.into_inner().map_err(other)?.flush()
+        self.writer.into_inner().map_err(to_io_error)?.flush()
     }
 }
 
-fn texts(group: &mut SerializedRowGroupWriter<'_, Sink>, values: &[ByteArray]) -> Result<()> {
-    column(group, |writer| {
+fn write_texts(group: &mut SerializedRowGroupWriter<'_, Sink>, values: &[ByteArray]) -> Result<()> {
+    write_column(group, |writer| {
         let ColumnWriter::ByteArrayColumnWriter(writer) = writer else { return Err(unexpected_type()) };
         writer.write_batch(values, None, None).map(|_| ())
     })
 }
 
-fn integers(group: &mut SerializedRowGroupWriter<'_, Sink>, values: &[i64]) -> Result<()> {
-    column(group, |writer| {
+fn write_integers(group: &mut SerializedRowGroupWriter<'_, Sink>, values: &[i64]) -> Result<()> {
+    write_column(group, |writer| {
         let ColumnWriter::Int64ColumnWriter(writer) = writer else { return Err(unexpected_type()) };
         writer.write_batch(values, None, None).map(|_| ())
     })
 }
 
 /// Writes numbers, possibly missing in an `optional` column.
-fn doubles(
+fn write_doubles(
     group: &mut SerializedRowGroupWriter<'_, Sink>,
     values: impl Iterator<Item = Option<f64>>,
     optional: bool,
@@ -171,7 +171,7 @@ fn doubles(
     let values: Vec<Option<f64>> = values.collect();
     let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
     let known: Vec<f64> = values.into_iter().flatten().collect();
-    column(group, |writer| {
+    write_column(group, |writer| {
         let ColumnWriter::DoubleColumnWriter(writer) = writer else { return Err(unexpected_type()) };
         writer.write_batch(&known, optional.then_some(&levels), None).map(|_| ())
     })
@@ -180,7 +180,7 @@ fn doubles(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::result;
+    use crate::results::test_fixtures::run_result;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
     use std::fs::{self, File};
@@ -188,7 +188,7 @@ mod tests {
 
     /// Returns a result with a finished and an unfinished transfer.
     fn with_transfers() -> RunResult {
-        let mut result = result(7, 75);
+        let mut result = run_result(7, 75);
         let first = Transfer {
             flow: 2,
             size: Bytes::new(14_480),

@@ -1,31 +1,31 @@
 //! Remarks on goodput that had not settled at the end of the warm-up.
 
-use super::number_format::listed;
+use super::number_format::join_listed;
 use super::number_format::{Scale, Style, plain_seconds};
 use crate::results::{Document, Drift};
 
 /// Returns a sentence for each scheme with drifting goodput, with the warm-up it needs.
-pub(super) fn settling(document: &Document, style: Style) -> Vec<String> {
+pub(super) fn unsettled_goodput_sentences(document: &Document, style: Style) -> Vec<String> {
     let mut schemes: Vec<Option<&str>> =
         document.drifts.iter().map(|drift| drift.scheme.as_deref()).collect();
     schemes.dedup();
     let sentence = |scheme: &Option<&str>| {
         let drifts: Vec<&Drift> =
             document.drifts.iter().filter(|drift| drift.scheme.as_deref() == *scheme).collect();
-        sentence(&drifts, *scheme, document, style)
+        drift_sentence(&drifts, *scheme, document, style)
     };
     schemes.iter().map(sentence).collect()
 }
 
-fn sentence(drifts: &[&Drift], scheme: Option<&str>, document: &Document, style: Style) -> String {
+fn drift_sentence(drifts: &[&Drift], scheme: Option<&str>, document: &Document, style: Style) -> String {
     let known: usize = document.runs().map(|(_, run)| run.groups.len()).max().unwrap_or(0);
     let groups: Vec<String> =
         drifts.iter().take(MAX_GROUPS).map(|drift| format!("`{}`", style.clean(&drift.group))).collect();
     let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
     let of = match (scheme, known) {
         (Some(scheme), 1) => style.clean(scheme),
-        (Some(scheme), _) => format!("{} ({})", style.clean(scheme), listed(&groups)),
-        (None, _) => listed(&groups),
+        (Some(scheme), _) => format!("{} ({})", style.clean(scheme), join_listed(&groups)),
+        (None, _) => join_listed(&groups),
     };
     let worst = drifts.iter().max_by(|a, b| a.relative.abs().total_cmp(&b.relative.abs()));
     let subject = match worst {
@@ -65,10 +65,10 @@ const MAX_WARMUP: f64 = 0.75;
 mod tests {
     use super::*;
     use crate::results::Run;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
 
     fn warnings(drifts: &[(&str, Option<f64>, f64)]) -> Vec<String> {
-        let mut document = Document::from_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
+        let mut document = Document::from_runs(test_header(&[1]), vec![Run::from_result(&run_result(1, 75))]);
         document.duration_s = 60.0;
         let drift = |&(group, settled_s, relative): &(&str, Option<f64>, f64)| Drift {
             scheme: None,
@@ -77,7 +77,7 @@ mod tests {
             relative,
         };
         document.drifts = drifts.iter().map(drift).collect();
-        settling(&document, Style::PLAIN)
+        unsettled_goodput_sentences(&document, Style::PLAIN)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Verdicts on schemes: the winner, its lead and its statistical significance.
 
-use super::comparison_criterion::{SchemeComparison, criteria};
-use super::number_format::{Scale, factor, listed};
+use super::comparison_criterion::{SchemeComparison, compare_by_all_criteria};
+use super::number_format::{Scale, format_factor, join_listed};
 use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
 
@@ -42,8 +42,12 @@ pub enum Certainty {
 /// Returns the verdict on each criterion that can be decided. A difference below `margin`, a share of the worse value,
 /// is ignored. With `contention`, where flows compete over different sets of full links, their total goodput decides
 /// nothing.
-pub fn verdicts(schemes: &[SchemeResults], margin: f64, contention: Option<&Contention>) -> Vec<Verdict> {
-    let criteria = criteria(schemes, margin, contention);
+pub fn decide_verdicts(
+    schemes: &[SchemeResults],
+    margin: f64,
+    contention: Option<&Contention>,
+) -> Vec<Verdict> {
+    let criteria = compare_by_all_criteria(schemes, margin, contention);
     let tests = Tests::from_criteria(&criteria);
     let decide = |(number, criterion): (usize, &SchemeComparison<'_>)| {
         Decision { criterion, number, tests: &tests, margin }.verdict()
@@ -60,7 +64,7 @@ pub(super) struct Decisions<'a> {
 impl<'a> Decisions<'a> {
     /// Computes the decisions on these schemes.
     pub fn new(schemes: &'a [SchemeResults], margin: f64, contention: Option<&Contention>) -> Self {
-        let criteria = criteria(schemes, margin, contention);
+        let criteria = compare_by_all_criteria(schemes, margin, contention);
         Self { tests: Tests::from_criteria(&criteria), criteria }
     }
 
@@ -184,7 +188,7 @@ impl Decision<'_> {
         if names.is_empty() {
             return String::new();
         }
-        format!(" {} {verb} not judged: {}", listed(&names), self.early())
+        format!(" {} {verb} not judged: {}", join_listed(&names), self.early())
     }
 
     /// Returns the reason why schemes are not judged, with advice.
@@ -195,7 +199,7 @@ impl Decision<'_> {
         format!(
             "the goodput of {} counts data that came during the warm-up and was delayed by loss recovery; set a later \
              `warmup`, or a longer `duration`.",
-            listed(&shares)
+            join_listed(&shares)
         )
     }
 
@@ -247,8 +251,8 @@ impl Decision<'_> {
                     candidates[..=equal].iter().map(|candidate| candidate.scheme).collect();
                 format!(
                     "{} are equal within {} in {subject}{single}: {mean}{of}.",
-                    listed(&names),
-                    percent(self.margin)
+                    join_listed(&names),
+                    format_percent(self.margin)
                 )
             }
             Certainty::SingleRun if is_rare => {
@@ -303,7 +307,7 @@ impl Decision<'_> {
         let ratio = match more / less {
             times if times.is_finite() && times >= 2.0 => {
                 let of = if last.mean < candidates[0].mean { "of which the first has" } else { "which is" };
-                format!(", {of} {} times as much", factor(times))
+                format!(", {of} {} times as much", format_factor(times))
             }
             _ => String::new(),
         };
@@ -312,7 +316,10 @@ impl Decision<'_> {
             [_] => format!(" {} is last with {}{ratio}.", last.scheme, value(last.mean)),
             names => {
                 let (nearer, farther) = (value(candidates[from].mean), value(last.mean));
-                format!(" {} are last with {nearer} to {farther}, and not distinguishable.", listed(names))
+                format!(
+                    " {} are last with {nearer} to {farther}, and not distinguishable.",
+                    join_listed(names)
+                )
             }
         }
     }
@@ -342,7 +349,7 @@ impl Decision<'_> {
 }
 
 /// Formats a share without needless digits: "1 %", "0.5 %".
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     format!("{} %", (share * 1e6).round() / 1e4)
 }
 

@@ -1,6 +1,6 @@
-use super::{Certainty, Verdict, verdicts};
-use crate::output::{Style, summary};
-use crate::results::test_fixtures::{header, result};
+use super::{Certainty, Verdict, decide_verdicts};
+use crate::output::{Style, format_summary};
+use crate::results::test_fixtures::{run_result, test_header};
 use crate::results::{Body, Document, MARGIN, Metric, Run};
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim::{RunResult, Summary};
@@ -10,13 +10,13 @@ fn verdicts_of(schemes: &[(&str, Vec<RunResult>)], margin: f64) -> Vec<Verdict> 
     let seeds: Vec<u64> = (1..=schemes[0].1.len() as u64).collect();
     let runs = |results: &[RunResult]| results.iter().map(Run::from_result).collect();
     let schemes = schemes.iter().map(|(name, results)| ((*name).to_owned(), runs(results))).collect();
-    let document = Document::from_comparison(header(&seeds), schemes);
+    let document = Document::from_comparison(test_header(&seeds), schemes);
     let Body::Comparison { schemes, .. } = document.body else { panic!() };
-    verdicts(&schemes, margin, None)
+    decide_verdicts(&schemes, margin, None)
 }
 
 fn with_goodput(mbits: &[u64]) -> Vec<RunResult> {
-    mbits.iter().zip(1..).map(|(mbits, seed)| result(seed, *mbits)).collect()
+    mbits.iter().zip(1..).map(|(mbits, seed)| run_result(seed, *mbits)).collect()
 }
 
 #[track_caller]
@@ -32,7 +32,7 @@ fn goodput(schemes: &[(&str, &[u64])], margin: f64) -> Verdict {
 
 /// Returns a result whose flows are all transfers with this mean completion time.
 fn with_transfers(mean: Duration, seed: u64) -> RunResult {
-    let mut result = result(seed, 75);
+    let mut result = run_result(seed, 75);
     for group in &mut result.groups {
         let same =
             Summary { count: 10, min: mean, mean, p50: mean, p95: mean, p99: mean, p999: mean, max: mean };
@@ -76,7 +76,7 @@ fn a_scheme_whose_flows_aborted_is_named_first_and_not_judged() {
     let text = |schemes: &[(&str, Vec<RunResult>)]| {
         let runs = |results: &[RunResult]| results.iter().map(Run::from_result).collect();
         let schemes = schemes.iter().map(|(name, results)| ((*name).to_owned(), runs(results))).collect();
-        let text = summary(&Document::from_comparison(header(&[1, 2, 3]), schemes), Style::PLAIN);
+        let text = format_summary(&Document::from_comparison(test_header(&[1, 2, 3]), schemes), Style::PLAIN);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let (a, b) = (results(&[75, 76, 76], false), results(&[70, 72, 71], false));
@@ -120,7 +120,7 @@ fn all_that_are_equal_are_named_and_the_last_one_too() {
 
 #[test]
 fn runs_that_are_the_same_are_one_run() {
-    let same = |mbits| (0..3).map(|_| result(7, mbits)).collect::<Vec<RunResult>>();
+    let same = |mbits| (0..3).map(|_| run_result(7, mbits)).collect::<Vec<RunResult>>();
     let mut schemes = vec![("a", same(70)), ("b", same(75))];
     for (_, results) in &mut schemes {
         results.iter_mut().zip(1..).for_each(|(result, seed)| result.seed = seed);
@@ -233,7 +233,7 @@ fn a_lead_in_a_single_common_run_is_not_generalised() {
 #[test]
 fn fairness_is_among_those_that_wanted_more() {
     let index = |shy: bool| {
-        let mut result = result(1, 75);
+        let mut result = run_result(1, 75);
         if shy {
             result.flows[0].limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis);
             result.flows[1].limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis);
@@ -260,7 +260,7 @@ fn fairness_is_among_those_that_wanted_more() {
 #[test]
 fn delays_of_groups_are_not_pooled() {
     let run = |starves: bool| {
-        let mut result = result(1, 75);
+        let mut result = run_result(1, 75);
         let millis = Duration::from_millis;
         for (group, mean) in result.groups.iter_mut().zip([millis(10), millis(100)]) {
             group.delay.mean = mean;
@@ -277,7 +277,7 @@ fn delays_of_groups_are_not_pooled() {
 #[test]
 fn datagram_delays_state_the_undelivered_share() {
     let run = |lost: u64, millis: u64| {
-        let mut result = result(1, 75);
+        let mut result = run_result(1, 75);
         let datagrams = result.groups[0].name.clone();
         result.groups[0].delay.mean = Duration::from_millis(millis);
         for flow in result.flows.iter_mut().filter(|flow| flow.name.starts_with(&datagrams)) {
@@ -321,7 +321,7 @@ fn many_comparisons_are_corrected_for() {
 #[test]
 fn goodput_from_the_warm_up_wins_nothing() {
     let late = |seed: u64, percent: u64| {
-        let mut result = result(seed, 90 + seed);
+        let mut result = run_result(seed, 90 + seed);
         for flow in &mut result.flows {
             flow.arrived_before = Bytes::new(flow.delivered.get() * percent / 100);
         }
@@ -386,7 +386,7 @@ fn the_last_one_is_held_to_what_the_first_one_is_held_to() {
 #[test]
 fn heavy_loss_is_reported_with_goodput() {
     let run = |lost: u64| {
-        let mut result = result(1, 75);
+        let mut result = run_result(1, 75);
         for flow in &mut result.flows {
             (flow.sent_packets, flow.counts.lost_data) = (1000, lost);
         }
@@ -409,7 +409,7 @@ fn heavy_loss_is_reported_with_goodput() {
 fn tables_mark_no_difference_that_the_verdict_leaves_open() {
     // The second group has few packets.
     let run = |seed: u64, [max, few]: [u64; 2]| {
-        let mut result = result(seed, 70 + seed);
+        let mut result = run_result(seed, 70 + seed);
         for (group, (mean, count)) in result.groups.iter_mut().zip([(max + seed, 1_000_000), (few, 1)]) {
             (group.delay.mean, group.delay.count) = (Duration::from_millis(mean), count);
         }
@@ -419,7 +419,7 @@ fn tables_mark_no_difference_that_the_verdict_leaves_open() {
         let a = (1..=3).map(|seed| run(seed, [20, 40 + seed])).collect();
         let b = (1..=3).zip(b).map(|(seed, means)| run(seed, means)).collect();
         let schemes = vec![("a".to_owned(), a), ("b".to_owned(), b)];
-        let text = summary(&Document::from_comparison(header(&[1, 2, 3]), schemes), Style::PLAIN);
+        let text = format_summary(&Document::from_comparison(test_header(&[1, 2, 3]), schemes), Style::PLAIN);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let open = compared([[25, 50], [25, 30], [25, 20]]);

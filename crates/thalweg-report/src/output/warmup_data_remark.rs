@@ -56,16 +56,19 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
     use thalweg_proto::units::Bytes;
 
     #[test]
     fn goodput_of_early_data_is_named() {
         let remarks = |percent| {
-            let mut result = result(1, 75);
+            let mut result = run_result(1, 75);
             let last = result.flows.last_mut().unwrap();
             last.arrived_before = Bytes::new(last.delivered.get() * percent / 100);
-            early_arrivals(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
+            early_arrivals(
+                &Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]),
+                Style::PLAIN,
+            )
         };
         assert!(remarks(0).is_empty() && remarks(4).is_empty());
         let expected = "14.0 % of the goodput of `bold` (cubic) is data that arrived during the warm-up and waited for loss repair, so \

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use thalweg_proto::units::Time;
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::{PacketId, Record, Step, Tracer};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Recorder of packets on the links of a specification in a time span: arrival at each link, start of transmission, and
 /// delivery or loss. Access links are not recorded.
@@ -208,7 +208,7 @@ pub struct Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::{result, spec};
+    use crate::results::test_fixtures::{run_result, test_spec};
     use thalweg_proto::Ecn;
     use thalweg_proto::datagram;
     use thalweg_proto::payload::Length;
@@ -233,11 +233,11 @@ mod tests {
     }
 
     fn replay(span: Range<u64>, max: usize, records: &[(u64, Step, u32, u32)]) -> Replay {
-        let mut recorder = Recorder::new(&spec(), at(span.start)..at(span.end), max);
+        let mut recorder = Recorder::new(&test_spec(), at(span.start)..at(span.end), max);
         for (millis, step, link, serial) in records {
             recorder.record(&record(*millis, *step, *link, *serial));
         }
-        recorder.finish("", &result(1, 75))
+        recorder.finish("", &run_result(1, 75))
     }
 
     const STEPS: &[(u64, Step, u32, u32)] = &[

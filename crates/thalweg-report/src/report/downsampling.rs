@@ -14,7 +14,7 @@ pub(super) fn downsample(times: &[f64], values: &[f64], bound: usize) -> (Vec<f6
     let place = |span: usize| 1 + (span as u64 * (length as u64 - 2) / spans as u64) as usize;
     for span in 0..spans {
         let (first, end) = (place(span), place(span + 1));
-        let Some((low, high)) = extremes(&values[first..end]) else { continue };
+        let Some((low, high)) = extreme_positions(&values[first..end]) else { continue };
         kept.push(first + low.min(high));
         if low != high {
             kept.push(first + low.max(high));
@@ -25,7 +25,7 @@ pub(super) fn downsample(times: &[f64], values: &[f64], bound: usize) -> (Vec<f6
 }
 
 /// Returns the positions of the smallest and the largest value; `None` without values.
-fn extremes(values: &[f64]) -> Option<(usize, usize)> {
+fn extreme_positions(values: &[f64]) -> Option<(usize, usize)> {
     let mut found: Option<(usize, usize)> = None;
     for (index, value) in values.iter().enumerate() {
         let (low, high) = found.get_or_insert((index, index));

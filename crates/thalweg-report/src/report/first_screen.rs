@@ -1,12 +1,12 @@
 //! First screen of a report: the winner, its lead, its significance and the reasons.
 
-use super::first_screen_cards::{Card, cards};
+use super::first_screen_cards::{Card, write_cards};
 use super::html_text_and_pages::{TEXT_STYLE, escape};
-use super::interval_bars::bar;
-use super::result_reasons::{self, MAX_GROUPS, capital};
+use super::interval_bars::interval_bar;
+use super::result_reasons::{self, MAX_GROUPS, capitalise};
 use crate::output::{
-    Certainty, Datum, Remedy, Scale, Style, Verdict, aborted_schemes, cell_text, differing_defaults_warning,
-    heads_of, listed, rate, remarks, seconds, verdicts,
+    Certainty, Datum, Remedy, Scale, Style, Verdict, aborted_schemes, all_remarks, cell_text,
+    decide_verdicts, differing_defaults_warning, format_rate, format_seconds, heads_of, join_listed,
 };
 use crate::results::{
     Body, Contention, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables,
@@ -15,7 +15,7 @@ use crate::statistics::Estimate;
 use std::fmt::Write as _;
 
 /// Returns the HTML section that answers the document's question.
-pub(super) fn answer(document: &Document) -> String {
+pub(super) fn answer_section(document: &Document) -> String {
     let mut html = String::from("<section id=\"answer\" aria-label=\"Answer\">\n");
     if !document.complete {
         html.push_str("<p class=\"warning\">Partial: the runs were interrupted.</p>\n");
@@ -33,32 +33,37 @@ pub(super) fn answer(document: &Document) -> String {
                     let _ = writeln!(
                         html,
                         "<p class=\"note\">Compared: {}; the other flows keep their schemes.</p>",
-                        escape(&listed(&names))
+                        escape(&join_listed(&names))
                     );
                     if let Body::Comparison { schemes, .. } = &compared_part.body {
-                        comparison(&mut html, schemes, *margin, compared_part.contention.as_ref());
+                        write_comparison(&mut html, schemes, *margin, compared_part.contention.as_ref());
                     }
                 }
-                None => comparison(&mut html, schemes, *margin, document.contention.as_ref()),
+                None => write_comparison(&mut html, schemes, *margin, document.contention.as_ref()),
             }
         }
-        Body::Run { runs } => run(&mut html, runs, None),
-        Body::Replications { runs, summary } => run(&mut html, runs, summary.as_ref()),
+        Body::Run { runs } => write_run(&mut html, runs, None),
+        Body::Replications { runs, summary } => write_run(&mut html, runs, summary.as_ref()),
     }
-    for sentence in remarks(document, Style::PLAIN) {
+    for sentence in all_remarks(document, Style::PLAIN) {
         let _ = writeln!(html, "<p class=\"note\">{}</p>", escape(&sentence));
     }
     html.push_str("</section>\n");
     html
 }
 
-fn comparison(html: &mut String, schemes: &[SchemeResults], margin: f64, contention: Option<&Contention>) {
-    let verdicts = verdicts(schemes, margin, contention);
+fn write_comparison(
+    html: &mut String,
+    schemes: &[SchemeResults],
+    margin: f64,
+    contention: Option<&Contention>,
+) {
+    let verdicts = decide_verdicts(schemes, margin, contention);
     if let Some(sentence) = aborted_schemes(schemes) {
         let _ = writeln!(html, "<p class=\"warning\">{}</p>", escape(&sentence));
     }
-    cards(html, &verdicts.iter().map(verdict_card).collect::<Vec<_>>(), false);
-    scores(html, schemes);
+    write_cards(html, &verdicts.iter().map(verdict_card).collect::<Vec<_>>(), false);
+    write_scores(html, schemes);
     let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());
     let runs = summaries().map(|summary| summary.runs).min();
     let same = summaries().all(|summary| summary.different == 1);
@@ -91,9 +96,9 @@ pub(super) fn side_by_side(document: &Document, notes: &[String], warnings: &[St
         }
     }
     if let Body::Comparison { schemes, .. } = &document.body {
-        scores(&mut html, schemes);
+        write_scores(&mut html, schemes);
         html.push_str("<p class=\"note\">Bars of a column have one scale.</p>\n");
-        differences(&mut html, schemes);
+        write_differences(&mut html, schemes);
         result_reasons::of_schemes(&mut html, schemes);
     }
     html.push_str("</section>\n");
@@ -101,7 +106,7 @@ pub(super) fn side_by_side(document: &Document, notes: &[String], warnings: &[St
 }
 
 /// Writes the relative differences of all from the first.
-fn differences(html: &mut String, schemes: &[SchemeResults]) {
+fn write_differences(html: &mut String, schemes: &[SchemeResults]) {
     let Some((first, others)) = schemes.split_first().filter(|(_, others)| !others.is_empty()) else {
         return;
     };
@@ -174,11 +179,11 @@ fn verdict_card(verdict: &Verdict) -> Card {
             escape(&verdict.behind.join(", "))
         );
     }
-    Card { subject: capital(verdict.subject), main, text, sure: Some(sure) }
+    Card { subject: capitalise(verdict.subject), main, text, sure: Some(sure) }
 }
 
 /// Writes the schemes side by side; each column has one scale.
-fn scores(html: &mut String, schemes: &[SchemeResults]) {
+fn write_scores(html: &mut String, schemes: &[SchemeResults]) {
     let value = |of: &SchemeResults, metric: Metric| {
         of.summary.as_ref().and_then(|summary| summary.totals.get(metric.name(Of::Network)).copied())
     };
@@ -208,7 +213,7 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
                         position % COLOURS,
                         estimate.mean,
                         escape(&cell_text(metric, Some(Datum::Mean(estimate)), TEXT_STYLE)),
-                        bar(estimate.mean, estimate.ci95, max)
+                        interval_bar(estimate.mean, estimate.ci95, max)
                     );
                 }
                 None => html.push_str("<td class=\"number\">–</td>"),
@@ -220,7 +225,7 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
 }
 
 /// Writes one run, or several runs with different seeds.
-fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
+fn write_run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     let Some(first) = runs.first() else { return };
     let estimate = |metric: &str, single: Option<f64>| {
         let mean = summary.and_then(|summary| summary.totals.get(metric).copied());
@@ -246,8 +251,12 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
         ));
     }
     let worst = shown(estimate("delay_p99_worst_s", totals.get(Metric::DelayP99)), Scale::for_time);
-    let shortest =
-        first.groups.iter().filter_map(|group| group.get(Metric::DelayMin)).reduce(f64::min).map(seconds);
+    let shortest = first
+        .groups
+        .iter()
+        .filter_map(|group| group.get(Metric::DelayMin))
+        .reduce(f64::min)
+        .map(format_seconds);
     let shortest = shortest.map(|time| format!("; the shortest was {}", escape(&time))).unwrap_or_default();
     all.push(Card {
         subject: "Delay, one way".to_owned(),
@@ -258,7 +267,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
         sure: None,
     });
     all.push(certainty_card(runs, goodput));
-    cards(html, &all, true);
+    write_cards(html, &all, true);
     result_reasons::of_runs(html, runs);
 }
 
@@ -336,8 +345,10 @@ fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
         let max = run.flows.iter().max_by(|a, b| goodput(a).total_cmp(&goodput(b)));
         let min = run.flows.iter().min_by(|a, b| goodput(a).total_cmp(&goodput(b)));
         let rate_and_share = |flow: Option<&Flow>| {
-            flow.map(|flow| format!("{} {} ({})", escape(&flow.name), rate(goodput(flow)), share(flow)))
-                .unwrap_or_default()
+            flow.map(|flow| {
+                format!("{} {} ({})", escape(&flow.name), format_rate(goodput(flow)), share(flow))
+            })
+            .unwrap_or_default()
         };
         (format!("Jain {jain}"), format!("most: {}; least: {}", rate_and_share(max), rate_and_share(min)))
     };
@@ -377,15 +388,15 @@ const COLOURS: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
 
     fn runs(mbits: [u64; 3]) -> Vec<Run> {
-        mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&result(seed, *mbits))).collect()
+        mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&run_result(seed, *mbits))).collect()
     }
 
     fn compared(a: [u64; 3], b: [u64; 3]) -> String {
         let schemes = vec![("<vegas>".to_owned(), runs(a)), ("cubic".to_owned(), runs(b))];
-        answer(&Document::from_comparison(header(&[1, 2, 3]), schemes))
+        answer_section(&Document::from_comparison(test_header(&[1, 2, 3]), schemes))
     }
 
     #[test]
@@ -403,7 +414,7 @@ mod tests {
             ("b".to_owned(), runs([50, 60, 61])),
             ("c".to_owned(), runs([1, 2, 2])),
         ];
-        let three = answer(&Document::from_comparison(header(&[1, 2, 3]), schemes));
+        let three = answer_section(&Document::from_comparison(test_header(&[1, 2, 3]), schemes));
         assert!(
             three.contains(">b, a</p>")
                 && three.contains("Behind by more than chance, by Holm's method for all 9 comparisons: c."),
@@ -415,14 +426,14 @@ mod tests {
     #[test]
     fn completion_times_lead_when_transfers_finish() {
         let run = |seed: u64, millis: u64| {
-            let mut result = result(seed, 75);
+            let mut result = run_result(seed, 75);
             let mean = thalweg_proto::units::Duration::from_millis(millis);
             result.transfers.completion = thalweg_sim::Summary { count: 9, mean, ..Default::default() };
             result.transfers.slowdown = thalweg_sim::Ratios { count: 9, mean: 2.25, ..Default::default() };
             result.transfers.unfinished = 3;
             Run::from_result(&result)
         };
-        let one = answer(&Document::from_runs(header(&[1]), vec![run(1, 40)]));
+        let one = answer_section(&Document::from_runs(test_header(&[1]), vec![run(1, 40)]));
         let card = one.find("Completion time</h2><p class=\"main\">40.00 ms").expect("a card");
         assert!(card < one.find("Goodput</h2>").unwrap(), "{one}");
         assert!(one.contains("2.25 times as long as alone; not ended: 3"), "{one}");
@@ -430,14 +441,14 @@ mod tests {
             ("a".to_owned(), vec![run(1, 40), run(2, 41)]),
             ("b".to_owned(), vec![run(1, 60), run(2, 62)]),
         ];
-        let two = answer(&Document::from_comparison(header(&[1, 2]), schemes));
+        let two = answer_section(&Document::from_comparison(test_header(&[1, 2]), schemes));
         let head = two.find("<th class=\"number\">Time mean</th>").expect("a column");
         assert!(head < two.find("<th class=\"number\">Goodput</th>").unwrap(), "{two}");
     }
 
     #[test]
     fn a_run_states_goodput_shares_and_bottlenecks() {
-        let one = answer(&Document::from_runs(header(&[1]), runs([75, 75, 75])[..1].to_vec()));
+        let one = answer_section(&Document::from_runs(test_header(&[1]), runs([75, 75, 75])[..1].to_vec()));
         for expected in [
             "95.00 Mbit/s",
             "bold 78.9 %",
@@ -448,7 +459,7 @@ mod tests {
         ] {
             assert!(one.contains(expected), "no `{expected}` in {one}");
         }
-        let several = answer(&Document::from_runs(header(&[1, 2, 3]), runs([75, 76, 77])));
+        let several = answer_section(&Document::from_runs(test_header(&[1, 2, 3]), runs([75, 76, 77])));
         assert!(several.contains("over 3 runs") && several.contains("± 2.6 %"), "{several}");
     }
 }

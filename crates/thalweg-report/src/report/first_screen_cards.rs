@@ -15,7 +15,7 @@ pub struct Card {
 }
 
 /// Appends the list of cards; those with `short` texts stay side by side on a phone.
-pub fn cards(html: &mut String, cards: &[Card], short: bool) {
+pub fn write_cards(html: &mut String, cards: &[Card], short: bool) {
     html.push_str(if short { "<ul class=\"cards short\">\n" } else { "<ul class=\"cards\">\n" });
     for Card { subject, main, text, sure } in cards {
         let _ = write!(html, "<li><h2>{subject}</h2><p class=\"main\">{main}</p>");

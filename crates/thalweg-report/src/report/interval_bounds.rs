@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Rate;
 use thalweg_queue::Limit;
-use thalweg_sim::spec::{DirectionSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Spec};
 
 /// Upper bounds by quantity: for links one each, by the name of its series; for flows one for all.
 #[derive(Debug, Default, Serialize)]
@@ -18,7 +18,7 @@ impl Bounds {
     pub(super) fn from_spec(spec: &Spec) -> Self {
         let mut bounds = Self::default();
         let mut fastest = Some(Rate::ZERO);
-        let name = |node: thalweg_sim::spec::NodeId| {
+        let name = |node: thalweg_sim::simulation_spec::NodeId| {
             spec.nodes.get(node.0 as usize).map_or("", |node| node.name.as_str())
         };
         for link in &spec.links {
@@ -33,7 +33,7 @@ impl Bounds {
                     Limit::Bytes(bytes) => add("queue-bytes", bytes as f64),
                     Limit::Unlimited => {}
                 }
-                let rate = highest(line);
+                let rate = highest_rate(line);
                 if let Some(rate) = rate {
                     add("link-rate", rate.as_f64());
                 }
@@ -49,7 +49,7 @@ impl Bounds {
 
 /// Returns the highest rate that a direction ever has; `None` where a trace or a periodic variation sets the rate, or
 /// packets take no time.
-fn highest(line: &DirectionSpec) -> Option<Rate> {
+fn highest_rate(line: &DirectionSpec) -> Option<Rate> {
     if line.capacity.is_some() || line.periodic_variation.is_some() {
         return None;
     }
@@ -62,14 +62,14 @@ mod tests {
     use super::*;
     use thalweg_proto::units::Duration;
     use thalweg_queue::DisciplineSpec;
-    use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec};
+    use thalweg_sim::simulation_spec::{LinkSpec, NodeId, NodeSpec};
 
     #[test]
     fn queues_end_at_their_limits_and_rates_at_those_of_links() {
         let line = |mbits, limit| DirectionSpec {
             rate: Rate::from_mbits_per_sec(mbits),
             queue: DisciplineSpec::fcfs(limit),
-            ..DirectionSpec::with_any_rate(Duration::from_millis(1))
+            ..DirectionSpec::unlimited_rate(Duration::from_millis(1))
         };
         let directions = [line(10, Limit::Packets(625)), line(40, Limit::Bytes(30_000))];
         let [forward, backward] = directions;
@@ -91,7 +91,7 @@ mod tests {
         let open = LinkSpec::new(
             "open",
             [NodeId(0), NodeId(1)],
-            DirectionSpec::with_any_rate(Duration::ZERO),
+            DirectionSpec::unlimited_rate(Duration::ZERO),
             line(1, Limit::Unlimited),
         );
         let bounds = Bounds::from_spec(&Spec { links: vec![open], ..spec });

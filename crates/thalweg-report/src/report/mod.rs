@@ -24,23 +24,23 @@ mod trace;
 pub use animated_packet_selection::{Recorder, Replay};
 pub use report_series::AllSeries;
 pub use side_by_side::{Fidelity, Part, SideBySide};
-pub use static_figure::{Plot, View, figure};
+pub use static_figure::{Plot, View, draw_figure};
 pub use trace::{Shown, trace_of_results, trace_page, trace_script};
 
 use crate::results::{Document, Tool};
 use html_text_and_pages::Page;
 use network_data::Topology;
 use page_data::Model;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Returns the page of a document with its series. `spec` is the network, if known, and `replays` are packets of its
 /// runs.
 pub fn report(document: &Document, series: &AllSeries, spec: Option<&Spec>, replays: &[Replay]) -> String {
-    page(document, series, spec, replays, first_screen::answer(document))
+    report_page(document, series, spec, replays, first_screen::answer_section(document))
 }
 
 /// Returns the page whose first section is `answer`.
-fn page(
+fn report_page(
     document: &Document,
     series: &AllSeries,
     spec: Option<&Spec>,
@@ -52,7 +52,7 @@ fn page(
     let data = Model::new(document, series, topology.as_ref(), &bounds, replays).to_json();
     let mut body = answer;
     body.push_str(SECTIONS);
-    body.push_str(&static_figure::distributions(document));
+    body.push_str(&static_figure::distributions_section(document));
     let (title, subtitle) = crate::output::title_lines(document, html_text_and_pages::TEXT_STYLE);
     let Tool { version, .. } = &document.tool;
     Page { title: &title, subtitle: &subtitle, body: &body, data: Some(&data), version }.render()
@@ -73,15 +73,15 @@ mod tests {
     use super::*;
     use crate::output::RunKey;
     use crate::results::Run;
-    use crate::results::test_fixtures::{header, result, spec};
+    use crate::results::test_fixtures::{run_result, test_header, test_spec};
 
     #[test]
     fn a_page_is_self_contained() {
-        let result = result(1, 75);
-        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let result = run_result(1, 75);
+        let document = Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]);
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result);
-        let page = report(&document, &series, Some(&spec()), &[]);
+        let page = report(&document, &series, Some(&test_spec()), &[]);
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
         assert!(page.contains("default-src 'none'"));
         // URLs in comments and XML names load nothing; the patterns below would.
@@ -94,7 +94,7 @@ mod tests {
         assert!(page.len() < 200_000, "{} bytes without series", page.len());
         assert_eq!(
             page,
-            report(&document, &series, Some(&spec()), &[]),
+            report(&document, &series, Some(&test_spec()), &[]),
             "the same results give the same bytes"
         );
     }

@@ -1,8 +1,8 @@
 //! Network of a report: nodes, links, and flow groups with their endpoints.
 
-use crate::output::{rate, seconds};
+use crate::output::{format_rate, format_seconds};
 use serde::Serialize;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Spec};
 
 /// Drawn parts of a scenario's network.
 #[derive(Debug, Serialize)]
@@ -42,7 +42,7 @@ impl Topology {
             let too_large = Some((nodes, links));
             return Self { nodes: Vec::new(), links: Vec::new(), groups: Vec::new(), too_large };
         }
-        let link = |link: &thalweg_sim::spec::LinkSpec| Link {
+        let link = |link: &thalweg_sim::simulation_spec::LinkSpec| Link {
             name: link.name.clone(),
             a: link.a.0,
             b: link.b.0,
@@ -74,9 +74,9 @@ impl Group {
 fn direction_text(direction: &DirectionSpec) -> String {
     let speed = match &direction.capacity {
         Some(_) => "capacity trace".to_owned(),
-        None => rate(direction.rate.as_f64()),
+        None => format_rate(direction.rate.as_f64()),
     };
-    format!("{speed}, {}", seconds(direction.delay.as_secs_f64()))
+    format!("{speed}, {}", format_seconds(direction.delay.as_secs_f64()))
 }
 
 /// Maximum number of nodes that are legible on a screen.

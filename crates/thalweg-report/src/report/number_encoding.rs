@@ -75,7 +75,7 @@ impl Numbers {
             let difference = steps - before;
             before = steps;
             // Zigzag encoding: the sign goes to the lowest bit, and small differences stay small numbers.
-            push(&mut bytes, (difference << 1 ^ difference >> 63).cast_unsigned());
+            append_varint(&mut bytes, (difference << 1 ^ difference >> 63).cast_unsigned());
         }
         Self { first, step, count: values.len(), table: Vec::new(), text: base64(&bytes) }
     }
@@ -97,7 +97,7 @@ impl Numbers {
         }
         let mut bytes = Vec::with_capacity(values.len());
         for value in values {
-            push(&mut bytes, places.get(&value.to_bits()).map_or(0, |place| *place as u64));
+            append_varint(&mut bytes, places.get(&value.to_bits()).map_or(0, |place| *place as u64));
         }
         let table = order.iter().map(|(bits, _)| f64::from_bits(*bits)).collect();
         Some(Self { first: 0.0, step: 1.0, count: values.len(), table, text: base64(&bytes) })
@@ -111,7 +111,7 @@ impl Numbers {
     /// Decodes the numbers.
     #[cfg(test)]
     pub(super) fn values(&self) -> Vec<f64> {
-        let bytes = decode(&self.text);
+        let bytes = decode_base64(&self.text);
         if self.step == 0.0 {
             return bytes.chunks(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap())).collect();
         }
@@ -132,7 +132,7 @@ impl Numbers {
 }
 
 /// Appends a number in groups of seven bits.
-fn push(bytes: &mut Vec<u8>, mut number: u64) {
+fn append_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -186,7 +186,7 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 /// Decodes base64 text.
 #[cfg(test)]
-fn decode(text: &str) -> Vec<u8> {
+fn decode_base64(text: &str) -> Vec<u8> {
     let digits = text.bytes().filter(|byte| *byte != b'=');
     let digits: Vec<u32> =
         digits.map(|byte| ALPHABET.iter().position(|of| *of == byte).unwrap() as u32).collect();
@@ -208,7 +208,7 @@ mod tests {
         for (length, expected) in vectors.iter().enumerate() {
             let bytes = &b"foobar"[..length];
             assert_eq!(base64(bytes), *expected);
-            assert_eq!(decode(expected), bytes);
+            assert_eq!(decode_base64(expected), bytes);
         }
     }
 

@@ -95,14 +95,14 @@ fn run_value(scheme: Option<&str>, run: &Run, max: usize) -> Value {
         "fingerprint": run.fingerprint,
         "groups": groups,
         "flow_count": run.flows.len(),
-        "flows": shown(&run.flows, max).map(|flow| flow_row(flow, run)).collect::<Vec<_>>(),
+        "flows": shown_flows(&run.flows, max).map(|flow| flow_row(flow, run)).collect::<Vec<_>>(),
         "link_count": run.links.len(),
         "links": shown_links(&run.links).map(link_row).collect::<Vec<_>>(),
     })
 }
 
 /// Returns at most `max` flows: those with the lowest and the highest goodput where there are more.
-fn shown(flows: &[Flow], max: usize) -> impl Iterator<Item = &Flow> {
+fn shown_flows(flows: &[Flow], max: usize) -> impl Iterator<Item = &Flow> {
     let mut keep = vec![true; flows.len()];
     if flows.len() > max {
         let mut order: Vec<usize> = (0..flows.len()).collect();
@@ -172,16 +172,16 @@ fn flow_row(flow: &Flow, run: &Run) -> Value {
         .limits()
         .map(|limits| limits.iter().map(|(_, share)| (share * 1e4).round() / 1e4).collect::<Vec<_>>());
     let first = [json!(flow.name), json!(flow.group), json!(scheme), json!(limits)];
-    first.into_iter().chain(of_flows().map(|metric| number(metric, flow.get(metric)))).collect()
+    first.into_iter().chain(of_flows().map(|metric| metric_number(metric, flow.get(metric)))).collect()
 }
 
 fn link_row(link: &Link) -> Value {
     let first = [json!(link.name), json!(link.from), json!(link.to), json!(link.bottleneck)];
-    first.into_iter().chain(of_links().map(|metric| number(metric, link.get(metric)))).collect()
+    first.into_iter().chain(of_links().map(|metric| metric_number(metric, link.get(metric)))).collect()
 }
 
 /// Returns a value as an integer where the metric is integral, which is shorter.
-fn number(metric: Metric, value: Option<f64>) -> Value {
+fn metric_number(metric: Metric, value: Option<f64>) -> Value {
     match value {
         Some(value) if metric.line().is_integer => json!(value as u64),
         value => json!(value),
@@ -201,26 +201,26 @@ const MAX_LINKS: usize = 400;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
 
     #[test]
     fn of_many_flows_the_extremes_stay() {
-        let mut run = Run::from_result(&result(1, 75));
+        let mut run = Run::from_result(&run_result(1, 75));
         let flow = run.flows[0].clone();
         run.flows = vec![flow; 100];
         for (flow, i) in run.flows.iter_mut().zip(0..) {
             flow.values.set(Metric::Goodput, Some(f64::from((i * 37) % 100)));
         }
         let mut kept: Vec<u64> =
-            shown(&run.flows, 10).map(|flow| flow.or_zero(Metric::Goodput) as u64).collect();
+            shown_flows(&run.flows, 10).map(|flow| flow.or_zero(Metric::Goodput) as u64).collect();
         kept.sort_unstable();
         assert_eq!(kept, [0, 1, 2, 3, 4, 95, 96, 97, 98, 99]);
-        assert_eq!(shown(&run.flows, 100).count(), 100);
+        assert_eq!(shown_flows(&run.flows, 100).count(), 100);
     }
 
     #[test]
     fn of_many_links_the_bottlenecks_stay() {
-        let run = Run::from_result(&result(1, 75));
+        let run = Run::from_result(&run_result(1, 75));
         let (bottleneck, other) = (run.links[0].clone(), run.links[1].clone());
         let mut links = vec![other; 2 * MAX_LINKS];
         links.push(bottleneck);
@@ -231,9 +231,9 @@ mod tests {
 
     #[test]
     fn rows_have_a_value_for_each_column_and_nothing_ends_the_script() {
-        let mut result = result(1, 75);
+        let mut result = run_result(1, 75);
         result.flows[0].name = "</script><b>".to_owned();
-        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let document = Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]);
         let series = AllSeries::default();
         let json = Model::new(&document, &series, None, &Bounds::default(), &[]).to_json();
         assert!(!json.contains('<'), "{json}");

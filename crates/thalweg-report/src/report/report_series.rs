@@ -222,7 +222,7 @@ impl AllSeries {
 impl One {
     /// Creates a series without points from the first five columns of a row.
     fn named(columns: &str) -> Result<Self, &'static str> {
-        let fields = fields(columns)?;
+        let fields = split_fields(columns)?;
         let [scheme, seed, quantity, unit, subject] =
             <[String; 5]>::try_from(fields).map_err(|_| "not seven columns")?;
         let seed = seed.parse().map_err(|_| "the seed is not a number")?;
@@ -259,7 +259,7 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 /// Splits a line into fields (RFC 4180).
-fn fields(line: &str) -> Result<Vec<String>, &'static str> {
+fn split_fields(line: &str) -> Result<Vec<String>, &'static str> {
     let mut fields = Vec::new();
     let mut rest = line;
     loop {
@@ -268,7 +268,7 @@ fn fields(line: &str) -> Result<Vec<String>, &'static str> {
                 let end = rest.find(',').unwrap_or(rest.len());
                 (rest[..end].to_owned(), &rest[end..])
             }
-            Some(quoted) => unquoted(quoted)?,
+            Some(quoted) => split_quoted_field(quoted)?,
         };
         fields.push(field);
         match after.strip_prefix(',') {
@@ -280,7 +280,7 @@ fn fields(line: &str) -> Result<Vec<String>, &'static str> {
 }
 
 /// Returns the field before the closing quote, and the text after the quote.
-fn unquoted(text: &str) -> Result<(String, &str), &'static str> {
+fn split_quoted_field(text: &str) -> Result<(String, &str), &'static str> {
     let (mut field, mut rest) = (String::new(), text);
     loop {
         let end = rest.find('"').ok_or("a quote is not closed")?;
@@ -306,20 +306,20 @@ const MIN_POINTS: usize = 512;
 mod tests {
     use super::*;
     use crate::output::CsvSeries;
-    use crate::results::test_fixtures::result;
+    use crate::results::test_fixtures::run_result;
 
     fn csv() -> String {
         let mut csv = CsvSeries::new(Vec::new()).unwrap();
-        csv.add(RunKey { scheme: "a,\"b\nc", seed: 7 }, &result(7, 75)).unwrap();
-        csv.add(RunKey { scheme: "", seed: 8 }, &result(8, 75)).unwrap();
+        csv.add(RunKey { scheme: "a,\"b\nc", seed: 7 }, &run_result(7, 75)).unwrap();
+        csv.add(RunKey { scheme: "", seed: 8 }, &run_result(8, 75)).unwrap();
         String::from_utf8(csv.finish().unwrap()).unwrap()
     }
 
     #[test]
     fn a_table_gives_back_what_was_recorded() {
         let mut recorded = AllSeries::default();
-        recorded.add(RunKey { scheme: "a,\"b\nc", seed: 7 }, &result(7, 75));
-        recorded.add(RunKey { scheme: "", seed: 8 }, &result(8, 75));
+        recorded.add(RunKey { scheme: "a,\"b\nc", seed: 7 }, &run_result(7, 75));
+        recorded.add(RunKey { scheme: "", seed: 8 }, &run_result(8, 75));
         assert_eq!(AllSeries::from_csv(&csv()).unwrap(), recorded);
         assert_eq!(recorded.points(), 4);
     }
@@ -350,7 +350,7 @@ mod tests {
         live.add_traffic(7, text).unwrap();
         assert!(live.add_traffic(7, "{\"flows\": 3}").is_err());
         let mut joined = AllSeries::default();
-        joined.add(RunKey { scheme: "", seed: 7 }, &result(7, 75));
+        joined.add(RunKey { scheme: "", seed: 7 }, &run_result(7, 75));
         let simulated = joined.clone();
         let mut joined = AllSeries::default();
         joined.join("simulated", simulated);

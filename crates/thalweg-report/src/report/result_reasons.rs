@@ -1,7 +1,7 @@
 //! Reasons for a result: the bottleneck queue, losses, and the limiting factors of senders.
 
 use super::html_text_and_pages::{TEXT_STYLE, escape};
-use crate::output::{Datum, Scale, cell_text, direction, seconds};
+use crate::output::{Datum, Scale, cell_text, format_direction, format_seconds};
 use crate::results::{Flow, Link, Metric, Of, Run, SchemeResults};
 use std::fmt::Write as _;
 
@@ -58,12 +58,12 @@ pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
         };
         cell(found.map(|found| found.used), &|used| Scale::PERCENT.fixed(used, 1));
         cell(found.map(|found| found.waiting_packets), &|packets| format!("{packets:.1}"));
-        cell(found.and_then(|found| found.waiting_s), &seconds);
-        cell(found.map(|found| found.max), &rounded);
+        cell(found.and_then(|found| found.waiting_s), &format_seconds);
+        cell(found.map(|found| found.max), &round_mean);
         for (_, value) in &counts {
-            cell(Some(value(&of.runs)), &rounded);
+            cell(Some(value(&of.runs)), &round_mean);
         }
-        let held = limiting_factors(limits(&of.runs)).unwrap_or_else(|| "–".to_owned());
+        let held = limiting_factors(run_limits(&of.runs)).unwrap_or_else(|| "–".to_owned());
         let _ = writeln!(html, "<td>{held}</td></tr>");
     }
     html.push_str("</tbody></table></div>\n");
@@ -73,7 +73,7 @@ pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
 }
 
 /// Returns the schemes with the lowest and the highest value.
-fn ends<'a>(
+fn lowest_and_highest<'a>(
     all: &'a [(&'a SchemeResults, Bottleneck)],
     value: impl Fn(&Bottleneck) -> Option<f64>,
 ) -> Option<[(&'a SchemeResults, &'a Bottleneck, f64); 2]> {
@@ -90,16 +90,16 @@ fn is_most(part: f64, of: f64) -> bool {
 
 /// Returns the sentence on queueing delay at the bottleneck, if it explains most of the difference in delay.
 fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
-    let [(less, _, short), (more, _, long)] = ends(all, |at| at.waiting_s)?;
+    let [(less, _, short), (more, _, long)] = lowest_and_highest(all, |at| at.waiting_s)?;
     let delay = |of: &SchemeResults| {
         of.summary.as_ref()?.totals.get(Metric::DelayMean.name(Of::Network)).map(|of| of.mean)
     };
     is_most(long - short, delay(more)? - delay(less)?).then(|| {
         format!(
             "Most of the difference in delay is queueing delay at the bottleneck: {} under {}, {} under {}.",
-            seconds(short),
+            format_seconds(short),
             escape(&less.scheme),
-            seconds(long),
+            format_seconds(long),
             escape(&more.scheme)
         )
     })
@@ -107,7 +107,7 @@ fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
 
 /// Returns the sentence on idle time of the bottleneck, if it explains most of the difference in goodput.
 fn goodput_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
-    let [(less, at, low), (more, _, high)] = ends(all, |at| Some(at.used))?;
+    let [(less, at, low), (more, _, high)] = lowest_and_highest(all, |at| Some(at.used))?;
     let goodput = |of: &SchemeResults| {
         of.summary.as_ref()?.totals.get(Metric::Goodput.name(Of::Network)).map(|of| of.mean)
     };
@@ -123,7 +123,7 @@ fn goodput_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
 }
 
 /// Formats a mean count as an integer or with one decimal.
-fn rounded(mean: f64) -> String {
+fn round_mean(mean: f64) -> String {
     let text = if mean < 100.0 { format!("{mean:.1}") } else { format!("{mean:.0}") };
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
@@ -142,7 +142,7 @@ fn of_links(runs: &[Run], metrics: &[Metric]) -> f64 {
 /// Limiting factors of a sender, with their shares of its time.
 type Limits = Vec<(Metric, f64)>;
 
-fn limits(runs: &[Run]) -> impl Iterator<Item = Limits> + '_ {
+fn run_limits(runs: &[Run]) -> impl Iterator<Item = Limits> + '_ {
     runs.iter().flat_map(|run| &run.flows).filter_map(Flow::limits)
 }
 
@@ -151,11 +151,11 @@ pub(super) fn of_runs(html: &mut String, runs: &[Run]) {
     html.push_str("<h2>Why</h2>\n<ul class=\"why\">\n");
     // Sentences on each group make this one redundant.
     let each = (2..=MAX_GROUPS).contains(&runs.first().map_or(0, |run| run.groups.len()));
-    let held = limiting_factors(limits(runs)).map(|held| format!("held back by: {held}"));
+    let held = limiting_factors(run_limits(runs)).map(|held| format!("held back by: {held}"));
     let parts: Vec<String> =
-        [queue(runs), losses(runs), held.filter(|_| !each)].into_iter().flatten().collect();
+        [queue_clause(runs), losses_clause(runs), held.filter(|_| !each)].into_iter().flatten().collect();
     if !parts.is_empty() {
-        let _ = writeln!(html, "<li>{}.</li>", capital(&parts.join("; ")));
+        let _ = writeln!(html, "<li>{}.</li>", capitalise(&parts.join("; ")));
     }
     html.push_str("</ul>\n");
     groups_why(html, runs);
@@ -185,7 +185,7 @@ impl Bottleneck {
         let waiting_bytes = mean(Metric::QueueMeanBytes);
         let rate = busiest.get(Metric::LinkRate);
         Some(Self {
-            name: escape(&direction(&busiest.name, &busiest.from, &busiest.to, TEXT_STYLE)),
+            name: escape(&format_direction(&busiest.name, &busiest.from, &busiest.to, TEXT_STYLE)),
             used: mean(Metric::Utilisation),
             waiting_packets: mean(Metric::QueueMean),
             waiting_s: rate.map(|rate| waiting_bytes * 8.0 / rate),
@@ -196,7 +196,7 @@ impl Bottleneck {
 }
 
 /// Returns the clause on the busiest bottleneck: its share of time busy, and its queue.
-fn queue(runs: &[Run]) -> Option<String> {
+fn queue_clause(runs: &[Run]) -> Option<String> {
     let Bottleneck { name, used, waiting_packets, max, .. } = Bottleneck::find(runs)?;
     let used = Scale::PERCENT.fixed(used, 1);
     let waiting = Scale::PACKETS.fixed(waiting_packets, 1);
@@ -204,7 +204,7 @@ fn queue(runs: &[Run]) -> Option<String> {
 }
 
 /// Returns the drops, marks and time-outs of a run, as means over runs.
-fn losses(runs: &[Run]) -> Option<String> {
+fn losses_clause(runs: &[Run]) -> Option<String> {
     if runs.is_empty() {
         return None;
     }
@@ -216,12 +216,12 @@ fn losses(runs: &[Run]) -> Option<String> {
     let mut parts: Vec<String> = counts
         .iter()
         .filter(|(_, count)| *count > 0.0)
-        .map(|(what, count)| format!("{} pkt {what}", rounded(*count)))
+        .map(|(what, count)| format!("{} pkt {what}", round_mean(*count)))
         .collect();
     let timeouts = of_each(runs, |run| run.totals.or_zero(Metric::Timeouts));
     if timeouts > 0.0 {
         let plural = if timeouts == 1.0 { "" } else { "s" };
-        parts.push(format!("{} time-out{plural}", rounded(timeouts)));
+        parts.push(format!("{} time-out{plural}", round_mean(timeouts)));
     }
     if parts.is_empty() {
         return Some("no packet was lost or marked".to_owned());
@@ -262,10 +262,10 @@ fn groups_why(html: &mut String, runs: &[Run]) {
         };
         let (lost, sent) = (mean(Metric::Lost), mean(Metric::Sent));
         let of = if lost > 0.0 { " of those that arrived" } else { "" };
-        let jitter = group.get(Metric::Jitter).map(|jitter| format!(", jitter {}", seconds(jitter)));
-        let delay = group
-            .get(Metric::DelayMean)
-            .map(|mean| format!("delay {} on average{of}{}", seconds(mean), jitter.unwrap_or_default()));
+        let jitter = group.get(Metric::Jitter).map(|jitter| format!(", jitter {}", format_seconds(jitter)));
+        let delay = group.get(Metric::DelayMean).map(|mean| {
+            format!("delay {} on average{of}{}", format_seconds(mean), jitter.unwrap_or_default())
+        });
         let loss = (lost > 0.0 && sent > 0.0).then(|| {
             let share = cell_text(Metric::Loss, Some(Datum::One(lost / sent)), TEXT_STYLE);
             format!("lost {share} of its packets ({})", Scale::PACKETS.value(lost))
@@ -291,7 +291,7 @@ fn groups_why(html: &mut String, runs: &[Run]) {
 const COLOURS: usize = 8;
 
 /// Capitalises the first letter.
-pub(super) fn capital(text: &str) -> String {
+pub(super) fn capitalise(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
@@ -302,13 +302,13 @@ pub(super) const MAX_GROUPS: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
     use crate::results::{Body, Document};
 
     /// Returns two schemes; the second has ten times the queue and leaves the link idle for a tenth of the time.
     fn schemes() -> Vec<SchemeResults> {
-        let mut short = result(1, 75);
-        let mut long = result(1, 65);
+        let mut short = run_result(1, 75);
+        let mut long = run_result(1, 65);
         let picos = |micros: u64| thalweg_proto::units::Duration::from_micros(micros);
         (short.links[0].queue.mean_bytes, long.links[0].queue.mean_bytes) = (12_500.0, 125_000.0);
         (short.links[0].utilisation, long.links[0].utilisation) = (0.99, 0.89);
@@ -318,7 +318,7 @@ mod tests {
         }
         let runs = |run| vec![Run::from_result(&run)];
         let document = Document::from_comparison(
-            header(&[1]),
+            test_header(&[1]),
             vec![("a".to_owned(), runs(short)), ("b".to_owned(), runs(long))],
         );
         let Body::Comparison { schemes, .. } = document.body else { panic!() };
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn groups_state_their_losses() {
-        let mut run = result(1, 75);
+        let mut run = run_result(1, 75);
         run.groups[1].delay.mean = thalweg_proto::units::Duration::from_millis(44);
         run.flows[2].counts.lost_data = 223;
         run.flows[2].jitter = Some(thalweg_proto::units::Duration::from_millis(3));
@@ -369,6 +369,6 @@ mod tests {
 
     #[test]
     fn means_of_counts_are_short() {
-        assert_eq!([7.6, 4.0, 1623.6, 0.04].map(rounded), ["7.6", "4", "1624", "0"]);
+        assert_eq!([7.6, 4.0, 1623.6, 0.04].map(round_mean), ["7.6", "4", "1624", "0"]);
     }
 }

@@ -1,11 +1,11 @@
 //! Several results on one page and one axis: a simulation and a live run of it, or runs before and after a change.
 
 use super::report_series::AllSeries;
-use super::{View, figure, first_screen, page};
-use crate::output::{counted, listed};
+use super::{View, draw_figure, first_screen, report_page};
+use crate::output::{format_count, join_listed};
 use crate::results::Document;
 use serde::Deserialize;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Results with the label that distinguishes them.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl SideBySide {
         if !live.is_empty() {
             notes.push(format!(
                 "Live: {}. Goodput and delay are those of packets in the network; windows and round-trip times are the senders\u{2019}.",
-                listed(&live)
+                join_listed(&live)
             ));
         }
         for part in &parts {
@@ -82,7 +82,7 @@ impl SideBySide {
                 warnings.push(format!("{} is partial: its runs were interrupted.", part.label));
             }
         }
-        warnings.extend(unlike(&parts));
+        warnings.extend(incomparability_sentences(&parts));
         let mut series = AllSeries::default();
         let mut documents = Vec::with_capacity(parts.len());
         for Part { label, document, series: own, .. } in parts {
@@ -95,12 +95,12 @@ impl SideBySide {
     /// Returns the page. `spec` is the network of the first results, if known.
     pub fn page(&self, spec: Option<&Spec>) -> String {
         let answer = first_screen::side_by_side(&self.document, &self.notes, &self.warnings);
-        page(&self.document, &self.series, spec, &[], answer)
+        report_page(&self.document, &self.series, spec, &[], answer)
     }
 
     /// Returns the picture in SVG.
     pub fn figure(&self, view: &View) -> String {
-        figure(&self.document, &self.series, view)
+        draw_figure(&self.document, &self.series, view)
     }
 }
 
@@ -111,7 +111,7 @@ impl Part {
 }
 
 /// Returns sentences on differences that make the results incomparable.
-fn unlike(parts: &[Part]) -> Vec<String> {
+fn incomparability_sentences(parts: &[Part]) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut check = |what: &str, of: &dyn Fn(&Part) -> String| {
         let values: Vec<String> = parts.iter().map(of).collect();
@@ -122,7 +122,7 @@ fn unlike(parts: &[Part]) -> Vec<String> {
         }
     };
     check("their warm-up", &|part| format!("{} s", part.document.warmup_s));
-    check("their number of runs", &|part| counted(part.document.seeds.len() as u64, "run"));
+    check("their number of runs", &|part| format_count(part.document.seeds.len() as u64, "run"));
     check("the version of the program", &|part| part.document.tool.version.clone());
     // A live run ends when its commands do.
     let durations = || parts.iter().map(|part| part.document.duration_s);
@@ -138,17 +138,17 @@ mod tests {
     use super::*;
     use crate::output::RunKey;
     use crate::results::Run;
-    use crate::results::test_fixtures::{header, result, spec};
+    use crate::results::test_fixtures::{run_result, test_header, test_spec};
 
     fn part(label: &str, mbits: u64, is_live: bool) -> Part {
-        let mut result = result(1, mbits);
+        let mut result = run_result(1, mbits);
         if is_live {
             result
                 .groups
                 .iter_mut()
                 .for_each(|group| thalweg_sim::live_network::SCHEME.clone_into(&mut group.scheme));
         }
-        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let document = Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]);
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result);
         Part { label: label.to_owned(), document, series, fidelity: None }
@@ -160,7 +160,7 @@ mod tests {
         live.fidelity =
             Fidelity::from_json(r#"{"valid": false, "why_not": ["late by 3 ms"], "more": 1}"#).ok();
         let beside = SideBySide::join(vec![part("simulated", 75, false), live]).unwrap();
-        let page = beside.page(Some(&spec()));
+        let page = beside.page(Some(&test_spec()));
         // 60 + 20 Mbit/s are 15.8 % less than 75 + 20.
         for expected in [
             "Difference from simulated",

@@ -3,7 +3,7 @@
 use super::downsampling::downsample;
 use super::report_series::{AllSeries, One};
 use crate::output::svg_diagrams::{Across, Bar, BarPanel, Figure, Line, LinePanel};
-use crate::output::{Datum, Scale, Style, cell_text, direction, heads_of, title_lines};
+use crate::output::{Datum, Scale, Style, cell_text, format_direction, heads_of, title_lines};
 use crate::results::{Body, Curves, Document, Group, Link, Metric, Of, Run, SchemeResults, Tables, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_sim::SHARES;
@@ -11,7 +11,7 @@ use thalweg_sim::SHARES;
 /// Part of a document shown by a picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
-    /// Plots to show exclusively; default: the choice of [`figure`].
+    /// Plots to show exclusively; default: the choice of [`draw_figure`].
     pub plots: Option<Vec<Plot>>,
     /// Time span to show, in seconds; default: the whole run.
     pub span: Option<(f64, f64)>,
@@ -141,7 +141,7 @@ impl Plot {
 /// replications the same for each seed, with their mean; of a comparison first the schemes' results with intervals.
 /// Where `view` names plots, a comparison has them for each scheme, on one scale. Axes end at the maximum after the
 /// warm-up; higher values in the warm-up are clipped.
-pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
+pub fn draw_figure(document: &Document, series: &AllSeries, view: &View) -> String {
     let (title, subtitle) = title_lines(document, Style::UNICODE);
     let (from, to) = view.span.unwrap_or((0.0, document.duration_s));
     let plots = view.plots.as_deref();
@@ -149,7 +149,9 @@ pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
     let sight = ViewSource { document, series, from, to };
     if let Body::Comparison { schemes, .. } = &document.body {
         if plots.is_none() {
-            bars = Metric::in_table(Tables::BARS).filter_map(|metric| self::bars(metric, schemes)).collect();
+            bars = Metric::in_table(Tables::BARS)
+                .filter_map(|metric| self::bar_panel(metric, schemes))
+                .collect();
         }
         panels.extend(plots.unwrap_or(&[Plot::Queue]).iter().flat_map(|plot| sight.compared(*plot, schemes)));
     } else {
@@ -157,11 +159,11 @@ pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
         let all = plots.unwrap_or(&Plot::DEFAULT).iter();
         panels.extend(all.filter_map(|plot| {
             if let Source::Curve(of) = plot.about().2 {
-                return curves(*plot, groups(&runs, of), runs.len());
+                return distribution_panel(*plot, group_distributions(&runs, of), runs.len());
             }
             let (lines, note) = sight.of_runs("", &runs, *plot);
             let max = sight.max(&lines);
-            panel(*plot, &format!("{}{note}", plot.title()), lines, max)
+            line_panel(*plot, &format!("{}{note}", plot.title()), lines, max)
         }));
     }
     Figure { title, subtitle, bars, panels, from, to }.render()
@@ -169,7 +171,7 @@ pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
 
 /// Returns the distributions of a document as a section of a page: of groups, of several seeds together, or of schemes;
 /// empty without any.
-pub(super) fn distributions(document: &Document) -> String {
+pub(super) fn distributions_section(document: &Document) -> String {
     let series = AllSeries::default();
     let sight = ViewSource { document, series: &series, from: 0.0, to: document.duration_s };
     let panel = |plot: &Plot| {
@@ -178,7 +180,7 @@ pub(super) fn distributions(document: &Document) -> String {
             return sight.compared(*plot, schemes).into_iter().next();
         }
         let runs: Vec<&Run> = document.runs().map(|(_, run)| run).collect();
-        curves(*plot, groups(&runs, of), runs.len())
+        distribution_panel(*plot, group_distributions(&runs, of), runs.len())
     };
     let panels: Vec<LinePanel> = Plot::ALL.iter().filter_map(panel).collect();
     if panels.is_empty() {
@@ -203,9 +205,9 @@ impl ViewSource<'_> {
     /// Returns the lines of runs of one scenario: of its flows or its bottlenecks. Where a picture cannot show all,
     /// also returns their number, and the number of runs.
     fn of_runs(&self, scheme: &str, runs: &[&Run], plot: Plot) -> (Vec<Line>, String) {
-        let runs = distinct(runs);
+        let runs = distinct_runs(runs);
         let Some(first) = runs.first() else { return (Vec::new(), String::new()) };
-        let links = bottlenecks(self.document);
+        let links = bottleneck_names(self.document);
         let place = |one: &One| match plot.is_of_links() {
             true => links.iter().position(|(name, _)| *name == one.subject),
             false => first.flows.iter().position(|flow| flow.name == one.subject),
@@ -220,10 +222,9 @@ impl ViewSource<'_> {
         }
         let all = if plot.is_of_links() { subjects.len() } else { subjects.len().max(first.flows.len()) };
         let shown = subjects.len().min(MAX_LINES);
-        let lines = subjects
-            .iter()
-            .take(MAX_LINES)
-            .flat_map(|(place, ones)| self.lines(ones, &label(&links, first, &ones[0].subject), *place));
+        let lines = subjects.iter().take(MAX_LINES).flat_map(|(place, ones)| {
+            self.lines(ones, &subject_label(&links, first, &ones[0].subject), *place)
+        });
         let lines: Vec<Line> = lines.collect();
         let kind = if plot.is_of_links() { "queues" } else { "flows" };
         let of = if all > MAX_LINES { format!(" of {shown} of {all} {kind}") } else { String::new() };
@@ -237,11 +238,11 @@ impl ViewSource<'_> {
             let subjects = schemes.iter().map(|scheme| {
                 (scheme.scheme.clone(), scheme.runs.iter().map(|run| of(&run.distributions)).collect())
             });
-            return curves(plot, subjects.collect(), runs).into_iter().collect();
+            return distribution_panel(plot, subjects.collect(), runs).into_iter().collect();
         }
         if plot.is_of_links() {
             // Of several bottlenecks, the one with the longest queue.
-            let names = bottlenecks(self.document);
+            let names = bottleneck_names(self.document);
             let waiting = |subject: &str| {
                 let links = self.document.runs().flat_map(|(_, run)| &run.links);
                 let here = links.filter(|link| series_name(link) == subject);
@@ -250,17 +251,18 @@ impl ViewSource<'_> {
             let fullest = names.iter().rev().max_by(|a, b| waiting(&a.0).total_cmp(&waiting(&b.0)));
             let Some((subject, name)) = fullest else { return Vec::new() };
             let of = |(place, of): (usize, &SchemeResults)| {
-                let runs = distinct(&of.runs.iter().collect::<Vec<_>>());
+                let runs = distinct_runs(&of.runs.iter().collect::<Vec<_>>());
                 let all = self.series.of(plot.quantity());
                 let all = all.filter(|one| one.subject == *subject && one.scheme == of.scheme);
                 let all = all.filter(|one| runs.iter().any(|run| run.seed == one.seed));
                 self.lines(&all.collect::<Vec<_>>(), &of.scheme, place)
             };
             let lines: Vec<Line> = schemes.iter().enumerate().flat_map(of).collect();
-            let runs = schemes.iter().map(|of| distinct(&of.runs.iter().collect::<Vec<_>>()).len()).max();
+            let runs =
+                schemes.iter().map(|of| distinct_runs(&of.runs.iter().collect::<Vec<_>>()).len()).max();
             let max = self.max(&lines);
             let title = format!("{} of {name}{}", plot.title(), seeds_in_words(runs.unwrap_or(0)));
-            return panel(plot, &title, lines, max).into_iter().collect();
+            return line_panel(plot, &title, lines, max).into_iter().collect();
         }
         let of = |of: &SchemeResults| {
             (of.scheme.clone(), self.of_runs(&of.scheme, &of.runs.iter().collect::<Vec<_>>(), plot))
@@ -268,8 +270,9 @@ impl ViewSource<'_> {
         let found: Vec<_> = schemes.iter().map(of).collect();
         // One scale for all schemes, for comparison by eye.
         let max = found.iter().map(|(_, (lines, _))| self.max(lines)).fold(0.0, f64::max);
-        let panel =
-            |(scheme, (lines, note))| panel(plot, &format!("{scheme}: {}{note}", plot.title()), lines, max);
+        let panel = |(scheme, (lines, note))| {
+            line_panel(plot, &format!("{scheme}: {}{note}", plot.title()), lines, max)
+        };
         found.into_iter().filter_map(panel).collect()
     }
 
@@ -319,7 +322,7 @@ impl ViewSource<'_> {
 }
 
 /// Returns the distinct runs; the first where all are identical.
-fn distinct<'a>(runs: &[&'a Run]) -> Vec<&'a Run> {
+fn distinct_runs<'a>(runs: &[&'a Run]) -> Vec<&'a Run> {
     let prints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
     runs.iter().copied().take(if prints.len() > 1 { usize::MAX } else { 1 }).collect()
 }
@@ -349,10 +352,10 @@ fn mean_of(parts: &[(&[f64], &[f64])]) -> Option<(Vec<f64>, Vec<f64>)> {
 }
 
 /// Returns the bottlenecks of the first run that has any: their series names and display names.
-fn bottlenecks(document: &Document) -> Vec<(String, String)> {
+fn bottleneck_names(document: &Document) -> Vec<(String, String)> {
     let names = |link: &Link| {
         let Link { name, from, to, .. } = link;
-        (series_name(link), direction(name, from, to, Style::UNICODE))
+        (series_name(link), format_direction(name, from, to, Style::UNICODE))
     };
     let of_run =
         |(_, run): (_, &Run)| run.links.iter().filter(|link| link.bottleneck).map(names).collect::<Vec<_>>();
@@ -365,7 +368,7 @@ fn series_name(Link { name, from, to, .. }: &Link) -> String {
 }
 
 /// Returns the name of a line's subject: links have a display name, and flows include their schemes where these differ.
-fn label(links: &[(String, String)], run: &Run, subject: &str) -> String {
+fn subject_label(links: &[(String, String)], run: &Run, subject: &str) -> String {
     if let Some((_, display_name)) = links.iter().find(|(name, _)| name == subject) {
         return display_name.clone();
     }
@@ -377,8 +380,8 @@ fn label(links: &[(String, String)], run: &Run, subject: &str) -> String {
 }
 
 /// Builds a panel of lines, if there are any, for values up to `max`.
-fn panel(plot: Plot, title: &str, lines: Vec<Line>, max: f64) -> Option<LinePanel> {
-    let (unit, factor) = unit(plot, max);
+fn line_panel(plot: Plot, title: &str, lines: Vec<Line>, max: f64) -> Option<LinePanel> {
+    let (unit, factor) = axis_unit(plot, max);
     (!lines.is_empty()).then(|| LinePanel {
         title: format!("{title}, {unit}"),
         factor,
@@ -389,7 +392,7 @@ fn panel(plot: Plot, title: &str, lines: Vec<Line>, max: f64) -> Option<LinePane
 }
 
 /// Returns the distributions of each group over all runs, by group name.
-fn groups<'a>(runs: &[&'a Run], of: fn(&Curves) -> &[f64]) -> Vec<(String, Vec<&'a [f64]>)> {
+fn group_distributions<'a>(runs: &[&'a Run], of: fn(&Curves) -> &[f64]) -> Vec<(String, Vec<&'a [f64]>)> {
     let Some(first) = runs.first() else { return Vec::new() };
     let differ = first.groups.windows(2).any(|pair| pair[0].scheme != pair[1].scheme);
     let group = |group: &Group| {
@@ -403,7 +406,7 @@ fn groups<'a>(runs: &[&'a Run], of: fn(&Curves) -> &[f64]) -> Vec<(String, Vec<&
 }
 
 /// Builds a panel of distribution functions: for each subject and quantile, the mean over its runs.
-fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Option<LinePanel> {
+fn distribution_panel(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Option<LinePanel> {
     let line = |(colour, (label, curves)): (usize, (String, Vec<&[f64]>))| {
         let curves: Vec<&[f64]> = curves.into_iter().filter(|curve| curve.len() == SHARES.len()).collect();
         if curves.is_empty() {
@@ -425,13 +428,13 @@ fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Opti
     let of = if all > MAX_LINES { format!(" of {MAX_LINES} of {all} groups") } else { String::new() };
     let note = if runs > 1 { format!(": mean of {runs} seeds") } else { String::new() };
     let across = Some(Across { to, factor, unit });
-    let (percent, share) = self::unit(plot, 1.0);
+    let (percent, share) = self::axis_unit(plot, 1.0);
     let title = format!("{}{of}{note}, {percent}", plot.title());
     Some(LinePanel { title, factor: share, max: 1.0, lines, across })
 }
 
 /// Returns the unit of an axis up to `max`.
-fn unit(plot: Plot, max: f64) -> (&'static str, f64) {
+fn axis_unit(plot: Plot, max: f64) -> (&'static str, f64) {
     match plot {
         Plot::Goodput | Plot::PacingRate | Plot::LinkRate => Scale::for_rate(max / 2.0).unit(),
         Plot::RoundTrip => Scale::for_time(max / 2.0).unit(),
@@ -442,7 +445,7 @@ fn unit(plot: Plot, max: f64) -> (&'static str, f64) {
     }
 }
 
-fn bars(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
+fn bar_panel(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
     let bar = |(colour, of): (usize, &SchemeResults)| {
         let estimate = *of.summary.as_ref()?.totals.get(metric.name(Of::Network))?;
         Some(Bar {
@@ -475,22 +478,24 @@ const MAX_FAINT_POINTS: usize = 400;
 mod tests {
     use super::*;
     use crate::output::RunKey;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
     use thalweg_proto::units::Time;
     use thalweg_sim::{FlowResult, Series};
 
     #[test]
     fn a_run_has_lines_and_a_comparison_bars() {
         let mut series = AllSeries::default();
-        series.add(RunKey { scheme: "", seed: 1 }, &result(1, 75));
-        let run = Document::from_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
-        let svg = figure(&run, &series, &View::default());
+        series.add(RunKey { scheme: "", seed: 1 }, &run_result(1, 75));
+        let run = Document::from_runs(test_header(&[1]), vec![Run::from_result(&run_result(1, 75))]);
+        let svg = draw_figure(&run, &series, &View::default());
         assert!(svg.contains("Window, segments") && svg.contains(">bold (cubic)</text>"), "{svg}");
         assert_eq!(svg.matches("class=\"line").count(), 1);
-        let runs = |mbits| vec![Run::from_result(&result(1, mbits)), Run::from_result(&result(2, mbits + 1))];
+        let runs = |mbits| {
+            vec![Run::from_result(&run_result(1, mbits)), Run::from_result(&run_result(2, mbits + 1))]
+        };
         let schemes = vec![("vegas".to_owned(), runs(40)), ("cubic".to_owned(), runs(75))];
-        let svg = figure(
-            &Document::from_comparison(header(&[1, 2]), schemes),
+        let svg = draw_figure(
+            &Document::from_comparison(test_header(&[1, 2]), schemes),
             &AllSeries::default(),
             &View::default(),
         );
@@ -504,15 +509,15 @@ mod tests {
         let mut series = AllSeries::default();
         let mut runs = Vec::new();
         for (seed, window) in [(1, 10.0), (2, 14.0), (3, 18.0)] {
-            let mut one = result(seed, 70 + seed);
+            let mut one = run_result(seed, 70 + seed);
             one.fingerprint = seed;
             one.series[0].points =
                 vec![(Time::ZERO, 40.0 * window), (Time::from_picos(6_000_000_000_000), window)];
             series.add(RunKey { scheme: "", seed }, &one);
             runs.push(Run::from_result(&one));
         }
-        let document = Document::from_runs(header(&[1, 2, 3]), runs.clone());
-        let svg = figure(&document, &series, &View::default());
+        let document = Document::from_runs(test_header(&[1, 2, 3]), runs.clone());
+        let svg = draw_figure(&document, &series, &View::default());
         assert_eq!(svg.matches("class=\"line faint c2\"").count(), 3, "{svg}");
         assert_eq!(svg.matches("class=\"line c2\"").count(), 1);
         assert_eq!(svg.matches(">bold (cubic)</text>").count(), 1);
@@ -525,13 +530,13 @@ mod tests {
         assert_eq!(mean_of(&[(&[0.0, 1.0, 2.0], &[1.0; 3]), (&[0.5, 1.5, 2.5], &[1.0; 3])]), None);
         // Identical runs count once.
         runs.iter_mut().for_each(|run| run.fingerprint = "0".to_owned());
-        let svg = figure(&Document::from_runs(header(&[1, 2, 3]), runs), &series, &View::default());
+        let svg = draw_figure(&Document::from_runs(test_header(&[1, 2, 3]), runs), &series, &View::default());
         assert_eq!((svg.matches("class=\"line").count(), svg.contains("faint,")), (1, false));
     }
 
     #[test]
     fn flows_omitted_from_a_picture_are_counted() {
-        let mut many = result(1, 75);
+        let mut many = run_result(1, 75);
         let (flow, points) = (many.flows[2].clone(), many.series[0].clone());
         for number in 0..7 {
             many.flows.push(FlowResult { name: format!("more.{number}"), ..flow.clone() });
@@ -540,8 +545,8 @@ mod tests {
         many.series.extend((0..2).map(|subject| Series { subject, ..points.clone() }));
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &many);
-        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&many)]);
-        let svg = figure(&document, &series, &View::default());
+        let document = Document::from_runs(test_header(&[1]), vec![Run::from_result(&many)]);
+        let svg = draw_figure(&document, &series, &View::default());
         assert_eq!(svg.matches("class=\"line").count(), 8);
         assert!(svg.contains("Window of 8 of 10 flows, segments"), "{svg}");
     }
@@ -549,17 +554,17 @@ mod tests {
     #[test]
     fn a_view_names_plots_and_a_span() {
         let mut series = AllSeries::default();
-        series.add(RunKey { scheme: "vegas", seed: 1 }, &result(1, 40));
-        series.add(RunKey { scheme: "cubic", seed: 1 }, &result(1, 75));
-        let runs = |mbits| vec![Run::from_result(&result(1, mbits))];
+        series.add(RunKey { scheme: "vegas", seed: 1 }, &run_result(1, 40));
+        series.add(RunKey { scheme: "cubic", seed: 1 }, &run_result(1, 75));
+        let runs = |mbits| vec![Run::from_result(&run_result(1, mbits))];
         let schemes = vec![("vegas".to_owned(), runs(40)), ("cubic".to_owned(), runs(75))];
-        let document = Document::from_comparison(header(&[1]), schemes);
+        let document = Document::from_comparison(test_header(&[1]), schemes);
         let view = |plots: &[Plot], span| View { plots: Some(plots.to_vec()), span };
-        let svg = figure(&document, &series, &view(&[Plot::Window], Some((0.0, 1.0))));
+        let svg = draw_figure(&document, &series, &view(&[Plot::Window], Some((0.0, 1.0))));
         assert!(svg.contains("vegas: Window, segments") && svg.contains("cubic: Window, segments"), "{svg}");
         assert!(!svg.contains("class=\"bar") && svg.contains(">1 s</text>"), "{svg}");
         assert_eq!(svg.matches("class=\"line").count(), 2);
-        let svg = figure(&document, &series, &view(&[Plot::Window], Some((500.0, 501.0))));
+        let svg = draw_figure(&document, &series, &view(&[Plot::Window], Some((500.0, 501.0))));
         assert_eq!(svg.matches("class=\"line").count(), 0, "nothing was recorded then");
         assert!(Plot::names().starts_with("goodput, queue, rtt, window, unread, ssthresh, "));
     }
@@ -568,7 +573,7 @@ mod tests {
     #[test]
     fn distributions_have_a_line_for_each_group_or_scheme() {
         let of = |seed, mbits, scale: f64| {
-            let mut run = Run::from_result(&result(seed, mbits));
+            let mut run = Run::from_result(&run_result(seed, mbits));
             let curve = |shift: f64| {
                 SHARES.iter().map(|share| scale * (0.01 + shift + 0.03 * share)).collect::<Vec<f64>>()
             };
@@ -579,8 +584,8 @@ mod tests {
             run
         };
         let view = View { plots: Some(vec![Plot::RttCdf, Plot::CompletionCdf]), span: None };
-        let run = Document::from_runs(header(&[1]), vec![of(1, 75, 1.0)]);
-        let svg = figure(&run, &AllSeries::default(), &view);
+        let run = Document::from_runs(test_header(&[1]), vec![of(1, 75, 1.0)]);
+        let svg = draw_figure(&run, &AllSeries::default(), &view);
         assert_eq!(svg.matches("class=\"line").count(), 2, "no transfers, and so no completion times: {svg}");
         assert!(
             svg.contains("Round-trip times: share of samples, %") && svg.contains(">bold (cubic)</text>"),
@@ -589,18 +594,22 @@ mod tests {
         assert!(svg.contains(">60 ms</text>") && svg.contains(">100</text>"), "{svg}");
         // Several seeds show the mean time at each quantile: 10 and 30 ms give 20 ms.
         let (one, other) = (of(1, 75, 1.0), of(2, 76, 3.0));
-        let found = groups(&[&one, &other], |of| of.rtt_s.as_slice());
-        let panel = curves(Plot::RttCdf, found, 2).unwrap();
+        let found = group_distributions(&[&one, &other], |of| of.rtt_s.as_slice());
+        let panel = distribution_panel(Plot::RttCdf, found, 2).unwrap();
         assert!((panel.lines[0].times[0] - 0.02).abs() < 1e-12 && panel.title.contains("mean of 2 seeds"));
-        let section = distributions(&run);
+        let section = distributions_section(&run);
         assert!(section.contains("<svg class=\"curves\"") && !section.contains("<style>"), "{section}");
         assert_eq!(
-            distributions(&Document::from_runs(header(&[1]), vec![Run::from_result(&result(1, 75))])),
+            distributions_section(&Document::from_runs(
+                test_header(&[1]),
+                vec![Run::from_result(&run_result(1, 75))]
+            )),
             ""
         );
         let schemes =
             vec![("vegas".to_owned(), vec![of(1, 40, 1.0)]), ("cubic".to_owned(), vec![of(1, 75, 2.0)])];
-        let svg = figure(&Document::from_comparison(header(&[1]), schemes), &AllSeries::default(), &view);
+        let svg =
+            draw_figure(&Document::from_comparison(test_header(&[1]), schemes), &AllSeries::default(), &view);
         assert!(svg.contains(">vegas</text>") && svg.contains(">cubic</text>"), "{svg}");
     }
 }

@@ -111,7 +111,7 @@ impl Document {
         let shares: Vec<BTreeMap<u64, f64>> = schemes
             .iter()
             .zip(compared_part)
-            .map(|(all, compared_part)| shares(&all.runs, &compared_part.runs))
+            .map(|(all, compared_part)| compared_goodput_shares(&all.runs, &compared_part.runs))
             .collect();
         let metrics = |summary: &Option<Summary>| {
             summary.as_ref().map(|summary| summary.totals.clone()).unwrap_or_default()
@@ -157,11 +157,11 @@ impl Document {
 
 /// Returns the goodput of some groups' runs over that of the whole runs; `None` where there is none.
 pub fn goodput_share(all: &[Run], compared_part: &[Run]) -> Option<Estimate> {
-    Estimate::from_values(&shares(all, compared_part).into_values().collect::<Vec<f64>>())
+    Estimate::from_values(&compared_goodput_shares(all, compared_part).into_values().collect::<Vec<f64>>())
 }
 
 /// Returns the compared groups' share of all goodput, by the seed of the complete run. Identical runs count once.
-fn shares(all: &[Run], compared_part: &[Run]) -> BTreeMap<u64, f64> {
+fn compared_goodput_shares(all: &[Run], compared_part: &[Run]) -> BTreeMap<u64, f64> {
     let complete = || all.iter().filter(|run| run.complete);
     let is_one = complete().map(|run| &run.fingerprint).collect::<BTreeSet<_>>().len() == 1;
     let pairs = all.iter().zip(compared_part).filter(|(all, _)| all.complete);
@@ -176,17 +176,17 @@ fn shares(all: &[Run], compared_part: &[Run]) -> BTreeMap<u64, f64> {
 mod tests {
     //! Tests that compared groups are separated from the others.
     use super::*;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
 
     fn runs(of: &[(u64, u64)]) -> Vec<Run> {
-        of.iter().map(|&(seed, mbits)| Run::from_result(&result(seed, mbits))).collect()
+        of.iter().map(|&(seed, mbits)| Run::from_result(&run_result(seed, mbits))).collect()
     }
 
     fn document(groups: &[&str]) -> Document {
         let compared = groups.iter().map(|name| (*name).to_owned()).collect();
         let schemes =
             vec![("a".to_owned(), runs(&[(1, 60), (2, 62)])), ("b".to_owned(), runs(&[(1, 30), (2, 30)]))];
-        Document::from_comparison(Header { compared, ..header(&[1, 2]) }, schemes)
+        Document::from_comparison(Header { compared, ..test_header(&[1, 2]) }, schemes)
     }
 
     #[test]

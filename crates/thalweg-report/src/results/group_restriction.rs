@@ -19,11 +19,17 @@ impl Run {
             [only] => only.sizes.clone(),
             _ => Vec::new(),
         };
-        Self { totals: totals(&groups, &flows, &with_transfers), sizes, groups, flows, ..self.clone() }
+        Self {
+            totals: network_totals(&groups, &flows, &with_transfers),
+            sizes,
+            groups,
+            flows,
+            ..self.clone()
+        }
     }
 }
 
-fn totals(groups: &[Group], flows: &[Flow], with_transfers: &[&Group]) -> Values<OfNetwork> {
+fn network_totals(groups: &[Group], flows: &[Flow], with_transfers: &[&Group]) -> Values<OfNetwork> {
     let of_groups: Vec<&Values<OfGroup>> = groups.iter().map(|group| &group.values).collect();
     Values::from_fn(|metric| {
         let known = || of_groups.iter().filter_map(|values| values.get(metric));
@@ -44,15 +50,15 @@ fn totals(groups: &[Group], flows: &[Flow], with_transfers: &[&Group]) -> Values
             Joined::Sum => sum(),
             Joined::Most => known().reduce(f64::max),
             Joined::MeanBy(weight) => weighted_mean(&of_groups, metric, weight),
-            Joined::Measured(_) if metric == Metric::Jain => jain(flows),
+            Joined::Measured(_) if metric == Metric::Jain => jain_of_flows(flows),
             Joined::Measured(_) => None,
         }
     })
 }
 
 /// Returns Jain's index of the backlogged flows; `None` for fewer than two.
-fn jain(flows: &[Flow]) -> Option<f64> {
+fn jain_of_flows(flows: &[Flow]) -> Option<f64> {
     let wanting = flows.iter().filter(|flow| flow.wanted_more);
     let goodput: Vec<f64> = wanting.map(|flow| flow.or_zero(Metric::Goodput)).collect();
-    (goodput.len() > 1).then(|| statistics::jain(&goodput))
+    (goodput.len() > 1).then(|| statistics::jain_index(&goodput))
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_sim::shortest_paths::{DirectionId, FlowPaths, all_paths};
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, NodeId, Spec, WorkloadSpec};
 
 /// Backlogged flows that share saturated links, some of them over other links than the rest. Their total goodput does
 /// not measure fairness: it is largest when the flows over the most links starve.
@@ -42,10 +42,10 @@ pub(super) struct MaxMin<'a> {
 impl<'a> MaxMin<'a> {
     /// Returns the shares in a network; `None` if a path is unknown, or if there are more paths than are analysed.
     pub fn from_spec(spec: &'a Spec) -> Option<Self> {
-        if spec.groups.iter().map(|group| group.ends().len()).sum::<usize>() > MAX_CLASSES {
+        if spec.groups.iter().map(|group| group.node_pairs().len()).sum::<usize>() > MAX_CLASSES {
             return None;
         }
-        let classes = classes(spec, &all_paths(spec))?;
+        let classes = flow_classes(spec, &all_paths(spec))?;
         let (shares, full) = max_min(spec, &classes);
         Some(Self { classes, shares, full })
     }
@@ -84,7 +84,7 @@ impl Contention {
             PathFlows {
                 group: class.group.name.clone(),
                 first: class.pair,
-                step: class.group.ends().len() as u32,
+                step: class.group.node_pairs().len() as u32,
                 flows: class.flows as u32,
                 full_links: sets[number]
                     .iter()
@@ -107,7 +107,10 @@ pub(super) fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
 }
 
 /// Returns the flows with a known long-run demand, by group and path; `None` where a path is unknown.
-fn classes<'a>(spec: &'a Spec, routes: &BTreeMap<(NodeId, NodeId), FlowPaths>) -> Option<Vec<Class<'a>>> {
+fn flow_classes<'a>(
+    spec: &'a Spec,
+    routes: &BTreeMap<(NodeId, NodeId), FlowPaths>,
+) -> Option<Vec<Class<'a>>> {
     let mut classes = Vec::new();
     for group in &spec.groups {
         let (wants_more, demand) = match &group.workload {
@@ -128,7 +131,7 @@ fn classes<'a>(spec: &'a Spec, routes: &BTreeMap<(NodeId, NodeId), FlowPaths>) -
         let access = group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
         let access_goodput = access.map(|line| line.nominal_rate().as_f64() / on_wire(line));
         let limit = access_goodput.fold(demand.min(kept), f64::min);
-        for (pair, [from, to]) in (0..).zip(group.ends()) {
+        for (pair, [from, to]) in (0..).zip(group.node_pairs()) {
             let route = routes.get(&(from, to))?;
             let uses = route.shares.iter().map(|&(hop, share)| (hop, share * on_wire(line_of(spec, hop))));
             classes.push(Class {
@@ -150,7 +153,7 @@ pub(super) fn line_of(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
 }
 
 /// Returns the rate that a direction carries in the long run, in bit/s: that of its transmitter, shaper or policer.
-fn capacity(line: &DirectionSpec) -> f64 {
+fn long_run_capacity(line: &DirectionSpec) -> f64 {
     let rate = line.nominal_rate();
     line.queue.policer().map_or(rate, |policer| rate.min(policer.rate)).as_f64()
 }
@@ -160,7 +163,7 @@ fn capacity(line: &DirectionSpec) -> f64 {
 fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionId>) {
     let mut spare_rate: BTreeMap<DirectionId, f64> = BTreeMap::new();
     for (hop, _) in classes.iter().flat_map(|class| &class.uses) {
-        spare_rate.entry(*hop).or_insert_with(|| capacity(line_of(spec, *hop)));
+        spare_rate.entry(*hop).or_insert_with(|| long_run_capacity(line_of(spec, *hop)));
     }
     let mut shares = vec![0.0; classes.len()];
     let mut rises: Vec<bool> = classes.iter().map(|class| class.flows > 0.0).collect();
@@ -186,7 +189,7 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
         for (hop, slope) in &slope {
             if let Some(spare_rate) = spare_rate.get_mut(hop) {
                 *spare_rate -= slope * step.max(0.0);
-                if *spare_rate <= capacity(line_of(spec, *hop)) * RELATIVE_TOLERANCE {
+                if *spare_rate <= long_run_capacity(line_of(spec, *hop)) * RELATIVE_TOLERANCE {
                     full.insert(*hop);
                 }
             }
@@ -216,13 +219,13 @@ mod tests {
     use super::*;
     use crate::results::test_fixtures;
     use thalweg_proto::units::{Duration, Rate};
-    use thalweg_sim::spec::{LinkSpec, NodeSpec};
+    use thalweg_sim::simulation_spec::{LinkSpec, NodeSpec};
 
     /// Returns a chain of links with these rates, and groups of flows given as (source, sink, flow count).
     fn chain(mbits: &[u64], groups: &[(u32, u32, u32)]) -> Spec {
-        let base = test_fixtures::spec();
+        let base = test_fixtures::test_spec();
         let link = |(number, mbits): (u32, &u64)| {
-            let mut direction = DirectionSpec::with_any_rate(Duration::from_millis(1));
+            let mut direction = DirectionSpec::unlimited_rate(Duration::from_millis(1));
             direction.rate = Rate::from_mbits_per_sec(*mbits);
             let ends = [NodeId(number), NodeId(number + 1)];
             LinkSpec::new(format!("link{number}"), ends, direction.clone(), direction)

@@ -337,7 +337,7 @@ pub(super) const fn metric_indices<M: Copy, const N: usize>(
 }
 
 /// Returns the position of each metric within each kind of subject.
-pub(super) const fn columns<M: Copy, const N: usize>(lines: &[Line<M>; N]) -> [[u8; SUBJECTS]; N] {
+pub(super) const fn metric_positions<M: Copy, const N: usize>(lines: &[Line<M>; N]) -> [[u8; SUBJECTS]; N] {
     let mut columns = [[ABSENT; SUBJECTS]; N];
     let mut next = [0; SUBJECTS];
     let mut number = 0;

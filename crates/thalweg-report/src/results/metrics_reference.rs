@@ -4,7 +4,7 @@ use super::metric_definition::{Joined, Unit};
 use super::metric_list::{Line, Metric};
 
 /// Returns the table of all metrics, for `docs/reference/results.md`.
-pub fn reference() -> String {
+pub fn metrics_table() -> String {
     let mut text = String::from(
         "| name | unit | of a flow | of a group | of the network | of a link | meaning |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n",
@@ -16,11 +16,11 @@ pub fn reference() -> String {
         let named = line.network_name.map(|name| format!(" (of the network: `{name}`)")).unwrap_or_default();
         let cells = [
             format!("{name}{named}"),
-            unit(line).to_owned(),
-            mark(line.flow.is_some()).to_owned(),
-            how(&line.group, line),
-            how(&line.network, line),
-            mark(line.link.is_some()).to_owned(),
+            metric_unit(line).to_owned(),
+            check_mark(line.flow.is_some()).to_owned(),
+            describe_aggregation(&line.group, line),
+            describe_aggregation(&line.network, line),
+            check_mark(line.link.is_some()).to_owned(),
             line.about.trim().to_owned(),
         ];
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
@@ -28,16 +28,16 @@ pub fn reference() -> String {
     text
 }
 
-fn unit(line: &Line) -> &'static str {
+fn metric_unit(line: &Line) -> &'static str {
     if line.unit == Unit::Segments { "segments" } else { line.unit.name() }
 }
 
-fn mark(has: bool) -> &'static str {
+fn check_mark(has: bool) -> &'static str {
     if has { "yes" } else { "" }
 }
 
 /// Describes the aggregation of a metric.
-fn how<T>(joined: &Joined<T, Metric>, line: &Line) -> String {
+fn describe_aggregation<T>(joined: &Joined<T, Metric>, line: &Line) -> String {
     match joined {
         Joined::Not if line.transfers.is_some() => "yes".to_owned(),
         Joined::Not => String::new(),

@@ -27,7 +27,7 @@ pub use max_min_fair_shares::{Contention, PathFlows};
 pub use metric_definition::{Joined, Of, Tables, Unit};
 pub use metric_list::{Line, Metric};
 pub use metric_values::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};
-pub use metrics_reference::reference;
+pub use metrics_reference::metrics_table;
 pub use replication_means::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
 pub use run_results::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
 pub use starvation::{FairShares, Starved};
@@ -189,7 +189,7 @@ impl Document {
         let body = if header.seeds.len() == 1 {
             Body::Run { runs }
         } else {
-            let summary = Summary::from_runs(&runs, &replication_means::bottlenecks(&[&runs]));
+            let summary = Summary::from_runs(&runs, &replication_means::bottleneck_links(&[&runs]));
             Body::Replications { runs, summary }
         };
         Self::new(header, complete, body)
@@ -199,7 +199,7 @@ impl Document {
     pub fn from_comparison(mut header: Header, schemes: Vec<(String, Vec<Run>)>) -> Self {
         let compared = std::mem::take(&mut header.compared);
         let complete = schemes.iter().all(|(_, runs)| is_complete(&header, runs));
-        let body = comparison(schemes, header.margin);
+        let body = comparison_body(schemes, header.margin);
         Self::new(header, complete, body).with_compared(compared)
     }
 
@@ -238,7 +238,7 @@ impl Document {
             drifts: Vec::new(),
             starved: Vec::new(),
             until: None,
-            body: comparison(all, MARGIN),
+            body: comparison_body(all, MARGIN),
         })
     }
 
@@ -311,12 +311,12 @@ impl Document {
 }
 
 /// Returns the body of a comparison, with means and differences from the first scheme.
-fn comparison(schemes: Vec<(String, Vec<Run>)>, margin: f64) -> Body {
+fn comparison_body(schemes: Vec<(String, Vec<Run>)>, margin: f64) -> Body {
     let all: Vec<&[Run]> = schemes.iter().map(|(_, runs)| runs.as_slice()).collect();
-    let links = replication_means::bottlenecks(&all);
+    let links = replication_means::bottleneck_links(&all);
     let against_first = |other: &(String, Vec<Run>)| Difference::between(&schemes[0], other, &links);
     let mut differences: Vec<Difference> = schemes.iter().skip(1).filter_map(against_first).collect();
-    replication_means::correct(&mut differences);
+    replication_means::correct_p_values(&mut differences);
     let with_summary = |(scheme, runs): (String, Vec<Run>)| {
         let summary = Summary::from_runs(&runs, &links);
         SchemeResults { scheme, runs, summary }

@@ -17,7 +17,7 @@ pub struct Summary {
     pub runs: u64,
     /// Number of distinct complete runs, by deliveries and drops. If it is 1, all runs are identical: they count once,
     /// and significance is unknown. Otherwise the means cover all of them.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub different: u64,
     /// Metrics of the whole network.
     pub totals: Metrics,
@@ -99,7 +99,7 @@ pub struct Paired {
     pub p_holm: Option<f64>,
 }
 
-fn one() -> u64 {
+fn default_one() -> u64 {
     1
 }
 
@@ -107,7 +107,7 @@ fn one() -> u64 {
 pub(super) type LinkKey = (String, String, String);
 
 /// Returns the link directions that were a bottleneck in any of these runs, in document order.
-pub(super) fn bottlenecks(schemes: &[&[Run]]) -> Vec<LinkKey> {
+pub(super) fn bottleneck_links(schemes: &[&[Run]]) -> Vec<LinkKey> {
     let mut seen = BTreeSet::new();
     let links = schemes.iter().flat_map(|runs| runs.iter()).flat_map(|run| &run.links);
     links.filter(|link| link.bottleneck).map(link_key).filter(|key| seen.insert(key.clone())).collect()
@@ -134,13 +134,13 @@ impl Summary {
         }
         let group = |(position, group): (usize, &Group)| GroupMetrics {
             name: group.name.clone(),
-            metrics: estimates(Of::Group, complete.iter().map(|run| group_values(run, position))),
+            metrics: estimate_means(Of::Group, complete.iter().map(|run| group_values(run, position))),
         };
         let link = |key: &LinkKey| LinkMetrics {
             name: key.0.clone(),
             from: key.1.clone(),
             to: key.2.clone(),
-            metrics: estimates(
+            metrics: estimate_means(
                 Of::Link,
                 complete.iter().map(|run| find_link(run, key).map(|link| link.values.named().collect())),
             ),
@@ -148,7 +148,10 @@ impl Summary {
         Some(Self {
             runs: all,
             different,
-            totals: estimates(Of::Network, complete.iter().map(|run| Some(run.totals.named().collect()))),
+            totals: estimate_means(
+                Of::Network,
+                complete.iter().map(|run| Some(run.totals.named().collect())),
+            ),
             groups: first.groups.iter().enumerate().map(group).collect(),
             links: links.iter().map(link).collect(),
             sizes: sizes_of(&complete),
@@ -167,7 +170,7 @@ fn sizes_of(runs: &[&Run]) -> Vec<SizeMetrics> {
             let class = run.sizes.iter().find(|class| class.from_bytes == from_bytes);
             Some(class.map_or_else(none, |class| class.values.named().collect()))
         });
-        SizeMetrics { from_bytes, below_bytes, metrics: estimates(Of::SizeClass, values) }
+        SizeMetrics { from_bytes, below_bytes, metrics: estimate_means(Of::SizeClass, values) }
     };
     classes.into_iter().map(of).collect()
 }
@@ -191,20 +194,20 @@ impl Difference {
         }
         let group = |(position, group): (usize, &Group)| GroupMetrics {
             name: group.name.clone(),
-            metrics: differences(Of::Group, &pairs, |run| group_values(run, position)),
+            metrics: paired_differences(Of::Group, &pairs, |run| group_values(run, position)),
         };
         let link = |key: &LinkKey| LinkMetrics {
             name: key.0.clone(),
             from: key.1.clone(),
             to: key.2.clone(),
-            metrics: differences(Of::Link, &pairs, |run| {
+            metrics: paired_differences(Of::Link, &pairs, |run| {
                 find_link(run, key).map(|link| link.values.named().collect())
             }),
         };
         Some(Self {
             scheme: other.0.clone(),
             against: base.0.clone(),
-            totals: differences(Of::Network, &pairs, |run| Some(run.totals.named().collect())),
+            totals: paired_differences(Of::Network, &pairs, |run| Some(run.totals.named().collect())),
             groups: first.groups.iter().enumerate().map(group).collect(),
             links: links.iter().map(link).collect(),
         })
@@ -212,7 +215,7 @@ impl Difference {
 }
 
 /// Corrects the p-values of the differences that tables show for multiple comparisons.
-pub(super) fn correct(differences: &mut [Difference]) {
+pub(super) fn correct_p_values(differences: &mut [Difference]) {
     let shown: BTreeSet<&str> = [Tables::TRANSFERS, Tables::MEANS]
         .into_iter()
         .flat_map(Metric::in_table)
@@ -231,16 +234,16 @@ pub(super) fn correct(differences: &mut [Difference]) {
 type Named = Vec<(&'static str, Option<f64>)>;
 
 /// Returns the minimum half widths of intervals, as fractions of the values, by metric name.
-fn exactness(of: Of) -> BTreeMap<&'static str, f64> {
+fn minimum_half_widths(of: Of) -> BTreeMap<&'static str, f64> {
     Metric::all_of(of).map(|metric| (metric.name(of), metric.exactness())).collect()
 }
 
-fn estimates(of: Of, runs: impl Iterator<Item = Option<Named>>) -> Metrics {
+fn estimate_means(of: Of, runs: impl Iterator<Item = Option<Named>>) -> Metrics {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (name, value) in runs.flatten().flatten() {
         values.entry(name).or_default().extend(value);
     }
-    let exactness = exactness(of);
+    let exactness = minimum_half_widths(of);
     let estimate = |(name, values): (&str, Vec<f64>)| {
         let estimate = Estimate::from_values(&values)?;
         let min = exactness.get(name).map_or(0.0, |share| share * estimate.mean.abs());
@@ -249,7 +252,11 @@ fn estimates(of: Of, runs: impl Iterator<Item = Option<Named>>) -> Metrics {
     values.into_iter().filter_map(estimate).collect()
 }
 
-fn differences(of: Of, pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<Named>) -> Metrics<Paired> {
+fn paired_differences(
+    of: Of,
+    pairs: &[(&Run, &Run)],
+    values: impl Fn(&Run) -> Option<Named>,
+) -> Metrics<Paired> {
     let mut columns: BTreeMap<&str, Column> = BTreeMap::new();
     for (base, other) in pairs {
         let (Some(base), Some(other)) = (values(base), values(other)) else { continue };
@@ -259,7 +266,7 @@ fn differences(of: Of, pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<N
             column.other.push(other);
         }
     }
-    let exactness = exactness(of);
+    let exactness = minimum_half_widths(of);
     let metric = |(name, column): (&str, Column)| {
         let exactness = exactness.get(name).copied().unwrap_or(0.0);
         Some((name.to_owned(), Paired::from_values(&column.base, &column.other, exactness)?))

@@ -7,7 +7,7 @@ use super::run_results::{Flow, Run};
 use serde::{Deserialize, Serialize};
 use thalweg_catalog::built_in_traits;
 use thalweg_queue::LossSpec;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// Flows of a group that carried less than a twentieth of their max-min share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ impl FairShares {
             (is_backlogged && lines.chain(access).all(is_plain)).then(|| Shares {
                 group: group.name.clone(),
                 scheme: group.transport.scheme.clone(),
-                window: window(&group.transport),
+                window: largest_window(&group.transport),
                 pairs: own().map(Pair::new).collect(),
             })
         };
@@ -138,7 +138,7 @@ impl Shares {
 }
 
 /// Returns the largest window of a transport that adapts it, in bytes.
-fn window(transport: &TransportSpec) -> Option<f64> {
+fn largest_window(transport: &TransportSpec) -> Option<f64> {
     let properties = transport.properties();
     let segments = properties.window().filter(|_| !properties.never_shrinks())?;
     Some(segments as f64 * f64::from(properties.segment()))
@@ -185,7 +185,7 @@ mod tests {
     /// Returns the starved flows of `bold` where it carries `mbits` of its share of 50 beside another group, after a
     /// change to both the scenario and the result.
     fn starved(mbits: u64, change: impl Fn(&mut Spec, &mut thalweg_sim::RunResult)) -> Vec<Starved> {
-        let mut spec = test_fixtures::spec();
+        let mut spec = test_fixtures::test_spec();
         spec.duration = Duration::from_secs(30);
         let line = &mut spec.links[0].forward;
         // Of 1028 bytes on the wire 1000 are payload.
@@ -195,7 +195,7 @@ mod tests {
         spec.groups[0].name = "bold".to_owned();
         spec.groups[0].transport.scheme = "cubic".to_owned();
         spec.groups.push(other);
-        let mut result = test_fixtures::result(1, mbits);
+        let mut result = test_fixtures::run_result(1, mbits);
         change(&mut spec, &mut result);
         FairShares::from_spec(&spec).starved(None, &[Run::from_result(&result)])
     }
@@ -292,7 +292,7 @@ mod tests {
             &|spec, _| spec.links[0].forward.impairment.loss = LossSpec::Uniform { probability: 0.01 },
             &|spec, _| spec.groups[0].transport.scheme = "ledbat-plus-plus".to_owned(),
             // Others send an unknown amount.
-            &|spec, _| spec.groups[1].workload = test_fixtures::spec().groups[0].workload.clone(),
+            &|spec, _| spec.groups[1].workload = test_fixtures::test_spec().groups[0].workload.clone(),
         ];
         for (number, change) in none.iter().enumerate() {
             assert_eq!(starved(1, change), [], "{number}");

@@ -13,7 +13,7 @@ use crate::statistics::Estimate;
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use thalweg_catalog::spelling_suggestions::nearest;
+use thalweg_catalog::spelling_suggestions::nearest_name;
 
 /// Minimum number of replications: with fewer, an interval is often narrow by chance.
 pub const MIN_RUNS: usize = 10;
@@ -62,7 +62,7 @@ impl Until {
 
     /// Returns true if runs have the metric and it is 0 in all of them.
     pub fn is_always_zero(&self, document: &Document) -> bool {
-        let Some(metric) = find(&self.metric) else { return false };
+        let Some(metric) = find_metric(&self.metric) else { return false };
         let of = |run: &Run| {
             let is_meant = |name: &str| self.group.as_deref().is_none_or(|group| group == name);
             let groups = run.groups.iter().filter(|group| is_meant(&group.name));
@@ -75,12 +75,13 @@ impl Until {
 
     /// Returns the goal, if this version knows its metric.
     pub fn goal(&self) -> Option<Goal> {
-        Some(Goal { metric: find(&self.metric)?, group: self.group.clone(), share: self.share })
+        Some(Goal { metric: find_metric(&self.metric)?, group: self.group.clone(), share: self.share })
     }
 
     /// Returns the metric's everyday name: "goodput".
     pub fn word(&self) -> String {
-        let word = find(&self.metric).map_or_else(|| self.metric.clone(), word).replace('_', " ");
+        let word =
+            find_metric(&self.metric).map_or_else(|| self.metric.clone(), metric_name).replace('_', " ");
         self.group.as_ref().map_or(word.clone(), |group| format!("{word} of {group}"))
     }
 }
@@ -161,9 +162,9 @@ impl FromStr for Goal {
             Some((name, group)) if !group.trim().is_empty() => (name, Some(group.trim().to_owned())),
             _ => (name, None),
         };
-        let metric = find(name).ok_or_else(|| {
-            let known: Vec<String> = Metric::all_of(Of::Network).map(word).collect();
-            let nearest = nearest(name.trim(), known.iter().map(String::as_str));
+        let metric = find_metric(name).ok_or_else(|| {
+            let known: Vec<String> = Metric::all_of(Of::Network).map(metric_name).collect();
+            let nearest = nearest_name(name.trim(), known.iter().map(String::as_str));
             let meant = nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
             format!("there is no metric `{}`{meant}; known are {}", name.trim(), known.join(", "))
         })?;
@@ -176,16 +177,17 @@ impl FromStr for Goal {
 }
 
 /// Returns a metric of the network by its name, with or without its unit; "delay" means the mean delay.
-fn find(name: &str) -> Option<Metric> {
+fn find_metric(name: &str) -> Option<Metric> {
     let name = name.trim().to_lowercase().replace([' ', '-'], "_");
     let called = |exact: &str| {
-        Metric::all_of(Of::Network).find(|metric| metric.name(Of::Network) == exact || word(*metric) == exact)
+        Metric::all_of(Of::Network)
+            .find(|metric| metric.name(Of::Network) == exact || metric_name(*metric) == exact)
     };
     called(&name).or_else(|| called(&format!("{name}_mean")))
 }
 
 /// Returns a metric's name without its unit.
-fn word(metric: Metric) -> String {
+fn metric_name(metric: Metric) -> String {
     let name = metric.name(Of::Network);
     let units = ["_bps", "_s", "_bytes", "_packets"];
     units.iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name).to_owned()
@@ -193,11 +195,11 @@ fn word(metric: Metric) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_fixtures::{header, result};
+    use super::super::test_fixtures::{run_result, test_header};
     use super::*;
 
     fn runs(goodput: &[u64]) -> Vec<Run> {
-        goodput.iter().zip(1..).map(|(&mbits, seed)| Run::from_result(&result(seed, mbits))).collect()
+        goodput.iter().zip(1..).map(|(&mbits, seed)| Run::from_result(&run_result(seed, mbits))).collect()
     }
 
     #[test]
@@ -244,7 +246,7 @@ mod tests {
         assert_eq!(widest.of, format!("wild, {name}"));
         let other: Goal = "goodput of nobody 2 %".parse().unwrap();
         assert_eq!(other.widest(&[("wild", &runs)]), None);
-        let document = Document::from_runs(header(&[1, 2, 3]), runs).until(Some(goal.clone()));
+        let document = Document::from_runs(test_header(&[1, 2, 3]), runs).until(Some(goal.clone()));
         let until = document.until.unwrap();
         assert_eq!((until.goal(), until.word()), (Some(goal), format!("goodput of {name}")));
     }
@@ -252,10 +254,11 @@ mod tests {
     #[test]
     fn a_document_records_whether_the_goal_was_reached() {
         let goal: Goal = "goodput 2 %".parse().unwrap();
-        let wild = Document::from_runs(header(&[1, 2, 3]), runs(&[50, 80, 60])).until(Some(goal.clone()));
+        let wild =
+            Document::from_runs(test_header(&[1, 2, 3]), runs(&[50, 80, 60])).until(Some(goal.clone()));
         let until = wild.until.unwrap();
         assert!(!until.is_reached() && until.goal() == Some(goal.clone()) && until.word() == "goodput");
-        let calm = Document::from_runs(header(&[1, 2, 3]), runs(&[70, 70, 70])).until(Some(goal));
+        let calm = Document::from_runs(test_header(&[1, 2, 3]), runs(&[70, 70, 70])).until(Some(goal));
         assert!(calm.until.unwrap().is_reached());
     }
 }

@@ -4,7 +4,7 @@ use super::{Header, Scenario};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{
+use thalweg_sim::simulation_spec::{
     DirectionSpec, GroupSpec, LinkSpec, NodeId, NodeSpec, Spec, TransportSpec, WorkloadSpec,
 };
 use thalweg_sim::{
@@ -12,7 +12,7 @@ use thalweg_sim::{
     SegmentDelay, Series, Summary, Transfers,
 };
 
-fn delays(millis: u64) -> Summary {
+fn delay_summary(millis: u64) -> Summary {
     Summary {
         count: 1000,
         min: Duration::from_millis(millis),
@@ -25,7 +25,7 @@ fn delays(millis: u64) -> Summary {
     }
 }
 
-fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
+fn flow_result(name: &str, group: u32, mbits: u64) -> FlowResult {
     let seconds = Duration::from_secs;
     FlowResult {
         name: name.to_owned(),
@@ -45,9 +45,9 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         retransmissions: 12,
         timeouts: 1,
         counts: FlowCounts { drops: 12, lost_data: 12, ..FlowCounts::default() },
-        delay: delays(10 + mbits / 10),
+        delay: delay_summary(10 + mbits / 10),
         jitter: None,
-        round_trips: delays(20 + mbits / 5),
+        round_trips: delay_summary(20 + mbits / 5),
         ssthresh: Some(40.5),
         min_rtt: Duration::from_millis(20),
         smoothed_rtt: Duration::ZERO,
@@ -61,7 +61,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
 }
 
 /// Returns a result with two `shy` flows and a `bold` one over one link; only the goodput depends on `mbits`.
-pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
+pub(crate) fn run_result(seed: u64, mbits: u64) -> RunResult {
     let link = |name: &str, from: &str, to: &str, bottleneck| LinkResult {
         name: name.to_owned(),
         from: from.to_owned(),
@@ -100,8 +100,8 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         sizes: Vec::new(),
         rounds: Summary::default(),
         round_list: Vec::new(),
-        delay: delays(10 + mbits / 10),
-        round_trips: delays(20 + mbits / 5),
+        delay: delay_summary(10 + mbits / 10),
+        round_trips: delay_summary(20 + mbits / 5),
         curves: Curves::default(),
     };
     RunResult {
@@ -120,10 +120,10 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
             lost: 0,
             in_network: 64,
         },
-        flows: vec![flow("shy.1", 0, 10), flow("shy.2", 0, 10), flow("bold", 1, mbits)],
+        flows: vec![flow_result("shy.1", 0, 10), flow_result("shy.2", 0, 10), flow_result("bold", 1, mbits)],
         links: vec![link("left-right", "left", "right", true), link("left-right", "right", "left", false)],
         transfers: Transfers::default(),
-        round_trips: delays(20 + mbits / 5),
+        round_trips: delay_summary(20 + mbits / 5),
         curves: Curves::default(),
         sizes: Vec::new(),
         transfer_list: Vec::new(),
@@ -137,8 +137,8 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
     }
 }
 
-/// Returns the header that goes with [`result`].
-pub(crate) fn header(seeds: &[u64]) -> Header {
+/// Returns the header that goes with [`run_result`].
+pub(crate) fn test_header(seeds: &[u64]) -> Header {
     Header {
         tool_version: "0.0.0".to_owned(),
         scenario: Scenario { title: "Two and one".to_owned(), file: "mixed.toml".to_owned() },
@@ -153,11 +153,11 @@ pub(crate) fn header(seeds: &[u64]) -> Header {
 }
 
 /// Returns a specification of random datagrams over one link.
-pub(crate) fn spec() -> Spec {
+pub(crate) fn test_spec() -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(10),
         queue: DisciplineSpec::fcfs(Limit::Packets(10)),
-        ..DirectionSpec::with_any_rate(Duration::from_millis(1))
+        ..DirectionSpec::unlimited_rate(Duration::from_millis(1))
     };
     let link = LinkSpec::new("link", [NodeId(0), NodeId(1)], direction.clone(), direction);
     let transport = TransportSpec::new("udp", SourceConfig { segment: 1000, header: 28, rate: None }, 28, 28);

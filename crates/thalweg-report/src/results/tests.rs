@@ -1,10 +1,10 @@
-use super::test_fixtures::{header, result};
+use super::test_fixtures::{run_result, test_header};
 use super::*;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_sim::{SegmentDelay, TwoLevelCounts};
 
 fn runs(mbits: &[u64]) -> Vec<Run> {
-    mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&result(seed, *mbits))).collect()
+    mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&run_result(seed, *mbits))).collect()
 }
 
 fn json(document: &Document) -> String {
@@ -16,7 +16,7 @@ fn json(document: &Document) -> String {
 /// The names and the layout of the document are an interface: this file changes only together with the reference.
 #[test]
 fn the_document_of_a_run_is_as_documented() {
-    let document = Document::from_runs(header(&[1]), runs(&[75]));
+    let document = Document::from_runs(test_header(&[1]), runs(&[75]));
     let expected = include_str!("../../tests/run.json");
     if std::env::var_os("THALWEG_BLESS").is_some() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run.json"), json(&document)).unwrap();
@@ -30,9 +30,12 @@ fn the_document_of_a_run_is_as_documented() {
 fn documents_have_the_layout_of_serde_json() {
     let named = |name: &str, mbits: &[u64]| (name.to_owned(), runs(mbits));
     for document in [
-        Document::from_runs(header(&[1]), runs(&[75])),
-        Document::from_runs(header(&[1, 2, 3]), runs(&[75, 70, 72])),
-        Document::from_comparison(header(&[1, 2]), vec![named("cubic", &[75, 70]), named("bbr", &[60, 61])]),
+        Document::from_runs(test_header(&[1]), runs(&[75])),
+        Document::from_runs(test_header(&[1, 2, 3]), runs(&[75, 70, 72])),
+        Document::from_comparison(
+            test_header(&[1, 2]),
+            vec![named("cubic", &[75, 70]), named("bbr", &[60, 61])],
+        ),
     ] {
         assert_eq!(json(&document), serde_json::to_string_pretty(&document).unwrap() + "\n");
     }
@@ -58,9 +61,9 @@ fn the_reference_lists_every_metric() {
     let (before, rest) = page.split_once(begin).unwrap();
     let (table, after) = rest.split_once(end).unwrap();
     if std::env::var_os("THALWEG_BLESS").is_some() {
-        std::fs::write(path, format!("{before}{begin}{}{end}{after}", reference())).unwrap();
+        std::fs::write(path, format!("{before}{begin}{}{end}{after}", metrics_table())).unwrap();
     } else {
-        assert!(table == reference(), "the table of metrics is out of date; see the head of this test");
+        assert!(table == metrics_table(), "the table of metrics is out of date; see the head of this test");
     }
 }
 
@@ -89,10 +92,10 @@ fn metric_names_are_unique_and_end_in_their_unit() {
 
 #[test]
 fn documents_read_back_as_they_were() {
-    let single = Document::from_runs(header(&[1]), runs(&[75]));
-    let replicated = Document::from_runs(header(&[1, 2, 3]), runs(&[75, 70, 74]));
+    let single = Document::from_runs(test_header(&[1]), runs(&[75]));
+    let replicated = Document::from_runs(test_header(&[1, 2, 3]), runs(&[75, 70, 74]));
     let schemes = vec![("a".to_owned(), runs(&[70, 71])), ("b".to_owned(), runs(&[75, 75]))];
-    let compared = Document::from_comparison(header(&[1, 2]), schemes);
+    let compared = Document::from_comparison(test_header(&[1, 2]), schemes);
     for document in [single, replicated, compared] {
         assert!(Document::from_json(&json(&document)).unwrap() == document);
     }
@@ -108,7 +111,7 @@ fn other_documents_are_refused_by_name() {
 /// 75, 70 and 74 have mean 73 and standard deviation sqrt 7; Student's factor for two degrees is 4.3027.
 #[test]
 fn replications_have_means_and_intervals() {
-    let document = Document::from_runs(header(&[1, 2, 3]), runs(&[75, 70, 74]));
+    let document = Document::from_runs(test_header(&[1, 2, 3]), runs(&[75, 70, 74]));
     let Body::Replications { summary: Some(summary), .. } = &document.body else { panic!("{document:?}") };
     let goodput = &summary.groups[1].metrics["goodput_bps"];
     assert_eq!((goodput.mean, goodput.n), (73e6, 3));
@@ -121,7 +124,7 @@ fn replications_have_means_and_intervals() {
 #[test]
 fn means_cover_segments_and_unread_data() {
     let run = |seed: u64, unread: u64| {
-        let mut result = result(seed, 75);
+        let mut result = run_result(seed, 75);
         for (flow, (count, mean, max)) in result.flows.iter_mut().zip([(300, 10, 40), (100, 30, 35)]) {
             let (mean, max) = (Duration::from_millis(mean), Duration::from_millis(max));
             flow.segment_delay = SegmentDelay { count, mean, max };
@@ -137,7 +140,7 @@ fn means_cover_segments_and_unread_data() {
         result.flows[1].unread_peak = Some(Bytes::new(unread));
         Run::from_result(&result)
     };
-    let document = Document::from_runs(header(&[1, 2]), vec![run(1, 1000), run(2, 3000)]);
+    let document = Document::from_runs(test_header(&[1, 2]), vec![run(1, 1000), run(2, 3000)]);
     let Body::Replications { summary: Some(summary), .. } = &document.body else { panic!("{document:?}") };
     let mean = |name: &str| summary.groups[0].metrics[name].mean;
     assert_eq!(
@@ -152,11 +155,11 @@ fn means_cover_segments_and_unread_data() {
 
 #[test]
 fn a_partial_run_does_not_enter_the_means() {
-    let mut partial = result(2, 10);
+    let mut partial = run_result(2, 10);
     partial.complete = false;
     let document = Document::from_runs(
-        header(&[1, 2]),
-        vec![Run::from_result(&result(1, 75)), Run::from_result(&partial)],
+        test_header(&[1, 2]),
+        vec![Run::from_result(&run_result(1, 75)), Run::from_result(&partial)],
     );
     let Body::Replications { summary: Some(summary), .. } = &document.body else { panic!("{document:?}") };
     assert_eq!((document.complete, summary.runs), (false, 1));
@@ -166,7 +169,7 @@ fn a_partial_run_does_not_enter_the_means() {
 #[test]
 fn differences_are_paired_by_seed() {
     let schemes = vec![("a".to_owned(), runs(&[70, 60])), ("b".to_owned(), runs(&[75, 65]))];
-    let document = Document::from_comparison(header(&[1, 2]), schemes);
+    let document = Document::from_comparison(test_header(&[1, 2]), schemes);
     let Body::Comparison { differences, .. } = &document.body else { panic!("{document:?}") };
     let goodput = &differences[0].totals["goodput_bps"];
     assert_eq!((goodput.difference.mean, goodput.difference.ci95), (5e6, Some(0.0)));
@@ -178,7 +181,7 @@ fn differences_are_paired_by_seed() {
 #[test]
 fn differences_include_corrected_p_values() {
     let schemes = vec![("a".to_owned(), runs(&[70, 60, 65])), ("b".to_owned(), runs(&[74, 65, 71]))];
-    let document = Document::from_comparison(header(&[1, 2, 3]), schemes);
+    let document = Document::from_comparison(test_header(&[1, 2, 3]), schemes);
     let Body::Comparison { differences, .. } = &document.body else { panic!("{document:?}") };
     let totals = &differences[0].totals;
     // Differences of 4, 5 and 6: t is 5 times the root of 3, and with two degrees of freedom a share of t / sqrt(2 + t^2)

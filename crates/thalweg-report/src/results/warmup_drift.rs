@@ -15,7 +15,7 @@ use crate::statistics::{self, Estimate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::spec::{DirectionSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Spec};
 use thalweg_sim::{Quantity, RunResult};
 
 /// Group whose goodput had not settled at the end of the warm-up.
@@ -113,7 +113,7 @@ impl GoodputSeries {
             self.groups.iter().filter(|group| !group.is_short && !group.runs.is_empty()).collect();
         let level = LEVEL / eligible.len().max(1) as f64;
         let drift = |group: &&Group| {
-            let shift = shift(&group.runs, margin, level)?;
+            let shift = detect_drift(&group.runs, margin, level)?;
             let is_settled = shift.cut < self.batches / 2;
             let settled = (self.warmup + self.batch * shift.cut as u64).as_secs_f64();
             Some(Drift {
@@ -152,7 +152,7 @@ struct Shift {
 
 /// Returns the drift of `runs`, each with the same number of batches; `None` where it is below `margin` or not
 /// significant at `level`.
-fn shift(runs: &[Vec<f64>], margin: f64, level: f64) -> Option<Shift> {
+fn detect_drift(runs: &[Vec<f64>], margin: f64, level: f64) -> Option<Shift> {
     let batches = runs.first()?.len();
     let average = |batch: usize| runs.iter().map(|run| run[batch]).sum::<f64>() / runs.len() as f64;
     let mean: Vec<f64> = (0..batches).map(average).collect();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn detected(count: u64, settled: usize, depth: f64) -> Vec<Shift> {
-        (0..200).filter_map(|seed| shift(&runs(seed, count, settled, depth), 0.01, LEVEL)).collect()
+        (0..200).filter_map(|seed| detect_drift(&runs(seed, count, settled, depth), 0.01, LEVEL)).collect()
     }
 
     #[test]
@@ -254,6 +254,6 @@ mod tests {
         let rising: Vec<Vec<f64>> = (0..5)
             .map(|run| (0..120).map(|batch| f64::from(batch) + f64::from(run) / 10.0).collect())
             .collect();
-        assert_eq!(shift(&rising, 0.01, LEVEL).map(|of| of.cut), Some(60));
+        assert_eq!(detect_drift(&rising, 0.01, LEVEL).map(|of| of.cut), Some(60));
     }
 }

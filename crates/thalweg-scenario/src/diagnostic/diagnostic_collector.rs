@@ -1,6 +1,6 @@
 //! The collector of diagnostics while a scenario is parsed.
 
-use super::{Diagnostic, Severity, equivalent, is_known_elsewhere, nearest};
+use super::{Diagnostic, Severity, equivalent_elsewhere, is_known_elsewhere, nearest_name};
 use crate::source_text::{Source, Sources, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,10 +50,10 @@ impl Draft<'_> {
         let valid: Vec<&str> = valid.into_iter().collect();
         // Keys are too many to list; names are few enough.
         let is_name = self.0.as_ref().is_some_and(|found| found.code == "scenario.unknown-name");
-        if let Some(hint) = equivalent(name).filter(|_| is_name) {
-            return self.label(hint.to_owned()).help(format!("valid here: {}", list(&valid)));
+        if let Some(hint) = equivalent_elsewhere(name).filter(|_| is_name) {
+            return self.label(hint.to_owned()).help(format!("valid here: {}", list_names(&valid)));
         }
-        let (labelled, shows_all) = match nearest(name, valid.iter().copied()) {
+        let (labelled, shows_all) = match nearest_name(name, valid.iter().copied()) {
             Some(meant) => (self.label(format!("did you mean `{meant}`?")), is_name),
             None if is_name && is_known_elsewhere(name) => {
                 (self.label(format!("Thalweg has no `{name}`")), true)
@@ -61,7 +61,7 @@ impl Draft<'_> {
             None => (self, true),
         };
         if shows_all && !valid.is_empty() {
-            labelled.help(format!("valid here: {}", list(&valid)))
+            labelled.help(format!("valid here: {}", list_names(&valid)))
         } else {
             labelled
         }
@@ -175,7 +175,7 @@ impl Report {
         found.dedup_by(|b, a| {
             (a.code, &a.span, &a.message, a.file()) == (b.code, &b.span, &b.message, b.file())
         });
-        together(&mut found, &std::mem::take(&mut self.alike));
+        merge_warnings(&mut found, &std::mem::take(&mut self.alike));
         if self.dropped > 0
             && let Some(last) = found.last_mut()
         {
@@ -187,7 +187,7 @@ impl Report {
 }
 
 /// Merges warnings of one kind into the first, with their number and the next positions.
-fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
+fn merge_warnings(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
     let mut alike: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (position, one) in found.iter().enumerate().filter(|(_, one)| one.severity == Severity::Warning) {
         alike.entry(one.code).or_default().push(position);
@@ -219,7 +219,7 @@ fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
 const MAX_ALIKE: usize = 4;
 
 /// Lists names for a message: all of them if they are few, such as the options of any scheme.
-fn list(names: &[&str]) -> String {
+fn list_names(names: &[&str]) -> String {
     const MAX: usize = 60;
     const SHOWN: usize = 40;
     let shown = if names.len() > MAX { SHOWN } else { names.len() };

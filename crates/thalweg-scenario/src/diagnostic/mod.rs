@@ -5,7 +5,7 @@ mod terminal_rendering;
 
 pub(crate) use diagnostic_collector::Report;
 pub use terminal_rendering::Rendered;
-pub use thalweg_catalog::spelling_suggestions::{equivalent, is_known_elsewhere, nearest};
+pub use thalweg_catalog::spelling_suggestions::{equivalent_elsewhere, is_known_elsewhere, nearest_name};
 
 use super::source_text::Source;
 use std::ops::Range;

@@ -29,7 +29,7 @@ impl Diagnostic {
 
     /// Renders the diagnostic, with the name of the source apart.
     pub fn rendered(&self) -> Rendered {
-        let (severity, code, message) = (self.severity.name(), self.code, printable(&self.message));
+        let (severity, code, message) = (self.severity.name(), self.code, printable_message(&self.message));
         let place = self.source.position(self.span.start);
         let (line, at) = (self.source.line_text(place.line), place.column - 1);
         let number = if self.source.is_argument() { " ".to_owned() } else { place.line.to_string() };
@@ -44,25 +44,28 @@ impl Diagnostic {
             let chars: Vec<char> = line.chars().collect();
             let length = self.source.text().get(self.span.clone()).unwrap_or("");
             let length = length.lines().next().unwrap_or("").chars().count().max(1);
-            let (shown, before, length) = window(&chars, at, length);
+            let (shown, before, length) = line_excerpt(&chars, at, length);
             let _ = writeln!(out, "{margin} |\n{number} | {}", shown.trim_end());
             let caret = "^".repeat(length);
-            let label =
-                self.label.as_deref().map(|label| format!(" {}", printable(label))).unwrap_or_default();
+            let label = self
+                .label
+                .as_deref()
+                .map(|label| format!(" {}", printable_message(label)))
+                .unwrap_or_default();
             let _ = writeln!(out, "{margin} | {}{caret}{label}", " ".repeat(before));
         } else if let Some(label) = &self.label {
-            let _ = writeln!(out, "{margin} = {}", printable(label));
+            let _ = writeln!(out, "{margin} = {}", printable_message(label));
         }
         if let Some(help) = &self.help {
-            let _ = writeln!(out, "{margin} = help: {}", printable(help));
+            let _ = writeln!(out, "{margin} = help: {}", printable_message(help));
         }
-        Rendered { head, source: printable(self.file()), tail: out }
+        Rendered { head, source: printable_message(self.file()), tail: out }
     }
 }
 
 /// Returns the part of a line around a position: its text, the columns before the position, and the columns of the
 /// position.
-fn window(chars: &[char], at: usize, length: usize) -> (String, usize, usize) {
+fn line_excerpt(chars: &[char], at: usize, length: usize) -> (String, usize, usize) {
     let at = at.min(chars.len());
     let from = if chars.len() <= MAX_LINE_WIDTH { 0 } else { at.saturating_sub(MAX_LINE_WIDTH / 4) };
     let to = chars.len().min(from + MAX_LINE_WIDTH);
@@ -105,7 +108,7 @@ fn push_printable(text: &mut String, c: char) -> usize {
 }
 
 /// Returns a message without control characters, and of bounded length.
-fn printable(text: &str) -> String {
+fn printable_message(text: &str) -> String {
     const LONGEST: usize = 400;
     let mut out = String::new();
     for (i, c) in text.chars().enumerate() {

@@ -3,8 +3,10 @@
 mod routes_and_failures;
 
 use super::keys::FramingName;
-use super::lint::{about, bytes, memory, offered, rounded};
-use super::path_properties::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
+use super::lint::{
+    estimate_memory, offered_rate_per_flow, queue_capacity_bytes, round_to_three_digits, to_four_digits,
+};
+use super::path_properties::{GroupPath, Paths, direction_of_hop, nominal_rate, packet_sizes};
 use super::speedup_estimate::describe_speedup;
 use super::{Loaded, is_random};
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ use thalweg_proto::window::Misbehaviour;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, Recipients, SeifPolicy};
 use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{AckFilter, EcnTreatment, Limit, LossSpec, TokenBucketSpec};
-use thalweg_sim::spec::{
+use thalweg_sim::simulation_spec::{
     DirectionSpec, Framing, GroupSpec, HostSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec,
     WorkloadSpec,
 };
@@ -37,26 +39,27 @@ pub fn explain(loaded: &Loaded) -> String {
     let _ = writeln!(out, "Runs {}{warmup}; seed {}{chance}.", spec.duration, spec.seed);
     let _ = writeln!(out, "\nFlows");
     for (group, path) in spec.groups.iter().zip(&paths.groups) {
-        flow(spec, group, path.as_ref(), &mut out);
+        describe_flow(spec, group, path.as_ref(), &mut out);
     }
-    gates(spec, &mut out);
+    describe_gates(spec, &mut out);
     let _ = writeln!(out, "\nLinks");
     if spec.links.len() > MAX_LINKS {
-        alike(spec, paths, &mut out);
+        describe_equal_links(spec, paths, &mut out);
     } else {
         for (number, link) in spec.links.iter().enumerate() {
             link_lines(spec, paths, number, link, &mut out);
         }
     }
-    routes_and_failures::explain(spec, &mut out);
-    let memory = memory(spec, paths);
-    let _ = writeln!(out, "\nMemory: about {} for the run.", about(Bytes::new(memory.total())));
+    routes_and_failures::explain_routing(spec, &mut out);
+    let memory = estimate_memory(spec, paths);
+    let _ =
+        writeln!(out, "\nMemory: about {} for the run.", round_to_three_digits(Bytes::new(memory.total())));
     let _ = writeln!(out, "Threads (`--threads`): {}.", describe_speedup(spec, [4, 16]));
     out
 }
 
 /// Describes the nodes with gates, and the rule of each.
-fn gates(spec: &Spec, out: &mut String) {
+fn describe_gates(spec: &Spec, out: &mut String) {
     if spec.nodes.iter().all(|node| node.gate.is_none()) {
         return;
     }
@@ -82,8 +85,8 @@ fn gates(spec: &Spec, out: &mut String) {
     }
 }
 
-fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut String) {
-    let name = |node: thalweg_sim::spec::NodeId| spec.nodes[node.0 as usize].name.as_str();
+fn describe_flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut String) {
+    let name = |node: thalweg_sim::simulation_spec::NodeId| spec.nodes[node.0 as usize].name.as_str();
     let priority = match group.priority {
         LOWEST_PRIORITY => String::new(),
         priority => format!(", priority {priority}"),
@@ -94,10 +97,10 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
         "  {}: {count}, {}, {}{priority}",
         group.name,
         group.transport.description(),
-        workload(&group.workload)
+        describe_workload(&group.workload)
     );
     let Some(path) = path else { return };
-    if let Some(offered) = offered(group) {
+    if let Some(offered) = offered_rate_per_flow(group) {
         let all = offered.as_f64() * f64::from(group.count);
         let (flows, rate) = path.busiest_direction(spec, group);
         let line = if path.is_single { "the slowest link" } else { "the most loaded link" };
@@ -108,7 +111,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
             percent_of(offered.as_f64() * flows, rate)
         );
     }
-    let pairs = group.ends().len();
+    let pairs = group.node_pairs().len();
     if pairs > 1 {
         let note = if path.is_single { "" } else { "; the path with the longest round trip" };
         let _ = writeln!(out, "    between {pairs} pairs of nodes{note}");
@@ -127,26 +130,27 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let own = if group.access.is_some() { ", including access links at both ends" } else { "" };
     let hops = path.forward.len() + if group.access.is_some() { 2 } else { 0 };
     let links = if hops == 1 { "link" } else { "links" };
-    let _ = writeln!(out, "    {}: {hops} {links}{own}", shown(&stops));
+    let _ = writeln!(out, "    {}: {hops} {links}{own}", list_path_nodes(&stops));
     let reversed = path.forward.iter().rev().map(|hop| hop ^ 1);
     if path.is_single && !path.backward.iter().copied().eq(reversed) {
-        let mut stops = vec![name(group.ends_of(0)[1])];
+        let mut stops = vec![name(group.nodes_of_flow(0)[1])];
         stops.extend(path.backward.iter().map(|&hop| {
             let link = &spec.links[hop as usize / 2];
             name(if hop.is_multiple_of(2) { link.b } else { link.a })
         }));
         let links = if path.backward.len() == 1 { "link" } else { "links" };
-        let _ = writeln!(out, "    reverse path {}: {} {links}", shown(&stops), path.backward.len());
+        let _ =
+            writeln!(out, "    reverse path {}: {} {links}", list_path_nodes(&stops), path.backward.len());
     }
     let (packet, _) = packet_sizes(&group.transport);
     let _ = writeln!(
         out,
         "    round trip {} unloaded; slowest {} at {}; bandwidth-delay product {} = {}",
-        rounded(path.rtt),
+        to_four_digits(path.rtt),
         path.bottleneck,
         path.rate,
-        about(path.bdp()),
-        packets(path.bdp(), packet)
+        round_to_three_digits(path.bdp()),
+        format_in_packets(path.bdp(), packet)
     );
     let mut when = format!("starts at {}", group.start);
     if !group.spread.is_zero() {
@@ -166,17 +170,17 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     }
     let _ = writeln!(out, "    {when}");
     if let Some(host) = &group.host {
-        let _ = writeln!(out, "    {}", hosts(host));
+        let _ = writeln!(out, "    {}", describe_hosts(host));
     }
     if let Some(spec) = &group.reading {
-        let _ = writeln!(out, "    {}", reading(spec));
+        let _ = writeln!(out, "    {}", describe_reading(spec));
     }
     if let Some(how) = group.misbehaviour {
-        let _ = writeln!(out, "    misbehaving receivers: {}", misbehaviour(how));
+        let _ = writeln!(out, "    misbehaving receivers: {}", describe_misbehaviour(how));
     }
 }
 
-fn misbehaviour(how: Misbehaviour) -> &'static str {
+fn describe_misbehaviour(how: Misbehaviour) -> &'static str {
     match how {
         Misbehaviour::DividesAcks => "they acknowledge each segment eight times, in parts",
         Misbehaviour::RepeatsAcks => "they acknowledge each segment four times",
@@ -188,7 +192,7 @@ fn misbehaviour(how: Misbehaviour) -> &'static str {
     }
 }
 
-fn workload(workload: &WorkloadSpec) -> String {
+fn describe_workload(workload: &WorkloadSpec) -> String {
     match workload {
         WorkloadSpec::Bulk => "always more to send".to_owned(),
         WorkloadSpec::Transfer(size) => format!("{size} to send"),
@@ -209,10 +213,10 @@ fn workload(workload: &WorkloadSpec) -> String {
         }
         WorkloadSpec::ConstantRate { rate, packet } => format!("{rate} in writes of {packet}"),
         WorkloadSpec::Poisson { gap, size } => {
-            format!("transfers of {}, {gap} apart on average", sizes(size))
+            format!("transfers of {}, {gap} apart on average", describe_sizes(size))
         }
         WorkloadSpec::RequestResponse { request, response, think } => {
-            format!("requests of {request}, responses of {}, think time {think}", sizes(response))
+            format!("requests of {request}, responses of {}, think time {think}", describe_sizes(response))
         }
         WorkloadSpec::List(list) => {
             let bytes = list.all().iter().fold(0u64, |sum, (_, size)| sum.saturating_add(size.get()));
@@ -225,7 +229,7 @@ fn workload(workload: &WorkloadSpec) -> String {
 }
 
 /// Describes the hosts of a group.
-fn hosts(host: &HostSpec) -> String {
+fn describe_hosts(host: &HostSpec) -> String {
     let mut text = format!(
         "hosts: wake-up latency {} (p99 {}), {} per system call, {} per packet and {} per byte",
         host.late, host.late_p99, host.call, host.packet_cost, host.byte_cost
@@ -236,7 +240,7 @@ fn hosts(host: &HostSpec) -> String {
     text
 }
 
-fn reading(spec: &ReadingSpec) -> String {
+fn describe_reading(spec: &ReadingSpec) -> String {
     let rate = |rate: Rate| match rate {
         Rate::MAX => "at once".to_owned(),
         Rate::ZERO => "nothing".to_owned(),
@@ -250,7 +254,7 @@ fn reading(spec: &ReadingSpec) -> String {
     text
 }
 
-fn sizes(size: &SizeSpec) -> String {
+fn describe_sizes(size: &SizeSpec) -> String {
     match size {
         SizeSpec::Fixed(size) => size.to_string(),
         SizeSpec::Exponential { mean } => format!("{mean} on average (exponential)"),
@@ -268,7 +272,7 @@ fn sizes(size: &SizeSpec) -> String {
 }
 
 /// Lists the nodes of a path; of a long one only the ends.
-fn shown(stops: &[&str]) -> String {
+fn list_path_nodes(stops: &[&str]) -> String {
     const MAX_LISTED_NODES: usize = 12;
     match stops {
         [first @ .., _, _] if stops.len() > MAX_LISTED_NODES => {
@@ -283,7 +287,7 @@ fn shown(stops: &[&str]) -> String {
 }
 
 /// Describes a random delay.
-fn varies(variation: &VariationSpec) -> String {
+fn describe_variation(variation: &VariationSpec) -> String {
     let cut = |max: &Option<Duration>| max.map_or_else(String::new, |max| format!(", {max} at most"));
     let (time, kind) = match &variation.distribution {
         TimeSpec::Uniform { min, max } => (format!("{min} to {max}"), "uniform".to_owned()),
@@ -319,10 +323,10 @@ fn link_lines(spec: &Spec, paths: &Paths, number: usize, link: &LinkSpec, out: &
     let is_reversed = link.forward == link.backward
         && !paths.carries_data(number, false)
         && paths.carries_data(number, true);
-    let there = line(spec, paths, number, is_reversed);
+    let there = describe_direction(spec, paths, number, is_reversed);
     let _ = writeln!(out, "  {} ({} - {}): {there}", link.name, ends[0], ends[1]);
     if link.forward != link.backward {
-        let _ = writeln!(out, "    reverse: {}", line(spec, paths, number, true));
+        let _ = writeln!(out, "    reverse: {}", describe_direction(spec, paths, number, true));
     }
 }
 
@@ -330,12 +334,12 @@ fn link_lines(spec: &Spec, paths: &Paths, number: usize, link: &LinkSpec, out: &
 const MAX_LINKS: usize = 64;
 
 /// Describes the links of a large network, grouped by equal descriptions.
-fn alike(spec: &Spec, paths: &Paths, out: &mut String) {
+fn describe_equal_links(spec: &Spec, paths: &Paths, out: &mut String) {
     let mut described: Vec<(String, String, usize)> = Vec::new();
     let mut place: BTreeMap<String, usize> = BTreeMap::new();
     for (number, link) in spec.links.iter().enumerate() {
-        let mut lines = line(spec, paths, number, false);
-        let back = line(spec, paths, number, true);
+        let mut lines = describe_direction(spec, paths, number, false);
+        let back = describe_direction(spec, paths, number, true);
         if back != lines {
             let _ = write!(lines, "\n    reverse: {back}");
         }
@@ -355,8 +359,8 @@ fn alike(spec: &Spec, paths: &Paths, out: &mut String) {
     }
 }
 
-fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
-    let line = direction(spec, u32::try_from(number * 2 + usize::from(back)).unwrap_or(0));
+fn describe_direction(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
+    let line = direction_of_hop(spec, u32::try_from(number * 2 + usize::from(back)).unwrap_or(0));
     let mut text = match &line.capacity {
         Some(trace) => format!("a trace of {} with {} on average", trace.period, line.rate),
         None => line.rate.to_string(),
@@ -366,9 +370,9 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         let _ = write!(text, " and up to {} more", line.jitter);
     }
     if let Some(variation) = &line.variation {
-        let _ = write!(text, " and at random {}", varies(variation));
+        let _ = write!(text, " and at random {}", describe_variation(variation));
     }
-    let _ = write!(text, "{}", beside(line));
+    let _ = write!(text, "{}", describe_other_effects(line));
     if line.framing != Framing::None {
         let _ = write!(text, ", in frames \"{}\"", FramingName(line.framing).word());
     }
@@ -377,7 +381,7 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     let kind = line.queue.description();
     let of = if kind.contains(',') { ", capacity" } else { " of" };
     let bdp = paths.link_bdp(spec, number, back);
-    match bytes(&line.queue, packet.max(1)) {
+    match queue_capacity_bytes(&line.queue, packet.max(1)) {
         None => {
             let _ = write!(text, "; unlimited {kind}");
         }
@@ -385,7 +389,7 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         Some(_) if !paths.carries_data(number, back) => {
             let size = match line.queue.limit() {
                 Limit::Packets(packets) => format!("{packets} packets"),
-                Limit::Bytes(bytes) => about(Bytes::new(bytes)).to_string(),
+                Limit::Bytes(bytes) => round_to_three_digits(Bytes::new(bytes)).to_string(),
                 Limit::Unlimited => String::new(),
             };
             let by = if packet > 0 { "acknowledgements only" } else { "no flow" };
@@ -395,11 +399,11 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
             let _ = write!(
                 text,
                 "; {kind}{of} {} = {} = {:.2} bandwidth-delay products ({}), {} when full",
-                about(size),
-                packets(size, packet),
+                round_to_three_digits(size),
+                format_in_packets(size, packet),
                 size.get() as f64 / bdp.get().max(1) as f64,
-                about(bdp),
-                rounded(nominal_rate(line).transmission_time(size))
+                round_to_three_digits(bdp),
+                to_four_digits(nominal_rate(line).transmission_time(size))
             );
         }
     }
@@ -439,7 +443,7 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
 }
 
 /// Describes the shaper of a link direction, and other effects on its rate and delay.
-fn beside(line: &DirectionSpec) -> String {
+fn describe_other_effects(line: &DirectionSpec) -> String {
     let mut text = String::new();
     if let Some(TokenBucketSpec { rate, burst }) = line.start_delay.shaper {
         let _ = write!(text, ", shaped to {rate} after bursts of {burst}");
@@ -480,7 +484,10 @@ fn describe_feedback(feedback: &FeedbackSpec) -> String {
                 SeifPolicy::Static => format!("above {} % occupancy", percent(spec.threshold)),
                 SeifPolicy::Reacting => "at a drop".to_owned(),
                 SeifPolicy::Dynamic { alpha, response, .. } => {
-                    format!("when more than {alpha} of the free space arrives within {}", rounded(response))
+                    format!(
+                        "when more than {alpha} of the free space arrives within {}",
+                        to_four_digits(response)
+                    )
                 }
             };
             let again = match (spec.filter, spec.policy) {
@@ -521,7 +528,7 @@ fn percent_of(load: f64, rate: Rate) -> String {
 }
 
 /// Formats an amount in packets.
-fn packets(size: Bytes, packet: u32) -> String {
+fn format_in_packets(size: Bytes, packet: u32) -> String {
     let packets = size.get() as f64 / f64::from(packet);
     let digits = usize::from(packets < 100.0);
     format!("{packets:.digits$} packets of {packet} B")

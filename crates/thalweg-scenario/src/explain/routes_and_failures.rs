@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{Metric, Multipath, RoutingSpec, Spec};
+use thalweg_sim::simulation_spec::{Metric, Multipath, RoutingSpec, Spec};
 
 /// Maximum number of failures listed individually.
 const MAX_LISTED_FAILURES: usize = 12;
 
 /// Describes the routing, unless it is the default.
-pub(super) fn explain(spec: &Spec, out: &mut String) {
+pub(super) fn explain_routing(spec: &Spec, out: &mut String) {
     let routing = &spec.routing;
     if *routing == RoutingSpec::default() {
         return;

@@ -5,7 +5,7 @@ use super::super::key_bindings::{FieldOf, plain};
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
 use super::super::table_declarations::{Decode, table, wrong_type};
-use super::super::toml_writer::text;
+use super::super::toml_writer::toml_string;
 use super::super::value_types::Name;
 use super::ProcessingTable;
 use super::host::HostKey;
@@ -17,7 +17,7 @@ use super::workload::Workload;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::Misbehaviour;
-use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, Match, NoMatch};
+use thalweg_sim::simulation_spec::{GroupSpec, LOWEST_PRIORITY, Match, NoMatch};
 
 /// The priority of a flow: 1, the highest, to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Decode for Priority {
 }
 
 plain! {
-    Match, Match: |packets| packets, |packets: &Self| text(&packets.to_string());
+    Match, Match: |packets| packets, |packets: &Self| toml_string(&packets.to_string());
 }
 
 impl Decode for Match {

@@ -9,7 +9,7 @@ use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::gate::{AfterService, Marking, Signals};
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::LOWEST_PRIORITY;
+use thalweg_sim::simulation_spec::LOWEST_PRIORITY;
 
 table! {
     /// Congestion gate (Yang and Fu 2001): all flows send until congestion occurs; then priorities are stopped, the

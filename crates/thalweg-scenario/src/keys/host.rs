@@ -5,11 +5,11 @@ use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
 use super::super::table_declarations::{Decode, table, wrong_type};
-use super::super::toml_writer::{Entries, text};
+use super::super::toml_writer::{Entries, toml_string};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_sim::spec::HostSpec;
+use thalweg_sim::simulation_spec::HostSpec;
 
 words! {
     /// A measured host, by name.
@@ -77,12 +77,12 @@ impl FieldOf<HostKey> for HostSpec {
     }
     fn toml(&self) -> Option<String> {
         let name = HostName(*self).word();
-        Some(if name.is_empty() { host_table(self) } else { text(name) })
+        Some(if name.is_empty() { host_table(self) } else { toml_string(name) })
     }
 }
 
 /// Returns the measured hosts: names and descriptions.
-pub fn hosts() -> [(&'static str, String); 3] {
+pub fn measured_hosts() -> [(&'static str, String); 3] {
     let hosts = [
         (HostSpec::LINUX_SERVER, "A server under Linux with nothing else to do"),
         (HostSpec::LINUX_LOADED, "The same server while sixteen other threads are always busy"),

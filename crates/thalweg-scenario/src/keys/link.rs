@@ -15,7 +15,7 @@ use super::workload::Trace;
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::{AckFilter, ImpairmentSpec};
-use thalweg_sim::spec::{DirectionSpec, Framing, LinkSpec, NatKind};
+use thalweg_sim::simulation_spec::{DirectionSpec, Framing, LinkSpec, NatKind};
 
 table! {
     /// A link direction: a transmitter with its queue, and a wire.
@@ -176,7 +176,7 @@ impl Decode for PathName {
             wrong_type::<Self>(value, report);
             return None;
         };
-        let found = named_paths::find(name).map(Self);
+        let found = named_paths::find_path(name).map(Self);
         if found.is_none() {
             report
                 .error("scenario.unknown-name", value.span, format!("there is no path `{name}`"))

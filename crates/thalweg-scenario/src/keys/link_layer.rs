@@ -5,7 +5,7 @@ use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
 use super::super::table_declarations::{Decode, Fields, table, wrong_type};
-use super::super::toml_writer::{Entries, text};
+use super::super::toml_writer::{Entries, toml_string};
 use super::super::value_types::Share;
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -67,13 +67,13 @@ impl FieldOf<EcnName> for EcnTreatment {
         given.map(|name| name.0)
     }
     fn toml(&self) -> Option<String> {
-        Some(text(self.name()))
+        Some(toml_string(self.name()))
     }
 }
 
 impl Decode for EcnName {
     fn expected() -> String {
-        EcnTreatment::ALL.map(|treatment| text(treatment.name())).join(" or ")
+        EcnTreatment::ALL.map(|treatment| toml_string(treatment.name())).join(" or ")
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let ValueKind::String(given) = &value.kind else {
@@ -140,7 +140,7 @@ macro_rules! bind_all_fields {
                 given.map(|table| $Spec::from_key(table.0.as_ref()))
             }
             fn toml(&self) -> Option<String> {
-                self.as_ref().map_or_else(|| Some(text("none")), |spec| FieldOf::<$Table>::toml(spec))
+                self.as_ref().map_or_else(|| Some(toml_string("none")), |spec| FieldOf::<$Table>::toml(spec))
             }
         }
     )+};

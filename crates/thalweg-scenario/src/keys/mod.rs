@@ -23,7 +23,7 @@ pub use gate::{
 pub use generated_network::{
     Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman,
 };
-pub use host::{HostKey, host_table, hosts};
+pub use host::{HostKey, host_table, measured_hosts};
 pub use impairment::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use link::{FramingName, Link, LinkDirection, LinkEnds, Reverse, ScheduleEntry};
 pub use queue::{Capacity, Queue};
@@ -48,7 +48,7 @@ use super::table_declarations::{At, Decode, decode_entry, table, wrong_type};
 use super::value_types::{Interval, Name, name_fault};
 use serde_json::json;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};
+use thalweg_sim::simulation_spec::{MeasureSpec, Processing, Spec, Ties};
 
 table! {
     /// A scenario: a network, its traffic, and the duration of the run.

@@ -1,11 +1,13 @@
 //! Queues and their capacities.
 
 use super::super::diagnostic::Report;
-use super::super::diagnostic::nearest;
+use super::super::diagnostic::nearest_name;
 use super::super::explicit_options::Given;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::{Definitions, Field, TableDoc};
-use super::super::table_declarations::{At, Decode, as_table, decode_entry, decode_tag, missing, wrong_type};
+use super::super::table_declarations::{
+    At, Decode, as_table, decode_entry, decode_tag, report_missing_key, wrong_type,
+};
 use super::super::unknown_unit::{has_unknown_unit, unknown_unit};
 use super::super::value_types::{Packets, QUOTED_TABLE};
 use super::router_feedback::FeedbackChoice;
@@ -138,7 +140,7 @@ impl Decode for QueueTable {
         let given = Given::decode(&title, keys, table, &beside, report);
         let capacity = table.get("capacity");
         if capacity.is_none() {
-            missing(&title, "capacity", &Capacity::expected(), value.span, report);
+            report_missing_key(&title, "capacity", &Capacity::expected(), value.span, report);
         }
         // Decode both before returning, to report all errors.
         let (capacity, feedback) = (
@@ -196,7 +198,7 @@ impl Queue {
 fn discipline_meant(text: &str, registry: &Registry) -> Option<&'static str> {
     // Nearly all capacities start with a digit, and need no comparison with names.
     let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic());
-    is_name.then(|| nearest(text, registry.disciplines().iter().map(|of| of.name))).flatten()
+    is_name.then(|| nearest_name(text, registry.disciplines().iter().map(|of| of.name))).flatten()
 }
 
 impl Decode for Queue {

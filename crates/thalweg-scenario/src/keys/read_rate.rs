@@ -5,10 +5,10 @@ use super::super::key_bindings::FieldOf;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::Definitions;
 use super::super::table_declarations::{At, Decode, table, wrong_type};
-use super::super::toml_writer::text;
+use super::super::toml_writer::toml_string;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_sim::spec::{ReadingChange, ReadingSpec};
+use thalweg_sim::simulation_spec::{ReadingChange, ReadingSpec};
 
 table! {
     /// The read rate of the application at the sink. Unread data occupies the receive buffer and closes the receive
@@ -43,7 +43,7 @@ impl FieldOf<ReadRate> for Rate {
         given.map(|rate| rate.0)
     }
     fn toml(&self) -> Option<String> {
-        if *self == Self::MAX { Some(text("unlimited")) } else { Some(format!("\"{self}\"")) }
+        if *self == Self::MAX { Some(toml_string("unlimited")) } else { Some(format!("\"{self}\"")) }
     }
 }
 

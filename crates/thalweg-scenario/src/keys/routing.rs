@@ -4,7 +4,7 @@ use super::super::table_declarations::table;
 use super::super::value_types::Name;
 use super::scheme::words;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{Metric, Multipath, RoutingSpec};
+use thalweg_sim::simulation_spec::{Metric, Multipath, RoutingSpec};
 
 table! {
     /// Routing of packets through the network.

@@ -31,7 +31,7 @@ impl Common {
     }
 }
 
-const COMMON: Keys = thalweg_catalog::schemes::window::keys(&[], &[]);
+const COMMON: Keys = thalweg_catalog::schemes::window::window_keys(&[], &[]);
 
 impl Decode for Common {
     fn expected() -> String {
@@ -213,7 +213,7 @@ macro_rules! words {
                 given.map(|name| name.0)
             }
             fn toml(&self) -> Option<String> {
-                Some($crate::toml_writer::text($Name(*self).word()))
+                Some($crate::toml_writer::toml_string($Name(*self).word()))
             }
         }
 

@@ -9,7 +9,7 @@ use super::super::value_types::{MAX_LIST_LENGTH, Number, Share};
 use serde_json::json;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_sim::spec::{ArrivalList, SizeSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{ArrivalList, SizeSpec, WorkloadSpec};
 
 table! {
     /// Sends a fixed amount, then ends.

@@ -1,9 +1,9 @@
 //! Checks of ECN: queues that cannot mark, or not as intended, and flows that depend on marks without a marking queue.
 
 use super::super::diagnostic::Report;
-use super::super::path_properties::direction;
+use super::super::path_properties::direction_of_hop;
 use super::Checked;
-use super::links::bytes;
+use super::links::queue_capacity_bytes;
 use super::router_feedback::data_paths;
 use std::collections::BTreeMap;
 use thalweg_catalog::{EndpointConfigs, Environment, Properties as _, Registry, Value};
@@ -14,10 +14,10 @@ use thalweg_queue::{
     CakeConfig, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, StepConfig, Threshold,
 };
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, WorkloadSpec};
 
 /// Warns of step thresholds that are never reached, and of low-latency queues that no flow enters.
-pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn step_thresholds_and_unused_queues(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     // By direction: a direction with acknowledgements only marks nothing.
     let mut crossed: BTreeMap<DirectionId, Kinds<'_>> = BTreeMap::new();
@@ -33,7 +33,7 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
     }
     for (hop, kinds) in crossed {
         let (number, back) = (hop as usize / 2, !hop.is_multiple_of(2));
-        let (line, name) = (direction(spec, hop), &spec.links[number].name);
+        let (line, name) = (direction_of_hop(spec, hop), &spec.links[number].name);
         let span = checked.origins.links[number].queue[usize::from(back)];
         if let Some((holds, above)) = never_marks(line, checked.paths.largest_packet(number, back)) {
             let message = format!(
@@ -74,7 +74,7 @@ struct Kinds<'a> {
 /// Returns true for flows whose windows react equally to a mark and to a loss, or whose packets the queue drops instead
 /// of marking.
 fn is_classic(group: &GroupSpec) -> bool {
-    let EndpointConfigs::Window(config) = &group.transport.ends else { return false };
+    let EndpointConfigs::Window(config) = &group.transport.endpoint_configs else { return false };
     !config.never_shrinks() && !matches!(config.controller.ce_response(), CeResponse::ControllerSpecific(_))
 }
 
@@ -91,7 +91,7 @@ fn separates_ect1(line: &DirectionSpec) -> bool {
 /// threshold queued. Packets and bytes are compared by the largest packet of the link.
 fn never_marks(line: &DirectionSpec, packet: u32) -> Option<(String, String)> {
     let config = line.queue.config::<StepConfig>()?;
-    let capacity = bytes(&line.queue, packet).filter(|_| packet > 0)?.get();
+    let capacity = queue_capacity_bytes(&line.queue, packet).filter(|_| packet > 0)?.get();
     match config.threshold {
         Threshold::Packets(above) => {
             let max = match line.queue.limit() {
@@ -117,7 +117,7 @@ pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
         let waits = properties.needs_marks() && !properties.router_feedback().is_needed;
         if !waits
             || has_ecn_by_default(group, report.registry())
-            || lines(checked, number).any(|line| marks(line, group))
+            || directions_of_group(checked, number).any(|line| marks_group(line, group))
         {
             continue;
         }
@@ -140,7 +140,7 @@ pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
 /// Returns true if the scheme enables ECN by default, as one congestion signal among others: the scenario did not ask
 /// for marks.
 fn has_ecn_by_default(group: &GroupSpec, registry: &Registry) -> bool {
-    let EndpointConfigs::Window(config) = &group.transport.ends else { return false };
+    let EndpointConfigs::Window(config) = &group.transport.endpoint_configs else { return false };
     let is_one_of_several = config.controller.ce_response() == CeResponse::AsToLoss;
     let description = registry.scheme(&group.transport.scheme);
     let ecn_default = description.and_then(|scheme| scheme.values(Environment::Simulated).get("ecn"));
@@ -148,18 +148,25 @@ fn has_ecn_by_default(group: &GroupSpec, registry: &Registry) -> bool {
 }
 
 /// Returns the link directions that a group's data crosses, including access links.
-pub(super) fn lines<'a>(checked: &'a Checked<'a>, number: usize) -> impl Iterator<Item = &'a DirectionSpec> {
+pub(super) fn directions_of_group<'a>(
+    checked: &'a Checked<'a>,
+    number: usize,
+) -> impl Iterator<Item = &'a DirectionSpec> {
     let group = &checked.spec.groups[number];
     let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
     let own = group.access.iter().flat_map(move |access| {
         let back = [&access.source_backward, &access.sink_backward].into_iter().filter(move |_| answers);
         [&access.source_forward, &access.sink_forward].into_iter().chain(back)
     });
-    data_paths(checked, number).into_iter().flatten().map(|&hop| direction(checked.spec, hop)).chain(own)
+    data_paths(checked, number)
+        .into_iter()
+        .flatten()
+        .map(|&hop| direction_of_hop(checked.spec, hop))
+        .chain(own)
 }
 
 /// Returns true if the queue marks packets of the group's flows, by its discipline or by the DECbit.
-fn marks(line: &DirectionSpec, group: &GroupSpec) -> bool {
+fn marks_group(line: &DirectionSpec, group: &GroupSpec) -> bool {
     let sets_bits = line.feedback.as_ref().is_some_and(|feedback| {
         feedback.policy.kind() == FeedbackKind::DecBit && group.transport.receives_feedback(feedback)
     });

@@ -1,27 +1,28 @@
 //! Checks of the routes, times and windows of flows.
 
 use super::super::diagnostic::Report;
-use super::super::path_properties::{GroupPath, direction, packet_sizes};
+use super::super::path_properties::{GroupPath, direction_of_hop, packet_sizes};
 use super::Checked;
-use super::offered_load::rounded;
+use super::queue_depth_and_loss::to_four_digits;
 use std::collections::BTreeMap;
 use thalweg_catalog::protocol_family::ReceiveWindow;
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim::shortest_paths::{DirectionId, shortest_path};
-use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{GroupSpec, WorkloadSpec};
 
 /// Rejects flows between disconnected nodes.
-pub(super) fn routes(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn disconnected_flows(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
         if path.is_none() {
-            let name = |node: thalweg_sim::spec::NodeId| &spec.nodes[node.0 as usize].name;
-            let is_disconnected = |[from, to]: &[thalweg_sim::spec::NodeId; 2]| {
+            let name = |node: thalweg_sim::simulation_spec::NodeId| &spec.nodes[node.0 as usize].name;
+            let is_disconnected = |[from, to]: &[thalweg_sim::simulation_spec::NodeId; 2]| {
                 let pairs = [(*from, *to), (*to, *from)];
                 pairs.into_iter().any(|(from, to)| shortest_path(spec, from, to).is_none())
             };
-            let [from, to] = group.ends().find(is_disconnected).unwrap_or([group.from, group.to]).map(name);
+            let [from, to] =
+                group.node_pairs().find(is_disconnected).unwrap_or([group.from, group.to]).map(name);
             report
                 .error("scenario.route", origin.table, format!("no route leads from `{from}` to `{to}`"))
                 .help("the network is not connected");
@@ -30,7 +31,7 @@ pub(super) fn routes(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of warm-up, start and stop times that leave nothing to measure.
-pub(super) fn times(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn empty_measurement_times(checked: &Checked<'_>, report: &mut Report) {
     let (spec, origins) = (checked.spec, checked.origins);
     let end = Time::ZERO + spec.duration;
     if spec.warmup >= spec.duration {
@@ -83,7 +84,7 @@ pub(super) fn times(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Suggests a warm-up for flows that fill the path, if none is set.
-pub(super) fn start(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn missing_warmup(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     if checked.origins.warmup.is_some() || !spec.warmup.is_zero() {
         return;
@@ -92,7 +93,7 @@ pub(super) fn start(checked: &Checked<'_>, report: &mut Report) {
     if let Some((group, origin)) = bulk.into_iter().find(|(group, _)| group.workload == WorkloadSpec::Bulk) {
         let message = format!("the start of `{}` is counted, as there is no `warmup`", group.name);
         // A short run keeps most of its time for measurement.
-        let warmup = rounded(spec.duration / 4).min(Duration::from_secs(5));
+        let warmup = to_four_digits(spec.duration / 4).min(Duration::from_secs(5));
         report.warn("scenario.warmup", origin.table, message).help(format!(
             "means of a run without end are those after its start: set `warmup = \"{warmup}\"`; \"0 s\" counts all on purpose"
         ));
@@ -100,7 +101,7 @@ pub(super) fn start(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of windows that together cannot fill the path.
-pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn too_small_windows(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     // For each link direction: the sum of the windows of all its flows; `None` if some are not limited by windows.
     let mut together: BTreeMap<u32, Option<u64>> = BTreeMap::new();
@@ -110,7 +111,7 @@ pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
             continue;
         };
         let sum = together.entry(hop).or_insert(Some(0));
-        *sum = sum.zip(window(group)).map(|(sum, window)| sum.saturating_add(window));
+        *sum = sum.zip(max_outstanding_bytes(group)).map(|(sum, window)| sum.saturating_add(window));
     }
     for (origin, path) in checked.origins.groups.iter().zip(&checked.paths.groups) {
         let Some(path) = path else { continue };
@@ -122,9 +123,9 @@ pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
             let message = format!(
                 "the windows over `{}` add up to {}, {:.0} % of the bandwidth-delay product ({})",
                 path.bottleneck,
-                super::links::about(Bytes::new(*sum)),
+                super::links::round_to_three_digits(Bytes::new(*sum)),
                 *sum as f64 / bdp.get() as f64 * 100.0,
-                super::links::about(bdp)
+                super::links::round_to_three_digits(bdp)
             );
             report
                 .warn("scenario.window", origin.scheme, message)
@@ -135,7 +136,7 @@ pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of windows that do not shrink on drops and exceed the capacity of path and queue.
-pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn unyielding_windows(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     // For each link direction: the sum of its windows that do not shrink, and the largest with its group.
     let mut together: BTreeMap<DirectionId, (u64, (u64, usize))> = BTreeMap::new();
@@ -144,7 +145,9 @@ pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
         else {
             continue;
         };
-        let Some(mut window) = window(group).filter(|_| group.transport.properties().never_shrinks()) else {
+        let Some(mut window) =
+            max_outstanding_bytes(group).filter(|_| group.transport.properties().never_shrinks())
+        else {
             continue;
         };
         if let WorkloadSpec::Transfer(all) | WorkloadSpec::Deliver(all) = &group.workload {
@@ -156,11 +159,13 @@ pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
     for (hop, (sum, (_, number))) in together {
         let (group, origin) = (&spec.groups[number], &checked.origins.groups[number]);
         let Some(path) = &checked.paths.groups[number] else { continue };
-        let queue = &direction(spec, hop).queue;
-        let Some(queue) = super::links::bytes(queue, packet_sizes(&group.transport).0) else { continue };
+        let queue = &direction_of_hop(spec, hop).queue;
+        let Some(queue) = super::links::queue_capacity_bytes(queue, packet_sizes(&group.transport).0) else {
+            continue;
+        };
         let path_capacity = path.bdp().get().saturating_add(queue.get());
         if sum > path_capacity {
-            let about = |bytes| super::links::about(Bytes::new(bytes));
+            let about = |bytes| super::links::round_to_three_digits(Bytes::new(bytes));
             let message = format!(
                 "the windows over `{}` add up to {}, but its path and queue hold {}",
                 path.bottleneck,
@@ -178,7 +183,7 @@ pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
 
 /// Returns the maximum outstanding bytes of a group's flows, on the wire; `None` for flows that are not limited by
 /// windows, or not meant to fill the path.
-pub(super) fn window(group: &GroupSpec) -> Option<u64> {
+pub(super) fn max_outstanding_bytes(group: &GroupSpec) -> Option<u64> {
     if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) | WorkloadSpec::Deliver(_)) {
         return None;
     }
@@ -188,7 +193,7 @@ pub(super) fn window(group: &GroupSpec) -> Option<u64> {
 }
 
 /// Warns of slow sink applications without effect: their receive windows are too large, or the run is too short.
-pub(super) fn readers(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn ineffective_readers(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
@@ -208,7 +213,7 @@ pub(super) fn readers(checked: &Checked<'_>, report: &mut Report) {
             let message = format!(
                 "`{}` has a receive window of {}, which {} at {} cannot fill",
                 group.name,
-                super::links::about(Bytes::new(window)),
+                super::links::round_to_three_digits(Bytes::new(window)),
                 spec.duration,
                 path.rate
             );

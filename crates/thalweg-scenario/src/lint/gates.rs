@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::Checked;
 use thalweg_proto::gate::GateConfig;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, WorkloadSpec};
 
 /// Returns true if the flows of a group start at the gate of `node`.
 fn begins_at(group: &GroupSpec, node: NodeId) -> bool {
@@ -11,7 +11,7 @@ fn begins_at(group: &GroupSpec, node: NodeId) -> bool {
 }
 
 /// Runs all checks of gates and priorities.
-pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn check_gates_and_priorities(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for &(node, span) in &checked.origins.gates {
         let place = &spec.nodes[node.0 as usize];

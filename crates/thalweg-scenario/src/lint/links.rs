@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{DisciplineSpec, Limit, TokenBucketSpec};
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, LinkSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, LinkSpec, WorkloadSpec};
 
 /// Minimum queue capacity without a warning, as a share of the bandwidth-delay product: most schemes need more to fill
 /// the link.
 const SMALL_BUFFER: f64 = 0.1;
 
-fn directions(link: &LinkSpec) -> [(&DirectionSpec, bool); 2] {
+fn both_directions(link: &LinkSpec) -> [(&DirectionSpec, bool); 2] {
     [(&link.forward, false), (&link.backward, true)]
 }
 
 /// Rejects links whose rate is zero throughout the run.
-pub(super) fn rates(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn zero_rates(checked: &Checked<'_>, report: &mut Report) {
     let mut refuse = |direction: &DirectionSpec, what: &str, span: Span| {
         let dead = nominal_rate(direction).is_zero();
         if dead {
@@ -30,7 +30,7 @@ pub(super) fn rates(checked: &Checked<'_>, report: &mut Report) {
         dead
     };
     for (link, origin) in checked.spec.links.iter().zip(&checked.origins.links) {
-        for (direction, back) in directions(link) {
+        for (direction, back) in both_directions(link) {
             let what = format!("the link `{}`", link.name);
             if refuse(direction, &what, origin.rate[usize::from(back)]) {
                 break;
@@ -50,26 +50,26 @@ pub(super) fn rates(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Checks for queues that hold no packet, and for queues that are small for the path.
-pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn too_small_queues(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (link, origin)) in spec.links.iter().zip(&checked.origins.links).enumerate() {
-        for (direction, back) in directions(link) {
+        for (direction, back) in both_directions(link) {
             let span = origin.queue[usize::from(back)];
             let packet = checked.paths.largest_packet(number, back);
-            if !holds(direction, packet, &format!("of `{}`", link.name), span, report) {
+            if !holds_largest_packet(direction, packet, &format!("of `{}`", link.name), span, report) {
                 break;
             }
             let bdp = checked.paths.link_bdp(spec, number, back);
             if checked.paths.is_bottleneck(number, back)
-                && let Some(bytes) = bytes(&direction.queue, packet)
+                && let Some(bytes) = queue_capacity_bytes(&direction.queue, packet)
                 && (bytes.get() as f64) < bdp.get() as f64 * SMALL_BUFFER
             {
                 let percent = bytes.get() as f64 / bdp.get().max(1) as f64 * 100.0;
                 let message = format!(
                     "the queue of `{}` holds {}, {percent:.1} % of a bandwidth-delay product ({})",
                     link.name,
-                    about(bytes),
-                    about(bdp)
+                    round_to_three_digits(bytes),
+                    round_to_three_digits(bdp)
                 );
                 let help = "most schemes do not fill a link with so small a queue; typical: \"1 bdp\"";
                 report.warn("scenario.buffer", span, message).help(help);
@@ -87,7 +87,13 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
             (&access.sink_backward, ack),
         ];
         for (line, packet) in lines {
-            if !holds(line, packet, &format!("of the access of `{}`", group.name), origin.access, report) {
+            if !holds_largest_packet(
+                line,
+                packet,
+                &format!("of the access of `{}`", group.name),
+                origin.access,
+                report,
+            ) {
                 break;
             }
         }
@@ -95,7 +101,7 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of token buckets that hold less than a packet of their link.
-pub(super) fn buckets(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn too_small_token_buckets(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     let has_bucket =
         |line: &DirectionSpec| line.start_delay.shaper.is_some() || line.queue.policer().is_some();
@@ -110,7 +116,7 @@ pub(super) fn buckets(checked: &Checked<'_>, report: &mut Report) {
             }
         }
         for (number, (link, origin)) in (0..).zip(spec.links.iter().zip(&checked.origins.links)) {
-            for (direction, back) in directions(link) {
+            for (direction, back) in both_directions(link) {
                 let side = usize::from(back);
                 let packet = packets.get(&(number * 2 + u32::from(back))).copied().unwrap_or(0);
                 let spans = [origin.shaper[side].unwrap_or(origin.queue[side]), origin.queue[side]];
@@ -190,7 +196,7 @@ fn holds_less(
 }
 
 /// Rejects hosts whose socket buffers never hold a full packet.
-pub(super) fn hosts(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn too_small_socket_buffers(checked: &Checked<'_>, report: &mut Report) {
     for (group, origin) in checked.spec.groups.iter().zip(&checked.origins.groups) {
         let Some(host) = &group.host else { continue };
         let (data, _) = packet_sizes(&group.transport);
@@ -205,14 +211,20 @@ pub(super) fn hosts(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Rejects a queue that never holds the largest packet.
-fn holds(direction: &DirectionSpec, packet: u32, what: &str, span: Span, report: &mut Report) -> bool {
+fn holds_largest_packet(
+    direction: &DirectionSpec,
+    packet: u32,
+    what: &str,
+    span: Span,
+    report: &mut Report,
+) -> bool {
     let fits = match direction.queue.limit() {
         Limit::Bytes(bytes) => bytes >= u64::from(packet),
         Limit::Packets(packets) => packets > 0,
         Limit::Unlimited => true,
     };
     if !fits {
-        let size = bytes(&direction.queue, packet).unwrap_or_default();
+        let size = queue_capacity_bytes(&direction.queue, packet).unwrap_or_default();
         report
             .error(
                 "scenario.capacity",
@@ -225,7 +237,7 @@ fn holds(direction: &DirectionSpec, packet: u32, what: &str, span: Span, report:
 }
 
 /// Returns the capacity of a queue in bytes, for packets of size `packet`; `None` if unlimited.
-pub(in super::super) fn bytes(queue: &DisciplineSpec, packet: u32) -> Option<Bytes> {
+pub(in super::super) fn queue_capacity_bytes(queue: &DisciplineSpec, packet: u32) -> Option<Bytes> {
     match queue.limit() {
         Limit::Packets(packets) => Some(Bytes::new(u64::from(packet)) * packets),
         Limit::Bytes(bytes) => Some(Bytes::new(bytes)),
@@ -234,7 +246,7 @@ pub(in super::super) fn bytes(queue: &DisciplineSpec, packet: u32) -> Option<Byt
 }
 
 /// Rounds an amount to three digits.
-pub(in super::super) fn about(size: Bytes) -> Bytes {
+pub(in super::super) fn round_to_three_digits(size: Bytes) -> Bytes {
     let mut unit = 1;
     while size.get() / unit >= 1000 {
         unit *= 10;
@@ -243,10 +255,10 @@ pub(in super::super) fn about(size: Bytes) -> Bytes {
 }
 
 /// Warns of changes after the end of the run.
-pub(super) fn schedules(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn late_schedule_changes(checked: &Checked<'_>, report: &mut Report) {
     let end = checked.spec.duration;
     for (link, origin) in checked.spec.links.iter().zip(&checked.origins.links) {
-        for (direction, back) in directions(link) {
+        for (direction, back) in both_directions(link) {
             let late = direction.schedule.iter().find(|change| change.at.as_picos() >= end.as_picos());
             // Ignore the generated restart after an outage that lasts beyond the end.
             let written = late.filter(|change| change.rate.is_none_or(|rate| rate != direction.rate));

@@ -1,11 +1,11 @@
 //! Memory estimate of a run: approximate, and conservative. For the dumbbell of ten thousand and of a hundred thousand
 //! flows the estimate is up to a third above the measured value.
 
-use super::super::path_properties::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
+use super::super::path_properties::{GroupPath, Paths, direction_of_hop, nominal_rate, packet_sizes};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// Bytes of a flow's endpoints, timers and statistics.
 const FLOW: u64 = 1700;
@@ -52,7 +52,7 @@ impl Memory {
 }
 
 /// Estimates the memory of a run of `spec`.
-pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
+pub fn estimate_memory(spec: &Spec, paths: &Paths) -> Memory {
     let mut flows: u64 = GROUP * spec.groups.len() as u64;
     let mut count: u64 = 0;
     // Maximum packets of flows on each link direction, by their windows and the data that they send.
@@ -85,20 +85,22 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
             }
         }
     }
-    let waits = waits(spec, paths);
+    let waits = directions_with_queues(spec, paths);
     let mut packets = 0u64;
     let mut largest_link = (0, None);
     for (number, link) in spec.links.iter().enumerate() {
         let largest = paths.largest_packet(number, false).max(paths.largest_packet(number, true));
         let mut here = 0u64;
-        for (direction, back) in [(&link.forward, false), (&link.backward, true)] {
+        for (direction_of_hop, back) in [(&link.forward, false), (&link.backward, true)] {
             let hop = number * 2 + usize::from(back);
             // There are at most as many acknowledgements as packets acknowledged.
             let packet = u64::from(largest.max(40));
-            let wire = nominal_rate(direction).bytes_in(direction.mean_delay() + direction.jitter).get()
+            let wire = nominal_rate(direction_of_hop)
+                .bytes_in(direction_of_hop.mean_delay() + direction_of_hop.jitter)
+                .get()
                 / packet
                 + 1;
-            let queue = if waits[hop] { capacity(spec, paths, hop) } else { 0 };
+            let queue = if waits[hop] { capacity_in_packets(spec, paths, hop) } else { 0 };
             here = here.saturating_add(wire.saturating_add(queue).min(max[hop]));
         }
         packets = packets.saturating_add(here);
@@ -126,15 +128,18 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
 /// Returns the link directions with queued packets: on each group's forward path, the one with the largest queue among
 /// the slowest. Queues before it drain into it, and none builds up behind it. If the paths of several groups share
 /// links, it is the one of some group.
-fn waits(spec: &Spec, paths: &Paths) -> Vec<bool> {
+fn directions_with_queues(spec: &Spec, paths: &Paths) -> Vec<bool> {
     let mut waits = vec![false; spec.links.len() * 2];
     for path in paths.groups.iter().flatten() {
-        let slowest = |hop: &&u32| nominal_rate(direction(spec, **hop)) <= path.rate;
-        let fullest =
-            path.forward.iter().filter(slowest).max_by_key(|&&hop| capacity(spec, paths, hop as usize));
+        let slowest = |hop: &&u32| nominal_rate(direction_of_hop(spec, **hop)) <= path.rate;
+        let fullest = path
+            .forward
+            .iter()
+            .filter(slowest)
+            .max_by_key(|&&hop| capacity_in_packets(spec, paths, hop as usize));
         // Behind a slower access link, queues build up at shared links.
-        let fullest =
-            fullest.or_else(|| path.forward.iter().min_by_key(|&&hop| nominal_rate(direction(spec, hop))));
+        let fullest = fullest
+            .or_else(|| path.forward.iter().min_by_key(|&&hop| nominal_rate(direction_of_hop(spec, hop))));
         if let Some(&hop) = fullest {
             waits[hop as usize] = true;
         }
@@ -147,12 +152,13 @@ fn waits(spec: &Spec, paths: &Paths) -> Vec<bool> {
 }
 
 /// Returns the queue capacity of a direction in packets, limited to 64 bandwidth-delay products.
-fn capacity(spec: &Spec, paths: &Paths, hop: usize) -> u64 {
+fn capacity_in_packets(spec: &Spec, paths: &Paths, hop: usize) -> u64 {
     let (number, back) = (hop / 2, !hop.is_multiple_of(2));
     let largest = paths.largest_packet(number, back).max(40);
     let bdp = paths.link_bdp(spec, number, back).get() / u64::from(largest);
-    let line = direction(spec, hop as u32);
-    let queue = super::links::bytes(&line.queue, largest).map(|queue| queue.get() / u64::from(largest));
+    let line = direction_of_hop(spec, hop as u32);
+    let queue = super::links::queue_capacity_bytes(&line.queue, largest)
+        .map(|queue| queue.get() / u64::from(largest));
     queue.unwrap_or(0).min(bdp.saturating_mul(64))
 }
 
@@ -181,7 +187,7 @@ fn fastest_entry(spec: &Spec, group: &GroupSpec, path: &GroupPath) -> Rate {
         scheduled.chain(trace).fold(line.rate, Rate::max)
     };
     let access = group.access.as_ref().map(|access| fastest(&access.source_forward));
-    let links = path.forward.iter().map(|&hop| fastest(direction(spec, hop)));
+    let links = path.forward.iter().map(|&hop| fastest(direction_of_hop(spec, hop)));
     // The packets outstanding never exceed those sent over the first link, except those queued there.
     access.or_else(|| links.into_iter().next()).unwrap_or(Rate::MAX)
 }
@@ -216,7 +222,7 @@ fn max_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u64
         };
     };
     // Writes may be smaller than segments, so a receive window in bytes does not bound the number of packets.
-    let in_small = match &group.transport.ends {
+    let in_small = match &group.transport.endpoint_configs {
         EndpointConfigs::Window(config) => u64::from(config.sender.max_window),
         _ => window,
     };

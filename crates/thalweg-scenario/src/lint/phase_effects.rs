@@ -1,40 +1,40 @@
 //! Phase effects (Floyd and Jacobson 1992): flows that fill a drop-tail queue without any randomness in packet times.
 
 use super::super::diagnostic::Report;
-use super::super::path_properties::{GroupPath, direction, packet_sizes, service_time};
+use super::super::path_properties::{GroupPath, direction_of_hop, packet_sizes, service_time};
 use super::Checked;
-use super::flow_routes_and_times::window;
+use super::flow_routes_and_times::max_outstanding_bytes;
 use super::randomness::{random_packets, random_workload};
 use std::collections::BTreeMap;
 use thalweg_proto::units::Duration;
 use thalweg_queue::{FcfsConfig, Limit};
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{GroupSpec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{GroupSpec, TransportSpec, WorkloadSpec};
 
 /// Warns of several bulk flows that fill a drop-tail queue without random packet times.
-pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn phase_effects(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     // The groups for which each direction is the bottleneck.
     let mut bulk: BTreeMap<DirectionId, Vec<usize>> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
         let Some(hop) = path.as_ref().and_then(GroupPath::bottleneck_hop) else { continue };
         let is_single = path.as_ref().is_some_and(|path| path.is_single);
-        if group.workload == WorkloadSpec::Bulk && is_single && yields(&group.transport) {
+        if group.workload == WorkloadSpec::Bulk && is_single && yields_on_drops(&group.transport) {
             bulk.entry(hop).or_default().push(number);
         }
     }
     for (hop, groups) in bulk {
-        let line = direction(spec, hop);
+        let line = direction_of_hop(spec, hop);
         let drops_tail =
             line.queue.config::<FcfsConfig>().is_some() && line.queue.limit() != Limit::Unlimited;
         let flows: u64 = groups.iter().map(|&number| u64::from(spec.groups[number].count)).sum();
         let time =
             groups.iter().map(|&number| service_time(line, packet_sizes(&spec.groups[number].transport).0));
         let time = time.max().unwrap_or_default();
-        let late = lateness(checked, hop);
+        let late = max_host_lateness(checked, hop);
         if !drops_tail
             || flows < 2
-            || !fills(checked, hop, &groups)
+            || !fills_queue(checked, hop, &groups)
             || has_random_arrivals(checked, hop)
             || late >= time
         {
@@ -61,20 +61,20 @@ pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Returns true if the sender slows down on drops: only then the selection of dropped packets matters.
-fn yields(transport: &TransportSpec) -> bool {
+fn yields_on_drops(transport: &TransportSpec) -> bool {
     let properties = transport.properties();
     properties.window().is_some() && properties.rates().agreed.is_none() && !properties.never_shrinks()
 }
 
 /// Returns true if the windows of all flows may exceed the capacity of path and queue.
-fn fills(checked: &Checked<'_>, hop: DirectionId, groups: &[usize]) -> bool {
+fn fills_queue(checked: &Checked<'_>, hop: DirectionId, groups: &[usize]) -> bool {
     let spec = checked.spec;
-    let windows = groups.iter().filter_map(|&number| window(&spec.groups[number]));
+    let windows = groups.iter().filter_map(|&number| max_outstanding_bytes(&spec.groups[number]));
     let max = windows.fold(0_u64, u64::saturating_add);
     let capacity = groups.iter().filter_map(|&number| {
         let path = checked.paths.groups[number].as_ref()?;
         let packet = packet_sizes(&spec.groups[number].transport).0;
-        let queue = super::links::bytes(&direction(spec, hop).queue, packet)?;
+        let queue = super::links::queue_capacity_bytes(&direction_of_hop(spec, hop).queue, packet)?;
         Some(path.bdp().get().saturating_add(queue.get()))
     });
     capacity.max().is_some_and(|capacity| max > capacity)
@@ -89,7 +89,8 @@ fn has_random_arrivals(checked: &Checked<'_>, hop: DirectionId) -> bool {
     });
     crossing.into_iter().any(|(number, path)| {
         let group = &spec.groups[number];
-        let mut links = path.forward.iter().chain(path.backward.iter()).map(|&hop| direction(spec, hop));
+        let mut links =
+            path.forward.iter().chain(path.backward.iter()).map(|&hop| direction_of_hop(spec, hop));
         checked.origins.groups[number].has_explicit_overhead
             || !group.overhead.is_zero()
             || random_workload(&group.workload)
@@ -100,7 +101,7 @@ fn has_random_arrivals(checked: &Checked<'_>, hop: DirectionId) -> bool {
 
 /// Returns the maximum 99th percentile of host lateness among the flows that cross a direction. Below a packet's
 /// transmission time, the order of arrivals does not change.
-fn lateness(checked: &Checked<'_>, hop: DirectionId) -> Duration {
+fn max_host_lateness(checked: &Checked<'_>, hop: DirectionId) -> Duration {
     let crossing = checked.paths.groups.iter().zip(&checked.spec.groups).filter(|(path, _)| {
         let path = path.as_ref();
         path.is_some_and(|path| path.forward.contains(&hop) || path.backward.contains(&hop))

@@ -2,7 +2,7 @@
 
 use thalweg_queue::random_delay::{Each, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
-use thalweg_sim::spec::{DirectionSpec, HostSpec, Multipath, SizeSpec, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, HostSpec, Multipath, SizeSpec, Spec, WorkloadSpec};
 
 /// Returns true if the scenario has any random element: only then do replications differ.
 pub fn is_random(spec: &Spec) -> bool {

@@ -4,36 +4,38 @@ use super::super::diagnostic::Report;
 use super::super::path_properties::Paths;
 use super::super::resolve::Origins;
 use super::Checked;
-use super::ecn::lines;
+use super::ecn::directions_of_group;
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::window::Recovery;
 use thalweg_queue::random_delay::{Each, VariationSpec};
-use thalweg_sim::spec::{DirectionSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Spec};
 
 /// Returns the positions of the groups whose packets may arrive in another order on some path.
 pub fn reordered_groups(spec: &Spec, origins: &Origins, paths: &Paths) -> Vec<usize> {
     let checked = Checked { spec, origins, paths };
     let reorders = |line: &DirectionSpec| {
         line.impairment.reorder.is_some_and(|reorder| reorder.probability > 0.0)
-            || line.variation.as_deref().is_some_and(passes)
+            || line.variation.as_deref().is_some_and(reorders_packets)
     };
-    (0..spec.groups.len()).filter(|&number| lines(&checked, number).any(reorders)).collect()
+    (0..spec.groups.len()).filter(|&number| directions_of_group(&checked, number).any(reorders)).collect()
 }
 
 /// Returns true if packets pass each other by their random delays.
-fn passes(variation: &VariationSpec) -> bool {
+fn reorders_packets(variation: &VariationSpec) -> bool {
     variation.each == Each::Packet && !variation.keeps_order && !variation.distribution.longest().is_zero()
 }
 
 /// Warns of window flows with loss detection by duplicate acknowledgements on a path whose random delays reorder
 /// packets. The explicit key `reorder` is intended, and ignored.
-pub(super) fn late(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn mistaken_losses(checked: &Checked<'_>, report: &mut Report) {
     for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
-        let EndpointConfigs::Window(ends) = &group.transport.ends else { continue };
+        let EndpointConfigs::Window(ends) = &group.transport.endpoint_configs else { continue };
         if ends.sender.rack.is_some() || ends.sender.recovery != Recovery::Sack {
             continue;
         }
-        if lines(checked, number).any(|line| line.variation.as_deref().is_some_and(passes)) {
+        if directions_of_group(checked, number)
+            .any(|line| line.variation.as_deref().is_some_and(reorders_packets))
+        {
             let message =
                 format!("packets of `{}` pass each other, and late ones are treated as lost", group.name);
             let help = "`rack = true` in the scheme's table finds losses by time, as real paths do here; or leave out `in-order = false`";

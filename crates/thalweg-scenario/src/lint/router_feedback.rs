@@ -1,10 +1,10 @@
 //! Checks of router feedback: queues without a flow that uses it, and flows without a queue that sends it.
 
 use super::super::diagnostic::Report;
-use super::super::path_properties::direction;
+use super::super::path_properties::direction_of_hop;
 use super::Checked;
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{GroupSpec, WorkloadSpec};
 
 /// Returns the link directions that a group's data crosses, including responses.
 pub(super) fn data_paths<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [DirectionId]> {
@@ -21,7 +21,7 @@ pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
     for (number, (group, origin)) in spec.groups.iter().zip(&checked.origins.groups).enumerate() {
         let Some(kind) = group.transport.properties().router_feedback().needed() else { continue };
         let sends_feedback = |&hop: &DirectionId| {
-            direction(spec, hop).feedback.is_some_and(|feedback| feedback.policy.kind() == kind)
+            direction_of_hop(spec, hop).feedback.is_some_and(|feedback| feedback.policy.kind() == kind)
         };
         if !data_paths(checked, number).into_iter().flatten().any(sends_feedback) {
             let message = format!(

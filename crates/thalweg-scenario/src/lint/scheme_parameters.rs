@@ -7,10 +7,10 @@ use super::Checked;
 use std::collections::BTreeMap;
 use thalweg_catalog::protocol_family::OnPath;
 use thalweg_proto::units::{Bytes, Rate};
-use thalweg_sim::spec::TransportSpec;
+use thalweg_sim::simulation_spec::TransportSpec;
 
 /// Runs all checks of schemes.
-pub(super) fn schemes(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn check_schemes(checked: &Checked<'_>, report: &mut Report) {
     for ((group, origin), path) in
         checked.spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {

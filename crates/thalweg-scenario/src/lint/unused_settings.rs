@@ -10,10 +10,10 @@ use thalweg_proto::units::{Bytes, Time};
 use thalweg_proto::window::Misbehaviour;
 use thalweg_queue::EcnTreatment;
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Metric, Multipath, RoutingSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Metric, Multipath, RoutingSpec};
 
 /// Warns of settings of flow groups without effect.
-pub(super) fn groups(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn unused_group_settings(checked: &Checked<'_>, report: &mut Report) {
     let end = Time::ZERO + checked.spec.duration;
     for (group, origin) in checked.spec.groups.iter().zip(&checked.origins.groups) {
         let name = &group.name;
@@ -38,7 +38,7 @@ pub(super) fn groups(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of settings of links and of routing without effect.
-pub(super) fn links(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn unused_link_settings(checked: &Checked<'_>, report: &mut Report) {
     let (spec, origins) = (checked.spec, checked.origins);
     if spec.groups.is_empty() || spec.groups.iter().any(|group| group.real.is_some()) {
         return; // Real packets may have any size and codepoint.
@@ -60,7 +60,7 @@ pub(super) fn links(checked: &Checked<'_>, report: &mut Report) {
                     Some((message, "set [routing] metric = \"weight\"")),
                 );
             }
-            unused.note("scenario.unused-shaper", origin.shaper[back], shaper(line, name));
+            unused.note("scenario.unused-shaper", origin.shaper[back], unused_shaper_remark(line, name));
             unused.note(
                 "scenario.unused-black-hole",
                 origin.black_hole[back],
@@ -121,7 +121,7 @@ impl Unused {
 }
 
 /// Returns the message on a shaper that never delays a packet.
-fn shaper(line: &DirectionSpec, name: &str) -> Option<Remark> {
+fn unused_shaper_remark(line: &DirectionSpec, name: &str) -> Option<Remark> {
     let shaper = line.start_delay.shaper?;
     let scheduled = line.schedule.iter().filter_map(|change| change.rate);
     let fastest = scheduled.fold(line.rate, Ord::max);

@@ -11,12 +11,12 @@ const ONE_PLACE: f64 = 0.2;
 
 /// Returns the fibre delay along the great circle between two positions; `None` if they are one place.
 pub(super) fn delay_between(a: [f64; 2], b: [f64; 2]) -> Option<Duration> {
-    let kilometres = kilometres(a, b);
+    let kilometres = great_circle_km(a, b);
     (kilometres >= ONE_PLACE).then(|| Duration::from_secs_f64(kilometres * SECONDS_A_KILOMETRE))
 }
 
 /// Returns the great-circle distance between two positions, in km.
-fn kilometres([latitude_a, longitude_a]: [f64; 2], [latitude_b, longitude_b]: [f64; 2]) -> f64 {
+fn great_circle_km([latitude_a, longitude_a]: [f64; 2], [latitude_b, longitude_b]: [f64; 2]) -> f64 {
     let half = |degrees: f64| libm::sin(degrees.to_radians() / 2.0);
     let (north, east) = (half(latitude_b - latitude_a), half(longitude_b - longitude_a));
     let cosines = libm::cos(latitude_a.to_radians()) * libm::cos(latitude_b.to_radians());
@@ -25,7 +25,7 @@ fn kilometres([latitude_a, longitude_a]: [f64; 2], [latitude_b, longitude_b]: [f
 
 /// Returns the midpoint of several positions: their mean in space, projected onto the surface. For antipodal positions,
 /// which have no midpoint, the first; `None` without positions.
-pub(super) fn centroid(places: impl Iterator<Item = [f64; 2]>) -> Option<[f64; 2]> {
+pub(super) fn centroid_of_positions(places: impl Iterator<Item = [f64; 2]>) -> Option<[f64; 2]> {
     let (mut sum, mut first) = ([0.0; 3], None);
     for place in places {
         first.get_or_insert(place);
@@ -49,8 +49,8 @@ mod tests {
     /// A quarter of the way round, and Berlin to Paris: 878 km.
     #[test]
     fn distances_are_great_circle_distances() {
-        assert!((kilometres([0.0, 0.0], [0.0, 90.0]) - 10_007.5).abs() < 0.1);
-        let berlin_paris = kilometres([52.52, 13.405], [48.8566, 2.3522]);
+        assert!((great_circle_km([0.0, 0.0], [0.0, 90.0]) - 10_007.5).abs() < 0.1);
+        let berlin_paris = great_circle_km([52.52, 13.405], [48.8566, 2.3522]);
         assert!((berlin_paris - 877.5).abs() < 2.0, "{berlin_paris}");
         assert_eq!(delay_between([10.0, 20.0], [10.0, 20.001]), None);
     }
@@ -58,13 +58,16 @@ mod tests {
     /// The midpoint of two positions has equal distances to both, also across the 180th meridian.
     #[test]
     fn midpoints_are_equidistant() {
-        let near = |found: [f64; 2], expected: [f64; 2]| kilometres(found, expected) < 1e-6;
-        assert!(near(centroid([[0.0, 10.0], [0.0, 20.0]].into_iter()).unwrap(), [0.0, 15.0]));
-        assert!(near(centroid([[0.0, 170.0], [0.0, -170.0]].into_iter()).unwrap(), [0.0, 180.0]));
+        let near = |found: [f64; 2], expected: [f64; 2]| great_circle_km(found, expected) < 1e-6;
+        assert!(near(centroid_of_positions([[0.0, 10.0], [0.0, 20.0]].into_iter()).unwrap(), [0.0, 15.0]));
+        assert!(near(
+            centroid_of_positions([[0.0, 170.0], [0.0, -170.0]].into_iter()).unwrap(),
+            [0.0, 180.0]
+        ));
         let [a, b] = [[52.52, 13.405], [48.8566, 2.3522]];
-        let middle = centroid([a, b].into_iter()).unwrap();
-        assert!((kilometres(a, middle) - kilometres(b, middle)).abs() < 1e-6);
-        assert!(near(centroid([[0.0, 0.0], [0.0, 180.0]].into_iter()).unwrap(), [0.0, 0.0]));
-        assert_eq!(centroid(std::iter::empty()), None);
+        let middle = centroid_of_positions([a, b].into_iter()).unwrap();
+        assert!((great_circle_km(a, middle) - great_circle_km(b, middle)).abs() < 1e-6);
+        assert!(near(centroid_of_positions([[0.0, 0.0], [0.0, 180.0]].into_iter()).unwrap(), [0.0, 0.0]));
+        assert_eq!(centroid_of_positions(std::iter::empty()), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Three-tier fat trees (Al-Fares, Loukissas and Vahdat, "A scalable, commodity data center network architecture",
 //! SIGCOMM 2008).
 
-use super::{Drawing, Edge, is_too_large, tier};
+use super::{Drawing, Edge, is_too_large, merge_tier};
 use crate::diagnostic::Report;
 use crate::keys::FatTree;
 use crate::source_text::Span;
@@ -43,6 +43,6 @@ pub(super) fn draw(table: &FatTree, span: Span, report: &mut Report) -> Option<D
             edges.push(Edge::new(format!("a{}", aggregation + 1), format!("c{}", place * half + up + 1), 2));
         }
     }
-    let tiers = [&table.host, &table.pod, &table.core].map(|own| tier(own.as_ref(), &table.line));
+    let tiers = [&table.host, &table.pod, &table.core].map(|own| merge_tier(own.as_ref(), &table.line));
     Some(Drawing { edges, tiers: tiers.to_vec() })
 }

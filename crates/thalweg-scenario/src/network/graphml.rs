@@ -2,7 +2,7 @@
 //! and SNDlib.
 
 use super::topology_graph::{Map, MapNode, Wire};
-use super::xml_reading::{self, degrees, elements};
+use super::xml_reading::{self, child_elements, parse_degrees};
 use crate::diagnostic::Report;
 use crate::source_text::Span;
 use roxmltree::Node;
@@ -12,23 +12,25 @@ use thalweg_proto::units::Rate;
 /// Reads the first graph of a document, with `span` for the positions of its elements. Reports invalid numbers.
 pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> Map {
     // Attributes refer to keys, which have their names.
-    let keys: BTreeMap<&str, &str> = elements(root, "key")
+    let keys: BTreeMap<&str, &str> = child_elements(root, "key")
         .filter_map(|key| Some((key.attribute("id")?, key.attribute("attr.name")?)))
         .collect();
     let data = |node: Node<'_, '_>| -> BTreeMap<String, String> {
-        let data = elements(node, "data").filter_map(|data| {
+        let data = child_elements(node, "data").filter_map(|data| {
             let key = data.attribute("key")?;
             let name = keys.get(key).copied().unwrap_or(key);
             Some((name.to_ascii_lowercase(), data.text()?.trim().to_owned()))
         });
         data.collect()
     };
-    let Some(graph) = elements(root, "graph").next() else { return Map::default() };
-    let places = elements(graph, "node").map(|node| {
+    let Some(graph) = child_elements(root, "graph").next() else { return Map::default() };
+    let places = child_elements(graph, "node").map(|node| {
         let data = data(node);
         let at = [("Latitude", 90.0), ("Longitude", 360.0)].map(|(name, max)| {
             let text = data.get(&name.to_ascii_lowercase())?;
-            degrees(name, text, max).map_err(|fault| report.error("scenario.range", span(&node), fault)).ok()
+            parse_degrees(name, text, max)
+                .map_err(|fault| report.error("scenario.range", span(&node), fault))
+                .ok()
         });
         MapNode {
             id: node.attribute("id").unwrap_or_default().to_owned(),
@@ -40,9 +42,9 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
     let places = places.collect();
     let are_directed = graph.attribute("edgedefault") == Some("directed");
     let mut unread: Vec<(Span, String)> = Vec::new();
-    let wires = elements(graph, "edge").map(|edge| {
+    let wires = child_elements(graph, "edge").map(|edge| {
         let data = data(edge);
-        let rate = rate(&data).unwrap_or_else(|fault| {
+        let rate = edge_rate(&data).unwrap_or_else(|fault| {
             report.error("scenario.range", span(&edge), fault);
             None
         });
@@ -76,7 +78,7 @@ const MAX_NAMED: usize = 4;
 
 /// Returns the rate of an edge: in bit/s; a number with a separate unit, `None` if it is text ("<45", "OC-3"); or
 /// SNDlib's capacity in Mbit/s.
-fn rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
+fn edge_rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
     let number = |name: &str| match data.get(&name.to_ascii_lowercase()) {
         None => Ok(None),
         Some(text) => {
@@ -84,7 +86,7 @@ fn rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
         }
     };
     if let Some(raw) = number("LinkSpeedRaw")? {
-        return xml_reading::rate("LinkSpeedRaw", raw).map(Some);
+        return xml_reading::rate_from_bits("LinkSpeedRaw", raw).map(Some);
     }
     let speed = || {
         let unit = match data.get("linkspeedunits")?.chars().next()? {
@@ -97,11 +99,11 @@ fn rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
         Some(data.get("linkspeed")?.parse::<f64>().ok()? * unit)
     };
     if let Some(bits) = speed().filter(|bits| (1.0..=1e15).contains(bits)) {
-        return xml_reading::rate("LinkSpeed", bits).map(Some);
+        return xml_reading::rate_from_bits("LinkSpeed", bits).map(Some);
     }
     // In SNDlib, 0 means no installed capacity.
     match number("capacity")?.filter(|capacity| *capacity != 0.0) {
-        Some(capacity) => xml_reading::rate("capacity", capacity * 1e6).map(Some),
+        Some(capacity) => xml_reading::rate_from_bits("capacity", capacity * 1e6).map(Some),
         None => Ok(None),
     }
 }

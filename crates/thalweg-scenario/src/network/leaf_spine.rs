@@ -1,6 +1,6 @@
 //! Two-tier leaf-spine networks: leaves with hosts, and spines with a link to each leaf.
 
-use super::{Drawing, Edge, is_too_large, is_too_small, tier};
+use super::{Drawing, Edge, is_too_large, is_too_small, merge_tier};
 use crate::diagnostic::Report;
 use crate::keys::LeafSpine;
 use crate::source_text::Span;
@@ -23,6 +23,6 @@ pub(super) fn draw(table: &LeafSpine, span: Span, report: &mut Report) -> Option
     for leaf in 1..=leaves {
         edges.extend((1..=spines).map(|spine| Edge::new(format!("l{leaf}"), format!("s{spine}"), 1)));
     }
-    let tiers = [&table.host, &table.spine].map(|own| tier(own.as_ref(), &table.line));
+    let tiers = [&table.host, &table.spine].map(|own| merge_tier(own.as_ref(), &table.line));
     Some(Drawing { edges, tiers: tiers.to_vec() })
 }

@@ -26,7 +26,7 @@ use super::table_declarations::Decode;
 use super::value_types::Name;
 use thalweg_proto::units::{Duration, Rate};
 
-pub use topology_file::demands as sndlib_demands;
+pub use topology_file::read_demands_file as sndlib_demands;
 
 /// Maximum number of nodes, and of links, of such a network.
 const MAX_GENERATED: u64 = 1 << 16;
@@ -101,7 +101,7 @@ fn is_too_small(at: Option<&At<u32>>, min: u32, what: &str, report: &mut Report)
 }
 
 /// Returns the links of a network; none after a reported error.
-pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) -> Option<Links> {
+pub fn expand_network(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) -> Option<Links> {
     let (span, seed) = (network.span, given.seed);
     let mut missing_delay_reason = None;
     let drawing = match &network.value {
@@ -157,7 +157,7 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
 }
 
 /// Merges a tier's explicit link parameters with the common ones.
-fn tier(own: Option<&At<LinkDirection>>, all: &LinkDirection) -> LinkDirection {
+fn merge_tier(own: Option<&At<LinkDirection>>, all: &LinkDirection) -> LinkDirection {
     let mut line = own.map(|at| at.value.clone()).unwrap_or_default();
     line.complete(all);
     line
@@ -165,7 +165,7 @@ fn tier(own: Option<&At<LinkDirection>>, all: &LinkDirection) -> LinkDirection {
 
 /// Parses the text of a network into its table.
 #[cfg(test)]
-fn decoded(text: &str) -> NetworkTable {
+fn decode_network_table(text: &str) -> NetworkTable {
     let mut report = Report::default();
     let source = report.add_source(super::source_text::Source::new("test", format!("\"{text}\"")));
     let value = super::parsed_tree::parse_value(source, &mut report).expect("a text");
@@ -180,9 +180,10 @@ mod tests {
 
     /// Returns the links of a network from its text, and the degree of each node.
     fn made(text: &str) -> (Vec<[String; 2]>, BTreeMap<String, usize>) {
-        let (network, mut report) = (At { value: decoded(text), span: Span::default() }, Report::default());
+        let (network, mut report) =
+            (At { value: decode_network_table(text), span: Span::default() }, Report::default());
         let given = Given { seed: 1, ..Given::default() };
-        let links = links(&network, given, &mut report).expect("a network").links;
+        let links = expand_network(&network, given, &mut report).expect("a network").links;
         let ends = |link: &At<Link>| {
             let ends = link.between.as_ref().unwrap().value.0.clone();
             [ends[0].value.0.clone(), ends[1].value.0.clone()]

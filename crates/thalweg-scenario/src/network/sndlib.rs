@@ -1,7 +1,7 @@
 //! The XML of SNDlib (Orlowski et al. 2010): nodes with coordinates, and links with capacity modules.
 
 use super::topology_graph::{Map, MapNode, Wire};
-use super::xml_reading::{self, degrees, elements};
+use super::xml_reading::{self, child_elements, parse_degrees};
 use crate::diagnostic::Report;
 use crate::matrix_demand::{Demand, MAX_BITS};
 use crate::source_text::Span;
@@ -10,20 +10,22 @@ use std::collections::BTreeSet;
 
 /// Reads the network of a document, with `span` for the positions of its elements. Reports invalid numbers and units.
 pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> Map {
-    let unit = unit(root, &span, report);
+    let unit = capacity_unit(root, &span, report);
     let within = |of: &'static str, list: &'static str, name: &'static str| {
-        elements(root, of).flat_map(move |of| elements(of, list)).flat_map(move |of| elements(of, name))
+        child_elements(root, of)
+            .flat_map(move |of| child_elements(of, list))
+            .flat_map(move |of| child_elements(of, name))
     };
-    let nodes = || elements(root, "networkStructure").flat_map(|of| elements(of, "nodes"));
+    let nodes = || child_elements(root, "networkStructure").flat_map(|of| child_elements(of, "nodes"));
     // Other coordinates are drawing coordinates.
     let is_on_earth = nodes().any(|nodes| nodes.attribute("coordinatesType") == Some("geographical"));
     let mut map = Map { is_drawn: !is_on_earth && nodes().next().is_some(), ..Map::default() };
     for node in within("networkStructure", "nodes", "node") {
         let id = node.attribute("id").unwrap_or_default().to_owned();
-        let coordinates = elements(node, "coordinates").next().filter(|_| is_on_earth);
-        let at = coordinates.and_then(|at| text(at, "y").zip(text(at, "x")));
+        let coordinates = child_elements(node, "coordinates").next().filter(|_| is_on_earth);
+        let at = coordinates.and_then(|at| child_text(at, "y").zip(child_text(at, "x")));
         let at = at.and_then(|(y, x)| {
-            match degrees("y", y, 90.0).and_then(|y| Ok([y, degrees("x", x, 360.0)?])) {
+            match parse_degrees("y", y, 90.0).and_then(|y| Ok([y, parse_degrees("x", x, 360.0)?])) {
                 Ok(at) => Some(at),
                 Err(fault) => {
                     report.error("scenario.range", span(&node), fault);
@@ -34,9 +36,9 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
         map.places.push(MapNode { label: Some(id.clone()), id, at, span: span(&node) });
     }
     for link in within("networkStructure", "links", "link") {
-        let ends = ["source", "target"].map(|end| text(link, end).unwrap_or_default().to_owned());
-        let rate = match capacity(link) {
-            Ok(Some(capacity)) => xml_reading::rate("capacity", capacity * unit).map(Some),
+        let ends = ["source", "target"].map(|end| child_text(link, end).unwrap_or_default().to_owned());
+        let rate = match link_capacity(link) {
+            Ok(Some(capacity)) => xml_reading::rate_from_bits("capacity", capacity * unit).map(Some),
             Ok(None) => Ok(None),
             Err(fault) => Err(fault),
         };
@@ -56,20 +58,20 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
 
 /// Reads the demands of a document, in its unit or in `unit`, with `span` for the positions of its elements. Reports
 /// invalid numbers.
-pub(super) fn demands(
+pub(super) fn read_demands(
     root: Node<'_, '_>,
     unit: Option<f64>,
     span: impl Fn(&Node<'_, '_>) -> Span,
     report: &mut Report,
 ) -> Vec<Demand> {
-    let unit = unit.unwrap_or_else(|| self::unit(root, &span, report));
+    let unit = unit.unwrap_or_else(|| self::capacity_unit(root, &span, report));
     let mut found = Vec::new();
-    let lists = elements(root, "demands");
-    for demand in lists.flat_map(|demands| elements(demands, "demand")) {
-        let ends = ["source", "target"].map(|end| text(demand, end).unwrap_or_default().to_owned());
+    let lists = child_elements(root, "demands");
+    for demand in lists.flat_map(|demands| child_elements(demands, "demand")) {
+        let ends = ["source", "target"].map(|end| child_text(demand, end).unwrap_or_default().to_owned());
         // A demand takes `routingUnit` units of capacity for each unit of its value.
         let [value, routing_unit] = [("demandValue", ""), ("routingUnit", "1")]
-            .map(|(name, default)| text(demand, name).unwrap_or(default));
+            .map(|(name, default)| child_text(demand, name).unwrap_or(default));
         let number = |text: &str| text.parse::<f64>().ok().filter(|number| *number >= 0.0);
         let capacity = number(value).zip(number(routing_unit)).map(|(value, unit)| value * unit);
         match capacity.filter(|capacity| capacity * unit <= MAX_BITS) {
@@ -90,8 +92,8 @@ pub(super) fn demands(
 }
 
 /// Returns the capacity unit in bit/s: `unit` in the file's `meta`, or 1 Mbit/s.
-fn unit(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> f64 {
-    let Some(unit) = elements(root, "meta").flat_map(|meta| elements(meta, "unit")).next() else {
+fn capacity_unit(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> f64 {
+    let Some(unit) = child_elements(root, "meta").flat_map(|meta| child_elements(meta, "unit")).next() else {
         return 1e6;
     };
     let name = unit.text().unwrap_or_default().trim().to_ascii_uppercase();
@@ -117,8 +119,8 @@ fn unit(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut R
 
 /// Returns the capacity of a link: the installed one, or else that of its smallest module; `None` if both are missing
 /// or 0.
-fn capacity(link: Node<'_, '_>) -> Result<Option<f64>, String> {
-    let of = |module: Node<'_, '_>| match text(module, "capacity") {
+fn link_capacity(link: Node<'_, '_>) -> Result<Option<f64>, String> {
+    let of = |module: Node<'_, '_>| match child_text(module, "capacity") {
         None => Ok(0.0),
         Some(text) => match text.parse() {
             Ok(capacity) if (0.0..=f64::MAX).contains(&capacity) => Ok(capacity),
@@ -126,14 +128,16 @@ fn capacity(link: Node<'_, '_>) -> Result<Option<f64>, String> {
         },
     };
     let mut installed = 0.0;
-    for module in elements(link, "preInstalledModule") {
+    for module in child_elements(link, "preInstalledModule") {
         installed += of(module)?;
     }
     if installed > 0.0 {
         return Ok(Some(installed));
     }
     let mut smallest: Option<f64> = None;
-    for module in elements(link, "additionalModules").flat_map(|modules| elements(modules, "addModule")) {
+    for module in
+        child_elements(link, "additionalModules").flat_map(|modules| child_elements(modules, "addModule"))
+    {
         let capacity = of(module)?;
         if capacity > 0.0 && smallest.is_none_or(|smallest| capacity < smallest) {
             smallest = Some(capacity);
@@ -143,6 +147,6 @@ fn capacity(link: Node<'_, '_>) -> Result<Option<f64>, String> {
 }
 
 /// Returns the text of the first child with a name.
-fn text<'a>(of: Node<'a, '_>, name: &'static str) -> Option<&'a str> {
-    elements(of, name).next()?.text().map(str::trim)
+fn child_text<'a>(of: Node<'a, '_>, name: &'static str) -> Option<&'a str> {
+    child_elements(of, name).next()?.text().map(str::trim)
 }

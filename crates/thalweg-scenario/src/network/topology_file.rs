@@ -23,7 +23,7 @@ pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report
     let document = match xml_reading::parse(text.text()) {
         Ok(document) => document,
         Err(refused) => {
-            refuse(&refused, &text, source, file, report);
+            report_unsupported_xml(&refused, &text, source, file, report);
             return None;
         }
     };
@@ -53,12 +53,17 @@ pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report
 
 /// Reads the demands of the SNDlib file with source number `source`, in its unit or in `unit`, in bit/s. Reports errors,
 /// at `file` if they concern the whole file.
-pub fn demands(source: u32, file: Span, unit: Option<f64>, report: &mut Report) -> Option<Vec<Demand>> {
+pub fn read_demands_file(
+    source: u32,
+    file: Span,
+    unit: Option<f64>,
+    report: &mut Report,
+) -> Option<Vec<Demand>> {
     let text: Arc<Source> = Arc::clone(report.source(source));
     let document = match xml_reading::parse(text.text()) {
         Ok(document) => document,
         Err(refused) => {
-            refuse(&refused, &text, source, file, report);
+            report_unsupported_xml(&refused, &text, source, file, report);
             return None;
         }
     };
@@ -69,7 +74,7 @@ pub fn demands(source: u32, file: Span, unit: Option<f64>, report: &mut Report) 
         report.error("scenario.file", span(&root), message);
         return None;
     }
-    Some(sndlib::demands(root, unit, span, report))
+    Some(sndlib::read_demands(root, unit, span, report))
 }
 
 /// Returns the position of an element's start tag: an element may be long.
@@ -80,7 +85,7 @@ fn start_tag(text: &Source, source: u32, node: &Node<'_, '_>) -> Span {
 }
 
 /// Reports a text that is not supported XML.
-fn refuse(refused: &Refused, text: &Source, source: u32, file: Span, report: &mut Report) {
+fn report_unsupported_xml(refused: &Refused, text: &Source, source: u32, file: Span, report: &mut Report) {
     let error = match refused {
         Refused::TooMuch(what, max, range) => {
             let message = format!("there are more than {max} {what}");

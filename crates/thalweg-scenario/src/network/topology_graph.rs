@@ -1,6 +1,6 @@
 //! Topologies as read from files, before conversion to links: nodes with ids and labels, and edges between them.
 
-use super::coordinates::{centroid, delay_between};
+use super::coordinates::{centroid_of_positions, delay_between};
 use super::{Edge, is_too_large};
 use crate::diagnostic::Report;
 use crate::source_text::Span;
@@ -75,7 +75,7 @@ impl Map {
                 None => None,
             };
             Edge {
-                name: Some(names_of_links.take(&short(&format!("{}-{}", names[a], names[b])))),
+                name: Some(names_of_links.take(&shorten_name(&format!("{}-{}", names[a], names[b])))),
                 delay,
                 rate: wire.rate,
                 reverse_rate: back.map(|back| back.rate),
@@ -179,7 +179,7 @@ impl Map {
             next.dedup();
             let found: Vec<_> = next
                 .iter()
-                .map(|&node| centroid(neighbours[node].iter().filter_map(|&other| at[other])))
+                .map(|&node| centroid_of_positions(neighbours[node].iter().filter_map(|&other| at[other])))
                 .collect();
             for (&node, found) in next.iter().zip(found) {
                 at[node] = found;
@@ -327,7 +327,7 @@ fn label_and_id(label: &str, id: &str) -> String {
 }
 
 /// Shortens a name to the maximum length.
-fn short(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     match name_fault(name) {
         None => name.to_owned(),
         Some(_) => {
@@ -347,6 +347,6 @@ mod tests {
         assert_eq!(as_name("7"), "n7");
         assert_eq!(as_name("A.b c"), "A-b-c");
         assert_eq!(as_name(""), "n");
-        assert!(name_fault(&short(&"x".repeat(200))).is_none());
+        assert!(name_fault(&shorten_name(&"x".repeat(200))).is_none());
     }
 }

@@ -24,13 +24,13 @@ pub(super) enum Refused {
 
 /// Parses a text in linear time: rejects input on which the parser is slow.
 pub(super) fn parse(text: &str) -> Result<Document<'_>, Refused> {
-    check(text)?;
+    check_complexity(text)?;
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_PARTS, entity_resolver: None };
     Document::parse_with_options(text, options).map_err(Refused::Parser)
 }
 
 /// Rejects input that the parser does not handle in linear time.
-fn check(text: &str) -> Result<(), Refused> {
+fn check_complexity(text: &str) -> Result<(), Refused> {
     let (mut at, mut depth, mut namespaces) = (0, 0usize, 0);
     while let Some(start) = text[at..].find('<').map(|found| at + found) {
         let rest = &text[start..];
@@ -75,12 +75,15 @@ fn check(text: &str) -> Result<(), Refused> {
 }
 
 /// Returns the child elements with a name.
-pub(super) fn elements<'a, 'i>(of: Node<'a, 'i>, name: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {
+pub(super) fn child_elements<'a, 'i>(
+    of: Node<'a, 'i>,
+    name: &'static str,
+) -> impl Iterator<Item = Node<'a, 'i>> {
     of.children().filter(move |child| child.is_element() && child.tag_name().name() == name)
 }
 
 /// Parses the coordinate `name`, in degrees.
-pub(super) fn degrees(name: &str, text: &str, max: f64) -> Result<f64, String> {
+pub(super) fn parse_degrees(name: &str, text: &str, max: f64) -> Result<f64, String> {
     match text.parse() {
         Ok(degrees) if (-max..=max).contains(&degrees) => Ok(degrees),
         _ => Err(format!("`{name}` must be a number of degrees from -{max} to {max}, not `{text}`")),
@@ -88,7 +91,7 @@ pub(super) fn degrees(name: &str, text: &str, max: f64) -> Result<f64, String> {
 }
 
 /// Converts the value of `name` to a rate.
-pub(super) fn rate(name: &str, bits: f64) -> Result<Rate, String> {
+pub(super) fn rate_from_bits(name: &str, bits: f64) -> Result<Rate, String> {
     match (1.0..=1e15).contains(&bits) {
         true => Ok(Rate::from_bits_per_sec(bits as u64)),
         false => Err(format!("`{name}` must be a rate from 1 bit/s to 1e15 bit/s, not {bits} bit/s")),

@@ -6,14 +6,14 @@
 const DURATION: u8 = 18;
 
 /// Returns the names of the columns with time spans. What is not understood has none.
-pub fn durations(schema: &str) -> Vec<String> {
-    let bytes = decoded(schema);
+pub fn duration_columns(schema: &str) -> Vec<String> {
+    let bytes = decode_base64(schema);
     // An encapsulated message: a continuation mark, its length, and the buffer.
     let buffer = bytes.strip_prefix(&[0xFF; 4]).unwrap_or(&bytes).get(4..).unwrap_or_default();
-    names(Buffer(buffer)).unwrap_or_default()
+    parse_column_names(Buffer(buffer)).unwrap_or_default()
 }
 
-fn names(buffer: Buffer<'_>) -> Option<Vec<String>> {
+fn parse_column_names(buffer: Buffer<'_>) -> Option<Vec<String>> {
     // Message.header, Schema.fields; Field.name and Field.type_type.
     let schema = buffer.reference(buffer.field(buffer.reference(0)?, 2)?)?;
     let fields = buffer.reference(buffer.field(schema, 1)?)?;
@@ -66,7 +66,7 @@ impl Buffer<'_> {
 }
 
 /// Decodes base64 up to the first byte that does not belong to it.
-fn decoded(text: &str) -> Vec<u8> {
+fn decode_base64(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut held) = (0_u32, 0);
     for octet in text.bytes() {
@@ -98,14 +98,14 @@ mod tests {
         for (text, bytes) in
             [("", ""), ("Zg==", "f"), ("Zm9v", "foo"), ("Zm9vYg==", "foob"), ("Zm9vYmFy", "foobar")]
         {
-            assert_eq!(decoded(text), bytes.as_bytes());
+            assert_eq!(decode_base64(text), bytes.as_bytes());
         }
     }
 
     #[test]
     fn other_schemas_have_no_time_spans() {
         for text in ["", "////", "/////wAAAAA=", "/////xAAAAAQAAAA//////////8="] {
-            assert!(durations(text).is_empty(), "{text}");
+            assert!(duration_columns(text).is_empty(), "{text}");
         }
     }
 }

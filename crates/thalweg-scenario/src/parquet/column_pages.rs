@@ -63,7 +63,7 @@ const RUNS_OF_DICTIONARY: i64 = 8;
 /// # Errors
 ///
 /// [`Fault`]
-pub fn read(
+pub fn read_column(
     file: &[u8],
     column: &Column,
     chunk: Chunk,
@@ -79,7 +79,7 @@ pub fn read(
     let mut dictionary: Option<Vec<Cell>> = None;
     while cells.len() < end {
         let mut thrift = Thrift::new(rest);
-        let header = header(&mut thrift)?;
+        let header = parse_page_header(&mut thrift)?;
         let stored;
         (stored, rest) = thrift.rest().split_at_checked(header.stored).ok_or(Malformed)?;
         *left = left
@@ -93,12 +93,12 @@ pub fn read(
         let (levels, values) = stored.split_at_checked(split).ok_or(Malformed)?;
         let whole = header.decompressed.checked_sub(split).ok_or(Malformed)?;
         let codec = if header.is_compressed { chunk.codec } else { 0 };
-        let values = &decompressed(codec, values, whole)?[..];
+        let values = &decompress_page(codec, values, whole)?[..];
         if header.of == DICTIONARY {
             if header.encoding != PLAIN && header.encoding != PLAIN_DICTIONARY {
                 return Err(wrong_encoding(header.encoding));
             }
-            dictionary = Some(plain(&column.of, values, header.values)?);
+            dictionary = Some(parse_plain_values(&column.of, values, header.values)?);
             continue;
         }
         if header.values > end - cells.len() {
@@ -118,7 +118,7 @@ pub fn read(
         };
         if column.is_optional {
             let mut row = cells.len();
-            runs(levels, 1, header.values, |level, count| {
+            parse_rle_runs(levels, 1, header.values, |level, count| {
                 if level == 0 {
                     return Err(format!("has no value in row {}: expected one in each row", row + 1));
                 }
@@ -127,10 +127,10 @@ pub fn read(
             })?;
         }
         match (header.encoding, &dictionary) {
-            (PLAIN, _) => cells.append(&mut plain(&column.of, values, header.values)?),
+            (PLAIN, _) => cells.append(&mut parse_plain_values(&column.of, values, header.values)?),
             (PLAIN_DICTIONARY | RUNS_OF_DICTIONARY, Some(dictionary)) => {
                 let (width, indices) = values.split_first().ok_or(Malformed)?;
-                runs(indices, *width, header.values, |index, count| {
+                parse_rle_runs(indices, *width, header.values, |index, count| {
                     let value = dictionary.get(index as usize).ok_or(Malformed)?;
                     cells.extend(std::iter::repeat_n(value, count).cloned());
                     Ok(())
@@ -158,7 +158,7 @@ fn wrong_encoding(encoding: i64) -> Fault {
     )
 }
 
-fn header(thrift: &mut Thrift<'_>) -> Read<Header> {
+fn parse_page_header(thrift: &mut Thrift<'_>) -> Read<Header> {
     let mut header = Header { is_compressed: true, ..Header::default() };
     thrift.structure(kind::STRUCT, |thrift, id, of| {
         match id {
@@ -189,7 +189,7 @@ fn header(thrift: &mut Thrift<'_>) -> Read<Header> {
 }
 
 /// Decompresses to exactly `length` bytes.
-fn decompressed(codec: i64, bytes: &[u8], length: usize) -> Result<Cow<'_, [u8]>, Fault> {
+fn decompress_page(codec: i64, bytes: &[u8], length: usize) -> Result<Cow<'_, [u8]>, Fault> {
     let found = match codec {
         // Some writers compress no empty page.
         _ if length == 0 => Cow::default(),
@@ -220,7 +220,7 @@ fn decompressed(codec: i64, bytes: &[u8], length: usize) -> Result<Cow<'_, [u8]>
 }
 
 /// Parses the values of the encoding PLAIN.
-fn plain(of: &Type, mut rest: &[u8], count: usize) -> Result<Vec<Cell>, Fault> {
+fn parse_plain_values(of: &Type, mut rest: &[u8], count: usize) -> Result<Vec<Cell>, Fault> {
     // Each value has at least four bytes.
     if count > rest.len() / 4 {
         return Err(Malformed.into());
@@ -228,14 +228,14 @@ fn plain(of: &Type, mut rest: &[u8], count: usize) -> Result<Vec<Cell>, Fault> {
     let mut cells = Vec::with_capacity(count);
     for _ in 0..count {
         cells.push(match of {
-            Type::Int32(false) => Cell::Signed(i64::from(i32::from_le_bytes(taken(&mut rest)?))),
-            Type::Int32(true) => Cell::Unsigned(u64::from(u32::from_le_bytes(taken(&mut rest)?))),
-            Type::Int64(false) => Cell::Signed(i64::from_le_bytes(taken(&mut rest)?)),
-            Type::Int64(true) => Cell::Unsigned(u64::from_le_bytes(taken(&mut rest)?)),
-            Type::Float => Cell::Float(f32::from_le_bytes(taken(&mut rest)?)),
-            Type::Double => Cell::Double(f64::from_le_bytes(taken(&mut rest)?)),
+            Type::Int32(false) => Cell::Signed(i64::from(i32::from_le_bytes(take_bytes(&mut rest)?))),
+            Type::Int32(true) => Cell::Unsigned(u64::from(u32::from_le_bytes(take_bytes(&mut rest)?))),
+            Type::Int64(false) => Cell::Signed(i64::from_le_bytes(take_bytes(&mut rest)?)),
+            Type::Int64(true) => Cell::Unsigned(u64::from_le_bytes(take_bytes(&mut rest)?)),
+            Type::Float => Cell::Float(f32::from_le_bytes(take_bytes(&mut rest)?)),
+            Type::Double => Cell::Double(f64::from_le_bytes(take_bytes(&mut rest)?)),
             Type::Text => {
-                let length = u32::from_le_bytes(taken(&mut rest)?) as usize;
+                let length = u32::from_le_bytes(take_bytes(&mut rest)?) as usize;
                 let text;
                 (text, rest) = rest.split_at_checked(length).ok_or(Malformed)?;
                 let text = std::str::from_utf8(text).map_err(|_| "has text that is not UTF-8")?;
@@ -247,14 +247,14 @@ fn plain(of: &Type, mut rest: &[u8], count: usize) -> Result<Vec<Cell>, Fault> {
     Ok(cells)
 }
 
-fn taken<const N: usize>(rest: &mut &[u8]) -> Read<[u8; N]> {
+fn take_bytes<const N: usize>(rest: &mut &[u8]) -> Read<[u8; N]> {
     let (taken, after) = rest.split_first_chunk().ok_or(Malformed)?;
     *rest = after;
     Ok(*taken)
 }
 
 /// Parses `count` values of `width` bits in runs (the encoding RLE): `run` gets each value, and how often it repeats.
-fn runs(
+fn parse_rle_runs(
     mut rest: &[u8],
     width: u8,
     count: usize,
@@ -308,7 +308,7 @@ mod tests {
 
     fn unpacked(bytes: &[u8], width: u8, count: usize) -> Result<Vec<u32>, Fault> {
         let mut values = Vec::new();
-        runs(bytes, width, count, |value, times| {
+        parse_rle_runs(bytes, width, count, |value, times| {
             values.extend(std::iter::repeat_n(value, times));
             Ok(())
         })?;

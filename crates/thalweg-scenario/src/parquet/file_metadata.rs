@@ -87,12 +87,12 @@ impl Metadata {
     ///
     /// What is wrong with the file.
     pub fn read(file: &[u8], wanted: impl Fn(&str) -> bool) -> Result<Self, String> {
-        let bytes = footer(file)?;
+        let bytes = metadata_bytes(file)?;
         // The schema comes first, but the protocol does not demand it.
         let mut nodes = Vec::new();
         let mut found = Self::default();
         let read = Thrift::new(bytes).structure(kind::STRUCT, |thrift, id, of| match id {
-            2 => thrift.list(of, |thrift, of| node(thrift, of).map(|node| nodes.push(node))),
+            2 => thrift.list(of, |thrift, of| parse_schema_node(thrift, of).map(|node| nodes.push(node))),
             5 => thrift.list(of, |thrift, of| key_value(thrift, of, &mut found.arrow)),
             _ => thrift.skip(of),
         });
@@ -146,7 +146,7 @@ impl Metadata {
 }
 
 /// Returns the bytes of the metadata, at the end of the file.
-fn footer(file: &[u8]) -> Result<&[u8], String> {
+fn metadata_bytes(file: &[u8]) -> Result<&[u8], String> {
     let no_parquet = || "it is not a Parquet file: it has no `PAR1` at its start and its end".to_owned();
     if file.ends_with(b"PARE") {
         return Err("it is encrypted: expected a Parquet file without encryption".to_owned());
@@ -239,7 +239,7 @@ enum Meaning {
     Other(&'static str),
 }
 
-fn node(thrift: &mut Thrift<'_>, of: u8) -> Read<Node> {
+fn parse_schema_node(thrift: &mut Thrift<'_>, of: u8) -> Read<Node> {
     let mut node = Node::default();
     thrift.structure(of, |thrift, id, of| {
         match id {
@@ -248,7 +248,7 @@ fn node(thrift: &mut Thrift<'_>, of: u8) -> Read<Node> {
             4 => node.name = String::from_utf8_lossy(thrift.binary(of)?).into_owned(),
             5 => node.children = thrift.count(of)?,
             6 => node.converted = Some(thrift.integer(of)?),
-            10 => node.logical = Some(logical(thrift, of)?),
+            10 => node.logical = Some(parse_logical_type(thrift, of)?),
             _ => thrift.skip(of)?,
         }
         Ok(())
@@ -256,7 +256,7 @@ fn node(thrift: &mut Thrift<'_>, of: u8) -> Read<Node> {
     Ok(node)
 }
 
-fn logical(thrift: &mut Thrift<'_>, of: u8) -> Read<Logical> {
+fn parse_logical_type(thrift: &mut Thrift<'_>, of: u8) -> Read<Logical> {
     let mut found = Logical { field: 0, is_signed: true };
     thrift.structure(of, |thrift, field, of| {
         found.field = field;
@@ -291,7 +291,7 @@ fn row_group(thrift: &mut Thrift<'_>, of: u8, columns: &[Column]) -> Read<RowGro
     let mut count = 0;
     thrift.structure(of, |thrift, id, of| match id {
         1 => thrift.list(of, |thrift, of| {
-            let chunk = chunk(thrift, of)?;
+            let chunk = parse_column_chunk(thrift, of)?;
             if let Some(place) = columns.iter().position(|column| column.index == count) {
                 group.chunks[place] = chunk;
             }
@@ -307,7 +307,7 @@ fn row_group(thrift: &mut Thrift<'_>, of: u8, columns: &[Column]) -> Read<RowGro
     Ok(group)
 }
 
-fn chunk(thrift: &mut Thrift<'_>, of: u8) -> Read<Chunk> {
+fn parse_column_chunk(thrift: &mut Thrift<'_>, of: u8) -> Read<Chunk> {
     let mut chunk = Chunk::default();
     thrift.structure(of, |thrift, id, of| match id {
         1 | 8 => {

@@ -35,7 +35,7 @@ pub fn to_csv(file: &[u8], wanted: impl Fn(&str) -> bool, limit: usize) -> Resul
             names.join(", ")
         ));
     }
-    let spans = metadata.arrow.as_deref().map(arrow_schema::durations).unwrap_or_default();
+    let spans = metadata.arrow.as_deref().map(arrow_schema::duration_columns).unwrap_or_default();
     for column in columns {
         let of = match &column.of {
             // The file's own types do not distinguish them from integers.
@@ -65,7 +65,7 @@ pub fn to_csv(file: &[u8], wanted: impl Fn(&str) -> bool, limit: usize) -> Resul
             if chunk.values != group.rows {
                 return Err(fault("is damaged".to_owned()));
             }
-            column_pages::read(file, column, *chunk, &mut left, cells).map_err(fault)?;
+            column_pages::read_column(file, column, *chunk, &mut left, cells).map_err(fault)?;
         }
     }
     let mut text = columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(",");
@@ -75,7 +75,7 @@ pub fn to_csv(file: &[u8], wanted: impl Fn(&str) -> bool, limit: usize) -> Resul
             if place > 0 {
                 text.push(',');
             }
-            add(&mut text, &cells[row]).map_err(|content| {
+            append_cell(&mut text, &cells[row]).map_err(|content| {
                 format!(
                     "the column `{}` has {content:?} in row {}: expected no separator, quote, line break or `#`",
                     column.name,
@@ -92,7 +92,7 @@ pub fn to_csv(file: &[u8], wanted: impl Fn(&str) -> bool, limit: usize) -> Resul
 }
 
 /// Appends a value; returns text that would end or hide it.
-fn add<'a>(text: &mut String, cell: &'a Cell) -> Result<(), &'a str> {
+fn append_cell<'a>(text: &mut String, cell: &'a Cell) -> Result<(), &'a str> {
     let written = match cell {
         Cell::Signed(value) => write!(text, "{value}"),
         Cell::Unsigned(value) => write!(text, "{value}"),

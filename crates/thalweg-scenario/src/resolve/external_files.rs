@@ -114,8 +114,8 @@ impl Resolver<'_> {
         }
         let mut points = Vec::new();
         for (line, span) in lines {
-            let cells: Vec<&str> = list_columns::cells(&line, |c| c == ',').collect();
-            if let Some(fault) = list_columns::surplus(&cells, 2, &["size", "share"]) {
+            let cells: Vec<&str> = list_columns::split_cells(&line, |c| c == ',').collect();
+            if let Some(fault) = list_columns::surplus_cells_reason(&cells, 2, &["size", "share"]) {
                 self.report.error("scenario.file", span, fault).help(SIZES);
                 break;
             }
@@ -151,7 +151,7 @@ impl Resolver<'_> {
         }
         let span = trace.span;
         let bytes = table.bytes.clone().or_else(|| TraceTable::defaults().bytes.clone())?;
-        let Some(bytes) = super::small(bytes.value).filter(|&bytes| bytes > 0) else {
+        let Some(bytes) = super::packet_sized(bytes.value).filter(|&bytes| bytes > 0) else {
             self.report.error("scenario.range", bytes.span, "an opportunity lets 1 B to 1 MiB go");
             return None;
         };

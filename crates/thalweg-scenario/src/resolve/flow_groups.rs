@@ -12,11 +12,13 @@ use super::link_direction::Pending;
 use super::offered_load::PendingLoad;
 use super::traffic_pattern::MAX_PAIRS;
 use super::unresolved_link_direction::LinkLocation;
-use super::{GroupOrigin, Origins, Resolver, processing};
+use super::{GroupOrigin, Origins, Resolver, processing_cost};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{
+    AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec,
+};
 
 /// Maximum number of suggested nodes with one label.
 const MAX_SUGGESTED: usize = 3;
@@ -71,7 +73,7 @@ impl Resolver<'_> {
                 self.report.error("scenario.host", origin.host, message);
             }
             total += u64::from(group.count);
-            pairs += group.ends().len();
+            pairs += group.node_pairs().len();
             if pairs > 2 * MAX_GROUPS.max(MAX_PAIRS) {
                 let message = "the flows are between too many pairs of nodes";
                 self.report.error("scenario.range", origin.count, message);
@@ -280,7 +282,7 @@ impl Resolver<'_> {
             } else {
                 forward.clone()
             };
-            (forward, backward, processing(table.processing.as_ref()))
+            (forward, backward, processing_cost(table.processing.as_ref()))
         };
         let (source_forward, source_backward, source_processing) = side(&access.source, "source ", 0);
         let (sink_forward, sink_backward, sink_processing) = side(&access.sink, "sink ", 2);

@@ -6,10 +6,10 @@ use super::super::table_declarations::{At, Fields};
 use super::super::value_types::Interval;
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::window::PauseConfig;
-use thalweg_sim::spec::GateSpec;
+use thalweg_sim::simulation_spec::GateSpec;
 
 /// Returns the gate of a table.
-pub(super) fn gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpec> {
+pub(super) fn resolve_gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpec> {
     let (keys, freezes_timer, config);
     match &table.value {
         GateTable::Congestion(given) => {
@@ -19,7 +19,7 @@ pub(super) fn gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpe
                 check: given.check.as_ref()?.value,
                 signals: given.signals.as_ref()?.value.0,
                 stops_highest: given.stops_highest.as_ref()?.value,
-                ageing: ageing(&given.shared)?,
+                ageing: resolve_ageing(&given.shared)?,
             });
             (keys, freezes_timer) = (given.shared, given.timers.as_ref()?.value.0);
         }
@@ -30,7 +30,7 @@ pub(super) fn gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpe
                 slot: given.slot.as_ref()?.value,
                 slots: given.slots.as_ref()?.value.0,
                 work_conserving: given.work_conserving.as_ref()?.value,
-                ageing: ageing(&given.shared)?,
+                ageing: resolve_ageing(&given.shared)?,
             });
             (keys, freezes_timer) = (given.shared, given.timers.as_ref()?.value.0);
         }
@@ -44,7 +44,7 @@ pub(super) fn gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpe
     Some(GateSpec { config, pause, marking: keys.marking.as_ref()?.value.0 })
 }
 
-fn ageing(keys: &GateKeys) -> Option<Ageing> {
+fn resolve_ageing(keys: &GateKeys) -> Option<Ageing> {
     let Interval(after) = keys.ageing.as_ref()?.value;
     Some(Ageing { after, then: keys.after_service.as_ref()?.value.0 })
 }

@@ -6,7 +6,7 @@ use super::super::value_types::Probability;
 use super::Resolver;
 use thalweg_queue::{ImpairmentSpec, LossSpec, ReorderSpec};
 
-fn p(at: Option<&At<Probability>>) -> f64 {
+fn probability_or_zero(at: Option<&At<Probability>>) -> f64 {
     at.map_or(0.0, |at| at.value.0)
 }
 
@@ -60,7 +60,9 @@ impl Resolver<'_> {
         };
         match &loss.value {
             Loss::Probability(probability) => uniform(probability.0),
-            Loss::Table(LossTable::Uniform(table)) => uniform(p(table.probability.as_ref())),
+            Loss::Table(LossTable::Uniform(table)) => {
+                uniform(probability_or_zero(table.probability.as_ref()))
+            }
             Loss::Table(
                 table @ (LossTable::GilbertElliott(_)
                 | LossTable::Correlated(_)

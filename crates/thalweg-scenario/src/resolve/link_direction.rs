@@ -8,7 +8,7 @@ use super::super::path_properties::{Paths, nominal_rate};
 use super::super::source_text::{Source, Span};
 use super::super::table_declarations::{At, Fields, decode_fields};
 use super::offered_load::PendingLoad;
-use super::queue::discipline;
+use super::queue::resolve_discipline;
 use super::router_feedback::PendingFeedback;
 use super::scheme::PendingScheme;
 use super::unresolved_link_direction::LinkLocation;
@@ -16,7 +16,7 @@ use super::{LinkOrigin, Resolver};
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit, PeriodicVariationSpec, SpecError, StartDelaySpec};
-use thalweg_sim::spec::{Change, DirectionSpec, JitterChange, Spec};
+use thalweg_sim::simulation_spec::{Change, DirectionSpec, JitterChange, Spec};
 
 /// Queues, feedback, schemes and loads, pending until all links and flows are known.
 #[derive(Debug, Default)]
@@ -225,7 +225,7 @@ impl Resolver<'_> {
             let subject = self.missing_key_subject(what, span);
             self.report.error("scenario.missing", span, format!("{subject} `delay`{why}")).help(help);
         }
-        let mut spec = DirectionSpec { rate, ..DirectionSpec::with_any_rate(Duration::ZERO) };
+        let mut spec = DirectionSpec { rate, ..DirectionSpec::unlimited_rate(Duration::ZERO) };
         line.fill(&mut spec);
         let chances = [line.duplicate.as_ref(), line.corrupt.as_ref()];
         self.impairment(line.loss.as_ref(), line.reorder.as_ref(), chances, &mut spec.impairment);
@@ -345,7 +345,7 @@ impl Resolver<'_> {
             let span = if is_default { span } else { queue.span };
             pending.queues.push(PendingQueue { place, capacity, span, is_default, change: None });
         }
-        discipline(queue, self.report)
+        resolve_discipline(queue, self.report)
     }
 
     /// Returns the changes of a direction, sorted by time; an outage becomes a stop and a start.

@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_proto::units::Bytes;
-use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
+use thalweg_sim::simulation_spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
 
 /// Maximum number of links of a scenario; routing covers all of them from every sending node.
 const MAX_LINKS: usize = 1 << 12;
@@ -269,7 +269,7 @@ fn unused_schemes(schemes: &Schemes, used: &BTreeSet<String>, origins: &mut Orig
 }
 
 /// Returns the processing cost of a table.
-fn processing(table: Option<&At<ProcessingTable>>) -> Processing {
+fn processing_cost(table: Option<&At<ProcessingTable>>) -> Processing {
     let mut cost = Processing::default();
     if let Some(table) = table {
         table.fill(&mut cost);
@@ -361,7 +361,7 @@ impl Resolver<'_> {
             file: self.topology.as_ref().map(|topology| topology.source),
             defaults: document.defaults.as_ref().and_then(|at| at.link.as_deref()),
         };
-        let made = network::links(&network, given, self.report);
+        let made = network::expand_network(&network, given, self.report);
         self.nodes_incomplete |= made.is_none();
         let Some(made) = made else { return Vec::new() };
         if let (Some(topology), Some(why)) = (&mut self.topology, made.missing_delay_reason) {
@@ -401,9 +401,9 @@ impl Resolver<'_> {
             match self.nodes.get(&name.value.0) {
                 Some(id) => {
                     let place = &mut spec.nodes[id.0 as usize];
-                    place.processing = processing(node.processing.as_ref());
+                    place.processing = processing_cost(node.processing.as_ref());
                     if let Some(table) = &node.gate {
-                        place.gate = gate::gate(table, self.report);
+                        place.gate = gate::resolve_gate(table, self.report);
                         origins.gates.push((*id, table.span));
                     }
                 }
@@ -421,6 +421,6 @@ impl Resolver<'_> {
 }
 
 /// Returns a size in bytes that is valid for a packet header or a segment.
-fn small(size: Bytes) -> Option<u32> {
+fn packet_sized(size: Bytes) -> Option<u32> {
     u32::try_from(size.get()).ok().filter(|&size| size <= 1 << 20)
 }

@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::path_properties::Paths;
 use super::super::source_text::Span;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_sim::spec::{Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Spec, WorkloadSpec};
 
 /// An offered load given as a share of the path's rate, pending until the path is known.
 #[derive(Debug)]

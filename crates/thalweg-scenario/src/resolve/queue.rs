@@ -6,7 +6,7 @@ use super::super::table_declarations::At;
 use thalweg_queue::{DisciplineSpec, Limit};
 
 /// Returns the discipline of a queue, without its limit.
-pub(super) fn discipline(queue: &At<Queue>, report: &mut Report) -> DisciplineSpec {
+pub(super) fn resolve_discipline(queue: &At<Queue>, report: &mut Report) -> DisciplineSpec {
     let limit = Limit::Unlimited;
     let Queue::Table(table) = &queue.value else { return DisciplineSpec::fcfs(limit) };
     // Invalid values have already been reported; their defaults must not cause follow-up errors.

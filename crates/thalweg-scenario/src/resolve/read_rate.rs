@@ -5,7 +5,7 @@ use super::super::table_declarations::{At, Fields};
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::{Rate, Time};
-use thalweg_sim::spec::{ReadingChange, ReadingSpec};
+use thalweg_sim::simulation_spec::{ReadingChange, ReadingSpec};
 
 impl Resolver<'_> {
     /// Returns the read rate of the sink application; `None` if it reads without delay.

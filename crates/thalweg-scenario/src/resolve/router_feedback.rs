@@ -3,10 +3,10 @@
 
 use super::super::diagnostic::Report;
 use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
-use super::super::path_properties::{Paths, direction, packet_sizes, service_time};
+use super::super::path_properties::{Paths, direction_of_hop, packet_sizes, service_time};
 use super::super::source_text::Span;
 use super::super::table_declarations::{At, Fields};
-use super::small;
+use super::packet_sized;
 use super::unresolved_link_direction::LinkLocation;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Duration;
@@ -16,7 +16,7 @@ use thalweg_queue::feedback::{
     SeifPolicy, SeifSpec,
 };
 use thalweg_sim::shortest_paths::{DirectionId, Routes};
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 
 /// The feedback of a queue, pending until all flows are known.
 #[derive(Debug)]
@@ -46,14 +46,19 @@ impl PendingFeedback {
         };
         let feedback = match self.choice {
             Some(At { value: FeedbackChoice::None, .. }) => None,
-            Some(At { value: FeedbackChoice::Table(table), span }) => {
-                build(table, spec, paths, hop, if super::is_default(span) { self.span } else { span }, report)
-            }
-            None => wanted(spec, paths, hop).and_then(FeedbackTable::wanted_by).and_then(|table| {
+            Some(At { value: FeedbackChoice::Table(table), span }) => build_feedback(
+                table,
+                spec,
+                paths,
+                hop,
+                if super::is_default(span) { self.span } else { span },
+                report,
+            ),
+            None => feedback_needed(spec, paths, hop).and_then(FeedbackTable::wanted_by).and_then(|table| {
                 // A threshold needs a buffer limit; marks and explicit rates do not.
-                let limited = direction(spec, hop).queue.limit() != Limit::Unlimited
+                let limited = direction_of_hop(spec, hop).queue.limit() != Limit::Unlimited
                     || matches!(table, FeedbackTable::DecBit(_) | FeedbackTable::Bbn(_));
-                limited.then(|| build(table, spec, paths, hop, self.span, report)).flatten()
+                limited.then(|| build_feedback(table, spec, paths, hop, self.span, report)).flatten()
             }),
         };
         if let Some(line) = self.place.direction(spec) {
@@ -64,7 +69,7 @@ impl PendingFeedback {
 
 /// Returns the groups of interest whose data crosses a direction, each with the links before it and true if the data
 /// are responses.
-fn crossing<'a>(
+fn groups_crossing<'a>(
     spec: &'a Spec,
     paths: &'a Paths,
     hop: DirectionId,
@@ -86,13 +91,13 @@ fn crossing<'a>(
 }
 
 /// Returns the feedback that the schemes of the flows over a direction need: the first of several kinds.
-fn wanted(spec: &Spec, paths: &Paths, hop: DirectionId) -> Option<FeedbackKind> {
+fn feedback_needed(spec: &Spec, paths: &Paths, hop: DirectionId) -> Option<FeedbackKind> {
     let wants = |group: &GroupSpec| group.transport.properties().router_feedback().is_needed;
-    crossing(spec, paths, hop, wants)
+    groups_crossing(spec, paths, hop, wants)
         .find_map(|(group, _, _)| group.transport.properties().router_feedback().kind)
 }
 
-fn build(
+fn build_feedback(
     table: FeedbackTable,
     spec: &Spec,
     paths: &Paths,
@@ -100,26 +105,26 @@ fn build(
     span: Span,
     report: &mut Report,
 ) -> Option<FeedbackSpec> {
-    let line = direction(spec, hop);
+    let line = direction_of_hop(spec, hop);
     match table {
         FeedbackTable::Seif(mut table) => {
             table.inherit(Fields::defaults());
-            let (message, recipients) = messages(&table.messages, report)?;
+            let (message, recipients) = resolve_messages(&table.messages, report)?;
             let kind = FeedbackKind::Seif;
             let response = || longest_response(spec, paths, hop, kind, recipients, message);
-            let policy = PolicySpec::Seif(seif((&table, message), response, line, span, report)?);
+            let policy = PolicySpec::Seif(resolve_seif((&table, message), response, line, span, report)?);
             Some(FeedbackSpec { policy, recipients, message })
         }
         FeedbackTable::SourceQuench(mut table) => {
             table.inherit(Fields::defaults());
-            let (message, recipients) = messages(&table.messages, report)?;
+            let (message, recipients) = resolve_messages(&table.messages, report)?;
             let on_drop = table.on_drop.as_ref()?.value;
             if let Some(at) = table.threshold.as_ref().filter(|_| on_drop) {
                 let message = "a threshold has no effect where only drops are reported";
                 report.error("scenario.conflict", at.span, message);
             }
             if line.queue.limit() == Limit::Unlimited {
-                return unlimited("source-quench", span, report);
+                return report_unlimited_rate("source-quench", span, report);
             }
             let threshold = table.threshold.as_ref().map_or(0.5, |at| at.value.0);
             let policy = PolicySpec::SourceQuench(QuenchSpec { threshold, on_drop });
@@ -133,7 +138,7 @@ fn build(
         }
         FeedbackTable::Bbn(mut table) => {
             table.inherit(Fields::defaults());
-            let (message, recipients) = messages(&table.messages, report)?;
+            let (message, recipients) = resolve_messages(&table.messages, report)?;
             let (target, interval) = (table.target.as_ref()?, table.interval.as_ref()?);
             if target.value.0 <= 0.0 {
                 report.error("scenario.range", target.span, "a target must be above 0");
@@ -155,22 +160,22 @@ fn build(
 /// Minimum renewal interval of explicit rates: a shorter one would dominate the run time.
 const MIN_RATION_INTERVAL: Duration = Duration::from_micros(10);
 
-fn unlimited<T>(kind: &str, span: Span, report: &mut Report) -> Option<T> {
+fn report_unlimited_rate<T>(kind: &str, span: Span, report: &mut Report) -> Option<T> {
     let message = format!("a queue without a limit never gives {kind} feedback");
     report.error("scenario.feedback", span, message).help("give the queue a `capacity`");
     None
 }
 
-fn messages(table: &Messages, report: &mut Report) -> Option<(u32, Recipients)> {
+fn resolve_messages(table: &Messages, report: &mut Report) -> Option<(u32, Recipients)> {
     let size = table.message.as_ref()?;
-    let message = small(size.value).filter(|&size| size > 0);
+    let message = packet_sized(size.value).filter(|&size| size > 0);
     if message.is_none() {
         report.error("scenario.range", size.span, "a message has 1 B to 1 MiB");
     }
     Some((message?, table.to.as_ref()?.value.0))
 }
 
-fn seif(
+fn resolve_seif(
     (table, message): (&SeifFeedback, u32),
     response: impl FnOnce() -> Duration,
     line: &DirectionSpec,
@@ -178,7 +183,7 @@ fn seif(
     report: &mut Report,
 ) -> Option<SeifSpec> {
     if line.queue.limit() == Limit::Unlimited {
-        return unlimited("seif", span, report);
+        return report_unlimited_rate("seif", span, report);
     }
     let rule = table.policy.as_ref()?.value.0;
     let (alpha, window) = (&table.alpha, &table.window);
@@ -257,7 +262,7 @@ fn longest_response(
     let is_notified = |group: &GroupSpec| {
         recipients == Recipients::All || group.transport.properties().router_feedback().kind == Some(kind)
     };
-    crossing(spec, paths, hop, is_notified)
+    groups_crossing(spec, paths, hop, is_notified)
         .map(|(group, before, reply)| {
             let (data, _) = packet_sizes(&group.transport);
             let home = if reply { group.to } else { group.from };
@@ -266,8 +271,8 @@ fn longest_response(
                 false => time(&access.source_backward, message) + time(&access.source_forward, data),
                 true => time(&access.sink_forward, message) + time(&access.sink_backward, data),
             });
-            back.iter().map(|&hop| time(direction(spec, hop), message)).sum::<Duration>()
-                + before.iter().map(|&hop| time(direction(spec, hop), data)).sum()
+            back.iter().map(|&hop| time(direction_of_hop(spec, hop), message)).sum::<Duration>()
+                + before.iter().map(|&hop| time(direction_of_hop(spec, hop), data)).sum()
                 + own.unwrap_or_default()
         })
         .max()

@@ -4,7 +4,7 @@ use super::super::keys::{Document, Failure};
 use super::super::table_declarations::At;
 use super::{Origins, Resolver};
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{FailureSpec, Multipath, Spec};
+use thalweg_sim::simulation_spec::{FailureSpec, Multipath, Spec};
 
 /// Maximum number of failures: routes are recomputed after each.
 const MAX_FAILURES: usize = 1000;
@@ -72,7 +72,7 @@ impl Resolver<'_> {
             }
             (None, Some(name)) => {
                 let Some(node) = self.node(name) else { return };
-                let is_at = |link: &thalweg_sim::spec::LinkSpec| link.a == node || link.b == node;
+                let is_at = |link: &thalweg_sim::simulation_spec::LinkSpec| link.a == node || link.b == node;
                 links.filter(|(_, link)| is_at(link)).map(|(number, _)| number).collect()
             }
             _ => {

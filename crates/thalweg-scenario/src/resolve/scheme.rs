@@ -11,7 +11,7 @@ use super::Resolver;
 use std::sync::Arc;
 use thalweg_catalog::spelling_suggestions::live_only;
 use thalweg_catalog::{EndpointConfigs, PathHints, SchemeDescription, TextError, Values};
-use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Spec, TransportSpec, WorkloadSpec};
 
 /// The scheme of a group, with the values set by a scenario.
 #[derive(Clone, Debug)]
@@ -181,7 +181,7 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        let transport = transport(&scheme, ends, &given.values);
+        let transport = transport_spec(&scheme, ends, &given.values);
         let in_use = Arc::new(SchemeInUse {
             description,
             values: given.values.clone(),
@@ -216,7 +216,7 @@ impl PendingScheme {
             ..PathHints::default()
         };
         match (self.description.ends)(&self.given.values, &path) {
-            Ok(ends) => group.transport = transport(&self.scheme, ends, &self.given.values),
+            Ok(ends) => group.transport = transport_spec(&self.scheme, ends, &self.given.values),
             Err(fault) => self.given.report(&fault, self.span, report),
         }
         for warning in (self.description.warnings)(&self.given.values, &path) {
@@ -226,7 +226,7 @@ impl PendingScheme {
 }
 
 /// Returns the transport with its header sizes; for a scheme without such keys, the sizes of IP and UDP.
-fn transport(scheme: &str, ends: EndpointConfigs, values: &Values) -> TransportSpec {
+fn transport_spec(scheme: &str, ends: EndpointConfigs, values: &Values) -> TransportSpec {
     let header: u32 = values.optional("header").unwrap_or(IP_AND_UDP);
     TransportSpec::new(scheme, ends, header, values.optional("ack").unwrap_or(header))
 }

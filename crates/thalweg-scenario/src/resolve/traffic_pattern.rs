@@ -5,7 +5,7 @@ use super::super::table_declarations::At;
 use super::super::value_types::Name;
 use super::Resolver;
 use thalweg_proto::random::Stream;
-use thalweg_sim::spec::NodeId;
+use thalweg_sim::simulation_spec::NodeId;
 
 /// Maximum number of node pairs of a group: the paths of each are stored.
 pub(super) const MAX_PAIRS: usize = 1 << 16;
@@ -47,7 +47,7 @@ impl Resolver<'_> {
         }
         let pairs = match pattern {
             Pattern::Pairs => self.one_by_one(&sources, &sinks, flow)?,
-            Pattern::AllToAll => each(&sources, &sinks),
+            Pattern::AllToAll => pair_with_others(&sources, &sinks),
             Pattern::Permutation => self.permutation(&sources, sinks, stream, flow)?,
             Pattern::Incast => {
                 let drawn = self.some(&sinks, &sources, usize::MAX, stream, flow)?;
@@ -123,7 +123,7 @@ impl Resolver<'_> {
             self.uneven(sources.len(), sinks.len(), flow);
             return None;
         }
-        shuffle(&mut sinks, &mut stream);
+        shuffle_nodes(&mut sinks, &mut stream);
         let count = sinks.len();
         for number in 0..count {
             if sources[number] == sinks[number] {
@@ -168,13 +168,13 @@ impl Resolver<'_> {
 }
 
 /// Pairs each source with each other node.
-fn each(from: &[NodeId], to: &[NodeId]) -> Vec<[NodeId; 2]> {
+fn pair_with_others(from: &[NodeId], to: &[NodeId]) -> Vec<[NodeId; 2]> {
     let pairs = from.iter().flat_map(|&from| to.iter().map(move |&to| [from, to]));
     pairs.filter(|[from, to]| from != to).collect()
 }
 
 /// Shuffles the nodes (Fisher and Yates).
-fn shuffle(nodes: &mut [NodeId], stream: &mut Stream) {
+fn shuffle_nodes(nodes: &mut [NodeId], stream: &mut Stream) {
     for last in (1..nodes.len()).rev() {
         nodes.swap(last, stream.below(last as u64 + 1) as usize);
     }

@@ -9,7 +9,7 @@ use super::Resolver;
 use super::traffic_pattern::MAX_PAIRS;
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_sim::spec::{ArrivalList, NodeId};
+use thalweg_sim::simulation_spec::{ArrivalList, NodeId};
 
 /// The format of a list file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Resolver<'_> {
         if self.report.errors() > errors {
             return None;
         }
-        let (format, head) = match format(&lines) {
+        let (format, head) = match detect_format(&lines) {
             Ok(found) => found,
             Err((number, fault)) => {
                 let span = lines.get(number).map_or(file.span, |line| line.1);
@@ -74,7 +74,7 @@ impl Resolver<'_> {
         let mut pairs = Vec::new();
         let mut transfers = Vec::with_capacity(lines.len());
         for (line, span) in &lines[head..] {
-            let row = match row(format, line) {
+            let row = match parse_row(format, line) {
                 Ok(Some(row)) => row,
                 Ok(None) => continue,
                 Err(fault) => {
@@ -145,7 +145,7 @@ const FORMATS: &str = "a transfer is `0.5 s, h1, h2, 10 kB` (CSV), `0->1 start 0
                        `0 1 3 100 10000 0.5` (ns-3: source, sink, priority, port, bytes, start in s)";
 
 /// Detects the format of a file and the number of its header lines; returns the faulty line otherwise.
-fn format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> {
+fn detect_format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> {
     let Some((first, _)) = lines.first() else { return Err((0, "this file has no transfers".to_owned())) };
     if first.starts_with("Nodes") || first.contains("->") {
         let is_head = |(line, _): &&(String, Span)| !line.contains("->");
@@ -161,7 +161,7 @@ fn format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> 
     if let Ok(count) = first.parse::<usize>() {
         return Ok((Format::Flows(count), 1));
     }
-    let words: Vec<String> = cells(first).map(str::to_ascii_lowercase).collect();
+    let words: Vec<String> = split_cells(first).map(str::to_ascii_lowercase).collect();
     let places = |names: &[&str]| {
         let is_named = |(place, word): (usize, &String)| names.contains(&word.as_str()).then_some(place);
         words.iter().enumerate().filter_map(is_named).collect::<Vec<_>>()
@@ -185,15 +185,15 @@ fn format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> 
 }
 
 /// Returns the cells of a line of CSV, separated by commas, semicolons or tabs, without their quotes.
-fn cells(line: &str) -> impl Iterator<Item = &str> {
-    list_columns::cells(line, |c| matches!(c, ',' | ';' | '\t'))
+fn split_cells(line: &str) -> impl Iterator<Item = &str> {
+    list_columns::split_cells(line, |c| matches!(c, ',' | ';' | '\t'))
 }
 
 /// Parses a line; returns `None` if it has no transfer.
-fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
+fn parse_row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
     let row = match format {
         Format::Csv(places, columns) => {
-            let words: Vec<&str> = cells(line).collect();
+            let words: Vec<&str> = split_cells(line).collect();
             if words.len() == 1 && line.split_whitespace().nth(2).is_some() {
                 let are_numbers = line.split_whitespace().all(|word| word.parse::<f64>().is_ok());
                 return Err(if are_numbers {
@@ -204,7 +204,9 @@ fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
                 }
                 .to_owned());
             }
-            if let Some(fault) = list_columns::surplus(&words, columns, &COLUMNS.map(|names| names[0])) {
+            if let Some(fault) =
+                list_columns::surplus_cells_reason(&words, columns, &COLUMNS.map(|names| names[0]))
+            {
                 return Err(fault);
             }
             let of = |place: usize, name: &str| {
@@ -212,11 +214,11 @@ fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
             };
             let [start, from, to, size] = places;
             Row {
-                start: time(of(start, "start")?, "s")?,
+                start: parse_time(of(start, "start")?, "s")?,
                 ends: [of(from, "from")?, of(to, "to")?],
                 size: {
                     let size = of(size, "size")?;
-                    bytes(list_columns::ungrouped(size).as_deref().unwrap_or(size))?
+                    parse_size(list_columns::remove_digit_grouping(size).as_deref().unwrap_or(size))?
                 },
             }
         }
@@ -225,7 +227,7 @@ fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
             let ([from, to, .., size, start], 4..=6) = (&*words, words.len()) else {
                 return Err(format!("expected 4 to 6 columns, found {}", words.len()));
             };
-            Row { start: time(start, "s")?, ends: [from, to], size: bytes(size)? }
+            Row { start: parse_time(start, "s")?, ends: [from, to], size: parse_size(size)? }
         }
         Format::Matrix(_) => return matrix_row(line),
     };
@@ -248,8 +250,8 @@ fn matrix_row(line: &str) -> Result<Option<Row<'_>>, String> {
         match key {
             "start" if start.is_some() => return Err("`start` is there twice".to_owned()),
             "size" if size.is_some() => return Err("`size` is there twice".to_owned()),
-            "start" => start = Some(time(value, "ps")?),
-            "size" => size = Some(bytes(value)?),
+            "start" => start = Some(parse_time(value, "ps")?),
+            "size" => size = Some(parse_size(value)?),
             "id" | "prio" => {}
             _ => return Err(format!("`{key}` has no counterpart here: transfers start at given times")),
         }
@@ -260,14 +262,14 @@ fn matrix_row(line: &str) -> Result<Option<Row<'_>>, String> {
 }
 
 /// Parses a time with a unit, or else in `unit`.
-fn time(text: &str, unit: &str) -> Result<Duration, String> {
+fn parse_time(text: &str, unit: &str) -> Result<Duration, String> {
     let is_number = text.ends_with(|c: char| c.is_ascii_digit());
     let found = if is_number { format!("{text} {unit}").parse() } else { text.parse::<Duration>() };
     found.map_err(|error| error.to_string())
 }
 
 /// Parses a size with a unit, or else in bytes.
-fn bytes(text: &str) -> Result<Bytes, String> {
+fn parse_size(text: &str) -> Result<Bytes, String> {
     let is_number = text.ends_with(|c: char| c.is_ascii_digit());
     let found = if is_number { format!("{text} B").parse() } else { text.parse::<Bytes>() };
     match found {

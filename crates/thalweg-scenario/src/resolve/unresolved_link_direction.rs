@@ -1,6 +1,6 @@
 //! Identifies a link direction by its table while its specification is still being resolved.
 
-use thalweg_sim::spec::{DirectionSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Spec};
 
 /// The link direction that a queue belongs to.
 #[derive(Clone, Copy, Debug)]

@@ -1,18 +1,18 @@
 //! Writes queues and their disciplines as keys of a scenario file.
 
-use super::super::toml_writer::{Entries, text};
+use super::super::toml_writer::{Entries, toml_string};
 use thalweg_catalog::Registry;
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{DisciplineSpec, Limit};
 
 /// Returns all keys of a queue.
-pub fn queue(queue: &DisciplineSpec, registry: &Registry) -> Entries {
+pub fn queue_entries(queue: &DisciplineSpec, registry: &Registry) -> Entries {
     let mut entries = Entries::default();
     let described = registry.discipline_of(queue);
     if let Some((discipline, _)) = &described {
-        entries.put("discipline", text(discipline.name));
+        entries.put("discipline", toml_string(discipline.name));
     }
-    entries.put("capacity", text(&capacity(queue.limit())));
+    entries.put("capacity", toml_string(&format_capacity(queue.limit())));
     if let Some((_, values)) = &described {
         entries.values(values.explicit_values());
     }
@@ -20,7 +20,7 @@ pub fn queue(queue: &DisciplineSpec, registry: &Registry) -> Entries {
 }
 
 /// Formats a capacity as in scenarios.
-pub fn capacity(limit: Limit) -> String {
+pub fn format_capacity(limit: Limit) -> String {
     match limit {
         Limit::Packets(packets) => format!("{packets} pkt"),
         Limit::Bytes(bytes) => Bytes::new(bytes).to_string(),

@@ -1,18 +1,18 @@
 //! Writes router feedback as keys of a scenario file.
 
 use super::super::keys::{OverheadName, RecipientsName, SeifRule, SeifRuleName};
-use super::super::toml_writer::{Entries, text};
+use super::super::toml_writer::{Entries, toml_string};
 use super::super::value_types::Packets;
 use thalweg_proto::units::Bytes;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
 
 /// Formats a queue's feedback as TOML.
-pub fn value(feedback: Option<&FeedbackSpec>) -> String {
-    let Some(feedback) = feedback else { return text("none") };
+pub fn feedback_value(feedback: Option<&FeedbackSpec>) -> String {
+    let Some(feedback) = feedback else { return toml_string("none") };
     let mut entries = Entries::default();
-    entries.put("kind", text(feedback.policy.kind().name()));
+    entries.put("kind", toml_string(feedback.policy.kind().name()));
     match &feedback.policy {
-        PolicySpec::Seif(spec) => seif(spec, &mut entries),
+        PolicySpec::Seif(spec) => add_seif(spec, &mut entries),
         PolicySpec::SourceQuench(spec) => {
             entries.put("on-drop", spec.on_drop.to_string());
             if !spec.on_drop {
@@ -29,17 +29,17 @@ pub fn value(feedback: Option<&FeedbackSpec>) -> String {
     if !matches!(feedback.policy, PolicySpec::DecBit(_)) {
         entries.quantity("message", Bytes::new(u64::from(feedback.message)));
     }
-    entries.put("to", text(RecipientsName(feedback.recipients).word()));
+    entries.put("to", toml_string(RecipientsName(feedback.recipients).word()));
     entries.inline()
 }
 
-fn seif(spec: &SeifSpec, entries: &mut Entries) {
+fn add_seif(spec: &SeifSpec, entries: &mut Entries) {
     let rule = match spec.policy {
         SeifPolicy::Static => SeifRule::Static,
         SeifPolicy::Reacting => SeifRule::Reacting,
         SeifPolicy::Dynamic { .. } => SeifRule::Dynamic,
     };
-    entries.put("policy", text(SeifRuleName(rule).word()));
+    entries.put("policy", toml_string(SeifRuleName(rule).word()));
     match spec.policy {
         SeifPolicy::Static | SeifPolicy::Reacting => entries.number("threshold", spec.threshold),
         SeifPolicy::Dynamic { alpha, response, window } => {
@@ -56,6 +56,6 @@ fn seif(spec: &SeifSpec, entries: &mut Entries) {
     entries.put("mark", spec.mark.to_string());
     if let Some(overhead) = &spec.overhead {
         entries.number("overhead", overhead.share);
-        entries.put("overhead-by", text(OverheadName(overhead.control).word()));
+        entries.put("overhead-by", toml_string(OverheadName(overhead.control).word()));
     }
 }

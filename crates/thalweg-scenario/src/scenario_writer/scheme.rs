@@ -1,15 +1,15 @@
 //! Writes schemes as keys of a scenario file.
 
-use super::super::toml_writer::{Entries, text};
+use super::super::toml_writer::{Entries, toml_string};
 use thalweg_catalog::Registry;
-use thalweg_sim::spec::TransportSpec;
+use thalweg_sim::simulation_spec::TransportSpec;
 
 /// Returns all keys of the scheme.
-pub fn entries(transport: &TransportSpec, registry: &Registry) -> Entries {
+pub fn scheme_entries(transport: &TransportSpec, registry: &Registry) -> Entries {
     let mut entries = Entries::default();
-    let Some((description, mut values)) = registry.scheme_of(&transport.ends) else {
-        if let Some(name) = transport.ends.external_name() {
-            entries.put("base", text(name));
+    let Some((description, mut values)) = registry.scheme_of(&transport.endpoint_configs) else {
+        if let Some(name) = transport.endpoint_configs.external_name() {
+            entries.put("base", toml_string(name));
         }
         return entries;
     };
@@ -18,7 +18,7 @@ pub fn entries(transport: &TransportSpec, registry: &Registry) -> Entries {
             values.set_from(key, size);
         }
     }
-    entries.put("base", text(description.name));
+    entries.put("base", toml_string(description.name));
     // The scheme's own keys first, then packet sizes, then shared keys.
     let rank = |name: &str| {
         let is_scheme_key = description.keys.own.iter().any(|key| key.name == name);

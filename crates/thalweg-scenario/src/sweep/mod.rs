@@ -184,7 +184,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
             report.error("sweep.value", count.span, format!("at most {MAX_REPS} replications are possible"));
         }
     }
-    let placed = |span: Span, text: &str| Placed { text: text.to_owned(), place: bytes(span) };
+    let placed = |span: Span, text: &str| Placed { text: text.to_owned(), place: byte_range(span) };
     let texts = |list: &Option<At<Vec<At<String>>>>| -> Vec<Placed> {
         list.iter().flat_map(|list| &list.value).map(|of| placed(of.span, &of.value)).collect()
     };
@@ -229,7 +229,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
     })
 }
 
-fn bytes(span: Span) -> core::ops::Range<usize> {
+fn byte_range(span: Span) -> core::ops::Range<usize> {
     span.start as usize..span.end as usize
 }
 

@@ -1,6 +1,6 @@
 //! Parser of the varied keys of a sweep, and of the values or ranges of each.
 
-use super::{Placed, bytes};
+use super::{Placed, byte_range};
 use crate::diagnostic::Report;
 use crate::parsed_tree::{Key, Table, Value, ValueKind};
 use crate::source_text::{Source, Span};
@@ -112,14 +112,14 @@ pub(super) fn parse_sampled(
 ) -> Option<Varied> {
     let is_drawn = method != SamplingMethod::Grid;
     let is_setting = |key: &Key| is_drawn && (key.name == "points" || key.name == "seed");
-    let leaves = leaves(table, is_setting, source);
+    let leaves = leaf_values(table, is_setting, source);
     if method == SamplingMethod::Grid {
         let grid = leaves.into_iter().filter_map(|(key, value)| listed_key(key, value, source, report));
         return Some(Varied::Grid(grid.collect()));
     }
     let number = |name: &str| table.entries.iter().find(|(key, _)| key.name == name).map(|(_, value)| value);
     let points = match number("points") {
-        Some(value) => whole(value, 1, u64::from(MAX_POINTS), report),
+        Some(value) => parse_integer(value, 1, u64::from(MAX_POINTS), report),
         None => {
             report
                 .error("sweep.value", span, "it needs `points`")
@@ -127,14 +127,14 @@ pub(super) fn parse_sampled(
             None
         }
     };
-    let seed = number("seed").map_or(Some(1), |value| whole(value, 0, u64::MAX, report));
+    let seed = number("seed").map_or(Some(1), |value| parse_integer(value, 0, u64::MAX, report));
     let mut values = Vec::new();
     for (key, value) in leaves {
         let drawn = match &value.kind {
             ValueKind::Array(_) => {
                 listed_key(key.clone(), value, source, report).map(|of| Values::OneOf(of.values))
             }
-            ValueKind::Table(of) => range(of, value.span, report).map(Values::Range),
+            ValueKind::Table(of) => parse_range(of, value.span, report).map(Values::Range),
             _ => {
                 report
                     .error(
@@ -162,7 +162,7 @@ pub(super) fn parse_rows(rows: &[(&Table, Span)], source: &Source, report: &mut 
     let mut keys: Vec<Placed> = Vec::new();
     let mut listed = Vec::new();
     for (position, (table, span)) in rows.iter().enumerate() {
-        let leaves = leaves(table, |_| false, source);
+        let leaves = leaf_values(table, |_| false, source);
         if position == 0 {
             keys = leaves.iter().map(|(key, _)| key.clone()).collect();
         }
@@ -175,7 +175,7 @@ pub(super) fn parse_rows(rows: &[(&Table, Span)], source: &Source, report: &mut 
         let mut row = Vec::new();
         for key in &keys {
             match leaves.iter().find(|(other, _)| other.text == key.text) {
-                Some((_, value)) => row.push(raw(value, source)),
+                Some((_, value)) => row.push(raw_text(value, source)),
                 None => {
                     let message = format!("this row of `list` has no `{}`", key.text);
                     report.error("sweep.value", *span, message).help("all rows have the same keys");
@@ -210,30 +210,35 @@ pub(super) fn report_duplicate_keys(varied: &[Varied], id: u32, report: &mut Rep
 }
 
 /// Returns the keys of a table with their values, in file order.
-fn leaves<'v>(
+fn leaf_values<'v>(
     table: &'v Table,
     is_setting: impl Fn(&Key) -> bool,
     source: &Source,
 ) -> Vec<(Placed, &'v Value)> {
     let mut leaves = Vec::new();
     for (key, value) in table.entries.iter().filter(|(key, _)| !is_setting(key)) {
-        gather(&[key], value, source, &mut leaves);
+        gather_leaves(&[key], value, source, &mut leaves);
     }
     leaves.sort_by_key(|(key, _)| key.place.start);
     leaves
 }
 
 /// Collects the values below a key: dotted keys and nested tables are equivalent.
-fn gather<'v>(keys: &[&Key], value: &'v Value, source: &Source, leaves: &mut Vec<(Placed, &'v Value)>) {
+fn gather_leaves<'v>(
+    keys: &[&Key],
+    value: &'v Value,
+    source: &Source,
+    leaves: &mut Vec<(Placed, &'v Value)>,
+) {
     match &value.kind {
         ValueKind::Table(table) if !is_range(table) && !table.entries.is_empty() => {
             for (key, value) in &table.entries {
-                gather(&[keys, &[key]].concat(), value, source, leaves);
+                gather_leaves(&[keys, &[key]].concat(), value, source, leaves);
             }
         }
         _ => {
             let text = keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>().join(".");
-            let last = keys.last().map_or(0..0, |key| bytes(key.span));
+            let last = keys.last().map_or(0..0, |key| byte_range(key.span));
             // A key written in several parts is reported at the last one.
             let whole = last.end.saturating_sub(text.len())..last.end;
             let is_exact = source.text().get(whole.clone()).is_some_and(|written| written == text);
@@ -250,8 +255,8 @@ fn is_range(table: &Table) -> bool {
 }
 
 /// Returns the text of a value as written, with its position.
-fn raw(value: &Value, source: &Source) -> Placed {
-    let place = bytes(value.span);
+fn raw_text(value: &Value, source: &Source) -> Placed {
+    let place = byte_range(value.span);
     Placed { text: source.text().get(place.clone()).unwrap_or_default().to_owned(), place }
 }
 
@@ -265,7 +270,7 @@ fn listed_key(key: Placed, value: &Value, source: &Source, report: &mut Report) 
         report.error("sweep.value", value.span, format!("`{}` has no value", key.text));
         return None;
     }
-    let values: Vec<Placed> = items.iter().map(|item| raw(item, source)).collect();
+    let values: Vec<Placed> = items.iter().map(|item| raw_text(item, source)).collect();
     for (position, one) in values.iter().enumerate() {
         if values[..position].iter().any(|other| other.text == one.text) {
             let span = Span::new(value.span.source, one.place.clone());
@@ -277,7 +282,7 @@ fn listed_key(key: Placed, value: &Value, source: &Source, report: &mut Report) 
 }
 
 /// Parses an integer from `min` to `max`.
-fn whole(value: &Value, min: u64, max: u64, report: &mut Report) -> Option<u64> {
+fn parse_integer(value: &Value, min: u64, max: u64, report: &mut Report) -> Option<u64> {
     let number = match &value.kind {
         ValueKind::Integer(digits) => {
             digits.parse::<u64>().ok().filter(|number| (min..=max).contains(number))
@@ -290,12 +295,12 @@ fn whole(value: &Value, min: u64, max: u64, report: &mut Report) -> Option<u64> 
     number
 }
 
-fn range(table: &Table, span: Span, report: &mut Report) -> Option<Range> {
+fn parse_range(table: &Table, span: Span, report: &mut Report) -> Option<Range> {
     let (mut ends, mut is_logarithmic) = ([None, None], false);
     for (key, value) in &table.entries {
         match key.name.as_str() {
-            "from" => ends[0] = quantity(value, report),
-            "to" => ends[1] = quantity(value, report),
+            "from" => ends[0] = parse_number_and_unit(value, report),
+            "to" => ends[1] = parse_number_and_unit(value, report),
             "scale" => match &value.kind {
                 ValueKind::String(text) if text == "log" => is_logarithmic = true,
                 ValueKind::String(text) if text == "linear" => {}
@@ -329,11 +334,11 @@ fn range(table: &Table, span: Span, report: &mut Report) -> Option<Range> {
         return None;
     }
     let decimals = from_decimals.max(to_decimals);
-    Some(Range { from, to, unit, decimals, is_logarithmic, place: bytes(span) })
+    Some(Range { from, to, unit, decimals, is_logarithmic, place: byte_range(span) })
 }
 
 /// Parses a number with its decimal places and its unit, from a value such as `"12.5 ms"` or `3`.
-fn quantity(value: &Value, report: &mut Report) -> Option<(f64, usize, String)> {
+fn parse_number_and_unit(value: &Value, report: &mut Report) -> Option<(f64, usize, String)> {
     let text = match &value.kind {
         ValueKind::String(text) | ValueKind::Integer(text) | ValueKind::Float(text) => text.trim(),
         _ => "",

@@ -2,7 +2,7 @@
 
 use crate::link_scenarios::load;
 use thalweg_sim::shortest_paths::shortest_path;
-use thalweg_sim::spec::NodeId;
+use thalweg_sim::simulation_spec::NodeId;
 
 /// A triangle whose direct link costs more in one direction: packets take it, and acknowledgements take the detour.
 #[test]

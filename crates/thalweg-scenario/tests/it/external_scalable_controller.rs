@@ -39,7 +39,7 @@ impl ConfigureController for Scalable {
 bind!(Scalable {});
 
 static SCALABLE: SchemeDescription =
-    window::external_scheme::<Scalable>("Marked, and still.", window::keys(&[], window::SACK));
+    window::external_scheme::<Scalable>("Marked, and still.", window::window_keys(&[], window::SACK));
 
 #[test]
 fn one_ect1_flow_suffices_for_the_low_latency_queue() {

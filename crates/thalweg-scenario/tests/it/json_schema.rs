@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
-use thalweg_scenario::{Diagnostic, load_text, reference, schema};
+use thalweg_scenario::{Diagnostic, file_schema, keys_reference, load_text};
 use toml::de::{DeTable, DeValue};
 
 fn root() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    SCHEMA.get_or_init(schema)
+    SCHEMA.get_or_init(file_schema)
 }
 
 fn to_json(value: &DeValue<'_>) -> Value {
@@ -153,7 +153,7 @@ fn everything_in_the_schema_is_described() {
         }
     }
     check_described(root(), "");
-    assert!(reference().contains("| `receive-window` | a size, such as \"64 kB\" | `\"1 GiB\"` |"));
+    assert!(keys_reference().contains("| `receive-window` | a size, such as \"64 kB\" | `\"1 GiB\"` |"));
 }
 
 proptest! {

@@ -21,7 +21,7 @@ use thalweg_queue::{
     SfqConfig, SharedBufferDrop, SleepSpec, StepConfig, Threshold, TokenBucketSpec,
 };
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
-use thalweg_sim::spec::{Framing, HostSpec, NatKind, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Framing, HostSpec, NatKind, TransportSpec, WorkloadSpec};
 
 #[track_caller]
 fn read(text: &str) -> Loaded {
@@ -350,7 +350,7 @@ fn schemes_inherit_unset_keys_from_the_defaults() {
          [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"mine\"\n\
          [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\nworkload = \"1 MB\"",
     );
-    let TransportSpec { scheme, ends: EndpointConfigs::Window(ends), header, control } =
+    let TransportSpec { scheme, endpoint_configs: EndpointConfigs::Window(ends), header, control } =
         &loaded.spec().groups[0].transport
     else {
         panic!("slow start has windows");
@@ -364,7 +364,7 @@ fn schemes_inherit_unset_keys_from_the_defaults() {
     assert!(matches!(controller, ControllerConfig::SlowStart(SlowStartConfig { initial_window: 1.0, .. })));
     let udp = &loaded.spec().groups[1].transport;
     let expected = EndpointConfigs::Datagram(SourceConfig { segment: 500, header: 28, rate: None });
-    assert_eq!((&udp.ends, udp.header), (&expected, 28));
+    assert_eq!((&udp.endpoint_configs, udp.header), (&expected, 28));
 }
 
 #[test]
@@ -385,8 +385,8 @@ fn an_rto_floor_also_limits_the_margin() {
         ("initial = \"1 s\"", 200, 200),
     ] {
         let loaded = with(rto);
-        let EndpointConfigs::Window(EndsConfig { sender, .. }) = &loaded.spec().groups[0].transport.ends
-        else {
+        let configs = &loaded.spec().groups[0].transport.endpoint_configs;
+        let EndpointConfigs::Window(EndsConfig { sender, .. }) = configs else {
             panic!("newreno has windows");
         };
         assert_eq!((sender.rtt.floor, sender.rtt.margin), (millis(floor), millis(margin)), "{rto}");
@@ -421,9 +421,8 @@ fn built_in_schemes_have_their_textbook_parameters() {
              [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"{name}\""
         ));
         let group = &loaded.spec().groups[0];
-        let TransportSpec { ends: EndpointConfigs::Window(ends), header, .. } = &group.transport else {
-            panic!("{name}")
-        };
+        let TransportSpec { endpoint_configs, header, .. } = &group.transport;
+        let EndpointConfigs::Window(ends) = endpoint_configs else { panic!("{name}") };
         let EndsConfig { sender, controller, .. } = ends;
         assert_eq!((sender.segment + header, sender.recovery), (1500, recovery), "{name}");
         assert_eq!((&group.workload, group.name.as_str()), (&WorkloadSpec::Bulk, "flow-1"));
@@ -553,7 +552,8 @@ fn sscop_has_its_default_parameters() {
         ));
         let spec = loaded.spec();
         assert_eq!(spec.links[0].backward.framing, Framing::AtmAal5);
-        let TransportSpec { ends: EndpointConfigs::Sscop(config), header, .. } = &spec.groups[0].transport
+        let TransportSpec { endpoint_configs: EndpointConfigs::Sscop(config), header, .. } =
+            &spec.groups[0].transport
         else {
             panic!("{scheme}")
         };
@@ -634,7 +634,7 @@ fn explicit_keys_override_presets() {
              [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {scheme}"
         ));
         let written = read(&loaded.expanded());
-        let ends = |loaded: &Loaded| loaded.spec().groups[0].transport.ends.clone();
+        let ends = |loaded: &Loaded| loaded.spec().groups[0].transport.endpoint_configs.clone();
         assert_eq!(ends(&loaded), ends(&written), "{all} {scheme}");
         match ends(&loaded) {
             EndpointConfigs::Window(ends) => *ends.sender,

@@ -5,7 +5,7 @@ use std::path::Path;
 use thalweg_proto::units::Duration;
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{LinkResult, RunResult, Simulation, Status};
 
@@ -161,7 +161,7 @@ fn traffic_patterns_have_the_pairs_of_their_definitions() {
         let spec = loaded.spec();
         let name = |node: u32| spec.nodes[node as usize].name.clone();
         let pairs: Vec<[String; 2]> =
-            spec.groups[0].ends().map(|[from, to]| [name(from.0), name(to.0)]).collect();
+            spec.groups[0].node_pairs().map(|[from, to]| [name(from.0), name(to.0)]).collect();
         assert!(pairs.iter().all(|[from, to]| from != to && from.starts_with('h') && to.starts_with('h')));
         assert_eq!(spec.groups[0].count as usize, pairs.len());
         pairs

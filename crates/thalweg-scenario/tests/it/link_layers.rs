@@ -299,7 +299,7 @@ fn schemes_do_not_inherit_values_that_their_keys_cannot_have() {
              [defaults.scheme]\necn = true\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"{scheme}\""
         );
         let loaded = load_text("test.toml", &text, Path::new(""), &[]).expect("valid");
-        match &loaded.spec().groups[0].transport.ends {
+        match &loaded.spec().groups[0].transport.endpoint_configs {
             EndpointConfigs::Window(ends) => format!("{}", ends.sender.ecn),
             EndpointConfigs::Media(config) => format!("{:?}", config.ecn),
             ends => panic!("{ends:?}"),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
-use thalweg_sim::spec::DirectionSpec;
+use thalweg_sim::simulation_spec::DirectionSpec;
 
 /// Reads a scenario.
 pub fn load(text: &str) -> Result<Loaded, Vec<Diagnostic>> {

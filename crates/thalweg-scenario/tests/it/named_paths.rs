@@ -49,7 +49,8 @@ fn rates_and_round_trips_match_the_published_figures() {
     let registry = Arc::new(Registry::default());
     for (name, down, up, rtt) in FIGURES {
         let [to_user, back] = known_path(name, &registry).unwrap().unwrap();
-        let kilobits = |line: &thalweg_sim::spec::DirectionSpec| line.rate.as_bits_per_sec() / 1000;
+        let kilobits =
+            |line: &thalweg_sim::simulation_spec::DirectionSpec| line.rate.as_bits_per_sec() / 1000;
         assert_eq!((kilobits(&to_user), kilobits(&back)), (down, up), "{name}");
         // Packets wait for a grant or for the channel for half of the interval on average.
         let grant = back.aggregation.map_or(0.0, |batch| batch.every.as_millis_f64() / 2.0);
@@ -157,7 +158,7 @@ fn dctcp_keeps_the_datacentre_near_its_threshold() {
 #[test]
 fn link_keys_override_their_path_in_both_directions() {
     let link = |more| loaded("cable", more, "").spec().links[0].clone();
-    let mbit = |link: &thalweg_sim::spec::LinkSpec| {
+    let mbit = |link: &thalweg_sim::simulation_spec::LinkSpec| {
         [&link.forward, &link.backward].map(|line| line.rate.as_bits_per_sec() / 1_000_000)
     };
     assert_eq!(mbit(&link("")), [5, 1]);

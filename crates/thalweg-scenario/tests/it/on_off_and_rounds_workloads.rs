@@ -2,7 +2,7 @@
 
 use crate::link_scenarios::{load, rendered_errors, with_link};
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_sim::spec::WorkloadSpec;
+use thalweg_sim::simulation_spec::WorkloadSpec;
 
 fn workload(keys: &str) -> String {
     format!("{}workload = {{ {keys} }}\n", with_link(""))

@@ -11,17 +11,17 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
 
-fn drawn(found: &[Diagnostic]) -> String {
+fn rendered_diagnostics(found: &[Diagnostic]) -> String {
     found.iter().map(Diagnostic::render).collect()
 }
 
 #[track_caller]
 fn read(name: &str, sets: &[&str]) -> Loaded {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    load(&folder().join(name), &sets).unwrap_or_else(|found| panic!("{}", drawn(&found)))
+    load(&folder().join(name), &sets).unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)))
 }
 
-fn all() -> Vec<PathBuf> {
+fn all_scenarios() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -33,11 +33,11 @@ fn all() -> Vec<PathBuf> {
 
 #[test]
 fn every_scenario_is_read_without_warnings() {
-    let files = all();
+    let files = all_scenarios();
     assert!(files.len() >= 10);
     for path in files {
-        let loaded = load(&path, &[]).unwrap_or_else(|found| panic!("{}", drawn(&found)));
-        assert!(loaded.warnings.is_empty(), "{}", drawn(&loaded.warnings));
+        let loaded = load(&path, &[]).unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)));
+        assert!(loaded.warnings.is_empty(), "{}", rendered_diagnostics(&loaded.warnings));
         assert!(!loaded.scenario.title.is_empty());
         let text = loaded.explain();
         println!("{text}");
@@ -67,11 +67,11 @@ fn explanations_describe_frames_and_the_tolerated_loss() {
 
 #[test]
 fn every_expanded_scenario_reads_back_unchanged() {
-    for path in all() {
+    for path in all_scenarios() {
         let first = load(&path, &[]).unwrap();
         let text = first.expanded();
         let second = load_text("expanded.toml", &text, Path::new("/nowhere"), &[])
-            .unwrap_or_else(|found| panic!("{}", drawn(&found)));
+            .unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)));
         assert_eq!(format!("{:?}", first.spec()), format!("{:?}", second.spec()), "{text}");
         assert_eq!(second.expanded(), text);
         let known: Vec<_> = first.warnings.iter().map(|warning| warning.code).collect();
@@ -83,10 +83,10 @@ fn every_expanded_scenario_reads_back_unchanged() {
 
 #[test]
 fn every_file_runs() {
-    for path in all() {
+    for path in all_scenarios() {
         // Long enough for all flows to start, short enough for a test.
         let sets = ["duration=300 ms", "warmup=0 s", "flow.1.count=2"].map(str::to_owned);
-        let loaded = load(&path, &sets).unwrap_or_else(|found| panic!("{}", drawn(&found)));
+        let loaded = load(&path, &sets).unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)));
         let mut simulation =
             Simulation::new(loaded.spec(), NoTrace).unwrap_or_else(|error| panic!("{error}"));
         while simulation.advance(1 << 20) == Status::Running {}
@@ -192,7 +192,7 @@ fn memory_is_estimated_near_what_was_measured() {
     // The resident memory of such runs of one second, in 10^6 bytes: see `lint/memory_estimate.rs`.
     for (count, measured) in [("10000", 46.4), ("100000", 313.7)] {
         let loaded = read("ten-thousand-flows.toml", &[&format!("flow.flows.count={count}")]);
-        let estimate = thalweg_scenario::memory(loaded.spec(), loaded.paths()).total() as f64 / 1e6;
+        let estimate = thalweg_scenario::estimate_memory(loaded.spec(), loaded.paths()).total() as f64 / 1e6;
         assert!((1.0..1.4).contains(&(estimate / measured)), "{estimate} MB");
     }
 }

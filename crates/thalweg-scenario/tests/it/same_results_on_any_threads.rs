@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use thalweg_proto::units::Duration;
 use thalweg_scenario::load;
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -27,7 +27,7 @@ fn run_over(scheme: &str, seconds: u32, (rate, delay): (u32, u32), more: &str) -
     simulation.finish().0
 }
 
-fn with(base: &str, exit: &str) -> String {
+fn with_exit(base: &str, exit: &str) -> String {
     format!("base = \"{base}\", slow-start-exit = \"{exit}\"")
 }
 
@@ -43,7 +43,7 @@ fn goodput(result: &RunResult) -> f64 {
 fn hystart_saves_the_overshoot() {
     for base in ["cubic", "newreno"] {
         for path in [(20, 20), (100, 20), (100, 50)] {
-            let [plain, early] = ["loss", "hystart++"].map(|exit| run(&with(base, exit), 4, path, ""));
+            let [plain, early] = ["loss", "hystart++"].map(|exit| run(&with_exit(base, exit), 4, path, ""));
             let [lost, saved] = [&plain, &early].map(|result| result.links[0].drops_full);
             println!("{base} {path:?}: {lost} {saved}, {} {}", goodput(&plain), goodput(&early));
             assert!(2 * saved < lost, "{base}, {path:?}: {saved} lost in place of {lost}");
@@ -60,7 +60,7 @@ fn hystart_loses_no_goodput_on_a_long_path() {
     for base in ["cubic", "newreno"] {
         for more in ["", "jitter = { distribution = \"uniform\", max = \"30 ms\" }"] {
             let [plain, early] =
-                ["loss", "hystart++"].map(|exit| goodput(&run(&with(base, exit), 60, (20, 300), more)));
+                ["loss", "hystart++"].map(|exit| goodput(&run(&with_exit(base, exit), 60, (20, 300), more)));
             println!("{base} {more}: {plain} {early}");
             assert!(early >= plain, "{base}, {more}: {early} in place of {plain}");
         }
@@ -76,7 +76,7 @@ fn a_train_ends_slow_start_before_the_queue_is_full() {
         [((100, 50), "queue = \"1 bdp\""), ((100, 10), "queue = \"1 bdp\""), ((20, 25), "queue = \"1 bdp\"")]
     {
         let [later, early] =
-            ["hystart++", "hystart"].map(|exit| run_over(&with("cubic", exit), 10, path, queue));
+            ["hystart++", "hystart"].map(|exit| run_over(&with_exit("cubic", exit), 10, path, queue));
         let [lost, saved] = [&later, &early].map(|result| result.links[0].drops_full);
         println!("{path:?}: {lost} {saved}, {} {}", goodput(&later), goodput(&early));
         assert!(4 * saved < lost, "{path:?}: {saved} lost in place of {lost}");
@@ -96,13 +96,13 @@ fn search_exits_before_a_deep_queue_overflows() {
         for (path, seconds, more) in [((100, 20), 8, ""), ((20, 300), 20, ""), ((20, 300), 20, jitter)] {
             let exits = ["loss", "search"];
             let link = format!("queue = \"6 bdp\"\n{more}");
-            let [plain, early] = exits.map(|exit| run_over(&with(base, exit), seconds, path, &link));
+            let [plain, early] = exits.map(|exit| run_over(&with_exit(base, exit), seconds, path, &link));
             let [lost, saved] = [&plain, &early].map(|result| result.links[0].drops_full);
             println!("{base} {path:?} {more}: {lost} {saved}, {} {}", goodput(&plain), goodput(&early));
             assert!(lost > 100 && saved == 0, "{base}, {path:?}: {saved} lost in place of {lost}");
             assert!(goodput(&early) >= goodput(&plain), "{base}, {path:?}");
         }
-        let [plain, early] = ["loss", "search"].map(|exit| run(&with(base, exit), 8, (100, 20), ""));
+        let [plain, early] = ["loss", "search"].map(|exit| run(&with_exit(base, exit), 8, (100, 20), ""));
         assert_eq!(plain.links[0].drops_full, early.links[0].drops_full, "{base}");
     }
 }

@@ -24,7 +24,7 @@ fn load(file: &str, text: &str, keys: &str, ends: [&str; 2]) -> Result<Loaded, V
     loaded
 }
 
-fn rendered(found: &[Diagnostic]) -> String {
+fn rendered_diagnostics(found: &[Diagnostic]) -> String {
     found.iter().map(Diagnostic::render).collect()
 }
 
@@ -59,7 +59,7 @@ fn delays(loaded: &Loaded) -> Vec<f64> {
 /// Propagation time of one degree of a great circle, 111.19 km, in fibre: 556 us.
 const DEGREE: f64 = 111.195 * 5.0;
 
-fn near(found: f64, expected: f64) -> bool {
+fn is_near(found: f64, expected: f64) -> bool {
     (found - expected).abs() < expected * 1e-3
 }
 
@@ -74,7 +74,7 @@ fn the_default_queue_of_a_short_and_slow_link_holds_packets() {
     let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\n";
     let limits = |text: String| {
         let loaded = load_text("test.toml", &text, Path::new(""), &[])
-            .unwrap_or_else(|found| panic!("{}", rendered(&found)));
+            .unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)));
         let links = loaded.spec().links.iter();
         links.map(|link| link.forward.queue.limit()).collect::<Vec<_>>()
     };
@@ -100,8 +100,8 @@ fn missing_coordinates_are_interpolated_from_neighbours() {
     let loaded = load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["Peer", "Zürich/2"]).unwrap();
     let found = delays(&loaded);
     let expected = [2.0 * DEGREE, 2.0 * DEGREE, 50.0, 50.0, 4.0 * DEGREE];
-    assert!(found.iter().zip(expected).all(|(found, expected)| near(*found, expected)), "{found:?}");
-    let output = rendered(&loaded.warnings);
+    assert!(found.iter().zip(expected).all(|(found, expected)| is_near(*found, expected)), "{found:?}");
+    let output = rendered_diagnostics(&loaded.warnings);
     assert!(output.contains("2 of 5 nodes have no coordinates"), "{output}");
     assert!(
         output.contains("gives 3 links their delay") && output.contains("1 links join nodes at one place"),
@@ -114,11 +114,11 @@ fn missing_coordinates_are_interpolated_from_neighbours() {
         ", rate = \"1 Gbit/s\" }\n[defaults.link]\ndelay = \"7 ms\"\n#",
     ] {
         let loaded = load("zoo.graphml", &text, keys, ["Peer", "Zürich/2"])
-            .unwrap_or_else(|found| panic!("{}", rendered(&found)));
+            .unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)));
         let found = delays(&loaded);
         assert_eq!(found[..4], [7000.0; 4]);
-        assert!(near(found[4], 4.0 * DEGREE), "{found:?}");
-        assert!(!rendered(&loaded.warnings).contains("coordinates"));
+        assert!(is_near(found[4], 4.0 * DEGREE), "{found:?}");
+        assert!(!rendered_diagnostics(&loaded.warnings).contains("coordinates"));
     }
 }
 
@@ -126,14 +126,15 @@ fn missing_coordinates_are_interpolated_from_neighbours() {
 fn nodes_without_coordinates_are_reported() {
     let text = graphml(&[("A", None), ("B", None)], &[(0, 1, "")]);
     let found = load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["A", "B"]).unwrap_err();
-    let output = rendered(&found);
+    let output = rendered_diagnostics(&found);
     assert!(output.contains("`A-B` needs `delay`: no node of this file has coordinates"), "{output}");
     assert!(output.contains("zoo.graphml:1:"), "{output}");
     assert!(load("zoo.graphml", &text, ", rate = \"1 Gbit/s\", delay = \"1 ms\"", ["A", "B"]).is_ok());
     // Two nodes connected only to each other, besides others.
     let places = [("A", None), ("B", None), ("C", Some([0.0, 0.0])), ("D", Some([0.0, 1.0]))];
     let text = graphml(&places, &[(2, 3, ""), (0, 1, "")]);
-    let output = rendered(&load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["C", "D"]).unwrap_err());
+    let output =
+        rendered_diagnostics(&load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["C", "D"]).unwrap_err());
     assert!(
         output.contains("`A-B` needs `delay`: neither its ends nor the nodes that they lead to"),
         "{output}"
@@ -153,14 +154,14 @@ fn loops_are_skipped_and_parallel_links_are_kept() {
     let links: Vec<_> = loaded.spec().links.iter().map(|link| (&*link.name, link.forward.rate)).collect();
     let gbit = Rate::from_mbits_per_sec(1000);
     assert_eq!(links, [("A-B", gbit), ("B-A", Rate::from_mbits_per_sec(2488)), ("A-B 2", gbit)]);
-    let output = rendered(&loaded.warnings);
+    let output = rendered_diagnostics(&loaded.warnings);
     assert!(
         output.contains("both ends of this link are `0`: it and 1 more such links are left out"),
         "{output}"
     );
     let only = graphml(&[("A", Some([0.0, 0.0]))], &[(0, 0, "")]);
     assert!(
-        rendered(&load("zoo.graphml", &only, ", rate = \"1 Gbit/s\"", ["A", "A"]).unwrap_err())
+        rendered_diagnostics(&load("zoo.graphml", &only, ", rate = \"1 Gbit/s\"", ["A", "A"]).unwrap_err())
             .contains("no links")
     );
 }
@@ -174,7 +175,7 @@ fn opposite_arcs_are_one_link() {
     let nodes = [("A", Some([0.0, 0.0])), ("B", Some([0.0, 1.0])), ("C", Some([0.0, 2.0]))];
     let found = |text: &str| {
         let loaded = load("zoo.graphml", text, ", rate = \"1 Mbit/s\"", ["A", "C"])
-            .unwrap_or_else(|found| panic!("{}", rendered(&found)));
+            .unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)));
         let again = load_text("again.toml", &loaded.expanded(), Path::new("/"), &[]).unwrap();
         assert_eq!(again.spec(), loaded.spec());
         let mbits = |rate: Rate| rate.as_bits_per_sec() / 1_000_000;
@@ -182,7 +183,7 @@ fn opposite_arcs_are_one_link() {
         let links: Vec<_> = links
             .map(|link| (link.name.clone(), mbits(link.forward.rate), mbits(link.backward.rate)))
             .collect();
-        (links, rendered(&loaded.warnings))
+        (links, rendered_diagnostics(&loaded.warnings))
     };
     let directed = |edges: &[(usize, usize, &str)]| {
         graphml(&nodes, edges).replace("edgedefault=\"undirected\"", "edgedefault=\"directed\"")
@@ -245,7 +246,7 @@ fn links_of_a_directed_sndlib_network_are_the_directions_of_one() {
         keys,
         ["A", "B"],
     );
-    let parallel = parallel.unwrap_or_else(|found| panic!("{}", rendered(&found)));
+    let parallel = parallel.unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)));
     assert_eq!(parallel.spec().links.len(), 3);
 }
 
@@ -262,7 +263,7 @@ fn unreadable_speeds_are_reported() {
     let (bare, good) = ("<data key=\"p\">10</data>", format!("<data key=\"p\">10</data>{unit}"));
     let text = keyed(&[(0, 1, &good), (0, 1, &ranged), (1, 0, bare), (0, 1, "")]);
     let loaded = load("zoo.graphml", &text, ", rate = \"1 Mbit/s\"", ["A", "B"]).unwrap();
-    let output = rendered(&loaded.warnings);
+    let output = rendered_diagnostics(&loaded.warnings);
     let expected = "the `LinkSpeed` of 2 of 4 edges cannot be read: `10-100` M from `0` to `1`, `10` without units from `1` to `0`";
     assert!(output.contains(expected), "{output}");
     let rates: Vec<_> = loaded.spec().links.iter().map(|link| link.forward.rate).collect();
@@ -270,7 +271,7 @@ fn unreadable_speeds_are_reported() {
     let loaded =
         load("zoo.graphml", &keyed(&[(0, 1, &good), (0, 1, "")]), ", rate = \"1 Mbit/s\"", ["A", "B"])
             .unwrap();
-    assert!(!rendered(&loaded.warnings).contains("LinkSpeed"));
+    assert!(!rendered_diagnostics(&loaded.warnings).contains("LinkSpeed"));
 }
 
 /// Repeated labels do not change the names of other nodes; an id that is another node's label yields.
@@ -281,13 +282,15 @@ fn repeated_labels_get_their_ids_with_a_warning() {
         [("None", at(0.0)), ("Oslo", at(1.0)), ("None", at(2.0)), ("n4", at(3.0)), ("St. Louis", at(4.0))];
     let text = graphml(&nodes, &[(0, 1, ""), (1, 2, ""), (2, 3, ""), (3, 4, "")]);
     let loaded = load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["None-n0", "n4 2"])
-        .unwrap_or_else(|found| panic!("{}", rendered(&found)));
+        .unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)));
     let mut names: Vec<&str> = loaded.spec().nodes.iter().map(|node| &*node.name).collect();
     names.sort_unstable();
     assert_eq!(names, ["None-n0", "None-n2", "Oslo", "n4", "n4 2"]);
-    let label = rendered(&load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["None", "Oslo"]).unwrap_err());
+    let label = rendered_diagnostics(
+        &load("zoo.graphml", &text, ", rate = \"1 Gbit/s\"", ["None", "Oslo"]).unwrap_err(),
+    );
     assert!(label.contains("did you mean `None-n0` or `None-n2`?"), "{label}");
-    let output = rendered(&loaded.warnings);
+    let output = rendered_diagnostics(&loaded.warnings);
     for expected in [
         "2 of 5 nodes have labels that other nodes have too (`None`, here `None-n0`)",
         "1 of 5 nodes have labels that are not valid names (`St. Louis`, here `n4 2`)",
@@ -297,15 +300,20 @@ fn repeated_labels_get_their_ids_with_a_warning() {
     // An id of SNDlib that is no name is one of these labels.
     let text = sndlib("", "pixel", "").replace(">A<", ">A.b<").replace("\"A\"", "\"A.b\"");
     let loaded = load("s.xml", &text, ", rate = \"1 Gbit/s\", delay = \"1 ms\"", ["A-b", "B"])
-        .unwrap_or_else(|found| panic!("{}", rendered(&found)));
-    assert!(rendered(&loaded.warnings).contains("(`A.b`, here `A-b`)"), "{}", rendered(&loaded.warnings));
+        .unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)));
+    assert!(
+        rendered_diagnostics(&loaded.warnings).contains("(`A.b`, here `A-b`)"),
+        "{}",
+        rendered_diagnostics(&loaded.warnings)
+    );
 }
 
 #[test]
 fn duplicate_ids_are_reported() {
     let text =
         "<graphml><graph><node id=\"a\"/><node id=\"a\"/><edge source=\"a\" target=\"b\"/></graph></graphml>";
-    let output = rendered(&load("zoo.graphml", text, ", rate = \"1 Gbit/s\"", ["a", "b"]).unwrap_err());
+    let output =
+        rendered_diagnostics(&load("zoo.graphml", text, ", rate = \"1 Gbit/s\"", ["a", "b"]).unwrap_err());
     assert!(
         output.contains("another node with the id `a`") && output.contains("there is no node `b`"),
         "{output}"
@@ -343,14 +351,14 @@ fn capacities_of_modules_are_rates() {
     assert_eq!(of("", modules).unwrap(), 155_000_000);
     assert_eq!(of(&unit("BITSPERSEC"), &installed("1.0E9")).unwrap(), 1_000_000_000);
     assert_eq!(of(&unit("GBITPERSEC"), &installed("2.5")).unwrap(), 2_500_000_000);
-    let output = |unit: &str, modules: &str| rendered(&of(unit, modules).unwrap_err());
+    let output = |unit: &str, modules: &str| rendered_diagnostics(&of(unit, modules).unwrap_err());
     assert!(output(&unit("ERLANG"), modules).contains("`ERLANG` is no unit of capacities"));
     assert!(output("", &installed("1e300")).contains("`capacity` must be a rate"));
     assert!(output("", &installed("many")).contains("`capacity` must be a number of at least 0, not `many`"));
     assert!(output("", "").contains("needs `rate`"));
     // Coordinates of a drawing do not determine delays.
     let drawn = sndlib("", "pixel", modules);
-    let output = rendered(&load("s.xml", &drawn, "", ["A", "B"]).unwrap_err());
+    let output = rendered_diagnostics(&load("s.xml", &drawn, "", ["A", "B"]).unwrap_err());
     assert!(
         output.contains("needs `delay`: the coordinates of this file are those of a drawing"),
         "{output}"
@@ -373,7 +381,7 @@ fn capacities_in_graphml_are_rates() {
             .map(|loaded| loaded.spec().links[0].forward.rate.as_bits_per_sec())
     };
     assert_eq!((rate("40").unwrap(), rate("0").unwrap()), (40_000_000, 1_000_000));
-    assert!(rendered(&rate("-1").unwrap_err()).contains("`capacity` must be a rate"));
+    assert!(rendered_diagnostics(&rate("-1").unwrap_err()).contains("`capacity` must be a rate"));
 }
 
 /// Adversarial files are read or rejected in linear time: each took minutes with a quadratic reader, and takes a

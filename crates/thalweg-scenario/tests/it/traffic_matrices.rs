@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_scenario::{Diagnostic, Loaded, SchemeOverride, load_text, load_text_with_override};
-use thalweg_sim::spec::{SizeSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{SizeSpec, WorkloadSpec};
 
 const NETWORK: &str = "duration = \"2 s\"\nwarmup = \"0 s\"\n\
      network = { kind = \"star\", nodes = 3, rate = \"100 Mbit/s\", delay = \"1 ms\", queue = \"100 pkt\" }\n";
@@ -22,7 +22,7 @@ fn folder(text: &str) -> PathBuf {
 }
 
 /// Loads a flow `tm` with the matrix `text`, its nodes and further keys.
-fn with(text: &str, ends: [&str; 2], rest: &str) -> Result<Loaded, Vec<Diagnostic>> {
+fn load_with_matrix(text: &str, ends: [&str; 2], rest: &str) -> Result<Loaded, Vec<Diagnostic>> {
     let folder = folder(text);
     let [from, to] = ends;
     let flow = format!("[[flow]]\nname = \"tm\"\nfrom = {from}\nto = {to}\nmatrix = \"tm\"\n{rest}");
@@ -31,12 +31,12 @@ fn with(text: &str, ends: [&str; 2], rest: &str) -> Result<Loaded, Vec<Diagnosti
     loaded
 }
 
-fn rendered(found: Result<Loaded, Vec<Diagnostic>>) -> String {
+fn rendered_diagnostics(found: Result<Loaded, Vec<Diagnostic>>) -> String {
     found.unwrap_err().iter().map(Diagnostic::render).collect()
 }
 
 /// Returns the name of each group, and the rate of its workload in bit/s.
-fn rates(loaded: &Loaded) -> Vec<(String, u64)> {
+fn group_rates(loaded: &Loaded) -> Vec<(String, u64)> {
     let rate = |workload: &WorkloadSpec| match workload {
         WorkloadSpec::Poisson { gap, size } => (size.mean() * 8.0 / gap.as_secs_f64()).round() as u64,
         WorkloadSpec::ConstantRate { rate, .. } => rate.as_bits_per_sec(),
@@ -70,9 +70,9 @@ fn all_formats_of_matrices_give_the_same_groups() {
         ("0 40 15\n0 0 0\n0 20 0\n", "100 kbit/s", listed),
     ] {
         let unit = if unit.is_empty() { String::new() } else { format!("matrix-unit = \"{unit}\"\n") };
-        let loaded = with(text, ends, &format!("{unit}{POISSON}"));
-        let loaded = loaded.unwrap_or_else(|found| panic!("{text}{}", rendered(Err(found))));
-        let mut found = rates(&loaded);
+        let loaded = load_with_matrix(text, ends, &format!("{unit}{POISSON}"));
+        let loaded = loaded.unwrap_or_else(|found| panic!("{text}{}", rendered_diagnostics(Err(found))));
+        let mut found = group_rates(&loaded);
         found.sort();
         assert_eq!(found, expected, "{text}");
         assert!(loaded.spec().groups.iter().all(|group| group.count == 1));
@@ -85,10 +85,11 @@ fn all_formats_of_matrices_give_the_same_groups() {
 #[test]
 fn the_unit_scales_and_nodes_select() {
     let scaled =
-        with(SNDLIB, ["\"n1\"", "\"*\""], &format!("matrix-unit = \"100 kbit/s\"\n{POISSON}")).unwrap();
-    assert_eq!(rates(&scaled), [("tm n1-n2".to_owned(), 400_000), ("tm n1-n3".to_owned(), 150_000)]);
+        load_with_matrix(SNDLIB, ["\"n1\"", "\"*\""], &format!("matrix-unit = \"100 kbit/s\"\n{POISSON}"))
+            .unwrap();
+    assert_eq!(group_rates(&scaled), [("tm n1-n2".to_owned(), 400_000), ("tm n1-n3".to_owned(), 150_000)]);
     let cbr = "scheme = \"udp\"\nworkload = { kind = \"cbr\", packet = \"500 B\" }\n";
-    let constant = with(SNDLIB, ["\"*\"", "\"n2\""], cbr).unwrap();
+    let constant = load_with_matrix(SNDLIB, ["\"*\"", "\"n2\""], cbr).unwrap();
     let workload =
         |rate| WorkloadSpec::ConstantRate { rate: Rate::from_mbits_per_sec(rate), packet: Bytes::new(500) };
     let found: Vec<_> = constant.spec().groups.iter().map(|group| group.workload.clone()).collect();
@@ -103,19 +104,19 @@ fn demands_of_sndlib_are_in_their_routing_unit() {
         "<routingUnit>1.0</routingUnit><demandValue>1.5",
         1,
     );
-    let loaded = with(&text, ["\"*\"", "\"*\""], POISSON).unwrap();
+    let loaded = load_with_matrix(&text, ["\"*\"", "\"*\""], POISSON).unwrap();
     let expected = [("tm n1-n2", 20_000_000), ("tm n1-n3", 1_500_000), ("tm n3-n2", 2_000_000)]
         .map(|(name, rate)| (name.to_owned(), rate));
-    assert_eq!(rates(&loaded), expected);
+    assert_eq!(group_rates(&loaded), expected);
     let text = SNDLIB.replacen("<demandValue>4.0", "<routingUnit>x</routingUnit><demandValue>4", 1);
-    let found = rendered(with(&text, ["\"*\"", "\"*\""], POISSON));
+    let found = rendered_diagnostics(load_with_matrix(&text, ["\"*\"", "\"*\""], POISSON));
     assert!(found.contains("`routingUnit` must be a number of at least 0"), "{found}");
 }
 
 /// A Poisson arrival every 200 ms, of 100 kB: 4 Mbit/s.
 #[test]
 fn a_demand_is_the_load_of_its_arrivals() {
-    let loaded = with(SNDLIB, ["\"n1\"", "\"n2\""], POISSON).unwrap();
+    let loaded = load_with_matrix(SNDLIB, ["\"n1\"", "\"n2\""], POISSON).unwrap();
     let expected =
         WorkloadSpec::Poisson { gap: Duration::from_millis(200), size: SizeSpec::Fixed(Bytes::new(100_000)) };
     assert_eq!(loaded.spec().groups[0].workload, expected);
@@ -182,11 +183,11 @@ fn errors_in_matrices_are_reported_with_their_line() {
         ),
         ("n1, n2, 1\n", "matrix-unit = \"0 bit/s\"\n", "the rate of a demand of 1 cannot be 0"),
     ] {
-        let found = rendered(with(text, all, rest));
+        let found = rendered_diagnostics(load_with_matrix(text, all, rest));
         let (place, message) = expected.split_once('|').unwrap_or(("", expected));
         assert!(found.contains(message) && found.contains(place), "{text:?} {rest}: {found}");
     }
-    let own = with("n1,n1,1 Mbit/s\nn1,n2,1 Mbit/s\n", all, POISSON).unwrap();
+    let own = load_with_matrix("n1,n1,1 Mbit/s\nn1,n2,1 Mbit/s\n", all, POISSON).unwrap();
     assert!(own.warnings.iter().any(|warning| warning.message.contains("from a node to itself")));
     assert_eq!(own.spec().groups.len(), 1);
 }

@@ -7,7 +7,7 @@ use std::time::{Duration as Span, Instant};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_scenario::{Diagnostic, Loaded, load, load_text};
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::{SizeSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{SizeSpec, WorkloadSpec};
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn folder() -> PathBuf {
@@ -22,7 +22,7 @@ pub const FABRIC: &str = "duration = \"2 s\"\nwarmup = \"0 s\"\n\
      network = { kind = \"star\", nodes = 4, rate = \"100 Mbit/s\", delay = \"1 ms\", queue = \"100 pkt\" }\n\
      [[flow]]\nname = \"list\"\nfrom = \"n*\"\nto = \"n*\"\nscheme = \"cubic\"\n";
 
-fn with(text: &str, rest: &str) -> Result<Loaded, Vec<Diagnostic>> {
+fn load_with_list(text: &str, rest: &str) -> Result<Loaded, Vec<Diagnostic>> {
     let folder = folder();
     fs::write(folder.join("flows"), text).unwrap();
     let loaded = load_text("list.toml", &format!("{FABRIC}{rest}"), &folder, &[]);
@@ -30,8 +30,8 @@ fn with(text: &str, rest: &str) -> Result<Loaded, Vec<Diagnostic>> {
     loaded
 }
 
-fn listed(text: &str) -> Result<Loaded, Vec<Diagnostic>> {
-    with(text, "workload = { kind = \"list\", file = \"flows\" }\n")
+fn load_list(text: &str) -> Result<Loaded, Vec<Diagnostic>> {
+    load_with_list(text, "workload = { kind = \"list\", file = \"flows\" }\n")
 }
 
 /// Returns source, sink, time in us and size of each transfer.
@@ -39,17 +39,17 @@ pub fn transfers(loaded: &Loaded) -> Vec<(String, String, f64, u64)> {
     let spec = loaded.spec();
     let group = &spec.groups[0];
     let WorkloadSpec::List(list) = &group.workload else { panic!("no list") };
-    let name = |node: thalweg_sim::spec::NodeId| spec.nodes[node.0 as usize].name.clone();
+    let name = |node: thalweg_sim::simulation_spec::NodeId| spec.nodes[node.0 as usize].name.clone();
     (0..list.flows())
         .flat_map(|flow| list.transfers_of(flow).iter().map(move |transfer| (flow, *transfer)))
         .map(|(flow, (at, size))| {
-            let [from, to] = group.ends_of(flow).map(name);
+            let [from, to] = group.nodes_of_flow(flow).map(name);
             (from, to, at.as_secs_f64() * 1e6, size.get())
         })
         .collect()
 }
 
-fn rendered(found: Result<Loaded, Vec<Diagnostic>>) -> String {
+fn rendered_diagnostics(found: Result<Loaded, Vec<Diagnostic>>) -> String {
     found.unwrap_err().iter().map(Diagnostic::render).collect()
 }
 
@@ -68,7 +68,8 @@ fn all_list_formats_give_the_same_transfers() {
     let quoted = "\"size\"\t\"to\"\t\"start\"\t\"from\"\n20000\t\"n3\"\t0.5\t\"n1\"\n10000\tn3\t0.0001\tn1\n7\tn3\t2us\tn2\n";
     let grouped = "0.5, n1, n3, \"20,000\", ,\n0.0001, \"n1\", n3, \"10,000\"\n0.000002, n2, n3, 7\n";
     for text in [csv, named, excel, quoted, grouped, matrix, flows, short] {
-        let loaded = listed(text).unwrap_or_else(|found| panic!("{text}{}", rendered(Err(found))));
+        let loaded =
+            load_list(text).unwrap_or_else(|found| panic!("{text}{}", rendered_diagnostics(Err(found))));
         assert_eq!(transfers(&loaded), expected, "{text}");
         let explanation = loaded.explain();
         assert!(
@@ -93,7 +94,7 @@ fn run(loaded: &Loaded) -> RunResult {
 #[test]
 fn listed_transfers_are_run() {
     let loaded =
-        listed("0.5, n1, n3, 10 kB\n0.5, n1, n3, 10 kB\n1.0, n2, n4, 10 kB\n5.0, n2, n4, 1 MB\n").unwrap();
+        load_list("0.5, n1, n3, 10 kB\n0.5, n1, n3, 10 kB\n1.0, n2, n4, 10 kB\n5.0, n2, n4, 1 MB\n").unwrap();
     let result = run(&loaded);
     let mut found: Vec<(f64, u64, bool)> = result
         .transfer_list
@@ -154,14 +155,14 @@ fn errors_in_a_list_are_reported_with_their_line() {
         ("0->1 size 7\n", 1, "`start` is missing"),
         ("Nodes 2\n", 1, "no transfers"),
     ] {
-        let rendered = rendered(listed(text));
+        let rendered = rendered_diagnostics(load_list(text));
         assert!(
             rendered.contains(expected) && rendered.contains(&format!("flows:{line}:")),
             "{text}{rendered}"
         );
     }
-    assert!(rendered(listed("# nothing\n")).contains("no transfers"));
-    let both = |rest: &str| rendered(with("0.5, n1, n3, 7\n", rest));
+    assert!(rendered_diagnostics(load_list("# nothing\n")).contains("no transfers"));
+    let both = |rest: &str| rendered_diagnostics(load_with_list("0.5, n1, n3, 7\n", rest));
     let key = both("workload = { kind = \"list\", file = \"flows\" }\ncount = 2\n");
     assert!(key.contains("`count`, and a file that lists the transfers"), "{key}");
     assert!(both("workload = { kind = \"list\" }\n").contains("give either `file` or `transfers`"));
@@ -175,7 +176,7 @@ fn errors_in_a_list_are_reported_with_their_line() {
 #[test]
 fn transfers_after_the_run_are_warned_about() {
     let warnings = |text: &str| {
-        let loaded = listed(text).unwrap_or_else(|found| panic!("{}", rendered(Err(found))));
+        let loaded = load_list(text).unwrap_or_else(|found| panic!("{}", rendered_diagnostics(Err(found))));
         loaded.warnings.iter().map(Diagnostic::render).collect::<String>()
     };
     let found = warnings("0.5, n1, n3, 7\n150, n1, n3, 7\n300, n1, n3, 7\n");
@@ -209,7 +210,7 @@ fn a_million_transfers_are_read_in_seconds() {
         text += &format!("{}us,n{},n{},{}\n", number * 2, from + 1, to + 1, 1000 + number % 7);
     }
     let start = Instant::now();
-    let loaded = listed(&text).unwrap();
+    let loaded = load_list(&text).unwrap();
     let taken = start.elapsed();
     assert_eq!((transfers(&loaded).len(), loaded.spec().groups[0].count), (1_000_000, 12));
     assert!(taken < Span::from_secs(30), "{taken:?}");
@@ -230,7 +231,8 @@ fn published_distributions_are_read_as_they_are() {
         ("10000, 0.15\n20000, 1\n", vec![(10_000, 0.15), (20_000, 1.0)]),
     ] {
         let workload = "workload = { kind = \"poisson\", gap = \"1 s\", size = { distribution = \"table\", file = \"flows\" } }\npattern = \"permutation\"\n";
-        let loaded = with(text, workload).unwrap_or_else(|found| panic!("{text}{}", rendered(Err(found))));
+        let loaded = load_with_list(text, workload)
+            .unwrap_or_else(|found| panic!("{text}{}", rendered_diagnostics(Err(found))));
         let WorkloadSpec::Poisson { size: SizeSpec::Table(found), .. } = &loaded.spec().groups[0].workload
         else {
             panic!("no table")
@@ -240,7 +242,7 @@ fn published_distributions_are_read_as_they_are() {
         assert_eq!(found[..], points, "{text}");
     }
     let bad = "workload = { kind = \"poisson\", gap = \"1 s\", size = { distribution = \"table\", file = \"flows\" } }\npattern = \"permutation\"\n";
-    let rendered = rendered(with("10000 0.5\n5000 1\n", bad));
+    let rendered = rendered_diagnostics(load_with_list("10000 0.5\n5000 1\n", bad));
     assert!(rendered.contains("sizes and shares ascend") && rendered.contains("flows:2:"), "{rendered}");
     // Neither packets of ns-2 nor a size of 2 B.
     for (text, line, expected) in [
@@ -249,7 +251,7 @@ fn published_distributions_are_read_as_they_are() {
         ("10 kB, 15 %, x\n", 1, "expected 2 columns (size, share), found 3"),
         ("1000 0.5\n2 000 1\n", 1, "expected a size and a share"),
     ] {
-        let rendered = self::rendered(with(text, bad));
+        let rendered = self::rendered_diagnostics(load_with_list(text, bad));
         assert!(
             rendered.contains(expected) && rendered.contains(&format!("flows:{line}:")),
             "{text}{rendered}"
@@ -267,7 +269,7 @@ fn included_files_share_a_limit() {
     let names = vec!["\"large.toml\""; 201].join(", ");
     fs::write(folder.join("many.toml"), format!("include = [{names}]\nduration = \"1 s\"\n")).unwrap();
     let start = Instant::now();
-    let rendered = rendered(load(&folder.join("many.toml"), &[]));
+    let rendered = rendered_diagnostics(load(&folder.join("many.toml"), &[]));
     fs::remove_dir_all(&folder).unwrap();
     assert!(rendered.contains("with the files before it, it is more than 32 MiB"), "{rendered}");
     assert!(start.elapsed() < Span::from_secs(60), "{:?}", start.elapsed());

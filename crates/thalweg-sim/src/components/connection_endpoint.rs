@@ -1,11 +1,11 @@
 //! Endpoints of connections: an engine of any protocol and the simulator's state for it.
 
 use crate::Pdu;
-use crate::components::node_gates::NO_GATE;
+use crate::components::flow_pausing_gates::NO_GATE;
 use crate::components::packet_pool::{NONE, PacketClass};
 use crate::components::sstp_segment_delays::SegmentTimes;
 use crate::prefetch_hints::prefetch_all;
-use crate::spec::LOWEST_PRIORITY;
+use crate::simulation_spec::LOWEST_PRIORITY;
 use thalweg_catalog::{AnyEngine, Visit};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;

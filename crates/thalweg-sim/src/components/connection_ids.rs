@@ -8,19 +8,20 @@
 
 use crate::components::packet_pool::{EndpointId, EndpointIndex};
 use crate::event_queue::ENTITY_BITS;
-use crate::spec::{GroupSpec, TransportSpec};
+use crate::simulation_spec::{GroupSpec, TransportSpec};
 use std::sync::Arc;
 use thalweg_catalog::EndpointConfigs;
 
 /// Returns true for a group whose flows open connections during the run; datagrams have none to open and close.
-pub(crate) fn opens(group: &GroupSpec) -> bool {
+pub(crate) fn opens_connections(group: &GroupSpec) -> bool {
     group.workload.has_transfers() && group.transport.properties().is_reliable()
 }
 
 /// Returns true if the endpoints of such a connection interact by packets alone: its receiver is created by the first
 /// packet that reaches it, and stays until the first packet of the next connection in its slot.
 pub(crate) fn has_independent_ends(transport: &TransportSpec) -> bool {
-    matches!(transport.ends, EndpointConfigs::Window(_)) && transport.ends.handshake().is_none()
+    matches!(transport.endpoint_configs, EndpointConfigs::Window(_))
+        && transport.endpoint_configs.handshake().is_none()
 }
 
 /// Upper bound of connection ids: their endpoints are entities of events.

@@ -48,14 +48,14 @@ impl EcmpGroups {
         let side = u64::from(packet.flags.has(Flags::TO_SENDER));
         let connection = u64::from(packet.connection) << 17 | u64::from(packet.incarnation) << 1 | side;
         let of_packet = if self.by_packet { u64::from(packet.serial) } else { 0 };
-        let hash = mix(mix(mix(self.seed ^ u64::from(node) << 32) ^ connection) ^ of_packet);
+        let hash = mix_bits(mix_bits(mix_bits(self.seed ^ u64::from(node) << 32) ^ connection) ^ of_packet);
         let place = (u128::from(hash) * branches.len() as u128) >> 64;
         branches[place as usize]
     }
 }
 
 /// Permutes 64-bit numbers; each output bit depends on each input bit (the finaliser of splitmix64).
-fn mix(mut number: u64) -> u64 {
+fn mix_bits(mut number: u64) -> u64 {
     number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -5,7 +5,7 @@ use super::connections::Connections;
 use super::forwarding_state::{Destination, Network};
 use super::packet_pool::{EndpointIndex, NONE};
 use crate::event_queue::{LANES, Wheel};
-use crate::prefetch_hints::{prefetch, prefetch_at};
+use crate::prefetch_hints::{prefetch_at, prefetch_cache_line};
 
 /// Endpoints that the next two events of each lane will probably need; [`NONE`] for other events.
 #[derive(Clone, Debug)]
@@ -39,10 +39,10 @@ impl Lookahead {
 #[inline]
 fn prefetch_destination(packet: u32, network: &Network, connections: &Connections) -> EndpointIndex {
     match network.destination(packet) {
-        Destination::Link(next) => prefetch(&network.transmitters[next as usize]),
+        Destination::Link(next) => prefetch_cache_line(&network.transmitters[next as usize]),
         Destination::Endpoint(id) => {
             let Some(index) = connections.ids.endpoint_index(id) else { return NONE };
-            prefetch(connections.endpoint(index));
+            prefetch_cache_line(connections.endpoint(index));
             return index;
         }
         Destination::Unknown => {}

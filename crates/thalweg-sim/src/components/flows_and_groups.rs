@@ -5,7 +5,7 @@ use super::connection_ids::has_independent_ends;
 use super::flow_state::{Flow, Group, Role};
 use super::packet_pool::NONE;
 use crate::run_result::Transfer;
-use crate::spec::TransportSpec;
+use crate::simulation_spec::TransportSpec;
 use thalweg_proto::units::{Duration, Time};
 
 /// Flows by number; each names its group, and the group its transport.

@@ -5,7 +5,7 @@ use crate::components::packet_pool::{EndpointId, Flags, NONE, PacketPool};
 use crate::components::router_feedback::MessageRoutes;
 use crate::components::transmitter::{PortState, QueueMode, Speed, TransmitQueue, Transmitter};
 use crate::components::transmitter_names::Names;
-use crate::spec::{Change, DirectionSpec};
+use crate::simulation_spec::{Change, DirectionSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::Dropped;

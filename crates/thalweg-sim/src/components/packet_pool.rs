@@ -1,7 +1,7 @@
 //! The packet table: one pool for all packets in the network avoids allocations.
 
 use crate::Pdu;
-use crate::prefetch_hints::prefetch;
+use crate::prefetch_hints::prefetch_cache_line;
 use thalweg_catalog::Packed;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
@@ -163,7 +163,7 @@ pub(crate) enum Large {
 impl Large {
     fn pdu(&self) -> Pdu {
         match self {
-            Self::Pdu(pdu) => copy(pdu),
+            Self::Pdu(pdu) => copy_pdu(pdu),
             Self::Bytes(bytes) => Pdu::Datagram(datagram::Pdu(Length(bytes.len() as u32))),
         }
     }
@@ -262,7 +262,7 @@ impl PacketPool {
 
     #[cold]
     fn pack_large(&mut self, pdu: &Pdu) -> PackedPdu {
-        self.keep(Large::Pdu(copy(pdu)))
+        self.keep(Large::Pdu(copy_pdu(pdu)))
     }
 
     fn keep(&mut self, large: Large) -> PackedPdu {
@@ -348,7 +348,7 @@ impl PacketPool {
     #[inline]
     pub fn prefetch(&self, packet: u32) {
         if let Some(packet) = self.packets.get(packet as usize) {
-            prefetch(packet);
+            prefetch_cache_line(packet);
         }
     }
 
@@ -436,7 +436,7 @@ impl Packet {
 
 /// Copies a PDU; fast for acknowledgements with SACK blocks, the most common case.
 #[inline]
-pub(crate) fn copy(pdu: &Pdu) -> Pdu {
+pub(crate) fn copy_pdu(pdu: &Pdu) -> Pdu {
     match pdu {
         Pdu::Window(pdu) => Pdu::Window(pdu.clone()),
         other => other.clone(),

@@ -1,7 +1,7 @@
 //! State of applications with a configured read rate.
 
 use crate::event_kinds::MAX_ENTITIES;
-use crate::spec::ReadingSpec;
+use crate::simulation_spec::ReadingSpec;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -142,7 +142,7 @@ const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 mod tests {
     //! Tests when a reader has read how much, from its rates alone.
     use super::*;
-    use crate::spec::ReadingChange;
+    use crate::simulation_spec::ReadingChange;
 
     fn millis(millis: u64) -> Time {
         Time::ZERO + Duration::from_millis(millis)

@@ -4,7 +4,7 @@ use super::completion_times::TransferList;
 use super::run_totals::RunTotals;
 use super::series_recorders::SeriesRecorders;
 use super::sstp_segment_delays::SegmentRecords;
-use crate::spec::MeasureSpec;
+use crate::simulation_spec::MeasureSpec;
 use thalweg_proto::units::Duration;
 
 /// Totals, series, and lists of segments and transfers.

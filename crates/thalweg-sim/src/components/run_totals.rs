@@ -92,7 +92,7 @@ impl RunTotals {
     /// events.
     #[inline]
     pub fn note(&mut self, now: Time, packet: &Packet, outcome: PacketOutcome) {
-        self.fingerprint = self.fingerprint.wrapping_add(mix(now, packet, outcome as u64));
+        self.fingerprint = self.fingerprint.wrapping_add(hash_packet_step(now, packet, outcome as u64));
     }
 
     /// Returns the fingerprint.
@@ -116,7 +116,7 @@ impl RunTotals {
 
 /// Hashes a step of a packet.
 #[inline]
-fn mix(time: Time, packet: &Packet, outcome: u64) -> u64 {
+fn hash_packet_step(time: Time, packet: &Packet, outcome: u64) -> u64 {
     let backward = u64::from(packet.flags.has(Flags::TO_SENDER));
     let who = u64::from(packet.connection) << 33 | u64::from(packet.serial) << 1 | backward;
     let mut hash = time.as_picos() ^ who.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (outcome << 62);

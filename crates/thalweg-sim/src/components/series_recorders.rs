@@ -5,7 +5,7 @@ use crate::components::flow_state::{Flow, NO_CONNECTION};
 use crate::components::forwarding_state::Network;
 use crate::measure::{Recorder, Visits};
 use crate::run_result::{Quantity, Series};
-use crate::spec::MeasureSpec;
+use crate::simulation_spec::MeasureSpec;
 use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 

@@ -62,7 +62,7 @@ impl SegmentTimes {
 
     /// Returns the delays of the counted segments.
     pub fn delay(&self) -> SegmentDelay {
-        SegmentDelay { count: self.count, mean: mean(self.sum, self.count), max: self.max }
+        SegmentDelay { count: self.count, mean: mean_duration(self.sum, self.count), max: self.max }
     }
 
     /// Returns the sum of the delays.
@@ -103,7 +103,7 @@ impl SegmentRecords {
 }
 
 /// Returns the mean; zero for no values.
-pub(crate) fn mean(sum: Duration, count: u64) -> Duration {
+pub(crate) fn mean_duration(sum: Duration, count: u64) -> Duration {
     Duration::from_picos(sum.as_picos().checked_div(count).unwrap_or(0))
 }
 

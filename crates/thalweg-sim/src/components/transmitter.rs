@@ -4,7 +4,7 @@ use crate::components::drop_tail::DropTail;
 use crate::components::packet_pool::{NONE, PacketPool};
 use crate::components::router_feedback::Watched;
 use crate::measure::Occupancy;
-use crate::spec::{DirectionSpec, Framing, JitterChange};
+use crate::simulation_spec::{DirectionSpec, Framing, JitterChange};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -33,7 +33,7 @@ fn is_plain(spec: &DirectionSpec) -> bool {
 }
 
 /// Returns the rate at which a queue is served in the long run, at this rate of the transmitter.
-pub(crate) fn sustained(spec: &DirectionSpec, rate: Rate) -> Rate {
+pub(crate) fn sustained_rate(spec: &DirectionSpec, rate: Rate) -> Rate {
     spec.start_delay.shaper.map_or(rate, |shaper| shaper.rate.min(rate))
 }
 
@@ -299,14 +299,14 @@ impl Transmitter {
         spec: &DirectionSpec,
         extra: Option<&mut Extra>,
     ) -> Time {
-        let (leaves, delay) = service(now, self.busy_until, size, spec, extra);
+        let (leaves, delay) = service_times(now, self.busy_until, size, spec, extra);
         self.busy_until = leaves;
         leaves + delay
     }
 }
 
 /// Returns the departure time of a packet served by a transmitter idle since `idle`, and its delay afterwards.
-fn service(
+fn service_times(
     now: Time,
     idle: Time,
     size: u32,
@@ -440,7 +440,7 @@ impl TransmitQueue {
             let mut of_limit = spec.queue.clone();
             of_limit.set_limit(limit);
             let mut discipline = Any::new(&of_limit, stream);
-            discipline.set_rate(sustained(spec, rate));
+            discipline.set_rate(sustained_rate(spec, rate));
             Queue::Discipline(discipline)
         };
         let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
@@ -477,7 +477,7 @@ impl TransmitQueue {
     /// Handles a change of the transmitter's rate.
     pub fn set_rate(&mut self, spec: &DirectionSpec, rate: Rate) {
         if let Queue::Discipline(discipline) = &mut self.queue {
-            discipline.set_rate(sustained(spec, rate));
+            discipline.set_rate(sustained_rate(spec, rate));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Workloads of applications: the state machine of each [`WorkloadSpec`].
 
-use crate::spec::{ArrivalList, SizeSpec, WorkloadSpec};
+use crate::simulation_spec::{ArrivalList, SizeSpec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};

@@ -2,8 +2,8 @@
 
 use super::EventLoop;
 use crate::components::connection_endpoint::{Command, Engine};
+use crate::components::flow_pausing_gates::NO_GATE;
 use crate::components::flow_state::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
-use crate::components::node_gates::NO_GATE;
 use crate::components::packet_pool::EndpointIndex;
 use crate::components::reading_application::{READS, Reader};
 use crate::components::workload_state::{Reaction, Workload};
@@ -148,12 +148,12 @@ impl<T: Tracing> EventLoop<T> {
         let transport = self.traffic.transport_of(flow);
         let draws = transport.properties().needs().random;
         let stream = draws.then(|| Stream::new(self.seed, "media", u64::from(number)));
-        let mut sender = Engine::sender(&transport.ends, stream);
+        let mut sender = Engine::sender(&transport.endpoint_configs, stream);
         // Only families of other crates draw at the receiver.
         let stream = draws.then(|| Stream::new(self.seed, "receiver", u64::from(number)));
-        let mut receiver = Engine::receiver(&transport.ends, stream);
+        let mut receiver = Engine::receiver(&transport.endpoint_configs, stream);
         // The reply uses the connection opened by the request.
-        if let Some(handshake) = transport.ends.handshake().filter(|_| role != Role::Reply) {
+        if let Some(handshake) = transport.endpoint_configs.handshake().filter(|_| role != Role::Reply) {
             (sender, receiver) = (sender.opener(handshake), receiver.listener(handshake));
         }
         if !self.has_source(flow) {

@@ -2,8 +2,8 @@
 
 use super::EventLoop;
 use crate::components::connection_endpoint::Command;
+use crate::components::flow_pausing_gates::{GateOutput, NO_GATE};
 use crate::components::host_processor::Host;
-use crate::components::node_gates::{GateOutput, NO_GATE};
 use crate::components::packet_pool::{EndpointIndex, NONE};
 use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;

@@ -35,7 +35,7 @@ impl<T: Tracing> EventLoop<T> {
             return false;
         }
         self.end(index);
-        let engine = Engine::receiver(&self.traffic.transport_of(flow).ends, None);
+        let engine = Engine::receiver(&self.traffic.transport_of(flow).endpoint_configs, None);
         let [_, path] = self.traffic.connection_paths(flow, Role::Transfer);
         self.connections.begin_endpoint(index, flow, engine, path, &self.traffic);
         let endpoint = self.connections.endpoint_mut(index);

@@ -7,8 +7,8 @@ use crate::components::completion_times::CompletionTimes;
 use crate::components::flow_state::Group;
 use crate::components::packet_pool::PacketPool;
 use crate::components::reading_application::Reader;
-use crate::components::sstp_segment_delays::mean;
-use crate::components::transmitter::sustained;
+use crate::components::sstp_segment_delays::mean_duration;
+use crate::components::transmitter::sustained_rate;
 use crate::components::workload_state::Workload;
 use crate::event_queue::Wheel;
 use crate::fairness_measures::fairness_variance;
@@ -18,7 +18,7 @@ use crate::run_result::{
     Curves, FlowResult, GroupResult, LinkResult, MediaResult, QueueResult, RunResult, SegmentDelay, Summary,
     TwoLevelCounts, jain_of,
 };
-use crate::spec::Ties;
+use crate::simulation_spec::Ties;
 use thalweg_proto::endpoint::Notice;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -206,7 +206,7 @@ impl<T: Tracing> EventLoop<T> {
             Some((before, delivered)) => (counts.since(before), flow.delivered - delivered),
             None => (counts, flow.delivered),
         };
-        let delivered_wire = self.traffic.transport(group).on_wire(&since.taken);
+        let delivered_wire = self.traffic.transport(group).accepted_wire_bytes(&since.taken);
         let arrived_before = match flow.before() {
             Some(_) => more_than_arrived(delivered, flow.counts.arrived_data, &since.taken),
             None => 0,
@@ -243,7 +243,7 @@ impl<T: Tracing> EventLoop<T> {
             smoothed_rtt: counts.smoothed_rtt,
             segment_delay: SegmentDelay {
                 count: since.segments,
-                mean: mean(since.segment_delays, since.segments),
+                mean: mean_duration(since.segment_delays, since.segments),
                 max: counts.longest_segment_delay,
             },
             two_level: self.two_level_counts_of_flow(number).map(|counts| {
@@ -388,21 +388,21 @@ impl<T: Tracing> EventLoop<T> {
         let busy = port_state.busy(before, self.now, transmitter.busy_until, spec).as_secs_f64();
         let utilisation = if counted.is_zero() { 0.0 } else { busy / counted.as_secs_f64() };
         // A shaper limits a link as its transmitter does, except in the burst from a full bucket.
-        let tokens = spec.start_delay.shaper.map_or(0.0, |bucket| bucket.passes(counted));
+        let tokens = spec.start_delay.shaper.map_or(0.0, |bucket| bucket.admitted_by_rate(counted));
         let shaped = extra.map_or(0, |extra| extra.shaped) as f64;
         let utilisation =
             if tokens > 0.0 { utilisation.max((shaped / tokens).min(1.0)) } else { utilisation };
         let (drops_full, drops_early) =
             waiting.map_or((0, 0), |waiting| (waiting.drops_full, waiting.drops_early));
         let policer = spec.queue.policer().map(|bucket| {
-            let let_in = bucket.passes(counted);
+            let let_in = bucket.admitted_by_rate(counted);
             (bucket.rate, if let_in > 0.0 { (port_state.bytes as f64 / let_in).min(1.0) } else { 0.0 })
         });
         Some(LinkResult {
             name,
             from,
             to,
-            rate: sustained(spec, spec.rate),
+            rate: sustained_rate(spec, spec.rate),
             packets: port_state.packets,
             bytes: Bytes::new(port_state.bytes),
             utilisation,

@@ -22,11 +22,11 @@ use crate::Pdu;
 use crate::components::connection_endpoint::{self, Command};
 use crate::components::connections::Connections;
 use crate::components::event_prefetch::Lookahead;
+use crate::components::flow_pausing_gates::{FlowGates, NO_GATE};
 use crate::components::flow_state::Role;
 use crate::components::flows_and_groups::Traffic;
 use crate::components::forwarding_state::Network;
 use crate::components::host_processor::Host;
-use crate::components::node_gates::{Gates, NO_GATE};
 use crate::components::packet_pool::{EndpointId, EndpointIndex, Flags, NONE, Packet};
 use crate::components::partition_boundary::Boundary;
 use crate::components::real_hosts::Outside;
@@ -70,7 +70,7 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) connections: Connections,
     pub(crate) traffic: Traffic,
     pub(crate) hosts: Vec<Host>,
-    pub(crate) gates: Gates,
+    pub(crate) gates: FlowGates,
     pub(crate) measured: Measurements,
     pub(crate) lookahead: Lookahead,
     /// Boundary of this partition, in a partitioned run.

@@ -8,7 +8,7 @@ use crate::components::packet_pool::{Flags, NONE};
 use crate::components::partition_boundary::{Ended, EndedTransfer, Outbox};
 use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
-use crate::prefetch_hints::prefetch;
+use crate::prefetch_hints::prefetch_cache_line;
 use crate::run_result::{FlowCounts, Transfer};
 use thalweg_proto::units::Time;
 
@@ -105,7 +105,7 @@ impl<T: Tracing> EventLoop<T> {
         self.receive_notices(from, &mut outbox.transfers);
         let Self { network, wheel, boundary, .. } = self;
         let (transmitters, out_of_order) = (&mut network.transmitters, &mut network.out_of_order);
-        outbox.links().for_each(|link| prefetch(&transmitters[link as usize]));
+        outbox.links().for_each(|link| prefetch_cache_line(&transmitters[link as usize]));
         outbox.empty(&mut network.packets, |packets, packet, number| {
             let header = packets.get_mut(packet);
             let (link, arrives) = (header.next, header.arrives_at);

@@ -14,7 +14,7 @@
 mod fifo_lanes;
 mod timing_wheel;
 
-use crate::spec::Ties;
+use crate::simulation_spec::Ties;
 use core::cmp::Ordering;
 pub(crate) use fifo_lanes::LANES;
 use fifo_lanes::{Lanes, NO_LANE};
@@ -49,7 +49,7 @@ pub(crate) const ENTITY_BITS: u32 = 28;
 
 /// Returns the sort key among entries of equal time: the kind, then the masked hash, then the entity.
 #[inline]
-fn rank(time: u64, key: u32, counts: u64) -> (u32, u64, u32) {
+fn sort_key(time: u64, key: u32, counts: u64) -> (u32, u64, u32) {
     if key >> ENTITY_BITS == 0 {
         // Simultaneous scheduled changes are applied in the order of the schedule.
         return (0, 0, key);
@@ -122,7 +122,8 @@ impl EventOrder {
 
     #[cold]
     fn compare_at_one_time(&self, other: &Self, ties: Ties) -> Ordering {
-        let of = |order: &Self| (rank(order.time.as_picos(), order.origin.key, tie_mask(ties)), order.tie);
+        let of =
+            |order: &Self| (sort_key(order.time.as_picos(), order.origin.key, tie_mask(ties)), order.tie);
         of(self).cmp(&of(other))
     }
 }
@@ -413,7 +414,7 @@ impl Wheel {
 
     /// Returns the position of an entry among those of its time added before it; for keys of one kind.
     pub fn place_at(&self, time: Time, key: u32) -> (u32, u64, u32) {
-        rank(time.as_picos(), key, self.tie_mask)
+        sort_key(time.as_picos(), key, self.tie_mask)
     }
 
     /// Returns the time of the earliest entry. It moves nothing: entries added before the next [`pop`](Self::pop) may
@@ -468,7 +469,7 @@ impl Wheel {
 impl Entry {
     #[inline]
     fn order(self, tie_mask: u64) -> (u32, u64, u32) {
-        rank(self.time, self.key, tie_mask)
+        sort_key(self.time, self.key, tie_mask)
     }
 
     /// Inserts an entry at `place` of a list, after all earlier and simultaneous ones, and then moves it before
@@ -536,7 +537,7 @@ mod tests {
                     }
                     added += 1;
                     let late = if time == now { added } else { 0 };
-                    list.push((time, late, if late == 0 { rank(time, key, tie_mask) } else { (0, 0, key) }));
+                    list.push((time, late, if late == 0 { sort_key(time, key, tie_mask) } else { (0, 0, key) }));
                 }
                 list.sort_unstable();
                 for _ in 0..pops * copies / 2 {

@@ -19,7 +19,7 @@ pub(crate) struct Occupancy {
     weights: Vec<u64>,
 }
 
-fn bucket(packets: u64) -> usize {
+fn bucket_of(packets: u64) -> usize {
     if packets < EXACT {
         return packets as usize;
     }
@@ -28,7 +28,7 @@ fn bucket(packets: u64) -> usize {
 }
 
 /// Returns the largest length in a bucket.
-fn upper(bucket: usize) -> u64 {
+fn bucket_maximum(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     if bucket < EXACT {
         return bucket;
@@ -57,7 +57,7 @@ impl Occupancy {
         }
         self.packet_time += u128::from(self.packets) * u128::from(span);
         self.byte_time += u128::from(self.bytes) * u128::from(span);
-        let bucket = bucket(self.packets);
+        let bucket = bucket_of(self.packets);
         if bucket >= self.weights.len() {
             self.weights.resize(bucket + 1, 0);
         }
@@ -97,7 +97,7 @@ impl Occupancy {
         for (bucket, &weight) in self.weights.iter().enumerate().rev() {
             longer += weight;
             if longer > above {
-                return upper(bucket).min(self.max_packets);
+                return bucket_maximum(bucket).min(self.max_packets);
             }
         }
         0
@@ -115,9 +115,9 @@ mod tests {
     #[test]
     fn buckets_are_ordered_and_upper_is_their_end() {
         for packets in 0..100_000 {
-            let b = bucket(packets);
-            assert!(packets <= upper(b));
-            assert!(b == 0 || packets > upper(b - 1));
+            let b = bucket_of(packets);
+            assert!(packets <= bucket_maximum(b));
+            assert!(b == 0 || packets > bucket_maximum(b - 1));
         }
     }
 

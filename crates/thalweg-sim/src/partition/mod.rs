@@ -8,10 +8,10 @@
 mod cell_assignment;
 
 use self::cell_assignment::{Grouping, UNEVEN};
-use crate::components::connection_ids::{has_independent_ends, opens};
+use crate::components::connection_ids::{has_independent_ends, opens_connections};
 use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
 use crate::shortest_paths::{DirectionId, FlowPaths, Routes, all_paths};
-use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
+use crate::simulation_spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -98,7 +98,7 @@ pub fn estimate_speedup<const COUNT: usize>(
     threads: [usize; COUNT],
 ) -> [SpeedupEstimate; COUNT] {
     let alone = |bound| SpeedupEstimate { parts: 1, speedup: 1.0, bound };
-    if let Some(bound) = unpartitionable(spec) {
+    if let Some(bound) = partitioning_obstacle(spec) {
         return threads.map(|_| alone(bound.clone()));
     }
     let cells = Cells::new(spec);
@@ -116,7 +116,7 @@ pub fn estimate_speedup<const COUNT: usize>(
 /// Returns the default number of threads for a run of `spec`, which must be valid, with `idle` idle processors: several
 /// only if the run is long enough for users to wait and clearly gains.
 pub fn default_threads(spec: &Spec, idle: usize) -> usize {
-    if idle < 2 || max_work(spec) < LARGE || unpartitionable(spec).is_some() {
+    if idle < 2 || max_work(spec) < LARGE || partitioning_obstacle(spec).is_some() {
         return 1;
     }
     let cells = Cells::new(spec);
@@ -126,8 +126,8 @@ pub fn default_threads(spec: &Spec, idle: usize) -> usize {
 
 /// Partitions a run of `spec`, which must be valid, for up to `threads` threads. Returns `None` if it cannot be
 /// partitioned.
-pub(crate) fn cut(spec: &Spec, threads: usize) -> Option<Cut> {
-    if threads < 2 || unpartitionable(spec).is_some() {
+pub(crate) fn partition_run(spec: &Spec, threads: usize) -> Option<Cut> {
+    if threads < 2 || partitioning_obstacle(spec).is_some() {
         return None;
     }
     let cells = Cells::new(spec);
@@ -147,7 +147,7 @@ fn max_work(spec: &Spec) -> f64 {
     let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let fastest = lines().map(|line| line.rate.as_f64()).fold(0.0, f64::max);
     let of = |group: &GroupSpec| {
-        let rate = access_rate(group).min(wanted(group, spec.duration)).min(fastest).min(MAX_RATE);
+        let rate = access_rate(group).min(offered_rate(group, spec.duration)).min(fastest).min(MAX_RATE);
         let hops = (2 * spec.links.len().min(64)) as f64 + OF_SOURCE + OF_SINK + 4.0;
         f64::from(group.count) * rate / packet_bits(group) * hops
     };
@@ -168,18 +168,18 @@ fn packet_bits(group: &GroupSpec) -> f64 {
 }
 
 /// Returns the obstacle to any partitioning of a network, if there is one.
-fn unpartitionable(spec: &Spec) -> Option<Bound> {
+fn partitioning_obstacle(spec: &Spec) -> Option<Bound> {
     let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref());
     let own =
         access.flat_map(|of| [&of.source_forward, &of.source_backward, &of.sink_forward, &of.sink_backward]);
     let discipline = lines().chain(own).find(|line| line.queue.is_external());
-    let scheme = spec.groups.iter().find_map(|group| group.transport.ends.external_name());
+    let scheme = spec.groups.iter().find_map(|group| group.transport.endpoint_configs.external_name());
     scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::External(name.to_owned()))
 }
 
 /// Returns the minimum time of a packet on a link direction.
-fn lookahead(direction: &DirectionSpec) -> u64 {
+fn direction_lookahead(direction: &DirectionSpec) -> u64 {
     let changed = direction.schedule.iter().filter_map(|change| change.delay);
     changed.fold(direction.delay, Duration::min).as_picos()
 }
@@ -218,11 +218,11 @@ impl Sets {
 fn is_separable(group: &GroupSpec) -> bool {
     // A datagram sender does not know when the last packet has arrived.
     let (is_acknowledged, is_plain) = (
-        matches!(group.transport.ends, EndpointConfigs::Window(_)),
-        matches!(group.transport.ends, EndpointConfigs::Datagram(_)),
+        matches!(group.transport.endpoint_configs, EndpointConfigs::Window(_)),
+        matches!(group.transport.endpoint_configs, EndpointConfigs::Datagram(_)),
     );
     let is_independent = match &group.workload {
-        WorkloadSpec::Poisson { .. } | WorkloadSpec::List(_) if opens(group) => {
+        WorkloadSpec::Poisson { .. } | WorkloadSpec::List(_) if opens_connections(group) => {
             has_independent_ends(&group.transport)
         }
         WorkloadSpec::Bulk
@@ -272,8 +272,9 @@ impl<'a> Cells<'a> {
         };
         let (paths, none) = (all_paths(spec), FlowPaths::default());
         let of = |from, to| paths.get(&(from, to)).unwrap_or(&none);
-        let paths_of =
-            |group: &'a GroupSpec| group.ends().map(|[from, to]| [of(from, to), of(to, from)]).collect();
+        let paths_of = |group: &'a GroupSpec| {
+            group.node_pairs().map(|[from, to]| [of(from, to), of(to, from)]).collect()
+        };
         let paths: Vec<Vec<[&FlowPaths; 2]>> = spec.groups.iter().map(paths_of).collect();
         cells.join(&paths);
         cells.compute_weights(&paths);
@@ -291,13 +292,13 @@ impl<'a> Cells<'a> {
         let mut first = self.directions;
         for (group, paths) in self.spec.groups.iter().zip(paths) {
             for &(before, behind) in paths.iter().flatten().flat_map(|paths| &paths.steps) {
-                self.edge(before, behind, lookahead(self.direction(before)));
+                self.edge(before, behind, direction_lookahead(self.direction(before)));
             }
             for number in 0..group.count {
                 let source = first + number;
                 let ends = [source, source + self.flows];
                 self.join_ends(group, &paths[number as usize % paths.len()], ends);
-                for (node, end) in group.ends_of(number).into_iter().zip(ends) {
+                for (node, end) in group.nodes_of_flow(number).into_iter().zip(ends) {
                     if group.access.is_none() && !self.spec.nodes[node.0 as usize].processing.is_free() {
                         let first = *node_ends.entry(node.0).or_insert(end);
                         self.sets.unite(first, end);
@@ -344,13 +345,13 @@ impl<'a> Cells<'a> {
         for (side, (paths, [from, to])) in paths.iter().zip([[source, sink], [sink, source]]).enumerate() {
             for &first in &paths.first {
                 match leaving {
-                    Some(leaving) => self.edge(from, first, lookahead(leaving[side])),
+                    Some(leaving) => self.edge(from, first, direction_lookahead(leaving[side])),
                     // Endpoints send into the network without delay.
                     None => self.sets.unite(from, first),
                 }
             }
             for &last in &paths.last {
-                self.edge(last, to, lookahead(self.direction(last)));
+                self.edge(last, to, direction_lookahead(self.direction(last)));
             }
             for &(of, _) in &paths.shares {
                 if self.direction(of).ever_varies() {
@@ -366,7 +367,7 @@ impl<'a> Cells<'a> {
         let spec = self.spec;
         for MessagePath { path, sources, .. } in message_paths(spec, &mut Routes::new(spec)) {
             for pair in path.windows(2) {
-                self.edge(pair[0], pair[1], lookahead(self.direction(pair[0])));
+                self.edge(pair[0], pair[1], direction_lookahead(self.direction(pair[0])));
             }
             for FeedbackSource { queue, group, reply } in sources {
                 self.telling.insert(queue);
@@ -377,10 +378,10 @@ impl<'a> Cells<'a> {
                 for source in sources..sources + group.count {
                     // A source behind an access link includes that link.
                     match path.last() {
-                        Some(&last) => self.edge(last, source, lookahead(self.direction(last))),
+                        Some(&last) => self.edge(last, source, direction_lookahead(self.direction(last))),
                         None => self.sets.unite(queue, source),
                     }
-                    if opens(group) {
+                    if opens_connections(group) {
                         // The router must know at once that a transfer has ended.
                         self.sets.unite(queue, source);
                     }
@@ -429,7 +430,7 @@ impl<'a> Cells<'a> {
         }
         let mut flow = self.directions as usize;
         for (group, paths) in self.spec.groups.iter().zip(paths) {
-            let max_rate = access_rate(group).min(wanted(group, self.spec.duration)).min(MAX_RATE);
+            let max_rate = access_rate(group).min(offered_rate(group, self.spec.duration)).min(MAX_RATE);
             let packet = packet_bits(group);
             let lines = if group.access.is_some() { 2.0 } else { 0.0 };
             for (pair, paths) in paths.iter().enumerate() {
@@ -438,7 +439,7 @@ impl<'a> Cells<'a> {
                 };
                 let bottleneck = paths[0].shares.iter().map(share).fold(f64::MAX, f64::min);
                 let packets = bottleneck.min(max_rate) / packet * self.spec.duration.as_secs_f64();
-                for number in (pair..group.count as usize).step_by(group.ends().len()) {
+                for number in (pair..group.count as usize).step_by(group.node_pairs().len()) {
                     let ends = [(flow, OF_SOURCE, 1.0), (flow + self.flows as usize, OF_SINK, OF_ANSWER)];
                     for (first, of_end, sent) in ends {
                         self.work[first + number] = packets * (of_end + lines);
@@ -498,7 +499,10 @@ impl<'a> Cells<'a> {
         let group = self.spec.groups.iter().find(|group| {
             let mut flows = source..source + group.count as usize;
             source = flows.end;
-            opens(group) && group.access.is_none() && !self.may_split(group) && flows.any(&is_there)
+            opens_connections(group)
+                && group.access.is_none()
+                && !self.may_split(group)
+                && flows.any(&is_there)
         })?;
         Some(Bound::Transfers(group.name.clone()))
     }
@@ -535,7 +539,7 @@ impl<'a> Cells<'a> {
 }
 
 /// Returns the offered rate of a flow's applications, if known.
-fn wanted(group: &GroupSpec, duration: Duration) -> f64 {
+fn offered_rate(group: &GroupSpec, duration: Duration) -> f64 {
     let per_time = |bytes: f64, time: Duration| bytes * 8.0 / time.as_secs_f64().max(f64::MIN_POSITIVE);
     match &group.workload {
         WorkloadSpec::Transfer(size) | WorkloadSpec::Deliver(size) => per_time(size.get() as f64, duration),

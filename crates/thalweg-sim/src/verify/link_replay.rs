@@ -7,7 +7,7 @@ use super::numbered_topology::{
 use super::violation::Fault;
 use crate::Pdu;
 use crate::packet_trace::{PacketId, Record};
-use crate::spec::{DirectionSpec, Framing};
+use crate::simulation_spec::{DirectionSpec, Framing};
 use std::collections::VecDeque;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::Limit;

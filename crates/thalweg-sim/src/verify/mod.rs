@@ -14,7 +14,7 @@ pub use violation::{Fault, Violation};
 use crate::Pdu;
 use crate::packet_trace::{PacketId, Record, Step, Tracer};
 use crate::run_result::RunResult;
-use crate::spec::Spec;
+use crate::simulation_spec::Spec;
 use flow_counters::{AllFlowCounters, is_data};
 use link_replay::{Due, LinkState};
 use numbered_topology::{Node, Topology};

@@ -1,6 +1,6 @@
 //! Properties of the links and flows of a specification, by the numbers used in records.
 
-use crate::spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
+use crate::simulation_spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::random_delay::{Each, VariationSpec};
@@ -69,7 +69,7 @@ impl Topology {
         let takes_time = |work: Processing| !work.is_free();
         let mut groups = Vec::new();
         for group in &spec.groups {
-            let control = group.control_channel.map(DirectionSpec::with_any_rate);
+            let control = group.control_channel.map(DirectionSpec::unlimited_rate);
             // If both endpoints send data, each acknowledges on its own channel.
             let channels = match (&control, &group.workload) {
                 (None, _) => 0,
@@ -91,12 +91,12 @@ impl Topology {
                 }
             }
             let overhead =
-                DirectionSpec { jitter: group.overhead, ..DirectionSpec::with_any_rate(Duration::ZERO) };
+                DirectionSpec { jitter: group.overhead, ..DirectionSpec::unlimited_rate(Duration::ZERO) };
             let links_each = if group.access.is_some() { 4 } else { 0 } + channels + overhead_links;
             let at =
                 |node: u32| spec.nodes.get(node as usize).map(|node| node.processing).unwrap_or_default();
             let mut has_processing_cost = [group.host.is_some(); 2];
-            for [from, to] in group.ends() {
+            for [from, to] in group.node_pairs() {
                 let hosts = match &group.access {
                     Some(access) => [access.source_processing, access.sink_processing],
                     None => [at(from.0), at(to.0)],
@@ -167,7 +167,7 @@ impl Topology {
             return None;
         }
         let [source, sink] = group.ends(flow);
-        let [from, to] = group.spec.ends_of(flow - group.first_flow).map(|node| Node::Core(node.0));
+        let [from, to] = group.spec.nodes_of_flow(flow - group.first_flow).map(|node| Node::Core(node.0));
         let access = group.spec.access.as_ref();
         match (access, number % group.links_each) {
             (Some(access), 0) => Some(Link { direction: &access.source_forward, tail: source, head: from }),
@@ -200,7 +200,7 @@ impl Group {
         if self.spec.access.is_some() {
             [Node::Source(flow), Node::Sink(flow)]
         } else {
-            self.spec.ends_of(flow - self.first_flow).map(|node| Node::Core(node.0))
+            self.spec.nodes_of_flow(flow - self.first_flow).map(|node| Node::Core(node.0))
         }
     }
 }

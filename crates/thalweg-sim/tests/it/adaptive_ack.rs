@@ -6,7 +6,7 @@ use thalweg_proto::adaptive_ack::Config;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 /// A data packet of 1024 bytes at a host: 70 us and 0.05 us a byte.
 const DATA_MICROS: f64 = 121.2;

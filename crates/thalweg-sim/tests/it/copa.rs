@@ -7,7 +7,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 const COPA: CopaConfig =
     CopaConfig { initial_window: 10.0, delta: 0.5, compete: true, min_rtt_window: Duration::from_secs(10) };
@@ -113,7 +113,7 @@ fn competitive_mode_holds_a_share_beside_cubic() {
 #[test]
 fn random_losses_do_not_reduce_the_rate() {
     let lossy = |group| {
-        let link = crate::test_network::lossy(
+        let link = crate::test_network::with_random_loss(
             direction(Rate::from_mbits_per_sec(50), millis(20), Limit::Packets(500)),
             0.01,
         );

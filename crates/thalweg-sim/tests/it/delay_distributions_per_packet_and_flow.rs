@@ -11,7 +11,7 @@ use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_sim::Simulation;
 use thalweg_sim::Status;
 use thalweg_sim::packet_trace::{Record, Step, Tracer};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 fn ms(millis: f64) -> Duration {
     Duration::from_secs_f64(millis / 1e3)

@@ -13,7 +13,7 @@ use thalweg_queue::{
     RedConfig, StepConfig, Threshold,
 };
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 const LIMIT: Limit = Limit::Packets(1000);
 
@@ -34,7 +34,7 @@ fn marking() -> [DisciplineSpec; 7] {
 
 fn transport(controller: ControllerConfig, reacts: bool) -> TransportSpec {
     let mut transport = window(controller);
-    if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut transport.ends {
+    if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut transport.endpoint_configs {
         Arc::make_mut(sender).ecn = reacts;
     }
     transport

@@ -1,6 +1,6 @@
 //! Flows with externally controlled windows: stops, observations, and the effect of decisions.
 
-use crate::test_network::{direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{direction, group, millis, pipe, run, window, with_random_loss};
 use thalweg_catalog::{EndpointConfigs, Environment};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{Decision, FixedConfig};
@@ -8,7 +8,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::external_agent::{AGENT, Episode, EpisodeError, Step, Stop, set_codepoint};
-use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Spec, TransportSpec, WorkloadSpec};
 
 /// Returns the transport of an agent with an initial window of 10.
 fn agent() -> TransportSpec {
@@ -19,23 +19,23 @@ fn agent() -> TransportSpec {
 }
 
 /// 10 Mbit/s and a round trip of 20 ms: a segment of 1000 bytes takes 0.8 ms, an acknowledgement of 40 bytes 0.032 ms.
-fn path(transport: TransportSpec) -> Spec {
+fn spec_of_path(transport: TransportSpec) -> Spec {
     let spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(100)));
     Spec { groups: vec![group("flow", 1, transport, WorkloadSpec::Bulk)], ..spec }
 }
 
 const BY_ROUND: Step = Step::RoundTrip(Duration::from_secs(1));
 
-fn episode(step: Step) -> Episode {
-    Episode::new(&path(agent()), step).unwrap()
+fn run_episode(step: Step) -> Episode {
+    Episode::new(&spec_of_path(agent()), step).unwrap()
 }
 
 /// An agent that never changes its window has the same run as a fixed window, packet by packet, regardless of stops.
 #[test]
 fn an_agent_that_decides_nothing_new_has_a_fixed_window() {
-    let fixed = run(&path(window(ControllerConfig::Fixed(FixedConfig { window: 10.0 }))));
+    let fixed = run(&spec_of_path(window(ControllerConfig::Fixed(FixedConfig { window: 10.0 }))));
     for step in [BY_ROUND, Step::Interval(millis(7))] {
-        let mut episode = episode(step);
+        let mut episode = run_episode(step);
         while episode.advance() == Stop::DecisionDue {
             assert!(episode.decide(0, Decision::window(10.0), Duration::ZERO));
         }
@@ -47,14 +47,14 @@ fn an_agent_that_decides_nothing_new_has_a_fixed_window() {
 #[test]
 fn agent_packets_carry_the_requested_codepoint() {
     let codepoint = |spec: &Spec| spec.groups[0].transport.properties().ecn();
-    let mut spec = path(agent());
+    let mut spec = spec_of_path(agent());
     assert_eq!(codepoint(&spec), Ecn::NotEct);
     for requested in [Ecn::Ect1, Ecn::Ect0] {
         set_codepoint(&mut spec, requested);
         assert_eq!(codepoint(&spec), requested);
         // The episode's shared state keeps all of the configuration.
         let mut values = AGENT.values(Environment::Simulated);
-        assert!((AGENT.write)(&spec.groups[0].transport.ends, &mut values));
+        assert!((AGENT.write)(&spec.groups[0].transport.endpoint_configs, &mut values));
         let ends = (AGENT.ends)(&values, &thalweg_catalog::PathHints::default()).unwrap();
         assert_eq!((ends.properties().ecn(), AGENT.faults(&values).len()), (requested, 0));
     }
@@ -64,7 +64,7 @@ fn agent_packets_carry_the_requested_codepoint() {
 /// of the packet sent then.
 #[test]
 fn a_step_is_a_round_trip_of_packets() {
-    let mut episode = episode(BY_ROUND);
+    let mut episode = run_episode(BY_ROUND);
     assert_eq!(episode.advance(), Stop::DecisionDue);
     assert!(episode.is_due(0));
     let first = episode.observe(0).unwrap();
@@ -82,7 +82,7 @@ fn a_step_is_a_round_trip_of_packets() {
 #[test]
 fn a_decision_holds_at_once_or_after_its_delay() {
     for (delay, expected) in [(Duration::ZERO, 10), (millis(1), 0)] {
-        let mut episode = episode(BY_ROUND);
+        let mut episode = run_episode(BY_ROUND);
         episode.advance();
         episode.observe(0);
         assert!(episode.decide(0, Decision::window(20.0), delay));
@@ -101,8 +101,9 @@ fn a_decision_holds_at_once_or_after_its_delay() {
 /// Without delivery no round trip ends, but the step does.
 #[test]
 fn a_step_without_acknowledgements_ends() {
-    let broken = lossy(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(100)), 1.0);
-    let groups = path(agent()).groups;
+    let broken =
+        with_random_loss(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(100)), 1.0);
+    let groups = spec_of_path(agent()).groups;
     let mut episode = Episode::new(&Spec { groups, ..pipe(broken) }, BY_ROUND).unwrap();
     for second in 1..10 {
         assert_eq!(episode.advance(), Stop::DecisionDue);
@@ -116,7 +117,7 @@ fn a_step_without_acknowledgements_ends() {
 /// Two agents share the link in proportion to their windows.
 #[test]
 fn each_agent_controls_its_own_flow() {
-    let mut spec = path(agent());
+    let mut spec = spec_of_path(agent());
     spec.groups.push(group("other", 1, agent(), WorkloadSpec::Bulk));
     let mut episode = Episode::new(&spec, Step::Interval(millis(20))).unwrap();
     assert_eq!(episode.agents(), 2);
@@ -136,7 +137,7 @@ fn each_agent_controls_its_own_flow() {
 fn the_end_of_a_transfer_ends_its_step() {
     // Ten segments in a round trip of 20.832 ms, and one more for the last acknowledgement.
     for (size, limit) in [(96_000, 240), (9600, 50)] {
-        let mut spec = path(agent());
+        let mut spec = spec_of_path(agent());
         spec.groups[0].workload = WorkloadSpec::Transfer(crate::test_network::bytes(size));
         for longest in [1, 5].map(Duration::from_secs) {
             for step in [Step::RoundTrip(longest), Step::Interval(longest)] {
@@ -152,7 +153,7 @@ fn the_end_of_a_transfer_ends_its_step() {
 
 #[test]
 fn decisions_that_no_sender_can_follow_change_nothing() {
-    let mut episode = episode(BY_ROUND);
+    let mut episode = run_episode(BY_ROUND);
     episode.advance();
     let paced = |rate| Decision { pacing_rate: Some(rate), ..Decision::window(10.0) };
     for wrong in [f64::NAN, 0.0, -1.0, 0.5, 1e18, f64::INFINITY] {
@@ -168,14 +169,14 @@ fn decisions_that_no_sender_can_follow_change_nothing() {
 #[test]
 fn episodes_without_a_single_flow_agent_are_rejected() {
     let error_of = |spec: &Spec, step| Episode::new(spec, step).unwrap_err();
-    let fixed = path(window(ControllerConfig::Fixed(FixedConfig { window: 10.0 })));
+    let fixed = spec_of_path(window(ControllerConfig::Fixed(FixedConfig { window: 10.0 })));
     assert_eq!(error_of(&fixed, BY_ROUND), EpisodeError::NoAgent);
-    assert_eq!(error_of(&path(agent()), Step::Interval(Duration::ZERO)), EpisodeError::NoStep);
-    let mut several = path(agent());
+    assert_eq!(error_of(&spec_of_path(agent()), Step::Interval(Duration::ZERO)), EpisodeError::NoStep);
+    let mut several = spec_of_path(agent());
     several.groups[0].count = 2;
     assert_eq!(error_of(&several, BY_ROUND), EpisodeError::NotOne { group: "flow".to_owned() });
     assert!(error_of(&several, BY_ROUND).to_string().contains("write a flow for each"));
-    let mut nowhere = path(agent());
-    nowhere.groups[0].to = thalweg_sim::spec::NodeId(7);
+    let mut nowhere = spec_of_path(agent());
+    nowhere.groups[0].to = thalweg_sim::simulation_spec::NodeId(7);
     assert!(matches!(error_of(&nowhere, BY_ROUND), EpisodeError::Spec(_)));
 }

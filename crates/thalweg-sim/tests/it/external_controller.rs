@@ -15,11 +15,11 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, ExternalController, RelativeDelay};
 use thalweg_queue::Limit;
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::{Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Spec, WorkloadSpec};
 use thalweg_sim::{Simulation, Status};
 
 /// 10 Mbit/s, 10 ms each way and room for 20 packets: losses come soon.
-fn path(controllers: Vec<ControllerConfig>) -> Spec {
+fn spec_of_path(controllers: Vec<ControllerConfig>) -> Spec {
     let spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(20)));
     let groups =
         controllers.into_iter().map(|controller| group("flow", 1, window(controller), WorkloadSpec::Bulk));
@@ -69,8 +69,8 @@ fn an_external_controller_runs_as_a_built_in_one() {
     let dedicated = [ExternalController::new(Renamed(reno)), ExternalController::new(Renamed(cubic))];
     assert_eq!(dedicated[0].config(), Some(&Renamed(reno)));
     assert_eq!(dedicated[0].config::<Renamed<CubicConfig>>(), None);
-    let listed = run(&path(vec![ControllerConfig::NewReno(reno), ControllerConfig::Cubic(cubic)]));
-    let dedicated = run(&path(dedicated.map(ControllerConfig::Dedicated).to_vec()));
+    let listed = run(&spec_of_path(vec![ControllerConfig::NewReno(reno), ControllerConfig::Cubic(cubic)]));
+    let dedicated = run(&spec_of_path(dedicated.map(ControllerConfig::Dedicated).to_vec()));
     assert!(listed.flows.iter().all(|flow| flow.retransmissions > 0), "losses are part of it");
     assert_eq!(dedicated.fingerprint, listed.fingerprint);
     assert_eq!(dedicated.flows, listed.flows);
@@ -108,7 +108,7 @@ fn controllers_draw_from_streams_of_their_flows() {
     let drawn = |seed, flows: usize| {
         let observed = Arc::new(Mutex::new(Vec::new()));
         let one = ControllerConfig::Dedicated(ExternalController::new(Drawn(Arc::clone(&observed))));
-        run(&Spec { seed, ..path(vec![one; flows]) });
+        run(&Spec { seed, ..spec_of_path(vec![one; flows]) });
         observed.lock().unwrap().clone()
     };
     let three = drawn(1, 3);
@@ -166,7 +166,7 @@ impl ConfigureController for FastestConfig {
 #[test]
 fn a_controller_that_samples_delivery_rates_finds_the_capacity() {
     let fastest = ExternalController::new(FastestConfig);
-    let result = run(&path(vec![ControllerConfig::Dedicated(fastest)]));
+    let result = run(&spec_of_path(vec![ControllerConfig::Dedicated(fastest)]));
     let rate = result.flows[0].delivered.get() as f64 * 8.0 / 20.0;
     assert!((9.4e6..=9.6e6).contains(&rate), "{rate} bit/s");
 }
@@ -228,7 +228,7 @@ fn a_contract_violation_of_a_controller_ends_the_run_and_names_it() {
     ];
     for (then, what) in broken {
         let dedicated = ExternalController::new(BrokenConfig(then));
-        let spec = path(vec![ControllerConfig::Dedicated(dedicated)]);
+        let spec = spec_of_path(vec![ControllerConfig::Dedicated(dedicated)]);
         let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
         while simulation.advance(1 << 20) == Status::Running {}
         assert_eq!(simulation.advance(1), Status::Broken);
@@ -254,7 +254,7 @@ impl ConfigureController for NeverConfig {
 #[test]
 fn a_controller_that_fails_to_build_ends_the_run_at_the_flow_start() {
     let dedicated = ExternalController::new(NeverConfig);
-    let spec = path(vec![ControllerConfig::Dedicated(dedicated)]);
+    let spec = spec_of_path(vec![ControllerConfig::Dedicated(dedicated)]);
     let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
     assert_eq!(simulation.error().unwrap().to_string(), "`flow` at 0 s: the controller `never` panicked");
@@ -302,7 +302,7 @@ impl Controller for Failing {
 fn a_controller_failure_ends_the_run_and_names_the_controller() {
     let dedicated = ExternalController::new(FailingConfig("mine"));
     assert_eq!(dedicated.name(), "mine");
-    let spec = path(vec![ControllerConfig::Dedicated(dedicated)]);
+    let spec = spec_of_path(vec![ControllerConfig::Dedicated(dedicated)]);
     let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
     let observed = simulation.error().unwrap().to_string();
@@ -359,7 +359,7 @@ fn one_way_delays_measure_the_queueing_delay() {
     let longest = Arc::new(Mutex::new(Duration::ZERO));
     let config = WatchingConfig(40.0, Arc::clone(&longest));
     let mut transport = window(ControllerConfig::Dedicated(ExternalController::new(config)));
-    if let EndpointConfigs::Window(ends) = &mut transport.ends {
+    if let EndpointConfigs::Window(ends) = &mut transport.endpoint_configs {
         Arc::make_mut(&mut ends.sender).timestamps = true;
     }
     let spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(100)));

@@ -9,11 +9,11 @@ use thalweg_queue::{
     Configure, Discipline, DisciplineSpec, Dropped, Entry, Fcfs, Limit, Pie, PieConfig, Streams, Traits,
 };
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::{Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{Spec, WorkloadSpec};
 use thalweg_sim::{Simulation, Status};
 
 /// 10 Mbit/s, 10 ms each way.
-fn path(queue: DisciplineSpec, controller: ControllerConfig) -> Spec {
+fn spec_of_path(queue: DisciplineSpec, controller: ControllerConfig) -> Spec {
     let forward = direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Unlimited);
     let mut spec = pipe(forward);
     spec.links[0].forward.queue = queue;
@@ -52,8 +52,8 @@ fn an_external_discipline_runs_as_a_built_in_one() {
             slow_start_beta: None,
         })
     };
-    let built_in = run(&path(DisciplineSpec::new(limit, PieConfig::default()), reno()));
-    let other = run(&path(DisciplineSpec::new(limit, MyPie(PieConfig::default())), reno()));
+    let built_in = run(&spec_of_path(DisciplineSpec::new(limit, PieConfig::default()), reno()));
+    let other = run(&spec_of_path(DisciplineSpec::new(limit, MyPie(PieConfig::default())), reno()));
     assert!(built_in.links[0].drops_early > 0);
     assert_eq!(built_in.fingerprint, other.fingerprint);
 }
@@ -116,7 +116,7 @@ fn a_contract_violation_of_a_discipline_ends_the_run_and_names_it() {
         ),
     ] {
         let queue = DisciplineSpec::new(Limit::Unlimited, Broken { withholds });
-        let spec = path(queue, ControllerConfig::Fixed(FixedConfig { window: 4.0 }));
+        let spec = spec_of_path(queue, ControllerConfig::Fixed(FixedConfig { window: 4.0 }));
         let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
         while simulation.advance(1 << 20) == Status::Running {}
         assert_eq!(simulation.advance(1), Status::Broken);

@@ -11,7 +11,7 @@ use thalweg_proto::units::{Rate, Time};
 use thalweg_proto::{Ecn, Engine, Output};
 use thalweg_queue::{DisciplineSpec, Limit, StepConfig, Threshold};
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{Simulation, SpecError, Status};
 
 /// Ways to violate the contract of engines.
@@ -204,7 +204,7 @@ fn spec(fault: Fault) -> Spec {
 
 /// Returns the name of the group, the simulated time in whole milliseconds, and the message of the error that ends a
 /// run.
-fn blamed(fault: Fault) -> (String, u64, String) {
+fn violation_of(fault: Fault) -> (String, u64, String) {
     let mut simulation = Simulation::new(&spec(fault), NoTrace).unwrap();
     let status = loop {
         match simulation.advance(1000) {
@@ -239,7 +239,7 @@ fn contract_violations_of_engines_are_reported_with_name_and_time() {
         (Fault::Endless, 20, "requested actions without end at one instant"),
         (Fault::DeliverMore, 5, "delivered more bytes than it received"),
     ] {
-        let (of, at, message) = blamed(fault);
+        let (of, at, message) = violation_of(fault);
         assert_eq!((of.as_str(), at), ("flow", millis), "{fault:?}");
         assert!(message.ends_with(&format!("the engine `clockwork` {words}")), "{fault:?}: {message}");
     }

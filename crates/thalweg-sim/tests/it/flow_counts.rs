@@ -1,7 +1,7 @@
 //! Counts of flows with small segments and of unfinished transfers, checked by arithmetic and by the verifier, and the
 //! verifier's detection of wrong counts.
 
-use crate::test_network::{bytes, datagrams, direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{bytes, datagrams, direction, group, millis, pipe, run, window, with_random_loss};
 use std::sync::Arc;
 use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::datagram::SourceConfig;
@@ -10,7 +10,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::packet_trace::Tracer;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::verify::{Fault, Verifier};
 use thalweg_sim::{Quantity, RunResult, Simulation, Status};
 
@@ -29,7 +29,7 @@ fn new_reno() -> ControllerConfig {
 }
 
 /// Returns `count` writes of `size` bytes, a millisecond apart.
-fn writes(count: u64, size: u64) -> WorkloadSpec {
+fn writes_workload(count: u64, size: u64) -> WorkloadSpec {
     WorkloadSpec::Trace((0..count).map(|number| (millis(number), bytes(size))).collect())
 }
 
@@ -38,7 +38,7 @@ fn partial_segments_have_full_headers() {
     // 202 writes of 64 bytes, each in a segment of its own with a header of 40: 104 bytes on the wire. 100 of them
     // differ from a few full segments.
     let mut spec = pipe(fast());
-    spec.groups = vec![group("keys", 1, window(new_reno()), writes(202, 64))];
+    spec.groups = vec![group("keys", 1, window(new_reno()), writes_workload(202, 64))];
     let result = run(&spec);
     let flow = &result.flows[0];
     assert_eq!((flow.delivered, flow.sent_packets), (bytes(202 * 64), 202));
@@ -68,8 +68,8 @@ fn datagrams_and_messages_count_their_own_sizes() {
 }
 
 /// Transfers that offer ten times the capacity of a slow link, with a loss rate of 20 %.
-fn overload() -> Spec {
-    let link = lossy(direction(Rate::from_mbits_per_sec(1), millis(20), Limit::Packets(20)), 0.2);
+fn overload_spec() -> Spec {
+    let link = with_random_loss(direction(Rate::from_mbits_per_sec(1), millis(20), Limit::Packets(20)), 0.2);
     let mut spec = pipe(link);
     let size = SizeSpec::Fixed(bytes(20_000));
     let workload = WorkloadSpec::Poisson { gap: millis(16), size };
@@ -80,7 +80,7 @@ fn overload() -> Spec {
 
 #[test]
 fn transfers_that_do_not_end_count() {
-    let spec = overload();
+    let spec = overload_spec();
     let result = run(&spec);
     let (flow, group) = (&result.flows[0], &result.groups[0]);
     assert!(
@@ -99,9 +99,9 @@ fn transfers_that_do_not_end_count() {
 #[test]
 fn counts_of_transfers_begin_with_the_warm_up() {
     // The two halves of a run add up to the whole.
-    let whole = run(&overload());
-    let warm = run(&Spec { warmup: Duration::from_secs(10), ..overload() });
-    let first = run(&Spec { duration: Duration::from_secs(10), ..overload() });
+    let whole = run(&overload_spec());
+    let warm = run(&Spec { warmup: Duration::from_secs(10), ..overload_spec() });
+    let first = run(&Spec { duration: Duration::from_secs(10), ..overload_spec() });
     let counts = |result: &RunResult| {
         let flow = &result.flows[0];
         [flow.sent_packets, flow.retransmissions, flow.timeouts, flow.counts.drops, flow.delivered_wire.get()]
@@ -130,7 +130,7 @@ fn no_round_trip_is_recorded_before_the_first_sample() {
 }
 
 /// Returns a finished run with its verifier.
-fn watched(spec: &Spec) -> (RunResult, Verifier) {
+fn run_with_verifier(spec: &Spec) -> (RunResult, Verifier) {
     let mut simulation = Simulation::new(spec, Verifier::new(spec)).expect("the specification is valid");
     while simulation.advance(1 << 20) == Status::Running {}
     simulation.finish()
@@ -138,7 +138,7 @@ fn watched(spec: &Spec) -> (RunResult, Verifier) {
 
 #[track_caller]
 fn is_noticed(spec: &Spec, what: &str, place: &str, spoil: impl Fn(&mut RunResult)) {
-    let (mut result, verifier) = watched(spec);
+    let (mut result, verifier) = run_with_verifier(spec);
     assert_eq!(verifier.clone().finish(&result).map(|_| ()), Ok(()), "before it is spoilt");
     spoil(&mut result);
     let violations = verifier.finish(&result).expect_err("the verifier notices nothing");
@@ -150,7 +150,7 @@ fn is_noticed(spec: &Spec, what: &str, place: &str, spoil: impl Fn(&mut RunResul
 #[test]
 fn wrong_flow_counts_are_detected() {
     let mut small = pipe(fast());
-    small.groups = vec![group("keys", 1, window(new_reno()), writes(202, 64))];
+    small.groups = vec![group("keys", 1, window(new_reno()), writes_workload(202, 64))];
     small.warmup = millis(50);
     // As if all segments but the last were full.
     is_noticed(&small, "bytes of data packets that arrived", "flow `keys`", |result| {
@@ -158,7 +158,7 @@ fn wrong_flow_counts_are_detected() {
         flow.delivered_wire = flow.delivered + Bytes::new(flow.delivered.get().div_ceil(960) * 40);
     });
     // As if only finished transfers had been sent, and as if more had arrived than did.
-    let overload = overload();
+    let overload = overload_spec();
     is_noticed(&overload, "data packets sent", "flow `pages`", |result| result.flows[0].sent_packets -= 1);
     is_noticed(&overload, "packets dropped", "flow `pages`", |result| result.flows[0].counts.drops += 1);
     is_noticed(&overload, "bytes of data packets that arrived", "flow `pages`", |result| {
@@ -175,7 +175,7 @@ fn the_warm_up_ends_when_it_should() {
     let spec = Spec { warmup: millis(50), ..pipe(fast()) };
     let mut verifier = Verifier::new(&spec);
     verifier.on_warmup_end(thalweg_proto::units::Time::ZERO + millis(49));
-    let (result, _) = watched(&spec);
+    let (result, _) = run_with_verifier(&spec);
     let violations = verifier.finish(&result).expect_err("the verifier notices nothing");
     let what = "the end of the warm-up";
     assert!(matches!(violations[0].fault, Fault::Miscounted { what: found, .. } if found == what));
@@ -184,13 +184,14 @@ fn the_warm_up_ends_when_it_should() {
 #[test]
 fn every_transport_passes() {
     // Loss, duplication, damage and reordering: the counts still balance.
-    let mut link = lossy(direction(Rate::from_mbits_per_sec(5), millis(5), Limit::Packets(30)), 0.02);
+    let mut link =
+        with_random_loss(direction(Rate::from_mbits_per_sec(5), millis(5), Limit::Packets(30)), 0.02);
     link.impairment.duplicate = 0.01;
     link.impairment.corrupt = 0.01;
     let mut spec = pipe(link);
     spec.groups = vec![
         group("window", 1, window(new_reno()), WorkloadSpec::Bulk),
-        group("udp", 1, datagrams(), writes(1000, 700)),
+        group("udp", 1, datagrams(), writes_workload(1000, 700)),
         group("answers", 1, window(new_reno()), {
             let response = SizeSpec::Exponential { mean: bytes(5000) };
             WorkloadSpec::RequestResponse { request: bytes(100), response, think: millis(20) }

@@ -1,6 +1,6 @@
 //! Gates in a network: sending order, cost, and the verifier's check that paused flows send nothing.
 
-use crate::test_network::{bytes, direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{bytes, direction, group, millis, pipe, run, window, with_random_loss};
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
@@ -9,7 +9,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, PauseConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 /// A window-controlled transfer of 100 kB.
 fn transfer(name: &str, priority: u8) -> GroupSpec {
@@ -18,7 +18,12 @@ fn transfer(name: &str, priority: u8) -> GroupSpec {
 }
 
 /// A path of 8 Mbit/s and 5 ms, with a gate at the source.
-fn gated(config: Option<GateConfig>, pause: PauseConfig, limit: Limit, groups: Vec<GroupSpec>) -> RunResult {
+fn path_with_gate(
+    config: Option<GateConfig>,
+    pause: PauseConfig,
+    limit: Limit,
+    groups: Vec<GroupSpec>,
+) -> RunResult {
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(8), millis(5), limit));
     spec.nodes[0].gate = config.map(|config| GateSpec { pause, ..GateSpec::new(config) });
     run(&Spec { groups, duration: Duration::from_secs(60), ..spec })
@@ -35,7 +40,7 @@ fn with_slots_flows_send_one_after_the_other() {
     let slots = SlotGateConfig { slot: millis(1), ..SlotGateConfig::default() };
     let groups = vec![transfer("a", 1), transfer("b", 6), transfer("c", 1)];
     let pause = PauseConfig { freezes_timer: true, ..PauseConfig::default() };
-    let result = gated(Some(GateConfig::Slots(slots)), pause, Limit::Unlimited, groups);
+    let result = path_with_gate(Some(GateConfig::Slots(slots)), pause, Limit::Unlimited, groups);
     let ends: Vec<f64> = finished(&result).iter().map(|end| end.as_secs_f64() * 1000.0).collect();
     assert!(ends[0] < 145.0 && (ends[0] + 120.0..ends[0] + 160.0).contains(&ends[2]), "{ends:?}");
     assert!(ends[1] > ends[2], "{ends:?}");
@@ -53,7 +58,7 @@ fn stopped_acknowledgements_cause_retransmissions() {
     let outcome = |drops_acks| {
         let pause = PauseConfig { drops_acks, ..PauseConfig::default() };
         let groups = vec![transfer("a", 1), transfer("b", 1), transfer("c", 1)];
-        let result = gated(Some(GateConfig::Slots(config)), pause, Limit::Unlimited, groups);
+        let result = path_with_gate(Some(GateConfig::Slots(config)), pause, Limit::Unlimited, groups);
         let ended = result.flows.iter().filter(|flow| flow.finished.is_some()).count();
         (ended, result.flows.iter().map(|flow| flow.retransmissions).sum::<u64>())
     };
@@ -85,8 +90,13 @@ fn congestion_lets_the_highest_priority_go_first() {
     };
     let gate = CongestionGateConfig { check: millis(100), ..CongestionGateConfig::default() };
     let limit = Limit::Packets(10);
-    let with = finished(&gated(Some(GateConfig::Congestion(gate)), PauseConfig::default(), limit, groups(4)));
-    let without = finished(&gated(None, PauseConfig::default(), limit, groups(4)));
+    let with = finished(&path_with_gate(
+        Some(GateConfig::Congestion(gate)),
+        PauseConfig::default(),
+        limit,
+        groups(4),
+    ));
+    let without = finished(&path_with_gate(None, PauseConfig::default(), limit, groups(4)));
     let last = |ends: &[Time]| ends.iter().copied().max().unwrap();
     let first = |ends: &[Time]| ends.iter().copied().min().unwrap();
     assert!(last(&with[..4]) < first(&with[8..]), "{with:?}");
@@ -106,7 +116,8 @@ fn a_gate_holds_datagrams_back() {
         group(name, 1, transport, WorkloadSpec::Bulk)
     };
     let slots = GateConfig::Slots(SlotGateConfig::default());
-    let result = gated(Some(slots), PauseConfig::default(), Limit::Unlimited, vec![source("a"), source("b")]);
+    let result =
+        path_with_gate(Some(slots), PauseConfig::default(), Limit::Unlimited, vec![source("a"), source("b")]);
     for flow in &result.flows {
         assert!((flow.goodput.as_f64() / 2e6 - 1.0).abs() < 0.03, "{}", flow.goodput);
     }
@@ -121,7 +132,7 @@ fn a_delivery_goes_on_until_all_has_arrived() {
         0,
         0,
     );
-    let link = lossy(direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Unlimited), 0.2);
+    let link = with_random_loss(direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Unlimited), 0.2);
     let flow = group("until", 1, transport, WorkloadSpec::Deliver(bytes(100_000)));
     let result = run(&Spec { groups: vec![flow], ..pipe(link) });
     let flow = &result.flows[0];

@@ -1,6 +1,6 @@
 //! Connections that open and close in a network: durations, counts and leftovers.
 
-use crate::test_network::{bytes, direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{bytes, direction, group, millis, pipe, run, window, with_random_loss};
 use std::cell::RefCell;
 use std::rc::Rc;
 use thalweg_catalog::EndpointConfigs;
@@ -10,11 +10,11 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::packet_trace::{Record, Step as Event, Tracer};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{Pdu, Simulation, Status};
 
 /// Segments of 960 bytes with headers of 40.
-fn opening(kind: HandshakeKind) -> TransportSpec {
+fn transport_with_handshake(kind: HandshakeKind) -> TransportSpec {
     let mut transport = window(ControllerConfig::NewReno(NewRenoConfig {
         initial_window: 10.0,
         initial_ssthresh: 1e9,
@@ -22,7 +22,9 @@ fn opening(kind: HandshakeKind) -> TransportSpec {
         ecn_beta: None,
         slow_start_beta: None,
     }));
-    let EndpointConfigs::Window(config) = &mut transport.ends else { panic!("the window transport") };
+    let EndpointConfigs::Window(config) = &mut transport.endpoint_configs else {
+        panic!("the window transport")
+    };
     config.handshake = Some(Config::new(kind));
     transport
 }
@@ -33,9 +35,9 @@ fn link_direction() -> DirectionSpec {
 }
 
 /// Connections that each carry `size` bytes.
-fn many(kind: HandshakeKind, size: u64, gap: Duration) -> GroupSpec {
+fn connection_group(kind: HandshakeKind, size: u64, gap: Duration) -> GroupSpec {
     let workload = WorkloadSpec::Poisson { gap, size: SizeSpec::Fixed(bytes(size)) };
-    group("many", 1, opening(kind), workload)
+    group("many", 1, transport_with_handshake(kind), workload)
 }
 
 /// The packets of handshakes, and their sizes on the wire.
@@ -61,7 +63,8 @@ fn a_handshake_takes_a_round_trip_and_its_bytes() {
         (HandshakeKind::QuicZeroRtt, 1_240 + 1_000 + 50_000),
     ] {
         let mut spec = pipe(link_direction());
-        spec.groups = vec![group("one", 1, opening(kind), WorkloadSpec::Transfer(bytes(960)))];
+        spec.groups =
+            vec![group("one", 1, transport_with_handshake(kind), WorkloadSpec::Transfer(bytes(960)))];
         let result = run(&spec);
         let transfer = result.transfer_list[0];
         let took = transfer.end.map(|end| end.since(transfer.start));
@@ -75,7 +78,12 @@ fn a_handshake_takes_a_round_trip_and_its_bytes() {
 #[test]
 fn sizes_on_the_wire_are_those_of_the_protocol() {
     let mut spec = pipe(link_direction());
-    spec.groups = vec![group("one", 1, opening(HandshakeKind::Tcp), WorkloadSpec::Transfer(bytes(960)))];
+    spec.groups = vec![group(
+        "one",
+        1,
+        transport_with_handshake(HandshakeKind::Tcp),
+        WorkloadSpec::Transfer(bytes(960)),
+    )];
     let sizes = Sizes::default();
     let mut simulation = Simulation::new(&spec, sizes.clone()).expect("it is valid");
     while simulation.advance(1 << 20) == Status::Running {}
@@ -94,9 +102,9 @@ fn sizes_on_the_wire_are_those_of_the_protocol() {
 #[test]
 fn no_transfer_is_forgotten_or_counted_twice() {
     for kind in [HandshakeKind::Tcp, HandshakeKind::Quic, HandshakeKind::QuicZeroRtt] {
-        let mut spec = pipe(lossy(link_direction(), 0.3));
+        let mut spec = pipe(with_random_loss(link_direction(), 0.3));
         spec.duration = Duration::from_secs(300);
-        spec.groups = vec![many(kind, 3_000, millis(500))];
+        spec.groups = vec![connection_group(kind, 3_000, millis(500))];
         let result = run(&spec);
         let ended = result.transfer_list.iter().filter(|transfer| transfer.end.is_some()).count() as u64;
         let open = result.transfer_list.len() as u64 - ended;
@@ -121,7 +129,7 @@ fn only_the_first_request_waits() {
         response: SizeSpec::Fixed(bytes(960)),
         think: millis(50),
     };
-    spec.groups = vec![group("web", 1, opening(HandshakeKind::Tcp), workload)];
+    spec.groups = vec![group("web", 1, transport_with_handshake(HandshakeKind::Tcp), workload)];
     let result = run(&spec);
     let took: Vec<Duration> = result
         .transfer_list
@@ -148,7 +156,7 @@ fn closed_connections_are_reused() {
     for (kind, each) in [(HandshakeKind::Tcp, 10.0), (HandshakeKind::Quic, 9.0)] {
         let mut spec = pipe(direction(Rate::from_mbits_per_sec(1000), millis(5), Limit::Unlimited));
         spec.duration = Duration::from_secs(10);
-        spec.groups = vec![many(kind, 1_000, millis(1))];
+        spec.groups = vec![connection_group(kind, 1_000, millis(1))];
         let mut simulation = Simulation::new(&spec, Highest::default()).expect("it is valid");
         while simulation.advance(1 << 20) == Status::Running {}
         let (result, Highest(connection, packets)) = simulation.finish();

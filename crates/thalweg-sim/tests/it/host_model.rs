@@ -7,7 +7,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{Simulation, SpecError, Status};
 
 const IDEAL: HostSpec = HostSpec::IDEAL;
@@ -32,7 +32,7 @@ fn datagrams(gap: Duration, host: HostSpec) -> Spec {
 }
 
 /// A window of `window_packets` over 10 Gbit/s and 10 ms each way.
-fn windowed(window_packets: f64, host: HostSpec) -> Spec {
+fn spec_with_window(window_packets: f64, host: HostSpec) -> Spec {
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(10_000), millis(10), Limit::Unlimited));
     let fixed = ControllerConfig::Fixed(FixedConfig { window: window_packets });
     let flow = group("flow", 1, window(fixed), WorkloadSpec::Bulk);
@@ -70,12 +70,12 @@ fn times(spec: &Spec) -> Times {
     simulation.finish().1
 }
 
-fn deliveries(spec: &Spec) -> Vec<f64> {
+fn delivery_times(spec: &Spec) -> Vec<f64> {
     times(spec).delivered
 }
 
 /// Returns the delays of packets, ascending.
-fn spans(spec: &Spec) -> Vec<f64> {
+fn packet_delays(spec: &Spec) -> Vec<f64> {
     let mut spans = times(spec).spans;
     spans.sort_by(f64::total_cmp);
     spans
@@ -90,15 +90,15 @@ fn the_wake_up_latency_is_added_at_each_end() {
         (delay.count, delay.min, delay.max),
         (10_000, millis(10) + micros(300), millis(10) + micros(300))
     );
-    let base = run(&windowed(1.0, IDEAL)).flows[0].min_rtt;
-    assert_eq!(run(&windowed(1.0, late)).flows[0].min_rtt, base + micros(600));
+    let base = run(&spec_with_window(1.0, IDEAL)).flows[0].min_rtt;
+    assert_eq!(run(&spec_with_window(1.0, late)).flows[0].min_rtt, base + micros(600));
 }
 
 /// The wake-up latency has the configured median and 99th percentile.
 #[test]
 fn lateness_has_its_quantiles() {
     let late = HostSpec { late: micros(50), late_p99: micros(800), ..IDEAL };
-    let spans = spans(&datagrams(millis(10), late));
+    let spans = packet_delays(&datagrams(millis(10), late));
     assert_eq!(spans.len(), 10_000);
     // Five standard errors of a quantile: sqrt(q (1 - q) / n) / density, of a logarithm with a standard deviation of
     // 1.19.
@@ -135,7 +135,7 @@ fn a_thread_is_preempted_after_its_share_of_work() {
 #[test]
 fn work_bounds_the_rate() {
     let host = HostSpec { packet_cost: micros(10), ..IDEAL };
-    let result = run(&windowed(10_000.0, host));
+    let result = run(&spec_with_window(10_000.0, host));
     let rate = result.flows[0].goodput.as_bits_per_sec() as f64 / (960.0 * 8.0);
     assert!((95_000.0..100_000.0).contains(&rate), "{rate} packets a second");
 }
@@ -144,7 +144,7 @@ fn work_bounds_the_rate() {
 #[test]
 fn wake_ups_are_coalesced_where_packets_are_many() {
     let rounds = |spec: &Spec| {
-        let mut times = deliveries(spec);
+        let mut times = delivery_times(spec);
         times.dedup();
         times.len()
     };
@@ -166,12 +166,14 @@ fn deadlines_are_no_finer_than_the_granularity() {
         spec
     };
     let gaps = |spec: &Spec| {
-        let times = deliveries(spec);
+        let times = delivery_times(spec);
         times.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min)
     };
     assert!((gaps(&paced(IDEAL)) - 1.0).abs() < 1e-6, "1000 B each millisecond");
     let coarse = paced(HostSpec { granularity: millis(5), ..IDEAL });
-    assert!(deliveries(&coarse).windows(2).all(|pair| pair[1] - pair[0] > 4.9 || pair[1] - pair[0] < 1e-6));
+    assert!(
+        delivery_times(&coarse).windows(2).all(|pair| pair[1] - pair[0] > 4.9 || pair[1] - pair[0] < 1e-6)
+    );
 }
 
 /// Packets that arrive during a preemption fill the socket buffer; the rest is dropped and counted.
@@ -202,7 +204,7 @@ fn transfers_end_on_the_worst_of_hosts() {
         byte_cost: Duration::from_nanos(10),
         buffer: bytes(20_000),
     };
-    let mut spec = windowed(1.0, host);
+    let mut spec = spec_with_window(1.0, host);
     let config = NewRenoConfig {
         initial_window: 10.0,
         initial_ssthresh: 1e9,
@@ -228,10 +230,10 @@ fn invalid_hosts_are_rejected() {
         HostSpec { call: Duration::from_secs(4000), ..IDEAL },
         HostSpec { buffer: bytes(0), ..IDEAL },
     ] {
-        let refused = Simulation::new(&windowed(1.0, host), NoTrace).unwrap_err();
+        let refused = Simulation::new(&spec_with_window(1.0, host), NoTrace).unwrap_err();
         assert!(matches!(refused, SpecError::Host { .. }), "{refused}");
     }
-    let mut twice = windowed(1.0, IDEAL);
+    let mut twice = spec_with_window(1.0, IDEAL);
     twice.nodes[1].processing.per_packet = millis(1);
     assert!(Simulation::new(&twice, NoTrace).unwrap_err().to_string().contains("one of them"));
 }

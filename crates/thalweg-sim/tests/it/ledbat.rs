@@ -6,7 +6,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 const LEDBAT: LedbatPlusPlusConfig = LedbatPlusPlusConfig {
     initial_window: 2.0,

@@ -7,7 +7,7 @@ use thalweg_proto::media::{Config, EncoderConfig, Response};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::{DisciplineSpec, DualPi2Config, FqCoDelConfig, Limit};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{MediaResult, RunResult};
 
 fn millis(millis: u64) -> Duration {

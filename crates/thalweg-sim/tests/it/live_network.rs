@@ -6,12 +6,12 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{CoDelConfig, DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::Status;
 use thalweg_sim::live_network::{Arrival, Live};
-use thalweg_sim::spec::{NodeId, Spec};
+use thalweg_sim::simulation_spec::{NodeId, Spec};
 
 const ENDS: [NodeId; 2] = [NodeId(0), NodeId(1)];
 
 /// 8 Mbit/s (a byte a microsecond), 10 ms each way.
-fn path(limit: Limit) -> Spec {
+fn spec_of_path(limit: Limit) -> Spec {
     Spec {
         duration: Duration::from_secs(100),
         ..pipe(direction(Rate::from_mbits_per_sec(8), millis(10), limit))
@@ -54,7 +54,7 @@ fn micros(micros: u64) -> Time {
 /// the first.
 #[test]
 fn packets_leave_unchanged_at_the_time_of_the_link() {
-    let mut network = Network::new(&path(Limit::Packets(10)));
+    let mut network = Network::new(&spec_of_path(Limit::Packets(10)));
     for byte in 1..=3 {
         network.enter(micros(500), vec![byte; 1000]);
     }
@@ -67,7 +67,7 @@ fn packets_leave_unchanged_at_the_time_of_the_link() {
 /// Late calls do not delay packets: the transmitter follows simulated time, however rarely it is advanced.
 #[test]
 fn the_rate_is_exact_at_any_polling_interval() {
-    let mut network = Network::new(&path(Limit::Packets(1000)));
+    let mut network = Network::new(&spec_of_path(Limit::Packets(1000)));
     for _ in 0..500 {
         network.enter(micros(0), vec![7; 1000]);
     }
@@ -83,7 +83,7 @@ fn the_rate_is_exact_at_any_polling_interval() {
 /// balance.
 #[test]
 fn packet_outcomes_are_reported_and_counted() {
-    let mut spec = path(Limit::Packets(5));
+    let mut spec = spec_of_path(Limit::Packets(5));
     spec.links[0].forward.queue =
         DisciplineSpec::new(Limit::Packets(50), CoDelConfig { ecn: true, ..CoDelConfig::default() });
     spec.links[0].forward.impairment = ImpairmentSpec {
@@ -121,7 +121,7 @@ fn packet_outcomes_are_reported_and_counted() {
 /// Results of a flow have the payload reported by its owner.
 #[test]
 fn payload_is_what_the_owner_counts() {
-    let mut network = Network::new(&path(Limit::Packets(10)));
+    let mut network = Network::new(&spec_of_path(Limit::Packets(10)));
     network.enter(micros(0), vec![0; 1000]);
     for arrival in network.until(micros(1_000_000)) {
         network.live.count(arrival.flow, 960, 40);
@@ -133,7 +133,7 @@ fn payload_is_what_the_owner_counts() {
 /// Closed connections leave no memory in use, and their late packets still arrive.
 #[test]
 fn connections_are_used_again() {
-    let mut network = Network::new(&path(Limit::Packets(10)));
+    let mut network = Network::new(&spec_of_path(Limit::Packets(10)));
     let first = network.connection;
     network.enter(micros(0), vec![1; 100]);
     network.live.close(first);

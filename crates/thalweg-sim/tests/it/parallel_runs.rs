@@ -11,16 +11,16 @@ use thalweg_queue::feedback::{
 };
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::partition::{Bound, default_threads, estimate_speedup};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{RunResult, Simulation, StateVisit, Status};
 
-fn on(threads: usize, spec: &Spec) -> Simulation {
+fn simulation_on_threads(threads: usize, spec: &Spec) -> Simulation {
     Simulation::on_threads(spec, NoTrace, threads).expect("the specification is valid")
 }
 
-fn run(threads: usize, spec: &Spec) -> RunResult {
-    let mut simulation = on(threads, spec);
+fn run_on_threads(threads: usize, spec: &Spec) -> RunResult {
+    let mut simulation = simulation_on_threads(threads, spec);
     while simulation.advance(1 << 20) == Status::Running {}
     simulation.finish().0
 }
@@ -35,11 +35,11 @@ fn reno() -> TransportSpec {
     }))
 }
 
-fn line(mbits: u64, delay: Duration) -> DirectionSpec {
+fn link_direction(mbits: u64, delay: Duration) -> DirectionSpec {
     direction(Rate::from_mbits_per_sec(mbits), delay, Limit::Packets(50))
 }
 
-fn access(delay: Duration) -> AccessSpec {
+fn access_links(delay: Duration) -> AccessSpec {
     let line = || direction(Rate::from_mbits_per_sec(1000), delay, Limit::Unlimited);
     AccessSpec {
         source_forward: line(),
@@ -53,11 +53,11 @@ fn access(delay: Duration) -> AccessSpec {
 
 /// Three links in a row: one flow over all of them and one over each, behind access links.
 fn parking_lot() -> Spec {
-    let links = (0..3).map(|_| (line(50, millis(3)), line(50, millis(3)))).collect();
+    let links = (0..3).map(|_| (link_direction(50, millis(3)), link_direction(50, millis(3)))).collect();
     let of = |name: &str, from: u32, to: u32, count: u32| GroupSpec {
         count,
         from: NodeId(from),
-        access: Some(access(millis(1))),
+        access: Some(access_links(millis(1))),
         spread: millis(100),
         ..group(name, to, reno(), WorkloadSpec::Bulk)
     };
@@ -83,11 +83,11 @@ fn fast_parking_lot() -> Spec {
 #[test]
 fn a_parking_lot_is_the_same_on_any_number_of_threads() {
     let spec = parking_lot();
-    let alone = run(1, &spec);
+    let alone = run_on_threads(1, &spec);
     assert!(alone.hops > 50_000 && !alone.series.is_empty(), "{}", alone.hops);
     for threads in [2, 3, 4, 16] {
-        assert!(on(threads, &spec).is_parallel());
-        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+        assert!(simulation_on_threads(threads, &spec).is_parallel());
+        assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
     }
 }
 
@@ -102,13 +102,13 @@ fn schemes_with_per_packet_state_are_partitioned() {
     for every_event in [false, true] {
         // BBR's states are then recorded, with its receiver's progress.
         spec.measure.every_event = every_event;
-        let alone = run(1, &spec);
-        assert!(on(3, &spec).is_parallel() && alone.hops > 50_000, "{}", alone.hops);
+        let alone = run_on_threads(1, &spec);
+        assert!(simulation_on_threads(3, &spec).is_parallel() && alone.hops > 50_000, "{}", alone.hops);
         let delivered = |visit: &StateVisit| {
             visit.state_variables.iter().any(|of| of.name == "delivered_bytes" && of.last > 0.0)
         };
         assert_eq!(alone.flows[0].states.iter().any(delivered), every_event);
-        assert_eq!(run(3, &spec), alone);
+        assert_eq!(run_on_threads(3, &spec), alone);
     }
 }
 
@@ -136,11 +136,11 @@ fn large_runs_take_the_idle_processors() {
 #[test]
 fn an_interrupted_parallel_run_equals_one_thread() {
     let spec = parking_lot();
-    let mut simulation = on(3, &spec);
+    let mut simulation = simulation_on_threads(3, &spec);
     assert_eq!(simulation.advance(10_000), Status::Running);
     let partial = simulation.finish().0;
     assert!(!partial.complete && partial.events >= 10_000, "{}", partial.events);
-    let mut alone = on(1, &spec);
+    let mut alone = simulation_on_threads(1, &spec);
     alone.advance(partial.events);
     assert_eq!(alone.finish().0, partial);
 }
@@ -154,12 +154,12 @@ fn transfers_are_in_the_same_order() {
         group.spread = Duration::ZERO;
         group.workload = WorkloadSpec::Transfer(bytes(960));
     }
-    let alone = run(1, &spec);
+    let alone = run_on_threads(1, &spec);
     assert_eq!(alone.transfer_list.len(), 32);
     let ends: Vec<_> = alone.transfer_list.iter().map(|transfer| transfer.end).collect();
     assert!(ends.windows(2).any(|pair| pair[0] == pair[1]), "no ties: {ends:?}");
     for threads in [2, 3, 5] {
-        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+        assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
     }
 }
 
@@ -187,16 +187,16 @@ fn varying_parking_lot() -> Spec {
 #[test]
 fn out_of_order_packets_cross_partitions() {
     let spec = varying_parking_lot();
-    let alone = run(1, &spec);
+    let alone = run_on_threads(1, &spec);
     for threads in [2, 3] {
-        assert!(on(threads, &spec).is_parallel());
-        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+        assert!(simulation_on_threads(threads, &spec).is_parallel());
+        assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
     }
 }
 
 /// Four links in a row with a flow over each, without access links.
 fn flows_at_nodes() -> Spec {
-    let links = (0..4).map(|_| (line(20, millis(5)), line(20, millis(5)))).collect();
+    let links = (0..4).map(|_| (link_direction(20, millis(5)), link_direction(20, millis(5)))).collect();
     let of = |number: u32| GroupSpec {
         from: NodeId(number),
         ..group(&format!("g{number}"), number + 1, reno(), WorkloadSpec::Bulk)
@@ -208,10 +208,10 @@ fn flows_at_nodes() -> Spec {
 #[test]
 fn flows_without_access_links_are_partitioned_at_links() {
     let spec = flows_at_nodes();
-    let alone = run(1, &spec);
-    assert!(on(4, &spec).is_parallel());
+    let alone = run_on_threads(1, &spec);
+    assert!(simulation_on_threads(4, &spec).is_parallel());
     for threads in [2, 4] {
-        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+        assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
     }
 }
 
@@ -226,11 +226,11 @@ fn transfers_with_random_arrivals_are_partitioned() {
     for group in &mut spec.groups {
         group.workload = at_random(3, 10_000);
     }
-    let alone = run(1, &spec);
+    let alone = run_on_threads(1, &spec);
     assert!(alone.transfer_list.len() > 1000);
     for threads in [2, 3, 16] {
-        assert!(on(threads, &spec).is_parallel());
-        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+        assert!(simulation_on_threads(threads, &spec).is_parallel());
+        assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
     }
 }
 
@@ -238,7 +238,12 @@ fn transfers_with_random_arrivals_are_partitioned() {
 /// are short and links lossy: transfers wait for retransmissions, and spurious retransmissions arrive late.
 fn random_row() -> Spec {
     let links = (0..4)
-        .map(|_| (crate::test_network::lossy(line(20, millis(5)), 0.02), line(20, millis(5))))
+        .map(|_| {
+            (
+                crate::test_network::with_random_loss(link_direction(20, millis(5)), 0.02),
+                link_direction(20, millis(5)),
+            )
+        })
         .collect();
     let pairs = (0..5).flat_map(|from| (0..5).map(move |to| (from, to))).filter(|(from, to)| from != to);
     let of = |(from, to): (u32, u32)| GroupSpec {
@@ -256,13 +261,13 @@ fn random_row() -> Spec {
 #[test]
 fn random_transfers_end_where_their_sinks_are() {
     let spec = random_row();
-    let alone = run(1, &spec);
+    let alone = run_on_threads(1, &spec);
     let ended = alone.transfer_list.iter().filter(|transfer| transfer.end.is_some()).count();
     assert!(ended > 1000 && ended < alone.transfer_list.len(), "{ended} of {}", alone.transfer_list.len());
     assert!(alone.flows.iter().map(|flow| flow.retransmissions).sum::<u64>() > 100);
     for threads in [2, 3, 5, 16] {
-        assert!(on(threads, &spec).is_parallel());
-        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+        assert!(simulation_on_threads(threads, &spec).is_parallel());
+        assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
     }
     let [row] = estimate_speedup(&spec, [4]);
     assert_eq!(row.parts, 4, "{row:?}");
@@ -272,19 +277,19 @@ fn random_transfers_end_where_their_sinks_are() {
 #[test]
 fn random_transfers_can_be_interrupted() {
     let spec = random_row();
-    let mut simulation = on(3, &spec);
+    let mut simulation = simulation_on_threads(3, &spec);
     assert_eq!(simulation.advance(50_000), Status::Running);
     let partial = simulation.finish().0;
-    let mut alone = on(1, &spec);
+    let mut alone = simulation_on_threads(1, &spec);
     alone.advance(partial.events);
     assert_eq!(alone.finish().0, partial);
 }
 
 #[test]
 fn a_network_without_lookahead_is_one_partition() {
-    let still = chain(vec![(line(50, Duration::ZERO), line(50, Duration::ZERO))]);
+    let still = chain(vec![(link_direction(50, Duration::ZERO), link_direction(50, Duration::ZERO))]);
     let spec = Spec { groups: vec![group("g", 1, datagrams(), WorkloadSpec::Bulk)], ..still };
-    assert!(!on(4, &spec).is_parallel());
+    assert!(!simulation_on_threads(4, &spec).is_parallel());
     assert_eq!(estimate_speedup(&spec, [4])[0].parts, 1);
     let [estimate] = estimate_speedup(&fast_parking_lot(), [3]);
     assert!(
@@ -345,7 +350,8 @@ fn records_are_those_of_one_thread() {
 #[test]
 fn packets_that_arrive_together_are_recorded_as_they_were_sent() {
     let any = || direction(Rate::MAX, millis(5), Limit::Unlimited);
-    let links = vec![(any(), any()), (line(50, millis(5)), any()), (line(50, millis(5)), any())];
+    let links =
+        vec![(any(), any()), (link_direction(50, millis(5)), any()), (link_direction(50, millis(5)), any())];
     let of = |number: u32| GroupSpec {
         start: Time::ZERO + millis(1),
         ..group(&format!("g{number}"), 2 + number % 2, reno(), WorkloadSpec::Transfer(bytes(200_000)))
@@ -455,13 +461,13 @@ fn routers_notify_sources_in_other_partitions() {
     ];
     for policy in policies {
         let spec = feedback_row(policy);
-        let alone = run(1, &spec);
+        let alone = run_on_threads(1, &spec);
         let messages: Vec<u64> = alone.links.iter().map(|link| link.feedback).collect();
         let active = messages.iter().filter(|&&count| count > 10).count();
         assert!(active > 4 || matches!(policy, PolicySpec::DecBit(_)), "{policy:?}: {messages:?}");
         for threads in [2, 3, 5, 16] {
-            assert!(on(threads, &spec).is_parallel());
-            assert_eq!(run(threads, &spec), alone, "{policy:?}, {threads} threads");
+            assert!(simulation_on_threads(threads, &spec).is_parallel());
+            assert_eq!(run_on_threads(threads, &spec), alone, "{policy:?}, {threads} threads");
         }
     }
 }
@@ -508,10 +514,10 @@ fn gated_row() -> Spec {
 #[test]
 fn gates_are_in_the_partition_of_their_flows() {
     let spec = gated_row();
-    let alone = run(1, &spec);
+    let alone = run_on_threads(1, &spec);
     for threads in [2, 3, 5, 16] {
-        assert!(on(threads, &spec).is_parallel());
-        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+        assert!(simulation_on_threads(threads, &spec).is_parallel());
+        assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
     }
     let records = assert_same_records(&Spec { duration: millis(700), ..spec }, &[2, 3, 5]);
     assert!(records.iter().filter(|record| record.contains("paused: true")).count() > 100);
@@ -522,10 +528,10 @@ fn gates_are_in_the_partition_of_their_flows() {
 fn gates_and_messages_go_together() {
     let mut spec = feedback_row(PolicySpec::Seif(SeifSpec::default()));
     spec.nodes = gated_row().nodes;
-    let alone = run(1, &spec);
+    let alone = run_on_threads(1, &spec);
     for threads in [2, 5] {
-        assert!(on(threads, &spec).is_parallel());
-        assert_eq!(run(threads, &spec), alone, "{threads} threads");
+        assert!(simulation_on_threads(threads, &spec).is_parallel());
+        assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
     }
 }
 

@@ -8,7 +8,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_queue::{DisciplineSpec, DualPi2Config, Limit};
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 const PRAGUE: PragueConfig = PragueConfig {
     initial_window: 10.0,
@@ -35,14 +35,14 @@ fn cubic() -> GroupSpec {
         slow_start_beta: None,
     };
     let mut transport = window(ControllerConfig::Cubic(config));
-    if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut transport.ends {
+    if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut transport.endpoint_configs {
         Arc::make_mut(sender).ecn = true;
     }
     group("cubic", 1, transport, WorkloadSpec::Bulk)
 }
 
 /// Returns the flow with additional delay each way.
-fn farther(flow: GroupSpec, by: Duration) -> GroupSpec {
+fn with_extra_delay(flow: GroupSpec, by: Duration) -> GroupSpec {
     let line = |delay| direction(Rate::from_mbits_per_sec(10_000), delay, Limit::Unlimited);
     let access = AccessSpec {
         source_forward: line(by),
@@ -126,7 +126,7 @@ fn prague_and_cubic_do_not_starve_each_other() {
 #[test]
 fn shares_of_short_round_trips_are_those_of_the_virtual_one() {
     let ratio = |config: PragueConfig, short: u64, long: u64| {
-        let far = farther(prague(config), millis(long - short) / 2);
+        let far = with_extra_delay(prague(config), millis(long - short) / 2);
         let result = share(50, millis(short) / 2, 90, vec![prague(config), far]);
         let goodputs = goodputs(&result);
         goodputs[0] / goodputs[1]

@@ -7,7 +7,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
 use thalweg_sim::closed_formulas;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 const SECONDS: u64 = 300;
 
@@ -36,7 +36,7 @@ fn arrivals(load: u64, exponential: bool) -> RunResult {
 }
 
 #[track_caller]
-fn near(value: f64, expected: f64, tolerance: f64) {
+fn assert_near(value: f64, expected: f64, tolerance: f64) {
     assert!((value / expected - 1.0).abs() < tolerance, "{value} instead of {expected}");
 }
 
@@ -48,10 +48,10 @@ fn constant_sizes_wait_as_in_m_d_1() {
         let result = arrivals(load, false);
         let rho = load as f64 / 100.0;
         let wait = closed_formulas::mg1_wait(rho, 0.0).unwrap();
-        near(result.links[0].queue.mean_packets, wait * rho, tolerance);
-        near(result.links[0].utilisation, rho, 0.02);
+        assert_near(result.links[0].queue.mean_packets, wait * rho, tolerance);
+        assert_near(result.links[0].utilisation, rho, 0.02);
         // One-way delays: the wait and the service.
-        near(result.flows[0].delay.mean.as_millis_f64() - 1.0, wait, tolerance);
+        assert_near(result.flows[0].delay.mean.as_millis_f64() - 1.0, wait, tolerance);
     }
 }
 
@@ -62,8 +62,8 @@ fn exponential_sizes_wait_as_in_m_m_1() {
         let result = arrivals(load, true);
         let rho = load as f64 / 100.0;
         let wait = closed_formulas::mg1_wait(rho, 1.0).unwrap();
-        near(result.links[0].queue.mean_packets, wait * rho, tolerance);
-        near(result.flows[0].delay.mean.as_millis_f64() - 1.0, wait, tolerance);
+        assert_near(result.links[0].queue.mean_packets, wait * rho, tolerance);
+        assert_near(result.flows[0].delay.mean.as_millis_f64() - 1.0, wait, tolerance);
     }
 }
 
@@ -78,7 +78,7 @@ fn a_finite_queue_drops_as_in_m_m_1_k() {
         let blocked = closed_formulas::mm1k_blocked(rho, k).unwrap();
         let link = &result.links[0];
         let offered = (link.packets + link.drops_full) as f64;
-        near(link.drops_full as f64 / offered, blocked, 0.05);
+        assert_near(link.drops_full as f64 / offered, blocked, 0.05);
         assert_eq!(link.queue.max_packets, waiting);
     }
 }
@@ -101,8 +101,8 @@ fn a_queue_that_shrinks_drops_its_tail_at_once() {
     assert_eq!(lost(&changed), lost(&constant) + 4);
     assert_eq!(changed.links[0].queue.max_packets, 10);
     // From 500 to 750 ms it holds three, from then on six: mean (10 / 2 + 3 / 4 + 6 / 4), except for the filling.
-    near(constant.links[0].queue.mean_packets, 10.0, 0.05);
-    near(changed.links[0].queue.mean_packets, 7.25, 0.05);
+    assert_near(constant.links[0].queue.mean_packets, 10.0, 0.05);
+    assert_near(changed.links[0].queue.mean_packets, 7.25, 0.05);
 }
 
 /// A link whose jitter changes from none to 0 to 20 ms: delays equal the propagation delay first, and are then 10 ms
@@ -129,10 +129,10 @@ fn jitter_changes_by_the_schedule() {
     let jitter = JitterChange { span: Duration::ZERO, variation: Some(std::sync::Arc::new(varied)) };
     link.schedule = vec![Change { jitter: Some(jitter), ..Change::at(at) }];
     let mean = |result: &RunResult| result.flows[0].delay.mean.as_millis_f64();
-    near(mean(&run(&spec(link.clone(), 0, 10))), 5.01, 0.001);
-    near(mean(&run(&spec(link.clone(), 10, 40))), 15.01, 0.02);
+    assert_near(mean(&run(&spec(link.clone(), 0, 10))), 5.01, 0.001);
+    assert_near(mean(&run(&spec(link.clone(), 10, 40))), 15.01, 0.02);
     // And back to none.
     let none = Change { jitter: Some(JitterChange::default()), ..Change::at(at + Duration::from_secs(10)) };
     link.schedule.push(none);
-    near(mean(&run(&spec(link, 21, 40))), 5.01, 0.001);
+    assert_near(mean(&run(&spec(link, 21, 40))), 5.01, 0.001);
 }

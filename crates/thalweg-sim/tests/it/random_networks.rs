@@ -26,7 +26,7 @@ use thalweg_queue::{
     StartDelaySpec, TokenBucketSpec,
 };
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn rate() -> impl Strategy<Value = Rate> {
@@ -270,7 +270,7 @@ fn feedback() -> impl Strategy<Value = FeedbackSpec> {
 }
 
 /// A direction of a link whose queue may have a feedback policy.
-fn speaking() -> impl Strategy<Value = DirectionSpec> {
+fn direction_with_feedback() -> impl Strategy<Value = DirectionSpec> {
     (direction(), prop::option::weighted(0.4, feedback())).prop_map(|(mut direction, feedback)| {
         // Feedback assumes a constant capacity.
         direction.schedule.iter_mut().filter(|_| feedback.is_some()).for_each(|change| change.queue = None);
@@ -573,7 +573,7 @@ fn spec() -> impl Strategy<Value = Spec> {
     (1usize..4)
         .prop_flat_map(|links| {
             (
-                prop::collection::vec((speaking(), speaking()), links),
+                prop::collection::vec((direction_with_feedback(), direction_with_feedback()), links),
                 groups(links as u32 + 1),
                 0u64..2000,
                 prop::option::weighted(0.3, 0u64..3),
@@ -630,7 +630,7 @@ proptest! {
 
     /// Several threads give the same result as one.
     #[test]
-    fn threads_change_nothing(spec in cuttable(), threads in 2usize..5) {
+    fn threads_change_nothing(spec in partitionable_spec(), threads in 2usize..5) {
         let alone = run_in_steps(&spec, u64::MAX);
         let mut simulation = Simulation::on_threads(&spec, NoTrace, threads).unwrap();
         while simulation.advance(5000) == Status::Running {}
@@ -642,7 +642,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     /// Several threads give the same records as one, in the same order.
     #[test]
-    fn threads_record_the_same(spec in cuttable(), threads in 2usize..5) {
+    fn threads_record_the_same(spec in partitionable_spec(), threads in 2usize..5) {
         let record = |threads| {
             let mut simulation = Simulation::on_threads(&spec, Listing::default(), threads).unwrap();
             while simulation.advance(5000) == Status::Running {}
@@ -667,7 +667,7 @@ fn gate() -> impl Strategy<Value = GateSpec> {
 }
 
 /// Networks with mostly positive delays, for partitioning. Some nodes have gates, for flows of several priorities.
-fn cuttable() -> impl Strategy<Value = Spec> {
+fn partitionable_spec() -> impl Strategy<Value = Spec> {
     let gates = prop::collection::vec(prop::option::weighted(0.3, gate()), 4);
     (spec(), prop::collection::vec(0u64..20, 8), gates).prop_map(|(mut spec, delays, gates)| {
         spec.nodes.iter_mut().zip(gates).for_each(|(node, gate)| node.gate = gate);

@@ -12,7 +12,7 @@ use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{Limit, LossSpec};
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{Quantity, RunResult, SegmentDelay, Simulation, SpecError};
 
 const FAST: Rate = Rate::from_mbits_per_sec(8);

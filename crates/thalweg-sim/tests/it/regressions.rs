@@ -6,7 +6,7 @@ use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig, RackConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, Limit, ReorderSpec};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 /// Two flows of many short transfers over a link that holds packets back: when a transfer ends, the other flow reuses
 /// its connection number while old packets are in flight. They must still belong to the old flow.
@@ -128,7 +128,7 @@ fn a_lost_retransmission_causes_no_time_out() {
     let receiver = ReceiverConfig { report_arrivals: true, ..ReceiverConfig::default() };
     let controller = ControllerConfig::Fixed(FixedConfig { window: 500.0 });
     let scheme = TransportSpec::new("window", EndsConfig::new(sender, receiver, controller), 40, 40);
-    let link = crate::test_network::lossy(
+    let link = crate::test_network::with_random_loss(
         direction(Rate::from_mbits_per_sec(10), millis(500), Limit::Unlimited),
         0.1,
     );

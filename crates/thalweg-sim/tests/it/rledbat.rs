@@ -6,7 +6,7 @@ use thalweg_proto::units::Rate;
 use thalweg_proto::window::{ControllerConfig, EndsConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 fn newreno(is_background: bool) -> TransportSpec {
     let controller = NewRenoConfig {

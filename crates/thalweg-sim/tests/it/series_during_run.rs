@@ -6,7 +6,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::{GroupSpec, MeasureSpec, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{GroupSpec, MeasureSpec, Spec, WorkloadSpec};
 use thalweg_sim::{Series, Simulation, Status};
 
 #[test]

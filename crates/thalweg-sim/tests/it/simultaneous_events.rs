@@ -3,7 +3,7 @@
 use crate::test_network::{bytes, datagrams, direction, group, millis, pipe, run};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 /// Two flows write a packet at the same times, and only the first of each pair gets through. In sequence that is always
 /// the first flow's; in random order each flow's about half of the time.

@@ -1,11 +1,11 @@
 //! SSCOP and ATM links between two hosts, with results computed by hand.
 
-use crate::test_network::{bytes, datagrams, direction, group, lossy, millis, pipe, run};
+use crate::test_network::{bytes, datagrams, direction, group, millis, pipe, run, with_random_loss};
 use std::sync::Arc;
 use thalweg_proto::sscop::{Config, EndpointConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 fn sscop(config: Config) -> TransportSpec {
     let config = EndpointConfig { sscop: Arc::new(config), segment: 996 };
@@ -50,7 +50,7 @@ fn a_large_credit_fills_the_link() {
 #[test]
 fn every_loss_costs_one_retransmission() {
     for loss in [0.01, 0.1, 0.3] {
-        let mut spec = pipe(lossy(ten_mbit(), loss));
+        let mut spec = pipe(with_random_loss(ten_mbit(), loss));
         let mut config = Config { window: 100, ..Config::default() };
         config.timers.no_response = Duration::from_secs(600);
         spec.groups = vec![group("flow", 1, sscop(config), WorkloadSpec::Transfer(bytes(996_000)))];

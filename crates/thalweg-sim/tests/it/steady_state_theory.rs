@@ -1,6 +1,6 @@
 //! Transports compared with the theory of their steady state.
 
-use crate::test_network::{bytes, direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{bytes, direction, group, millis, pipe, run, window, with_random_loss};
 use thalweg_proto::congestion::{CubicConfig, FixedConfig, NewRenoConfig, VegasConfig};
 use thalweg_proto::transport::Limit as HeldBy;
 use thalweg_proto::units::{Duration, Rate};
@@ -9,7 +9,7 @@ use thalweg_proto::window::{ReceiverConfig, Recovery, SenderConfig};
 use thalweg_queue::{ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::closed_formulas;
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 /// Payload of a segment, in bits.
@@ -68,7 +68,7 @@ fn bulk(controller: ControllerConfig) -> GroupSpec {
 }
 
 #[track_caller]
-fn near(value: f64, expected: f64, tolerance: f64) {
+fn assert_near(value: f64, expected: f64, tolerance: f64) {
     assert!((value / expected - 1.0).abs() < tolerance, "{value} instead of {expected}");
 }
 
@@ -103,10 +103,10 @@ fn enough_window_fills_the_link() {
         spec.groups = vec![bulk(ControllerConfig::Fixed(FixedConfig { window }))];
         let result = run(&spec);
         // Within one packet: the one in service at the end of the warm-up is not counted.
-        near(result.links[0].utilisation, 1.0, 1e-4);
-        near(result.flows[0].goodput.as_f64(), 9.6e6, 1.5e-4);
+        assert_near(result.links[0].utilisation, 1.0, 1e-4);
+        assert_near(result.flows[0].goodput.as_f64(), 9.6e6, 1.5e-4);
         // The excess over the path's capacity waits; the segment in service does not count as waiting.
-        near(result.links[0].queue.mean_packets + 1.0, window - (ROUND_TRIP - 0.0008) / 0.0008, 0.05);
+        assert_near(result.links[0].queue.mean_packets + 1.0, window - (ROUND_TRIP - 0.0008) / 0.0008, 0.05);
     }
 }
 
@@ -152,7 +152,7 @@ fn new_reno_responds_to_loss_as_in_mathis() {
     for (probability, seconds) in [(1e-4, 3000), (3e-4, 2000), (1e-3, 1500), (3e-3, 1000), (1e-2, 800)] {
         let loss = LossSpec::Uniform { probability };
         let mean = lossy_path(loss, new_reno(), Recovery::Sack, seconds);
-        near(mean, closed_formulas::mathis_window(probability, 1.0).unwrap(), 0.15);
+        assert_near(mean, closed_formulas::mathis_window(probability, 1.0).unwrap(), 0.15);
     }
 }
 
@@ -168,7 +168,7 @@ fn new_reno_responds_to_periodic_loss() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
         for (period, seconds) in [(1_000, 200), (10_000, 1000)] {
             let mean = lossy_path(one_in(period), new_reno(), recovery, seconds);
-            near(mean, closed_formulas::mathis_window(1.0 / period as f64, 1.0).unwrap(), 0.05);
+            assert_near(mean, closed_formulas::mathis_window(1.0 / period as f64, 1.0).unwrap(), 0.05);
         }
     }
 }
@@ -196,7 +196,7 @@ fn cubic_responds_to_loss_as_in_rfc_9438() {
             ecn_beta: None,
             slow_start_beta: None,
         });
-        near(lossy_path(loss, cubic, Recovery::Sack, seconds), mean, 0.07);
+        assert_near(lossy_path(loss, cubic, Recovery::Sack, seconds), mean, 0.07);
     }
 }
 
@@ -232,7 +232,7 @@ fn equal_flows_share_equally() {
         spec.groups = vec![GroupSpec { count: 2, stagger, ..bulk(controller.clone()) }];
         let result = run_fast(&spec);
         assert!(result.groups[0].jain.unwrap() > index, "{controller:?}: {:?}", result.groups[0].jain);
-        near(result.groups[0].goodput.as_f64(), 9.6e6, 0.03);
+        assert_near(result.groups[0].goodput.as_f64(), 9.6e6, 0.03);
     }
 }
 
@@ -249,7 +249,7 @@ fn new_reno_draws_a_saw_tooth() {
     let windows = (max / 2.0) as u32..=max as u32;
     let time: f64 = windows.clone().map(|w| f64::from(w).max(26.04)).sum();
     let queue: f64 = windows.map(|w| (f64::from(w) - 26.04).max(0.0) * f64::from(w).max(26.04)).sum();
-    near(result.links[0].queue.mean_packets, queue / time, 0.08);
+    assert_near(result.links[0].queue.mean_packets, queue / time, 0.08);
     assert_eq!(result.flows[0].timeouts, 0);
 }
 
@@ -257,7 +257,7 @@ fn new_reno_draws_a_saw_tooth() {
 /// bit-identical; another seed does not.
 #[test]
 fn components_have_independent_random_streams() {
-    let link = lossy(ten_mbit(Limit::Packets(20)), 0.01);
+    let link = with_random_loss(ten_mbit(Limit::Packets(20)), 0.01);
     let mut alone = pipe(link.clone());
     let poisson =
         WorkloadSpec::Poisson { gap: millis(20), size: SizeSpec::Exponential { mean: bytes(9_000) } };

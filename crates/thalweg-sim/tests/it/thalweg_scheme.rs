@@ -1,6 +1,6 @@
 //! Thalweg on simulated paths: its target queue, random and congestion losses, and competing traffic.
 
-use crate::test_network::{direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{direction, group, millis, pipe, run, window, with_random_loss};
 use std::sync::Arc;
 use std::thread;
 use thalweg_catalog::EndpointConfigs;
@@ -8,7 +8,7 @@ use thalweg_proto::congestion::{CubicConfig, ThalwegConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig, RackConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::{CoDelConfig, DisciplineSpec, Limit};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{FlowResult, RunResult};
 
 /// The default configuration: time-based loss detection and send timestamps.
@@ -51,7 +51,7 @@ fn share(link: DirectionSpec, seconds: u64, groups: Vec<GroupSpec>) -> RunResult
     run(&Spec { groups, duration, warmup: duration / 3, ..pipe(link) })
 }
 
-fn line(megabits: u64, delay: u64, packets: u64) -> DirectionSpec {
+fn link_direction(megabits: u64, delay: u64, packets: u64) -> DirectionSpec {
     direction(Rate::from_mbits_per_sec(megabits), millis(delay), Limit::Packets(packets))
 }
 
@@ -71,7 +71,7 @@ fn jain(goodputs: &[f64]) -> f64 {
 #[test]
 fn the_queue_matches_the_target_of_the_flows() {
     for count in [1, 4, 9] {
-        let result = share(line(100, 50, 2000), 30, vec![thalweg(count, ThalwegConfig::default())]);
+        let result = share(link_direction(100, 50, 2000), 30, vec![thalweg(count, ThalwegConfig::default())]);
         let link = &result.links[0];
         let wanted = 1.0 + 1.5 * f64::from(count).sqrt();
         let queueing = link.queue.mean_bytes * 8e3 / 100e6;
@@ -85,7 +85,11 @@ fn the_queue_matches_the_target_of_the_flows() {
 #[test]
 fn random_path_loss_costs_only_its_rate() {
     for loss in [0.001, 0.01, 0.1] {
-        let result = share(lossy(line(50, 25, 500), loss), 30, vec![thalweg(1, ThalwegConfig::default())]);
+        let result = share(
+            with_random_loss(link_direction(50, 25, 500), loss),
+            30,
+            vec![thalweg(1, ThalwegConfig::default())],
+        );
         let possible = 50.0 * 0.96 * (1.0 - loss);
         let goodput = goodputs(&result)[0];
         assert!(goodput > 0.95 * possible, "{goodput} of {possible} at {loss}");
@@ -99,7 +103,7 @@ fn random_path_loss_costs_only_its_rate() {
 fn a_long_lossy_path_is_filled() {
     for seed in 1..9 {
         let (duration, warmup) = (Duration::from_secs(60), Duration::from_secs(20));
-        let link = lossy(line(20, 500, 2500), 0.05);
+        let link = with_random_loss(link_direction(20, 500, 2500), 0.05);
         let groups = vec![thalweg(1, ThalwegConfig::default())];
         let result = run(&Spec { groups, duration, warmup, seed, ..pipe(link) });
         let possible = 20.0 * 0.96 * 0.95;
@@ -115,7 +119,8 @@ fn a_long_lossy_path_is_filled() {
 fn a_longer_path_is_not_mistaken_for_a_queue() {
     for (loss, min) in [(0.0, 0.85), (0.05, 0.7)] {
         let longer = Change { delay: Some(millis(50)), ..Change::at(at(8)) };
-        let link = DirectionSpec { schedule: vec![longer], ..lossy(line(100, 25, 600), loss) };
+        let link =
+            DirectionSpec { schedule: vec![longer], ..with_random_loss(link_direction(100, 25, 600), loss) };
         let (duration, warmup) = (Duration::from_secs(30), Duration::from_secs(18));
         let groups = vec![thalweg(1, ThalwegConfig::default())];
         let result = run(&Spec { groups, duration, warmup, ..pipe(link) });
@@ -134,7 +139,7 @@ fn an_outage_on_a_long_path_is_not_mistaken_for_a_queue() {
     };
     for loss in [0.01, 0.05] {
         let schedule = vec![change(12, 0), change(22, 50)];
-        let link = DirectionSpec { schedule, ..lossy(line(50, 400, 5000), loss) };
+        let link = DirectionSpec { schedule, ..with_random_loss(link_direction(50, 400, 5000), loss) };
         let (duration, warmup) = (Duration::from_secs(54), Duration::from_secs(26));
         let carried = |flow: &GroupSpec| {
             let groups = vec![flow.clone()];
@@ -154,7 +159,7 @@ fn an_outage_on_a_long_path_is_not_mistaken_for_a_queue() {
 /// bound.)
 #[test]
 fn a_short_queue_is_not_mistaken_for_a_lossy_path() {
-    let result = share(line(24, 3, 4), 30, vec![thalweg(1, ThalwegConfig::default())]);
+    let result = share(link_direction(24, 3, 4), 30, vec![thalweg(1, ThalwegConfig::default())]);
     let link = &result.links[0];
     let dropped = link.drops_full as f64 / (link.drops_full + link.packets) as f64;
     assert!(dropped < 0.1, "{dropped}: {link:?}");
@@ -170,7 +175,7 @@ fn shares_with_a_sender_that_fills_the_queue() {
     for (buffer, minimum) in [(200, 0.05), (400, 0.2), (800, 0.2)] {
         let beside = |compete| {
             let flow = thalweg(1, ThalwegConfig { compete, ..ThalwegConfig::default() });
-            let goodputs = goodputs(&share(line(50, 50, buffer), 90, vec![flow, cubic()]));
+            let goodputs = goodputs(&share(link_direction(50, 50, buffer), 90, vec![flow, cubic()]));
             goodputs[0] / (goodputs[0] + goodputs[1])
         };
         let (competing, yielding) = (beside(true), beside(false));
@@ -180,7 +185,7 @@ fn shares_with_a_sender_that_fills_the_queue() {
     let stops = GroupSpec { stop: Some(at(30)), ..cubic() };
     let (duration, warmup) = (Duration::from_secs(60), Duration::from_secs(50));
     let groups = vec![thalweg(1, ThalwegConfig::default()), stops];
-    let result = run(&Spec { groups, duration, warmup, ..pipe(line(50, 20, 500)) });
+    let result = run(&Spec { groups, duration, warmup, ..pipe(link_direction(50, 20, 500)) });
     assert!(result.links[0].queue.mean_packets < 40.0, "{:?}", result.links[0].queue);
     assert!(result.links[0].utilisation > 0.97, "{:?}", result.links[0]);
 }
@@ -191,14 +196,14 @@ fn shares_with_a_sender_that_fills_the_queue() {
 #[test]
 fn a_flow_that_has_lost_its_rate_finds_competing_traffic() {
     let groups = vec![thalweg(1, ThalwegConfig::default()), cubic()];
-    let goodputs = goodputs(&share(line(40, 10, 67), 60, groups));
+    let goodputs = goodputs(&share(link_direction(40, 10, 67), 60, groups));
     assert!(goodputs[0] > 4.0, "{goodputs:?}");
 }
 
 /// A drain takes some round trips: on long paths they are less frequent.
 #[test]
 fn drains_leave_long_paths_filled() {
-    let result = share(line(20, 600, 2500), 120, vec![thalweg(1, ThalwegConfig::default())]);
+    let result = share(link_direction(20, 600, 2500), 120, vec![thalweg(1, ThalwegConfig::default())]);
     assert!(goodputs(&result)[0] > 16.5, "{:?}", goodputs(&result));
 }
 
@@ -209,7 +214,7 @@ fn flows_start_and_stop() {
     let groups = vec![thalweg(1, ThalwegConfig::default()), late];
     let between = |from: u64, until: u64| {
         let (duration, warmup) = (Duration::from_secs(until), Duration::from_secs(from));
-        run(&Spec { groups: groups.clone(), duration, warmup, ..pipe(line(50, 25, 1000)) })
+        run(&Spec { groups: groups.clone(), duration, warmup, ..pipe(link_direction(50, 25, 1000)) })
     };
     let together = goodputs(&between(20, 24));
     assert!(jain(&together) > 0.95, "{together:?}");
@@ -224,7 +229,7 @@ fn late_starters_converge_to_their_share() {
     let flow = |second| GroupSpec { start: at(second), ..thalweg(1, ThalwegConfig::default()) };
     let groups = [0, 3, 6, 9].map(flow).to_vec();
     let (duration, warmup) = (Duration::from_secs(40), Duration::from_secs(25));
-    let result = run(&Spec { groups, duration, warmup, ..pipe(line(100, 50, 1250)) });
+    let result = run(&Spec { groups, duration, warmup, ..pipe(link_direction(100, 50, 1250)) });
     assert!(jain(&goodputs(&result)) > 0.9, "{:?}", goodputs(&result));
     assert!(result.links[0].utilisation > 0.95, "{:?}", result.links[0]);
 }
@@ -251,7 +256,7 @@ fn flows_that_start_beside_each_other_keep_a_short_queue() {
         let start = |stagger| {
             scope.spawn(move || {
                 let flows = GroupSpec { stagger: millis(stagger), ..thalweg(10, ThalwegConfig::default()) };
-                let result = share(line(40, 10, 270), 45, vec![flows]);
+                let result = share(link_direction(40, 10, 270), 45, vec![flows]);
                 result.links[0].queue.mean_bytes * 8e3 / 40e6
             })
         };
@@ -265,14 +270,14 @@ fn flows_that_start_beside_each_other_keep_a_short_queue() {
 /// Returns the retransmission ratio of many flows that start this long after each other, and Jain's index.
 fn many_flows(stagger: Duration) -> (f64, f64) {
     let many_flows = GroupSpec { stagger, ..thalweg(100, ThalwegConfig::default()) };
-    let result = share(line(100, 25, 625), 30, vec![many_flows]);
+    let result = share(link_direction(100, 25, 625), 30, vec![many_flows]);
     let of = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>() as f64;
     (of(|flow| flow.retransmissions) / of(|flow| flow.sent_packets), jain(&goodputs(&result)))
 }
 
 /// Returns the flow with ECN enabled.
-fn marked(mut flow: GroupSpec) -> GroupSpec {
-    if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut flow.transport.ends {
+fn with_ecn(mut flow: GroupSpec) -> GroupSpec {
+    if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut flow.transport.endpoint_configs {
         Arc::make_mut(sender).ecn = true;
     }
     flow
@@ -285,9 +290,9 @@ fn marked(mut flow: GroupSpec) -> GroupSpec {
 fn marks_share_a_queue_out() {
     let link = DirectionSpec {
         queue: DisciplineSpec::new(Limit::Packets(400), CoDelConfig::default()),
-        ..line(20, 20, 400)
+        ..link_direction(20, 20, 400)
     };
-    let flows = vec![marked(thalweg(1, ThalwegConfig::default())), marked(cubic())];
+    let flows = vec![with_ecn(thalweg(1, ThalwegConfig::default())), with_ecn(cubic())];
     let result = share(link, 60, flows);
     let goodputs = goodputs(&result);
     let part = goodputs[0] / (goodputs[0] + goodputs[1]);

@@ -1,12 +1,14 @@
 //! Transfers: completion times, ideal completion times, and complete counts.
 
-use crate::test_network::{bytes, chain, datagrams, direction, group, lossy, millis, pipe, run, window};
+use crate::test_network::{
+    bytes, chain, datagrams, direction, group, millis, pipe, run, window, with_random_loss,
+};
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 
 fn fixed(window_segments: u32) -> TransportSpec {
     window(ControllerConfig::Fixed(FixedConfig { window: f64::from(window_segments) }))
@@ -97,7 +99,7 @@ fn an_exchange_is_ideal_there_and_back() {
 #[test]
 fn every_transfer_is_listed() {
     let link_direction = direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Packets(50));
-    let mut spec = pipe(lossy(link_direction, 0.01));
+    let mut spec = pipe(with_random_loss(link_direction, 0.01));
     spec.warmup = Duration::from_secs(2);
     let size = SizeSpec::Uniform { min: bytes(2_000), max: bytes(40_000) };
     let poisson = WorkloadSpec::Poisson { gap: millis(20), size };
@@ -134,7 +136,7 @@ fn every_transfer_is_listed() {
 #[test]
 fn loss_and_jitter_of_datagrams_are_reported() {
     let link_direction = direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Packets(1000));
-    let mut spec = pipe(lossy(link_direction, 0.1));
+    let mut spec = pipe(with_random_loss(link_direction, 0.1));
     let rate = Rate::from_mbits_per_sec(4);
     let call = WorkloadSpec::ConstantRate { rate, packet: bytes(500) };
     spec.groups = vec![group("call", 1, datagrams(), call)];

@@ -6,7 +6,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{ControllerConfig, EndsConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::{RunResult, Simulation, Status};
 
 fn new_reno() -> ControllerConfig {

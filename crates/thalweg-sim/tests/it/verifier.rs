@@ -9,7 +9,7 @@ use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, Limit, ReorderSpec};
 use thalweg_sim::packet_trace::{NoTrace, PacketId, Record, Step, Tracer};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::verify::{Fault, Verifier, Violation};
 use thalweg_sim::{Conservation, Pdu, RunResult, Simulation};
 

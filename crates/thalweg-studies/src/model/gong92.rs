@@ -126,7 +126,7 @@ impl Path {
             return Err(DomainError::Window);
         }
         let (segment_time, round_trip) = (self.segment_time(), self.acknowledgement_time());
-        let rounds = rounds(p, self.segment);
+        let rounds = mean_rounds(p, self.segment);
         // With total loss nothing arrives; infinity times zero would be NaN.
         let sender_delay =
             if p >= 1.0 { f64::INFINITY } else { segment_time / (1.0 - p) + round_trip * rounds };
@@ -138,7 +138,7 @@ impl Path {
             rounds,
             sender_delay,
             receiver_delay: sender_delay - self.round_trip.as_secs_f64() / 2.0 - 3.0 * self.packet_time(),
-            efficiency: efficiency(p, window, self.round_trip_window(), self.segment, form)
+            efficiency: throughput_efficiency(p, window, self.round_trip_window(), self.segment, form)
                 .unwrap_or(segment_time / sender_delay),
         })
     }
@@ -146,7 +146,7 @@ impl Path {
 
 /// Returns the mean number of rounds until `segment` packets have arrived, each lost with probability `p` in each
 /// round: `Σ_{i>=0} 1 - (1 - p^i)^s`.
-fn rounds(p: f64, segment: u32) -> f64 {
+fn mean_rounds(p: f64, segment: u32) -> f64 {
     if p >= 1.0 {
         return f64::INFINITY;
     }
@@ -171,11 +171,11 @@ fn rounds(p: f64, segment: u32) -> f64 {
 /// Returns the same for p near 1, where the sum converges too slowly. With p = e^-λ the sum is, by the Euler-Maclaurin
 /// formula, H_s/λ + 1/2, where H_s is the s-th harmonic number. The next term is of the order of λ.
 fn rounds_near_one(p: f64, segment: u32) -> f64 {
-    harmonic(segment) / -libm::log(p) + 0.5
+    harmonic_number(segment) / -libm::log(p) + 0.5
 }
 
 /// Returns 1 + 1/2 + ... + 1/n.
-fn harmonic(n: u32) -> f64 {
+fn harmonic_number(n: u32) -> f64 {
     if n <= MAX_SUMMED_INDEX {
         return (1..=n).map(|k| 1.0 / f64::from(k)).sum();
     }
@@ -192,7 +192,7 @@ const EULER: f64 = 0.577_215_664_901_532_9;
 
 /// Returns ThE for a window of `window` segments and `w_a` segments per round trip; `None` for a window of up to one
 /// segment, whose efficiency is `t_s/D_s`.
-fn efficiency(p: f64, window: f64, w_a: f64, segment: u32, form: Form) -> Option<f64> {
+fn throughput_efficiency(p: f64, window: f64, w_a: f64, segment: u32, form: Form) -> Option<f64> {
     if window <= 1.0 {
         return None;
     }

@@ -10,7 +10,7 @@ const SMALL: Path = Path {
     segment: 16,
 };
 
-fn the(p: f64, window: f64, form: Form) -> f64 {
+fn throughput_efficiency_of(p: f64, window: f64, form: Form) -> f64 {
     SMALL.analyse(p, window, form).unwrap().efficiency
 }
 
@@ -48,17 +48,22 @@ fn all_regimes_have_their_values() {
         (1e-1, 2.0, 0.6509, 0.8933),
     ] {
         let window = times * w_a;
-        assert!((the(p, window, Form::Printed) - printed).abs() < 6e-5, "{p}, {times}");
-        assert!((the(p, window, Form::Corrected) - corrected).abs() < 6e-5, "{p}, {times}");
+        assert!((throughput_efficiency_of(p, window, Form::Printed) - printed).abs() < 6e-5, "{p}, {times}");
+        assert!(
+            (throughput_efficiency_of(p, window, Form::Corrected) - corrected).abs() < 6e-5,
+            "{p}, {times}"
+        );
     }
-    assert!((the(1e-2, 1.0, Form::Corrected) - 0.0363).abs() < 5e-5);
+    assert!((throughput_efficiency_of(1e-2, 1.0, Form::Corrected) - 0.0363).abs() < 5e-5);
 }
 
 #[test]
 fn the_corrected_form_meets_the_next_regime_and_the_printed_one_does_not() {
     let w_a = SMALL.round_trip_window();
     for p in [1e-5, 1e-4, 1e-3] {
-        let step = |form, at: f64| the(p, at + 1e-9, form) - the(p, at - 1e-9, form);
+        let step = |form, at: f64| {
+            throughput_efficiency_of(p, at + 1e-9, form) - throughput_efficiency_of(p, at - 1e-9, form)
+        };
         // At the lower end both meet the first formula up to the wait of one segment.
         assert!(step(Form::Corrected, w_a + 1.0).abs() < 0.01, "{p}");
         assert!(
@@ -67,8 +72,8 @@ fn the_corrected_form_meets_the_next_regime_and_the_printed_one_does_not() {
             step(Form::Corrected, 2.0 * w_a + 1.0)
         );
     }
-    let jump =
-        the(1e-3, 2.0 * w_a + 1.0 + 1e-9, Form::Printed) - the(1e-3, 2.0 * w_a + 1.0 - 1e-9, Form::Printed);
+    let jump = throughput_efficiency_of(1e-3, 2.0 * w_a + 1.0 + 1e-9, Form::Printed)
+        - throughput_efficiency_of(1e-3, 2.0 * w_a + 1.0 - 1e-9, Form::Printed);
     assert!(jump > 0.15, "{jump}");
 }
 
@@ -76,25 +81,28 @@ fn the_corrected_form_meets_the_next_regime_and_the_printed_one_does_not() {
 fn limits_are_the_obvious_ones() {
     let w_a = SMALL.round_trip_window();
     // Without losses the efficiency is 1, or the window's share of a round trip.
-    assert_eq!(the(0.0, 2.0, Form::Corrected), 2.0 / (w_a + 1.0));
-    assert_eq!(the(0.0, w_a + 1.5, Form::Corrected), 1.0);
-    assert_eq!(the(0.0, 100.0, Form::Printed), 1.0);
+    assert_eq!(throughput_efficiency_of(0.0, 2.0, Form::Corrected), 2.0 / (w_a + 1.0));
+    assert_eq!(throughput_efficiency_of(0.0, w_a + 1.5, Form::Corrected), 1.0);
+    assert_eq!(throughput_efficiency_of(0.0, 100.0, Form::Printed), 1.0);
     let lossless = SMALL.analyse(0.0, 1.0, Form::Corrected).unwrap();
     assert_eq!(lossless.rounds, 1.0);
     assert!((lossless.sender_delay - (30.24576e-3 + 1.31072e-3)).abs() < 1e-12);
     for window in [0.5, 1.0, 2.0, 12.0, 30.0, 46.0, 47.5] {
-        let (zero, tiny) = (the(0.0, window, Form::Corrected), the(1e-12, window, Form::Corrected));
+        let (zero, tiny) = (
+            throughput_efficiency_of(0.0, window, Form::Corrected),
+            throughput_efficiency_of(1e-12, window, Form::Corrected),
+        );
         assert!((zero - tiny).abs() < 1e-6, "{window}: {zero}, {tiny}");
     }
     // An unlimited window reaches 1 - p; with total loss nothing arrives.
-    assert_eq!(the(0.25, f64::INFINITY, Form::Corrected), 0.75);
+    assert_eq!(throughput_efficiency_of(0.25, f64::INFINITY, Form::Corrected), 0.75);
     let hopeless = SMALL.analyse(1.0, 100.0, Form::Corrected).unwrap();
     assert_eq!((hopeless.efficiency, hopeless.sender_delay), (0.0, f64::INFINITY));
-    assert_eq!(the(1.0, 1.0, Form::Corrected), 0.0);
+    assert_eq!(throughput_efficiency_of(1.0, 1.0, Form::Corrected), 0.0);
     for window in [0.5, 12.0, 25.0, 47.0, 48.0] {
-        assert_eq!(the(1.0, window, Form::Corrected), 0.0, "{window}");
+        assert_eq!(throughput_efficiency_of(1.0, window, Form::Corrected), 0.0, "{window}");
     }
-    assert!(the(1.0, 12.0, Form::Printed).is_finite());
+    assert!(throughput_efficiency_of(1.0, 12.0, Form::Printed).is_finite());
 }
 
 #[test]
@@ -102,7 +110,10 @@ fn efficiency_grows_with_the_window_and_falls_with_loss() {
     for p in [0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 0.9, 0.99, 1.0] {
         let windows: Vec<f64> = (4..280).map(|quarter| f64::from(quarter) / 4.0).collect();
         for pair in windows.windows(2) {
-            let (less, more) = (the(p, pair[0], Form::Corrected), the(p, pair[1], Form::Corrected));
+            let (less, more) = (
+                throughput_efficiency_of(p, pair[0], Form::Corrected),
+                throughput_efficiency_of(p, pair[1], Form::Corrected),
+            );
             assert!(more <= 1.0 - p, "{p}: {more} at {}", pair[1]);
             // At regime boundaries the formulas meet only up to the time of a segment.
             assert!(more >= less - 0.01, "{p}: {} at {}, {} at {}", less, pair[0], more, pair[1]);
@@ -112,7 +123,7 @@ fn efficiency_grows_with_the_window_and_falls_with_loss() {
         let mut last = 1.0;
         for step in 0..=60 {
             let p = libm::pow(10.0, -6.0 + f64::from(step) / 12.0);
-            let now = the(p, window, Form::Corrected);
+            let now = throughput_efficiency_of(p, window, Form::Corrected);
             assert!(now <= last + 1e-12 && now > 0.0, "{window} at {p}");
             last = now;
             let delays = SMALL.analyse(p, window, Form::Corrected).unwrap();

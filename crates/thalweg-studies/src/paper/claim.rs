@@ -82,7 +82,11 @@ pub(super) type Decide<S> = fn(&S) -> Option<Claim>;
 
 /// Returns the claims that a study decides: those of the paper with the sections that state them, then those of this
 /// project. A claim is left out if it lacks a value.
-pub(super) fn decided<S>(study: &S, of_the_paper: &[(&str, Decide<S>)], of_ours: &[Decide<S>]) -> Vec<Claim> {
+pub(super) fn decided_claims<S>(
+    study: &S,
+    of_the_paper: &[(&str, Decide<S>)],
+    of_ours: &[Decide<S>],
+) -> Vec<Claim> {
     let of_the_paper = of_the_paper.iter().filter_map(|(section, decide)| Some(decide(study)?.at(section)));
     let of_ours = of_ours.iter().filter_map(|decide| Some(decide(study)?.ours()));
     of_the_paper.chain(of_ours).collect()

@@ -170,7 +170,7 @@ impl Plan {
         };
         let mut runs = Vec::new();
         for set in sets {
-            for keys in combinations(set) {
+            for keys in all_combinations(set) {
                 let changes = self.changes(of, &keys, quick)?;
                 runs.push((keys, changes));
             }
@@ -222,7 +222,7 @@ fn placeholder_text(value: &Value) -> String {
 }
 
 /// Returns all combinations of values; the first key changes slowest.
-fn combinations(of: &Map<String, Value>) -> Vec<Map<String, Value>> {
+fn all_combinations(of: &Map<String, Value>) -> Vec<Map<String, Value>> {
     let mut all = vec![Map::new()];
     for (key, values) in of {
         let single = core::slice::from_ref(values);

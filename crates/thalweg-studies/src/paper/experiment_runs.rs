@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use thalweg_scenario::Scenario;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// One scenario of an experiment, run with one or more seeds.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! A [`Paper`] has three parts: the published values (a JSON file of experiments with results), a plan (a TOML file
 //! with the scenario and the varied keys of each experiment), and the meaning of each metric and claim. The rest is
-//! common code: [`prepare`] executes the runs, [`Prepared::results`] joins their measurements with the published values
+//! common code: [`prepare_paper`] executes the runs, [`Prepared::results`] joins their measurements with the published values
 //! by key.
 
 /// Embeds the files of a paper: its published values and the files in `scenarios/papers/NAME`, the scenarios by name.
@@ -38,11 +38,11 @@ mod yang01;
 pub use claim::{Claim, Verdict, VerdictCounts};
 pub use experiment_runs::{Case, CaseRuns, Runs};
 pub use paper_results::{ExperimentResults, Results, Row};
-pub use paper_tables::tables;
-pub(crate) use paper_tables::{HIDDEN_KEYS, metric_words, number};
+pub use paper_tables::format_tables;
+pub(crate) use paper_tables::{HIDDEN_KEYS, format_number, metric_words};
 pub use published_values::{Cell, Experiment, Published};
 pub use results_page::paper_report;
-pub use run_preparation::{Choice, PaperError, Prepared, distinct, prepare};
+pub use run_preparation::{Choice, PaperError, Prepared, distinct_runs, prepare_paper};
 
 use thalweg_sim::{Quantity, RunResult};
 
@@ -97,6 +97,6 @@ pub const PAPERS: &[Paper] =
     &[liang91::PAPER, chen99::PAPER, yang01::PAPER, lee97::PAPER, gong92::PAPER, bless25::PAPER];
 
 /// Returns the paper with this name.
-pub fn find(name: &str) -> Option<&'static Paper> {
+pub fn find_paper(name: &str) -> Option<&'static Paper> {
     PAPERS.iter().find(|paper| paper.name == name)
 }

@@ -1,7 +1,7 @@
 //! Results of a paper's runs, with the published values.
 
 use super::claim::{Claim, Verdict, VerdictCounts};
-use super::published_values::{Cell, same};
+use super::published_values::{Cell, equal_values};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use serde_json::{Map, Value};
@@ -106,7 +106,7 @@ impl Results {
             row.cell.scheme == scheme
                 && row.cell.metric == metric
                 && keys.iter().all(|(key, value)| {
-                    row.cell.keys.get(*key).is_some_and(|cell_value| same(cell_value, value))
+                    row.cell.keys.get(*key).is_some_and(|cell_value| equal_values(cell_value, value))
                 })
         };
         self.experiment(id)?.rows.iter().find(has)
@@ -140,7 +140,7 @@ impl Results {
 
     /// Returns the numbers of the claims by verdict in a sentence, those of the paper before those of this project.
     pub fn summary(&self) -> String {
-        let noun = super::find(self.paper).map_or("paper", |paper| paper.kind);
+        let noun = super::find_paper(self.paper).map_or("paper", |paper| paper.kind);
         VerdictCounts::sentence(&self.claims, noun)
     }
 }

@@ -10,7 +10,7 @@ use thalweg_report::output::{Align, Style, Table};
 ///
 /// With several schemes each has a column; otherwise each metric has one. A cell shows our value, its interval, and in
 /// brackets the published value with the relative difference.
-pub fn tables(results: &Results, style: Style) -> String {
+pub fn format_tables(results: &Results, style: Style) -> String {
     let mut text = String::new();
     // For a published figure without values, ours take its place.
     let moved: Vec<&str> =
@@ -24,7 +24,7 @@ pub fn tables(results: &Results, style: Style) -> String {
             if experiment.title.is_empty() { String::new() } else { format!(": {}", experiment.title) };
         text.push_str(&style.bold(&style.clean(&format!("{}{title}", experiment.id))));
         text.push('\n');
-        text.push_str(&table(experiment, style));
+        text.push_str(&experiment_table(experiment, style));
     }
     if !results.claims.is_empty() {
         text.push_str(&format!("\n{}\n", style.bold("Claims")));
@@ -61,16 +61,16 @@ fn of_ours<'a>(results: &'a Results, of: &ExperimentResults) -> Option<&'a Exper
     results.experiment(&id).filter(|_| of.rows.is_empty())
 }
 
-fn table(of: &ExperimentResults, style: Style) -> String {
+fn experiment_table(of: &ExperimentResults, style: Style) -> String {
     if of.rows.is_empty() {
         return "no values were published, and none are computed\n".to_owned();
     }
-    let schemes = distinct(of.rows.iter().map(|row| row.cell.scheme.clone()));
+    let schemes = distinct_names(of.rows.iter().map(|row| row.cell.scheme.clone()));
     let by_scheme = schemes.len() > 1;
-    let column = |row: &Row| if by_scheme { row.cell.scheme.clone() } else { metric(row) };
-    let line = |row: &Row| if by_scheme { metric_and_keys(row) } else { keys(row) };
-    let columns = distinct(of.rows.iter().map(column));
-    let lines = distinct(of.rows.iter().map(line));
+    let column = |row: &Row| if by_scheme { row.cell.scheme.clone() } else { metric_heading(row) };
+    let line = |row: &Row| if by_scheme { metric_and_keys(row) } else { row_keys(row) };
+    let columns = distinct_names(of.rows.iter().map(column));
+    let lines = distinct_names(of.rows.iter().map(line));
     let head = if by_scheme { "" } else { schemes.first().map_or("", String::as_str) };
     let heads = core::iter::once(head).chain(columns.iter().map(String::as_str));
     let aligns = core::iter::once(Align::Left).chain(core::iter::repeat(Align::Right));
@@ -79,14 +79,14 @@ fn table(of: &ExperimentResults, style: Style) -> String {
         let mut cells = vec![name.clone()];
         for wanted in &columns {
             let row = of.rows.iter().find(|row| line(row) == *name && column(row) == *wanted);
-            cells.push(row.map(|row| shown(row, style)).unwrap_or_default());
+            cells.push(row.map(|row| format_row(row, style)).unwrap_or_default());
         }
         table.row(cells);
     }
     table.render(style)
 }
 
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+fn distinct_names(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut distinct = Vec::new();
     for name in names {
         if !distinct.contains(&name) {
@@ -96,7 +96,7 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     distinct
 }
 
-fn metric(row: &Row) -> String {
+fn metric_heading(row: &Row) -> String {
     metric_words(&row.cell.metric)
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn metric_words(name: &str) -> String {
     format!("{}{unit}", name.replace('_', " "))
 }
 
-fn keys(row: &Row) -> String {
+fn row_keys(row: &Row) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let keys = row.cell.keys.iter().filter(|(key, _)| !HIDDEN_KEYS.contains(&key.as_str()));
     keys.map(|(key, value)| format!("{} {}", key.replace('_', " "), word(value)))
@@ -116,14 +116,14 @@ fn keys(row: &Row) -> String {
 }
 
 fn metric_and_keys(row: &Row) -> String {
-    let (metric, keys) = (metric(row), keys(row));
+    let (metric, keys) = (metric_heading(row), row_keys(row));
     if keys.is_empty() { metric } else { format!("{metric}, {keys}") }
 }
 
-fn shown(row: &Row, style: Style) -> String {
-    let value = row.value.map_or_else(|| style.nothing().to_owned(), number);
+fn format_row(row: &Row, style: Style) -> String {
+    let value = row.value.map_or_else(|| style.nothing().to_owned(), format_number);
     let interval =
-        row.ci95.map(|half| format!(" {}{}", style.plus_minus(), number(half))).unwrap_or_default();
+        row.ci95.map(|half| format!(" {}{}", style.plus_minus(), format_number(half))).unwrap_or_default();
     let difference =
         row.relative_difference().map(|of| format!(", {:+.1} %", 100.0 * of)).unwrap_or_default();
     let published = row.cell.published.as_ref().map(|value| match value {
@@ -135,7 +135,7 @@ fn shown(row: &Row, style: Style) -> String {
 }
 
 /// Returns four significant digits, and at least two decimals for a fraction.
-pub(crate) fn number(value: f64) -> String {
+pub(crate) fn format_number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return format!("{value:.0}");
     }
@@ -177,7 +177,7 @@ mod tests {
         let experiments =
             vec![of("a", Vec::new()), of("b", rows()), of("c", Vec::new()), of("ours/a", rows())];
         let results = Results { paper: "x", complete: true, experiments, claims: Vec::new() };
-        let text = tables(&results, Style::PLAIN);
+        let text = format_tables(&results, Style::PLAIN);
         let heads: Vec<&str> = text.lines().filter(|line| line.ends_with(": Title")).collect();
         assert_eq!(heads, ["ours/a: Title", "b: Title", "c: Title"], "{text}");
         assert!(text.ends_with("c: Title\nno values were published, and none are computed\n"), "{text}");

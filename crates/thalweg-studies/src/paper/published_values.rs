@@ -67,7 +67,8 @@ impl Cell {
 
     /// Returns true if the cell has all of `keys`, with the same values.
     pub fn has(&self, keys: &Map<String, Value>) -> bool {
-        keys.iter().all(|(name, value)| self.key(name).is_some_and(|cell_value| same(&cell_value, value)))
+        keys.iter()
+            .all(|(name, value)| self.key(name).is_some_and(|cell_value| equal_values(&cell_value, value)))
     }
 
     /// Returns true for the same scheme, metric and keys.
@@ -92,7 +93,7 @@ impl Cell {
 }
 
 /// Compares values; numbers by value: 1 is 1.0.
-pub(super) fn same(a: &Value, b: &Value) -> bool {
+pub(super) fn equal_values(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => a == b,
         _ => a == b,

@@ -1,11 +1,11 @@
 //! Results page of a reproduced study: published and simulated values, and claims.
 
-use crate::paper::{Claim, HIDDEN_KEYS, Verdict, VerdictCounts, metric_words, number};
+use crate::paper::{Claim, HIDDEN_KEYS, Verdict, VerdictCounts, format_number, metric_words};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use thalweg_report::report::first_screen_cards::{Card, cards};
+use thalweg_report::report::first_screen_cards::{Card, write_cards};
 use thalweg_report::report::html_text_and_pages::{Page, escape};
 
 /// Returns the results page of a paper, from the JSON of [`Results::to_json`](crate::paper::Results::to_json). `title`
@@ -20,12 +20,16 @@ pub fn paper_report(title: &str, version: &str, json: &str) -> Result<String, St
     if !document.complete {
         body.push_str("<p class=\"warning\">Partial: the runs were interrupted.</p>\n");
     }
-    cards(&mut body, &paper_cards(&document), true);
+    write_cards(&mut body, &paper_cards(&document), true);
     body.push_str("</section>\n");
-    claims(&mut body, &document.claims);
-    overview(&mut body, &document.experiments);
+    write_claims(&mut body, &document.claims);
+    write_overview(&mut body, &document.experiments);
     body.push_str("<section aria-label=\"Values\">\n<h2>Values</h2>\n");
-    document.experiments.iter().enumerate().for_each(|(position, of)| experiment(&mut body, position, of));
+    document
+        .experiments
+        .iter()
+        .enumerate()
+        .for_each(|(position, of)| write_experiment(&mut body, position, of));
     body.push_str("</section>\n");
     let subtitle = "Our runs beside the published values";
     Ok(Page { title, subtitle, body: &body, data: None, version }.render())
@@ -33,13 +37,13 @@ pub fn paper_report(title: &str, version: &str, json: &str) -> Result<String, St
 
 #[derive(Deserialize)]
 struct Document {
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     complete: bool,
     experiments: Vec<Experiment>,
     claims: Vec<Claim>,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -72,7 +76,7 @@ fn paper_cards(document: &Document) -> Vec<Card> {
     let rows = || document.experiments.iter().flat_map(|of| &of.results);
     let differences: Vec<f64> = rows().filter_map(|row| row.relative_difference).map(f64::abs).collect();
     let count = differences.len();
-    if let Some(middle) = median(&differences) {
+    if let Some(middle) = median_of(&differences) {
         let within = |max: f64| differences.iter().filter(|of| **of <= max).count();
         let text = format!(
             "median distance of {count} values from the published ones; {} lie within 5 %, {} within 10 %, {} within 25 %",
@@ -80,14 +84,14 @@ fn paper_cards(document: &Document) -> Vec<Card> {
             within(0.10),
             within(0.25)
         );
-        card("How near", &percent(middle), None, &text);
+        card("How near", &format_percent(middle), None, &text);
     }
     let by_metric = by_metric(rows());
     if by_metric.len() > 1 {
         // The median of all values must not hide large deviations.
         let farthest = by_metric.iter().max_by(|a, b| a.1.total_cmp(&b.1));
         let words = |(metric, median, count): &(String, f64, usize)| {
-            format!("{} of {count} of {}", percent(*median), escape(metric))
+            format!("{} of {count} of {}", format_percent(*median), escape(metric))
         };
         if let Some((metric, median, count)) = farthest {
             let others = by_metric.iter().filter(|(other, ..)| other != metric).take(2);
@@ -97,10 +101,10 @@ fn paper_cards(document: &Document) -> Vec<Card> {
                 escape(metric),
                 others.join(", ")
             );
-            card("Farthest", &percent(*median), None, &text);
+            card("Farthest", &format_percent(*median), None, &text);
         }
     }
-    cards.push(certainty(document));
+    cards.push(variation_card(document));
     cards
 }
 
@@ -149,14 +153,14 @@ fn claim_cards(
 }
 
 /// Returns the card on the random variation of our values.
-fn certainty(document: &Document) -> Card {
+fn variation_card(document: &Document) -> Card {
     let rows = || document.experiments.iter().flat_map(|of| &of.results);
     let half = |row: &Row| Some(row.ci95.filter(|half| *half > 0.0)? / row.value?.abs());
     let halves: Vec<f64> = rows().filter_map(half).filter(|half| half.is_finite()).collect();
     let fixed = rows().count() - halves.len();
-    let (main, text) = match median(&halves) {
+    let (main, text) = match median_of(&halves) {
         Some(middle) => (
-            format!("± {}", percent(middle)),
+            format!("± {}", format_percent(middle)),
             format!(
                 "median 95 % interval of {} values that are means over several seeds; {fixed} come from runs without chance",
                 halves.len()
@@ -168,7 +172,7 @@ fn certainty(document: &Document) -> Card {
 }
 
 /// Returns the median, the upper of two.
-fn median(values: &[f64]) -> Option<f64> {
+fn median_of(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied()
@@ -184,14 +188,14 @@ fn by_metric<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<(String, f64, usize
         }
     }
     let of_metric = |(metric, differences): (&str, Vec<f64>)| {
-        Some((metric_words(metric), median(&differences)?, differences.len()))
+        Some((metric_words(metric), median_of(&differences)?, differences.len()))
     };
     let mut found: Vec<(String, f64, usize)> = metrics.into_iter().filter_map(of_metric).collect();
     found.sort_by_key(|(.., count)| core::cmp::Reverse(*count));
     found
 }
 
-fn claims(html: &mut String, claims: &[Claim]) {
+fn write_claims(html: &mut String, claims: &[Claim]) {
     if claims.is_empty() {
         return;
     }
@@ -222,7 +226,7 @@ fn claims(html: &mut String, claims: &[Claim]) {
 }
 
 /// Appends one line per experiment with a mark for each value, by its distance from the published one.
-fn overview(html: &mut String, experiments: &[Experiment]) {
+fn write_overview(html: &mut String, experiments: &[Experiment]) {
     let with = experiments.iter().enumerate();
     let with: Vec<(usize, &Experiment)> =
         with.filter(|(_, of)| of.results.iter().any(|row| row.relative_difference.is_some())).collect();
@@ -255,10 +259,16 @@ fn overview(html: &mut String, experiments: &[Experiment]) {
 fn text_alternative(of: &Experiment) -> String {
     let differences = || of.results.iter().filter_map(|row| row.relative_difference);
     let (low, high) = differences().fold((f64::MAX, f64::MIN), |(low, high), of| (low.min(of), high.max(of)));
-    format!("{}: {} values, {} to {}", of.id, differences().count(), signed(low), signed(high))
+    format!(
+        "{}: {} values, {} to {}",
+        of.id,
+        differences().count(),
+        format_signed_percent(low),
+        format_signed_percent(high)
+    )
 }
 
-fn experiment(html: &mut String, position: usize, of: &Experiment) {
+fn write_experiment(html: &mut String, position: usize, of: &Experiment) {
     let title = if of.title.is_empty() { String::new() } else { format!(": {}", escape(&of.title)) };
     let is_published = of.results.iter().any(|row| row.published.is_some());
     let open = if is_published { "open " } else { "" };
@@ -293,34 +303,37 @@ fn row_html(html: &mut String, row: &Row, keys: &[&String], is_published: bool) 
         let _ = write!(
             html,
             "<td>{}</td>",
-            row.keys.get(*key).map(|value| escape(&word(value))).unwrap_or_default()
+            row.keys.get(*key).map(|value| escape(&value_text(value))).unwrap_or_default()
         );
     }
     let mut cell = |value: Option<f64>, text: &str| {
         let data = value.map(|value| format!(" data-value=\"{value}\"")).unwrap_or_default();
         let _ = write!(html, "<td class=\"number\"{data}>{text}</td>");
     };
-    let interval = row.ci95.map(|half| format!(" ± {}", number(half))).unwrap_or_default();
-    cell(row.value, &row.value.map_or("–".to_owned(), |value| format!("{}{interval}", number(value))));
+    let interval = row.ci95.map(|half| format!(" ± {}", format_number(half))).unwrap_or_default();
+    cell(row.value, &row.value.map_or("–".to_owned(), |value| format!("{}{interval}", format_number(value))));
     if !is_published {
         html.push_str("</tr>\n");
         return;
     }
     let published = row.published.as_ref();
-    cell(published.and_then(Value::as_f64), &published.map_or("–".to_owned(), |value| escape(&word(value))));
-    cell(row.relative_difference, &row.relative_difference.map_or(String::new(), signed));
+    cell(
+        published.and_then(Value::as_f64),
+        &published.map_or("–".to_owned(), |value| escape(&value_text(value))),
+    );
+    cell(row.relative_difference, &row.relative_difference.map_or(String::new(), format_signed_percent));
     html.push_str("</tr>\n");
 }
 
-fn word(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn signed(share: f64) -> String {
+fn format_signed_percent(share: f64) -> String {
     format!("{:+.1} %", share * 100.0).replace('-', "−")
 }
 

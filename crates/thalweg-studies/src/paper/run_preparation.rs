@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_report::parallel_batch::Job;
-use thalweg_scenario::{Diagnostic, is_random, nearest};
+use thalweg_scenario::{Diagnostic, is_random, nearest_name};
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// Selection of a paper's experiments, and run options.
 #[derive(Clone, Debug, Default)]
@@ -106,7 +106,7 @@ impl fmt::Debug for Prepared {
 ///
 /// # Errors
 /// Returns an error for an unknown experiment, or for an error in the paper's own files.
-pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, PaperError> {
+pub fn prepare_paper(paper: &'static Paper, choice: &Choice) -> Result<Prepared, PaperError> {
     if let Some(wanted) = choice.replications.filter(|wanted| *wanted > MAX_REPLICATIONS) {
         return Err(PaperError::Replications(wanted));
     }
@@ -123,7 +123,7 @@ pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, Paper
             experiments.push(Experiment { id, place: String::new(), cells: Vec::new() });
         }
     }
-    let mut experiments = chosen(experiments, &plan.figure, &choice.experiments)?;
+    let mut experiments = select_experiments(experiments, &plan.figure, &choice.experiments)?;
     let mut left_out = Vec::new();
     experiments.retain(|of| {
         let is_long = plan.experiment.iter().any(|planned| planned.id == of.id && planned.only_named);
@@ -157,7 +157,7 @@ pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, Paper
                 };
                 let mut loaded = load(&changes)?;
                 if let Some(part) = short.duration {
-                    loaded = load(&[changes, vec![shorter(loaded.spec(), part)]].concat())?;
+                    loaded = load(&[changes, vec![shorten_run(loaded.spec(), part)]].concat())?;
                 }
                 let spec = Arc::new(loaded.spec().clone());
                 let first = choice.seed.unwrap_or(spec.seed);
@@ -190,7 +190,7 @@ pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, Paper
 }
 
 /// Returns the selected experiments: by id, by id prefix, by a table with some of their values, or by a figure.
-fn chosen(
+fn select_experiments(
     all: Vec<Experiment>,
     figures: &BTreeMap<String, Vec<String>>,
     requested: &[String],
@@ -215,7 +215,7 @@ fn chosen(
             let ours = names.iter().filter(|id| !id.starts_with(OURS)).map(|id| format!("{OURS}{id}"));
             let ours: Vec<String> = ours.filter(|_| name.starts_with(OURS)).collect();
             let all = names.iter().chain(&ours).map(String::as_str);
-            let nearest = nearest(name, all).map(str::to_owned);
+            let nearest = nearest_name(name, all).map(str::to_owned);
             return Err(PaperError::NoExperiment { name: name.clone(), nearest });
         }
     }
@@ -225,13 +225,13 @@ fn chosen(
 }
 
 /// Returns the distinct runs of a case: a single one if all are identical, without randomness.
-pub fn distinct(runs: &[RunResult]) -> &[RunResult] {
+pub fn distinct_runs(runs: &[RunResult]) -> &[RunResult] {
     let alike = runs.windows(2).all(|two| two[0].fingerprint == two[1].fingerprint);
     if alike { &runs[..runs.len().min(1)] } else { runs }
 }
 
 /// Returns the change that leaves this part of a scenario's counted time.
-fn shorter(spec: &Spec, part: f64) -> String {
+fn shorten_run(spec: &Spec, part: f64) -> String {
     let counted = (spec.duration - spec.warmup).mul_f64(part);
     format!("duration={} ns", (spec.warmup + counted).as_picos().div_ceil(1000))
 }
@@ -285,7 +285,7 @@ impl Prepared {
     /// be fewer, or an incomplete one; cases without their runs then have no value.
     pub fn results(&self, mut runs: Vec<RunResult>) -> Results {
         runs.truncate(runs.iter().position(|run| !run.complete).unwrap_or(runs.len()));
-        let measured = self.cases.iter().map(|case| runs.get(case.jobs.clone()).map(distinct));
+        let measured = self.cases.iter().map(|case| runs.get(case.jobs.clone()).map(distinct_runs));
         let measured: Vec<Option<&[RunResult]>> = measured.collect();
         let mut results = Results {
             paper: self.paper.name,

@@ -2,12 +2,13 @@
 
 use serde_json::json;
 use std::sync::LazyLock;
-use thalweg_studies::paper::{Choice, Results, find, prepare};
+use thalweg_studies::paper::{Choice, Results, find_paper, prepare_paper};
 
-fn run(experiments: &[&str], quick: bool, replications: u32) -> Results {
+fn run_paper(experiments: &[&str], quick: bool, replications: u32) -> Results {
     let experiments = experiments.iter().map(|&id| id.to_owned()).collect();
     let choice = Choice { experiments, quick, replications: Some(replications), ..Choice::default() };
-    let prepared = prepare(find("bless25").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
+    let prepared =
+        prepare_paper(find_paper("bless25").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
     let runs = super::runs_of(&prepared);
     prepared.results(runs)
 }
@@ -23,7 +24,7 @@ static RESULTS: LazyLock<Results> = LazyLock::new(|| {
         "cubic/shares",
         "cubic/queue",
     ];
-    run(&all, true, 2)
+    run_paper(&all, true, 2)
 });
 
 #[test]
@@ -36,7 +37,7 @@ fn every_claim_holds() {
 /// Slide 18: the additional queue after a later start.
 #[test]
 fn latecomers_lengthen_the_queue() {
-    let results = run(&["latecomer/queue"], false, 4);
+    let results = run_paper(&["latecomer/queue"], false, 4);
     assert_eq!(results.claims.len(), 1);
     let failed: Vec<_> = results.failed().collect();
     assert!(failed.is_empty(), "{failed:#?}");

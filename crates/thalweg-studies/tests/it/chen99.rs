@@ -1,7 +1,7 @@
 //! Reproduction of Chen and Chen (1999), with two seeds per run and the accuracy stated in `docs/papers/chen99.md`.
 
 use std::sync::LazyLock;
-use thalweg_studies::paper::{Choice, Results, Verdict, find, prepare};
+use thalweg_studies::paper::{Choice, Results, Verdict, find_paper, prepare_paper};
 
 /// Experiments that the claims need.
 const EXPERIMENTS: [&str; 6] =
@@ -15,7 +15,8 @@ const SIGN_ONLY: [&str; 2] = ["6.2c", "6.2d"];
 static RESULTS: LazyLock<Results> = LazyLock::new(|| {
     let experiments = EXPERIMENTS.map(str::to_owned).to_vec();
     let choice = Choice { experiments, replications: Some(2), ..Choice::default() };
-    let prepared = prepare(find("chen99").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
+    let prepared =
+        prepare_paper(find_paper("chen99").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
     let runs = super::runs_of(&prepared);
     // No connection failed or was recovered.
     assert!(runs.iter().flat_map(|run| &run.flows).all(|flow| flow.failed.is_none()));

@@ -6,13 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use thalweg_report::output::Style;
-use thalweg_studies::paper::{Choice, Results, Row, find, prepare, tables};
+use thalweg_studies::paper::{Choice, Results, Row, find_paper, format_tables, prepare_paper};
 
 /// Run once for all tests of this file.
 static RESULTS: LazyLock<Results> = LazyLock::new(|| results(&Choice::default()));
 
 fn results(choice: &Choice) -> Results {
-    let prepared = prepare(find("liang91").unwrap(), choice).unwrap_or_else(|error| panic!("{error}"));
+    let prepared =
+        prepare_paper(find_paper("liang91").unwrap(), choice).unwrap_or_else(|error| panic!("{error}"));
     let runs = super::runs_of(&prepared);
     prepared.results(runs)
 }
@@ -21,7 +22,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn blessing() -> bool {
+fn is_blessing() -> bool {
     std::env::var_os("THALWEG_BLESS").is_some()
 }
 
@@ -30,7 +31,7 @@ fn blessing() -> bool {
 fn every_number_is_as_it_was() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/liang91.json");
     let json = RESULTS.to_json();
-    if blessing() {
+    if is_blessing() {
         std::fs::write(&path, &json).unwrap();
     }
     let was = std::fs::read_to_string(&path).unwrap();
@@ -95,7 +96,8 @@ fn verdicts_are_the_same_with_other_seeds() {
 fn figures_and_further_tables_name_their_experiments() {
     let chosen = |name: &str| -> Vec<String> {
         let choice = Choice { experiments: vec![name.to_owned()], ..Choice::default() };
-        let prepared = prepare(find("liang91").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
+        let prepared =
+            prepare_paper(find_paper("liang91").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
         prepared.listing().map(|(id, _)| id.to_owned()).collect()
     };
     assert_eq!(chosen("figure-4.3"), ["table-4.2/exp-1"]);
@@ -103,13 +105,13 @@ fn figures_and_further_tables_name_their_experiments() {
     // Variances of more than one user.
     assert_eq!(chosen("table-5.8"), ["table-5.7/exp-2", "table-5.7/exp-3", "table-5.7/exp-4"]);
     let choice = Choice { experiments: vec!["figure-4.9".to_owned()], ..Choice::default() };
-    let error = prepare(find("liang91").unwrap(), &choice).unwrap_err().to_string();
+    let error = prepare_paper(find_paper("liang91").unwrap(), &choice).unwrap_err().to_string();
     assert!(error.contains("did you mean `figure-4."), "{error}");
 }
 
 /// Returns the distance of the network throughputs from the published ones, in percent: the mean of the absolute
 /// differences, and the largest.
-fn nearness(schemes: &[&str], tables: &[&str]) -> (f64, f64) {
+fn nearness_to_tables(schemes: &[&str], tables: &[&str]) -> (f64, f64) {
     differences("network_throughput", schemes, tables)
 }
 
@@ -133,13 +135,14 @@ fn throughputs_are_near_the_published_ones() {
     const FTP: &[&str] =
         &["table-4", "table-5.1", "table-5.2", "table-5.3", "table-5.4", "table-5.7", "table-5.9"];
     let ftp: Vec<&str> = FTP.to_vec();
-    let (mean, max) = nearness(&["seif", "seif-static", "seif-nonfiltering", "seif-byte-buffers"], &ftp);
+    let (mean, max) =
+        nearness_to_tables(&["seif", "seif-static", "seif-nonfiltering", "seif-byte-buffers"], &ftp);
     assert!(mean < 3.0 && max < 6.0, "SEIF: {mean:.2} % on average, {max:.2} % at most");
-    let (mean, _) = nearness(&["slow-start"], &ftp[1..]);
+    let (mean, _) = nearness_to_tables(&["slow-start"], &ftp[1..]);
     assert!(mean < 5.0, "Slow Start: {mean:.2} % on average");
-    let (_, max) = nearness(&["dec-bit"], &ftp[1..]);
+    let (_, max) = nearness_to_tables(&["dec-bit"], &ftp[1..]);
     assert!(max < 10.0, "DEC bit: {max:.2} % at most");
-    let (_, max) = nearness(&["slow-start", "dec-bit", "seif"], &["table-5.13"]);
+    let (_, max) = nearness_to_tables(&["slow-start", "dec-bit", "seif"], &["table-5.13"]);
     assert!(max < 9.0, "telnet: {max:.2} % at most");
 }
 
@@ -147,7 +150,7 @@ fn throughputs_are_near_the_published_ones() {
 #[test]
 fn all_tables_are_near_the_published_ones() {
     for (scheme, network, source) in [("seif", 2.0, 8.0), ("slow-start", 4.0, 10.0), ("dec-bit", 6.0, 12.0)] {
-        let (mean, _) = nearness(&[scheme], &["table-"]);
+        let (mean, _) = nearness_to_tables(&[scheme], &["table-"]);
         assert!(mean <= network, "{scheme}: {mean:.2} % in network throughputs");
         let (mean, _) = differences("throughput_kb", &[scheme], &["table-"]);
         assert!(mean <= source, "{scheme}: {mean:.2} % in throughputs of sources");
@@ -175,8 +178,8 @@ fn the_page_is_true() {
     let page = std::fs::read_to_string(&path).unwrap();
     let (text, shown) = page.split_once(MARK).unwrap();
     let style = Style { columns: usize::MAX, ..Style::PLAIN };
-    let now = format!("```\n{}```\n", tables(&RESULTS, style));
-    if blessing() {
+    let now = format!("```\n{}```\n", format_tables(&RESULTS, style));
+    if is_blessing() {
         std::fs::write(&path, format!("{text}{MARK}{now}")).unwrap();
     } else {
         assert!(shown == now, "the tables are out of date; see the head of this test");

@@ -23,7 +23,7 @@ fn runs_of(prepared: &Prepared) -> Vec<RunResult> {
         prepared.paper().drop_unread_series(&mut run);
         runs.push(run);
     };
-    parallel_batch::run(&jobs, threads, &progress, |_| NoTrace, keep, || ()).unwrap();
+    parallel_batch::run_jobs(&jobs, threads, &progress, |_| NoTrace, keep, || ()).unwrap();
     assert!(runs.iter().all(|run| run.conservation.holds()));
     runs
 }

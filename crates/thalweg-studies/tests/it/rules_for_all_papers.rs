@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 use thalweg_scenario::load_text;
-use thalweg_studies::paper::{Choice, PAPERS, Paper, PaperError, prepare};
+use thalweg_studies::paper::{Choice, PAPERS, Paper, PaperError, prepare_paper};
 
-fn all(paper: &'static Paper) -> thalweg_studies::paper::Prepared {
-    prepare(paper, &Choice::default()).unwrap_or_else(|error| panic!("{}: {error}", paper.name))
+fn prepare_all(paper: &'static Paper) -> thalweg_studies::paper::Prepared {
+    prepare_paper(paper, &Choice::default()).unwrap_or_else(|error| panic!("{}: {error}", paper.name))
 }
 
 /// Returns the identity of a result: all its keys except the values.
@@ -21,7 +21,7 @@ fn keys(result: &Value, values: &[&str]) -> Map<String, Value> {
 fn every_published_value_has_its_place_exactly_once() {
     for paper in PAPERS {
         let published: Value = serde_json::from_str(paper.files.published).unwrap();
-        let prepared = prepare(paper, &Choice { full: true, ..Choice::default() }).unwrap();
+        let prepared = prepare_paper(paper, &Choice { full: true, ..Choice::default() }).unwrap();
         let ours: Value = serde_json::from_str(&prepared.results(Vec::new()).to_json()).unwrap();
         assert_eq!(ours["paper"], paper.name);
         let of = |document: &Value| document["experiments"].as_array().unwrap().clone();
@@ -45,19 +45,19 @@ fn every_published_value_has_its_place_exactly_once() {
 /// Only its full name runs a long experiment; shorter selections skip it.
 #[test]
 fn long_experiments_run_only_when_they_are_named() {
-    let gong = thalweg_studies::paper::find("gong92").unwrap();
+    let gong = thalweg_studies::paper::find_paper("gong92").unwrap();
     let long = "ours/figure-19-long";
     let ids = |prepared: &thalweg_studies::paper::Prepared| -> Vec<String> {
         prepared.experiments.iter().map(|of| of.id.clone()).collect()
     };
-    let default_plan = all(gong);
+    let default_plan = prepare_all(gong);
     let left_out = ["ours/buffers/155-mbps-60-ms", "ours/buffers/1-gbps-100-ms", long];
     assert_eq!(default_plan.left_out, left_out);
     assert!(!ids(&default_plan).iter().any(|id| id == long));
     let named = |name: &str| Choice { experiments: vec![name.to_owned()], ..Choice::default() };
-    let some = prepare(gong, &named("ours")).unwrap();
+    let some = prepare_paper(gong, &named("ours")).unwrap();
     assert!(ids(&some).len() > 1 && some.left_out == left_out);
-    let prepared = prepare(gong, &named(long)).unwrap();
+    let prepared = prepare_paper(gong, &named(long)).unwrap();
     assert_eq!((ids(&prepared), prepared.left_out.len()), (vec![long.to_owned()], 0));
     // 10^8 packets of 1024 bytes at 100 Mbit/s for each of the twelve points.
     assert_eq!(prepared.cases.len(), 12);
@@ -71,8 +71,8 @@ fn long_experiments_run_only_when_they_are_named() {
 #[test]
 fn full_runs_are_those_of_the_plan() {
     for paper in PAPERS {
-        let full = prepare(paper, &Choice { full: true, ..Choice::default() }).unwrap();
-        let short = all(paper);
+        let full = prepare_paper(paper, &Choice { full: true, ..Choice::default() }).unwrap();
+        let short = prepare_all(paper);
         assert!(full.left_out.is_empty() && full.full_minutes.is_none(), "{}", paper.name);
         for case in &short.cases {
             let whole = full.cases.iter().find(|of| of.name == case.name).unwrap();
@@ -87,10 +87,10 @@ fn full_runs_are_those_of_the_plan() {
         assert_eq!(is_shortened, short.full_minutes.is_some(), "{}: a note says so", paper.name);
     }
     // The plan's part of the counted time, after the whole warm-up.
-    let gong = thalweg_studies::paper::find("gong92").unwrap();
+    let gong = thalweg_studies::paper::find_paper("gong92").unwrap();
     let of = |full: bool| {
         let experiments = vec!["ours/1-gbps-100-ms".to_owned()];
-        let prepared = prepare(gong, &Choice { experiments, full, ..Choice::default() }).unwrap();
+        let prepared = prepare_paper(gong, &Choice { experiments, full, ..Choice::default() }).unwrap();
         (prepared.cases[0].spec.duration - prepared.cases[0].spec.warmup).as_secs_f64()
     };
     assert!((of(false) / of(true) - 0.15).abs() < 1e-9);
@@ -99,7 +99,7 @@ fn full_runs_are_those_of_the_plan() {
 #[test]
 fn case_names_are_unique_and_scenarios_self_contained() {
     for paper in PAPERS {
-        let prepared = all(paper);
+        let prepared = prepare_all(paper);
         let mut names: Vec<&str> = prepared.cases.iter().map(|case| case.name.as_str()).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|two| two[0] != two[1]), "{}: {names:?}", paper.name);
@@ -108,7 +108,7 @@ fn case_names_are_unique_and_scenarios_self_contained() {
         }
         for case in &prepared.cases {
             assert!(!case.scenario.title.is_empty(), "{}", case.name);
-            let text = thalweg_scenario::expand(&case.scenario);
+            let text = thalweg_scenario::expand_scenario(&case.scenario);
             let again = load_text(&case.name, &text, std::path::Path::new("/nowhere"), &[]).unwrap();
             assert_eq!(format!("{:?}", again.spec()), format!("{:?}", case.spec), "{}", case.name);
         }
@@ -119,7 +119,7 @@ fn case_names_are_unique_and_scenarios_self_contained() {
 #[test]
 fn cases_that_simulate_the_same_share_their_runs() {
     for paper in PAPERS {
-        let prepared = all(paper);
+        let prepared = prepare_all(paper);
         let jobs = prepared.jobs();
         for case in &prepared.cases {
             for (job, seed) in jobs[case.jobs.clone()].iter().zip(&case.seeds) {
@@ -131,7 +131,7 @@ fn cases_that_simulate_the_same_share_their_runs() {
             assert!(same.is_none_or(|two| two.jobs == one.jobs), "{} is run twice", one.name);
         }
     }
-    let prepared = all(thalweg_studies::paper::find("lee97").unwrap());
+    let prepared = prepare_all(thalweg_studies::paper::find_paper("lee97").unwrap());
     let of = |name: &str| &prepared.cases.iter().find(|case| case.name == name).unwrap().jobs;
     let one = of("figure-5-T_error_ms-5-T_normal_ms-40-adaptive");
     assert_eq!(one, of("figure-8-loss-0.0001-adaptive-window-400"));
@@ -161,7 +161,7 @@ fn every_scenario_file_of_a_paper_is_built_in_and_right() {
 fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
     let choose = |names: &[&str]| {
         let experiments = names.iter().map(|&name| name.to_owned()).collect();
-        prepare(&PAPERS[0], &Choice { experiments, ..Choice::default() })
+        prepare_paper(&PAPERS[0], &Choice { experiments, ..Choice::default() })
     };
     let ids = |names: &[&str]| -> Vec<String> {
         choose(names).unwrap().experiments.iter().map(|of| of.id.clone()).collect()
@@ -181,21 +181,22 @@ fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
 #[test]
 fn every_shown_id_can_be_selected() {
     for paper in PAPERS {
-        let default_plan = all(paper);
+        let default_plan = prepare_all(paper);
         let listed =
             default_plan.listing().map(|(id, _)| id.to_owned()).chain(default_plan.left_out.iter().cloned());
         for id in listed {
             let ours = if id.starts_with("ours/") { id.clone() } else { format!("ours/{id}") };
             for name in [&id, &ours] {
                 let choice = Choice { experiments: vec![name.clone()], quick: true, ..Choice::default() };
-                let prepared = prepare(paper, &choice).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let prepared =
+                    prepare_paper(paper, &choice).unwrap_or_else(|error| panic!("{name}: {error}"));
                 let ids: Vec<&str> = prepared.listing().map(|(id, _)| id).collect();
                 assert_eq!(ids, [id.as_str()], "{}: {name}", paper.name);
             }
         }
         let wrong = format!("ours/{}x", default_plan.experiments[0].id);
         let choice = Choice { experiments: vec![wrong.clone()], ..Choice::default() };
-        let error = prepare(paper, &choice).unwrap_err().to_string();
+        let error = prepare_paper(paper, &choice).unwrap_err().to_string();
         let right = wrong.trim_end_matches('x');
         assert_eq!(error, format!("there is no experiment `{wrong}`; did you mean `{right}`?"));
     }
@@ -205,7 +206,7 @@ fn every_shown_id_can_be_selected() {
 fn seeds_count_up_from_the_requested_one() {
     let choose = |seed| {
         let experiments = vec!["table-5.2/exp-2".to_owned()];
-        prepare(
+        prepare_paper(
             &PAPERS[0],
             &Choice { experiments, seed: Some(seed), replications: Some(3), ..Choice::default() },
         )

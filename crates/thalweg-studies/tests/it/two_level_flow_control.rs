@@ -270,7 +270,7 @@ fn firm_acknowledgement_recovers_where_hard_does_not() {
 }
 
 /// Returns the fields that tshark finds in a capture with a dissector of the folder `contrib`.
-fn dissected(name: &str, capture: &[u8], options: &[&str], fields: &[&str]) -> Option<Vec<String>> {
+fn dissected_fields(name: &str, capture: &[u8], options: &[&str], fields: &[&str]) -> Option<Vec<String>> {
     if Command::new("tshark").arg("--version").output().is_err() {
         eprintln!("skipped: tshark is not installed");
         return None;
@@ -310,7 +310,7 @@ fn wireshark_understands_two_level_flow_control() {
         "sstp92.checksum.status",
         "sstp92.malformed",
     ];
-    let Some(lines) = dissected("sstp", &bytes, &[], &fields) else { return };
+    let Some(lines) = dissected_fields("sstp", &bytes, &[], &fields) else { return };
     assert_eq!(lines.len(), packets);
     assert!(lines.iter().all(|line| line.starts_with("SSTP|") && line.ends_with("|1|")), "{lines:?}");
     assert_eq!(lines[0], "SSTP|0|0|0|0|||1|");
@@ -324,7 +324,7 @@ fn wireshark_understands_two_level_flow_control() {
     assert!(wanted.split(',').all(|packet| packet.parse::<u16>().unwrap() < 16), "{request}");
     // Damage in the first packet's data.
     bytes[24 + 16 + 28 + 100] ^= 1;
-    let lines = dissected("sstp", &bytes, &[], &fields).unwrap();
+    let lines = dissected_fields("sstp", &bytes, &[], &fields).unwrap();
     assert!(lines[0].contains("|0|") && lines[0].starts_with("SSTP|0|0|0|0|||0"), "{}", lines[0]);
 }
 
@@ -336,7 +336,8 @@ fn wireshark_understands_adaptive_acknowledgement() {
     let packets = capture.packets() as usize;
     let bytes = capture.finish().unwrap();
     let fields = ["_ws.col.Protocol", "aack.type", "aack.sequence", "aack.cumulative", "aack.malformed"];
-    let Some(lines) = dissected("adaptive-ack", &bytes, &["-d", "udp.port==5001,aack"], &fields) else {
+    let Some(lines) = dissected_fields("adaptive-ack", &bytes, &["-d", "udp.port==5001,aack"], &fields)
+    else {
         return;
     };
     assert_eq!(lines.len(), packets);

@@ -1,16 +1,17 @@
 //! Published blocks of table II of Yang and Fu (2001), with one seed: accuracy and order.
 
-use thalweg_studies::paper::{Choice, Results, Row, find, prepare};
+use thalweg_studies::paper::{Choice, Results, Row, find_paper, prepare_paper};
 
-fn run(experiments: &[&str]) -> Results {
+fn run_paper(experiments: &[&str]) -> Results {
     let experiments = experiments.iter().map(|&id| id.to_owned()).collect();
     let choice = Choice { experiments, replications: Some(1), ..Choice::default() };
-    let prepared = prepare(find("yang01").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
+    let prepared =
+        prepare_paper(find_paper("yang01").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
     let runs = super::runs_of(&prepared);
     prepared.results(runs)
 }
 
-fn of<'a>(results: &'a Results, id: &str, discipline: &str, classes: &[&str]) -> Vec<&'a Row> {
+fn values_of<'a>(results: &'a Results, id: &str, discipline: &str, classes: &[&str]) -> Vec<&'a Row> {
     let rows = &results.experiment(id).unwrap().rows;
     let find = |class: &&str| {
         let is = |row: &&Row| {
@@ -34,7 +35,7 @@ struct Block<'a> {
 /// be distinguished, and TCP classes of be/be are equal.
 #[test]
 fn published_blocks_are_near_and_in_order() {
-    let results = run(&["table-II/cc/cc", "table-II/ts/ts", "table-II/be/be"]);
+    let results = run_paper(&["table-II/cc/cc", "table-II/ts/ts", "table-II/be/be"]);
     let all = ["FCFS", "DRR", "RED", "SFQ"];
     let blocks = [
         Block {
@@ -60,11 +61,13 @@ fn published_blocks_are_near_and_in_order() {
         let id = format!("table-II/{scheme}");
         let mut differences = Vec::new();
         for discipline in disciplines {
-            let all = of(&results, &id, discipline, &["TCP1", "TCP2", "TCP3", "TCP4", "UDP3", "UDP4"]);
+            let all = values_of(&results, &id, discipline, &["TCP1", "TCP2", "TCP3", "TCP4", "UDP3", "UDP4"]);
             differences.extend(all.iter().map(|row| row.relative_difference().unwrap().abs()));
             for order in orders {
-                let times: Vec<f64> =
-                    of(&results, &id, discipline, order).iter().map(|row| row.value.unwrap()).collect();
+                let times: Vec<f64> = values_of(&results, &id, discipline, order)
+                    .iter()
+                    .map(|row| row.value.unwrap())
+                    .collect();
                 assert!(times.is_sorted(), "{scheme} {discipline} {order:?}: {times:?}");
             }
         }

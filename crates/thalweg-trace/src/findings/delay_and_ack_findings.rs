@@ -1,7 +1,7 @@
 //! Findings about delays and acknowledgements.
 
-use super::{Finding, Kind, Viewed, ms, percent};
-use crate::quantile;
+use super::{Finding, Kind, Viewed, format_ms, format_percent};
+use crate::sorted_quantile;
 use crate::trace_model::{Ack, Connection, Limit, View};
 use thalweg_units::{Duration, Time};
 
@@ -11,14 +11,14 @@ const MIN_SAMPLES: usize = 50;
 const MIN_QUEUEING_DELAY: Duration = Duration::from_millis(30);
 
 /// Finds round trips whose median is twice the shortest, by at least [`MIN_QUEUEING_DELAY`].
-pub(super) fn bufferbloat(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_bufferbloat(view: &Viewed<'_>) -> Option<Finding> {
     let (shortest, median) = (view.shortest?, view.median?);
     if view.trips.len() < MIN_SAMPLES || median < shortest * 2 || median < shortest + MIN_QUEUEING_DELAY {
         return None;
     }
     let mut sorted: Vec<Duration> = view.trips.iter().map(|trip| trip.1).collect();
     sorted.sort_unstable();
-    let p99 = quantile(&sorted, 0.99)?;
+    let p99 = sorted_quantile(&sorted, 0.99)?;
     let limit = shortest * 2;
     let mut long = view.trips.iter().filter(|trip| trip.1 >= limit);
     let (first, last) = (long.next()?.0, long.next_back()?.0);
@@ -30,10 +30,10 @@ pub(super) fn bufferbloat(view: &Viewed<'_>) -> Option<Finding> {
         count: count as u64,
         figures: format!(
             "round trips of {} at least, {} in the median and {} at 99 %: {} of queueing in the median",
-            ms(shortest),
-            ms(median),
-            ms(p99),
-            ms(median.saturating_sub(shortest))
+            format_ms(shortest),
+            format_ms(median),
+            format_ms(p99),
+            format_ms(median.saturating_sub(shortest))
         ),
     })
 }
@@ -72,14 +72,14 @@ pub(super) fn receiver_limited(view: &Viewed<'_>, connection: &Connection) -> Op
         count: full().count() as u64,
         figures: format!(
             "the receive window was full for {} ({}){window}{zero}",
-            ms(Duration::from_secs_f64(total)),
-            percent(total.min(whole), whole)
+            format_ms(Duration::from_secs_f64(total)),
+            format_percent(total.min(whole), whole)
         ),
     })
 }
 
 /// Acknowledgements with new data: time, bytes, and the time since the one before.
-fn progress(view: &Viewed<'_>) -> Vec<(Time, u64, Duration)> {
+fn acknowledgement_progress(view: &Viewed<'_>) -> Vec<(Time, u64, Duration)> {
     // Without packets, these are samples of a counter.
     let acks: &[Ack] = if view.direction.packets.is_empty() { &[] } else { &view.direction.acks };
     let pairs = acks.windows(2).filter(|pair| pair[1].position > pair[0].position);
@@ -102,7 +102,8 @@ const MIN_STRETCHED: (usize, f64) = (20, 0.3);
 
 /// Finds acknowledgements of more than two full segments each.
 pub(super) fn stretch_acks(view: &Viewed<'_>) -> Option<Finding> {
-    let acks: Vec<_> = progress(view).into_iter().filter(|ack| !is_repair(view, ack.0)).collect();
+    let acks: Vec<_> =
+        acknowledgement_progress(view).into_iter().filter(|ack| !is_repair(view, ack.0)).collect();
     // A half more allows for segments that are not full.
     let limit = view.segment * 5 / 2;
     let long = || acks.iter().filter(|ack| ack.1 > limit);
@@ -120,8 +121,8 @@ pub(super) fn stretch_acks(view: &Viewed<'_>) -> Option<Finding> {
         count: count as u64,
         figures: format!(
             "{} of acknowledgements cover more than two segments; {:.1} in the median, {:.0} at most",
-            percent(count as f64, acks.len() as f64),
-            segments(quantile(&sizes, 0.5)?),
+            format_percent(count as f64, acks.len() as f64),
+            segments(sorted_quantile(&sizes, 0.5)?),
             segments(*sizes.last()?)
         ),
     })
@@ -135,10 +136,10 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
     if view.direction.view == View::Receiver {
         return None;
     }
-    let acks = progress(view);
+    let acks = acknowledgement_progress(view);
     let mut gaps: Vec<Duration> = acks.iter().map(|ack| ack.2).collect();
     gaps.sort_unstable();
-    let (typical, trip) = (quantile(&gaps, 0.5)?, view.median?);
+    let (typical, trip) = (sorted_quantile(&gaps, 0.5)?, view.median?);
     let limit = MIN_GAP.0.max(typical * 4).max(trip / 2);
     let packets = &view.direction.packets;
     // In flight before the gap, and sent while the receiver would have answered.
@@ -173,8 +174,8 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
         figures: format!(
             "{} gaps of up to {}; the median is {}; up to {} segments acknowledged at once",
             found.len(),
-            ms(longest),
-            ms(typical),
+            format_ms(longest),
+            format_ms(typical),
             max / view.segment
         ),
     })

@@ -1,7 +1,7 @@
 //! Findings about losses and their repair.
 
 use super::token_bucket_fit::{TokenBucket, token_bucket_fit};
-use super::{Finding, Kind, Viewed, ms, percent};
+use super::{Finding, Kind, Viewed, format_ms, format_percent};
 use crate::trace_model::{Direction, Packet, View};
 use thalweg_units::{Bytes, Duration, Rate, Time};
 
@@ -9,7 +9,7 @@ use thalweg_units::{Bytes, Duration, Rate, Time};
 const BUSY: usize = 4;
 
 /// Finds timers that expired while at least [`BUSY`] packets were in flight.
-pub(super) fn timeouts(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_timeouts(view: &Viewed<'_>) -> Option<Finding> {
     let packets = &view.direction.packets;
     let flight = |time: Time| {
         let end = packets.partition_point(|packet| packet.time < time);
@@ -39,8 +39,8 @@ pub(super) fn timeouts(view: &Viewed<'_>) -> Option<Finding> {
         figures: format!(
             "{} timeouts{flight}; silence of {} at most, {} in all",
             busy.len(),
-            ms(longest),
-            ms(Duration::from_secs_f64(total))
+            format_ms(longest),
+            format_ms(Duration::from_secs_f64(total))
         ),
     })
 }
@@ -50,7 +50,7 @@ fn at_least(count: usize) -> String {
 }
 
 /// Finds retransmissions of data that had arrived.
-pub(super) fn spurious(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_spurious_retransmissions(view: &Viewed<'_>) -> Option<Finding> {
     let counts = view.direction.counts;
     let mut places =
         view.direction.packets.iter().filter(|packet| packet.is(Packet::SPURIOUS)).map(|packet| packet.time);
@@ -69,7 +69,7 @@ pub(super) fn spurious(view: &Viewed<'_>) -> Option<Finding> {
         count,
         figures: format!(
             "{count} of {again} retransmissions ({}) repeated data that had arrived",
-            percent(count as f64, again as f64)
+            format_percent(count as f64, again as f64)
         ),
     })
 }
@@ -80,18 +80,18 @@ const INTERVALS: usize = 10;
 const PERSISTENT: (f64, usize) = (0.005, 6);
 
 /// Returns the packets lost on the path, not by mistake of the sender.
-fn lost<'a>(view: &Viewed<'a>) -> impl Iterator<Item = &'a Packet> {
+fn packets_lost_on_path<'a>(view: &Viewed<'a>) -> impl Iterator<Item = &'a Packet> {
     view.direction.packets.iter().filter(|packet| packet.is_lost() && !packet.is(Packet::SPURIOUS))
 }
 
 /// Finds losses in most parts of the connection while there was no queue.
-pub(super) fn persistent(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_persistent_loss(view: &Viewed<'_>) -> Option<Finding> {
     let packets = &view.direction.packets;
     let (first, last) = (packets.first()?.time, packets.last()?.time);
     let whole = last.since(first).as_secs_f64();
     let mut by_interval = [0u64; INTERVALS];
     let (mut count, mut idle) = (0u64, 0u64);
-    for packet in lost(view) {
+    for packet in packets_lost_on_path(view) {
         count += 1;
         idle += u64::from(view.is_idle_at(packet.time));
         let place = packet.time.since(first).as_secs_f64() / whole.max(1e-12) * INTERVALS as f64;
@@ -104,20 +104,20 @@ pub(super) fn persistent(view: &Viewed<'_>) -> Option<Finding> {
     }
     Some(Finding {
         kind: Kind::PersistentLoss,
-        from: lost(view).next()?.time,
-        until: lost(view).last()?.time,
+        from: packets_lost_on_path(view).next()?.time,
+        until: packets_lost_on_path(view).last()?.time,
         count,
         figures: format!(
             "{count} of {} packets lost ({}), in {intervals} of {INTERVALS} parts of the time; {} of them while the round trip was near its minimum",
             packets.len(),
-            percent(count as f64, packets.len() as f64),
-            percent(idle as f64, count as f64)
+            format_percent(count as f64, packets.len() as f64),
+            format_percent(idle as f64, count as f64)
         ),
     })
 }
 
 /// Finds losses that a token bucket explains (Flach et al. 2016), without a queue.
-pub(super) fn policer(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_policer(view: &Viewed<'_>) -> Option<Finding> {
     let TokenBucket { rate, burst, first, last, count } = token_bucket_fit(view)?;
     Some(Finding {
         kind: Kind::Policer,
@@ -136,7 +136,7 @@ pub(super) fn policer(view: &Viewed<'_>) -> Option<Finding> {
 const REORDERED: u64 = 3;
 
 /// Finds packets that overtook others.
-pub(super) fn reordering(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_reordering(view: &Viewed<'_>) -> Option<Finding> {
     let packets = &view.direction.packets;
     let late = || packets.iter().filter(|packet| packet.is(Packet::LATE));
     let count = view.direction.counts.late;
@@ -148,7 +148,7 @@ pub(super) fn reordering(view: &Viewed<'_>) -> Option<Finding> {
             count,
             figures: format!(
                 "{count} packets ({}) came after packets that were sent later",
-                percent(count as f64, packets.len().max(1) as f64)
+                format_percent(count as f64, packets.len().max(1) as f64)
             ),
         });
     }
@@ -173,7 +173,10 @@ pub(super) fn reordering(view: &Viewed<'_>) -> Option<Finding> {
         from: undone().next()?.time,
         until: undone().next_back()?.time,
         count,
-        figures: format!("{count} packets were taken for lost and acknowledged up to {} later", ms(longest)),
+        figures: format!(
+            "{count} packets were taken for lost and acknowledged up to {} later",
+            format_ms(longest)
+        ),
     })
 }
 

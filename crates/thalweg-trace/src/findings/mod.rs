@@ -145,23 +145,23 @@ impl Kind {
 }
 
 /// Returns what looks wrong in a direction (0: of the client, 1: of the server), by kind.
-pub fn findings(connection: &Connection, direction: usize) -> Vec<Finding> {
+pub fn find_all(connection: &Connection, direction: usize) -> Vec<Finding> {
     let data = &connection.directions[direction & 1];
     let view = Viewed::new(data);
-    let policer = loss_findings::policer(&view);
+    let policer = loss_findings::find_policer(&view);
     // What a policer explains is not reported twice.
-    let persistent = if policer.is_some() { None } else { loss_findings::persistent(&view) };
+    let persistent = if policer.is_some() { None } else { loss_findings::find_persistent_loss(&view) };
     let found = [
-        loss_findings::timeouts(&view),
-        loss_findings::spurious(&view),
+        loss_findings::find_timeouts(&view),
+        loss_findings::find_spurious_retransmissions(&view),
         persistent,
         policer,
-        loss_findings::reordering(&view),
-        delay_and_ack_findings::bufferbloat(&view),
+        loss_findings::find_reordering(&view),
+        delay_and_ack_findings::find_bufferbloat(&view),
         delay_and_ack_findings::receiver_limited(&view, connection),
         delay_and_ack_findings::stretch_acks(&view),
         delay_and_ack_findings::ack_gaps(&view),
-        sending_findings::bursts(&view),
+        sending_findings::find_bursts(&view),
         sending_findings::idle_restarts(&view),
     ];
     found.into_iter().flatten().collect()
@@ -188,7 +188,7 @@ impl<'a> Viewed<'a> {
             direction,
             trips,
             shortest: sorted.first().copied(),
-            median: crate::quantile(&sorted, 0.5),
+            median: crate::sorted_quantile(&sorted, 0.5),
             segment: u64::from(direction.segment.unwrap_or(largest).min(largest)).max(1),
         }
     }
@@ -203,17 +203,17 @@ impl<'a> Viewed<'a> {
     fn is_idle_at(&self, time: Time) -> bool {
         self.rtt_at(time)
             .zip(self.shortest)
-            .is_none_or(|(trip, shortest)| trip <= shortest + margin(shortest))
+            .is_none_or(|(trip, shortest)| trip <= shortest + queueing_margin(shortest))
     }
 }
 
 /// Excess over the shortest round trip that is no queue: a quarter, and 5 ms of late hosts.
-fn margin(shortest: Duration) -> Duration {
+fn queueing_margin(shortest: Duration) -> Duration {
     shortest / 4 + Duration::from_millis(5)
 }
 
 /// Formats a duration in milliseconds.
-fn ms(duration: Duration) -> String {
+fn format_ms(duration: Duration) -> String {
     let millis = duration.as_millis_f64();
     match millis {
         ..10.0 => format!("{millis:.2} ms"),
@@ -223,6 +223,6 @@ fn ms(duration: Duration) -> String {
 }
 
 /// Formats a share as a percentage.
-fn percent(part: f64, whole: f64) -> String {
+fn format_percent(part: f64, whole: f64) -> String {
     format!("{:.2} %", 100.0 * part / whole.max(f64::MIN_POSITIVE))
 }

@@ -1,6 +1,6 @@
 //! Findings about how packets are sent.
 
-use super::{Finding, Kind, Viewed, ms};
+use super::{Finding, Kind, Viewed, format_ms};
 use crate::trace_model::View;
 use thalweg_units::{Duration, Time};
 
@@ -12,7 +12,7 @@ const CLOSE: Duration = Duration::from_micros(100);
 const BURSTS: (usize, usize) = (3, 40);
 
 /// Finds more than ten packets sent at once, several times or very many.
-pub(super) fn bursts(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_bursts(view: &Viewed<'_>) -> Option<Finding> {
     if view.direction.view == View::Receiver {
         return None;
     }
@@ -91,8 +91,8 @@ pub(super) fn idle_restarts(view: &Viewed<'_>) -> Option<Finding> {
         figures: format!(
             "{} pauses of up to {} were followed by bursts of up to {max} packets within a quarter of a round trip ({})",
             found.len(),
-            ms(longest),
-            ms(trip / 4)
+            format_ms(longest),
+            format_ms(trip / 4)
         ),
     })
 }

@@ -3,12 +3,12 @@
 use super::*;
 use crate::trace_model::{Ack, Limit, Packet, Sack, Timeout, View};
 
-fn at(millis: f64) -> Time {
+fn at_millis(millis: f64) -> Time {
     Time::ZERO + Duration::from_secs_f64(millis / 1e3)
 }
 
 /// A transfer with a round trip of 40 ms: `count` packets of 1000 B, one every 2 ms, each acknowledged.
-fn steady(count: u64) -> Connection {
+fn steady_transfer(count: u64) -> Connection {
     let mut connection = Connection::default();
     let direction = &mut connection.directions[0];
     direction.view = View::Sender;
@@ -16,36 +16,40 @@ fn steady(count: u64) -> Connection {
     for number in 0..count {
         let time = number as f64 * 2.0;
         direction.packets.push(Packet {
-            time: at(time),
+            time: at_millis(time),
             position: number * 1000,
             size: 1040,
             length: 1000,
-            acked: at(time + 40.0),
+            acked: at_millis(time + 40.0),
             lost: Time::MAX,
             flags: 0,
         });
-        direction.acks.push(Ack { time: at(time + 40.0), position: number * 1000 + 1000, edge: u64::MAX });
-        direction.round_trips.push((at(time + 40.0), Duration::from_millis(40)));
+        direction.acks.push(Ack {
+            time: at_millis(time + 40.0),
+            position: number * 1000 + 1000,
+            edge: u64::MAX,
+        });
+        direction.round_trips.push((at_millis(time + 40.0), Duration::from_millis(40)));
     }
     direction.counts.payload = count * 1000;
-    connection.end = at(count as f64 * 2.0 + 40.0);
+    connection.end = at_millis(count as f64 * 2.0 + 40.0);
     connection
 }
 
-fn found(connection: &Connection, kind: Kind) -> Option<Finding> {
-    findings(connection, 0).into_iter().find(|finding| finding.kind == kind)
+fn find_kind(connection: &Connection, kind: Kind) -> Option<Finding> {
+    find_all(connection, 0).into_iter().find(|finding| finding.kind == kind)
 }
 
 /// Checks that a trace has this finding alone, and returns it.
 #[track_caller]
-fn only(connection: &Connection, kind: Kind) -> Finding {
-    let all = findings(connection, 0);
+fn only_finding(connection: &Connection, kind: Kind) -> Finding {
+    let all = find_all(connection, 0);
     assert_eq!(all.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [kind], "{all:?}");
     all.into_iter().next().unwrap()
 }
 
 /// Marks a packet as lost, 50 ms after it was sent.
-fn lose(connection: &mut Connection, number: usize) {
+fn mark_lost(connection: &mut Connection, number: usize) {
     let packet = &mut connection.directions[0].packets[number];
     packet.lost = packet.time + Duration::from_millis(50);
     packet.acked = Time::MAX;
@@ -53,8 +57,8 @@ fn lose(connection: &mut Connection, number: usize) {
 
 #[test]
 fn a_steady_transfer_has_no_findings() {
-    assert_eq!(findings(&steady(500), 0), []);
-    assert_eq!(findings(&Connection::default(), 0), []);
+    assert_eq!(find_all(&steady_transfer(500), 0), []);
+    assert_eq!(find_all(&Connection::default(), 0), []);
 }
 
 #[test]
@@ -71,53 +75,54 @@ fn names_and_rules_are_distinct() {
 
 #[test]
 fn timeouts_count_with_packets_in_flight() {
-    let mut connection = steady(100);
+    let mut connection = steady_transfer(100);
     connection.directions[0].timeouts =
-        vec![Timeout { time: at(150.0), silence: Duration::from_millis(230) }];
-    let finding = only(&connection, Kind::Timeout);
-    assert_eq!((finding.count, finding.from), (1, at(150.0)));
+        vec![Timeout { time: at_millis(150.0), silence: Duration::from_millis(230) }];
+    let finding = only_finding(&connection, Kind::Timeout);
+    assert_eq!((finding.count, finding.from), (1, at_millis(150.0)));
     assert!(finding.figures.contains("230 ms"), "{}", finding.figures);
     // With one packet in flight there is no other way.
-    let mut lonely = steady(2);
-    lonely.directions[0].timeouts = vec![Timeout { time: at(3.0), silence: Duration::from_millis(230) }];
-    assert_eq!(found(&lonely, Kind::Timeout), None);
+    let mut lonely = steady_transfer(2);
+    lonely.directions[0].timeouts =
+        vec![Timeout { time: at_millis(3.0), silence: Duration::from_millis(230) }];
+    assert_eq!(find_kind(&lonely, Kind::Timeout), None);
 }
 
 #[test]
 fn spurious_retransmissions_are_counted_among_all() {
-    let mut connection = steady(100);
+    let mut connection = steady_transfer(100);
     let direction = &mut connection.directions[0];
     (direction.counts.again, direction.counts.spurious) = (4, 1);
     direction.packets[50].flags = Packet::AGAIN | Packet::SPURIOUS;
-    let finding = only(&connection, Kind::SpuriousRetransmissions);
-    assert_eq!(finding.from, at(100.0));
+    let finding = only_finding(&connection, Kind::SpuriousRetransmissions);
+    assert_eq!(finding.from, at_millis(100.0));
     assert!(finding.figures.starts_with("1 of 4 retransmissions (25.00 %)"), "{}", finding.figures);
     connection.directions[0].counts.spurious = 0;
-    assert_eq!(found(&connection, Kind::SpuriousRetransmissions), None);
+    assert_eq!(find_kind(&connection, Kind::SpuriousRetransmissions), None);
 }
 
 #[test]
 fn losses_are_persistent_in_most_parts_and_without_a_queue() {
-    let mut connection = steady(1000);
-    (0..10).for_each(|number| lose(&mut connection, number * 100 + 7));
-    let finding = only(&connection, Kind::PersistentLoss);
+    let mut connection = steady_transfer(1000);
+    (0..10).for_each(|number| mark_lost(&mut connection, number * 100 + 7));
+    let finding = only_finding(&connection, Kind::PersistentLoss);
     assert!(finding.figures.starts_with("10 of 1000 packets lost (1.00 %)"), "{}", finding.figures);
     // All in one place.
-    let mut once = steady(1000);
-    (0..10).for_each(|number| lose(&mut once, 500 + number));
-    assert_eq!(found(&once, Kind::PersistentLoss), None);
+    let mut once = steady_transfer(1000);
+    (0..10).for_each(|number| mark_lost(&mut once, 500 + number));
+    assert_eq!(find_kind(&once, Kind::PersistentLoss), None);
     // With a queue at the time of each: it overflowed.
     for (time, trip) in &mut connection.directions[0].round_trips {
         let number = time.as_secs_f64() * 500.0;
         *trip = if number % 100.0 < 40.0 { Duration::from_millis(80) } else { Duration::from_millis(40) };
     }
-    assert_eq!(found(&connection, Kind::PersistentLoss), None);
+    assert_eq!(find_kind(&connection, Kind::PersistentLoss), None);
 }
 
 /// A token bucket of 250 kB/s and 50 kB before packets that come at 500 kB/s.
 #[test]
 fn a_token_bucket_explains_losses() {
-    let mut connection = steady(1000);
+    let mut connection = steady_transfer(1000);
     let (mut tokens, mut lost) = (50_000.0, 0);
     for number in 0..1000 {
         // The sender slows down after losses, and its pauses fill the bucket.
@@ -129,32 +134,32 @@ fn a_token_bucket_explains_losses() {
         }
         tokens = f64::min(tokens + 2.0 * 250.0, 50_000.0);
         if tokens < 1040.0 {
-            lose(&mut connection, number);
+            mark_lost(&mut connection, number);
             lost += 1;
         } else {
             tokens -= 1040.0;
         }
     }
     assert!(lost > 100);
-    let finding = found(&connection, Kind::Policer).unwrap();
+    let finding = find_kind(&connection, Kind::Policer).unwrap();
     assert_eq!(finding.count, lost);
     let rate: f64 =
         finding.figures.split(" Mbit/s").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
     assert!((rate / 2.0 - 1.0).abs() < 0.1, "{}", finding.figures);
     // Every tenth packet, whatever was sent before.
-    let mut random = steady(1000);
-    (0..100).for_each(|number| lose(&mut random, number * 10));
-    assert_eq!(found(&random, Kind::Policer), None);
+    let mut random = steady_transfer(1000);
+    (0..100).for_each(|number| mark_lost(&mut random, number * 10));
+    assert_eq!(find_kind(&random, Kind::Policer), None);
 }
 
 #[test]
 fn packets_that_overtake_others_are_reordered() {
-    let mut connection = steady(100);
+    let mut connection = steady_transfer(100);
     connection.directions[0].counts.late = 3;
     (10..13).for_each(|number| connection.directions[0].packets[number].flags = Packet::LATE);
-    assert_eq!(only(&connection, Kind::Reordering).from, at(20.0));
+    assert_eq!(only_finding(&connection, Kind::Reordering).from, at_millis(20.0));
     // Taken for lost, and acknowledged 3 ms later.
-    let mut early = steady(100);
+    let mut early = steady_transfer(100);
     for number in [20, 30, 40] {
         let packet = &mut early.directions[0].packets[number];
         packet.lost = packet.time + Duration::from_millis(38);
@@ -162,102 +167,107 @@ fn packets_that_overtake_others_are_reordered() {
         packet.flags = Packet::SPURIOUS;
     }
     early.directions[0].counts.spurious = 3;
-    assert!(found(&early, Kind::Reordering).unwrap().figures.contains("3.00 ms later"));
+    assert!(find_kind(&early, Kind::Reordering).unwrap().figures.contains("3.00 ms later"));
     early.directions[0].packets[20].acked = Time::MAX;
-    assert_eq!(found(&early, Kind::Reordering), None);
+    assert_eq!(find_kind(&early, Kind::Reordering), None);
 }
 
 #[test]
 fn a_standing_queue_is_bufferbloat() {
-    let mut connection = steady(500);
+    let mut connection = steady_transfer(500);
     for (_, trip) in connection.directions[0].round_trips.iter_mut().skip(100) {
         *trip = Duration::from_millis(240);
     }
-    let finding = only(&connection, Kind::Bufferbloat);
+    let finding = only_finding(&connection, Kind::Bufferbloat);
     assert!(finding.figures.contains("40 ms at least, 240 ms in the median"), "{}", finding.figures);
     assert!(finding.figures.contains("200 ms of queueing"), "{}", finding.figures);
     // Half of the round trip is a queue that keeps the link busy.
     for (_, trip) in connection.directions[0].round_trips.iter_mut().skip(100) {
         *trip = Duration::from_millis(60);
     }
-    assert_eq!(found(&connection, Kind::Bufferbloat), None);
+    assert_eq!(find_kind(&connection, Kind::Bufferbloat), None);
 }
 
 #[test]
 fn a_full_receive_window_is_a_limit() {
-    let mut connection = steady(500);
-    connection.directions[0].limits = vec![(at(100.0), at(400.0), Limit::Receiver)];
-    let finding = only(&connection, Kind::ReceiverLimited);
+    let mut connection = steady_transfer(500);
+    connection.directions[0].limits = vec![(at_millis(100.0), at_millis(400.0), Limit::Receiver)];
+    let finding = only_finding(&connection, Kind::ReceiverLimited);
     assert!(finding.figures.contains("full for 300 ms (30.06 %)"), "{}", finding.figures);
-    connection.directions[0].limits = vec![(at(100.0), at(150.0), Limit::Receiver)];
-    assert_eq!(found(&connection, Kind::ReceiverLimited), None);
-    connection.directions[0].limits = vec![(at(100.0), at(400.0), Limit::Application)];
-    assert_eq!(found(&connection, Kind::ReceiverLimited), None);
+    connection.directions[0].limits = vec![(at_millis(100.0), at_millis(150.0), Limit::Receiver)];
+    assert_eq!(find_kind(&connection, Kind::ReceiverLimited), None);
+    connection.directions[0].limits = vec![(at_millis(100.0), at_millis(400.0), Limit::Application)];
+    assert_eq!(find_kind(&connection, Kind::ReceiverLimited), None);
 }
 
 #[test]
 fn acknowledgements_of_more_than_two_segments_are_stretched() {
     let every = |count: u64| {
-        let mut connection = steady(500);
+        let mut connection = steady_transfer(500);
         connection.directions[0].acks.retain(|ack| (ack.position / 1000).is_multiple_of(count));
         connection
     };
-    let finding = only(&every(5), Kind::StretchAcks);
+    let finding = only_finding(&every(5), Kind::StretchAcks);
     assert!(finding.figures.contains("5.0 in the median"), "{}", finding.figures);
-    assert_eq!(found(&every(2), Kind::StretchAcks), None);
+    assert_eq!(find_kind(&every(2), Kind::StretchAcks), None);
     // After selective acknowledgements the repair acknowledges much.
     let mut repaired = every(5);
     repaired.directions[0].sacks = (0..500)
-        .map(|number| Sack { time: at(f64::from(number) * 2.0), start: 0, end: 1, is_duplicate: false })
+        .map(|number| Sack {
+            time: at_millis(f64::from(number) * 2.0),
+            start: 0,
+            end: 1,
+            is_duplicate: false,
+        })
         .collect();
-    assert_eq!(found(&repaired, Kind::StretchAcks), None);
+    assert_eq!(find_kind(&repaired, Kind::StretchAcks), None);
 }
 
 #[test]
 fn silence_between_acknowledgements_is_a_gap() {
-    let mut connection = steady(500);
+    let mut connection = steady_transfer(500);
     let acks = &mut connection.directions[0].acks;
     acks.retain(|ack| !(400_000..420_000).contains(&ack.position));
-    let finding = only(&connection, Kind::AckGaps);
+    let finding = only_finding(&connection, Kind::AckGaps);
     assert_eq!(finding.count, 1);
     assert!(finding.figures.contains("of up to 42 ms; the median is 2.00 ms"), "{}", finding.figures);
     // The sender sent nothing: a pause of its own.
     connection.directions[0].packets.retain(|packet| !(398_000..421_000).contains(&packet.position));
-    assert_eq!(found(&connection, Kind::AckGaps), None);
+    assert_eq!(find_kind(&connection, Kind::AckGaps), None);
 }
 
 #[test]
 fn many_packets_at_once_are_bursts() {
-    let mut connection = steady(500);
+    let mut connection = steady_transfer(500);
     for number in 0..500 {
         connection.directions[0].packets[number].time =
-            at((number / 20) as f64 * 40.0 + (number % 20) as f64 * 0.01);
+            at_millis((number / 20) as f64 * 40.0 + (number % 20) as f64 * 0.01);
     }
-    let finding = only(&connection, Kind::Bursts);
+    let finding = only_finding(&connection, Kind::Bursts);
     assert_eq!(finding.count, 25);
     assert!(finding.figures.contains("up to 20 packets (20 kB)"), "{}", finding.figures);
     // The initial window is allowed, once.
-    let mut initial = steady(500);
-    (0..10).for_each(|number| initial.directions[0].packets[number].time = at(0.0));
-    assert_eq!(found(&initial, Kind::Bursts), None);
+    let mut initial = steady_transfer(500);
+    (0..10).for_each(|number| initial.directions[0].packets[number].time = at_millis(0.0));
+    assert_eq!(find_kind(&initial, Kind::Bursts), None);
 }
 
 #[test]
 fn a_full_window_after_a_pause_is_a_restart() {
-    let mut connection = steady(500);
+    let mut connection = steady_transfer(500);
     for number in 250..500 {
         let packet = &mut connection.directions[0].packets[number];
         let restart = if number < 270 { (number - 250) as f64 * 0.2 } else { (number - 250) as f64 * 2.0 };
-        packet.time = at(1500.0 + restart);
+        packet.time = at_millis(1500.0 + restart);
         packet.acked = packet.time + Duration::from_millis(40);
     }
-    let finding = found(&connection, Kind::IdleRestart).unwrap();
-    assert_eq!((finding.count, finding.from), (1, at(1500.0)));
+    let finding = find_kind(&connection, Kind::IdleRestart).unwrap();
+    assert_eq!((finding.count, finding.from), (1, at_millis(1500.0)));
     assert!(finding.figures.contains("pauses of up to 1002 ms"), "{}", finding.figures);
     // Slow start after the pause.
     for number in 250..500 {
         let packet = &mut connection.directions[0].packets[number];
-        packet.time = at(1500.0 + (number - 250) as f64 * 2.0);
+        packet.time = at_millis(1500.0 + (number - 250) as f64 * 2.0);
     }
-    assert_eq!(found(&connection, Kind::IdleRestart), None);
+    assert_eq!(find_kind(&connection, Kind::IdleRestart), None);
 }

@@ -9,7 +9,7 @@
 //! (Schwarz 1978), and has to predict nearly every loss and contradict hardly any delivery.
 
 use super::Viewed;
-use crate::quantile;
+use crate::sorted_quantile;
 use crate::trace_model::Packet;
 use thalweg_units::Time;
 
@@ -287,7 +287,7 @@ fn is_queue(view: &Viewed<'_>, arrivals: &[Arrival], bucket: &Candidate) -> bool
         })
         .collect();
     shares.sort_unstable_by(f64::total_cmp);
-    let share = quantile(&shares, 0.5).unwrap_or(0.0);
+    let share = sorted_quantile(&shares, 0.5).unwrap_or(0.0);
     if !(MIN_WAIT..=MAX_WAIT).contains(&share) {
         return share > MAX_WAIT;
     }

@@ -4,7 +4,7 @@
 //! of its own. Where every interface sees one direction only, as at a tap, both are one connection.
 
 use super::connection_endpoints::Ends;
-use super::packet_headers::{Datagram, Segment, Skipped, datagram};
+use super::packet_headers::{Datagram, Segment, Skipped, locate_datagram};
 use super::quic::KeyLog;
 use super::tcp_reconstruction::Tcp;
 use super::thalweg_protocols::Pdus;
@@ -119,7 +119,7 @@ impl Connections {
     }
 
     fn try_packet(&mut self, at: CapturedAt, time: Time, bytes: &[u8], length: u32) -> Result<(), Skipped> {
-        let datagram = datagram(at.link, bytes, length)?;
+        let datagram = locate_datagram(at.link, bytes, length)?;
         let ports = datagram.bytes.first_chunk().ok_or(Skipped::Short)?;
         let [a, b, c, d] = *ports;
         let from = (datagram.source, u16::from_be_bytes([a, b]));

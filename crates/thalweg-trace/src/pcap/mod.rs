@@ -46,7 +46,7 @@ impl Order {
 const MAGICS: [(u32, bool, usize); 3] =
     [(0xa1b2_c3d4, false, 16), (0xa1b2_3c4d, true, 16), (0xa1b2_cd34, false, 24)];
 
-fn magic(head: &[u8]) -> Option<(Order, bool, usize)> {
+fn parse_magic(head: &[u8]) -> Option<(Order, bool, usize)> {
     [false, true].into_iter().find_map(|is_big| {
         let order = Order { is_big };
         let found = head.get(..4).map(|head| order.u32(head, 0))?;
@@ -57,7 +57,7 @@ fn magic(head: &[u8]) -> Option<(Order, bool, usize)> {
 
 /// Returns true if a file with this beginning is a capture of libpcap.
 pub(crate) fn is_pcap(head: &[u8]) -> bool {
-    magic(head).is_some()
+    parse_magic(head).is_some()
 }
 
 /// Returns true if a file with this beginning is a capture in pcapng.
@@ -144,7 +144,7 @@ impl Reader {
         if head.len() < 24 {
             return Some("The file ends within its header".to_owned());
         }
-        let (order, is_nano, header) = magic(head)?;
+        let (order, is_nano, header) = parse_magic(head)?;
         // The upper half has the length of the frame check sequence.
         let link = order.u32(head, 20) & 0xffff;
         input.consume(24);

@@ -42,15 +42,15 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 /// Finds the TCP segment or UDP datagram in a packet of this link type; `wire` is its length on the link.
-pub(super) fn datagram(link: u32, bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
-    let (start, protocol) = network(link, bytes)?;
+pub(super) fn locate_datagram(link: u32, bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
+    let (start, protocol) = locate_network_layer(link, bytes)?;
     let bytes = bytes.get(start..).ok_or(Skipped::Short)?;
     let wire = wire.saturating_sub(start as u32);
     // Raw links say nothing about the version.
     let version = bytes.first().ok_or(Skipped::Short)? >> 4;
     match (protocol, version) {
-        (Some(IPV4) | None, 4) => ipv4(bytes, wire),
-        (Some(IPV6) | None, 6) => ipv6(bytes, wire),
+        (Some(IPV4) | None, 4) => parse_ipv4(bytes, wire),
+        (Some(IPV6) | None, 6) => parse_ipv6(bytes, wire),
         _ => Err(Skipped::NoIp),
     }
 }
@@ -60,7 +60,7 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 
 /// Returns where the network layer begins, and its protocol where the link layer names it.
-fn network(link: u32, bytes: &[u8]) -> Result<(usize, Option<u16>), Skipped> {
+fn locate_network_layer(link: u32, bytes: &[u8]) -> Result<(usize, Option<u16>), Skipped> {
     let protocol = |at: usize| u16_at(bytes, at).ok_or(Skipped::Short);
     match link {
         1 => {
@@ -103,7 +103,7 @@ fn of_ppp(protocol: u16) -> u16 {
     }
 }
 
-fn ipv4(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
+fn parse_ipv4(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
     let head: &[u8; 20] = bytes.first_chunk().ok_or(Skipped::Short)?;
     let header = usize::from(head[0] & 0xf) * 4;
     let total = u32::from(u16::from_be_bytes([head[2], head[3]]));
@@ -121,10 +121,10 @@ fn ipv4(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
     };
     let addresses = [address(12), address(16)];
     let identification = Some(u16::from_be_bytes([head[4], head[5]]));
-    Ok(Datagram { identification, ..upper(bytes, header, size, head[9], head[1], addresses)? })
+    Ok(Datagram { identification, ..parse_transport(bytes, header, size, head[9], head[1], addresses)? })
 }
 
-fn ipv6(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
+fn parse_ipv6(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
     let head: &[u8; 40] = bytes.first_chunk().ok_or(Skipped::Short)?;
     let payload = u32::from(u16::from_be_bytes([head[4], head[5]]));
     let size = if payload == 0 { wire } else { payload + 40 };
@@ -151,10 +151,10 @@ fn ipv6(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
         next = *bytes.get(at).ok_or(Skipped::Short)?;
         at += length;
     }
-    upper(bytes, at, size, next, class, addresses)
+    parse_transport(bytes, at, size, next, class, addresses)
 }
 
-fn upper(
+fn parse_transport(
     bytes: &[u8],
     at: usize,
     size: u32,

@@ -17,7 +17,7 @@
 //!
 //! A segment longer than the maximum segment size was captured before a network card cut it. It counts as several packets.
 
-use super::connection_endpoints::{End, Ends, label, point};
+use super::connection_endpoints::{End, Ends, capture_point, label_connection};
 use super::packet_headers::Segment;
 use crate::position_ranges::Ranges;
 use crate::trace_model::{Ack, Connection, Direction, Limit, Packet, Point, Protocol, Sack, Timeout};
@@ -196,7 +196,7 @@ impl Tcp {
             (Some(server), Some(client)) => Some((server, client)),
             _ => halves[0].echo.zip(halves[1].echo),
         };
-        let point = times.map_or(Point::Between, |(server, client)| point(server, client));
+        let point = times.map_or(Point::Between, |(server, client)| capture_point(server, client));
         if times.is_none() {
             notes.push("The place of the capture is unknown: it has no handshake and no timestamps. Round-trip times are those seen from there.".to_owned());
         }
@@ -227,7 +227,7 @@ impl Tcp {
             notes,
             ..Connection::default()
         };
-        label(&mut connection, ends);
+        label_connection(&mut connection, ends);
         connection
     }
 }

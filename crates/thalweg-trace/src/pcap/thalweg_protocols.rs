@@ -4,11 +4,11 @@
 //! A unit is what the protocol acknowledges: a packet of adaptive acknowledgement, an SD of SSCOP, a segment of two-level flow
 //! control.
 
-use super::connection_endpoints::{End, Ends, label};
+use super::connection_endpoints::{End, Ends, label_connection};
 use super::packet_headers::Datagram;
 use crate::trace_model::{Ack, Connection, Counts, Direction, Packet, Protocol, Sack};
 use std::collections::BTreeMap;
-use thalweg_proto::data_unit_numbers::unwrap;
+use thalweg_proto::data_unit_numbers::unwrap_number;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::pdu::Captured;
 use thalweg_proto::sscop::SequenceNumber;
@@ -41,7 +41,7 @@ impl Pdu {
             }
             Protocol::TwoLevel => {
                 if captured.len() < length {
-                    sstp::wire::seal(&mut bytes);
+                    sstp::wire::write_checksum(&mut bytes);
                 }
                 sstp::wire::decode(&Slice::new(bytes)).ok().map(|(_, pdu)| Self::Sstp(pdu))
             }
@@ -143,11 +143,11 @@ impl Pdus {
                 Some(Part { unit: data.sequence, number: 0, length: data.payload.len() })
             }
             Pdu::Sscop(sscop::Pdu::Sd { s, mu }) => {
-                let unit = unwrap(s.get().into(), SequenceNumber::MODULUS.into(), own.next);
+                let unit = unwrap_number(s.get().into(), SequenceNumber::MODULUS.into(), own.next);
                 Some(Part { unit, number: 0, length: mu.len() })
             }
             Pdu::Sstp(sstp::Pdu::Data(data)) => Some(Part {
-                unit: unwrap(data.segment.into(), 1 << 16, own.next),
+                unit: unwrap_number(data.segment.into(), 1 << 16, own.next),
                 number: data.packet.into(),
                 length: data.payload.len(),
             }),
@@ -170,13 +170,13 @@ impl Pdus {
                 peer.request(time, first..end, &|_| true);
             }
             Pdu::Sstp(sstp::Pdu::Pack(report)) => {
-                let unit = |number: u16| unwrap(number.into(), 1 << 16, peer.next);
+                let unit = |number: u16| unwrap_number(number.into(), 1 << 16, peer.next);
                 let (accepted, cumulative) = (unit(report.accepted), unit(report.cumulative));
                 peer.selective(time, accepted..accepted + 1, is_full);
                 peer.acknowledge(time, cumulative, is_full);
             }
             Pdu::Sstp(sstp::Pdu::Snak(report, request)) => {
-                let unit = |number: u16| unwrap(number.into(), 1 << 16, peer.next);
+                let unit = |number: u16| unwrap_number(number.into(), 1 << 16, peer.next);
                 let (cumulative, asked) = (unit(report.cumulative), unit(request.segment));
                 peer.acknowledge(time, cumulative, is_full);
                 peer.request(time, asked..asked + 1, &|number| !request.bitmap.is_received(number));
@@ -198,7 +198,7 @@ impl Pdus {
         }
         let mut connection =
             Connection { protocol, start, end: last, directions, notes, ..Connection::default() };
-        label(&mut connection, ends);
+        label_connection(&mut connection, ends);
         connection
     }
 }
@@ -210,7 +210,7 @@ impl Half {
 
     /// Returns the unit of a sequence number of SSCOP.
     fn number(&self, number: SequenceNumber) -> u64 {
-        unwrap(number.get().into(), SequenceNumber::MODULUS.into(), self.next)
+        unwrap_number(number.get().into(), SequenceNumber::MODULUS.into(), self.next)
     }
 
     /// Adds a packet with data; returns the number of records kept.
@@ -271,7 +271,7 @@ impl Half {
         let newest = arrived.last_key_value().and_then(|(_, parts)| parts.last_key_value()).map(|of| *of.1);
         let Self { direction, .. } = self;
         for sent in arrived.into_values().flat_map(BTreeMap::into_values).filter(|sent| !sent.is_acked) {
-            deliver(direction, time, sent);
+            count_arrival(direction, time, sent);
         }
         if is_full {
             return;
@@ -298,7 +298,7 @@ impl Half {
                 continue;
             }
             sent.is_acked = true;
-            deliver(direction, time, *sent);
+            count_arrival(direction, time, *sent);
             if is_full {
                 continue;
             }
@@ -362,7 +362,7 @@ impl Half {
 }
 
 /// Counts a packet that has arrived.
-fn deliver(direction: &mut Direction, time: Time, sent: Sent) {
+fn count_arrival(direction: &mut Direction, time: Time, sent: Sent) {
     let Direction { counts: Counts { delivered, .. }, packets, .. } = direction;
     *delivered += sent.end - sent.start;
     if let Some(packet) = packets.get_mut(sent.index) {

@@ -1,6 +1,6 @@
 //! Datagrams whose content is not readable: their sizes and times, and the spin bit of QUIC. With its keys, QUIC is decrypted.
 
-use super::connection_endpoints::{End, Ends, label};
+use super::connection_endpoints::{End, Ends, label_connection};
 use super::packet_headers::Datagram;
 use super::quic::{Decrypted, KeyLog};
 use crate::format_and_limits::Limits;
@@ -133,7 +133,7 @@ impl Udp {
         }
         let mut connection =
             Connection { protocol, start, end: last, directions, notes, ..Connection::default() };
-        label(&mut connection, ends);
+        label_connection(&mut connection, ends);
         connection
     }
 }

@@ -397,7 +397,7 @@ impl Group {
         notes.extend(
             directions
                 .iter()
-                .any(|of| logs_without_frames::arrived(of).is_some())
+                .any(|of| logs_without_frames::arrived_bytes(of).is_some())
                 .then(|| logs_without_frames::NOTE.to_owned()),
         );
         if unmatched > 0 {
@@ -673,7 +673,7 @@ impl Direction {
         }
         let unique = self.counts.payload.saturating_sub(self.counts.again_bytes);
         self.counts.delivered = match self.view {
-            View::Sender => logs_without_frames::arrived(self).unwrap_or(delivered).min(unique),
+            View::Sender => logs_without_frames::arrived_bytes(self).unwrap_or(delivered).min(unique),
             View::Receiver | View::Between => unique,
         };
     }

@@ -14,7 +14,7 @@ pub(super) fn is_in_seconds(data: &Data<'_>) -> bool {
 
 /// Returns the bytes that left the network otherwise than by loss: those sent, less those lost and those in flight at the end. `None`
 /// if the log has acknowledgements, or no bytes in flight.
-pub(super) fn arrived(direction: &Direction) -> Option<u64> {
+pub(super) fn arrived_bytes(direction: &Direction) -> Option<u64> {
     let in_flight = direction.metrics.get(&Metric::InFlight)?.last()?.1;
     if direction.counts.acks > 0 || direction.counts.payload == 0 {
         return None;
@@ -24,5 +24,5 @@ pub(super) fn arrived(direction: &Direction) -> Option<u64> {
     Some(direction.counts.payload.saturating_sub(lost.sum()).saturating_sub(in_flight as u64))
 }
 
-/// Note of a connection whose delivered bytes are those of [`arrived`].
+/// Note of a connection whose delivered bytes are those of [`arrived_bytes`].
 pub(super) const NOTE: &str = "The log has no acknowledgements: delivered are the bytes of packets sent, less those lost and those in flight at the end.";

@@ -149,10 +149,10 @@ impl<'de> Visitor<'de> for EventVisitor<'_> {
 impl<'de> Event<'de> {
     fn field<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<(), A::Error> {
         match key {
-            "time" | "relative_time" | "delta_time" => self.time = number(map)?.unwrap_or(f64::NAN),
-            "name" | "event" | "event_type" | "type" => self.name = text(map)?,
-            "category" => self.category = text(map)?,
-            "group_id" => self.group = text(map)?,
+            "time" | "relative_time" | "delta_time" => self.time = next_number(map)?.unwrap_or(f64::NAN),
+            "name" | "event" | "event_type" | "type" => self.name = next_text(map)?,
+            "category" => self.category = next_text(map)?,
+            "group_id" => self.group = next_text(map)?,
             "data" => self.data = map.next_value::<Taken<Data<'de>>>()?.0,
             _ => drop(map.next_value::<IgnoredAny>()?),
         }
@@ -274,15 +274,15 @@ impl<'de> Take<'de> for Option<u64> {
     }
 }
 
-fn number<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<f64>, A::Error> {
+fn next_number<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<f64>, A::Error> {
     map.next_value::<Taken<Option<f64>>>().map(|value| value.0)
 }
 
-fn integer<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<u64>, A::Error> {
+fn next_integer<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<u64>, A::Error> {
     map.next_value::<Taken<Option<u64>>>().map(|value| value.0)
 }
 
-fn text<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Cow<'de, str>, A::Error> {
+fn next_text<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Cow<'de, str>, A::Error> {
     map.next_value::<Taken<Cow<'de, str>>>().map(|value| value.0)
 }
 
@@ -317,8 +317,8 @@ impl<'de> Take<'de> for Data<'de> {
         let mut remainder = None;
         while let Some(Text(key)) = map.next_key()? {
             match &*key {
-                "packet_type" => self.packet_type = text(map)?,
-                "type" if self.packet_type.is_empty() => self.packet_type = text(map)?,
+                "packet_type" => self.packet_type = next_text(map)?,
+                "type" if self.packet_type.is_empty() => self.packet_type = next_text(map)?,
                 "header" => {
                     let header = map.next_value::<Taken<Header<'de>>>()?.0;
                     self.number = self.number.or(header.number);
@@ -334,37 +334,37 @@ impl<'de> Take<'de> for Data<'de> {
                     self.size = raw.length.or(self.size);
                     self.payload = raw.payload.or(self.payload);
                 }
-                "packet_number" | "largest_lost_packet_num" => self.number = integer(map)?,
+                "packet_number" | "largest_lost_packet_num" => self.number = next_integer(map)?,
                 "packet_numbers" => self.numbers = map.next_value::<Taken<Numbers>>()?.0.0,
-                "packet_number_space" => self.space = text(map)?,
-                "packet_size" => self.size = number(map)?,
+                "packet_number_space" => self.space = next_text(map)?,
+                "packet_size" => self.size = next_number(map)?,
                 "frames" => {
                     self.has_frames = true;
                     self.frames = map.next_value::<Taken<Frames>>()?.0;
                 }
-                "bytes_in_flight" => self.in_flight = number(map)?,
-                "cwnd" | "congestion_window" | "current_cwnd" => self.window = number(map)?,
-                "ssthresh" => self.ssthresh = number(map)?,
-                "latest_rtt" => self.latest_rtt = number(map)?,
-                "min_rtt" => self.min_rtt = number(map)?,
-                "smoothed_rtt" => self.smoothed_rtt = number(map)?,
-                "pacing_rate" => self.pacing_rate = number(map)?,
-                "delivery_rate" | "cf_delivery_rate" => self.delivery_rate = number(map)?,
-                "pto_count" => self.pto_count = number(map)?,
-                "timer_type" => self.timer = text(map)?,
-                "event_type" => self.timer_event = text(map)?,
+                "bytes_in_flight" => self.in_flight = next_number(map)?,
+                "cwnd" | "congestion_window" | "current_cwnd" => self.window = next_number(map)?,
+                "ssthresh" => self.ssthresh = next_number(map)?,
+                "latest_rtt" => self.latest_rtt = next_number(map)?,
+                "min_rtt" => self.min_rtt = next_number(map)?,
+                "smoothed_rtt" => self.smoothed_rtt = next_number(map)?,
+                "pacing_rate" => self.pacing_rate = next_number(map)?,
+                "delivery_rate" | "cf_delivery_rate" => self.delivery_rate = next_number(map)?,
+                "pto_count" => self.pto_count = next_number(map)?,
+                "timer_type" => self.timer = next_text(map)?,
+                "event_type" => self.timer_event = next_text(map)?,
                 "congestion_control" | "cc_algorithm" | "congestion_control_algorithm" => {
-                    self.scheme = text(map)?;
+                    self.scheme = next_text(map)?;
                 }
-                "owner" | "initiator" => self.owner = text(map)?,
-                "initial_max_data" => self.initial_max_data = number(map)?,
-                "src_ip" => self.local.ip = text(map)?.into_owned(),
-                "dst_ip" => self.remote.ip = text(map)?.into_owned(),
-                "src_port" => self.local.port = text(map)?.into_owned(),
-                "dst_port" => self.remote.port = text(map)?.into_owned(),
+                "owner" | "initiator" => self.owner = next_text(map)?,
+                "initial_max_data" => self.initial_max_data = next_number(map)?,
+                "src_ip" => self.local.ip = next_text(map)?.into_owned(),
+                "dst_ip" => self.remote.ip = next_text(map)?.into_owned(),
+                "src_port" => self.local.port = next_text(map)?.into_owned(),
+                "dst_port" => self.remote.port = next_text(map)?.into_owned(),
                 "local" => self.local = map.next_value::<Taken<Address>>()?.0,
                 "remote" => self.remote = map.next_value::<Taken<Address>>()?.0,
-                "ecn" => self.is_ce = text(map)?.eq_ignore_ascii_case("ce"),
+                "ecn" => self.is_ce = next_text(map)?.eq_ignore_ascii_case("ce"),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -379,8 +379,8 @@ impl<'de> Take<'de> for Address {
         let map = &mut map;
         while let Some(Text(key)) = map.next_key()? {
             match &*key {
-                "ip" | "ip_v4" | "ip_v6" => self.ip = text(map)?.into_owned(),
-                "port" | "port_v4" | "port_v6" => self.port = text(map)?.into_owned(),
+                "ip" | "ip_v4" | "ip_v6" => self.ip = next_text(map)?.into_owned(),
+                "port" | "port_v4" | "port_v6" => self.port = next_text(map)?.into_owned(),
                 "address_v4" | "address_v6" => {
                     let inner = map.next_value::<Taken<Self>>()?.0;
                     if self.ip.is_empty() {
@@ -409,11 +409,11 @@ impl<'de> Take<'de> for Header<'de> {
         let map = &mut map;
         while let Some(Text(key)) = map.next_key()? {
             match &*key {
-                "packet_type" | "type" => self.kind = text(map)?,
-                "packet_number" => self.number = integer(map)?,
-                "packet_size" => self.size = number(map)?,
-                "payload_length" => self.payload = number(map)?,
-                "length" => self.remainder = number(map)?,
+                "packet_type" | "type" => self.kind = next_text(map)?,
+                "packet_number" => self.number = next_integer(map)?,
+                "packet_size" => self.size = next_number(map)?,
+                "payload_length" => self.payload = next_number(map)?,
+                "length" => self.remainder = next_number(map)?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -432,8 +432,8 @@ impl<'de> Take<'de> for Raw {
         let map = &mut map;
         while let Some(Text(key)) = map.next_key()? {
             match &*key {
-                "length" => self.length = number(map)?,
-                "payload_length" => self.payload = number(map)?,
+                "length" => self.length = next_number(map)?,
+                "payload_length" => self.payload = next_number(map)?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -478,12 +478,12 @@ impl<'de> Take<'de> for Frame<'de> {
         let map = &mut map;
         while let Some(Text(key)) = map.next_key()? {
             match &*key {
-                "frame_type" | "type" => self.kind = text(map)?,
+                "frame_type" | "type" => self.kind = next_text(map)?,
                 "acked_ranges" | "blocks" => self.ranges = map.next_value::<Taken<AckedRanges>>()?.0,
-                "stream_id" | "id" => self.stream = integer(map)?,
-                "offset" => self.offset = integer(map)?,
-                "length" => self.length = integer(map)?,
-                "maximum" | "limit" | "maximum_data" => self.limit = integer(map)?,
+                "stream_id" | "id" => self.stream = next_integer(map)?,
+                "offset" => self.offset = next_integer(map)?,
+                "length" => self.length = next_integer(map)?,
+                "maximum" | "limit" | "maximum_data" => self.limit = next_integer(map)?,
                 "raw" => {
                     let raw = map.next_value::<Taken<Raw>>()?.0;
                     let length = raw.payload.or(raw.length).filter(|length| (0.0..9e15).contains(length));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use thalweg_trace::{Limits, ReadError, Summary, Trace, findings, read};
+use thalweg_trace::{Limits, ReadError, Summary, Trace, find_all, read};
 
 /// Longest time to read a megabyte in a development build on a busy machine; a reader that is not linear takes longer.
 const PER_MEGABYTE: Duration = Duration::from_secs(20);
@@ -29,7 +29,7 @@ fn every_file_of_a_folder_is_read_or_refused() {
         match outcome {
             Err(ReadError::Unknown | ReadError::NetLog | ReadError::Empty) => refused += 1,
             Err(error) => println!("{}: {error}", path.display()),
-            Ok(trace) => println!("{}: {}", path.display(), line(&trace)),
+            Ok(trace) => println!("{}: {}", path.display(), summary_line(&trace)),
         }
     }
     println!("{} files, {refused} of them no traces", files.len());
@@ -47,7 +47,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Checks the figures of a trace, and returns those of its largest connection.
-fn line(trace: &Trace) -> String {
+fn summary_line(trace: &Trace) -> String {
     for connection in &trace.connections {
         assert!(connection.start <= connection.end, "{}", connection.name);
         for direction in 0..2 {
@@ -56,7 +56,7 @@ fn line(trace: &Trace) -> String {
             let data = &connection.directions[direction];
             assert!(data.packets.is_sorted_by_key(|packet| packet.time), "{}", connection.name);
             assert!(data.packets.iter().all(|packet| packet.acked >= packet.time), "{}", connection.name);
-            findings(connection, direction);
+            find_all(connection, direction);
         }
     }
     let largest = trace.connections.iter().max_by_key(|connection| {
@@ -66,7 +66,7 @@ fn line(trace: &Trace) -> String {
         let direction = connection.main_direction();
         let summary = Summary::from_connection(connection, direction);
         let found: Vec<&str> =
-            findings(connection, direction).iter().map(|finding| finding.kind.name()).collect();
+            find_all(connection, direction).iter().map(|finding| finding.kind.name()).collect();
         let rtt = summary.rtt.map_or("-".to_owned(), |rtt| format!("{:.2} ms", rtt.min.as_millis_f64()));
         format!(
             ", {} {} B in {:.3} s, {:.2} % again, RTT {rtt}, {found:?}",

@@ -7,7 +7,7 @@ use thalweg_trace::{
 };
 use thalweg_units::Duration;
 
-fn open(name: &str) -> Trace {
+fn read_stored_trace(name: &str) -> Trace {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     let mut file = File::open(path).unwrap();
     let trace = read(&mut file, &Limits::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -26,7 +26,8 @@ fn check_path(summary: &Summary) {
 
 #[test]
 fn quic_go_at_both_ends() {
-    let (client, server) = (open("quic-go-client.sqlog.gz"), open("quic-go-server.sqlog.gz"));
+    let (client, server) =
+        (read_stored_trace("quic-go-client.sqlog.gz"), read_stored_trace("quic-go-server.sqlog.gz"));
     assert_eq!((client.format, server.format), (Format::QlogSequence, Format::QlogSequence));
     let (client, server) = (&client.connections[0], &server.connections[0]);
     assert_eq!((client.point, server.point), (Point::Client, Point::Server));
@@ -44,7 +45,7 @@ fn quic_go_at_both_ends() {
 
 #[test]
 fn aioquic() {
-    let trace = open("aioquic-client.qlog.gz");
+    let trace = read_stored_trace("aioquic-client.qlog.gz");
     let connection = &trace.connections[0];
     assert_eq!((trace.format, connection.writer.as_deref()), (Format::Qlog, Some("aioquic")));
     // Its times are absolute.
@@ -67,7 +68,7 @@ fn a_decrypted_capture_has_the_figures_of_the_client_s_log() {
         let mut file = File::open(data.join("aioquic-keys.pcap.gz")).unwrap();
         read_with_keys(&mut file, &Limits::default(), keys).unwrap().connections.remove(0)
     };
-    let (captured, log) = (read_capture(&keys), open("aioquic-keys.qlog.gz"));
+    let (captured, log) = (read_capture(&keys), read_stored_trace("aioquic-keys.qlog.gz"));
     let log = &log.connections[0];
     assert_eq!((captured.protocol, captured.point), (Protocol::Quic, Point::Client));
     assert!(!captured.notes.iter().any(|note| note.contains("could not")), "{:?}", captured.notes);
@@ -82,7 +83,10 @@ fn a_decrypted_capture_has_the_figures_of_the_client_s_log() {
     let [own, theirs] = [own, theirs].map(|of| of.rtt.unwrap().min.as_millis_f64());
     assert!((20.0..26.0).contains(&own) && (own - theirs).abs() < 2.0, "{own} {theirs}");
     // Without the secrets, or with those of others, sizes and times stay.
-    for (keys, words) in [(KeyLog::default(), "--keys"), (other(&text), "no secrets of this connection")] {
+    for (keys, words) in [
+        (KeyLog::default(), "--keys"),
+        (secrets_of_another_connection(&text), "no secrets of this connection"),
+    ] {
         let hidden = read_capture(&keys);
         assert_eq!(hidden.protocol, Protocol::EncryptedQuic);
         assert!(hidden.notes.iter().any(|note| note.contains(words)), "{:?}", hidden.notes);
@@ -90,7 +94,7 @@ fn a_decrypted_capture_has_the_figures_of_the_client_s_log() {
 }
 
 /// The secrets of another connection.
-fn other(text: &str) -> KeyLog {
+fn secrets_of_another_connection(text: &str) -> KeyLog {
     let mut keys = KeyLog::default();
     let random = text.split(' ').nth(1).unwrap();
     keys.add(&text.replace(random, &random.chars().rev().collect::<String>()));
@@ -100,7 +104,7 @@ fn other(text: &str) -> KeyLog {
 /// The capture and the kernel's own counters agree on retransmissions, bytes and round trips.
 #[test]
 fn tcp_of_the_kernel_in_a_capture_and_by_its_own_counters() {
-    let (capture, log) = (open("kernel-cubic.pcap.gz"), open("kernel-cubic.ss"));
+    let (capture, log) = (read_stored_trace("kernel-cubic.pcap.gz"), read_stored_trace("kernel-cubic.ss"));
     assert_eq!((capture.format, log.format), (Format::Pcap, Format::Ss));
     let (capture, log) = (capture.connections.last().unwrap(), log.connections.last().unwrap());
     assert_eq!(capture.id, log.id);

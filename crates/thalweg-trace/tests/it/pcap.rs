@@ -75,12 +75,12 @@ fn pcap(is_big: bool, is_nano: bool, link: u32, packets: &[(f64, Vec<u8>, u32)])
     file
 }
 
-fn open(mut file: &[u8]) -> Trace {
+fn read_capture(mut file: &[u8]) -> Trace {
     read(&mut file, &Limits::default()).unwrap()
 }
 
 /// Reads segments as a capture of raw IPv4.
-fn of(segments: &[Sent<'_>]) -> Trace {
+fn trace_of_segments(segments: &[Sent<'_>]) -> Trace {
     let packets: Vec<_> = segments
         .iter()
         .map(|segment| {
@@ -88,7 +88,7 @@ fn of(segments: &[Sent<'_>]) -> Trace {
             (segment.0, bytes, length)
         })
         .collect();
-    open(&pcap(false, true, 101, &packets))
+    read_capture(&pcap(false, true, 101, &packets))
 }
 
 /// Options of a SYN: MSS of 1012, which is 1000 with timestamps; window scale of 7.
@@ -112,7 +112,7 @@ fn ack(number: u32, millis: f64) -> Sent<'static> {
 }
 
 fn client(segments: &[Sent<'_>]) -> Direction {
-    of(segments).connections.remove(0).directions[0].clone()
+    trace_of_segments(segments).connections.remove(0).directions[0].clone()
 }
 
 fn ms(millis: f64) -> Duration {
@@ -124,7 +124,7 @@ fn a_transfer_has_the_same_figures_in_each_format_and_on_each_link() {
     let mut segments = handshake();
     segments.extend([data(0, 41.0), data(1, 42.0), ack(2, 82.0), data(2, 83.0), ack(3, 123.0)]);
     let check = |file: &[u8], size: u32| {
-        let trace = open(file);
+        let trace = read_capture(file);
         let connection = &trace.connections[0];
         assert_eq!((connection.protocol, connection.point), (Protocol::Tcp, Point::Client));
         assert!(connection.name.contains(":40000 > "), "{}", connection.name);
@@ -231,7 +231,7 @@ fn both_ends_in_one_capture_are_two_connections() {
     }
     packets.sort_by(|(_, one), (_, other)| one.0.total_cmp(&other.0));
     let placed: Vec<_> = packets.iter().map(|(interface, packet)| (*interface, packet)).collect();
-    let trace = open(&pcapng_at(false, 9, 2, &placed));
+    let trace = read_capture(&pcapng_at(false, 9, 2, &placed));
     let points: Vec<Point> = trace.connections.iter().map(|connection| connection.point).collect();
     assert_eq!(points, [Point::Client, Point::Server]);
     for connection in &trace.connections {
@@ -242,7 +242,7 @@ fn both_ends_in_one_capture_are_two_connections() {
     assert!(trace.notes.iter().any(|note| note.contains("2 interfaces")), "{:?}", trace.notes);
     // A capture that begins within the transfer, where an acknowledgement is the first packet of the server's interface.
     let placed: Vec<_> = placed.into_iter().filter(|(_, packet)| packet.0 > 55.0).collect();
-    let trace = open(&pcapng_at(false, 9, 2, &placed));
+    let trace = read_capture(&pcapng_at(false, 9, 2, &placed));
     let again: Vec<u64> =
         trace.connections.iter().map(|of| of.directions.iter().map(|of| of.counts.again).sum()).collect();
     assert_eq!(again, [0, 0]);
@@ -258,7 +258,7 @@ fn an_interface_for_each_direction_is_one_connection() {
         })
         .collect();
     let placed: Vec<_> = packets.iter().map(|(interface, packet)| (*interface, packet)).collect();
-    let trace = open(&pcapng_at(false, 9, 2, &placed));
+    let trace = read_capture(&pcapng_at(false, 9, 2, &placed));
     assert_eq!((trace.connections.len(), trace.notes.len()), (1, 0), "{:?}", trace.notes);
     let direction = &trace.connections[0].directions[0];
     assert_eq!((direction.counts.delivered, direction.round_trips.len()), (10_000, 10));
@@ -389,7 +389,7 @@ fn offloaded_segments_count_as_packets_of_the_segment_size() {
     let mut segments = handshake();
     segments.push(Sent(41.0, false, 1000, 5000, ACK, 3500, 1000, &[]));
     segments.push(Sent(81.0, true, 5000, 3024, ACK, 0, 1000, &[]));
-    let trace = of(&segments);
+    let trace = trace_of_segments(&segments);
     let direction = &trace.connections[0].directions[0];
     assert_eq!(
         direction.packets.iter().map(|packet| packet.length).collect::<Vec<_>>(),
@@ -420,7 +420,7 @@ fn numbers_wrap_and_ports_are_used_again() {
     segments.push(Sent(60.0, false, first.wrapping_add(4000), 5000, FIN, 0, 1000, &[]));
     segments.push(opening(77, 1000.0));
     segments.push(Sent(1001.0, false, 78, 5000, ACK, 1000, 1000, &[]));
-    let trace = of(&segments);
+    let trace = trace_of_segments(&segments);
     assert_eq!(trace.connections.len(), 2);
     let positions: Vec<_> =
         trace.connections[0].directions[0].packets.iter().map(|packet| packet.position).collect();
@@ -448,7 +448,7 @@ fn a_capture_at_the_receiver_has_round_trips_by_timestamps() {
         segments.push(Sent(time, false, 1000 + number as u32 * 1000, 5000, ACK, 1000, 1000, sent));
         segments.push(Sent(time + 0.1, true, 5000, 2000 + number as u32 * 1000, ACK, 0, 1000, answer));
     }
-    let trace = of(&segments);
+    let trace = trace_of_segments(&segments);
     let connection = &trace.connections[0];
     let direction = &connection.directions[0];
     assert_eq!((connection.point, direction.view), (Point::Server, View::Receiver));
@@ -480,7 +480,7 @@ fn encrypted_quic_has_sizes_times_and_the_spin_bit() {
         let bit = if number / 10 % 2 == 0 { 0x40 } else { 0x60 };
         packets.push(datagram(50.0 + f64::from(number) * 5.0, false, &[bit, 1, 2, 3], 1200));
     }
-    let trace = open(&pcap(false, false, 101, &packets));
+    let trace = read_capture(&pcap(false, false, 101, &packets));
     let connection = &trace.connections[0];
     assert_eq!(connection.protocol, Protocol::EncryptedQuic);
     assert!(connection.notes[0].contains("encrypted"));
@@ -505,7 +505,7 @@ fn packets_that_are_not_used_are_counted() {
     let (mut fragment, length) = ipv4(&data(0, 0.0));
     fragment[7] = 100;
     let (whole, _) = ipv4(&data(0, 0.0));
-    let trace = open(&pcap(false, false, 101, &[(0.0, fragment, length), (1.0, whole, length)]));
+    let trace = read_capture(&pcap(false, false, 101, &[(0.0, fragment, length), (1.0, whole, length)]));
     assert!(trace.notes[0].contains("1 packets are fragments"), "{:?}", trace.notes);
 }
 
@@ -526,7 +526,7 @@ fn a_cut_or_damaged_capture_gives_what_comes_before() {
             let found = read(&mut &file[..end], &Limits::default());
             if end > first {
                 let trace = found.unwrap();
-                let whole = open(&file);
+                let whole = read_capture(&file);
                 assert!(
                     trace.connections[0].directions[0].counts.packets
                         <= whole.connections[0].directions[0].counts.packets
@@ -547,6 +547,6 @@ fn a_cut_or_damaged_capture_gives_what_comes_before() {
     let mut file = pcap(false, true, 101, &packets);
     let last = file.len() - 40 - 8;
     file[last..last + 4].fill(0xff);
-    let trace = open(&file);
+    let trace = read_capture(&file);
     assert!(trace.is_cut && trace.notes[0].contains("length of 4294967295 B"), "{:?}", trace.notes);
 }

@@ -6,15 +6,15 @@ use std::io::Write as _;
 use thalweg_trace::{Connection, Format, Limits, Metric, Packet, Point, Trace, View, read};
 use thalweg_units::{Duration, Time};
 
-fn open(text: &str) -> Trace {
+fn read_qlog(text: &str) -> Trace {
     read(&mut text.as_bytes(), &Limits::default()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-fn at(millis: f64) -> Time {
+fn at_millis(millis: f64) -> Time {
     Time::ZERO + Duration::from_secs_f64(millis / 1e3)
 }
 
-fn near(time: Time, millis: f64) -> bool {
+fn is_near(time: Time, millis: f64) -> bool {
     (time.as_secs_f64() * 1e3 - millis).abs() < 1e-3
 }
 
@@ -42,7 +42,7 @@ fn check_story(connection: &Connection) {
         assert!((found.0 - expected.0).abs() < 1e-3, "{found:?}");
         assert_eq!((found.1, found.2, found.3), (expected.1, expected.2, expected.3), "{found:?}");
     }
-    assert!(near(data.packets[2].acked, 40.0) && near(data.packets[1].lost, 40.0));
+    assert!(is_near(data.packets[2].acked, 40.0) && is_near(data.packets[1].lost, 40.0));
     let counts = data.counts;
     assert_eq!((counts.lost, counts.again, counts.again_bytes, counts.delivered), (1, 1, 1000, 3000));
     assert_eq!(data.packets[0].length, 1000);
@@ -53,7 +53,7 @@ fn check_story(connection: &Connection) {
 }
 
 /// The story in the current form of events, with times in milliseconds.
-fn modern(prefix: &str) -> Vec<String> {
+fn modern_events(prefix: &str) -> Vec<String> {
     let sent = |time: f64, number: u64, offset: u64| {
         format!(
             "{{\"time\":{time},\"name\":\"{prefix}packet_sent\",\"data\":{{\"header\":{{\"packet_type\":\"1RTT\",\"packet_number\":{number}}},\"raw\":{{\"length\":1040}},\"frames\":[{{\"frame_type\":\"stream\",\"stream_id\":0,\"offset\":{offset},\"length\":1000}}]}}}}"
@@ -78,19 +78,19 @@ fn modern(prefix: &str) -> Vec<String> {
 
 #[test]
 fn json_of_0_3_and_sequences_agree() {
-    let events = modern("transport:");
+    let events = modern_events("transport:");
     let document = format!(
         "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"traces\":[{{\"vantage_point\":{{\"type\":\"client\"}},\"events\":[{}]}}]}}",
         events.join(",\n")
     );
-    let trace = open(&document);
+    let trace = read_qlog(&document);
     assert_eq!((trace.format, trace.is_cut), (Format::Qlog, false));
     check_story(&trace.connections[0]);
     let head = "{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"title\":\"program\",\"code_version\":\"1.2\",\"trace\":{\"vantage_point\":{\"type\":\"client\"},\"common_fields\":{\"ODCID\":\"abcd\",\"reference_time\":{\"clock_type\":\"monotonic\",\"epoch\":\"unknown\",\"wall_clock_time\":\"2026-11-28T08:34:17.25Z\"}}}}";
     for separator in ["\u{1e}", ""] {
         let records: String =
             [head.to_owned()].iter().chain(&events).map(|text| format!("{separator}{text}\n")).collect();
-        let trace = open(&records);
+        let trace = read_qlog(&records);
         assert_eq!(trace.format, Format::QlogSequence);
         check_story(&trace.connections[0]);
         assert_eq!((trace.connections[0].id.as_str(), trace.epoch), ("abcd", Some(1_795_854_857.25)));
@@ -98,9 +98,12 @@ fn json_of_0_3_and_sequences_agree() {
     }
     // 0.4 has other names for the file, the namespace and the format of times.
     let head = "{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\"serialization_format\":\"application/qlog+json-seq\",\"trace\":{\"event_schemas\":[\"urn:ietf:params:qlog:events:quic\"],\"vantage_point\":{\"type\":\"client\"},\"common_fields\":{\"time_format\":\"relative_to_epoch\"}}}";
-    let records: String =
-        [head.to_owned()].iter().chain(&modern("quic:")).map(|text| format!("\u{1e}{text}\n")).collect();
-    check_story(&open(&records).connections[0]);
+    let records: String = [head.to_owned()]
+        .iter()
+        .chain(&modern_events("quic:"))
+        .map(|text| format!("\u{1e}{text}\n"))
+        .collect();
+    check_story(&read_qlog(&records).connections[0]);
     // Compressed.
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     packed.write_all(document.as_bytes()).unwrap();
@@ -156,7 +159,7 @@ fn event_arrays_of_older_drafts_are_read() {
         (1e3, false, false, format!("\"events\":[{}],{units},{vantage}", story(1e3, false, false))),
     ] {
         let text = format!("{{\"qlog_version\":\"draft-01\",\"traces\":[{{{members}}}]}}");
-        let trace = open(&text);
+        let trace = read_qlog(&text);
         check_story(&trace.connections[0]);
         assert!(trace.notes.is_empty(), "{unit} {upper} {trigger}: {:?}", trace.notes);
     }
@@ -165,7 +168,7 @@ fn event_arrays_of_older_drafts_are_read() {
 #[test]
 fn differences_of_times_are_summed() {
     let mut before = 0.0;
-    let events: Vec<String> = modern("transport:")
+    let events: Vec<String> = modern_events("transport:")
         .into_iter()
         .map(|event| {
             let (first, rest) = event.split_once(",\"name\"").unwrap();
@@ -179,13 +182,13 @@ fn differences_of_times_are_summed() {
         "{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}],\"common_fields\":{{\"time_format\":\"delta\"}},\"vantage_point\":{{\"type\":\"client\"}}}}]}}",
         events.join(",")
     );
-    check_story(&open(&text).connections[0]);
+    check_story(&read_qlog(&text).connections[0]);
 }
 
 #[test]
 fn groups_are_connections_and_a_server_has_the_second_direction() {
     let of_group = |group: &str| -> Vec<String> {
-        modern("transport:")
+        modern_events("transport:")
             .iter()
             .map(|event| event.replacen('{', &format!("{{\"group_id\":\"{group}\","), 1))
             .collect()
@@ -195,9 +198,9 @@ fn groups_are_connections_and_a_server_has_the_second_direction() {
     let events = pairs.join(",");
     let text = format!(
         "{{\"qlog_version\":\"0.3\",\"traces\":[{{\"vantage_point\":{{\"type\":\"client\"}},\"events\":[{events}]}},{{\"vantage_point\":{{\"type\":\"server\"}},\"events\":[{}]}}]}}",
-        modern("transport:").join(",")
+        modern_events("transport:").join(",")
     );
-    let trace = open(&text);
+    let trace = read_qlog(&text);
     assert_eq!(trace.connections.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["a", "b", ""]);
     check_story(&trace.connections[1]);
     let server = &trace.connections[2];
@@ -240,7 +243,7 @@ fn logs_without_frames_have_the_figures_of_their_sizes() {
     }
     log += &event(60.0, "recovery:packet_lost", &packet("1RTT", 3, ""), "b");
     log += &metrics(61.0, "\"smoothed_rtt\":0.026,\"latest_rtt\":0.03,\"bytes_in_flight\":2400", "b");
-    let trace = open(&log);
+    let trace = read_qlog(&log);
     assert_eq!(trace.connections.len(), 1);
     let connection = &trace.connections[0];
     let direction = &connection.directions[0];
@@ -259,18 +262,18 @@ fn logs_without_frames_have_the_figures_of_their_sizes() {
 #[test]
 fn spellings_of_other_writers_are_known() {
     let text = "{\"qlog_version\":\"draft-00\",\"traces\":[{\"events\":[[\"0\",\"transport\",\"packet_sent\",\"DEFAULT\",{\"frames\":[{\"frame_type\":\"stream\",\"id\":0,\"length\":1000,\"offset\":0}],\"header\":{\"packet_number\":5,\"packet_size\":1040},\"packet_type\":\"1RTT\"}],[\"9000\",\"metric_update\",\"congestion_metric_update\",\"TRACE\",{\"bytes_in_flight\":1040,\"current_cwnd\":14000}],[\"9000\",\"loss\",\"packets_lost\",\"DEFAULT\",{\"largest_lost_packet_num\":5,\"lost_bytes\":1040,\"lost_packets\":1}],[\"9500\",\"recovery\",\"loss_timer_updated\",{\"event_type\":\"expired\",\"timer_type\":\"pto\"}]],\"configuration\":{\"time_units\":\"us\"},\"vantage_point\":{\"type\":\"client\"}}]}";
-    let data = &open(text).connections[0].directions[0];
+    let data = &read_qlog(text).connections[0].directions[0];
     assert_eq!(data.metrics[&Metric::Window][0].1, 14_000.0);
-    assert!(data.packets[0].is_lost() && near(data.packets[0].lost, 9.0));
-    assert_eq!((data.timeouts.len(), data.timeouts[0].silence), (1, at(9.5).since(Time::ZERO)));
+    assert!(data.packets[0].is_lost() && is_near(data.packets[0].lost, 9.0));
+    assert_eq!((data.timeouts.len(), data.timeouts[0].silence), (1, at_millis(9.5).since(Time::ZERO)));
 }
 
 #[test]
 fn losses_that_were_none_are_spurious() {
-    let mut events = modern("transport:");
+    let mut events = modern_events("transport:");
     events[7] = events[7].replace("[[2,3]]", "[[1,3]]");
     let text = format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}]}}]}}", events.join(","));
-    let data = &open(&text).connections[0].directions[0];
+    let data = &read_qlog(&text).connections[0].directions[0];
     assert!(data.packets[1].is(Packet::SPURIOUS) && data.counts.spurious == 1);
 }
 
@@ -279,7 +282,7 @@ fn flow_control_is_a_window_and_a_limit() {
     let head = "{\"time\":0,\"name\":\"transport:parameters_set\",\"data\":{\"owner\":\"remote\",\"initial_max_data\":2500}}";
     let blocked = "{\"time\":3,\"name\":\"transport:packet_sent\",\"data\":{\"header\":{\"packet_number\":100,\"packet_type\":\"1RTT\"},\"frames\":[{\"frame_type\":\"data_blocked\",\"limit\":2500}]}}";
     let more = "{\"time\":50,\"name\":\"transport:packet_received\",\"data\":{\"header\":{\"packet_number\":7,\"packet_type\":\"1RTT\"},\"frames\":[{\"frame_type\":\"max_data\",\"maximum\":9000}]}}";
-    let mut story = modern("transport:");
+    let mut story = modern_events("transport:");
     story[6] = story[6].replace("\"packet_number\":3", "\"packet_number\":103");
     story[7] = story[7].replace("[[2,3]]", "[[100,103]]");
     let events = [
@@ -292,17 +295,17 @@ fn flow_control_is_a_window_and_a_limit() {
     ]
     .concat();
     let text = format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}]}}]}}", events.join(","));
-    let data = &open(&text).connections[0].directions[0];
+    let data = &read_qlog(&text).connections[0].directions[0];
     assert!(data.has_window);
     // 500 B less than was sent; after MAX_DATA 6000 B more than the 3000 B of fresh data.
     assert_eq!(data.acks.iter().map(|ack| ack.edge).collect::<Vec<_>>(), [3000, 4000 + 6000]);
     assert_eq!(data.limits.len(), 1);
-    assert!(near(data.limits[0].0, 3.0) && near(data.limits[0].1, 50.0));
+    assert!(is_near(data.limits[0].0, 3.0) && is_near(data.limits[0].1, 50.0));
 }
 
 #[test]
 fn a_cut_or_damaged_log_gives_what_comes_before() {
-    let events = modern("transport:");
+    let events = modern_events("transport:");
     let text = format!(
         "{{\"qlog_version\":\"0.3\",\"traces\":[{{\"vantage_point\":{{\"type\":\"client\"}},\"events\":[{}]}}]}}",
         events.join(",")
@@ -318,7 +321,7 @@ fn a_cut_or_damaged_log_gives_what_comes_before() {
     }
     // An event that is no JSON is skipped, with its place.
     let damaged = text.replace("\"offset\":2000,", "\"offset\":x,");
-    let trace = open(&damaged);
+    let trace = read_qlog(&damaged);
     assert!(
         trace.notes[0].contains("1 events were skipped") && trace.notes[0].contains("at byte"),
         "{:?}",
@@ -329,7 +332,7 @@ fn a_cut_or_damaged_log_gives_what_comes_before() {
     let mut records: Vec<String> = events.iter().map(|event| format!("\u{1e}{event}\n")).collect();
     records[2].truncate(60);
     let head = "\u{1e}{\"qlog_format\":\"JSON-SEQ\",\"trace\":{\"vantage_point\":{\"type\":\"client\"}}}\n";
-    let trace = open(&format!("{head}{}", records.concat()));
+    let trace = read_qlog(&format!("{head}{}", records.concat()));
     assert_eq!(trace.connections[0].directions[0].packets.len(), 3);
     assert!(trace.notes[0].contains("1 events were skipped"), "{:?}", trace.notes);
 }
@@ -348,7 +351,7 @@ fn deep_nesting_and_what_is_no_log_are_refused() {
 
 #[test]
 fn limits_bound_what_is_kept() {
-    let events = modern("transport:").join(",");
+    let events = modern_events("transport:").join(",");
     let text = format!(
         "{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{events}]}},{{\"events\":[{events}]}}]}}"
     );

@@ -1,7 +1,9 @@
 //! Arguments of `thalweg bench`.
 
 use crate::transfer::transfer_arguments::SCHEME;
-use crate::value_parsers::{bytes, connections, listen_address, seconds, threads, whole};
+use crate::value_parsers::{
+    integer_parser, listen_address, parse_bytes, parse_connections, parse_seconds, parse_threads,
+};
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -49,10 +51,10 @@ pub struct BenchServerArguments {
     #[arg(long)]
     pub once: bool,
     /// Maximum time of sending to one client, whatever it requests
-    #[arg(long, value_name = "TIME", default_value = "1 h", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "1 h", value_parser = parse_seconds)]
     pub longest: units::Duration,
     /// Maximum number of concurrent connections; more are refused
-    #[arg(long, value_name = "N", default_value = "1024", value_parser = whole::<u32>(1, 65_536))]
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = integer_parser::<u32>(1, 65_536))]
     pub connections: u32,
     /// The options of the socket.
     #[command(flatten)]
@@ -85,13 +87,13 @@ pub struct BenchOptions {
     #[arg(long, value_name = "SCHEME", default_value = SCHEME)]
     pub scheme: String,
     /// Duration of the measurement
-    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = parse_seconds)]
     pub time: units::Duration,
     /// Receive from the server instead of sending to it
     #[arg(long)]
     pub reverse: bool,
     /// Number of parallel connections
-    #[arg(long, value_name = "N", default_value = "1", value_parser = connections)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_connections)]
     pub parallel: NonZeroU32,
     /// Record the sender's view of the path as qlog, for `thalweg infer`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["reverse", "parallel"])]
@@ -114,19 +116,19 @@ pub struct BenchOptions {
 #[derive(Debug, Args)]
 pub struct BenchSocket {
     /// Number of threads that serve the socket; each serves a share of its connections
-    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_threads)]
     pub threads: usize,
     /// Send and receive single datagrams, as on a host without offloads
     #[arg(long)]
     pub no_offload: bool,
     /// Largest datagram in bytes, as the upper limit of path MTU discovery
-    #[arg(long, value_name = "SIZE", default_value = "65507 B", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "65507 B", value_parser = parse_bytes)]
     pub datagram: Bytes,
     /// Requested size of the socket's send and receive buffers, each
-    #[arg(long, value_name = "SIZE", default_value = "4 MiB", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "4 MiB", value_parser = parse_bytes)]
     pub buffer: Bytes,
     /// Receive buffer per connection, which bounds the bytes in flight; default: 16 MiB at first, and up to 64 MiB as
     /// the path needs it
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<Bytes>,
 }

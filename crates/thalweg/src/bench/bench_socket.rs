@@ -18,14 +18,14 @@ use thalweg_proto::transport::Limit;
 pub const SERVICE: &str = "bench";
 
 /// Returns the CPU time used by this process.
-pub fn cpu() -> Duration {
+pub fn process_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     // Neither value is negative.
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Opens a socket. With a registry of the schemes that clients may choose, it listens.
-pub fn socket(
+pub fn open_socket(
     bind: SocketAddr,
     arguments: &BenchSocket,
     registry: Option<&Arc<Registry>>,
@@ -53,7 +53,7 @@ pub fn socket(
     Ok((socket, identity))
 }
 
-pub fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> Value {
+pub fn transfer_counts(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> Value {
     let seconds = time.as_secs_f64();
     let gigabytes = bytes as f64 / 1e9;
     let mut limits = serde_json::Map::new();
@@ -82,6 +82,6 @@ pub fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) 
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is handed over by what fails")]
-pub fn failed(error: NetError) -> Error {
+pub fn bench_error(error: NetError) -> Error {
     Error::Failed(error.to_string())
 }

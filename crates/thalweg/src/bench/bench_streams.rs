@@ -102,7 +102,7 @@ pub fn read_within(
 const TAIL: usize = 4096;
 
 /// Returns the server's results, a JSON object, and the length of their encoding in bytes.
-pub fn trailer(tail: &[u8]) -> Option<(Value, u64)> {
+pub fn parse_results_trailer(tail: &[u8]) -> Option<(Value, u64)> {
     let (text, length) = tail.split_last_chunk()?;
     let length = u32::from_be_bytes(*length) as usize;
     let text = text.get(text.len().checked_sub(length)?..)?;
@@ -122,14 +122,14 @@ mod tests {
         assert_eq!(Request::decode([0xff; 9]).time, MAX_DURATION);
         let mut tail = b"data{\"bytes\":1}".to_vec();
         tail.extend_from_slice(&11u32.to_be_bytes());
-        assert_eq!(trailer(&tail), Some((json!({"bytes": 1}), 15)));
+        assert_eq!(parse_results_trailer(&tail), Some((json!({"bytes": 1}), 15)));
         // An empty result must not cause a panic.
         let other = |text: &[u8]| [text, &(text.len() as u32).to_be_bytes()].concat();
         for bad in [b"1", &b"[]"[..], b"null", b"\"a\""] {
-            assert_eq!(trailer(&other(bad)), None);
+            assert_eq!(parse_results_trailer(&other(bad)), None);
         }
         for bad in [&b""[..], b"abc", &[0xff; 4], &[0xff; 20]] {
-            assert_eq!(trailer(bad), None);
+            assert_eq!(parse_results_trailer(bad), None);
         }
     }
 }

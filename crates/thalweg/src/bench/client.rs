@@ -1,8 +1,8 @@
 //! Benchmark client: requests a measurement and reports its results.
 
 use super::bench_arguments::BenchOptions;
-use super::bench_socket::{SERVICE, counted, cpu, failed, socket};
-use super::bench_streams::{MAX_DURATION, Request, read_within, trailer, write_for};
+use super::bench_socket::{SERVICE, bench_error, open_socket, process_cpu_time, transfer_counts};
+use super::bench_streams::{MAX_DURATION, Request, parse_results_trailer, read_within, write_for};
 use super::result_text::ClientResults;
 use crate::console_output::{Console, Done, Error};
 use crate::performance_advice_text::{self, Findings};
@@ -32,7 +32,7 @@ pub struct Peer<'a> {
     pub is_here: bool,
 }
 
-pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done {
+pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done {
     let remote = peer.address;
     let scheme = Scheme::read(&arguments.scheme, &console.registry).and_then(|scheme| scheme.at_rate(None));
     let scheme = scheme.map_err(|error| Error::of_scheme(&error))?;
@@ -40,7 +40,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
     let bind: IpAddr =
         if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let record = Record::new(arguments.record.as_deref())?;
-    let (socket, _) = socket(SocketAddr::new(bind, 0), &arguments.socket, None)?;
+    let (socket, _) = open_socket(SocketAddr::new(bind, 0), &arguments.socket, None)?;
     let recorder = record.as_ref().map(Record::recorder);
     let connect = Connect { remote, trust, service: SERVICE.to_owned(), scheme, recorder };
     let stop = stop_flag_of_caller_or_signals(console)?;
@@ -57,7 +57,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
     let millis = arguments.time.as_picos() / 1_000_000_000;
     let request =
         Request { reverse: arguments.reverse, time: Duration::from_millis(millis).min(MAX_DURATION) };
-    let (started, cpu_before) = (Instant::now(), cpu());
+    let (started, cpu_before) = (Instant::now(), process_cpu_time());
     let progress: Vec<_> = connections.iter().map(|_| Arc::new(AtomicU64::new(0))).collect();
     let watches: Vec<_> = connections.iter().map(Connection::another).collect();
     let threads: Vec<_> = connections
@@ -65,23 +65,23 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
         .zip(&progress)
         .map(|(connection, progress)| {
             let (progress, stop) = (Arc::clone(progress), Arc::clone(&stop));
-            std::thread::spawn(move || measure(connection, request, &progress, &stop))
+            std::thread::spawn(move || measure_connection(connection, request, &progress, &stop))
         })
         .collect();
     let printed = arguments.json_lines.then_some(console);
-    let advisor = watch(printed, started, &progress, &watches, || {
+    let advisor = monitor_connections(printed, started, &progress, &watches, || {
         threads.iter().all(std::thread::JoinHandle::is_finished)
     })?;
     let mut each = Vec::new();
     for thread in threads {
         let result = thread.join().map_err(|_| Error::Failed("a thread panicked".into()))?;
-        each.push(result.map_err(failed)?);
+        each.push(result.map_err(bench_error)?);
     }
     let bytes = each.iter().map(|result| result.bytes).sum();
     let time = each.iter().map(|result| result.time).max().unwrap_or_default();
     let total =
         watches.iter().map(Connection::stats).reduce(|sum, other| sum.and(&other)).unwrap_or_default();
-    let here = counted(bytes, time, cpu() - cpu_before, &total);
+    let here = transfer_counts(bytes, time, process_cpu_time() - cpu_before, &total);
     if let Some(record) = record {
         record.finish(console)?;
     }
@@ -154,7 +154,7 @@ struct Measured {
     server: Value,
 }
 
-fn measure(
+fn measure_connection(
     connection: Connection,
     request: Request,
     progress: &Arc<AtomicU64>,
@@ -179,7 +179,7 @@ fn measure(
             return Ok(Measured { bytes, time, missing: None, server: Value::Null });
         };
         let (bytes, tail) = read?;
-        let (server, length) = trailer(&tail).ok_or(no_answer)?;
+        let (server, length) = parse_results_trailer(&tail).ok_or(no_answer)?;
         return Ok(Measured { bytes: bytes - length, time, missing: Some(0), server });
     }
     let (done, written) = mpsc::channel();
@@ -196,7 +196,7 @@ fn measure(
     watch.close(code::DONE, "");
     let bytes = progress.load(Ordering::Relaxed);
     let server = match answer {
-        Some(answer) => trailer(&answer?.1).ok_or(no_answer)?.0,
+        Some(answer) => parse_results_trailer(&answer?.1).ok_or(no_answer)?.0,
         None => Value::Null,
     };
     let missing = server["bytes"].as_u64().map(|arrived| bytes.saturating_sub(arrived));
@@ -204,7 +204,7 @@ fn measure(
 }
 
 /// Monitors the first connection until the end, and prints one record per second if requested.
-fn watch(
+fn monitor_connections(
     console: Option<&Console>,
     started: Instant,
     progress: &[Arc<AtomicU64>],

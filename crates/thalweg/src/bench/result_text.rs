@@ -33,8 +33,8 @@ impl ClientResults<'_> {
         let missing = self.here["not_arrived_bytes"].as_u64().filter(|missing| *missing > 0);
         let client = match missing {
             // Written bytes do not show how many arrived.
-            Some(_) => format!("client: {}\n", written(self.here)),
-            None => format!("client: {}\n", line(self.here)),
+            Some(_) => format!("client: {}\n", written_bytes_and_cost(self.here)),
+            None => format!("client: {}\n", result_line(self.here)),
         };
         let mut text = if missing.is_none() { client.clone() } else { String::new() };
         for server in self.there {
@@ -60,8 +60,11 @@ impl ClientResults<'_> {
         if let Some(advice) = self.advice {
             let _ = writeln!(text, "Note: {advice}.");
         }
-        let loses =
-            |end: &Value| sends(end) && lost(end) > NOTABLE_LOSS && number(end, "datagram_bytes") > JUMBO;
+        let loses = |end: &Value| {
+            is_data_sender(end)
+                && retransmitted_share(end) > NOTABLE_LOSS
+                && number_of(end, "datagram_bytes") > JUMBO
+        };
         if self.advice.is_none() && (loses(self.here) || self.there.iter().any(loses)) {
             text.push_str(
                 "Note: datagrams as large as the loopback's are lost as a whole, and hardly any other network carries them: \
@@ -72,41 +75,41 @@ impl ClientResults<'_> {
     }
 }
 
-fn number(result: &Value, key: &str) -> f64 {
+fn number_of(result: &Value, key: &str) -> f64 {
     result[key].as_f64().unwrap_or(0.0)
 }
 
 /// Returns the share of segments that a sender retransmitted.
-fn lost(result: &Value) -> f64 {
-    number(result, "retransmissions") / number(result, "segments_sent").max(1.0)
+fn retransmitted_share(result: &Value) -> f64 {
+    number_of(result, "retransmissions") / number_of(result, "segments_sent").max(1.0)
 }
 
 /// Returns true for the endpoint that sends the measured data; the other one sends only a request or results.
-fn sends(result: &Value) -> bool {
+fn is_data_sender(result: &Value) -> bool {
     result["sends"] == true
 }
 
 /// Returns a server's result as one line. A sending server does not know when all data has arrived, and therefore
 /// reports no rate.
 pub fn server_line(result: &Value) -> String {
-    if sends(result) { written(result) } else { line(result) }
+    if is_data_sender(result) { written_bytes_and_cost(result) } else { result_line(result) }
 }
 
 /// Returns the bytes written by a sender, and their cost.
-fn written(result: &Value) -> String {
-    format!("{} written{}", Bytes::new(number(result, "bytes") as u64), effort(result))
+fn written_bytes_and_cost(result: &Value) -> String {
+    format!("{} written{}", Bytes::new(number_of(result, "bytes") as u64), format_cpu_cost(result))
 }
 
 /// Returns a result as one line.
-fn line(result: &Value) -> String {
+fn result_line(result: &Value) -> String {
     let number = |key: &str| result[key].as_f64().unwrap_or(0.0);
-    let rate = output::rate(number("bits_per_second"));
+    let rate = output::format_rate(number("bits_per_second"));
     let bytes = Bytes::new(number("bytes") as u64);
-    format!("{rate} ({bytes} in {:.2} s){}", number("seconds"), effort(result))
+    format!("{rate} ({bytes} in {:.2} s){}", number("seconds"), format_cpu_cost(result))
 }
 
 /// Formats a cost with three significant digits, and at most three decimals.
-fn significant(cost: f64) -> String {
+fn three_significant_digits(cost: f64) -> String {
     let digits = match cost {
         large if large >= 99.95 => 0,
         large if large >= 9.995 => 1,
@@ -117,15 +120,15 @@ fn significant(cost: f64) -> String {
 }
 
 /// Returns the cost of a result.
-fn effort(result: &Value) -> String {
+fn format_cpu_cost(result: &Value) -> String {
     let number = |key: &str| result[key].as_f64().unwrap_or(0.0);
     let mut text = format!(
         ", {} CPU s/GB{}, datagrams of {} B",
-        significant(number("cpu_seconds_per_gigabyte")),
+        three_significant_digits(number("cpu_seconds_per_gigabyte")),
         if result["cpu_of_both_ends"] == true { " at both ends" } else { "" },
         number("datagram_bytes"),
     );
-    if sends(result) && number("segments_sent") > 0.0 {
+    if is_data_sender(result) && number("segments_sent") > 0.0 {
         let _ = write!(
             text,
             ", {} of {} segments retransmitted ({:.2} %)",
@@ -152,7 +155,7 @@ mod tests {
 
     #[test]
     fn costs_have_three_significant_digits() {
-        let costs = [21.749, 9.999, 9.99, 0.4567, 123.4, 0.0].map(significant);
+        let costs = [21.749, 9.999, 9.99, 0.4567, 123.4, 0.0].map(three_significant_digits);
         assert_eq!(costs, ["21.7", "10.0", "9.99", "0.457", "123", "0.000"]);
     }
 

@@ -1,7 +1,7 @@
 //! Benchmark server: serves clients and counts.
 
 use super::bench_arguments::{BenchOptions, BenchServerArguments};
-use super::bench_socket::{counted, cpu, failed, socket};
+use super::bench_socket::{bench_error, open_socket, process_cpu_time, transfer_counts};
 use super::bench_streams::{MAX_DURATION, POLL_INTERVAL, Request, read_within, write_for};
 use super::result_text::server_line;
 use crate::console_output::{Console, Done, Error};
@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use thalweg_net::admission::close;
+use thalweg_net::admission::close_after_finish;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Clock, Connection, NetError, Socket};
 use thalweg_net::performance_advice::Advisor;
 use thalweg_net::session::{Closed, code};
 use thalweg_proto::payload::Slice;
 
-pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
-    let (socket, identity) = socket(arguments.bind, &arguments.socket, Some(&console.registry))?;
+pub fn run_server(arguments: &BenchServerArguments, console: &Console) -> Done {
+    let (socket, identity) = open_socket(arguments.bind, &arguments.socket, Some(&console.registry))?;
     console.inform(&format!("listening on {}, key {}", socket.local(), identity.public()));
     let stop = stop_flag_of_caller_or_signals(console)?;
     let mut open: Vec<Connection> = Vec::new();
@@ -34,11 +34,11 @@ pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
         if stop.load(Ordering::Relaxed) {
             let stopped = "the server was stopped";
             open.iter().for_each(|connection| connection.close(code::BUSY, stopped));
-            open.iter().for_each(|connection| close(connection, code::BUSY, stopped));
+            open.iter().for_each(|connection| close_after_finish(connection, code::BUSY, stopped));
             return Ok(());
         }
         open.retain(|connection| connection.closed().is_none());
-        if let Some(connection) = socket.accept_within(Duration::from_millis(100)).map_err(failed)? {
+        if let Some(connection) = socket.accept_within(Duration::from_millis(100)).map_err(bench_error)? {
             // Refused connections must not delay the accounting of ended ones.
             if active >= arguments.connections {
                 connection.close(code::BUSY, "there are too many connections; try again later");
@@ -47,7 +47,7 @@ pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
                 let watch = connection.another();
                 let serving = move || {
                     // The receiver of results may be gone.
-                    let _ = results.send((remote, serve(connection, longest, &work)));
+                    let _ = results.send((remote, serve_connection(connection, longest, &work)));
                 };
                 match std::thread::Builder::new().name("bench".into()).spawn(serving) {
                     Ok(_) => {
@@ -95,7 +95,7 @@ impl CpuAccount {
     fn begin(&self) -> ConnectionAccount<'_> {
         let (bytes, carried) = (Arc::new(AtomicU64::new(0)), self.carried());
         self.locked().1.push(Arc::clone(&bytes));
-        ConnectionAccount { work: self, bytes, began: Instant::now(), cpu: cpu(), carried }
+        ConnectionAccount { work: self, bytes, began: Instant::now(), cpu: process_cpu_time(), carried }
     }
 }
 
@@ -114,7 +114,7 @@ impl ConnectionAccount<'_> {
     fn cpu(&self) -> Duration {
         let bytes = self.bytes.load(Ordering::Relaxed);
         let all = self.work.carried().saturating_sub(self.carried).max(bytes).max(1);
-        (cpu() - self.cpu).mul_f64(bytes as f64 / all as f64)
+        (process_cpu_time() - self.cpu).mul_f64(bytes as f64 / all as f64)
     }
 }
 
@@ -127,7 +127,7 @@ impl Drop for ConnectionAccount<'_> {
 }
 
 /// Serves one connection; sends for at most `longest`.
-fn serve(connection: Connection, longest: Duration, work: &CpuAccount) -> Result<Value, NetError> {
+fn serve_connection(connection: Connection, longest: Duration, work: &CpuAccount) -> Result<Value, NetError> {
     let watch = connection.another();
     let (mut send, mut receive) = connection.split();
     let mut request = [0; Request::LENGTH];
@@ -139,7 +139,7 @@ fn serve(connection: Connection, longest: Duration, work: &CpuAccount) -> Result
     let never = AtomicBool::new(false);
     let (bytes, complete) = if request.reverse {
         let (written, advisor) =
-            observed(&watch, || write_for(&mut send, request.time, &going.bytes, &never));
+            run_observed(&watch, || write_for(&mut send, request.time, &going.bytes, &never));
         findings = advisor.map(|advisor| Findings::from_advisor(&advisor));
         (written?, true)
     } else {
@@ -149,7 +149,7 @@ fn serve(connection: Connection, longest: Duration, work: &CpuAccount) -> Result
         }
     };
     going.bytes.store(bytes, Ordering::Relaxed);
-    let mut result = counted(bytes, going.began.elapsed(), going.cpu(), &watch.stats());
+    let mut result = transfer_counts(bytes, going.began.elapsed(), going.cpu(), &watch.stats());
     if let Some(findings) = findings {
         result["findings"] = findings.to_json();
     }
@@ -169,7 +169,7 @@ fn serve(connection: Connection, longest: Duration, work: &CpuAccount) -> Result
 }
 
 /// Runs `work`, and returns observations of the path made meanwhile.
-fn observed<T>(watch: &Connection, work: impl FnOnce() -> T) -> (T, Option<Advisor>) {
+fn run_observed<T>(watch: &Connection, work: impl FnOnce() -> T) -> (T, Option<Advisor>) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let observer = scope.spawn(|| {
@@ -197,12 +197,12 @@ impl LoopbackServer {
     /// Listens on a port chosen by the kernel.
     pub fn start(options: &BenchOptions, console: &Console) -> Result<Self, Error> {
         let bind = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-        let (socket, identity) = socket(bind, &options.socket, Some(&console.registry))?;
+        let (socket, identity) = open_socket(bind, &options.socket, Some(&console.registry))?;
         let (address, key) = (socket.local(), identity.public());
         let over = Arc::new(AtomicBool::new(false));
         let watched = Arc::clone(&over);
         let name = std::thread::Builder::new().name("bench here".into());
-        name.spawn(move || accept(&socket, &watched))
+        name.spawn(move || accept_connection(&socket, &watched))
             .map_err(|error| Error::Failed(format!("no thread for the server: {error}")))?;
         Ok(Self { address, key, over })
     }
@@ -216,13 +216,13 @@ impl Drop for LoopbackServer {
 
 /// Serves each connection on a thread of its own. Only the client of this process knows the port, and it reports
 /// failures.
-fn accept(socket: &Socket, over: &AtomicBool) {
+fn accept_connection(socket: &Socket, over: &AtomicBool) {
     let work = Arc::new(CpuAccount::default());
     while !over.load(Ordering::Relaxed) {
         match socket.accept_within(POLL_INTERVAL) {
             Ok(Some(connection)) => {
                 let work = Arc::clone(&work);
-                std::thread::spawn(move || serve(connection, MAX_DURATION, &work));
+                std::thread::spawn(move || serve_connection(connection, MAX_DURATION, &work));
             }
             Ok(None) => {}
             Err(_) => return,
@@ -240,10 +240,10 @@ mod tests {
         let (first, second) = (work.begin(), work.begin());
         first.bytes.store(3_000, Ordering::Relaxed);
         second.bytes.store(1_000, Ordering::Relaxed);
-        while cpu() - second.cpu < Duration::from_millis(2) {
+        while process_cpu_time() - second.cpu < Duration::from_millis(2) {
             core::hint::spin_loop();
         }
-        let (low, high) = (first.cpu(), (cpu() - first.cpu).mul_f64(0.75));
+        let (low, high) = (first.cpu(), (process_cpu_time() - first.cpu).mul_f64(0.75));
         assert!(low > Duration::from_millis(1) && low <= high, "{low:?} of {high:?}");
         // Bytes of other connections count even after those have ended.
         drop(second);
@@ -251,6 +251,6 @@ mod tests {
         third.bytes.store(500, Ordering::Relaxed);
         first.bytes.store(3_500, Ordering::Relaxed);
         assert_eq!((work.carried(), third.carried, work.locked().1.len()), (5_000, 4_000, 2));
-        assert!(third.cpu() <= (cpu() - third.cpu) / 2);
+        assert!(third.cpu() <= (process_cpu_time() - third.cpu) / 2);
     }
 }

@@ -81,7 +81,7 @@ impl Signals {
                 }
                 None if self.is_to_end() && !is_signalled => {
                     is_signalled = true;
-                    send(child.id(), Signal::TERM);
+                    send_signal(child.id(), Signal::TERM);
                 }
                 None => {}
             }
@@ -96,7 +96,7 @@ pub fn exit_code(status: ExitStatus) -> i32 {
 }
 
 /// Sends a signal to a process, if it exists.
-pub fn send(id: u32, signal: Signal) {
+pub fn send_signal(id: u32, signal: Signal) {
     if let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) {
         let _ = kill_process(id, signal);
     }
@@ -114,7 +114,7 @@ pub struct Running {
 }
 
 /// Reaps all ended processes, including orphans, which this process inherits as the first of its PID namespace.
-pub fn reap(running: &mut [Running]) {
+pub fn reap_processes(running: &mut [Running]) {
     // An error means that there are no children.
     while let Ok(Some((id, status))) = rustix::process::wait(WaitOptions::NOHANG) {
         let status: WaitStatus = status;
@@ -129,13 +129,16 @@ pub fn reap(running: &mut [Running]) {
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Ends all running commands: with a request, and after [`GRACE`] by force.
-pub fn end(running: &mut [Running], signals: &Signals) {
+pub fn end_processes(running: &mut [Running], signals: &Signals) {
     for signal in [Signal::TERM, Signal::KILL] {
         let until = Instant::now() + GRACE;
-        running.iter().filter(|command| command.ended.is_none()).for_each(|command| send(command.id, signal));
+        running
+            .iter()
+            .filter(|command| command.ended.is_none())
+            .for_each(|command| send_signal(command.id, signal));
         while running.iter().any(|command| command.ended.is_none()) && Instant::now() < until {
             signals.wait(Some(until));
-            reap(running);
+            reap_processes(running);
         }
     }
 }

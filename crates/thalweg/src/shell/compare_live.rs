@@ -7,8 +7,8 @@ use super::live_run_results;
 use super::option_differences::Likeness;
 use crate::console_output::{Console, Done, Error};
 use crate::kernel_schemes::{control_of, is_kernel};
-use crate::report::{ReportTarget, part};
-use crate::run_and_compare::{compared, typed};
+use crate::report::{ReportTarget, read_results_part};
+use crate::run_and_compare::{join_scheme_pieces, load_with_schemes};
 use crate::scenario_sources::Source;
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::simulation_arguments::CompareArguments;
@@ -16,13 +16,15 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
-use thalweg_live::network_plan::{PlanOptions, plan};
-use thalweg_report::output::{Align, REPORT, RunKey, Table, counted, quoted, rate, seconds};
+use thalweg_live::network_plan::{PlanOptions, plan_network};
+use thalweg_report::output::{
+    Align, REPORT, RunKey, Table, format_count, format_rate, format_seconds, join_quoted,
+};
 use thalweg_report::report::{AllSeries, Part, SideBySide};
 use thalweg_report::results::Scenario;
 use thalweg_scenario::Loaded;
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_sim::spec::{GroupSpec, Spec};
+use thalweg_sim::simulation_spec::{GroupSpec, Spec};
 use thalweg_sim::{Quantity, RunResult, Simulation};
 
 /// Results of a scheme, either live or simulated.
@@ -50,24 +52,27 @@ struct FlowOutcome {
 }
 
 /// Compares schemes, live and simulated.
-pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
+pub fn compare_simulated_and_live(arguments: &CompareArguments, console: &Console) -> Done {
     let source = &Source::find(&arguments.file)?;
-    let names = typed(&arguments.schemes);
+    let names = join_scheme_pieces(&arguments.schemes);
     let ours: Vec<String> = names.iter().filter(|name| !is_kernel(name)).cloned().collect();
     let sets = &arguments.options.sets;
     // Report errors in the scenario or a scheme before anything runs.
     let (loaded, schemes, scheme_options) =
-        compared(source, sets, &ours, &arguments.flows, &console.registry)?;
+        load_with_schemes(source, sets, &ours, &arguments.flows, &console.registry)?;
     let likeness = Likeness::new(&names, &scheme_options, &console.registry)?;
     if let Some(note) = scheme_options.note {
         console.inform(&note);
     }
-    plan(loaded.spec(), &PlanOptions::default()).map_err(|error| Error::Usage(error.to_string()))?;
+    plan_network(loaded.spec(), &PlanOptions::default()).map_err(|error| Error::Usage(error.to_string()))?;
     for name in &names {
         control_of(name)?;
     }
     let length = loaded.spec().duration;
-    console.inform(&format!("{} of {length}, one after the other", counted(names.len() as u64, "live run")));
+    console.inform(&format!(
+        "{} of {length}, one after the other",
+        format_count(names.len() as u64, "live run")
+    ));
     let out = arguments.options.out.as_deref();
     if let Some(out) = out {
         let made = std::fs::create_dir_all(out);
@@ -86,7 +91,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let compared = compared_flows(&loaded, &arguments.flows)?;
     for name in &names {
         if let Some(scheme) = schemes.iter().find(|scheme| scheme.name.as_ref() == Some(name)) {
-            let (outcome, result) = simulated(name, &scheme.spec, arguments.options.seed, &compared)?;
+            let (outcome, result) = simulate_scheme(name, &scheme.spec, arguments.options.seed, &compared)?;
             outcomes.push(outcome);
             if report.is_some() {
                 let scenario = Scenario { title: loaded.scenario.title.clone(), file: source.name() };
@@ -100,21 +105,21 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
             flows: &arguments.flows,
             compared: &compared,
         };
-        let folder = out.map(|out| folder(out, name));
-        let outcome = live(name, parameters, folder.as_deref());
+        let folder = out.map(|out| scheme_folder(out, name));
+        let outcome = run_live(name, parameters, folder.as_deref());
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Failed("interrupted: nothing was compared".to_owned()));
         }
         outcomes.push(outcome?);
         if let Some(folder) = folder.filter(|_| report.is_some()) {
-            parts.push(part(format!("{name} live"), &folder, console)?);
+            parts.push(read_results_part(format!("{name} live"), &folder, console)?);
         }
     }
     if let Some((report, beside)) = report.zip(SideBySide::join(parts)) {
         report.write(beside.page(Some(loaded.spec())), None, console)?;
     }
     if arguments.options.json {
-        let mut document = document(&outcomes);
+        let mut document = outcomes_document(&outcomes);
         likeness.add_to(&mut document);
         let text =
             serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
@@ -124,10 +129,12 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
             console.print(&format!("{}\n", console.style.folded(&sentence)))?;
         }
         if !arguments.flows.is_empty() {
-            console
-                .print(&format!("Compared: {}; the others keep their schemes\n", quoted(&arguments.flows)))?;
+            console.print(&format!(
+                "Compared: {}; the others keep their schemes\n",
+                join_quoted(&arguments.flows)
+            ))?;
         }
-        console.print(&table(&outcomes, !arguments.flows.is_empty()).render(console.style))?;
+        console.print(&outcomes_table(&outcomes, !arguments.flows.is_empty()).render(console.style))?;
     }
     for outcome in &outcomes {
         if let Some((false, why)) = &outcome.fidelity {
@@ -171,10 +178,10 @@ impl Drop for TemporaryFolder {
 fn simulated_part(label: String, result: &RunResult, scenario: Scenario) -> Part {
     let mut series = AllSeries::default();
     series.add(RunKey { scheme: "", seed: result.seed }, result);
-    Part { label, document: live_run_results::document(result, scenario), series, fidelity: None }
+    Part { label, document: live_run_results::run_document(result, scenario), series, fidelity: None }
 }
 
-fn simulated(
+fn simulate_scheme(
     name: &str,
     spec: &Spec,
     seed: Option<u64>,
@@ -208,7 +215,7 @@ fn mean_window(result: &RunResult, flow: u32) -> Option<f64> {
 }
 
 /// Returns the folder below `out` for a scheme's live run.
-fn folder(out: &Path, scheme: &str) -> PathBuf {
+fn scheme_folder(out: &Path, scheme: &str) -> PathBuf {
     let letter = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
     out.join(scheme.chars().map(letter).collect::<String>())
 }
@@ -237,20 +244,20 @@ pub(crate) struct Both {
 
 /// Runs a scenario simulated with a scheme, and live with it or with the kernel's `carrier`; writes the files of the live run to
 /// `folder`.
-pub(crate) fn both(
+pub(crate) fn run_simulated_and_live(
     source: &Source,
     scheme: &str,
     carrier: &str,
     folder: &Path,
     console: &Console,
 ) -> Result<Both, Error> {
-    let (_, schemes, _) = compared(source, &[], &[scheme.to_owned()], &[], &console.registry)?;
+    let (_, schemes, _) = load_with_schemes(source, &[], &[scheme.to_owned()], &[], &console.registry)?;
     let Some(chosen) = schemes.first() else {
         return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
     };
-    let (simulated, _) = simulated(scheme, &chosen.spec, None, &[])?;
+    let (simulated, _) = simulate_scheme(scheme, &chosen.spec, None, &[])?;
     let parameters = LiveParameters { source, sets: &[], seed: None, flows: &[], compared: &[] };
-    let live = live(carrier, parameters, Some(folder))?;
+    let live = run_live(carrier, parameters, Some(folder))?;
     let not_valid = live.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why.clone());
     Ok(Both {
         goodput: [simulated.goodput(), live.goodput()],
@@ -259,7 +266,11 @@ pub(crate) fn both(
     })
 }
 
-fn live(name: &str, parameters: LiveParameters<'_>, folder: Option<&Path>) -> Result<SchemeOutcome, Error> {
+fn run_live(
+    name: &str,
+    parameters: LiveParameters<'_>,
+    folder: Option<&Path>,
+) -> Result<SchemeOutcome, Error> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
     let mut command = Command::new(program);
@@ -354,7 +365,7 @@ impl SchemeOutcome {
 }
 
 /// Returns the table; `has_others` adds a column for flows that are not compared.
-fn table(outcomes: &[SchemeOutcome], has_others: bool) -> Table {
+fn outcomes_table(outcomes: &[SchemeOutcome], has_others: bool) -> Table {
     let [goodput, jain, delay, resent, window] =
         ["Goodput", "Jain", "Delay", "Retransmitted", "Window"].map(|head| (head, Align::Right));
     let left = |head| (head, Align::Left);
@@ -363,11 +374,11 @@ fn table(outcomes: &[SchemeOutcome], has_others: bool) -> Table {
     let mut table = Table::with_columns(heads.chain([jain, delay, resent, window, left("Fidelity")]));
     let none = || "-".to_owned();
     for outcome in outcomes {
-        let others = has_others.then(|| rate(outcome.goodput_of_others()));
-        let lead = [outcome.scheme.clone(), outcome.place.to_owned(), rate(outcome.goodput())];
+        let others = has_others.then(|| format_rate(outcome.goodput_of_others()));
+        let lead = [outcome.scheme.clone(), outcome.place.to_owned(), format_rate(outcome.goodput())];
         table.row(lead.into_iter().chain(others).chain([
             outcome.jain().map_or_else(none, |jain| format!("{jain:.3}")),
-            outcome.delay().map_or_else(none, seconds),
+            outcome.delay().map_or_else(none, format_seconds),
             format!("{:.0}", outcome.resent()),
             outcome.window().map_or_else(none, |window| format!("{window:.1}")),
             match &outcome.fidelity {
@@ -380,7 +391,7 @@ fn table(outcomes: &[SchemeOutcome], has_others: bool) -> Table {
     table
 }
 
-fn document(outcomes: &[SchemeOutcome]) -> Value {
+fn outcomes_document(outcomes: &[SchemeOutcome]) -> Value {
     let of = |outcome: &SchemeOutcome| {
         let flows: Vec<Value> = outcome
             .flows

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
-use thalweg_live::{Device, Driven, Emulator, FileCapture, NetworkObservers, Watch, drive};
+use thalweg_live::{Device, Driven, Emulator, FileCapture, NetworkObservers, Watch, run_event_loop};
 
 /// All forwarding threads.
 pub struct Threads {
@@ -34,7 +34,7 @@ impl Threads {
             threads.watches.extend(watch.clone());
             let (observers, stopped) =
                 (NetworkObservers { capture: capture.cloned(), watch }, Arc::clone(&stopped));
-            let run = move || drive(emulator, &devices, stopped.as_fd(), began, &observers);
+            let run = move || run_event_loop(emulator, &devices, stopped.as_fd(), began, &observers);
             let started = Builder::new().name("network".to_owned()).spawn(run);
             let started =
                 started.map_err(|error| Error::Failed(format!("cannot start the network: {error}")))?;

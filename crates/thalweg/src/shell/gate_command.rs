@@ -3,10 +3,10 @@
 //!
 //! It is a live network of two nodes: this host, with the gate, and the exit.
 
-use super::{ShellArguments, run};
+use super::{ShellArguments, run_shell};
 use crate::console_output::{Console, Done, Error};
 use crate::scenario_sources::Source;
-use crate::value_parsers::seconds;
+use crate::value_parsers::parse_seconds;
 use clap::Args;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ pub struct GateArguments {
     pub gate: String,
     /// Priority of packets, 1 (highest) to 6, by protocol, ports and DSCP ("tcp 22=1", "udp=2"); the first match
     /// applies. Other packets get the priority of their class of service, usually 6. May be repeated
-    #[arg(long = "priority", value_name = "PACKETS=N", value_parser = priority)]
+    #[arg(long = "priority", value_name = "PACKETS=N", value_parser = parse_priority)]
     pub priorities: Vec<(String, u8)>,
     /// Maximum sending rate; slightly below the path's bottleneck rate, the queue forms here, where the gate controls
     /// it
@@ -37,7 +37,7 @@ pub struct GateArguments {
     #[arg(long, value_name = "COMMAND")]
     pub run: Vec<String>,
     /// Run time; default: until the command ends
-    #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
     /// Write a folder with results and series
     #[arg(long, value_name = "DIR")]
@@ -56,7 +56,7 @@ pub struct GateArguments {
     pub command: Vec<OsString>,
 }
 
-fn priority(text: &str) -> Result<(String, u8), String> {
+fn parse_priority(text: &str) -> Result<(String, u8), String> {
     let parts = text.rsplit_once('=');
     let number =
         parts.and_then(|(_, number)| number.trim().parse().ok()).filter(|number| (1..=6).contains(number));
@@ -96,21 +96,21 @@ pub fn gate(arguments: &GateArguments, console: &Console) -> Done {
         quiet: arguments.quiet,
         command: arguments.command.clone(),
     };
-    run(&rest, console, false, || scenario(&arguments.priorities))
+    run_shell(&rest, console, false, || gate_scenario(&arguments.priorities))
 }
 
 /// Returns the base scenario. Arguments override it, and are checked as scenario keys.
-fn scenario(priorities: &[(String, u8)]) -> Result<Source, Error> {
+fn gate_scenario(priorities: &[(String, u8)]) -> Result<Source, Error> {
     let [here, outside] = NODES;
     let mut text = format!(
         "title = \"Programs of this host behind a gate\"\nduration = \"1 s\"\n\n[[link]]\nname = \"uplink\"\n\
          between = [\"{here}\", \"{outside}\"]\nrate = \"10 Gbit/s\"\ndelay = \"0 ms\"\nqueue = \"4 MB\"\n"
     );
-    for (packets, priority) in priorities {
+    for (packets, parse_priority) in priorities {
         // Writing to a string cannot fail.
         let _ = write!(
             text,
-            "\n[[flow]]\nname = {packets:?}\nfrom = \"{here}\"\nto = \"{outside}\"\nmatch = {packets:?}\npriority = {priority}\n"
+            "\n[[flow]]\nname = {packets:?}\nfrom = \"{here}\"\nto = \"{outside}\"\nmatch = {packets:?}\npriority = {parse_priority}\n"
         );
     }
     Ok(Source::Text { name: "gate.toml".to_owned(), text, folder: PathBuf::new() })
@@ -122,9 +122,11 @@ mod tests {
 
     #[test]
     fn priorities_are_of_packets() {
-        assert_eq!(priority("tcp 8000-8010 = 2"), Ok(("tcp 8000-8010".to_owned(), 2)));
+        assert_eq!(parse_priority("tcp 8000-8010 = 2"), Ok(("tcp 8000-8010".to_owned(), 2)));
         assert!(
-            priority("tcp 22").is_err() && priority("tcp 22=7").is_err() && priority("tcp 22=0").is_err()
+            parse_priority("tcp 22").is_err()
+                && parse_priority("tcp 22=7").is_err()
+                && parse_priority("tcp 22=0").is_err()
         );
     }
 }

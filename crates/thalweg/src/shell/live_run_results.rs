@@ -9,7 +9,7 @@ use crate::version::version;
 use serde_json::Value;
 use std::fmt::Write as _;
 use thalweg_live::{Counts, Fidelity, Lateness, Verdict};
-use thalweg_report::output::{Folder, REPORT, RunKey, summary};
+use thalweg_report::output::{Folder, REPORT, RunKey, format_summary};
 use thalweg_report::report::{AllSeries, report};
 use thalweg_report::results::{Document, Header, MARGIN, Run, Scenario};
 use thalweg_sim::RunResult;
@@ -27,7 +27,7 @@ pub struct ShellOutcome {
 }
 
 /// Writes and prints the results; returns true if the host kept up.
-pub fn show(
+pub fn show_results(
     outcome: &ShellOutcome,
     arguments: &ShellArguments,
     network: &Network,
@@ -35,7 +35,7 @@ pub fn show(
 ) -> Result<bool, Error> {
     let ShellOutcome { result, counts, fidelity, carried } = outcome;
     let scenario = Scenario { title: network.loaded.scenario.title.clone(), file: network.source.name() };
-    let document = document(result, scenario);
+    let document = run_document(result, scenario);
     let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
     let place =
         ReportTarget::of(arguments.report.as_ref(), REPORT, folder.is_some(), &network.source.name())?;
@@ -51,7 +51,7 @@ pub fn show(
         tables.add("", result)?;
         tables.finish()?;
         folder.write_results(&document, &network.loaded.expanded())?;
-        folder.write(FIDELITY, format!("{:#}\n", json(fidelity)))?;
+        folder.write(FIDELITY, format!("{:#}\n", fidelity_json(fidelity)))?;
         if let Some(carried) = carried {
             folder.write(TRAFFIC, format!("{:#}\n", carried.document))?;
         }
@@ -59,13 +59,13 @@ pub fn show(
         console.inform(&format!("Results are in {}", place.display()));
     }
     if arguments.all {
-        console.print(&format!("{:#}\n", all(outcome, &document)?))?;
+        console.print(&format!("{:#}\n", outcome_json(outcome, &document)?))?;
     } else if arguments.json {
         console.print_document(&document)?;
     } else if result.flows.is_empty() {
         console.inform("No packet crossed the network.");
     } else {
-        console.inform(summary(&document, console.style).trim_end());
+        console.inform(format_summary(&document, console.style).trim_end());
     }
     if let Some(carried) = carried {
         console.inform(carried.table().render(console.style).trim_end());
@@ -80,7 +80,7 @@ pub fn show(
 }
 
 /// Returns the document of one run.
-pub(super) fn document(result: &RunResult, scenario: Scenario) -> Document {
+pub(super) fn run_document(result: &RunResult, scenario: Scenario) -> Document {
     let header = Header {
         tool_version: version().to_owned(),
         scenario,
@@ -134,16 +134,18 @@ fn fidelity_text(fidelity: &Fidelity, counts: &Counts) -> String {
 }
 
 /// Returns the complete outcome as JSON.
-fn all(outcome: &ShellOutcome, document: &Document) -> Result<Value, Error> {
+fn outcome_json(outcome: &ShellOutcome, document: &Document) -> Result<Value, Error> {
     let mut text = Vec::new();
     document.write_json(&mut text).map_err(Error::Output)?;
     let results: Value = serde_json::from_slice(&text).map_err(|error| Error::Failed(error.to_string()))?;
     let traffic = outcome.carried.as_ref().map(|carried| &carried.document);
-    Ok(serde_json::json!({ "results": results, "fidelity": json(&outcome.fidelity), "traffic": traffic }))
+    Ok(
+        serde_json::json!({ "results": results, "fidelity": fidelity_json(&outcome.fidelity), "traffic": traffic }),
+    )
 }
 
 /// Returns the fidelity record as JSON.
-fn json(fidelity: &Fidelity) -> Value {
+fn fidelity_json(fidelity: &Fidelity) -> Value {
     let times = |of: &Lateness| {
         serde_json::json!({
             "count": of.count(),

@@ -11,7 +11,7 @@ use std::io::{IsTerminal as _, Write as _, stderr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thalweg_live::{View, Watch};
-use thalweg_report::output::{Align, Style, Table, rate, seconds};
+use thalweg_report::output::{Align, Style, Table, format_rate, format_seconds};
 
 /// Update interval.
 pub const UPDATE_INTERVAL: Duration = Duration::from_millis(500);
@@ -68,7 +68,7 @@ impl LiveView {
                 let view = View::from_threads(self.watches.iter().map(|watch| watch.view()));
                 let max = MAX_LINES.min(usize::from(rows) / 3);
                 let columns = usize::from(columns.max(40));
-                let lines = lines(&self.before, &view, max, Style { columns, ..self.style });
+                let lines = view_lines(&self.before, &view, max, Style { columns, ..self.style });
                 if view.at > self.before.at {
                     self.before = view;
                 }
@@ -77,19 +77,19 @@ impl LiveView {
             // The full-screen program redraws the terminal: do not erase its lines.
             _ => self.panel.leave(is_lines),
         };
-        write(&text);
+        write_to_terminal(&text);
         self.next
     }
 }
 
 impl Drop for LiveView {
     fn drop(&mut self) {
-        write(&self.panel.leave(true));
+        write_to_terminal(&self.panel.leave(true));
     }
 }
 
 /// Writes in one call, and ignores errors of a terminal that is gone.
-fn write(text: &str) {
+fn write_to_terminal(text: &str) {
     if !text.is_empty() {
         let mut terminal = stderr().lock();
         let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
@@ -97,7 +97,7 @@ fn write(text: &str) {
 }
 
 /// Renders the view: the state `now`, and rates since `before`.
-fn lines(before: &View, now: &View, max: usize, style: Style) -> Vec<String> {
+fn view_lines(before: &View, now: &View, max: usize, style: Style) -> Vec<String> {
     let mut links: Vec<(f64, [String; 6])> = now
         .lines
         .iter()
@@ -115,7 +115,7 @@ fn lines(before: &View, now: &View, max: usize, style: Style) -> Vec<String> {
             let name = one_line(&line.name);
             let [waiting, lost, marks] =
                 [line.now.waiting, line.now.lost, line.now.marks].map(|count| count.to_string());
-            (share, [name, rate(bps), used, waiting, lost, marks])
+            (share, [name, format_rate(bps), used, waiting, lost, marks])
         })
         .collect();
     if links.is_empty() {
@@ -127,7 +127,7 @@ fn lines(before: &View, now: &View, max: usize, style: Style) -> Vec<String> {
     let head = format!(
         "{:.0} s; {} late",
         now.at.since(Default::default()).as_secs_f64(),
-        seconds(now.late.as_secs_f64())
+        format_seconds(now.late.as_secs_f64())
     );
     let mut table = Table::new([
         (head.as_str(), Align::Left),
@@ -217,7 +217,7 @@ mod tests {
     fn rates_cover_the_time_since_the_last_update() {
         let before = view(1000, &[("a", 70_000, 1), ("b", 100_000, 0)]);
         let now = view(1500, &[("a", 70_000, 0), ("b", 600_000, 34)]);
-        let lines = lines(&before, &now, 10, Style::PLAIN);
+        let lines = view_lines(&before, &now, 10, Style::PLAIN);
         let words: Vec<Vec<&str>> = lines.iter().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(words[2], ["b", "8.000", "Mbit/s", "80", "%", "34", "3", "0"]);
         assert_eq!(words[3][..1], ["a"]);
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn the_busiest_are_shown_and_others_counted() {
         let now = view(1000, &[("a", 1, 0), ("b", 3, 0), ("c", 2, 0)]);
-        let lines = lines(&View::default(), &now, 2, Style::PLAIN);
+        let lines = view_lines(&View::default(), &now, 2, Style::PLAIN);
         assert!(lines[2].starts_with('b') && lines[3].starts_with('c'), "{lines:?}");
         assert_eq!(lines[4], "... and 1 more");
     }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn names_of_links_drive_no_terminal() {
         let now = view(1000, &[("a\u{1b}[2J\u{9b}2J\u{202e}b", 1, 0)]);
-        let lines = lines(&View::default(), &now, 2, Style::UNICODE);
+        let lines = view_lines(&View::default(), &now, 2, Style::UNICODE);
         assert_eq!(lines.iter().find(|line| line.contains(is_hidden)), None);
         assert!(lines.iter().any(|line| line.contains("\\u202eb")), "{lines:?}");
     }

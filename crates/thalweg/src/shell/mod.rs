@@ -18,11 +18,11 @@ pub(crate) mod traffic_option;
 
 use crate::console_output::{Console, Done, Error};
 use crate::scenario_sources::Source;
-use crate::value_parsers::{bytes, seconds, whole};
+use crate::value_parsers::{integer_parser, parse_bytes, parse_seconds};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use thalweg_live::network_plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan_network};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_scenario::Loaded;
 use traffic_option::TrafficOption;
@@ -40,7 +40,7 @@ pub struct ShellArguments {
     #[arg(long, value_name = "NODE=COMMAND", value_parser = run_at)]
     pub run: Vec<(String, String)>,
     /// Delay of the command after those of --run; default: 300 ms
-    #[arg(long, value_name = "TIME", value_parser = seconds, requires = "run")]
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds, requires = "run")]
     pub after: Option<Duration>,
     /// Connect this node to the real network: TCP, UDP and echoes to addresses that no node has are forwarded there;
     /// the node's own address stands for this host
@@ -48,14 +48,14 @@ pub struct ShellArguments {
     pub outside: Option<String>,
     /// Maximum packet size, of all links or of one ("1400B", "core=1300B"), including headers; default: 1500 B. May be
     /// repeated
-    #[arg(long, value_name = "[LINK=]SIZE", value_parser = mtu)]
+    #[arg(long, value_name = "[LINK=]SIZE", value_parser = parse_mtu)]
     pub mtu: Vec<(Option<String>, Bytes)>,
     /// Also signal router feedback (SEIF and others) to TCP, as CE on its next packet that leaves the queue
     #[arg(long)]
     pub mark_feedback: bool,
     /// Signal router feedback to TCP by delaying acknowledgements for this long, on the source's side; with both
     /// options, TCP with ECN gets CE instead
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub hold_acks: Option<Duration>,
     /// Carry the scenario's own flows, which must be bulk, instead of a command: by a scheme ("cubic"), or by TCP of
     /// this host's kernel ("kernel:cubic")
@@ -65,13 +65,13 @@ pub struct ShellArguments {
     #[arg(long, value_name = "GROUP,..", value_delimiter = ',', requires = "traffic")]
     pub traffic_flows: Vec<String>,
     /// Run time; default: until the command ends
-    #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
     /// Override a scenario key: the key with its tables, and a value ("link.core.rate=50 Mbit/s")
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// Random seed of the network; default: the scenario's
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(0, u64::MAX))]
+    #[arg(long, value_name = "N", value_parser = integer_parser::<u64>(0, u64::MAX))]
     pub seed: Option<u64>,
     /// Write a folder with the scenario, results and series
     #[arg(long, value_name = "DIR")]
@@ -108,12 +108,12 @@ fn run_at(text: &str) -> Result<(String, String), String> {
     Ok((node.trim().to_owned(), command.to_owned()))
 }
 
-fn mtu(text: &str) -> Result<(Option<String>, Bytes), String> {
+fn parse_mtu(text: &str) -> Result<(Option<String>, Bytes), String> {
     let (link, size) = match text.rsplit_once('=') {
         Some((link, size)) => (Some(link.trim().to_owned()), size),
         None => (None, text),
     };
-    bytes(size).map(|size| (link, size)).map_err(|error| error.to_string())
+    parse_bytes(size).map(|size| (link, size)).map_err(|error| error.to_string())
 }
 
 /// Environment variable that marks a process of this command, and its role.
@@ -123,11 +123,11 @@ const SOCKET_SERVER: &str = "socket-server";
 
 /// Runs commands in a live network.
 pub fn shell(arguments: &ShellArguments, console: &Console) -> Done {
-    run(arguments, console, true, || Source::find(&arguments.file))
+    run_shell(arguments, console, true, || Source::find(&arguments.file))
 }
 
 /// Runs commands in the live network of a scenario, for measurement or interactive use.
-fn run(
+fn run_shell(
     arguments: &ShellArguments,
     console: &Console,
     is_measured: bool,
@@ -135,7 +135,7 @@ fn run(
 ) -> Done {
     let role = std::env::var_os(INSIDE);
     if role.as_ref().is_some_and(|role| role == SOCKET_SERVER) {
-        return namespace_launcher::serve();
+        return namespace_launcher::serve_socket_requests();
     }
     let network = Network { is_measured, ..Network::new(source()?, arguments, console)? };
     match role {
@@ -143,8 +143,8 @@ fn run(
         Some(_) if std::process::id() != 1 => {
             Err(Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
         }
-        Some(_) => namespace_process::inside(arguments, &network, console),
-        None => namespace_launcher::outside(arguments, &network, console),
+        Some(_) => namespace_process::run_in_namespaces(arguments, &network, console),
+        None => namespace_launcher::relaunch_in_namespaces(arguments, &network, console),
     }
 }
 
@@ -178,7 +178,7 @@ impl Network {
             // Let the last packets arrive.
             duration: length.map(|length| length + Duration::from_secs(2)).or(arguments.duration),
         };
-        let mut plan = plan(&spec, &plan_options).map_err(|error| Error::Usage(error.to_string()))?;
+        let mut plan = plan_network(&spec, &plan_options).map_err(|error| Error::Usage(error.to_string()))?;
         let at = match &arguments.at {
             Some(name) => plan.node(name),
             None => first_source(&plan, &spec),
@@ -196,7 +196,7 @@ impl Network {
 }
 
 /// Returns the host of the first flow's source.
-fn first_source(plan: &Plan, spec: &thalweg_sim::spec::Spec) -> Option<usize> {
+fn first_source(plan: &Plan, spec: &thalweg_sim::simulation_spec::Spec) -> Option<usize> {
     let group = spec.groups.first()?;
     if group.access.is_none() {
         return Some(group.from.0 as usize);
@@ -213,8 +213,8 @@ mod tests {
     fn commands_have_nodes_and_sizes_perhaps_links() {
         assert_eq!(run_at("web=httpd -p=80"), Ok(("web".to_owned(), "httpd -p=80".to_owned())));
         assert!(run_at("httpd").is_err() && run_at("=httpd").is_err() && run_at("web= ").is_err());
-        assert_eq!(mtu("1400B"), Ok((None, Bytes::new(1400))));
-        assert_eq!(mtu("core=1300 B"), Ok((Some("core".to_owned()), Bytes::new(1300))));
-        assert!(mtu("1400").is_err());
+        assert_eq!(parse_mtu("1400B"), Ok((None, Bytes::new(1400))));
+        assert_eq!(parse_mtu("core=1300 B"), Ok((Some("core".to_owned()), Bytes::new(1300))));
+        assert!(parse_mtu("1400").is_err());
     }
 }

@@ -10,10 +10,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use thalweg_live::gateway::{self, control_socket_pair, send_fd};
-use thalweg_live::host::{Names, end_with_parent, enter};
+use thalweg_live::host::{Names, end_with_parent, enter_namespaces};
 
 /// Re-executes this command in new namespaces, and exits with its status.
-pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
+pub fn relaunch_in_namespaces(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
     for note in &network.plan.notes {
         console.inform(&format!("note: {note}"));
     }
@@ -22,7 +22,7 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
     }
     // Reject an unknown command here, before anything is created.
     if let Some(command) = arguments.command.first()
-        && !exists(command)
+        && !is_in_search_path(command)
     {
         return Err(Error::Usage(format!("there is no command `{}`", command.to_string_lossy())));
     }
@@ -30,7 +30,7 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
         && let IpAddr::V4(node_address) = network.plan.nodes[node].addresses[0]
     {
         let routes = std::fs::read_to_string("/proc/net/route").unwrap_or_default();
-        for (network, bits) in taken(&routes, node_address) {
+        for (network, bits) in overlapping_networks(&routes, node_address) {
             console.inform(&format!(
                 "note: this host has a route to {network}/{bits}, whose addresses overlap those of nodes here; they are unreachable through the gateway"
             ));
@@ -42,8 +42,8 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
         // Without a reader of standard output, the results would be lost.
         end_with_parent(std::io::stdout().as_fd()).map_err(|error| Error::Failed(error.to_string()))?;
     }
-    let (link, alive) = linked(&program, network.plan.outside.is_some())?;
-    let names = enter().map_err(|error| Error::Failed(error.to_string()))?;
+    let (link, alive) = linked_input(&program, network.plan.outside.is_some())?;
+    let names = enter_namespaces().map_err(|error| Error::Failed(error.to_string()))?;
     let signals = Signals::new()?;
     let kind = if names == Names::OfUser { "user" } else { "root" };
     let mut inside = Command::new(program);
@@ -68,7 +68,7 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
 /// Returns the standard input of the process inside, and the pipe that this process keeps open as long as it lives. The
 /// former is a socket that passes the real standard input, the other end of the pipe (see [`end_with_parent`]) and, if
 /// `with_socket_server`, sockets of the real network, created by a process that this function starts.
-fn linked(program: &Path, with_socket_server: bool) -> Result<(OwnedFd, PipeWriter), Error> {
+fn linked_input(program: &Path, with_socket_server: bool) -> Result<(OwnedFd, PipeWriter), Error> {
     let failed = |error: std::io::Error| Error::Failed(format!("cannot link processes: {error}"));
     let [one, other] = control_socket_pair().map_err(|error| failed(error.into()))?;
     let (watched, alive) = std::io::pipe().map_err(failed)?;
@@ -86,7 +86,7 @@ fn linked(program: &Path, with_socket_server: bool) -> Result<(OwnedFd, PipeWrit
 }
 
 /// Passes sockets until the process inside is gone.
-pub fn serve() -> Done {
+pub fn serve_socket_requests() -> Done {
     // Ctrl-C is for the commands only.
     let _signals = Signals::new()?;
     gateway::serve_sockets(std::io::stdin().as_fd())
@@ -98,7 +98,7 @@ const NODES: u32 = 16;
 
 /// Returns the networks of this host that overlap the nodes' address range, except the default route, as first address
 /// and prefix length, from the text of `/proc/net/route`.
-fn taken(routes: &str, node_address: Ipv4Addr) -> Vec<(Ipv4Addr, u32)> {
+fn overlapping_networks(routes: &str, node_address: Ipv4Addr) -> Vec<(Ipv4Addr, u32)> {
     let route = |line: &str| {
         let mut words = line.split_whitespace().skip(1);
         // The kernel prints addresses as numbers in host byte order.
@@ -115,7 +115,7 @@ fn taken(routes: &str, node_address: Ipv4Addr) -> Vec<(Ipv4Addr, u32)> {
 }
 
 /// Returns true if a file with this name is in the search path.
-fn exists(command: &std::ffi::OsStr) -> bool {
+fn is_in_search_path(command: &std::ffi::OsStr) -> bool {
     let path = std::path::Path::new(command);
     if path.components().count() > 1 {
         return path.exists();
@@ -143,8 +143,8 @@ mod tests {
             of([10, 71, 3, 0], [255, 255, 255, 0]),
         ];
         let routes = format!("Iface\tDestination\tGateway\n{}", lines.concat());
-        let found = taken(&routes, Ipv4Addr::new(10, 71, 0, 2));
+        let found = overlapping_networks(&routes, Ipv4Addr::new(10, 71, 0, 2));
         assert_eq!(found, [(Ipv4Addr::new(10, 0, 0, 0), 8), (Ipv4Addr::new(10, 71, 3, 0), 24)]);
-        assert_eq!(taken("", Ipv4Addr::LOCALHOST), []);
+        assert_eq!(overlapping_networks("", Ipv4Addr::LOCALHOST), []);
     }
 }

@@ -1,7 +1,7 @@
 //! The first process in the namespaces: it creates hosts, starts commands on them, and runs the network until the
 //! command ends.
 
-use super::child_processes::{Running, Signals, cannot_start, end, exit_code, reap};
+use super::child_processes::{Running, Signals, cannot_start, end_processes, exit_code, reap_processes};
 use super::forwarding_threads::Threads;
 use super::live_run_results::ShellOutcome;
 use super::live_view::{self, LiveView};
@@ -15,48 +15,48 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use thalweg_live::gateway::{SocketClient, open, receive_fd};
-use thalweg_live::host::{Host, HostError, end_with_parent, make, prepare_namespace, serve};
+use thalweg_live::gateway::{SocketClient, open_gateway, receive_fd};
+use thalweg_live::host::{Host, HostError, create_host, end_with_parent, prepare_namespace, serve};
 use thalweg_live::{Capture, Device, Groups, Joined};
 
 /// Default head start of the commands of `--run`.
 const START: Duration = Duration::from_millis(300);
 
-fn refused(error: &HostError) -> Error {
+fn host_error(error: &HostError) -> Error {
     Error::Failed(error.to_string())
 }
 
 /// Runs the network and the commands in it.
-pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
+pub fn run_in_namespaces(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
     let plan = &network.plan;
     let link = receive_link()?;
     let mut socket_client = plan.outside.map(|_| SocketClient::new(link));
     let signals = Signals::new()?;
-    prepare_namespace(plan).map_err(|error| refused(&error))?;
+    prepare_namespace(plan).map_err(|error| host_error(&error))?;
     let groups = Groups::new(plan, std::thread::available_parallelism().map_or(1, usize::from));
     let emulators = groups.emulators(plan);
     let emulators =
         emulators.map_err(|error| Error::Usage(format!("the scenario cannot be live: {error}")))?;
     let (mut hosts, mut devices) = (Vec::new(), Vec::new());
     for (node, _) in plan.hosts() {
-        let (host, port) = make(plan, node).map_err(|error| refused(&error))?;
+        let (host, port) = create_host(plan, node).map_err(|error| host_error(&error))?;
         devices.push(Device { node, port, gateway_tap: None });
         hosts.push(host);
     }
     if plan.outside.is_none() {
-        serve(plan, &hosts).map_err(|error| refused(&error))?;
+        serve(plan, &hosts).map_err(|error| host_error(&error))?;
     }
     let gateway = hosts.iter().zip(&mut devices).find(|(host, _)| plan.outside == Some(host.node));
     if let (Some((host, device)), Some(socket_client)) = (gateway, socket_client.take()) {
         let (gateway_tap, entrance) =
-            open(plan, host, &device.port, socket_client).map_err(|error| refused(&error))?;
+            open_gateway(plan, host, &device.port, socket_client).map_err(|error| host_error(&error))?;
         device.gateway_tap = Some(gateway_tap);
         devices.push(Device { node: host.node, port: entrance, gateway_tap: None });
     }
     let names: Vec<&str> = plan.hosts().map(|(_, host)| host.name.as_str()).collect();
     let capture = arguments.pcap.as_deref().map(|path| {
         let file = File::create(path).map(BufWriter::new);
-        let capture = file.and_then(|file| Capture::new(file, wall_clock::nanos(), &names));
+        let capture = file.and_then(|file| Capture::new(file, wall_clock::unix_nanos(), &names));
         capture.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
     });
     let capture = capture.transpose()?.map(|capture| Arc::new(Mutex::new(capture)));
@@ -82,14 +82,14 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         }
         None => commands.run(&signals, || threads.has_one_ended(), show, console),
     };
-    end(&mut commands.running, &signals);
+    end_processes(&mut commands.running, &signals);
     // The results are printed in place of the view.
     view.take();
     let driven = threads.end()?;
     let broken = driven.iter().find_map(|driven| driven.emulator.error().map(ToString::to_string));
     let Joined { result, counts, mut fidelity } = groups.join(driven);
     for host in &hosts {
-        fidelity.lost_before += host.dropped().map_err(|error| refused(&error))?;
+        fidelity.lost_before += host.dropped().map_err(|error| host_error(&error))?;
     }
     if let (Some(capture), Some(path)) = (capture.and_then(Arc::into_inner), &arguments.pcap) {
         let written = capture.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
@@ -100,7 +100,7 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         return Err(Error::Failed(format!("the network failed: {error}")));
     }
     let outcome = ShellOutcome { result, counts, fidelity, carried };
-    let is_valid = live_run_results::show(&outcome, arguments, network, console)?;
+    let is_valid = live_run_results::show_results(&outcome, arguments, network, console)?;
     if let Some(carried) = outcome.carried.as_ref().filter(|carried| !carried.failures.is_empty()) {
         return Err(Error::Failed(carried.failures.join("; ")));
     }
@@ -122,7 +122,7 @@ fn receive_link() -> Result<OwnedFd, Error> {
         file.ok_or_else(|| Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
     };
     let (input, watched) = (handed()?, handed()?);
-    end_with_parent(watched.as_fd()).map_err(|error| refused(&error))?;
+    end_with_parent(watched.as_fd()).map_err(|error| host_error(&error))?;
     rustix::stdio::dup2_stdin(&input).map_err(|error| failed(error.into()))?;
     Ok(link)
 }
@@ -159,7 +159,7 @@ impl Commands<'_> {
             let start = Instant::now() + after;
             while Instant::now() < start && !signals.is_to_end() {
                 signals.wait(Some(start));
-                reap(&mut self.running);
+                reap_processes(&mut self.running);
             }
         }
         let (command_text, command) = self.command();
@@ -168,7 +168,7 @@ impl Commands<'_> {
         let main = self.running.len() - 1;
         let mut interrupts = 0;
         loop {
-            reap(&mut self.running);
+            reap_processes(&mut self.running);
             if let Some(status) = self.running[main].ended {
                 self.report_failures(main, console);
                 return Ok(exit_code(status));
@@ -206,7 +206,7 @@ impl Commands<'_> {
         let host = self.hosts.iter().find(|host| host.node == node);
         if let Some(host) = host {
             // A child inherits the network namespace of the thread that starts it.
-            host.enter().map_err(|error| refused(&error))?;
+            host.enter().map_err(|error| host_error(&error))?;
         }
         command.env_remove(INSIDE).env("THALWEG_NODE", &self.network.plan.nodes[node].name);
         let child = command.spawn().map_err(|error| cannot_start(what, &error))?;

@@ -134,7 +134,7 @@ impl Likeness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_and_compare::compared;
+    use crate::run_and_compare::load_with_schemes;
     use crate::scenario_sources::Source;
     use std::path::Path;
     use std::sync::Arc;
@@ -145,7 +145,7 @@ mod tests {
         let registry = Arc::new(Registry::default());
         let ours: Vec<String> = names.iter().filter(|name| !is_kernel(name)).cloned().collect();
         let source = Source::find(Path::new("dumbbell")).unwrap();
-        let (_, _, options) = compared(&source, &sets, &ours, &[], &registry).unwrap();
+        let (_, _, options) = load_with_schemes(&source, &sets, &ours, &[], &registry).unwrap();
         Likeness::new(&names, &options, &registry).unwrap()
     }
 

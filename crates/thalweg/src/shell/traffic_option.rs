@@ -12,9 +12,9 @@ use thalweg_live::scenario_traffic::{
     CarriedFlow, Carrier, GroupCarrier, MAX_FLOWS, Sample, Traffic, TrafficError,
 };
 use thalweg_net::flow::Scheme;
-use thalweg_report::output::{Align, Table, rate, seconds};
+use thalweg_report::output::{Align, Table, format_rate, format_seconds};
 use thalweg_scenario::Loaded;
-use thalweg_sim::spec::Spec;
+use thalweg_sim::simulation_spec::Spec;
 
 /// The flows of a scenario, and the option's text.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl TrafficOption {
         length: thalweg_proto::units::Duration,
         registry: &Registry,
     ) -> Result<Self, Error> {
-        let chosen = Arc::new(carrier(text, registry)?);
+        let chosen = Arc::new(find_carrier(text, registry)?);
         let named = match groups {
             [] => (1..=spec.groups.len()).collect(),
             names => loaded.groups_named(names).map_err(|why| Error::argument("traffic-flows", why))?,
@@ -52,28 +52,28 @@ impl TrafficOption {
             if named.contains(&(position + 1)) {
                 return Ok(Arc::clone(&chosen));
             }
-            Ok(Arc::new(carrier(&own_scheme(loaded, spec, position), registry)?))
+            Ok(Arc::new(find_carrier(&own_scheme(loaded, spec, position), registry)?))
         };
         let carriers = (0..spec.groups.len()).map(of_group).collect::<Result<Vec<_>, _>>()?;
-        let traffic =
-            Traffic::new(|position| Arc::clone(&carriers[position]), plan, spec, length).map_err(usage)?;
+        let traffic = Traffic::new(|position| Arc::clone(&carriers[position]), plan, spec, length)
+            .map_err(traffic_usage_error)?;
         Ok(Self { text: text.to_owned(), traffic })
     }
 
     /// Carries all flows until the last has ended or the run is over.
     pub fn run(&self, hosts: &[Host], is_over: impl Fn() -> bool) -> Result<Carried, Error> {
-        let flows = self.traffic.run(hosts, is_over).map_err(usage)?;
+        let flows = self.traffic.run(hosts, is_over).map_err(traffic_usage_error)?;
         let failures = flows
             .iter()
             .filter_map(|flow| Some(format!("{}: {}", flow.name, flow.failure.as_ref()?)))
             .collect();
-        let documents: Vec<Value> = flows.iter().map(document).collect();
+        let documents: Vec<Value> = flows.iter().map(flow_document).collect();
         Ok(Carried { document: json!({ "traffic": self.text, "flows": documents }), failures })
     }
 }
 
 /// Returns the transport with this name.
-fn carrier(text: &str, registry: &Registry) -> Result<GroupCarrier, Error> {
+fn find_carrier(text: &str, registry: &Registry) -> Result<GroupCarrier, Error> {
     let carrier = match control_of(text)? {
         Some(control) => Carrier::Kernel(control.to_owned()),
         None => {
@@ -105,7 +105,7 @@ fn own_scheme(loaded: &Loaded, spec: &Spec, position: usize) -> String {
 }
 
 /// Converts an error, with the option that remedies it.
-fn usage(error: TrafficError) -> Error {
+fn traffic_usage_error(error: TrafficError) -> Error {
     match error {
         TrafficError::TooManyFlows => Error::Usage(format!(
             "--traffic carries at most {MAX_FLOWS} flows: make it fewer (`--set flow.1.count=...`)"
@@ -130,17 +130,17 @@ impl Carried {
             table.row([
                 flow["name"].as_str().unwrap_or_default().to_owned(),
                 flow["by"].as_str().unwrap_or_default().to_owned(),
-                rate(number("goodput_bps").unwrap_or(0.0)),
+                format_rate(number("goodput_bps").unwrap_or(0.0)),
                 number("retransmissions").map_or("-".to_owned(), |count| format!("{count:.0}")),
                 number("mean_window_packets").map_or("-".to_owned(), |packets| format!("{packets:.1}")),
-                number("mean_smoothed_rtt_s").map_or("-".to_owned(), seconds),
+                number("mean_smoothed_rtt_s").map_or("-".to_owned(), format_seconds),
             ]);
         }
         table
     }
 }
 
-fn document(flow: &CarriedFlow) -> Value {
+fn flow_document(flow: &CarriedFlow) -> Value {
     let series =
         |of: &dyn Fn(&(Duration, Sample)) -> Value| -> Vec<Value> { flow.samples.iter().map(of).collect() };
     json!({

@@ -1,6 +1,6 @@
 //! Approval prompt for unknown senders at the terminal.
 
-use crate::console_output::{Console, one_line, prompt};
+use crate::console_output::{Console, one_line, print_prompt};
 use indicatif::DecimalBytes;
 use std::io::{self, BufRead as _, Read};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use thalweg_net::admission::{Approval, ApprovalRequest, Approver};
 use thalweg_net::transfer::{Preview, PreviewItemKind};
-use thalweg_report::output::counted;
+use thalweg_report::output::format_count;
 
 /// Minimum age of a prompt for an answer; earlier lines were typed before the user read it.
 const MIN_PROMPT_AGE: Duration = Duration::from_millis(400);
@@ -31,10 +31,10 @@ impl<'a> ApprovalPrompt<'a> {
 
 impl Approver for ApprovalPrompt<'_> {
     fn ask(&mut self, now: Instant, request: &ApprovalRequest) {
-        let lines = self.lines.get_or_insert_with(|| lines(io::stdin()));
+        let lines = self.lines.get_or_insert_with(|| read_lines_in_thread(io::stdin()));
         // These lines were typed before the prompt.
         while lines.try_recv().is_ok() {}
-        prompt(&prompt_text(request));
+        print_prompt(&prompt_text(request));
         self.shown = Some(now);
     }
 
@@ -50,21 +50,21 @@ impl Approver for ApprovalPrompt<'_> {
             // Input has ended: no answer can come.
             Err(TryRecvError::Disconnected) => Some("no".to_owned()),
         }?;
-        let answer = answer(&line);
+        let answer = parse_answer(&line);
         if answer.is_none() {
-            prompt("Please answer yes, once or no: ");
+            print_prompt("Please answer yes, once or no: ");
         }
         answer
     }
 
     fn withdraw(&mut self, reason: &str) {
-        prompt("\n");
+        print_prompt("\n");
         self.console.inform(&format!("Not answered: {reason}"));
     }
 }
 
 /// Reads typed lines in a thread of its own, because reads of a terminal block.
-fn lines(input: impl Read + Send + 'static) -> Receiver<String> {
+fn read_lines_in_thread(input: impl Read + Send + 'static) -> Receiver<String> {
     let (typed, lines) = channel();
     // Without the thread there are no answers.
     let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
@@ -79,7 +79,7 @@ fn lines(input: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 /// Parses an answer; `Some(None)` for no, `None` for an unrecognised line.
-fn answer(line: &str) -> Option<Option<Approval>> {
+fn parse_answer(line: &str) -> Option<Option<Approval>> {
     match line.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Some(Some(Approval::Always)),
         "o" | "once" => Some(Some(Approval::Once)),
@@ -116,10 +116,10 @@ fn preview_text(seen: &Preview) -> String {
     let named = named.join(", ");
     match (seen.total, named.is_empty()) {
         (Some(total), false) => {
-            format!("{}, {}: {named}", counted(total.files, "file"), DecimalBytes(total.bytes.get()))
+            format!("{}, {}: {named}", format_count(total.files, "file"), DecimalBytes(total.bytes.get()))
         }
         (Some(total), true) => {
-            format!("{}, {}", counted(total.files, "file"), DecimalBytes(total.bytes.get()))
+            format!("{}, {}", format_count(total.files, "file"), DecimalBytes(total.bytes.get()))
         }
         (None, false) if seen.is_complete => named,
         (None, false) => format!("{named} (it is still counting)"),
@@ -143,7 +143,7 @@ mod tests {
             ("", None),
             ("yes please", None),
         ] {
-            assert_eq!(answer(line), expected, "{line}");
+            assert_eq!(parse_answer(line), expected, "{line}");
         }
     }
 
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn lines_and_the_end_of_input_are_received() {
-        let lines = lines(io::Cursor::new("yes\nno\n"));
+        let lines = read_lines_in_thread(io::Cursor::new("yes\nno\n"));
         assert_eq!((lines.recv(), lines.recv()), (Ok("yes".to_owned()), Ok("no".to_owned())));
         assert!(lines.recv().is_err());
     }

@@ -1,6 +1,6 @@
 //! Questions to the user about keys, and errors in key files.
 
-use crate::console_output::{Console, prompt};
+use crate::console_output::{Console, print_prompt};
 use std::io::{self, IsTerminal as _};
 use thalweg_net::keyring::KnownPeers;
 
@@ -28,8 +28,8 @@ pub fn may_prompt(console: &Console) -> bool {
 }
 
 /// Prompts with a question that only "yes" confirms.
-pub fn confirm(question: &str) -> bool {
-    prompt(&format!("{question} [yes/no] "));
+pub fn confirm_with_yes(question: &str) -> bool {
+    print_prompt(&format!("{question} [yes/no] "));
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "yes")
 }

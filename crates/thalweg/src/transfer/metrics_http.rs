@@ -27,7 +27,7 @@ struct Client {
 }
 
 /// Serves `page` at `path` until the process ends.
-pub fn serve(listener: &TcpListener, path: &str, page: impl Fn() -> String) -> io::Result<()> {
+pub fn serve_metrics(listener: &TcpListener, path: &str, page: impl Fn() -> String) -> io::Result<()> {
     serve_within(TIMEOUT, listener, path, page)
 }
 
@@ -41,17 +41,17 @@ fn serve_within(
     let local = listener.local_addr()?.ip();
     let mut clients = VecDeque::new();
     loop {
-        wait(listener, &clients)?;
-        accept(listener, timeout, &mut clients);
+        wait_for_clients(listener, &clients)?;
+        accept_clients(listener, timeout, &mut clients);
         let now = Instant::now();
-        let respond = |request: &[u8]| response(request, local, path, &page);
+        let respond = |request: &[u8]| http_response(request, local, path, &page);
         // A failed read or write ends its own connection alone.
         clients.retain_mut(|client| now < client.deadline && client.advance(respond).unwrap_or(false));
     }
 }
 
 /// Waits for a connection, for a client that can be read or written, or for the earliest deadline.
-fn wait(listener: &TcpListener, clients: &VecDeque<Client>) -> io::Result<()> {
+fn wait_for_clients(listener: &TcpListener, clients: &VecDeque<Client>) -> io::Result<()> {
     let mut polled = vec![PollFd::new(listener, PollFlags::IN)];
     polled.extend(clients.iter().map(|client| {
         let events = if client.response.is_empty() { PollFlags::IN } else { PollFlags::OUT };
@@ -67,7 +67,7 @@ fn wait(listener: &TcpListener, clients: &VecDeque<Client>) -> io::Result<()> {
     }
 }
 
-fn accept(listener: &TcpListener, timeout: Duration, clients: &mut VecDeque<Client>) {
+fn accept_clients(listener: &TcpListener, timeout: Duration, clients: &mut VecDeque<Client>) {
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
@@ -135,7 +135,7 @@ pub fn is_complete(request: &[u8]) -> bool {
 }
 
 /// Returns the response to a complete request head (RFC 9112).
-pub fn response(request: &[u8], local: IpAddr, path: &str, page: impl Fn() -> String) -> Vec<u8> {
+pub fn http_response(request: &[u8], local: IpAddr, path: &str, page: impl Fn() -> String) -> Vec<u8> {
     let head = String::from_utf8_lossy(request);
     let mut lines = head.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split_ascii_whitespace();
@@ -180,7 +180,7 @@ mod tests {
 
     fn status(request: &str, local: &str) -> String {
         let local = local.parse::<IpAddr>().unwrap();
-        let response = response(request.as_bytes(), local, "/metrics", || "a 1\n".to_owned());
+        let response = http_response(request.as_bytes(), local, "/metrics", || "a 1\n".to_owned());
         let text = String::from_utf8(response).unwrap();
         text.split(' ').nth(1).unwrap().to_owned()
     }

@@ -17,8 +17,8 @@ pub mod transfer_arguments;
 mod transfer_summary;
 
 use crate::console_output::{Console, Done, Error};
-pub use receive_commands::{recv, serve};
-pub use send_command::send;
+pub use receive_commands::{run_recv, run_serve};
+pub use send_command::run_send;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -30,12 +30,12 @@ use thalweg_net::live::{Socket, SocketConfig};
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints this user's key.
-pub fn key(console: &Console) -> Done {
+pub fn print_key(console: &Console) -> Done {
     let identity = Keyring::for_user()?.identity()?;
     console.print(&format!("{}\n", identity.public()))
 }
 
-fn bind(address: SocketAddr, endpoint: EndpointConfig, threads: usize) -> Result<Socket, Error> {
+fn bind_socket(address: SocketAddr, endpoint: EndpointConfig, threads: usize) -> Result<Socket, Error> {
     Socket::bind(SocketConfig { threads, ..SocketConfig::new(address, endpoint) })
         .map_err(|error| Error::Failed(format!("cannot use {address}: {error}")))
 }
@@ -50,7 +50,7 @@ struct Lent<S> {
 /// Handle that waits for the release of a [`Lent`] stream.
 struct Return(Receiver<()>);
 
-fn lend<S>(stream: S) -> (Lent<S>, Return) {
+fn lend_stream<S>(stream: S) -> (Lent<S>, Return) {
     let (held, returned) = channel();
     (Lent { stream, _held: held }, Return(returned))
 }

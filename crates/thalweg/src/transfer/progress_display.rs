@@ -1,7 +1,7 @@
 //! Progress display of a transfer on a terminal, and Ctrl-C.
 
 use super::prometheus_metrics::Counted;
-use super::transfer_summary::rate;
+use super::transfer_summary::average_rate;
 use crate::console_output::{Console, one_line};
 use crate::performance_advice_text;
 use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -19,7 +19,7 @@ use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{Pace, Progress, Total};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Rate};
-use thalweg_report::output::{self, counted};
+use thalweg_report::output::{self, format_count};
 
 /// Update interval of the progress bar.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -108,7 +108,7 @@ impl MeterInputs {
                 recent.pop_front();
             }
             let rate = recent.front().map_or(Rate::ZERO, |(then, before)| {
-                rate(bytes.get() - before.min(&bytes.get()), now - *then)
+                average_rate(bytes.get() - before.min(&bytes.get()), now - *then)
             });
             self.draw(bar, rate);
             if let Some((advisor, scheme)) = &self.advisor {
@@ -147,7 +147,7 @@ impl MeterInputs {
             bytes: self.progress.bytes(),
             total: self.progress.total(),
             rate: (!self.progress.is_awaiting_approval()).then_some(rate),
-            state: state(&self.progress, &stats, self.pace.as_ref()),
+            state: limiting_factor(&self.progress, &stats, self.pace.as_ref()),
             rtt: stats.rtt(),
             again: (self.pace.is_some() && sender.sent > 0)
                 .then(|| sender.retransmissions as f64 / sender.sent as f64),
@@ -161,7 +161,7 @@ impl MeterInputs {
 }
 
 /// Returns the remaining time as text; `None` at a rate of zero.
-fn left(bytes: Bytes, rate: Rate) -> Option<String> {
+fn remaining_time(bytes: Bytes, rate: Rate) -> Option<String> {
     if rate.is_zero() {
         return None;
     }
@@ -176,7 +176,7 @@ fn left(bytes: Bytes, rate: Rate) -> Option<String> {
 }
 
 /// Returns the limiting factor of a transfer, as a long and a short text.
-fn state(progress: &Progress, stats: &SessionStats, pace: Option<&Pace>) -> Option<[String; 2]> {
+fn limiting_factor(progress: &Progress, stats: &SessionStats, pace: Option<&Pace>) -> Option<[String; 2]> {
     let both = |text: &str| Some([text.to_owned(), text.to_owned()]);
     if progress.is_awaiting_approval() {
         return both("waiting for approval");
@@ -250,12 +250,12 @@ impl Line {
     fn text(&self, omission: Omission) -> String {
         let mut parts = Vec::new();
         if omission < Omission::NoName && !self.current.is_empty() {
-            parts.push(short(&self.current));
+            parts.push(shorten_path(&self.current));
         }
         if omission < Omission::NoFiles {
             parts.push(match self.total {
-                Some(total) => format!("{} of {}", self.files, counted(total.files, "file")),
-                None => counted(self.files, "file"),
+                Some(total) => format!("{} of {}", self.files, format_count(total.files, "file")),
+                None => format_count(self.files, "file"),
             });
         }
         parts.push(self.amount(omission >= Omission::ShortBytes));
@@ -265,12 +265,17 @@ impl Line {
         });
         if let Some(share) = share.filter(|_| omission < Omission::NoPercent) {
             let percent = format!("{:.0}%", (share * 100.0).floor());
-            let bar = if omission < Omission::NoBar { format!("{} {percent}", bar(share)) } else { percent };
+            let bar = if omission < Omission::NoBar {
+                format!("{} {percent}", progress_bar(share))
+            } else {
+                percent
+            };
             parts.push(bar);
         }
-        parts.extend(self.rate.map(|rate| output::rate(rate.as_f64())));
+        parts.extend(self.rate.map(|rate| output::format_rate(rate.as_f64())));
         let going = self.total.zip(self.rate);
-        let left = going.and_then(|(total, rate)| left(total.bytes - self.bytes.min(total.bytes), rate));
+        let left =
+            going.and_then(|(total, rate)| remaining_time(total.bytes - self.bytes.min(total.bytes), rate));
         parts.extend(left.filter(|_| omission < Omission::NoLeft).map(|left| format!("{left} left")));
         if let Some([long, short]) =
             self.state.as_ref().filter(|_| omission < Omission::NoState || self.rate.is_none())
@@ -303,13 +308,13 @@ impl Line {
 /// Width of the bar, in columns.
 const BAR: usize = 20;
 
-fn bar(share: f64) -> String {
+fn progress_bar(share: f64) -> String {
     let full = (share * BAR as f64) as usize;
     format!("{}{}", "=".repeat(full.min(BAR)), "-".repeat(BAR - full.min(BAR)))
 }
 
 /// Returns the end of a path, its most specific part.
-fn short(path: &str) -> String {
+fn shorten_path(path: &str) -> String {
     const MAX_NAME: usize = 24;
     let name = path.rsplit('/').next().unwrap_or(path);
     let count = name.chars().count();
@@ -376,7 +381,7 @@ mod tests {
 
     #[test]
     fn the_time_left_is_in_words() {
-        let left = |bytes: u64, rate: u64| left(Bytes::new(bytes), Rate::from_bits_per_sec(rate));
+        let left = |bytes: u64, rate: u64| remaining_time(Bytes::new(bytes), Rate::from_bits_per_sec(rate));
         assert_eq!(left(1000, 0), None);
         assert_eq!(left(1000, 80_000).as_deref(), Some("<1 s"));
         assert_eq!(left(1000, 800).as_deref(), Some("10 s"));

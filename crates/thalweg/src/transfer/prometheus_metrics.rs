@@ -14,7 +14,7 @@ use thalweg_net::session::{COUNTERS, EcnState, SessionStats};
 use thalweg_net::transfer::{FaultKind, Progress, TransferOutcome};
 
 /// Parses the listening address: a port of the loopback address, or an address with a port.
-pub fn address(text: &str) -> Result<SocketAddr, String> {
+pub fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse() {
         return Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
     }
@@ -61,7 +61,7 @@ impl Metrics {
         let local = listener.local_addr().map_err(cannot)?;
         let metrics = Arc::new(Self::default());
         let answers = Arc::clone(&metrics);
-        let serve = move || metrics_http::serve(&listener, "/metrics", || answers.lock().text());
+        let serve = move || metrics_http::serve_metrics(&listener, "/metrics", || answers.lock().text());
         std::thread::Builder::new().name("metrics".to_owned()).spawn(serve).map_err(cannot)?;
         console.inform(&format!("Metrics at http://{local}/metrics"));
         Ok(Some(metrics))
@@ -84,7 +84,7 @@ impl Metrics {
     /// Counts an ended transfer.
     pub fn end(&self, outcome: &TransferOutcome) {
         let mut state = self.lock();
-        *state.results.entry(super::transfer_summary::result(outcome)).or_default() += 1;
+        *state.results.entry(super::transfer_summary::result_name(outcome)).or_default() += 1;
         for failure in &outcome.report.failures {
             *state.failures.entry(failure.fault.kind.name()).or_default() += 1;
         }
@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn a_port_alone_is_one_of_this_host() {
-        assert_eq!(address("9100"), Ok("127.0.0.1:9100".parse().unwrap()));
-        assert_eq!(address("0.0.0.0:9100"), Ok("0.0.0.0:9100".parse().unwrap()));
-        assert!(address("everywhere").is_err());
+        assert_eq!(parse_listen_address("9100"), Ok("127.0.0.1:9100".parse().unwrap()));
+        assert_eq!(parse_listen_address("0.0.0.0:9100"), Ok("0.0.0.0:9100".parse().unwrap()));
+        assert!(parse_listen_address("everywhere").is_err());
     }
 
     #[test]

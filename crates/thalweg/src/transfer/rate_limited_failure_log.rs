@@ -41,14 +41,14 @@ impl FailureLog {
             if self.unreported > 0 {
                 lines.push(format!("{} more failures were not logged", std::mem::take(&mut self.unreported)));
             }
-            lines.push(format!("{peer}: {}", shortened(failure)));
+            lines.push(format!("{peer}: {}", shorten_middle(failure)));
         }
         lines
     }
 }
 
 /// Cuts a long text in the middle.
-fn shortened(text: &str) -> String {
+fn shorten_middle(text: &str) -> String {
     const CUT: &str = "[...]";
     if text.len() <= LONGEST {
         return text.to_owned();

@@ -18,7 +18,7 @@ use std::sync::mpsc::{self, Sender, channel};
 use std::time::Instant;
 use thalweg_net::admission::{
     AdmittedSender, DuplicateSender, ENDED, Quotas, REMOVED, TotalQuota, TransferSlots, Turn, await_close,
-    close,
+    close_after_finish,
 };
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
@@ -29,15 +29,15 @@ use thalweg_net::transfer::{
 };
 
 /// Receives from one sender.
-pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
-    match receive(arguments, console) {
+pub fn run_recv(arguments: &RecvArguments, console: &Console) -> Done {
+    match receive_once(arguments, console) {
         Ok(inputs) => Summary::new(inputs, arguments.accept_loss).report(console, arguments.json),
         Err(stopped) => stopped.report("recv", console, arguments.json),
     }
 }
 
 /// Waits for one sender, and returns the outcome of its transfer.
-fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs, Stopped> {
+fn receive_once(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs, Stopped> {
     let mut receiver = Receiver::open(arguments, console)?;
     loop {
         let arrived = receiver.listener.next()?.and_then(|sender| receiver.queue(sender));
@@ -154,7 +154,7 @@ impl<'a> Receiver<'a> {
             let folder = &self.arguments.folder;
             let open_error = |error| Error::Failed(format!("{}: {error}", folder.display()));
             let target =
-                destination(folder, &self.arguments.common, &self.claims, &key).map_err(open_error)?;
+                sender_destination(folder, &self.arguments.common, &self.claims, &key).map_err(open_error)?;
             Target::Folder(if self.arguments.hidden { target.with_hidden() } else { target })
         };
         let (ended, ends) = channel();
@@ -182,7 +182,11 @@ impl<'a> Receiver<'a> {
         let goes_on = !self.is_output && report.cut.is_none() && !has_given_up;
         if is_lost && goes_on && !self.listener.is_stopped() {
             let who = if has_begun { "it to come back" } else { "a sender" };
-            self.console.inform(&format!("{}: {}; waiting for {who}", end.peer, reason(&end.outcome)));
+            self.console.inform(&format!(
+                "{}: {}; waiting for {who}",
+                end.peer,
+                outcome_reason(&end.outcome)
+            ));
             if has_begun {
                 self.lost = Some(end);
             } else if self.lost.is_none() {
@@ -212,7 +216,7 @@ impl OpenTransfer {
 }
 
 /// Receives from several senders.
-pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
+pub fn run_serve(arguments: &ServeArguments, console: &Console) -> Done {
     // The process is long-lived; its messages form a log.
     let console = &console.with_times();
     let mut server = Server::open(arguments, console)?;
@@ -303,7 +307,7 @@ impl<'a> Server<'a> {
         }
         let folder = self.arguments.folder.join(self.listener.folder_name(&key));
         let target = sender_folder(&folder, self.limits, &mut self.quotas, self.total.as_mut(), || {
-            destination(&folder, &self.arguments.common, &self.claims, &key)
+            sender_destination(&folder, &self.arguments.common, &self.claims, &key)
         });
         let (target, quota) = match target {
             Ok(target) => target,
@@ -394,7 +398,7 @@ fn has_stored_data(folder: &Path) -> bool {
 }
 
 /// Returns the destination for the files of the sender with this key.
-fn destination(
+fn sender_destination(
     folder: &Path,
     arguments: &ListenArguments,
     claims: &Claims,
@@ -417,7 +421,7 @@ fn warn_of_home(folder: &Path, console: &Console) {
     }
 }
 
-fn reason(outcome: &TransferOutcome) -> String {
+fn outcome_reason(outcome: &TransferOutcome) -> String {
     outcome.result.as_ref().err().map_or_else(String::new, ToString::to_string)
 }
 
@@ -454,19 +458,20 @@ impl Session {
         let begun = Instant::now();
         let receive = move || {
             let (to_peer, mut from_peer) = sender.enter();
-            let mut outcome = transfer::receive(target, &scheduler, &mut from_peer, to_peer, &progress);
+            let mut outcome =
+                transfer::receive_transfer(target, &scheduler, &mut from_peer, to_peer, &progress);
             drop(meter);
             transfer_summary::mark_user_stop(&mut outcome, &stop);
             let span = begun.elapsed();
             match &outcome.result {
-                Ok(()) => close(&watch, code::DONE, ""),
+                Ok(()) => close_after_finish(&watch, code::DONE, ""),
                 Err(error) => {
                     // A sender closes when it has received the reason. A close from this endpoint could overtake the
                     // reason.
                     if matches!(error, TransferError::Here(_) | TransferError::Protocol(_)) {
                         await_close(&watch);
                     }
-                    close(&watch, ENDED, &error.to_string());
+                    close_after_finish(&watch, ENDED, &error.to_string());
                 }
             }
             let stats = watch.stats();

@@ -3,7 +3,7 @@
 use crate::wall_clock;
 use serde::Serialize;
 use thalweg_net::admission::{Denial, DenialReason};
-use thalweg_net::transfer::printable;
+use thalweg_net::transfer::escape_unsafe;
 
 /// A rejected sender.
 #[derive(Debug, Serialize)]
@@ -22,7 +22,7 @@ impl DenialLine {
     pub fn new(denial: &Denial) -> Self {
         let reason = match &denial.reason {
             // Some reasons quote the sender's text.
-            DenialReason::Handshake(text) => printable(text.as_bytes()),
+            DenialReason::Handshake(text) => escape_unsafe(text.as_bytes()),
             DenialReason::Unknown => "the receiver does not accept files from this key".to_owned(),
             DenialReason::MaxUnnamed => {
                 "--unknown-senders allows no more senders without a name; name or remove some in known-senders"
@@ -32,7 +32,7 @@ impl DenialLine {
         Self {
             command: "serve",
             result: "denied",
-            ended: wall_clock::now(),
+            ended: wall_clock::now_rfc3339(),
             peer: denial.remote.to_string(),
             key: denial.key.to_string(),
             reason,

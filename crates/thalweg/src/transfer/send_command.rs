@@ -1,25 +1,25 @@
 //! `thalweg send`: sends files and folders to a receiver.
 
 use super::early_failure::Stopped;
-use super::key_prompts::{confirm, may_prompt, report_invalid_lines};
+use super::key_prompts::{confirm_with_yes, may_prompt, report_invalid_lines};
 use super::progress_display::{Meter, MeterInputs};
 use super::prometheus_metrics::Metrics;
 use super::sender_pairing;
 use super::transfer_arguments::{SendArguments, Trusted};
-use super::transfer_summary::{self, Summary, SummaryInputs, add};
-use super::{bind, lend};
+use super::transfer_summary::{self, Summary, SummaryInputs, add_earlier_report};
+use super::{bind_socket, lend_stream};
 use crate::console_output::{Console, Done, Error};
 use crate::performance_advice_text;
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::transfer_recording::Record;
-use crate::value_parsers::{addresses, is_pairing_code, with_port};
+use crate::value_parsers::{is_pairing_code, resolve_addresses, with_port};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use thalweg_net::admission::{PAIRING, SERVICE, close};
+use thalweg_net::admission::{PAIRING, SERVICE, close_after_finish};
 use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
 use thalweg_net::flow::{Recorder, Scheme};
 use thalweg_net::identity::Identity;
@@ -42,12 +42,12 @@ enum What {
 }
 
 /// Sends files.
-pub fn send(arguments: &SendArguments, console: &Console) -> Done {
+pub fn run_send(arguments: &SendArguments, console: &Console) -> Done {
     let record = match Record::new(arguments.record.as_deref()) {
         Ok(record) => record,
         Err(error) => return Stopped::from(error).report("send", console, arguments.json),
     };
-    let ended = run(arguments, console, record.as_ref().map(Record::recorder));
+    let ended = send_once(arguments, console, record.as_ref().map(Record::recorder));
     let done = match ended {
         Ok(facts) => Summary::new(facts, arguments.accept_loss).report(console, arguments.json),
         Err(stopped) => stopped.report("send", console, arguments.json),
@@ -57,7 +57,7 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
     done.and(written)
 }
 
-fn run(
+fn send_once(
     arguments: &SendArguments,
     console: &Console,
     recorder: Option<Recorder>,
@@ -75,7 +75,7 @@ fn run(
         )),
         other => other,
     })?;
-    let what = what(&paths, arguments)?;
+    let what = items_to_send(&paths, arguments)?;
     let scheme = arguments.scheme(&console.registry)?.at_rate(arguments.rate);
     let scheme = scheme.map_err(|error| Error::argument("scheme", format!("{error}, or with --rate")))?;
     if let What::Paths(roots) = &what
@@ -93,7 +93,7 @@ fn run(
         name,
         scheme,
         metrics: Metrics::begin(arguments.metrics, console)?,
-        code: arguments.pair.as_ref().map(|code| sender_pairing::given(code.as_ref())).transpose()?,
+        code: arguments.pair.as_ref().map(|code| sender_pairing::obtain_code(code.as_ref())).transpose()?,
         recorder,
         advice: None,
         approval_time: Duration::ZERO,
@@ -115,12 +115,12 @@ fn run(
                     if outcome.report.moved.get() > 0 {
                         pause = PAUSE[0];
                     }
-                    add(&mut earlier, &outcome.report);
+                    add_earlier_report(&mut earlier, &outcome.report);
                     error.to_string()
                 }
                 _ => {
                     let mut outcome = outcome;
-                    add(&mut outcome.report, &earlier);
+                    add_earlier_report(&mut outcome.report, &earlier);
                     outcome.report.approval_time += sender.approval_time;
                     let facts = SummaryInputs {
                         command: "send",
@@ -160,12 +160,16 @@ fn refuse_loss(roots: &Roots, console: &Console) -> Done {
         console.report_problem(&format!("{}: {}", failure.name, failure.fault));
     }
     for (name, lost) in parts {
-        console.report_problem(&format!("{name}: {}", transfer_summary::lost(&lost).unwrap_or_default()));
+        console.report_problem(&format!(
+            "{name}: {}",
+            transfer_summary::lost_metadata_remark(&lost).unwrap_or_default()
+        ));
     }
     let omitted_entries = audit.failed + audit.omitted;
     let omitted_entries = (omitted_entries > 0)
         .then(|| format!("{} not sent", transfer_summary::omitted_entries(omitted_entries)));
-    let why: Vec<_> = omitted_entries.into_iter().chain(transfer_summary::lost(&audit.lost)).collect();
+    let why: Vec<_> =
+        omitted_entries.into_iter().chain(transfer_summary::lost_metadata_remark(&audit.lost)).collect();
     Err(Error::Failed(format!("--strict: nothing was sent, as {}", why.join(", and "))))
 }
 
@@ -182,7 +186,7 @@ fn receiver_and_paths(arguments: &SendArguments) -> Result<(&str, Vec<PathBuf>),
     Ok((host, paths.iter().map(PathBuf::from).collect()))
 }
 
-fn what(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
+fn items_to_send(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
     if paths.iter().any(|path| path.as_os_str() == "-") {
         if paths.len() > 1 {
             return Err(Error::Usage("standard input is sent alone".to_owned()));
@@ -237,11 +241,11 @@ impl Sender<'_> {
         };
         let meter = Meter::begin(watched, self.console, true);
         let (to_peer, from_peer) = connection.split();
-        let (from_peer, returned) = lend(from_peer);
+        let (from_peer, returned) = lend_stream(from_peer);
         let mut to_peer = Throttle::new(to_peer, self.arguments.rate, pace);
         let SendArguments { checksum, priority, .. } = *self.arguments;
         let options = Options { checksum, priority };
-        let mut outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
+        let mut outcome = transfer::send_transfer(source, options, from_peer, &mut to_peer, &progress);
         transfer_summary::mark_ended_peer(&mut outcome, &has_peer_ended);
         transfer_summary::mark_user_stop(&mut outcome, &self.stop);
         drop(meter);
@@ -264,7 +268,7 @@ impl Sender<'_> {
         }
         let ended = Instant::now();
         drop(to_peer);
-        close(&watch, code::DONE, "");
+        close_after_finish(&watch, code::DONE, "");
         let stats = watch.stats();
         drop(watch);
         returned.wait();
@@ -273,11 +277,11 @@ impl Sender<'_> {
 
     fn connect(&mut self) -> Result<(Socket, Connection), Stopped> {
         let lost = |error: io::Error| Stopped::unreachable(format!("{}: {error}", self.name));
-        let addresses = addresses(&self.name).map_err(lost)?;
+        let addresses = resolve_addresses(&self.name).map_err(lost)?;
         if let Some(code) = self.code.take() {
             let (_socket, connection) = self.connect_first(&addresses, &Trust::Anyone, PAIRING)?;
             let key = connection.peer();
-            let paired = sender_pairing::prove(&self.name, self.identity.public(), &code, connection);
+            let paired = sender_pairing::prove_code(&self.name, self.identity.public(), &code, connection);
             paired.map_err(|error| match error {
                 Error::Failed(why) => Stopped::untrusted(why),
                 Error::Lost(why) => Stopped::unreachable(why),
@@ -304,7 +308,7 @@ impl Sender<'_> {
                 if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
             let client = EndpointConfig::client(self.identity.clone());
             let session = SessionConfig { memory: self.arguments.memory.get(), ..client.session };
-            let socket = bind(SocketAddr::new(any, 0), EndpointConfig { session, ..client }, 1)?;
+            let socket = bind_socket(SocketAddr::new(any, 0), EndpointConfig { session, ..client }, 1)?;
             let (scheme, recorder) = (self.scheme.clone(), self.recorder.clone());
             let connect =
                 Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme, recorder };
@@ -368,7 +372,7 @@ impl Sender<'_> {
         if !self.arguments.trust.contains(&Trusted::New) {
             let question = format!("{} has the key {key}, which is not known. Trust it?", self.name);
             let begun = Instant::now();
-            let is_trusted = confirm(&question);
+            let is_trusted = confirm_with_yes(&question);
             self.approval_time += begun.elapsed();
             if !is_trusted {
                 return Err(Stopped::untrusted("not trusted: nothing was sent".to_owned()));

@@ -1,7 +1,7 @@
 //! The senders of `recv` and `serve`: admission by the command's options, with its prompt and log.
 
 use super::approval_prompt::ApprovalPrompt;
-use super::bind;
+use super::bind_socket;
 use super::key_prompts::{may_prompt, report_invalid_lines};
 use super::landlock::restrict_writes;
 use super::prometheus_metrics::Metrics;
@@ -25,7 +25,7 @@ use thalweg_net::identity::PublicKey;
 use thalweg_net::keyring::{Keyring, KnownPeers};
 use thalweg_net::live::Connection;
 use thalweg_net::session::SessionConfig;
-use thalweg_report::output::counted;
+use thalweg_report::output::format_count;
 
 /// Polling interval for Ctrl-C and finished transfers.
 const TICK: Duration = Duration::from_millis(50);
@@ -100,12 +100,16 @@ impl<'a> SenderListener<'a> {
         let session = SessionConfig { memory: first, max_memory: memory, ..client.session };
         let endpoint = EndpointConfig { listen: Some(listen), limits, session, ..client };
         let socket = match arguments.listen {
-            Listen::At(address) => bind(address, endpoint, threads)?,
+            Listen::At(address) => bind_socket(address, endpoint, threads)?,
             Listen::Everywhere(port) => {
-                let v6 = bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), endpoint.clone(), threads);
+                let v6 = bind_socket(
+                    SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port),
+                    endpoint.clone(),
+                    threads,
+                );
                 // Not every host has IPv6.
                 v6.or_else(|why| {
-                    bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), endpoint, threads)
+                    bind_socket(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), endpoint, threads)
                         .map_err(|_| why)
                 })?
             }
@@ -172,7 +176,7 @@ impl<'a> SenderListener<'a> {
                     let senders = self.admission.senders_mut();
                     report_invalid_lines(senders, console);
                     let (count, path) = (senders.keys().count(), senders.path().display());
-                    console.inform(&format!("{path} was reloaded: {}", counted(count as u64, "sender")));
+                    console.inform(&format!("{path} was reloaded: {}", format_count(count as u64, "sender")));
                 }
                 AdmissionEvent::NotReloaded(why) => {
                     console.report_problem(&format!("{why}; the list is unchanged"));

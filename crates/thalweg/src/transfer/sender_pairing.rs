@@ -1,10 +1,10 @@
 //! `--pair`: the sender's side, and the code from the user.
 
 use super::key_prompts::can_prompt;
-use crate::console_output::{Error, prompt};
+use crate::console_output::{Error, print_prompt};
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use thalweg_net::admission::{PAIRING_TIMEOUT, close};
+use thalweg_net::admission::{PAIRING_TIMEOUT, close_after_finish};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Connection, NetError, RecvStream, SendStream};
 use thalweg_net::pairing::{self, Code, Ends, PairingError};
@@ -14,13 +14,13 @@ use thalweg_net::session::{Closed, code};
 const VARIABLE: &str = "THALWEG_PAIR";
 
 /// Returns the user's code: from the command line, the environment, or a prompt.
-pub fn given(code: Option<&Code>) -> Result<Code, Error> {
+pub fn obtain_code(code: Option<&Code>) -> Result<Code, Error> {
     let from_variable = std::env::var(VARIABLE).ok();
     let text = match (code, from_variable) {
         (Some(code), _) => return Ok(code.clone()),
         (None, Some(text)) => text,
         (None, None) if can_prompt() => {
-            prompt("The code that the receiver shows: ");
+            print_prompt("The code that the receiver shows: ");
             let mut text = String::new();
             io::stdin().read_line(&mut text).map_err(|error| Error::argument("pair", error.to_string()))?;
             text
@@ -36,7 +36,7 @@ pub fn given(code: Option<&Code>) -> Result<Code, Error> {
 }
 
 /// Proves to the receiver that answered as `name` that this endpoint, with the key `own_key`, has the code.
-pub fn prove(name: &str, own_key: PublicKey, code: &Code, connection: Connection) -> Result<(), Error> {
+pub fn prove_code(name: &str, own_key: PublicKey, code: &Code, connection: Connection) -> Result<(), Error> {
     let ends = Ends { client: own_key, server: connection.peer(), binding: *connection.binding() };
     let watch = connection.another();
     let (mut to, mut from): (SendStream, RecvStream) = connection.split();
@@ -48,12 +48,12 @@ pub fn prove(name: &str, own_key: PublicKey, code: &Code, connection: Connection
                 guard.close(code::DONE, "");
             }
         });
-        let result = pairing::initiate(code, &ends, &mut from, &mut to);
+        let result = pairing::pair_as_client(code, &ends, &mut from, &mut to);
         drop(done);
         result
     });
     let closed = watch.closed();
-    close(&watch, code::DONE, "");
+    close_after_finish(&watch, code::DONE, "");
     match (result, closed) {
         (Ok(()), _) => Ok(()),
         (Err(PairingError::Wrong), _) => Err(Error::Failed(format!(

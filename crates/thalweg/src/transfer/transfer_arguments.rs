@@ -1,7 +1,7 @@
 //! The arguments of the commands about transfers.
 
 use crate::console_output::{ArgumentError, Error, is_unknown_scheme};
-use crate::value_parsers::{PORT, bytes, positive, socket_address, threads};
+use crate::value_parsers::{PORT, parse_bytes, parse_positive, parse_threads, socket_address};
 use clap::Args;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -32,14 +32,14 @@ pub struct SendArguments {
     #[arg(long, value_name = "SCHEME", default_value = SCHEME)]
     pub scheme: String,
     /// Maximum sending rate
-    #[arg(long, value_name = "RATE", value_parser = rate)]
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub rate: Option<Rate>,
     /// Assumed receiver window, for schemes whose windows both endpoints agree on beforehand (sstp, sscop,
     /// adaptive-ack)
-    #[arg(long, value_name = "SIZE", default_value = "16 MiB", value_parser = memory)]
+    #[arg(long, value_name = "SIZE", default_value = "16 MiB", value_parser = parse_receive_buffer)]
     pub memory: Bytes,
     /// Priority among the transfers to the same receiver, from 1 (highest) to 6 (lowest)
-    #[arg(long, value_name = "1..6", default_value = "6", value_parser = priority)]
+    #[arg(long, value_name = "1..6", default_value = "6", value_parser = parse_priority)]
     pub priority: Priority,
     /// Trust this key, or `new`: any unknown receiver's key. Known keys are always trusted
     #[arg(long, value_name = "KEY|new")]
@@ -71,7 +71,7 @@ pub struct SendArguments {
     #[arg(long)]
     pub keep_trying: bool,
     /// Serve Prometheus metrics at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
-    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::prometheus_metrics::address)]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::prometheus_metrics::parse_listen_address)]
     pub metrics: Option<SocketAddr>,
     /// Record the sender's view of the path as qlog, for `thalweg infer`; with several connections, the last one
     #[arg(long, value_name = "FILE")]
@@ -94,14 +94,14 @@ pub struct ListenArguments {
     #[arg(long, value_name = "KEY|new")]
     pub trust: Vec<Trusted>,
     /// Maximum number of unnamed senders, known or sending, beyond which `--trust new` admits no more
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = positive::<NonZeroU32>)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_positive::<NonZeroU32>)]
     pub unknown_senders: NonZeroU32,
     /// Show a single-use code that admits an unknown sender (`thalweg send --pair`)
     #[arg(long, conflicts_with = "quiet")]
     pub pair: bool,
     /// Maximum receive buffer per sender, for reordering and writing; it bounds the bytes in flight. An admitted sender
     /// starts with 16 MiB and gets more as its path needs it: a path of 1 Gbit/s and 300 ms holds 38 MB
-    #[arg(long, value_name = "SIZE", default_value = "64 MiB", value_parser = memory)]
+    #[arg(long, value_name = "SIZE", default_value = "64 MiB", value_parser = parse_receive_buffer)]
     pub memory: Bytes,
     /// Also let senders choose this scheme, besides thalweg and cubic, or `any`. A scheme decides how much this
     /// endpoint sends, and when
@@ -125,7 +125,7 @@ pub struct ListenArguments {
     #[arg(long, group = "existing")]
     pub backup: bool,
     /// Serve Prometheus metrics at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
-    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::prometheus_metrics::address)]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::prometheus_metrics::parse_listen_address)]
     pub metrics: Option<SocketAddr>,
     /// Print only results and errors
     #[arg(long, short)]
@@ -147,7 +147,7 @@ impl ListenArguments {
     pub fn schemes(&self, registry: &Registry) -> Result<Option<Vec<String>>, Error> {
         let mut names = ALLOWED.map(str::to_owned).to_vec();
         for name in self.allow_scheme.iter().filter(|name| *name != ANY) {
-            names.push(allowed(name, registry)?);
+            names.push(parse_allowed_scheme(name, registry)?);
         }
         Ok((!self.allow_scheme.iter().any(|name| name == ANY)).then_some(names))
     }
@@ -183,22 +183,22 @@ pub struct ServeArguments {
     #[command(flatten)]
     pub common: ListenArguments,
     /// Storage quota of each sender, including unfinished files
-    #[arg(long, value_name = "SIZE", default_value = "100 GB", value_parser = quota)]
+    #[arg(long, value_name = "SIZE", default_value = "100 GB", value_parser = parse_quota)]
     pub quota: Bytes,
     /// Storage quota of all senders together
-    #[arg(long, value_name = "SIZE", value_parser = quota)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_quota)]
     pub total: Option<Bytes>,
     /// Maximum number of files and folders of each sender
-    #[arg(long, value_name = "N", default_value = "1000000", value_parser = positive::<NonZeroU64>)]
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = parse_positive::<NonZeroU64>)]
     pub files: NonZeroU64,
     /// Idle time after which a transfer may be ended in favour of a waiting sender
-    #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = idle)]
+    #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = parse_idle_timeout)]
     pub idle: Duration,
     /// Maximum number of concurrent transfers; each sender may have two
-    #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
+    #[arg(long, value_name = "N", default_value = "16", value_parser = parse_positive::<NonZeroU32>)]
     pub transfers: NonZeroU32,
     /// Number of threads that serve the socket; each serves a share of the senders
-    #[arg(long, value_name = "N", default_value = "1", value_parser = threads)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_threads)]
     pub threads: usize,
     /// Print one line of JSON for each finished transfer
     #[arg(long)]
@@ -259,26 +259,31 @@ impl FromStr for Listen {
 impl SendArguments {
     /// Returns the scheme, resolved in `registry`.
     pub fn scheme(&self, registry: &Registry) -> Result<Scheme, Error> {
-        reliable("scheme", &self.scheme, registry)
+        parse_reliable_scheme("scheme", &self.scheme, registry)
     }
 }
 
 /// Returns the error for an option value that can be checked only against the registry.
-fn wrong(option: &'static str, given: &str, why: String, is_unknown_name: bool) -> Error {
+fn option_value_error(option: &'static str, given: &str, why: String, is_unknown_name: bool) -> Error {
     let value = Some(given.to_owned());
     Error::Argument(ArgumentError { option, value, why, advice: None, is_unknown_name })
 }
 
 /// Returns the scheme that an option names, which must be a reliable one.
-fn reliable(option: &'static str, text: &str, registry: &Registry) -> Result<Scheme, Error> {
+fn parse_reliable_scheme(option: &'static str, text: &str, registry: &Registry) -> Result<Scheme, Error> {
     let scheme = Scheme::read(text, registry).map_err(|error| {
         let error = error.offering_reliable(registry);
-        wrong(option, text, error.to_string(), is_unknown_scheme(&error))
+        option_value_error(option, text, error.to_string(), is_unknown_scheme(&error))
     })?;
     if scheme.is_reliable() {
         Ok(scheme)
     } else {
-        Err(wrong(option, text, format!("{} may lose data, and files may not", scheme.name()), false))
+        Err(option_value_error(
+            option,
+            text,
+            format!("{} may lose data, and files may not", scheme.name()),
+            false,
+        ))
     }
 }
 
@@ -286,37 +291,37 @@ fn reliable(option: &'static str, text: &str, registry: &Registry) -> Result<Sch
 const ANY: &str = "any";
 
 /// Parses the name of an allowed scheme.
-fn allowed(text: &str, registry: &Registry) -> Result<String, Error> {
+fn parse_allowed_scheme(text: &str, registry: &Registry) -> Result<String, Error> {
     if text.contains(':') {
         let why = "expected a name without options: senders choose those".to_owned();
-        return Err(wrong("allow-scheme", text, why, false));
+        return Err(option_value_error("allow-scheme", text, why, false));
     }
-    reliable("allow-scheme", text, registry).map(|scheme| scheme.name().to_owned())
+    parse_reliable_scheme("allow-scheme", text, registry).map(|scheme| scheme.name().to_owned())
 }
 
-fn rate(text: &str) -> Result<Rate, String> {
+fn parse_rate(text: &str) -> Result<Rate, String> {
     let rate: Rate = text.parse().map_err(|error: thalweg_proto::units::UnitError| error.to_string())?;
     if rate.as_bits_per_sec() >= 8000 { Ok(rate) } else { Err("expected 8 kbit/s or more".to_owned()) }
 }
 
-fn quota(text: &str) -> Result<Bytes, String> {
+fn parse_quota(text: &str) -> Result<Bytes, String> {
     let quota: Bytes = text.parse().map_err(|error: thalweg_proto::units::UnitError| error.to_string())?;
     if quota.get() > 0 { Ok(quota) } else { Err("nobody could send anything".to_owned()) }
 }
 
-fn idle(text: &str) -> Result<Duration, String> {
+fn parse_idle_timeout(text: &str) -> Result<Duration, String> {
     let idle: Span = text.parse().map_err(|error: thalweg_proto::units::UnitError| error.to_string())?;
     Ok(Duration::from_nanos(idle.as_picos() / 1000))
 }
 
-fn priority(text: &str) -> Result<Priority, String> {
+fn parse_priority(text: &str) -> Result<Priority, String> {
     let priority = text.parse().ok().and_then(Priority::new);
     priority.ok_or_else(|| "expected 1, the most urgent, to 6".to_owned())
 }
 
 /// Parses a connection's receive buffer size: 64 KiB to 4 GiB.
-fn memory(text: &str) -> Result<Bytes, String> {
-    let memory = bytes(text).map_err(|error| error.to_string())?;
+fn parse_receive_buffer(text: &str) -> Result<Bytes, String> {
+    let memory = parse_bytes(text).map_err(|error| error.to_string())?;
     let bounds = Bytes::new(64 << 10)..=Bytes::new(4 << 30);
     if bounds.contains(&memory) { Ok(memory) } else { Err("between 64 KiB and 4 GiB".to_owned()) }
 }

@@ -10,7 +10,7 @@ use thalweg_net::session::{EcnState, SessionStats};
 use thalweg_net::transfer::{self, Report, TransferOutcome};
 use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Bytes, Rate};
-use thalweg_report::output::{self, counted};
+use thalweg_report::output::{self, format_count};
 
 /// Maximum number of failures, and of unsent entries, that are listed individually.
 pub const SHOWN: usize = 20;
@@ -133,7 +133,7 @@ pub struct SummaryInputs {
 
 /// Adds the report of an earlier connection to that of a later one. Files that the later one found unchanged were
 /// stored by the earlier one.
-pub fn add(report: &mut Report, earlier: &Report) {
+pub fn add_earlier_report(report: &mut Report, earlier: &Report) {
     report.moved += earlier.moved;
     // Data from an earlier connection of this call does not count as resumed.
     report.resumed -= earlier.moved;
@@ -169,7 +169,7 @@ impl Summary {
         let accepted = accepts_loss && report.failed + report.omitted == 0;
         let (result, reason) = match result {
             Ok(()) => (if report.is_complete() || accepted { COMPLETE } else { FAILURES }, None),
-            Err(error) => (name(&error), Some(error.to_string())),
+            Err(error) => (error_name(&error), Some(error.to_string())),
         };
         let named = |failures: Vec<transfer::Failure>| {
             let named = failures.into_iter().map(|failure| Failure {
@@ -190,7 +190,7 @@ impl Summary {
             },
             peer,
             key: key.map(|key| key.to_string()),
-            ended: crate::wall_clock::now(),
+            ended: crate::wall_clock::now_rfc3339(),
             files: report.files,
             replaced: report.replaced,
             folders: report.folders,
@@ -205,7 +205,7 @@ impl Summary {
                 hard_links: report.lost.names,
             },
             hole_bytes: report.holes.get(),
-            lost_words: lost(&report.lost),
+            lost_words: lost_metadata_remark(&report.lost),
             failed: report.failed,
             moved_bytes: report.moved.get(),
             resumed_bytes: report.resumed.get(),
@@ -213,7 +213,8 @@ impl Summary {
             seconds: span.as_secs_f64(),
             queued_seconds: report.held.as_secs_f64(),
             approval_seconds: report.approval_time.as_secs_f64(),
-            rate_bps: rate(report.moved.get(), span.saturating_sub(report.approval_time)).as_bits_per_sec(),
+            rate_bps: average_rate(report.moved.get(), span.saturating_sub(report.approval_time))
+                .as_bits_per_sec(),
             connections,
             advice,
             path: stats.map(|stats| Path::new(&stats, scheme)),
@@ -300,13 +301,13 @@ impl Summary {
             format!("{:.1} s", self.seconds)
         };
         let mut text =
-            format!("{verb} {}, {} in {took}", counted(self.files, "file"), bytes(self.moved_bytes));
+            format!("{verb} {}, {} in {took}", format_count(self.files, "file"), bytes(self.moved_bytes));
         let is_broken_off = self.result != COMPLETE && self.result != FAILURES;
         if self.moved_bytes > 0 && self.command == "send" && is_broken_off {
             // The amount that arrived is unknown, and therefore the rate.
             text.push_str(", including data in flight");
         } else if self.moved_bytes > 0 {
-            let rate = output::rate(self.rate_bps as f64);
+            let rate = output::format_rate(self.rate_bps as f64);
             text.push_str(&format!(" ({rate})"));
         }
         if self.approval_seconds >= 0.5 {
@@ -321,7 +322,7 @@ impl Summary {
             text.push_str(&format!("; {} {were} written over {others}", self.replaced));
         }
         if self.links > 0 {
-            text.push_str(&format!("; {}", counted(self.links, "link")));
+            text.push_str(&format!("; {}", format_count(self.links, "link")));
         }
         if self.unchanged > 0 {
             let was = if self.unchanged == 1 { "was" } else { "were" };
@@ -385,7 +386,7 @@ pub fn omitted_entries(count: u64) -> String {
 }
 
 /// Describes the metadata that was not carried, if any.
-pub fn lost(lost: &transfer::transfer_messages::Lost) -> Option<String> {
+pub fn lost_metadata_remark(lost: &transfer::transfer_messages::Lost) -> Option<String> {
     let counts = lost.counts().into_iter().filter(|(count, ..)| *count > 0);
     let named = counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
     let named: Vec<_> = named.collect();
@@ -399,15 +400,15 @@ const FAILURES: &str = "failures";
 pub const RESULTS: [&str; 5] = [COMPLETE, FAILURES, "interrupted", "refused", "broken"];
 
 /// Returns the result of a transfer without accepted losses.
-pub fn result(outcome: &TransferOutcome) -> &'static str {
+pub fn result_name(outcome: &TransferOutcome) -> &'static str {
     match &outcome.result {
         Ok(()) if outcome.report.is_complete() => COMPLETE,
         Ok(()) => FAILURES,
-        Err(error) => name(error),
+        Err(error) => error_name(error),
     }
 }
 
-fn name(error: &transfer::Error) -> &'static str {
+fn error_name(error: &transfer::Error) -> &'static str {
     match error {
         transfer::Error::Interrupted(_) => "interrupted",
         transfer::Error::Refused(_) => "refused",
@@ -416,7 +417,7 @@ fn name(error: &transfer::Error) -> &'static str {
 }
 
 /// Returns the average rate over a time span.
-pub fn rate(bytes: u64, span: Duration) -> Rate {
+pub fn average_rate(bytes: u64, span: Duration) -> Rate {
     let span = thalweg_proto::units::Duration::from_secs_f64(span.as_secs_f64().max(1e-9));
     Rate::from_transfer(Bytes::new(bytes), span)
 }

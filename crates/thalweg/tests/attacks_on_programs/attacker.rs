@@ -247,9 +247,9 @@ pub type Attack = (&'static str, fn(&mut Attacker));
 
 /// All attacks.
 pub const ATTACKS: [Attack; 8] = [
-    ("hellos", hellos),
+    ("hellos", send_hellos),
     ("half-open handshakes", half_open),
-    ("garbage", garbage),
+    ("garbage", send_garbage),
     ("frames of unknown senders", frames),
     ("memory of unknown senders", memory),
     ("bytes out of order", out_of_order),
@@ -258,7 +258,7 @@ pub const ATTACKS: [Attack; 8] = [
 ];
 
 /// Sends hellos without cookies.
-fn hellos(attacker: &mut Attacker) {
+fn send_hellos(attacker: &mut Attacker) {
     for _ in 0..1500 {
         let (socket, id) = (attacker.any_socket(), attacker.id());
         let mut hello = Vec::new();
@@ -275,11 +275,11 @@ fn half_open(attacker: &mut Attacker) {
         let socket = attacker.any_socket();
         attacker.begin(socket);
     }
-    hellos(attacker);
+    send_hellos(attacker);
 }
 
 /// Sends random bytes of all lengths.
-fn garbage(attacker: &mut Attacker) {
+fn send_garbage(attacker: &mut Attacker) {
     for _ in 0..1500 {
         let socket = attacker.any_socket();
         let mut bytes = attacker.random(1400);
@@ -373,7 +373,7 @@ fn engines(attacker: &mut Attacker) {
         }
     }
     attacker.listen(Duration::from_millis(300));
-    garbage(attacker);
+    send_garbage(attacker);
 }
 
 /// Repeats earlier packets: unchanged, modified, truncated, and from other addresses.

@@ -11,7 +11,7 @@ mod processes;
 
 use attacker::{ATTACKS, Attack, Attacker, Counted, PAIRING, TRANSFER};
 use process_usage::Process;
-use processes::{Receiver, TestFolder, end, exit, thalweg};
+use processes::{Receiver, TestFolder, exit_code, thalweg, wait_for_end};
 use std::time::{Duration, Instant};
 
 /// The attacked program.
@@ -81,7 +81,7 @@ impl Server {
 }
 
 /// Runs an attack on a server, and checks its cost.
-fn play(server: Server, (name, attack): Attack, seed: u64) {
+fn run_attack(server: Server, (name, attack): Attack, seed: u64) {
     let what = format!("{name} on {server:?}, seed {seed}");
     let place = TestFolder::new(&format!("siege-{}-{server:?}-{seed}", name.replace(' ', "-")));
     place.write("file", &vec![b'f'; 500_000]);
@@ -135,8 +135,8 @@ fn play(server: Server, (name, attack): Attack, seed: u64) {
         peak = peak.max(process.peak().unwrap_or(0));
         assert!(begun.elapsed() < LIMIT, "{what}: the honest sender is kept out");
     }
-    let sent = end(sender);
-    assert_eq!(exit(&sent), 0, "{what}: {}", sent.stderr);
+    let sent = wait_for_end(sender);
+    assert_eq!(exit_code(&sent), 0, "{what}: {}", sent.stderr);
     attacker.listen(Duration::from_millis(500));
     let counted = attacker.counted;
     let peak = peak - memory;
@@ -165,26 +165,26 @@ fn play(server: Server, (name, attack): Attack, seed: u64) {
 }
 
 /// Mixes all attacks, in an order and amount derived from the seed.
-fn mixed(attacker: &mut Attacker) {
+fn run_all_attacks(attacker: &mut Attacker) {
     let which = attacker.draw.below(ATTACKS.len() as u64) as usize;
     ATTACKS[which].1(attacker);
 }
 
 /// Returns the attacks with these names.
-fn named<'a>(names: &'a [&str]) -> impl Iterator<Item = Attack> + 'a {
+fn attacks_named<'a>(names: &'a [&str]) -> impl Iterator<Item = Attack> + 'a {
     names.iter().map(|name| *ATTACKS.iter().find(|(of, _)| of == name).unwrap())
 }
 
 #[test]
 fn attacks_on_a_receiver_with_a_code() {
     let attacks = ["engines that ask for much", "memory of unknown senders", "frames of unknown senders"];
-    named(&attacks).for_each(|attack| play(Server::Pairing, attack, 1));
+    attacks_named(&attacks).for_each(|attack| run_attack(Server::Pairing, attack, 1));
 }
 
 #[test]
 fn attacks_on_a_server_that_knows_its_senders() {
     let attacks = ["hellos", "half-open handshakes", "garbage", "engines that ask for much"];
-    named(&attacks).for_each(|attack| play(Server::Known, attack, 2));
+    attacks_named(&attacks).for_each(|attack| run_attack(Server::Known, attack, 2));
 }
 
 #[test]
@@ -195,12 +195,15 @@ fn attacks_on_a_server_that_admits_unknown_senders() {
         "engines that ask for much",
         "copies and changes",
     ];
-    named(&attacks).for_each(|attack| play(Server::Open, attack, 3));
+    attacks_named(&attacks).for_each(|attack| run_attack(Server::Open, attack, 3));
 }
 
 #[test]
 fn random_attacks() {
-    SERVERS.into_iter().zip(4..).for_each(|(server, seed)| play(server, ("all of it", mixed), seed));
+    SERVERS
+        .into_iter()
+        .zip(4..)
+        .for_each(|(server, seed)| run_attack(server, ("all of it", run_all_attacks), seed));
 }
 
 /// `scripts/soak siege` runs this test.
@@ -211,7 +214,7 @@ fn long() {
     let (rounds, first) = (number("THALWEG_ROUNDS", 30), number("THALWEG_SEED", 0));
     for seed in first..first + rounds {
         let server = SERVERS[(seed % 3) as usize];
-        play(server, ("all of it", mixed), seed);
-        play(server, ATTACKS[(seed / 3 % ATTACKS.len() as u64) as usize], seed);
+        run_attack(server, ("all of it", run_all_attacks), seed);
+        run_attack(server, ATTACKS[(seed / 3 % ATTACKS.len() as u64) as usize], seed);
     }
 }

@@ -8,7 +8,7 @@ mod parser_fuzz_targets;
 #[path = "../../../thalweg-net/tests/corpus/stored_inputs.rs"]
 mod stored_inputs;
 
-use stored_inputs::{Target, play};
+use stored_inputs::{Target, run_target};
 
 /// Targets, with their number of executions in a minute of all targets on two cores.
 const TARGETS: [Target; 12] = [
@@ -30,7 +30,7 @@ const TARGETS: [Target; 12] = [
 #[test]
 fn kept_inputs_of_readers_and_some_changes_of_them_do_no_harm() {
     for target in TARGETS {
-        play(target, target.2 / 100);
+        run_target(target, target.2 / 100);
     }
 }
 
@@ -40,7 +40,7 @@ fn kept_inputs_of_readers_and_some_changes_of_them_do_no_harm() {
 fn a_minute_of_readers() {
     std::thread::scope(|scope| {
         for targets in TARGETS.chunks(TARGETS.len().div_ceil(2)) {
-            scope.spawn(move || targets.iter().for_each(|target| play(*target, target.2)));
+            scope.spawn(move || targets.iter().for_each(|target| run_target(*target, target.2)));
         }
     });
 }

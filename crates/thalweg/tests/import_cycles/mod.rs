@@ -31,7 +31,7 @@ pub struct Circle {
 }
 
 /// Returns all cycles in the crates with these source files (name and content).
-pub fn circles<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Circle> {
+pub fn import_cycles<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Circle> {
     let mut crates: BTreeMap<&str, Crate> = BTreeMap::new();
     for (name, content) in files {
         let Some((source, file)) = name.split_once("/src/") else { continue };
@@ -75,9 +75,9 @@ impl Crate {
             let name = [&[source.to_owned(), "src".to_owned()][..], &folder].concat().join("/");
             let mut seen = BTreeSet::new();
             for module in imports.keys() {
-                let circle: BTreeSet<&String> = reached(&imports, module)
+                let circle: BTreeSet<&String> = reachable_modules(&imports, module)
                     .into_iter()
-                    .filter(|other| reached(&imports, other).contains(module))
+                    .filter(|other| reachable_modules(&imports, other).contains(module))
                     .collect();
                 if circle.is_empty() || !seen.insert(circle.clone()) {
                     continue;
@@ -104,7 +104,7 @@ impl Crate {
             for statement in starts.map(|at| &content[at..]).filter(|text| is_use(text)) {
                 let statement = statement.split(';').next().unwrap_or_default();
                 let Some((before, tree)) = statement.split_once("use ") else { continue };
-                for path in flat(tree) {
+                for path in flatten_use_tree(tree) {
                     let Some(path) = self.start(module, &path) else { continue };
                     if let (true, Some(name)) = (before.contains("pub"), path.1.last()) {
                         let names = self.handed_on.entry(module.clone()).or_default();
@@ -176,7 +176,7 @@ fn is_use(text: &str) -> bool {
 }
 
 /// Expands a `use` tree into paths.
-fn flat(tree: &str) -> Vec<Vec<String>> {
+fn flatten_use_tree(tree: &str) -> Vec<Vec<String>> {
     let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
     for (at, c) in tree.char_indices() {
         match c {
@@ -200,7 +200,7 @@ fn flat(tree: &str) -> Vec<Vec<String>> {
             None => paths.push(path(part)),
             Some((before, inner)) => {
                 let inner = inner.rsplit_once('}').map_or(inner, |(inner, _)| inner);
-                paths.extend(flat(inner).into_iter().map(|rest| [path(before), rest].concat()));
+                paths.extend(flatten_use_tree(inner).into_iter().map(|rest| [path(before), rest].concat()));
             }
         }
     }
@@ -208,7 +208,10 @@ fn flat(tree: &str) -> Vec<Vec<String>> {
 }
 
 /// Returns all direct and indirect imports of a module.
-fn reached<'a>(imports: &'a BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<&'a String> {
+fn reachable_modules<'a>(
+    imports: &'a BTreeMap<String, BTreeSet<String>>,
+    from: &str,
+) -> BTreeSet<&'a String> {
     let mut found = BTreeSet::new();
     let mut open: Vec<&String> = imports.get(from).into_iter().flatten().collect();
     while let Some(module) = open.pop() {
@@ -222,7 +225,7 @@ fn reached<'a>(imports: &'a BTreeMap<String, BTreeSet<String>>, from: &str) -> B
 #[test]
 fn circles_are_found() {
     let found = |files: &[(&str, &str)]| {
-        let circles = circles(files.iter().copied());
+        let circles = import_cycles(files.iter().copied());
         circles.into_iter().map(|circle| (circle.folder, circle.modules.join(" "))).collect::<Vec<_>>()
     };
     let circle = |folder: &str, modules: &str| vec![(folder.to_owned(), modules.to_owned())];

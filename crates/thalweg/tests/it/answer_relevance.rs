@@ -117,7 +117,7 @@ fn a_policer_that_is_full_is_shown() {
 }
 
 /// Returns the exit code and the text of both outputs.
-fn printed(folder: &Path, arguments: &[&str]) -> (i32, String) {
+fn run_and_print(folder: &Path, arguments: &[&str]) -> (i32, String) {
     let output = thalweg(folder, arguments);
     let text = [output.stdout, output.stderr].concat();
     (output.status.code().unwrap(), String::from_utf8(text).unwrap())
@@ -126,18 +126,19 @@ fn printed(folder: &Path, arguments: &[&str]) -> (i32, String) {
 #[test]
 fn a_warm_up_that_leaves_nothing_to_count_is_an_error() {
     let place = temporary_path("warm-up", SCENARIO);
-    let (code, text) = printed(&place, &["run", "own.toml", "--set", "duration=1 s"]);
+    let (code, text) = run_and_print(&place, &["run", "own.toml", "--set", "duration=1 s"]);
     assert!(
         code == 2 && text.contains("error: the warm-up (1 s) is not shorter than the run (1 s)"),
         "{text}"
     );
     // A suggested warm-up leaves most of the run.
     let (_, text) =
-        printed(&place, &["validate", "own.toml", "--set", "warmup=0 s", "--set", "duration=5 s"]);
+        run_and_print(&place, &["validate", "own.toml", "--set", "warmup=0 s", "--set", "duration=5 s"]);
     assert!(!text.contains("scenario.warmup"), "{text}");
     fs::write(place.join("own.toml"), SCENARIO.replace("warmup = \"1 s\"", "")).unwrap();
     for (duration, warmup) in [("5 s", "1.25 s"), ("60 s", "5 s")] {
-        let (_, text) = printed(&place, &["validate", "own.toml", "--set", &format!("duration={duration}")]);
+        let (_, text) =
+            run_and_print(&place, &["validate", "own.toml", "--set", &format!("duration={duration}")]);
         assert!(text.contains(&format!("set `warmup = \"{warmup}\"`")), "{text}");
     }
 }
@@ -165,14 +166,14 @@ fn mistakes_are_reported_with_suggestions() {
         (&["compare", "fat-tree", "--live", "--schemes", "cubic"], "one path between two nodes"),
         (&["run", "dumbbell", "--jobs", "99999999999999999999"], "99999999999999999999 is too large"),
     ] {
-        let (code, text) = printed(&place, arguments);
+        let (code, text) = run_and_print(&place, arguments);
         assert!(code == 2 && text.contains(words), "{arguments:?}: {text}");
     }
 }
 
 #[test]
 fn hosts_are_listed_as_paths_are() {
-    let (code, text) = printed(&temporary_path("hosts", SCENARIO), &["list", "hosts"]);
+    let (code, text) = run_and_print(&temporary_path("hosts", SCENARIO), &["list", "hosts"]);
     assert!(code == 0 && text.contains("linux-loaded") && text.contains("preempted"), "{text}");
 }
 
@@ -184,13 +185,13 @@ fn transfers_of_one_group_are_reported_once() {
     let place = temporary_path("one-group", &format!("{SCENARIO}{second}"));
     let set = ["--set", "warmup=0 s"];
     let (_, text) =
-        printed(&place, &[&["compare", "own.toml", "--schemes", "cubic,newreno"][..], &set].concat());
+        run_and_print(&place, &[&["compare", "own.toml", "--schemes", "cubic,newreno"][..], &set].concat());
     assert!(text.contains("\nTransfers  ") && !text.contains("Transfers, scheme"), "{text}");
     assert!(text.contains("Group, scheme"), "{text}");
     let two = format!("{SCENARIO}{second}{}", second.replace("files", "more"));
     fs::write(place.join("own.toml"), two).unwrap();
     let (_, text) =
-        printed(&place, &[&["compare", "own.toml", "--schemes", "cubic,newreno"][..], &set].concat());
+        run_and_print(&place, &[&["compare", "own.toml", "--schemes", "cubic,newreno"][..], &set].concat());
     assert!(text.contains("Transfers, scheme"), "{text}");
 }
 

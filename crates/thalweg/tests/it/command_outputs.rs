@@ -150,7 +150,7 @@ fn queues_are_listed_as_disciplines_too() {
 }
 
 /// Returns the subcommands of `path` and its options, from its help.
-fn described(path: &[String]) -> (Vec<String>, Vec<String>) {
+fn commands_and_options(path: &[String]) -> (Vec<String>, Vec<String>) {
     let arguments: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
     let help = prints(&std::env::temp_dir(), &arguments);
     // The program's own help has a list for each group of commands.
@@ -182,7 +182,7 @@ fn the_reference_has_every_command_and_option() {
     let mut open: Vec<Vec<String>> = vec![Vec::new()];
     let mut seen = 0;
     while let Some(path) = open.pop() {
-        let (commands, options) = described(&path);
+        let (commands, options) = commands_and_options(&path);
         seen += options.len();
         missing.extend(
             options.into_iter().filter(|option| !mentions(option)).map(|option| (path.clone(), option)),
@@ -527,7 +527,7 @@ fn lists_and_help_are_complete() {
 #[test]
 fn completions_and_man_pages_cover_every_command() {
     let place = temporary_path("manual");
-    let (commands, _) = described(&[]);
+    let (commands, _) = commands_and_options(&[]);
     assert!(commands.len() > 20, "{commands:?}");
     for shell in ["bash", "zsh", "fish"] {
         let completions = prints(&place, &["completions", shell]);

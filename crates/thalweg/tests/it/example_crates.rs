@@ -33,7 +33,7 @@ fn program(name: &str) -> PathBuf {
     // All of the workspace, as in `scripts/test`: dependencies have the features that any of it asks for.
     command.args(["build", "--quiet", "--offline", "--locked", "--workspace", "--bin", program]);
     command.arg("--target-dir").arg(target).current_dir(folder(name));
-    printed(&command.output().expect("cargo runs"));
+    printed_text(&command.output().expect("cargo runs"));
     target.join("debug").join(program)
 }
 
@@ -63,7 +63,7 @@ fn server(mut command: Command) -> (Child, String) {
 
 /// Returns the output of a successful call.
 #[track_caller]
-fn printed(output: &Output) -> String {
+fn printed_text(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{}", text(&output.stderr));
     text(&output.stdout)
@@ -73,13 +73,13 @@ fn printed(output: &Output) -> String {
 #[test]
 #[ignore = "builds a program; scripts/test runs it"]
 fn a_third_party_discipline_is_used_by_name() {
-    let listed = printed(&run("discipline", &["list", "queues"]));
+    let listed = printed_text(&run("discipline", &["list", "queues"]));
     assert!(listed.contains("newest-first") && listed.contains("fq-codel"), "{listed}");
-    let schema = printed(&run("discipline", &["schema"]));
+    let schema = printed_text(&run("discipline", &["schema"]));
     assert!(schema.contains("Packets that have waited longer are dropped"), "the schema has its keys");
-    let text = printed(&run("discipline", &["validate", "stack.toml"]));
+    let text = printed_text(&run("discipline", &["validate", "stack.toml"]));
     assert!(text.contains("newest-first queue, maximum delay 30 ms, capacity "), "{text}");
-    let document = printed(&run("discipline", &["run", "stack.toml", "--json", "--verify"]));
+    let document = printed_text(&run("discipline", &["run", "stack.toml", "--json", "--verify"]));
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let totals = &document["runs"][0]["totals"];
     // 1028 bytes on the wire at 10 Mbit/s are 1216 of the 1875 arriving packets per second; the newest waits for at
@@ -89,7 +89,7 @@ fn a_third_party_discipline_is_used_by_name() {
     let longest = totals["delay_p99_worst_s"].as_f64().unwrap();
     assert!((0.0108..0.0118).contains(&longest), "{longest} s: 10 ms, and two packets of 0.82 ms");
     // A FIFO of Thalweg with a rule of its own marks, and drops retransmissions, which are Not-ECT (RFC 3168, section 6.1.5).
-    let document = printed(&run("discipline", &["run", "marks.toml", "--json", "--verify"]));
+    let document = printed_text(&run("discipline", &["run", "marks.toml", "--json", "--verify"]));
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let link = &document["runs"][0]["links"][0];
     let of = |name: &str| link[name].as_u64().unwrap_or_else(|| panic!("{name} in {link}"));
@@ -106,16 +106,16 @@ fn a_third_party_discipline_is_used_by_name() {
 fn a_third_party_controller_is_used_by_name() {
     let source = std::fs::read_to_string(folder("controller").join("src/main.rs")).unwrap();
     assert!(source.lines().count() < 100, "{}", source.lines().count());
-    let listed = printed(&run("controller", &["list", "schemes"]));
+    let listed = printed_text(&run("controller", &["list", "schemes"]));
     assert!(listed.contains("\naimd ") && listed.contains("\ncubic "), "{listed}");
-    let schema = printed(&run("controller", &["schema"]));
+    let schema = printed_text(&run("controller", &["schema"]));
     assert!(schema.contains("Segments added to the window per round trip."), "the schema has its keys");
     // It keeps three quarters or a tenth of its window at a loss: the higher value uses more of the link.
     let compare = |keeps: &str| {
         let schemes = format!("cubic,aimd:decrease={keeps}");
         let call =
             ["compare", "dumbbell", "--schemes", &schemes, "--set", "duration=20s", "--verify", "--json"];
-        let document = printed(&run("controller", &call));
+        let document = printed_text(&run("controller", &call));
         let document: serde_json::Value = serde_json::from_str(&document).unwrap();
         assert_eq!(document["schemes"][1]["scheme"], format!("aimd:decrease={keeps}"));
         document["schemes"][1]["runs"][0]["totals"]["goodput_bps"].as_f64().unwrap()
@@ -128,7 +128,7 @@ fn a_third_party_controller_is_used_by_name() {
 
     let (mut there, address) = server(example("controller", &["bench", "server", "127.0.0.1:0", "--once"]));
     let call = ["bench", "client", &address, "--scheme", "aimd:increase=2pkt", "--time", "200ms", "--json"];
-    let document: serde_json::Value = serde_json::from_str(&printed(&run("controller", &call))).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&printed_text(&run("controller", &call))).unwrap();
     assert_eq!(document["scheme"], "aimd:increase=2pkt");
     assert!(document["servers"][0]["bytes"].as_u64().unwrap() > 1 << 20, "{document}");
     assert!(there.wait().unwrap().success());
@@ -151,9 +151,9 @@ fn a_third_party_controller_is_used_by_name() {
 #[test]
 #[ignore = "builds a program; scripts/test runs it"]
 fn a_third_party_engine_family_is_used_by_name() {
-    let text = printed(&run("engine", &["validate", "wire.toml"]));
+    let text = printed_text(&run("engine", &["validate", "wire.toml"]));
     assert!(text.contains("stop-and-wait, one packet of 1000 B at a time, again after 100 ms"), "{text}");
-    let document = printed(&run("engine", &["run", "wire.toml", "--json", "--verify"]));
+    let document = printed_text(&run("engine", &["run", "wire.toml", "--json", "--verify"]));
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let flow = &document["runs"][0]["flows"][0];
     // 1036 bytes at 8 Mbit/s take 1.036 ms, a response of 36 bytes 0.036 ms, and propagation 20 ms: 47.45 packets per
@@ -162,7 +162,8 @@ fn a_third_party_engine_family_is_used_by_name() {
     assert!((474..=475).contains(&packets), "{packets} in 10 s");
     // A lost packet is retransmitted after 100 ms, the time of about five responses.
     let set = ["--set", "link.wire.loss=0.1", "--set", "duration=100s"];
-    let document = printed(&run("engine", &[&["run", "wire.toml", "--json", "--verify"][..], &set].concat()));
+    let document =
+        printed_text(&run("engine", &[&["run", "wire.toml", "--json", "--verify"][..], &set].concat()));
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let flow = &document["runs"][0]["flows"][0];
     let (sent, again) = (&flow["sent_packets"], &flow["retransmissions"]);
@@ -171,7 +172,7 @@ fn a_third_party_engine_family_is_used_by_name() {
     assert!((0.17..0.21).contains(&share), "{share} of {sent}");
 
     let compared =
-        printed(&run("engine", &["compare", "wire.toml", "--schemes", "stop-and-wait,cubic", "--json"]));
+        printed_text(&run("engine", &["compare", "wire.toml", "--schemes", "stop-and-wait,cubic", "--json"]));
     let compared: serde_json::Value = serde_json::from_str(&compared).unwrap();
     assert_eq!(compared["schemes"][0]["scheme"], "stop-and-wait");
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("engine-out");
@@ -179,7 +180,7 @@ fn a_third_party_engine_family_is_used_by_name() {
     let folder = out.to_str().unwrap();
     let capture = format!("--pcap={folder}.pcap");
     let call = ["run", "wire.toml", "--trace", "sequence", "--out", folder, &capture];
-    printed(&run("engine", &[&call[..], &["--set", "duration=1s"]].concat()));
+    printed_text(&run("engine", &[&call[..], &["--set", "duration=1s"]].concat()));
     let drawn = std::fs::read_to_string(out.join("sequence.txt")).unwrap();
     assert!(drawn.contains("packet 7") && drawn.contains("got 7"), "{drawn}");
     // The capture contains the packet's bytes: type and number.
@@ -189,7 +190,7 @@ fn a_third_party_engine_family_is_used_by_name() {
     let (mut there, address) = server(example("engine", &["bench", "server", "127.0.0.1:0", "--once"]));
     let call =
         ["bench", "client", &address, "--scheme", "stop-and-wait:timeout=50ms", "--time", "200ms", "--json"];
-    let document: serde_json::Value = serde_json::from_str(&printed(&run("engine", &call))).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&printed_text(&run("engine", &call))).unwrap();
     assert!(document["scheme"].as_str().unwrap().starts_with("stop-and-wait:"), "{document}");
     assert!(document["servers"][0]["bytes"].as_u64().unwrap() > 10_000, "{document}");
     assert!(there.wait().unwrap().success());

@@ -34,26 +34,30 @@ fn temporary_path(name: &str) -> PathBuf {
 
 const ONE: [&str; 5] = ["paper", "liang91", "--experiment", "table-5.2/exp-2", "--quiet"];
 
-fn one<'a>(more: &[&'a str]) -> Vec<&'a str> {
+fn with_one_experiment<'a>(more: &[&'a str]) -> Vec<&'a str> {
     ONE.into_iter().chain(more.iter().copied()).collect()
 }
 
 #[test]
 fn json_is_one_document_and_the_same_for_any_number_of_threads() {
     let place = temporary_path("json");
-    let text = prints(&place, &one(&["--json", "--jobs", "1"]));
-    assert_eq!(text, prints(&place, &one(&["--json", "--jobs", "3"])));
+    let text = prints(&place, &with_one_experiment(&["--json", "--jobs", "1"]));
+    assert_eq!(text, prints(&place, &with_one_experiment(&["--json", "--jobs", "3"])));
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["paper"], "liang91");
     assert_eq!(document["experiments"][0]["id"], "table-5.2/exp-2");
     let names: Vec<&String> = document.as_object().unwrap().keys().collect();
     assert_eq!(names, ["paper", "experiments", "claims"]);
-    assert_ne!(text, prints(&place, &one(&["--json", "--seed", "7"])), "another seed, other numbers");
+    assert_ne!(
+        text,
+        prints(&place, &with_one_experiment(&["--json", "--seed", "7"])),
+        "another seed, other numbers"
+    );
 }
 
 #[test]
 fn tables_show_ours_beside_the_published_values() {
-    let text = prints(&temporary_path("tables"), &one(&[]));
+    let text = prints(&temporary_path("tables"), &with_one_experiment(&[]));
     for words in ["table-5.2/exp-2", "slow-start", "(62.96, ", "source 2", "+/-"] {
         assert!(text.contains(words), "no `{words}` in\n{text}");
     }
@@ -69,9 +73,9 @@ fn unknown_names_are_answered_with_the_nearest() {
     assert!(error.contains("did you mean `table-5.2/exp-2`?"), "{error}");
     let error = refuses(&place, &["paper", "liang91", "--experiment", "table-5.99"]);
     assert!(error.contains("did you mean `table-5.9"), "{error}");
-    assert!(refuses(&place, &one(&["--seed", "18446744073709551615"])).contains("too large"));
-    assert!(refuses(&place, &one(&["--reps", "20000"])).contains("at most 10000"));
-    assert!(refuses(&place, &one(&["--reps", "4294967295"])).contains("from 1 to 100000"));
+    assert!(refuses(&place, &with_one_experiment(&["--seed", "18446744073709551615"])).contains("too large"));
+    assert!(refuses(&place, &with_one_experiment(&["--reps", "20000"])).contains("at most 10000"));
+    assert!(refuses(&place, &with_one_experiment(&["--reps", "4294967295"])).contains("from 1 to 100000"));
 }
 
 #[test]
@@ -113,7 +117,7 @@ fn full_runs_are_those_of_the_plan() {
 #[test]
 fn a_folder_holds_each_run_ready_to_run_again() {
     let place = temporary_path("out");
-    let call = one(&["--out", "results"]);
+    let call = with_one_experiment(&["--out", "results"]);
     let text = prints(&place, &call);
     let folder = place.join("results");
     assert_eq!(fs::read_to_string(folder.join("summary.txt")).unwrap(), text);

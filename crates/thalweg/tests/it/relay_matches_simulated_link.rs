@@ -29,7 +29,7 @@ impl Tracer for ArrivalTracer {
 const COUNT: u64 = 1000;
 
 /// Sends datagrams of 1 ms each over a simulated link with loss bursts.
-fn simulated(seed: u64) -> Vec<(u64, Time)> {
+fn simulate_datagrams(seed: u64) -> Vec<(u64, Time)> {
     let text = format!(
         "duration = \"{COUNT} ms\"\n[[link]]\nname = \"path\"\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
          queue = \"9 pkt\"\nloss = {{ model = \"gilbert-elliott\", good-to-bad = {}, bad-to-good = {}, \
@@ -39,7 +39,7 @@ fn simulated(seed: u64) -> Vec<(u64, Time)> {
         1.0 / 3.0,
     );
     let loaded = thalweg_scenario::load_text("twin.toml", &text, Path::new(""), &[]).unwrap();
-    let spec = thalweg_sim::spec::Spec { seed, ..loaded.spec().clone() };
+    let spec = thalweg_sim::simulation_spec::Spec { seed, ..loaded.spec().clone() };
     let mut simulation = Simulation::new(&spec, ArrivalTracer::default()).unwrap();
     while simulation.advance(u64::MAX) == Status::Running {}
     let tracer = simulation.finish().1;
@@ -48,7 +48,7 @@ fn simulated(seed: u64) -> Vec<(u64, Time)> {
 }
 
 /// Sends the same datagrams over a live link, after `spared` datagrams of a handshake.
-fn relayed(seed: u64, spared: u64) -> Vec<(u64, Time)> {
+fn relay_datagrams(seed: u64, spared: u64) -> Vec<(u64, Time)> {
     let mut spec = DirectionSpec::default();
     let options = "rate=8Mbit/s,delay=5ms,buffer=9pkt,loss=10%,burst=3pkt";
     spec.set_all(options, &Registry::default()).unwrap();
@@ -76,12 +76,12 @@ fn relayed(seed: u64, spared: u64) -> Vec<(u64, Time)> {
 
 #[test]
 fn a_relay_and_a_link_of_the_same_name_lose_the_same_packets() {
-    let link = simulated(7);
+    let link = simulate_datagrams(7);
     let until = link.len() - 10;
     for spared in [0, 3] {
-        let relay = relayed(7, spared);
+        let relay = relay_datagrams(7, spared);
         assert!(relay[..until] == link[..until], "{spared} before");
     }
     assert!(link.len() < COUNT as usize * 95 / 100, "{} arrived", link.len());
-    assert!(simulated(8)[..until] != link[..until]);
+    assert!(simulate_datagrams(8)[..until] != link[..until]);
 }

@@ -35,7 +35,7 @@ fn results(folder: &Path) -> Value {
 }
 
 /// Returns the number of stored runs in a folder.
-fn kept(folder: &Path) -> usize {
+fn count_stored_runs(folder: &Path) -> usize {
     let folders = fs::read_dir(folder.join("points")).into_iter().flatten().flatten();
     folders.map(|folder| fs::read_dir(folder.path()).map_or(0, Iterator::count)).sum()
 }
@@ -141,7 +141,7 @@ link.bottleneck.delay = ["5 ms", "20 ms"]
 /// Waits until this number of runs is stored; returns false if the process ends before.
 fn waits_for(folder: &Path, runs: usize, child: &mut std::process::Child) -> bool {
     let begun = Instant::now();
-    while kept(folder) < runs {
+    while count_stored_runs(folder) < runs {
         assert!(begun.elapsed() < Duration::from_secs(120), "no runs are kept");
         if child.try_wait().unwrap().is_some() {
             return false;
@@ -172,7 +172,7 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
             assert!(errors(&output).contains("repeat the call"), "{}", errors(&output));
             assert_eq!(results(&folder.join("s"))["complete"].as_bool(), Some(false));
         }
-        before = kept(&folder.join("s"));
+        before = count_stored_runs(&folder.join("s"));
         assert!((5..40).contains(&before), "{before}");
     }
     let last = sweep(&folder, &["s.toml"]);
@@ -283,7 +283,7 @@ fn processes_share_the_points() {
     let folder = temporary_path("sweep-shards", GRID);
     for (shard, runs) in [("1/2", 4), ("2/2", 8)] {
         assert!(sweep(&folder, &["s.toml", "--shard", shard, "--quiet"]).status.success());
-        assert_eq!(kept(&folder.join("s")), runs);
+        assert_eq!(count_stored_runs(&folder.join("s")), runs);
     }
     let all = sweep(&folder, &["s.toml"]);
     assert!(errors(&all).contains("8 were stored"), "{}", errors(&all));
@@ -337,7 +337,7 @@ fn a_write_failure_ends_the_sweep_without_losing_results() {
     let output = Command::new("sh").args(["-c", &limited]).current_dir(&folder).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(errors(&output).contains("repeat the call"), "{}", errors(&output));
-    assert_eq!(kept(&folder.join("s")), 2);
+    assert_eq!(count_stored_runs(&folder.join("s")), 2);
     let rest = sweep(&folder, &["s.toml"]);
     assert!(errors(&rest).contains("2 were stored"), "{}", errors(&rest));
 }

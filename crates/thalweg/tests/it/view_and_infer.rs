@@ -38,13 +38,13 @@ fn temporary_path(name: &str) -> PathBuf {
 }
 
 /// Traces of other programs, stored with their reader.
-fn stored(name: &str) -> String {
+fn stored_trace(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../thalweg-trace/tests/data").join(name);
     path.to_str().unwrap().to_owned()
 }
 
 /// A transfer by `scheme` over `rate`, `delay` and `queue`, captured and logged at its source; returns the results.
-fn simulated(folder: &Path, scheme: &str, [rate, delay, queue, more]: [&str; 4]) -> Value {
+fn simulate_and_capture(folder: &Path, scheme: &str, [rate, delay, queue, more]: [&str; 4]) -> Value {
     let text = format!(
         "duration = \"20 s\"\nwarmup = \"0 s\"\n[[link]]\nname = \"line\"\nbetween = [\"client\", \"server\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = {queue}\n{more}\n\
          [[flow]]\nname = \"transfer\"\nfrom = \"client\"\nto = \"server\"\nscheme = \"{scheme}\"\nworkload = \"bulk\"\n[scheme.{scheme}]\nhandshake = \"tcp\"\n"
@@ -57,7 +57,7 @@ fn simulated(folder: &Path, scheme: &str, [rate, delay, queue, more]: [&str; 4])
 #[test]
 fn a_simulation_s_own_traces_have_its_figures() {
     let place = temporary_path("view-own");
-    let results = simulated(&place, "cubic", ["10 Mbit/s", "20 ms", "\"150 kB\"", ""]);
+    let results = simulate_and_capture(&place, "cubic", ["10 Mbit/s", "20 ms", "\"150 kB\"", ""]);
     let flow = &results["runs"][0]["flows"][0];
     for file in ["run.pcap", "run.qlog"] {
         let view = document(&place, &["view", file, "--json"]);
@@ -86,7 +86,7 @@ fn the_path_of_a_capture_is_inferred() {
     {
         let [rate_text, delay, queue_text] =
             [format!("{rate} Mbit/s"), format!("{millis} ms"), format!("\"{queue} kB\"")];
-        simulated(&place, scheme, [&rate_text, &delay, &queue_text, ""]);
+        simulate_and_capture(&place, scheme, [&rate_text, &delay, &queue_text, ""]);
         for file in ["run.pcap", "run.qlog"] {
             let found =
                 document(&place, &["infer", file, "--json", "--quiet", "--scheme", scheme, "--out", "out"]);
@@ -116,7 +116,7 @@ fn a_policer_and_other_schemes() {
     let place = temporary_path("view-policer");
     let queue =
         "{ discipline = \"policer\", capacity = \"500 kB\", rate = \"8 Mbit/s\", burst = \"100 kB\" }";
-    simulated(&place, "cubic", ["40 Mbit/s", "15 ms", queue, "reverse = { queue = \"500 kB\" }"]);
+    simulate_and_capture(&place, "cubic", ["40 Mbit/s", "15 ms", queue, "reverse = { queue = \"500 kB\" }"]);
     let view = document(&place, &["view", "run.pcap", "--json"]);
     let found = view["files"][0]["connections"][0]["directions"][0]["findings"].as_array().unwrap();
     assert!(found.iter().any(|finding| finding["kind"] == "policer"), "{found:#?}");
@@ -145,7 +145,7 @@ fn traces_of_other_programs_become_pages() {
     let place = temporary_path("view-pages");
     let [client, server, capture, log] =
         ["quic-go-client.sqlog.gz", "quic-go-server.sqlog.gz", "kernel-cubic.pcap.gz", "kernel-cubic.ss"]
-            .map(stored);
+            .map(stored_trace);
     prints(&place, &["view", &client, &server, "--report=both.html", "--quiet"]);
     prints(&place, &["view", &capture, &log, "--report=kernel.html", "--quiet"]);
     for name in ["both.html", "kernel.html"] {
@@ -156,7 +156,7 @@ fn traces_of_other_programs_become_pages() {
         }
         assert!(page.contains("Time and sequence") && page.contains("\"rtt-sample\""), "{name}");
     }
-    let [quic, keys] = ["aioquic-keys.pcap.gz", "aioquic-keys.log"].map(stored);
+    let [quic, keys] = ["aioquic-keys.pcap.gz", "aioquic-keys.log"].map(stored_trace);
     let hidden = document(&place, &["view", &quic, "--json"]);
     let open = document(&place, &["view", &quic, "--keys", &keys, "--json"]);
     let protocol = |of: &Value| of["files"][0]["connections"][0]["protocol"].clone();
@@ -199,10 +199,12 @@ fn files_that_are_no_trace_are_refused_with_what_was_expected() {
     assert!(fails(&place, &["view", "missing.pcap"], 2).contains("missing.pcap"));
     // Two files, of which one is none.
     assert!(
-        fails(&place, &["view", &stored("kernel-cubic.ss"), "text"], 1).contains("text: this is no trace")
+        fails(&place, &["view", &stored_trace("kernel-cubic.ss"), "text"], 1)
+            .contains("text: this is no trace")
     );
     assert!(
-        fails(&place, &["infer", &stored("kernel-cubic.pcap.gz"), "--schemes", "qubic"], 2).contains("qubic")
+        fails(&place, &["infer", &stored_trace("kernel-cubic.pcap.gz"), "--schemes", "qubic"], 2)
+            .contains("qubic")
     );
 }
 
@@ -210,7 +212,7 @@ fn files_that_are_no_trace_are_refused_with_what_was_expected() {
 #[test]
 fn results_folders_are_shown() {
     let place = temporary_path("view-results");
-    simulated(&place, "cubic", ["10 Mbit/s", "20 ms", "\"60 kB\"", ""]);
+    simulate_and_capture(&place, "cubic", ["10 Mbit/s", "20 ms", "\"60 kB\"", ""]);
     prints(&place, &["run", "path.toml", "--quiet", "--out", "plain"]);
     let results: Value =
         serde_json::from_str(&fs::read_to_string(place.join("plain/results.json")).unwrap()).unwrap();
@@ -237,7 +239,7 @@ fn results_folders_are_shown() {
 #[test]
 fn cut_files_are_shown_with_a_note() {
     let place = temporary_path("view-cut");
-    simulated(&place, "cubic", ["10 Mbit/s", "20 ms", "\"60 kB\"", ""]);
+    simulate_and_capture(&place, "cubic", ["10 Mbit/s", "20 ms", "\"60 kB\"", ""]);
     for file in ["run.pcap", "run.qlog"] {
         let whole = fs::read(place.join(file)).unwrap();
         fs::write(place.join("cut"), &whole[..whole.len() / 2]).unwrap();

@@ -145,7 +145,7 @@ fn an_interrupted_client_reports_its_measurements() {
 }
 
 /// Starts a relay to a server; returns its address.
-fn relay(to: &str, options: &[&str]) -> (Child, String) {
+fn start_relay(to: &str, options: &[&str]) -> (Child, String) {
     let mut relay = crate::child_processes::command(PROGRAM);
     relay.args(["impair", "--listen", "127.0.0.1:0", "--to", to]).args(options);
     let mut relay = relay.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -160,7 +160,7 @@ fn relay(to: &str, options: &[&str]) -> (Child, String) {
 #[test]
 fn a_reversed_bench_ends_without_confirmation_of_its_request() {
     let (mut child, address, _) = server_with(&[]);
-    let (mut path, through) = relay(&address, &["--delay", "200 ms"]);
+    let (mut path, through) = start_relay(&address, &["--delay", "200 ms"]);
     let mut command = crate::child_processes::command(PROGRAM);
     command.args(["bench", "client", &through, "--time", "1 s", "--reverse"]);
     let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -185,7 +185,7 @@ fn a_reversed_bench_ends_without_confirmation_of_its_request() {
 fn the_client_of_a_server_that_sends_prints_its_advice() {
     let (mut child, address, _) = server_with(&["--datagram", "1472 B"]);
     let options = ["--rate", "20 Mbit/s", "--delay", "10 ms", "--buffer", "50 kB", "--mtu", "1500 B"];
-    let (mut path, through) = relay(&address, &options);
+    let (mut path, through) = start_relay(&address, &options);
     // Twice the path's rate: certain even on busy hosts.
     let scheme = "sstp:rate=40Mbit/s";
     let output = client(&[&through, "--time", "4 s", "--reverse", "--json", "--scheme", scheme]);
@@ -209,7 +209,7 @@ fn a_path_carries_packets_of_its_mtu_and_not_too_small_ones() {
     let row = guide.lines().find(|line| line.starts_with("| `--mtu")).unwrap();
     assert!(row.contains("`1500B`") && row.contains("Below `1228B` no connection"), "{row}");
     for (mtu, datagram) in [("1500B", Some(1472)), ("1228B", Some(1200)), ("1227B", None)] {
-        let (mut path, through) = relay(&address, &["--mtu", mtu]);
+        let (mut path, through) = start_relay(&address, &["--mtu", mtu]);
         let output = client(&[&through, "--time", "1 s", "--json"]);
         let error = String::from_utf8_lossy(&output.stderr);
         if let Some(datagram) = datagram {
@@ -231,7 +231,7 @@ fn a_path_carries_packets_of_its_mtu_and_not_too_small_ones() {
 #[test]
 fn a_bench_ends_when_its_time_is_over() {
     let (mut child, address, _) = server_with(&[]);
-    let relay = || relay(&address, &["--rate", "200 kbit/s", "--buffer", "8 MB"]);
+    let relay = || start_relay(&address, &["--rate", "200 kbit/s", "--buffer", "8 MB"]);
     let (mut one, through) = relay();
     let through = through.as_str();
     let output = client(&[through, "--scheme", "fixed:window=2000pkt", "--time", "1 s", "--json"]);

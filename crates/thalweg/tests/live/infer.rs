@@ -8,7 +8,7 @@ use std::process::{Child, Output, Stdio};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg");
 
 /// Starts a program; returns the address from its first line of standard error, which ends before `until`.
-fn listening(arguments: &[&str], before: &str, until: &str) -> (Child, String) {
+fn start_listening(arguments: &[&str], before: &str, until: &str) -> (Child, String) {
     let mut child = crate::child_processes::command(PROGRAM)
         .args(arguments)
         .stdout(Stdio::null())
@@ -35,7 +35,7 @@ fn folder(name: &str) -> PathBuf {
 
 /// Records two seconds of `scheme` over 8 Mbit/s and 40 ms; returns the file.
 fn recorded(scheme: &str, folder: &Path, loss: &str) -> PathBuf {
-    let (mut server, address) = listening(
+    let (mut server, address) = start_listening(
         // The size of Ethernet: loopback carries datagrams that exceed a queue of 40 kB.
         &["bench", "server", "127.0.0.1:0", "--once", "--datagram", "1472B"],
         "listening on ",
@@ -44,7 +44,7 @@ fn recorded(scheme: &str, folder: &Path, loss: &str) -> PathBuf {
     let relay =
         ["impair", "--listen", "127.0.0.1:0", "--to", &address, "--rate", "8Mbit/s", "--delay", "20ms"];
     let more = ["--buffer", "40kB", "--up", loss, "--for", "60s"];
-    let (mut relay, through) = listening(&[&relay[..], &more[..]].concat(), "relaying ", " ->");
+    let (mut relay, through) = start_listening(&[&relay[..], &more[..]].concat(), "relaying ", " ->");
     let file = folder.join("run.qlog");
     let name = file.to_str().unwrap();
     let output = thalweg(&[

@@ -1,12 +1,12 @@
 //! Fuzz target for packets of programs in a live network.
 
-use super::selected;
+use super::select_parser;
 use std::net::IpAddr;
-use thalweg_live::network_plan::{PlanOptions, plan};
+use thalweg_live::network_plan::{PlanOptions, plan_network};
 use thalweg_live::{Emulator, fuzz_entry_points};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{DirectionSpec, LinkSpec, Middlebox, NatKind, NodeId, NodeSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, LinkSpec, Middlebox, NatKind, NodeId, NodeSpec, Spec};
 
 /// Maximum packet size in a script, in bytes.
 const MAX_PACKET: usize = 200;
@@ -21,7 +21,7 @@ const NATS: [Option<NatKind>; 5] = [
 
 /// Fuzzes DNS messages, segmentation offload, and packets through a network with a NAT.
 pub fn live_network_packets(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 3) else { return };
+    let Some((reader, octets)) = select_parser(octets, 3) else { return };
     match reader {
         0 => {
             if let Some(answer) = fuzz_entry_points::name_answer(octets) {
@@ -44,7 +44,7 @@ fn chain(nat: Option<NatKind>) -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(8),
         queue: DisciplineSpec::fcfs(Limit::Packets(4)),
-        ..DirectionSpec::with_any_rate(Duration::from_millis(1))
+        ..DirectionSpec::unlimited_rate(Duration::from_millis(1))
     };
     let link = |number: u32| {
         let ends = [number, number + 1].map(NodeId);
@@ -73,7 +73,7 @@ fn network(script: &[u8]) {
         duration: Some(Duration::from_secs(10)),
         ..PlanOptions::default()
     };
-    let plan = plan(&chain(NATS[usize::from(first & 7) % NATS.len()]), &plan_options).unwrap();
+    let plan = plan_network(&chain(NATS[usize::from(first & 7) % NATS.len()]), &plan_options).unwrap();
     let addresses: Vec<[IpAddr; 2]> = plan.nodes.iter().map(|node| node.addresses).collect();
     let mut emulator = Emulator::new(plan).unwrap();
     let (mut now, mut arrived, mut got) = (Time::ZERO, 0, 0usize);
@@ -84,7 +84,7 @@ fn network(script: &[u8]) {
         let mut packet = packet.to_vec();
         let ends = [how & 3, how >> 2 & 3].map(|node| addresses[usize::from(node)]);
         if how & 0x10 != 0 {
-            mend(&mut packet, ends);
+            repair_packet(&mut packet, ends);
         }
         emulator.enter(now, if how & 3 < 2 { 0 } else { 3 }, packet);
         arrived += 1;
@@ -100,7 +100,7 @@ fn network(script: &[u8]) {
 }
 
 /// Sets the length of an IP packet, and its addresses to the addresses of these nodes.
-fn mend(packet: &mut [u8], ends: [[IpAddr; 2]; 2]) {
+fn repair_packet(packet: &mut [u8], ends: [[IpAddr; 2]; 2]) {
     let length = packet.len() as u16;
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.len() >= 20 => {

@@ -14,8 +14,8 @@ use thalweg_net::identity::{Identity, PublicKey};
 use thalweg_net::pairing::Code;
 use thalweg_queue::CapacityTrace;
 use thalweg_report::infer;
-use thalweg_report::output::{Style, summary};
-use thalweg_report::report::{AllSeries, Fidelity, Shown, View, figure, report, trace_page};
+use thalweg_report::output::{Style, format_summary};
+use thalweg_report::report::{AllSeries, Fidelity, Shown, View, draw_figure, report, trace_page};
 use thalweg_report::results::Document;
 use thalweg_scenario::import::c4;
 use thalweg_scenario::{Diagnostic, Loaded, load, load_text, read_sweep_text};
@@ -57,16 +57,16 @@ impl Drop for Folder {
 }
 
 /// Returns the parser selected by the first byte among `count`, and its input.
-fn selected(octets: &[u8], count: u8) -> Option<(u8, &[u8])> {
+fn select_parser(octets: &[u8], count: u8) -> Option<(u8, &[u8])> {
     octets.split_first().map(|(first, rest)| (first % count, rest))
 }
 
-fn text(octets: &[u8]) -> Option<&str> {
+fn octets_as_text(octets: &[u8]) -> Option<&str> {
     std::str::from_utf8(octets).ok()
 }
 
 /// Checks diagnostics: each has a position within its source, and can be rendered.
-fn check(found: &[Diagnostic]) {
+fn check_diagnostics(found: &[Diagnostic]) {
     for one in found {
         assert!(one.span.start <= one.span.end && one.span.end <= one.source.text().len(), "{one:?}");
         let drawn = one.render();
@@ -79,10 +79,10 @@ fn check_loaded(loaded: Result<Loaded, Vec<Diagnostic>>) {
     match loaded {
         Err(found) => {
             assert!(!found.is_empty());
-            check(&found);
+            check_diagnostics(&found);
         }
         Ok(loaded) => {
-            check(&loaded.warnings);
+            check_diagnostics(&loaded.warnings);
             if loaded.check_memory(MAX_MEMORY).is_some() {
                 return;
             }
@@ -109,7 +109,7 @@ pub fn traces(mut octets: &[u8]) {
         for direction in 0..2 {
             let summary = thalweg_trace::Summary::from_connection(connection, direction);
             assert!(summary.retransmitted.is_finite());
-            thalweg_trace::findings(connection, direction);
+            thalweg_trace::find_all(connection, direction);
             let data = &connection.directions[direction];
             assert!(data.packets.is_sorted_by_key(|packet| packet.time));
             assert!(data.packets.iter().all(|packet| packet.acked >= packet.time));
@@ -125,9 +125,13 @@ pub fn recordings(octets: &[u8]) {
     let share = recording.retransmitted();
     assert!((0.0..=1.0).contains(&share) && recording.round_trips().len() <= recording.packets.len());
     let Ok(path) = infer::Path::infer(&recording) else { return };
-    let Ok(scenario) =
-        infer::inferred_scenario::scenario(&recording, &path, "trace", None, &Registry::default())
-    else {
+    let Ok(scenario) = infer::inferred_scenario::write_inferred_scenario(
+        &recording,
+        &path,
+        "trace",
+        None,
+        &Registry::default(),
+    ) else {
         return;
     };
     let mut trace = Vec::new();
@@ -141,16 +145,16 @@ pub fn recordings(octets: &[u8]) {
 /// Fuzzes result files: documents, tables of series, stored runs of a sweep, results of papers, stored scores of a hunt, and the
 /// flows and fidelity record of a live run.
 pub fn results(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 6) else { return };
-    let Some(text) = text(octets) else { return };
+    let Some((reader, octets)) = select_parser(octets, 6) else { return };
+    let Some(text) = octets_as_text(octets) else { return };
     match reader {
         // The table of series follows the document.
         0 => {
             let (document, series) = text.split_once('\0').unwrap_or((text, ""));
             let Ok(document) = Document::from_json(document) else { return };
             let series = AllSeries::from_csv(series).unwrap_or_default();
-            summary(&document, Style::PLAIN);
-            figure(&document, &series, &View::default());
+            format_summary(&document, Style::PLAIN);
+            draw_figure(&document, &series, &View::default());
             report(&document, &series, None, &[]);
         }
         1 => {
@@ -188,7 +192,7 @@ pub fn results(octets: &[u8]) {
 /// Fuzzes networks of a scenario: a topology file in GraphML or SNDlib's XML, with and without link delays; a Mahimahi
 /// trace.
 pub fn networks(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 3) else { return };
+    let Some((reader, octets)) = select_parser(octets, 3) else { return };
     let folder = Folder::new().with("file", octets);
     let scenario = match reader {
         0 => "duration = \"1 s\"\nnetwork = { kind = \"file\", file = \"file\" }\n",
@@ -197,7 +201,7 @@ pub fn networks(octets: &[u8]) {
              [[flow]]\nfrom = \"*\"\nto = \"*\"\nscheme = \"cubic\"\n"
         }
         _ => {
-            if let Some(text) = text(octets) {
+            if let Some(text) = octets_as_text(octets) {
                 let read = CapacityTrace::parse(text);
                 assert!(read.is_err() || read.is_ok_and(|trace| trace.opportunities.len() <= octets.len()));
             }
@@ -211,7 +215,7 @@ pub fn networks(octets: &[u8]) {
 /// Fuzzes traffic files of a scenario: lists of transfers (CSV, Parquet, htsim, ns-3), sizes, writes, losses, delays and traffic
 /// matrices.
 pub fn traffic_files(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 6) else { return };
+    let Some((reader, octets)) = select_parser(octets, 6) else { return };
     let is_parquet = octets.starts_with(b"PAR1");
     let folder = Folder::new().with(if is_parquet { "file.parquet" } else { "file" }, octets);
     let more = match reader {
@@ -242,7 +246,7 @@ pub fn traffic_files(octets: &[u8]) {
 
 /// Fuzzes scenarios with includes, C4's specifications, sweeps, and packs and margins of assessments.
 pub fn scenarios(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 5) else { return };
+    let Some((reader, octets)) = select_parser(octets, 5) else { return };
     match reader {
         // Included files follow the scenario.
         0 => {
@@ -254,16 +258,16 @@ pub fn scenarios(octets: &[u8]) {
             check_loaded(load(&folder.0.join(names[0]), &[]));
         }
         1 => {
-            let Some(text) = text(octets) else { return };
+            let Some(text) = octets_as_text(octets) else { return };
             let choices = c4::Choices::default();
-            if let Ok(imported) = c4::import("case.txt", text, &choices) {
+            if let Ok(imported) = c4::import_c4("case.txt", text, &choices) {
                 check_loaded(load_text("case.toml", &imported.scenario, Path::new("/nowhere"), &[]));
             }
         }
         2 => {
-            let Some(text) = text(octets) else { return };
+            let Some(text) = octets_as_text(octets) else { return };
             match read_sweep_text("sweep.toml", text) {
-                Err(found) => check(&found),
+                Err(found) => check_diagnostics(&found),
                 Ok(file) => {
                     let Ok(plan) = Plan::from_file(&file) else { return };
                     for point in 0..plan.points.len().min(MAX_POINTS) {
@@ -273,17 +277,17 @@ pub fn scenarios(octets: &[u8]) {
             }
         }
         3 => {
-            let _ = text(octets).map(|text| thalweg_assess::Pack::read("pack.toml", text));
+            let _ = octets_as_text(octets).map(|text| thalweg_assess::Pack::read("pack.toml", text));
         }
         _ => {
-            let _ = text(octets).map(|text| thalweg_assess::Margins::read("margins.toml", text));
+            let _ = octets_as_text(octets).map(|text| thalweg_assess::Margins::read("margins.toml", text));
         }
     }
 }
 
 /// Fuzzes key files, files of known peers, and pairing codes.
 pub fn keys(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 4) else { return };
+    let Some((reader, octets)) = select_parser(octets, 4) else { return };
     let text = String::from_utf8_lossy(octets);
     match reader {
         0 => {
@@ -310,7 +314,7 @@ pub fn keys(octets: &[u8]) {
 
 /// Fuzzes requests to the endpoint of `--metrics`, at a loopback address and at another one.
 pub fn metrics_http(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 2) else { return };
+    let Some((reader, octets)) = select_parser(octets, 2) else { return };
     let response = thalweg::fuzz_entry_points::metrics_response(octets, reader == 1, "a 1\n");
     if let Some(response) = response {
         let head = String::from_utf8(response).unwrap();
@@ -321,7 +325,7 @@ pub fn metrics_http(octets: &[u8]) {
 
 /// Fuzzes the request of a `bench` client, and the results of a `bench` server.
 pub fn bench_messages(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 2) else { return };
+    let Some((reader, octets)) = select_parser(octets, 2) else { return };
     if reader == 0 {
         if let Some(request) = octets.first_chunk() {
             assert!(thalweg::fuzz_entry_points::bench_request(*request) <= Duration::from_secs(27 * 3600));
@@ -333,7 +337,7 @@ pub fn bench_messages(octets: &[u8]) {
 
 /// Fuzzes batches of runs as received by workers, and the answers of engines.
 pub fn batches(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 2) else { return };
+    let Some((reader, octets)) = select_parser(octets, 2) else { return };
     if reader == 0 {
         // Runs are built and stopped at once.
         let stop = Arc::new(AtomicBool::new(true));

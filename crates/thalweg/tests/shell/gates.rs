@@ -1,11 +1,11 @@
 //! Gates and the kernel's TCP: two programs on one node.
 
-use super::test_scenarios::gated;
-use super::{Shell, can, play_part};
+use super::test_scenarios::node_with_gate;
+use super::{Shell, play_part, supports_live_networks};
 use serde_json::Value;
 
 /// Returns the goodput in Mbit/s of the flow with this name, and the number of TCP retransmissions.
-fn of(results: &Value, name: &str) -> (f64, f64) {
+fn goodput_and_retransmissions(results: &Value, name: &str) -> (f64, f64) {
     let flows = results["runs"][0]["flows"].as_array().unwrap();
     let flow = flows.iter().find(|flow| flow["name"] == name);
     let flow = flow.unwrap_or_else(|| panic!("no `{name}` in {flows:?}"));
@@ -13,7 +13,7 @@ fn of(results: &Value, name: &str) -> (f64, f64) {
 }
 
 fn two_programs(gate: &str, queue: &str, span: u32) -> Value {
-    let shell = Shell::new(&gated(gate, queue))
+    let shell = Shell::new(&node_with_gate(gate, queue))
         .args(&["--json"])
         .meanwhile("server", "receive 5001")
         .args(&["--run", &format!("server={}", play_part("receive 5003"))]);
@@ -27,12 +27,12 @@ fn two_programs(gate: &str, queue: &str, span: u32) -> Value {
 /// restarts in each turn.
 #[test]
 fn turns_share_the_line_between_programs() {
-    if !can() {
+    if !supports_live_networks() {
         return;
     }
     let gate = "{ kind = \"slots\", slot = \"10 ms\", slots = [40, 30, 20, 10, 10, 10] }";
     let results = two_programs(gate, "100 pkt", 6000);
-    let [(call, _), (copy, _)] = ["call", "copy"].map(|name| of(&results, name));
+    let [(call, _), (copy, _)] = ["call", "copy"].map(|name| goodput_and_retransmissions(&results, name));
     // A busy host shortens the first one's turns.
     assert!(call + copy > 6.0 && call > 2.0 * copy && copy > 0.05, "{call} and {copy} Mbit/s");
 }
@@ -41,10 +41,10 @@ fn turns_share_the_line_between_programs() {
 /// one never.
 #[test]
 fn congestion_stops_the_program_that_matters_less() {
-    if !can() {
+    if !supports_live_networks() {
         return;
     }
     let results = two_programs("{ kind = \"congestion\", check = \"500 ms\" }", "15 pkt", 6000);
-    let [(call, _), (copy, _)] = ["call", "copy"].map(|name| of(&results, name));
+    let [(call, _), (copy, _)] = ["call", "copy"].map(|name| goodput_and_retransmissions(&results, name));
     assert!(call > 6.0 && call > 1.4 * copy, "{call} and {copy} Mbit/s");
 }

@@ -1,7 +1,7 @@
 //! Forwarding to the real network; these tests use only this host.
 
-use super::test_scenarios::two;
-use super::{Shell, can, play_part, printed};
+use super::test_scenarios::two_hosts;
+use super::{Shell, play_part, supports_live_networks, words_after};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
 use std::process::{Command, Stdio};
@@ -25,26 +25,26 @@ fn answering() -> [u16; 3] {
     ports
 }
 
-fn check(text: &str) {
-    let answers: Vec<&str> = printed(text, "answer").iter().map(|words| words[0]).collect();
+fn expect_answers(text: &str) {
+    let answers: Vec<&str> = words_after(text, "answer").iter().map(|words| words[0]).collect();
     assert_eq!(answers, ["TCP", "UDP", "ConnectionRefused"], "{text}");
 }
 
 /// Connections over a scenario's links to services of this host: data arrives unchanged, and refusals are passed on.
 #[test]
 fn programs_reach_what_is_outside() {
-    if !can() {
+    if !supports_live_networks() {
         return;
     }
     let [tcp, udp, closed] = answering();
-    let shell = Shell::new(&two("", "")).args(&["--outside", "server"]);
-    check(&shell.run(&format!("ask server {tcp} {udp} {closed}")));
+    let shell = Shell::new(&two_hosts("", "")).args(&["--outside", "server"]);
+    expect_answers(&shell.run(&format!("ask server {tcp} {udp} {closed}")));
 }
 
 /// The same behind a gate, with input for the command.
 #[test]
 fn programs_of_this_host_have_a_gate() {
-    if !can() {
+    if !supports_live_networks() {
         return;
     }
     let [tcp, udp, closed] = answering();
@@ -67,7 +67,7 @@ fn programs_of_this_host_have_a_gate() {
     let (text, complaints) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && text.starts_with("input\n"), "{text}{complaints}");
-    check(&text);
+    expect_answers(&text);
     assert!(complaints.lines().any(|line| line.starts_with("tcp ")), "{complaints}");
     let wrong = Command::new(env!("CARGO_BIN_EXE_thalweg"))
         .args(["gate", "--gate", "open", "--", "true"])

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub const PART: &str = "THALWEG_TEST_PART";
 
 /// Runs a role.
-pub fn play(words: &str) {
+pub fn run_role(words: &str) {
     // The test harness has begun a line.
     println!();
     let words: Vec<&str> = words.split_whitespace().collect();
@@ -28,12 +28,12 @@ pub fn play(words: &str) {
             other.join().unwrap();
         }
         "flood" => flood(words[1], number(2) as usize, number(3).into(), millis(4)),
-        "sink" => sink(millis(1)),
+        "sink" => count_datagrams(millis(1)),
         "ask" => query(words[1], [2, 3, 4].map(|at| number(at) as u16)),
         "ping" => ping(words[1], number(2) as u16),
         "trace" => trace(words[1]),
-        "resolve" => resolve(words[1]),
-        "large" => large(words[1], number(2) as usize),
+        "resolve" => resolve_and_print(words[1]),
+        "large" => send_large_datagram(words[1], number(2) as usize),
         "hang" => loop {
             std::thread::sleep(Duration::from_secs(1000));
         },
@@ -87,7 +87,7 @@ fn flood(to: &str, size: usize, mbits: u64, span: Duration) {
 }
 
 /// Counts datagrams: prints the bytes after the first one, including headers, and the time from the first to the last.
-fn sink(span: Duration) {
+fn count_datagrams(span: Duration) {
     let socket = UdpSocket::bind("0.0.0.0:5002").unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let (began, mut buffer) = (Instant::now(), [0; 65536]);
@@ -133,7 +133,7 @@ fn query(to: &str, [tcp, udp, closed]: [u16; 3]) {
     println!("answer {:?}", TcpStream::connect((address_of(to), closed)).unwrap_err().kind());
 }
 
-fn resolve(name: &str) {
+fn resolve_and_print(name: &str) {
     resolve_all();
     for address in (name, 0).to_socket_addrs().unwrap() {
         println!("resolved {}", address.ip());
@@ -202,7 +202,7 @@ fn trace(to: &str) {
 const EMSGSIZE: i32 = 90;
 
 /// Sends a datagram of this size with DF set, including headers; prints the kernel's result once it knows the path MTU.
-fn large(to: &str, size: usize) {
+fn send_large_datagram(to: &str, size: usize) {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     socket.connect((address_of(to), 5002)).unwrap();
     for _ in 0..20 {

@@ -1,14 +1,14 @@
 //! A scenario's own flows, over the kernel's TCP and this project's transport, both compared with simulation.
 
-use super::test_scenarios::{Scenario, two};
-use super::{Shell, can};
+use super::test_scenarios::{Scenario, two_hosts};
+use super::{Shell, supports_live_networks};
 use serde_json::Value;
 use std::process::Command;
 
-fn carried(scheme: &str, more: &[&str]) -> Value {
+fn run_with_carrier(scheme: &str, more: &[&str]) -> Value {
     let folder = Scenario::new("");
     let out = folder.path().with_extension("results");
-    let mut shell = Shell::new(&two("", ""))
+    let mut shell = Shell::new(&two_hosts("", ""))
         .args(&["--traffic", scheme, "--for", "4 s", "--out", out.to_str().unwrap()])
         .args(more);
     let output = shell.command.output().unwrap();
@@ -23,11 +23,11 @@ fn carried(scheme: &str, more: &[&str]) -> Value {
 /// The rate never exceeds the link's, uses most of it, and is consistent with window and round-trip time.
 #[test]
 fn flows_are_carried_by_the_kernel_and_by_us() {
-    if !can() {
+    if !supports_live_networks() {
         return;
     }
     for scheme in ["kernel:reno", "cubic"] {
-        let document = carried(scheme, &[]);
+        let document = run_with_carrier(scheme, &[]);
         let flow = &document["flows"][0];
         let number = |name: &str| flow[name].as_f64().unwrap();
         let share = number("goodput_bps") / 20e6;
@@ -41,10 +41,10 @@ fn flows_are_carried_by_the_kernel_and_by_us() {
 /// A real sender receives SEIF feedback from a router: it slows down before packets are lost.
 #[test]
 fn a_real_sender_receives_router_feedback() {
-    if !can() {
+    if !supports_live_networks() {
         return;
     }
-    let text = two("", "").replace("scheme = \"cubic\"", "scheme = \"seif\"");
+    let text = two_hosts("", "").replace("scheme = \"cubic\"", "scheme = \"seif\"");
     let mut shell = Shell::new(&text).args(&["--traffic", "seif", "--for", "4 s", "--json"]);
     let output = shell.command.output().unwrap();
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -54,10 +54,10 @@ fn a_real_sender_receives_router_feedback() {
 /// One table with live and simulated results; the kernel's are live only.
 #[test]
 fn schemes_are_compared_in_both_places() {
-    if !can() {
+    if !supports_live_networks() {
         return;
     }
-    let scenario = Scenario::new(&two("", ""));
+    let scenario = Scenario::new(&two_hosts("", ""));
     let output = Command::new(env!("CARGO_BIN_EXE_thalweg"))
         .arg("compare")
         .arg(scenario.path())
@@ -85,21 +85,21 @@ fn unsupported_traffic_is_rejected() {
     for (arguments, text, words) in [
         (
             &["--traffic", "kernel:cubik"][..],
-            two("", ""),
+            two_hosts("", ""),
             "this kernel has no congestion control `cubik`; it has",
         ),
-        (&["--traffic", "udp"], two("", ""), "not reliable"),
-        (&["--traffic", "qubic"], two("", ""), "--traffic:"),
-        (&["--traffic", "cubic"], two("", "").replace("bulk", "1 MB"), "carries bulk flows alone"),
-        (&["--traffic", "cubic"], two("", "start = \"20 s\"\n"), "starts after 10 s"),
-        (&["--traffic", "cubic", "--at", "client"], two("", ""), "cannot be used with"),
+        (&["--traffic", "udp"], two_hosts("", ""), "not reliable"),
+        (&["--traffic", "qubic"], two_hosts("", ""), "--traffic:"),
+        (&["--traffic", "cubic"], two_hosts("", "").replace("bulk", "1 MB"), "carries bulk flows alone"),
+        (&["--traffic", "cubic"], two_hosts("", "start = \"20 s\"\n"), "starts after 10 s"),
+        (&["--traffic", "cubic", "--at", "client"], two_hosts("", ""), "cannot be used with"),
     ] {
         let mut shell = Shell::new(&text).args(arguments);
         let output = shell.command.output().unwrap();
         let printed = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && printed.contains(words), "{arguments:?}: {printed}");
     }
-    let scenario = Scenario::new(&two("", ""));
+    let scenario = Scenario::new(&two_hosts("", ""));
     let output = Command::new(env!("CARGO_BIN_EXE_thalweg"))
         .arg("compare")
         .arg(scenario.path())
@@ -114,10 +114,10 @@ fn unsupported_traffic_is_rejected() {
 /// 15 %. A host that is late by milliseconds makes the queue look longer.
 #[test]
 fn the_path_of_the_kernel_is_inferred_from_a_capture() {
-    if !can() {
+    if !supports_live_networks() {
         return;
     }
-    let text = two("delay = \"20 ms\"", "").replace("100 pkt", "100 kB");
+    let text = two_hosts("delay = \"20 ms\"", "").replace("100 pkt", "100 kB");
     let capture = Scenario::new("").path().with_extension("pcapng");
     let mut tries = 0;
     loop {

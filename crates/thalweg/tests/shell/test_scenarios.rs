@@ -30,7 +30,7 @@ impl Drop for Scenario {
 const FLOW: &str = "scheme = \"cubic\"\nworkload = \"bulk\"\n";
 
 /// Returns a client and a server, connected at 20 Mbit/s with 10 ms; `link` adds keys of the link or replaces `delay`.
-pub fn two(link: &str, rest: &str) -> String {
+pub fn two_hosts(link: &str, rest: &str) -> String {
     let delay = if link.contains("delay") { "" } else { "delay = \"10 ms\"\n" };
     format!(
         "duration = \"10 s\"\nwarmup = \"0 s\"\n[[link]]\nname = \"line\"\nbetween = [\"client\", \"server\"]\nrate = \"20 Mbit/s\"\n\
@@ -58,13 +58,13 @@ pub fn chain(routers: usize) -> String {
 }
 
 /// Returns two programs on one node, classified by port: a call of priority 1 and a copy of priority 4, through a gate.
-pub fn gated(gate: &str, queue: &str) -> String {
+pub fn node_with_gate(gate: &str, queue: &str) -> String {
     let flow = |name: &str, packets: &str, priority: u8| {
         format!(
             "[[flow]]\nname = \"{name}\"\nfrom = \"client\"\nto = \"server\"\n{FLOW}match = \"{packets}\"\npriority = {priority}\n"
         )
     };
-    let text = two("", "").replace("100 pkt", queue);
+    let text = two_hosts("", "").replace("100 pkt", queue);
     format!(
         "{text}{}{}[node.client]\ngate = {gate}\n",
         flow("call", "tcp 5001", 1),

@@ -1,8 +1,10 @@
 //! Unknown senders, and the approval prompt.
 
-use crate::sender_and_receiver_processes::{self, Receiver, TestFolder, exit, sends, thalweg, wait_until};
+use crate::sender_and_receiver_processes::{
+    self, Receiver, TestFolder, exit_code, sends, thalweg, wait_until,
+};
 use crate::terminal_process::Terminal;
-use crate::{json, noise};
+use crate::{json, random_bytes};
 use std::fs;
 use std::time::Duration;
 use thalweg_net::endpoint::{Connect, EndpointConfig, Trust};
@@ -19,9 +21,9 @@ fn key(place: &TestFolder, user: &str) -> String {
 #[test]
 fn the_question_shows_what_is_offered_and_once_is_forgotten() {
     let place = TestFolder::new("asked-once");
-    place.write("photos/a", &noise(1, 1000));
-    place.write("photos/b", &noise(2, 2000));
-    place.write("notes.txt", &noise(3, 500));
+    place.write("photos/a", &random_bytes(1, 1000));
+    place.write("photos/b", &random_bytes(2, 2000));
+    place.write("notes.txt", &random_bytes(3, 500));
     let unknown = key(&place, "sender");
     let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
     let address = receiver.address();
@@ -33,8 +35,8 @@ fn the_question_shows_what_is_offered_and_once_is_forgotten() {
     receiver.types("perhaps");
     receiver.wait_for("Please answer yes, once or no");
     receiver.types("once");
-    let sent = sender_and_receiver_processes::end(sender);
-    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    let sent = sender_and_receiver_processes::wait_for_end(sender);
+    assert_eq!(exit_code(&sent), 0, "{}", sent.stderr);
     let document = json(&sent.stdout);
     let (waited, all) =
         (document["approval_seconds"].as_f64().unwrap(), document["seconds"].as_f64().unwrap());
@@ -43,7 +45,7 @@ fn the_question_shows_what_is_offered_and_once_is_forgotten() {
     let rate = 3500.0 * 8.0 / (all - waited);
     assert!((document["rate_bps"].as_f64().unwrap() / rate - 1.0).abs() < 0.01, "{document}");
     assert!(receiver.child.wait().unwrap().success(), "{}", receiver.text());
-    assert_eq!(place.read("to/photos/b"), noise(2, 2000));
+    assert_eq!(place.read("to/photos/b"), random_bytes(2, 2000));
     let known = place.join("keys/receiver/thalweg/known-senders");
     assert!(!known.exists() || !fs::read_to_string(known).unwrap().contains(&unknown));
 }
@@ -51,7 +53,7 @@ fn the_question_shows_what_is_offered_and_once_is_forgotten() {
 #[test]
 fn yes_is_remembered_and_the_sender_reports_the_wait() {
     let place = TestFolder::new("asked-yes");
-    place.write("file", &noise(1, 1000));
+    place.write("file", &random_bytes(1, 1000));
     let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
     let address = receiver.address();
     let sender = Terminal::begin(&place, "sender", "send", &["file", &address, "--trust", "new"]);
@@ -68,7 +70,7 @@ fn yes_is_remembered_and_the_sender_reports_the_wait() {
 #[test]
 fn a_prompt_blocks_no_other_sender_and_no_rejects() {
     let place = TestFolder::new("asked-no");
-    place.write("file", &noise(1, 1_000_000));
+    place.write("file", &random_bytes(1, 1_000_000));
     let friend = key(&place, "sender");
     let arguments = [&["to", "--trust", &friend][..], &HERE].concat();
     let mut server = Terminal::begin(&place, "receiver", "serve", &arguments);
@@ -80,18 +82,18 @@ fn a_prompt_blocks_no_other_sender_and_no_rejects() {
     let unknown = call("unknown");
     server.wait_for("Its key, ");
     // During the prompt a known sender's transfer completes.
-    assert_eq!(exit(&sender_and_receiver_processes::end(call("sender"))), 0);
+    assert_eq!(exit_code(&sender_and_receiver_processes::wait_for_end(call("sender"))), 0);
     // Another unknown sender waits, and disconnects before its turn.
     let mut other = call("other");
     std::thread::sleep(Duration::from_millis(300));
     sender_and_receiver_processes::interrupt(&other);
     other.wait().unwrap();
     server.types("no");
-    let refused = sender_and_receiver_processes::end(unknown);
-    assert_eq!(exit(&refused), 1);
+    let refused = sender_and_receiver_processes::wait_for_end(unknown);
+    assert_eq!(exit_code(&refused), 1);
     assert!(refused.stderr.contains("does not accept files from this key"), "{}", refused.stderr);
     // The user is not asked again about a rejected sender.
-    assert_eq!(exit(&sender_and_receiver_processes::end(call("unknown"))), 1);
+    assert_eq!(exit_code(&sender_and_receiver_processes::wait_for_end(call("unknown"))), 1);
     assert_eq!(place.names("to").len(), 1);
     sender_and_receiver_processes::interrupt(&server.child);
     assert!(server.child.wait().unwrap().success(), "{}", server.text());
@@ -100,7 +102,7 @@ fn a_prompt_blocks_no_other_sender_and_no_rejects() {
 #[test]
 fn a_sender_that_goes_takes_its_question_along() {
     let place = TestFolder::new("asked-gone");
-    place.write("file", &noise(1, 1000));
+    place.write("file", &random_bytes(1, 1000));
     let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
     let address = receiver.address();
     let arguments = ["file", &address, "--trust", "new"];
@@ -114,7 +116,7 @@ fn a_sender_that_goes_takes_its_question_along() {
     let second = thalweg(&place, "second", "send", &arguments).spawn().unwrap();
     receiver.wait_for("wants to send a stream called notes");
     receiver.types("yes");
-    assert_eq!(exit(&sender_and_receiver_processes::end(second)), 0);
+    assert_eq!(exit_code(&sender_and_receiver_processes::wait_for_end(second)), 0);
     assert!(receiver.child.wait().unwrap().success(), "{}", receiver.text());
 }
 
@@ -139,7 +141,7 @@ fn unknown_senders(address: &str) -> Vec<(Socket, Connection)> {
 #[test]
 fn many_unknown_senders_of_one_address_do_not_block_others() {
     let place = TestFolder::new("asked-crowd");
-    place.write("file", &noise(1, 1000));
+    place.write("file", &random_bytes(1, 1000));
     let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
     let address = receiver.address();
     let unknown_senders = unknown_senders(&address);
@@ -152,16 +154,16 @@ fn many_unknown_senders_of_one_address_do_not_block_others() {
     receiver.types("no");
     receiver.wait_for("wants to send 1 file, 1.00 kB: file");
     receiver.types("yes");
-    let sent = sender_and_receiver_processes::end(sender);
-    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    let sent = sender_and_receiver_processes::wait_for_end(sender);
+    assert_eq!(exit_code(&sent), 0, "{}", sent.stderr);
     assert!(receiver.child.wait().unwrap().success(), "{}", receiver.text());
 }
 
 #[test]
 fn denials_are_logged_and_known_senders_are_reloaded() {
     let place = TestFolder::new("turned-away");
-    place.write("file", &noise(1, 1000));
-    place.write("large", &noise(2, 8_000_000));
+    place.write("file", &random_bytes(1, 1000));
+    place.write("large", &random_bytes(2, 8_000_000));
     let other_key = "11".repeat(32);
     let (unknown, known) = (key(&place, "sender"), place.join("keys/receiver/thalweg/known-senders"));
     let arguments = ["to", "--json-lines", "--metrics", "0"];
@@ -169,7 +171,7 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
     let metrics = server.line();
     let metrics = metrics.split_once("http://").unwrap().1.trim().trim_end_matches("/metrics").to_owned();
     let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
-    assert_eq!(exit(&send("file")), 1);
+    assert_eq!(exit_code(&send("file")), 1);
     let line = server.line();
     assert!(line.contains("was refused") && line.contains(&unknown), "{line}");
     let (time, _) = line.split_once(' ').unwrap();
@@ -178,9 +180,9 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
     fs::write(&known, format!("anna {unknown}\n")).unwrap();
     assert!(server.line().contains("was reloaded: 1 sender"));
     let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
-    assert_eq!(exit(&send("file")), 0);
+    assert_eq!(exit_code(&send("file")), 0);
     assert_eq!(place.names("to"), ["anna"]);
-    let page = || crate::metrics::get(&metrics, "GET /metrics").1;
+    let page = || crate::metrics::http_get(&metrics, "GET /metrics").1;
     wait_until("all is counted", || page().contains("thalweg_transfers_ended_total{result=\"complete\"} 1"));
     assert!(page().contains("thalweg_senders_denied_total 1"), "{}", page());
 
@@ -189,15 +191,15 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
     let slow = thalweg(&place, "sender", "send", &slow).spawn().unwrap();
     wait_until("some has come", || place.part_length("to/anna/large") > 100_000);
     fs::write(&known, "").unwrap();
-    let cut = sender_and_receiver_processes::end(slow);
-    assert_ne!(exit(&cut), 0);
+    let cut = sender_and_receiver_processes::wait_for_end(slow);
+    assert_ne!(exit_code(&cut), 0);
     assert!(
         cut.stderr.contains("does not accept files from this key") || cut.stderr.contains("any more"),
         "{}",
         cut.stderr
     );
     let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
-    assert_eq!(exit(&send("file")), 1);
+    assert_eq!(exit_code(&send("file")), 1);
     fs::write(&known, "nonsense\n").unwrap();
     let mut lines = Vec::new();
     while !lines
@@ -208,7 +210,7 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
         assert!(lines.len() < 20, "{lines:?}");
     }
     let ended = server.interrupt();
-    assert_eq!(exit(&ended), 0, "{}", ended.stderr);
+    assert_eq!(exit_code(&ended), 0, "{}", ended.stderr);
     let lines: Vec<_> = ended.stdout.lines().map(json).collect();
     let results: Vec<_> = lines.iter().map(|line| line["result"].as_str().unwrap()).collect();
     assert_eq!(results, ["denied", "complete", "interrupted", "denied"]);
@@ -219,33 +221,35 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
 fn unknown_senders_are_limited_and_leave_nothing_without_data() {
     let place = TestFolder::new("unknown-senders");
     place.write("file", b"file");
-    place.write("large", &noise(1, 30_000));
+    place.write("large", &random_bytes(1, 30_000));
     let arguments = ["to", "--unknown-senders", "2", "--quota", "20 kB"];
     let mut server = Receiver::begin(&place, "serve", &arguments, &["--trust", "new"]);
     let known = place.join("keys/receiver/thalweg/known-senders");
     let list = || fs::read_to_string(&known).unwrap_or_default();
     let send = |user: &str, file: &str| {
         let arguments = [file, &server.address, "--trust", "new"];
-        sender_and_receiver_processes::end(thalweg(&place, user, "send", &arguments).spawn().unwrap())
+        sender_and_receiver_processes::wait_for_end(
+            thalweg(&place, user, "send", &arguments).spawn().unwrap(),
+        )
     };
     // More senders than may be known; nothing of them is stored.
     for user in ["anna", "bert", "carl"] {
         let sent = send(user, "large");
-        assert!(exit(&sent) == 1 && sent.stderr.contains("exceeds the quota"), "{}", sent.stderr);
+        assert!(exit_code(&sent) == 1 && sent.stderr.contains("exceeds the quota"), "{}", sent.stderr);
         wait_until("the folder is gone", || place.names("to").is_empty());
     }
     assert_eq!(list(), "");
     for user in ["anna", "bert"] {
-        assert_eq!(exit(&send(user, "file")), 0);
+        assert_eq!(exit_code(&send(user, "file")), 0);
     }
     wait_until("both are known", || list().lines().count() == 2);
     let sent = send("carl", "file");
     assert!(
-        exit(&sent) == 1 && sent.stderr.contains("does not accept files from this key"),
+        exit_code(&sent) == 1 && sent.stderr.contains("does not accept files from this key"),
         "{}",
         sent.stderr
     );
-    assert_eq!(exit(&send("anna", "file")), 0, "who is known may come again");
+    assert_eq!(exit_code(&send("anna", "file")), 0, "who is known may come again");
     assert_eq!(place.names("to").len(), 2);
     // Naming a sender makes room for another unnamed one.
     fs::write(&known, list().replace(list().split_once(' ').unwrap().0, "somebody")).unwrap();
@@ -260,11 +264,13 @@ fn unknown_senders_are_limited_and_leave_nothing_without_data() {
     while !server.line().contains("was reloaded: 2 senders") {}
     let send = ["file", &*server.address, "--trust", "new"];
     assert_eq!(
-        exit(&sender_and_receiver_processes::end(thalweg(&place, "carl", "send", &send).spawn().unwrap())),
+        exit_code(&sender_and_receiver_processes::wait_for_end(
+            thalweg(&place, "carl", "send", &send).spawn().unwrap()
+        )),
         0
     );
     wait_until("it is known", || list().lines().count() == 3);
-    assert_eq!(exit(&server.interrupt()), 0);
+    assert_eq!(exit_code(&server.interrupt()), 0);
 }
 
 /// Returns true under `nohup`, which child processes inherit: closing the terminal then does not end them.
@@ -277,7 +283,7 @@ fn ignores_hangup() -> bool {
 #[test]
 fn a_terminal_that_closes_ends_a_transfer_with_a_goodbye_and_a_server_reads_its_list() {
     let place = TestFolder::new("hangup");
-    place.write("file", &noise(4, 5_000_000));
+    place.write("file", &random_bytes(4, 5_000_000));
     let mut server = Receiver::begin(&place, "serve", &["to"], &["--trust", "new"]);
     let arguments = ["file", &server.address, "--trust", "new", "--rate", "10 Mbit/s"];
     let sender = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
@@ -287,9 +293,9 @@ fn a_terminal_that_closes_ends_a_transfer_with_a_goodbye_and_a_server_reads_its_
     // No data of it is stored yet.
     assert!(server.line().contains("was reloaded: 0 senders"));
     sender_and_receiver_processes::signal(if ignores_hangup() { "TERM" } else { "HUP" }, sender.id());
-    let sent = sender_and_receiver_processes::end(sender);
-    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    let sent = sender_and_receiver_processes::wait_for_end(sender);
+    assert_eq!(exit_code(&sent), 3, "{}", sent.stderr);
     let line = server.line();
     assert!(line.contains("interrupted by its user"), "{line}");
-    assert_eq!(exit(&server.interrupt()), 0);
+    assert_eq!(exit_code(&server.interrupt()), 0);
 }

@@ -1,7 +1,9 @@
 //! Kills either endpoint at any moment of a transfer.
 
-use crate::sender_and_receiver_processes::{Receiver, TestFolder, end, exit, thalweg, wait_until};
-use crate::{NEW, child_processes, noise};
+use crate::sender_and_receiver_processes::{
+    Receiver, TestFolder, exit_code, thalweg, wait_for_end, wait_until,
+};
+use crate::{NEW, child_processes, random_bytes};
 use std::time::{Duration, Instant};
 
 /// Size of the file in bytes; it takes half a second at the configured rate.
@@ -12,9 +14,9 @@ const RATE: &str = "48 Mbit/s";
 /// then.
 fn kill_once(seed: u64) -> bool {
     let place = TestFolder::new(&format!("kill-{seed}"));
-    let bytes = noise(seed, LENGTH);
+    let bytes = random_bytes(seed, LENGTH);
     place.write("file", &bytes);
-    let draw = noise(seed + 1_000_000_000, 4);
+    let draw = random_bytes(seed + 1_000_000_000, 4);
     let after = Duration::from_micros(u64::from(u16::from_be_bytes([draw[0], draw[1]])) * 10);
     let sender_dies = draw[2].is_multiple_of(2);
     let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
@@ -31,9 +33,9 @@ fn kill_once(seed: u64) -> bool {
         sender.wait().unwrap();
         if !is_complete() {
             sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
-            let sent = end(sender);
+            let sent = wait_for_end(sender);
             // The receiver may already have everything, and end while the second sender connects.
-            assert!(exit(&sent) == 0 || is_complete(), "seed {seed}: {}", sent.stderr);
+            assert!(exit_code(&sent) == 0 || is_complete(), "seed {seed}: {}", sent.stderr);
         }
         // One endpoint ends after the last acknowledgement; the other was killed.
         wait_until("the file is there", is_complete);
@@ -43,8 +45,8 @@ fn kill_once(seed: u64) -> bool {
         // A sender that received the final notification does not reconnect.
         if sender.try_wait().unwrap().is_none() {
             receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
-            let sent = end(sender);
-            assert_eq!(exit(&sent), 0, "seed {seed}: {}", sent.stderr);
+            let sent = wait_for_end(sender);
+            assert_eq!(exit_code(&sent), 0, "seed {seed}: {}", sent.stderr);
             receiver.kill();
         }
     }
@@ -54,7 +56,7 @@ fn kill_once(seed: u64) -> bool {
     received > 0
 }
 
-fn kill(first: u64, count: u64) {
+fn kill_repeatedly(first: u64, count: u64) {
     let within = (first..first + count).filter(|&seed| kill_once(seed)).count() as u64;
     println!("{count} transfers were cut off and went on, {within} of them in the middle of the file");
     assert!(within * 4 >= count, "only {within} of {count} were killed in the middle");
@@ -62,23 +64,23 @@ fn kill(first: u64, count: u64) {
 
 #[test]
 fn transfers_resume_after_kills_at_any_moment() {
-    kill(0, 8);
+    kill_repeatedly(0, 8);
 }
 
 /// Without the report of the receiver's host, the sender waits 30 s for a packet.
 #[test]
 fn a_sender_ends_soon_after_its_receiver_is_killed() {
     let place = TestFolder::new("receiver-ends");
-    place.write("file", &noise(1, LENGTH));
+    place.write("file", &random_bytes(1, LENGTH));
     let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
     let call = ["file", &receiver.address, "--trust", "new", "--rate", "8 Mbit/s", "--json"];
     let sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
     wait_until("some of the file is there", || place.part_length("to/file") > 0);
     receiver.kill();
     let begun = Instant::now();
-    let sent = end(sender);
+    let sent = wait_for_end(sender);
     let took = begun.elapsed();
-    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    assert_eq!(exit_code(&sent), 3, "{}", sent.stderr);
     let reason = "its host reports that nothing listens at the port";
     assert!(sent.stderr.contains(reason) && sent.stdout.contains(reason), "{}{}", sent.stderr, sent.stdout);
     assert!(sent.stdout.contains("\"interrupted\""), "{}", sent.stdout);
@@ -96,7 +98,7 @@ fn a_server_ends_with_the_test_that_started_it() {
     let start = move || Receiver::begin(&place, "serve", &["to"], &NEW).child;
     let server = std::thread::spawn(start).join().unwrap();
     let begun = Instant::now();
-    let ended = end(server);
+    let ended = wait_for_end(server);
     assert!(ended.code.is_none() && begun.elapsed() < Duration::from_secs(30), "{:?}", ended.code);
 }
 
@@ -105,5 +107,5 @@ fn a_server_ends_with_the_test_that_started_it() {
 #[ignore = "takes as long as it is told"]
 fn many_kills() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
-    kill(number("THALWEG_SEED", 0), number("THALWEG_KILLS", 1000));
+    kill_repeatedly(number("THALWEG_SEED", 0), number("THALWEG_KILLS", 1000));
 }

@@ -11,7 +11,7 @@ mod priority;
 mod sender_and_receiver_processes;
 mod terminal_process;
 
-use sender_and_receiver_processes::{Receiver, TestFolder, exit, sends, thalweg, wait_until};
+use sender_and_receiver_processes::{Receiver, TestFolder, exit_code, sends, thalweg, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -19,7 +19,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// Returns pseudorandom bytes.
-fn noise(seed: u64, length: usize) -> Vec<u8> {
+fn random_bytes(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2) + 1;
     let step = |_| {
         // Steele and Vigna's multiplier for 64-bit linear congruential generators.
@@ -39,13 +39,13 @@ const NEW: [&str; 2] = ["--trust", "new"];
 fn a_folder_arrives_and_both_ends_report_it() {
     let place = TestFolder::new("arrives");
     place.write("set/a", b"a");
-    place.write("set/b/large", &noise(1, 3_000_000));
+    place.write("set/b/large", &random_bytes(1, 3_000_000));
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
     let sent = sends(&place, &["set", &receiver.address, "--json", "--trust", "new", "--rate", "400 Mbit/s"]);
-    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    assert_eq!(exit_code(&sent), 0, "{}", sent.stderr);
     let address = receiver.address.clone();
     let received = receiver.end();
-    assert_eq!(exit(&received), 0, "{}", received.stderr);
+    assert_eq!(exit_code(&received), 0, "{}", received.stderr);
     let [ours, theirs] = [json(&sent.stdout), json(&received.stdout)];
     for document in [&ours, &theirs] {
         assert_eq!(document["result"], "complete");
@@ -55,7 +55,7 @@ fn a_folder_arrives_and_both_ends_report_it() {
     // `--rate` limits the sending rate.
     assert!(ours["seconds"].as_f64().unwrap() > 0.9 * 3_000_000.0 * 8.0 / 400e6 - 0.05, "{ours}");
     assert!(theirs["path"]["rtt_ms"].as_f64().unwrap() > 0.0);
-    assert!(place.read("to/set/b/large") == noise(1, 3_000_000));
+    assert!(place.read("to/set/b/large") == random_bytes(1, 3_000_000));
     assert!(
         sent.stderr.contains("From now on") && sent.stderr.contains("Sent 2 files, 3.00 MB"),
         "{}",
@@ -66,17 +66,17 @@ fn a_folder_arrives_and_both_ends_report_it() {
     // Both are known peers now, and unchanged files are not sent again.
     let receiver = Receiver::at(&place, &address, "recv", &["to"], &[]);
     let again = sends(&place, &["set", &receiver.address, "--json", "--quiet", "--checksum"]);
-    assert_eq!(exit(&again), 0, "{}", again.stderr);
+    assert_eq!(exit_code(&again), 0, "{}", again.stderr);
     assert_eq!(again.stderr, "");
     let document = json(&again.stdout);
     assert_eq!((&document["unchanged"], &document["moved_bytes"]), (&2.into(), &0.into()));
-    assert_eq!(exit(&receiver.end()), 0);
+    assert_eq!(exit_code(&receiver.end()), 0);
 }
 
 #[test]
 fn every_reliable_scheme_carries_files() {
     let place = TestFolder::new("schemes");
-    let bytes = noise(5, 400_000);
+    let bytes = random_bytes(5, 400_000);
     place.write("file", &bytes);
     for scheme in ["newreno", "vegas", "sscop", "adaptive-ack", "sstp"] {
         let receiver = Receiver::begin(&place, "recv", &[scheme, "--allow-scheme", scheme], &NEW);
@@ -84,8 +84,8 @@ fn every_reliable_scheme_carries_files() {
         let rate = ["--rate", "100 Mbit/s"];
         let call = ["file", &receiver.address, "--trust", "new", "--scheme", scheme];
         let sent = sends(&place, &[&call[..], &rate].concat());
-        assert_eq!(exit(&sent), 0, "{scheme}: {}", sent.stderr);
-        assert_eq!(exit(&receiver.end()), 0, "{scheme}");
+        assert_eq!(exit_code(&sent), 0, "{scheme}: {}", sent.stderr);
+        assert_eq!(exit_code(&receiver.end()), 0, "{scheme}");
         assert!(place.read(&format!("{scheme}/file")) == bytes, "{scheme}");
     }
 }
@@ -97,12 +97,12 @@ fn a_receiver_takes_the_schemes_that_its_operator_allows() {
     let receiver = Receiver::begin(&place, "recv", &["to", "--allow-scheme", "vegas"], &NEW);
     let call = |scheme| sends(&place, &["file", &receiver.address, "--trust", "new", "--scheme", scheme]);
     let refused = call("sscop");
-    assert_eq!(exit(&refused), 1, "{}", refused.stderr);
+    assert_eq!(exit_code(&refused), 1, "{}", refused.stderr);
     let why = "the scheme sscop is not allowed here, only cubic, thalweg, vegas (sscop needs --allow-scheme)";
     assert!(refused.stderr.contains(why), "{}", refused.stderr);
     let sent = call("vegas");
-    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
-    assert_eq!(exit(&receiver.end()), 0);
+    assert_eq!(exit_code(&sent), 0, "{}", sent.stderr);
+    assert_eq!(exit_code(&receiver.end()), 0);
     let wrong = |name: &str| {
         let output =
             sender_and_receiver_processes::thalweg(&place, "wrong", "recv", &["to", "--allow-scheme", name])
@@ -136,7 +136,7 @@ fn a_receiver_makes_no_folder_that_names_another_host() {
 #[test]
 fn a_sender_that_is_killed_goes_on_where_it_was() {
     let place = TestFolder::new("killed-sender");
-    let bytes = noise(2, 12_000_000);
+    let bytes = random_bytes(2, 12_000_000);
     place.write("file", &bytes);
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
     let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "60 Mbit/s"];
@@ -152,9 +152,9 @@ fn a_sender_that_is_killed_goes_on_where_it_was() {
         min = place.part_length("to/file");
     }
     let last = sends(&place, &["file", &receiver.address, "--json"]);
-    assert_eq!(exit(&last), 0, "{}", last.stderr);
+    assert_eq!(exit_code(&last), 0, "{}", last.stderr);
     let received = receiver.end();
-    assert_eq!(exit(&received), 0, "{}", received.stderr);
+    assert_eq!(exit_code(&received), 0, "{}", received.stderr);
     let document = json(&last.stdout);
     assert!(document["resumed_bytes"].as_u64().unwrap() >= min, "{document}");
     let all = document["resumed_bytes"].as_u64().unwrap() + document["moved_bytes"].as_u64().unwrap();
@@ -166,9 +166,9 @@ fn a_sender_that_is_killed_goes_on_where_it_was() {
 #[test]
 fn a_receiver_that_is_killed_is_found_again() {
     let place = TestFolder::new("killed-receiver");
-    let bytes = noise(3, 12_000_000);
+    let bytes = random_bytes(3, 12_000_000);
     place.write("set/file", &bytes);
-    (0..300).for_each(|number| drop(place.write(&format!("set/small/{number}"), &noise(number, 100))));
+    (0..300).for_each(|number| drop(place.write(&format!("set/small/{number}"), &random_bytes(number, 100))));
     let mut receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
     let arguments =
         ["set", &receiver.address, "--trust", "new", "--rate", "60 Mbit/s", "--keep-trying", "--json"];
@@ -183,11 +183,11 @@ fn a_receiver_that_is_killed_is_found_again() {
         min = place.part_length(part);
         receiver = Receiver::at(&place, &address, "recv", &["to", "--json"], &NEW);
     }
-    let sent = sender_and_receiver_processes::end(sender);
-    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    let sent = sender_and_receiver_processes::wait_for_end(sender);
+    assert_eq!(exit_code(&sent), 0, "{}", sent.stderr);
     assert!(sent.stderr.contains("trying again"), "{}", sent.stderr);
     assert_eq!(json(&sent.stdout)["connections"], 3);
-    assert_eq!(exit(&receiver.end()), 0);
+    assert_eq!(exit_code(&receiver.end()), 0);
     assert!(place.read("to/set/file") == bytes);
     assert_eq!(place.names("to/set/small").len(), 300);
     assert_eq!(place.names("to/set"), ["file", "small"]);
@@ -196,7 +196,7 @@ fn a_receiver_that_is_killed_is_found_again() {
 #[test]
 fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     let place = TestFolder::new("ctrl-c");
-    place.write("file", &noise(4, 5_000_000));
+    place.write("file", &random_bytes(4, 5_000_000));
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
     let address = receiver.address.clone();
     let arguments = ["file", &address, "--trust", "new", "--rate", "10 Mbit/s"];
@@ -204,11 +204,11 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
         sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     wait_until("some of the file has come", || place.part_length("to/file") > 100_000);
     sender_and_receiver_processes::interrupt(&sender);
-    let sent = sender_and_receiver_processes::end(sender);
-    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    let sent = sender_and_receiver_processes::wait_for_end(sender);
+    assert_eq!(exit_code(&sent), 3, "{}", sent.stderr);
     assert!(sent.stderr.contains("repeat the command to resume"), "{}", sent.stderr);
     let received = receiver.end();
-    assert_eq!(exit(&received), 3, "{}", received.stderr);
+    assert_eq!(exit_code(&received), 3, "{}", received.stderr);
     assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
     // Both restart, and now the receiver is killed.
     let receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
@@ -217,17 +217,17 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     let min = place.part_length("to/file");
     wait_until("more of the file has come", || place.part_length("to/file") > min + 100_000);
     let received = receiver.interrupt();
-    assert_eq!(exit(&received), 3, "{}", received.stderr);
+    assert_eq!(exit_code(&received), 3, "{}", received.stderr);
     assert!(received.stderr.contains("repeat the command to resume"), "{}", received.stderr);
-    let sent = sender_and_receiver_processes::end(sender);
-    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    let sent = sender_and_receiver_processes::wait_for_end(sender);
+    assert_eq!(exit_code(&sent), 3, "{}", sent.stderr);
     assert!(sent.stderr.contains("interrupted by its user"), "{}", sent.stderr);
 }
 
 #[test]
 fn standard_input_goes_to_standard_output() {
     let place = TestFolder::new("streams");
-    let bytes = noise(6, 1_500_000);
+    let bytes = random_bytes(6, 1_500_000);
     let receiver = Receiver::begin(&place, "recv", &["-"], &NEW);
     let arguments = ["-", &receiver.address, "--trust", "new"];
     let mut sender = sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments)
@@ -242,7 +242,7 @@ fn standard_input_goes_to_standard_output() {
     let writer = std::thread::spawn(move || input.write_all(&rest).unwrap());
     let received = receiver.end_bytes();
     writer.join().unwrap();
-    assert_eq!(exit(&sender_and_receiver_processes::end(sender)), 0);
+    assert_eq!(exit_code(&sender_and_receiver_processes::wait_for_end(sender)), 0);
     assert!(received == bytes);
 
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
@@ -252,8 +252,8 @@ fn standard_input_goes_to_standard_output() {
         .spawn()
         .unwrap();
     sender.stdin.take().unwrap().write_all(b"some notes").unwrap();
-    assert_eq!(exit(&sender_and_receiver_processes::end(sender)), 0);
-    assert_eq!(exit(&receiver.end()), 0);
+    assert_eq!(exit_code(&sender_and_receiver_processes::wait_for_end(sender)), 0);
+    assert_eq!(exit_code(&receiver.end()), 0);
     assert_eq!(place.read("to/notes.txt"), b"some notes");
 }
 
@@ -283,11 +283,11 @@ fn no_peer_is_trusted_without_configuration() {
     let receiver = Receiver::begin(&place, "recv", &["to"], &["--trust", &sender]);
     // A sender sends nothing to an unknown receiver.
     let unknown = sends(&place, &["file", &receiver.address]);
-    assert_eq!(exit(&unknown), 1);
+    assert_eq!(exit_code(&unknown), 1);
     assert!(unknown.stderr.contains("is not known"), "{}", unknown.stderr);
     // Nor to a peer with another key.
     let wrong = sends(&place, &["file", &receiver.address, "--trust", &other_key]);
-    assert_eq!(exit(&wrong), 1);
+    assert_eq!(exit_code(&wrong), 1);
     assert!(wrong.stderr.contains("may be a man-in-the-middle attack"), "{}", wrong.stderr);
     // The wrong key comes from the option, not from a file.
     assert!(wrong.stderr.contains("that --trust gives") && !wrong.stderr.contains("known-receivers"));
@@ -300,21 +300,21 @@ fn no_peer_is_trusted_without_configuration() {
     assert!(message.contains(&other_key), "{message}");
     assert!(place.names("to").is_empty());
     let good = sends(&place, &["file", &receiver.address, "--trust", &receiver.key]);
-    assert_eq!(exit(&good), 0, "{}", good.stderr);
-    assert_eq!(exit(&receiver.end()), 0);
+    assert_eq!(exit_code(&good), 0, "{}", good.stderr);
+    assert_eq!(exit_code(&receiver.end()), 0);
     assert_eq!(place.read("to/file"), b"file");
 }
 
 #[test]
 fn a_full_disk_has_its_own_message_and_leaves_no_wrong_file() {
     let place = TestFolder::new("full-disk");
-    place.write("set/a", &noise(1, 1000));
-    place.write("set/b", &noise(2, 6_000_000));
+    place.write("set/a", &random_bytes(1, 1000));
+    place.write("set/b", &random_bytes(2, 6_000_000));
     // Nothing of it is stored, and nothing is left of it.
     place.write("set/c", b"late");
     let Some(receiver) = Receiver::on_a_small_disk(&place) else { return };
     let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json"]);
-    assert_eq!(exit(&sent), 1, "{}", sent.stderr);
+    assert_eq!(exit_code(&sent), 1, "{}", sent.stderr);
     for name in ["set/b", "set/c"] {
         assert!(sent.stderr.contains(&format!("{name}: the receiver's disk is full")), "{}", sent.stderr);
     }
@@ -323,7 +323,7 @@ fn a_full_disk_has_its_own_message_and_leaves_no_wrong_file() {
     assert_eq!((&document["result"], &document["files"]), (&"failures".into(), &1.into()));
     assert_eq!(document["failures"][0]["kind"], "disk-full");
     let received = receiver.end();
-    assert_eq!(exit(&received), 1);
+    assert_eq!(exit_code(&received), 1);
     let mut files: Vec<_> = received.stdout.lines().collect();
     files.sort_unstable();
     let [complete, part] = files[..] else { panic!("{files:?}") };
@@ -338,7 +338,7 @@ fn failures_have_exit_codes() {
     let code = |arguments: &[&str]| {
         let output = sends(&place, arguments);
         assert_eq!(output.stdout, "");
-        (exit(&output), output.stderr)
+        (exit_code(&output), output.stderr)
     };
     assert_eq!(code(&["file"]).0, 2);
     assert_eq!(code(&["missing", "localhost:1"]).0, 2);
@@ -358,9 +358,9 @@ fn failures_have_exit_codes() {
 #[test]
 fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
     let place = TestFolder::new("serve");
-    place.write("one", &noise(1, 300_000));
-    place.write("two", &noise(2, 300_000));
-    place.write("big", &noise(3, 700_000));
+    place.write("one", &random_bytes(1, 300_000));
+    place.write("two", &random_bytes(2, 300_000));
+    place.write("big", &random_bytes(3, 700_000));
     let arguments = ["to", "--quota", "1 MB", "--json-lines"];
     let server = Receiver::begin(&place, "serve", &arguments, &NEW);
     let send = |who: &str, files: &[&str]| {
@@ -371,18 +371,18 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
     // Both run concurrently.
     let both = [send("anna", &["one", "two"]), send("bert", &["one"])];
     for sender in both {
-        assert_eq!(exit(&sender_and_receiver_processes::end(sender)), 0);
+        assert_eq!(exit_code(&sender_and_receiver_processes::wait_for_end(sender)), 0);
     }
-    let over = sender_and_receiver_processes::end(send("anna", &["big"]));
-    assert_eq!(exit(&over), 1);
+    let over = sender_and_receiver_processes::wait_for_end(send("anna", &["big"]));
+    assert_eq!(exit_code(&over), 1);
     assert!(
         over.stderr.contains("big: it exceeds the quota of this sender at the receiver"),
         "{}",
         over.stderr
     );
-    assert_eq!(exit(&sender_and_receiver_processes::end(send("bert", &["big"]))), 0);
+    assert_eq!(exit_code(&sender_and_receiver_processes::wait_for_end(send("bert", &["big"]))), 0);
     let ended = server.interrupt();
-    assert_eq!(exit(&ended), 0, "{}", ended.stderr);
+    assert_eq!(exit_code(&ended), 0, "{}", ended.stderr);
     let lines: Vec<_> = ended.stdout.lines().map(json).collect();
     assert_eq!(lines.len(), 4);
     assert!(lines.iter().all(|line| line["command"] == "serve"));
@@ -411,8 +411,8 @@ fn the_receivers_umask_applies_unless_permissions_are_requested() {
             let arguments = [&[&*folder], arguments].concat();
             let receiver = Receiver::with_mask(&place, &format!("{mask:03o}"), &arguments);
             let sent = sends(&place, &["set", &receiver.address, "--trust", "new"]);
-            assert_eq!(exit(&sent), 0, "{}", sent.stderr);
-            assert_eq!(exit(&receiver.end()), 0);
+            assert_eq!(exit_code(&sent), 0, "{}", sent.stderr);
+            assert_eq!(exit_code(&receiver.end()), 0);
             let modes = [mode(&format!("{folder}/set")), mode(&format!("{folder}/set/tool"))];
             assert_eq!(modes, expected, "mask {mask:03o}, {arguments:?}");
         }
@@ -430,17 +430,18 @@ fn the_folder_of_keys_is_its_users_alone() {
         fs::create_dir_all(place.join("keys").join(&user)).unwrap();
         let mut call = child_processes::command("sh");
         call.args(["-c", script, mask, env!("CARGO_BIN_EXE_thalweg")]);
-        sender_and_receiver_processes::dress(&mut call, &place, &user);
-        let made = sender_and_receiver_processes::end(call.spawn().unwrap());
-        assert_eq!(exit(&made), 0, "{mask}: {}", made.stderr);
+        sender_and_receiver_processes::set_environment(&mut call, &place, &user);
+        let made = sender_and_receiver_processes::wait_for_end(call.spawn().unwrap());
+        assert_eq!(exit_code(&made), 0, "{mask}: {}", made.stderr);
         let folder = place.join("keys").join(&user).join("thalweg");
         let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&folder), mode(&folder.join("identity"))), (0o700, 0o600), "mask {mask}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "drafts are left");
         // A folder that others can write to is rejected.
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-        let open = sender_and_receiver_processes::end(thalweg(&place, &user, "key", &[]).spawn().unwrap());
-        assert_eq!(exit(&open), 1, "{}", open.stderr);
+        let open =
+            sender_and_receiver_processes::wait_for_end(thalweg(&place, &user, "key", &[]).spawn().unwrap());
+        assert_eq!(exit_code(&open), 1, "{}", open.stderr);
         assert!(
             open.stderr.contains("others may write to it") && open.stderr.contains("chmod 755"),
             "{}",
@@ -455,7 +456,7 @@ fn a_truncated_trust_file_locks_out_no_known_sender() {
     let place = TestFolder::new("cut-list");
     place.write("file", b"file");
     let key = |user: &str| {
-        sender_and_receiver_processes::end(thalweg(&place, user, "key", &[]).spawn().unwrap())
+        sender_and_receiver_processes::wait_for_end(thalweg(&place, user, "key", &[]).spawn().unwrap())
             .stdout
             .trim()
             .to_owned()
@@ -474,7 +475,9 @@ fn a_truncated_trust_file_locks_out_no_known_sender() {
     let server = listens(&NEW);
     let send = |user: &str| {
         let call = ["file", &*server.address, "--trust", "new"];
-        exit(&sender_and_receiver_processes::end(thalweg(&place, user, "send", &call).spawn().unwrap()))
+        exit_code(&sender_and_receiver_processes::wait_for_end(
+            thalweg(&place, user, "send", &call).spawn().unwrap(),
+        ))
     };
     assert_eq!((send("anna"), send("bert"), send("carl")), (0, 0, 0));
     server.interrupt();
@@ -489,7 +492,7 @@ fn a_truncated_trust_file_locks_out_no_known_sender() {
     let call = |user: &str| thalweg(&place, user, "send", &["file", &*server.address, "--trust", "new"]);
     for (user, expected) in [("anna", 0), ("bert", 0), ("carl", 0), ("dora", 1)] {
         assert_eq!(
-            exit(&sender_and_receiver_processes::end(call(user).spawn().unwrap())),
+            exit_code(&sender_and_receiver_processes::wait_for_end(call(user).spawn().unwrap())),
             expected,
             "{user}"
         );

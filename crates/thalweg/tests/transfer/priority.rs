@@ -1,11 +1,13 @@
 //! Tests of `--priority`: urgent transfers go first.
 
-use super::sender_and_receiver_processes::{Receiver, TestFolder, end, exit, sends, thalweg, wait_until};
+use super::sender_and_receiver_processes::{
+    Receiver, TestFolder, exit_code, sends, thalweg, wait_for_end, wait_until,
+};
 use super::{NEW, json};
 
 /// Returns the key of a user whose priorities the receiver accepts.
-fn trust(place: &TestFolder, user: &str) -> Vec<String> {
-    let printed = end(thalweg(place, user, "key", &[]).spawn().unwrap());
+fn trusted_key_option(place: &TestFolder, user: &str) -> Vec<String> {
+    let printed = wait_for_end(thalweg(place, user, "key", &[]).spawn().unwrap());
     vec!["--trust".to_owned(), printed.stdout.trim().to_owned()]
 }
 
@@ -14,7 +16,7 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
     let place = TestFolder::new("priority");
     place.write("patient", &vec![1; 60_000_000]);
     place.write("urgent", &vec![2; 75_000_000]);
-    let wanted = trust(&place, "sender");
+    let wanted = trusted_key_option(&place, "sender");
     let wanted: Vec<_> = wanted.iter().map(String::as_str).collect();
     let server = Receiver::begin(&place, "serve", &["to", "--json-lines"], &wanted);
     // Alone or concurrently, the first needs 4.8 s, the other 6 s.
@@ -31,13 +33,13 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
         place.part_length(&format!("to/{folder}/patient"))
     };
     wait_until("contents come", || place.join("to").exists() && part(&place) > 1_000_000);
-    let urgent = end(spawn("urgent", "1"));
-    assert_eq!(exit(&urgent), 0, "{}", urgent.stderr);
+    let urgent = wait_for_end(spawn("urgent", "1"));
+    assert_eq!(exit_code(&urgent), 0, "{}", urgent.stderr);
     assert!(patient.try_wait().unwrap().is_none(), "the patient one was done before");
     // 16 MiB wait in memory. The transfer continues when the other one is stored, while that connection closes.
     assert!(part(&place) < 45_000_000, "{} bytes were taken of the patient one", part(&place));
-    let patient = end(patient);
-    assert_eq!(exit(&patient), 0, "{}", patient.stderr);
+    let patient = wait_for_end(patient);
+    assert_eq!(exit_code(&patient), 0, "{}", patient.stderr);
     let summary = json(&patient.stdout);
     assert_eq!(summary["moved_bytes"], 60_000_000);
     // It was held back for about the duration of the other.
@@ -45,7 +47,7 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
     assert_eq!(json(&urgent.stdout)["queued_seconds"], 0.0);
     assert!(patient.stderr.contains("paused for"), "{}", patient.stderr);
     assert_eq!(summary["path"]["ecn"], "capable", "{summary}");
-    assert_eq!(exit(&server.interrupt()), 0);
+    assert_eq!(exit_code(&server.interrupt()), 0);
     let folder = place.names("to").pop().unwrap();
     assert!(place.read(&format!("to/{folder}/patient")) == vec![1; 60_000_000]);
 }
@@ -55,7 +57,7 @@ fn a_server_that_is_stopped_does_not_wait_for_those_that_are_held_back() {
     let place = TestFolder::new("priority-stopped");
     place.write("patient", &vec![1; 100_000_000]);
     place.write("urgent", &vec![2; 100_000_000]);
-    let wanted = trust(&place, "sender");
+    let wanted = trusted_key_option(&place, "sender");
     let wanted: Vec<_> = wanted.iter().map(String::as_str).collect();
     let server = Receiver::begin(&place, "serve", &["to"], &wanted);
     let spawn = |file, priority| {
@@ -71,9 +73,9 @@ fn a_server_that_is_stopped_does_not_wait_for_those_that_are_held_back() {
     let senders = [patient, spawn("urgent", "1")];
     wait_until("the urgent one comes", || comes("urgent"));
     let begun = std::time::Instant::now();
-    assert_eq!(exit(&server.interrupt()), 0);
+    assert_eq!(exit_code(&server.interrupt()), 0);
     assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert!(senders.map(end).iter().all(|ended| exit(ended) == 3));
+    assert!(senders.map(wait_for_end).iter().all(|ended| exit_code(ended) == 3));
 }
 
 #[test]
@@ -82,7 +84,7 @@ fn a_priority_is_from_one_to_six() {
     place.write("file", b"x");
     for priority in ["0", "7", "-1", "high"] {
         let sent = sends(&place, &["file", "127.0.0.1:1", &format!("--priority={priority}")]);
-        assert_eq!(exit(&sent), 2, "{}", sent.stderr);
+        assert_eq!(exit_code(&sent), 2, "{}", sent.stderr);
         assert!(sent.stderr.contains("1, the most urgent, to 6"), "{}", sent.stderr);
     }
 }
@@ -93,7 +95,7 @@ fn a_sender_that_is_not_known_is_not_urgent() {
     let place = TestFolder::new("priority-unknown");
     place.write("known", &vec![1; 3_000_000]);
     place.write("unknown", &vec![2; 60_000_000]);
-    let wanted = trust(&place, "sender");
+    let wanted = trusted_key_option(&place, "sender");
     let wanted: Vec<_> = wanted.iter().map(String::as_str).collect();
     let server = Receiver::begin(&place, "serve", &["to"], &[&wanted[..], &NEW].concat());
     let spawn = |user, file, priority| {
@@ -106,8 +108,8 @@ fn a_sender_that_is_not_known_is_not_urgent() {
         folders.iter().any(|folder| place.part_length(&format!("to/{folder}/unknown")) > 100_000)
     };
     wait_until("contents come", || place.join("to").exists() && has_arrived());
-    let known = end(spawn("sender", "known", "6"));
-    assert_eq!(exit(&known), 0, "{}", known.stderr);
+    let known = wait_for_end(spawn("sender", "known", "6"));
+    assert_eq!(exit_code(&known), 0, "{}", known.stderr);
     assert_eq!(json(&known.stdout)["queued_seconds"], 0.0, "{}", known.stdout);
     assert!(unknown.try_wait().unwrap().is_none(), "the other one had ended");
     unknown.kill().unwrap();

@@ -71,7 +71,7 @@ pub struct Ended {
     pub stderr: String,
 }
 
-pub fn exit(ended: &Ended) -> i32 {
+pub fn exit_code(ended: &Ended) -> i32 {
     ended.code.unwrap_or(-1)
 }
 
@@ -79,22 +79,22 @@ pub fn exit(ended: &Ended) -> i32 {
 pub fn thalweg(place: &TestFolder, user: &str, command: &str, arguments: &[&str]) -> Command {
     let mut call = child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
     call.arg(command).args(arguments);
-    dress(&mut call, place, user);
+    set_environment(&mut call, place, user);
     call
 }
 
-pub fn dress(call: &mut Command, place: &TestFolder, user: &str) {
+pub fn set_environment(call: &mut Command, place: &TestFolder, user: &str) {
     call.current_dir(&place.0).env("XDG_CONFIG_HOME", place.join("keys").join(user));
     call.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }
 
 /// Sends as the user `sender`.
 pub fn sends(place: &TestFolder, arguments: &[&str]) -> Ended {
-    end(thalweg(place, "sender", "send", arguments).spawn().unwrap())
+    wait_for_end(thalweg(place, "sender", "send", arguments).spawn().unwrap())
 }
 
 /// Waits for a process; kills it after a timeout.
-pub fn end(child: Child) -> Ended {
+pub fn wait_for_end(child: Child) -> Ended {
     let id = child.id();
     let (done, is_done) = std::sync::mpsc::channel::<()>();
     let guard = std::thread::spawn(move || {
@@ -155,7 +155,7 @@ impl Receiver {
         let mut call = child_processes::after(words);
         call.args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_thalweg"), "recv"]);
         call.args(arguments).args(trust).args(["--listen", "127.0.0.1:0"]);
-        dress(&mut call, place, "receiver");
+        set_environment(&mut call, place, "receiver");
         Self::spawn(&mut call)
     }
 
@@ -245,7 +245,7 @@ impl Receiver {
             let _ = stderr.read_to_string(&mut text);
             text
         });
-        let mut ended = end(self.child);
+        let mut ended = wait_for_end(self.child);
         ended.stderr = reader.join().unwrap();
         ended
     }
@@ -254,7 +254,7 @@ impl Receiver {
     pub fn end_bytes(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
-        assert_eq!(exit(&self.end()), 0);
+        assert_eq!(exit_code(&self.end()), 0);
         bytes
     }
 }

@@ -1,7 +1,7 @@
 //! A process on a terminal: its display, and typed input.
 
 use crate::child_processes;
-use crate::sender_and_receiver_processes::{TOO_LONG, TestFolder, dress};
+use crate::sender_and_receiver_processes::{TOO_LONG, TestFolder, set_environment};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
@@ -27,7 +27,7 @@ impl Terminal {
         let end = || File::options().read(true).write(true).open(&name).unwrap();
         let mut call = child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
         call.arg(command).args(arguments);
-        dress(&mut call, place, user);
+        set_environment(&mut call, place, user);
         call.env("TERM", "xterm").stdin(Stdio::from(end())).stderr(Stdio::from(end()));
         let child = call.spawn().unwrap();
         // Only the child keeps its ends of the terminal open.

@@ -8,7 +8,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::time::Instant;
 
-fn transport(arguments: &Arguments) -> Arc<TransportConfig> {
+fn transport_config(arguments: &Arguments) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     let mut search = MtuDiscoveryConfig::default();
     search.upper_bound(arguments.datagram);
@@ -23,7 +23,7 @@ fn transport(arguments: &Arguments) -> Arc<TransportConfig> {
 }
 
 /// A socket with buffers as large as Thalweg asks for.
-fn endpoint(arguments: &Arguments, address: &str, server: Option<quinn::ServerConfig>) -> Endpoint {
+fn bind_endpoint(arguments: &Arguments, address: &str, server: Option<quinn::ServerConfig>) -> Endpoint {
     let socket = UdpSocket::bind(address).expect("a free port");
     let reference = socket2::SockRef::from(&socket);
     reference.set_send_buffer_size(4 << 20).expect("a buffer");
@@ -38,8 +38,8 @@ async fn receive(arguments: &Arguments) {
     let chain = vec![CertificateDer::from_pem_file(arguments.certificate()).expect("a certificate")];
     let key = PrivateKeyDer::from_pem_file(arguments.key()).expect("a key");
     let mut config = quinn::ServerConfig::with_single_cert(chain, key).expect("a server");
-    config.transport_config(transport(arguments));
-    let endpoint = endpoint(arguments, &arguments.address.to_string(), Some(config));
+    config.transport_config(transport_config(arguments));
+    let endpoint = bind_endpoint(arguments, &arguments.address.to_string(), Some(config));
     ready();
     let connection = endpoint.accept().await.expect("a client").await.expect("a handshake");
     let mut stream = connection.accept_uni().await.expect("a stream");
@@ -59,8 +59,8 @@ async fn send(arguments: &Arguments) {
         .add(CertificateDer::from_pem_file(arguments.certificate()).expect("a certificate"))
         .expect("a root");
     let mut config = quinn::ClientConfig::with_root_certificates(Arc::new(roots)).expect("a client");
-    config.transport_config(transport(arguments));
-    let mut endpoint = endpoint(arguments, "0.0.0.0:0", None);
+    config.transport_config(transport_config(arguments));
+    let mut endpoint = bind_endpoint(arguments, "0.0.0.0:0", None);
     endpoint.set_default_client_config(config);
     let connection =
         endpoint.connect(arguments.address, "localhost").expect("a call").await.expect("a handshake");

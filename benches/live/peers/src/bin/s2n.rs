@@ -10,7 +10,7 @@ use std::time::Instant;
 /// What s2n-quic counts as the MTU has the headers of IPv4 and UDP in it.
 const HEADERS: u16 = 28;
 
-fn socket(arguments: &Arguments, address: SocketAddr) -> io::Default {
+fn bind_socket(arguments: &Arguments, address: SocketAddr) -> io::Default {
     let mtu = arguments.datagram.saturating_add(HEADERS);
     let mut builder = io::Default::builder()
         .with_receive_address(address)
@@ -29,7 +29,7 @@ fn socket(arguments: &Arguments, address: SocketAddr) -> io::Default {
     builder.build().expect("a socket")
 }
 
-fn limits() -> limits::Limits {
+fn transport_limits() -> limits::Limits {
     let window = u64::from(WINDOW);
     limits::Limits::new()
         .with_data_window(window)
@@ -46,9 +46,9 @@ async fn receive(arguments: &Arguments) {
     let mut server = Server::builder()
         .with_tls((certificate.as_path(), key.as_path()))
         .expect("a certificate")
-        .with_io(socket(arguments, arguments.address))
+        .with_io(bind_socket(arguments, arguments.address))
         .expect("a socket")
-        .with_limits(limits())
+        .with_limits(transport_limits())
         .expect("limits")
         .start()
         .expect("a server");
@@ -75,9 +75,9 @@ async fn send(arguments: &Arguments) {
     let client = Client::builder()
         .with_tls(certificate.as_path())
         .expect("a certificate")
-        .with_io(socket(arguments, "127.0.0.1:0".parse().expect("an address")))
+        .with_io(bind_socket(arguments, "127.0.0.1:0".parse().expect("an address")))
         .expect("a socket")
-        .with_limits(limits())
+        .with_limits(transport_limits())
         .expect("limits")
         .start()
         .expect("a client");

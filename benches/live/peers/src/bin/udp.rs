@@ -7,7 +7,7 @@ use std::io::{ErrorKind, IoSliceMut};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-fn socket(address: &str) -> (UdpSocket, UdpSocketState) {
+fn bind_socket(address: &str) -> (UdpSocket, UdpSocketState) {
     let socket = UdpSocket::bind(address).expect("a free port");
     let reference = socket2::SockRef::from(&socket);
     reference.set_send_buffer_size(4 << 20).expect("a buffer");
@@ -19,7 +19,7 @@ fn socket(address: &str) -> (UdpSocket, UdpSocketState) {
 }
 
 fn receive(arguments: &Arguments) {
-    let (socket, state) = socket(&arguments.address.to_string());
+    let (socket, state) = bind_socket(&arguments.address.to_string());
     let mut buffers: Vec<Vec<u8>> = (0..quinn_udp::BATCH_SIZE).map(|_| vec![0; 1 << 16]).collect();
     let mut metas = [RecvMeta::default(); quinn_udp::BATCH_SIZE];
     let in_use = if arguments.offload { 4 } else { quinn_udp::BATCH_SIZE };
@@ -43,7 +43,7 @@ fn receive(arguments: &Arguments) {
 }
 
 fn send(arguments: &Arguments) {
-    let (socket, state) = socket("127.0.0.1:0");
+    let (socket, state) = bind_socket("127.0.0.1:0");
     let size = usize::from(arguments.datagram);
     let segments = if arguments.offload { state.max_gso_segments().min(65_507 / size).max(1) } else { 1 };
     let contents = vec![7; size * segments];

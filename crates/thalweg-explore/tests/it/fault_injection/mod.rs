@@ -30,7 +30,7 @@ impl<E: Engine> Bent<E> {
 }
 
 /// Passes the PDU unchanged.
-pub fn straight<E, P>(_: &E, _: &mut Vec<u64>, pdu: P) -> Option<P> {
+pub fn pass_unchanged<E, P>(_: &E, _: &mut Vec<u64>, pdu: P) -> Option<P> {
     Some(pdu)
 }
 

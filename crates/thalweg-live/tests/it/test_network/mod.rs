@@ -1,18 +1,18 @@
 //! Test networks, packets, and their deliveries.
 
 use std::net::{IpAddr, Ipv4Addr};
-use thalweg_live::network_plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan_network};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{DirectionSpec, LinkSpec, NodeId, NodeSpec, Spec};
+use thalweg_sim::simulation_spec::{DirectionSpec, LinkSpec, NodeId, NodeSpec, Spec};
 
 /// Returns a chain of nodes with hosts at both ends: links of 8 Mbit/s (a byte a microsecond), 1 ms.
 pub fn chain(nodes: u32) -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(8),
         queue: DisciplineSpec::fcfs(Limit::Packets(100)),
-        ..DirectionSpec::with_any_rate(Duration::from_millis(1))
+        ..DirectionSpec::unlimited_rate(Duration::from_millis(1))
     };
     let link = |number: u32| {
         let ends = [number, number + 1].map(NodeId);
@@ -28,7 +28,7 @@ pub fn chain(nodes: u32) -> Spec {
 }
 
 pub fn default_plan(spec: &Spec) -> Plan {
-    plan(spec, &PlanOptions::default()).unwrap()
+    plan_network(spec, &PlanOptions::default()).unwrap()
 }
 
 pub fn micros(micros: u64) -> Time {

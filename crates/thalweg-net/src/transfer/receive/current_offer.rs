@@ -42,7 +42,7 @@ impl Current {
             part.discard();
             results.note(|report| report.cut = None);
         }
-        fail(self.id, &self.name, fault, results);
+        report_failed_file(self.id, &self.name, fault, results);
     }
 
     /// Sends the digests of the next `count` pieces.
@@ -75,7 +75,7 @@ impl Current {
         let Some((piece, Some(digest))) =
             self.digested.pop_front().filter(|(piece, _)| piece.start == self.position)
         else {
-            return protocol("it keeps what it was not told of");
+            return sender_violation("it keeps what it was not told of");
         };
         if piece.is_block {
             self.hasher.push_block(digest);
@@ -101,10 +101,10 @@ impl Current {
         // Decoding ensures that a hole consists of full blocks.
         let Some(end) = self.position.checked_add(length).filter(|_| self.position.is_multiple_of(BLOCK))
         else {
-            return protocol("a hole begins within a block");
+            return sender_violation("a hole begins within a block");
         };
         if self.file.is_none_or(|(size, _)| end >= size) {
-            return protocol("a hole extends beyond its file");
+            return sender_violation("a hole extends beyond its file");
         }
         let made = match &mut self.sink {
             Sink::File(part) => part.hole(self.position, length),
@@ -134,9 +134,11 @@ impl Current {
 
     pub fn write(&mut self, bytes: &[u8], results: &Results) -> Result<(), Error> {
         let length = bytes.len() as u64;
-        let Some(end) = self.position.checked_add(length) else { return protocol("a file is too long") };
+        let Some(end) = self.position.checked_add(length) else {
+            return sender_violation("a file is too long");
+        };
         if self.file.is_some_and(|(size, _)| end > size) {
-            return protocol("a file extends beyond its size");
+            return sender_violation("a file extends beyond its size");
         }
         results.progress.add_moved(length);
         let written = match &mut self.sink {
@@ -155,7 +157,7 @@ impl Current {
 }
 
 /// Reports a failed file to the sender.
-pub fn fail(id: u64, name: &str, fault: Fault, results: &Results) {
+pub fn report_failed_file(id: u64, name: &str, fault: Fault, results: &Results) {
     results.note(|report| report.fail(name, fault.clone()));
     results.progress.file_done();
     results.reply(ToSender::Failed { id, fault });
@@ -163,6 +165,6 @@ pub fn fail(id: u64, name: &str, fault: Fault, results: &Results) {
 }
 
 /// Returns a protocol error of the sender.
-pub fn protocol<T>(what: &str) -> Result<T, Error> {
+pub fn sender_violation<T>(what: &str) -> Result<T, Error> {
     Err(Error::Protocol(what.to_owned()))
 }

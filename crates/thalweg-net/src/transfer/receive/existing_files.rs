@@ -163,7 +163,7 @@ struct Displaced {
 }
 
 /// Marks a complete file after its time is set. Does nothing on file systems without extended attributes.
-pub fn mark(file: &File, tag: &str) -> io::Result<()> {
+pub fn mark_complete(file: &File, tag: &str) -> io::Result<()> {
     let Modified { seconds, nanoseconds } = Entry::of(file)?.modified;
     let value = format!("{tag} {seconds}.{nanoseconds:09}");
     match rustix::fs::fsetxattr(file, MARK, value.as_bytes(), rustix::fs::XattrFlags::empty()) {
@@ -203,7 +203,7 @@ mod tests {
     fn a_file_system_without_attributes_is_reported() {
         let file = File::open("/proc/self/status").unwrap();
         assert_eq!(mark_of(&file).unwrap_err().kind, FaultKind::Unmarked);
-        mark(&file, "tag").unwrap();
+        mark_complete(&file, "tag").unwrap();
         assert_eq!(
             read_mark(b"tag 5.000000007"),
             Some(("tag".to_owned(), Modified { seconds: 5, nanoseconds: 7 }))

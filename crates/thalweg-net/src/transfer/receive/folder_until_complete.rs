@@ -125,7 +125,7 @@ impl Folder {
         alike: bool,
         to: &Destination,
     ) -> Result<EntryTarget, Fault> {
-        let checked = file_names::checked(name)?;
+        let checked = file_names::validate_name(name)?;
         if name.starts_with(b".") && self.above.is_none() && !to.hidden {
             return Err(FaultKind::Hidden.into());
         }

@@ -81,7 +81,7 @@ impl Destination {
     pub fn new(path: &Path, claims: Claims, owner: &str) -> io::Result<Self> {
         let top = Arc::new(Dir::open(path)?);
         // Group and others never get write permission, for any sender's mode and any umask.
-        let mask = Some(open_folders::mask() | 0o022);
+        let mask = Some(open_folders::process_umask() | 0o022);
         let path = fs::canonicalize(path)?;
         let (tag, existing) = (file_names::tag_of(owner), Existing::default());
         let (hidden, outside_links) = (false, false);
@@ -140,7 +140,7 @@ impl Destination {
 
 /// Receives a transfer from the peer at `from_peer` and `to_peer`. Blocks until all is stored and the sender has closed
 /// its stream, or the streams end. Yields to more urgent transfers that share `scheduler`.
-pub fn receive<R, W>(
+pub fn receive_transfer<R, W>(
     target: Target,
     scheduler: &TransferScheduler,
     from_peer: &mut R,
@@ -152,13 +152,13 @@ where
     W: Write + Send + 'static,
 {
     let report = Arc::new(Mutex::new(Report::default()));
-    let result = run(target, scheduler, from_peer, to_peer, progress, &report);
+    let result = run_receiver(target, scheduler, from_peer, to_peer, progress, &report);
     let mut report = std::mem::take(&mut *report.lock().unwrap_or_else(PoisonError::into_inner));
     (report.moved, report.held) = (progress.moved(), progress.held());
     TransferOutcome { report, result }
 }
 
-fn run<R, W>(
+fn run_receiver<R, W>(
     target: Target,
     scheduler: &TransferScheduler,
     from_peer: &mut R,
@@ -171,15 +171,15 @@ where
     W: Write + Send + 'static,
 {
     let here = |error: io::Error| Error::Here(Fault::from_io_error(&error));
-    let (replies, writer) = reply_thread::begin(to_peer, progress).map_err(here)?;
+    let (replies, writer) = reply_thread::start_reply_thread(to_peer, progress).map_err(here)?;
     let (report, progress) = (Arc::clone(report), Arc::clone(progress));
     let results = Results { replies, report, progress, shared: Shared::default() };
     let mut frames = FrameReader::new(from_peer);
-    let begun = begin(&mut frames).and_then(|(checksum, priority)| {
+    let begun = read_greeting(&mut frames).and_then(|(checksum, priority)| {
         let store = Store::new(target, checksum, results.clone()).map_err(here)?;
         Ok((store, priority))
     });
-    let (store, priority) = begun.inspect_err(|error| refuse(&results, error))?;
+    let (store, priority) = begun.inspect_err(|error| send_failure(&results, error))?;
     take_in(&mut frames, store, &scheduler.begin(priority, &results.progress), &results)?;
     results.reply(ToSender::Done);
     drop(results);
@@ -190,7 +190,7 @@ where
 }
 
 /// Notifies the sender, if still connected, of the reason for ending the transfer.
-fn refuse(results: &Results, error: &Error) {
+fn send_failure(results: &Results, error: &Error) {
     let fault = match error {
         Error::Protocol(text) => Fault::new(FaultKind::Protocol, text.as_str()),
         Error::Here(fault) | Error::Refused(fault) => fault.clone(),
@@ -200,7 +200,7 @@ fn refuse(results: &Results, error: &Error) {
 }
 
 /// Reads the greeting; returns the checksum mode and the priority.
-fn begin<R: Read>(frames: &mut FrameReader<R>) -> Result<(bool, Priority), Error> {
+fn read_greeting<R: Read>(frames: &mut FrameReader<R>) -> Result<(bool, Priority), Error> {
     match frames.next()? {
         Some(ToReceiver::Hello { version: VERSION, checksum, priority, .. }) => Ok((checksum, priority)),
         Some(ToReceiver::Hello { version, .. }) => {
@@ -231,24 +231,25 @@ fn take_in<R: Read>(
     let to_sender = results.clone();
     // Notify the sender of a storage failure at once: it may be silent until it has an answer, and this side reads
     // until then.
-    let storing = move || run_store(store, &queue, &used).inspect_err(|error| refuse(&to_sender, error));
+    let storing =
+        move || run_store(store, &queue, &used).inspect_err(|error| send_failure(&to_sender, error));
     let thread = std::thread::Builder::new().name("transfer-store".to_owned()).spawn(storing);
     let thread = thread.map_err(|error| Error::Here(Fault::from_io_error(&error)));
-    let thread = thread.inspect_err(|error| refuse(results, error))?;
+    let thread = thread.inspect_err(|error| send_failure(results, error))?;
     let mut buffers = Buffers { free, made: 0 };
-    let read = read(frames, &jobs, &mut buffers, scheduled, &results.progress);
+    let read = read_frames(frames, &jobs, &mut buffers, scheduled, &results.progress);
     drop(jobs);
     let stored = thread.join().unwrap_or_else(|_| {
         let error = Error::Here(Fault::new(FaultKind::Storage, "the thread that stores has panicked"));
-        refuse(results, &error);
+        send_failure(results, &error);
         Err(error)
     });
     // The storing thread ends first only on an error of its own.
     stored?;
-    read.inspect_err(|error| refuse(results, error))
+    read.inspect_err(|error| send_failure(results, error))
 }
 
-fn read<R: Read>(
+fn read_frames<R: Read>(
     frames: &mut FrameReader<R>,
     jobs: &SyncSender<Job>,
     buffers: &mut Buffers,

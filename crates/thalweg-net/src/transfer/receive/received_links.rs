@@ -147,7 +147,7 @@ impl HardLink {
         let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was replaced meanwhile");
         let file = file.ok_or_else(gone)?;
         let is_it = |_: &Dir, _: &OsStr, entry: &Entry| entry.id == file.id;
-        put(&self.place, &self.to, &file, is_it, |dir, to| from.link(&first.name, dir, to))
+        place_entry(&self.place, &self.to, &file, is_it, |dir, to| from.link(&first.name, dir, to))
     }
 }
 
@@ -155,7 +155,7 @@ impl HardLink {
 ///
 /// # Errors
 /// It points outside the receiver's folder, or another entry is in the way.
-pub fn make(
+pub fn create_symbolic_link(
     place: &EntryTarget,
     target: &[u8],
     modified: Modified,
@@ -170,12 +170,12 @@ pub fn make(
     let is_it = |dir: &Dir, name: &OsStr, entry: &Entry| {
         entry.kind == EntryKind::Link && dir.read_link(name).is_ok_and(|there| there == target)
     };
-    put(place, to, &link, is_it, |dir, name| dir.make_link(target, name, modified))
+    place_entry(place, to, &link, is_it, |dir, name| dir.make_link(target, name, modified))
 }
 
 /// Places an entry with the type and size of `new` at `place`, through a temporary name. Tolerates concurrent
 /// transfers: verifies that the temporary and then the final name refer to the new entry.
-fn put(
+fn place_entry(
     place: &EntryTarget,
     to: &Destination,
     new: &Entry,
@@ -211,7 +211,7 @@ fn make_and_rename(
             to.existing.may_replace(dir, place, here, new.kind, &to.tag)?;
         }
         if !*is_paid {
-            take(to.quota(), new)?;
+            charge_quota(to.quota(), new)?;
             *is_paid = true;
         }
         // Left by an interrupted transfer of this sender.
@@ -241,7 +241,7 @@ fn make_and_rename(
     Err(FaultKind::Busy.into())
 }
 
-fn take(quota: Option<&Quota>, entry: &Entry) -> Result<(), Fault> {
+fn charge_quota(quota: Option<&Quota>, entry: &Entry) -> Result<(), Fault> {
     let Some(quota) = quota else { return Ok(()) };
     quota.take_entry()?;
     quota.take(entry.bytes()).inspect_err(|_| quota.give_back_entry())

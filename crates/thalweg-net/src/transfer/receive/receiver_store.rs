@@ -1,6 +1,6 @@
 //! The store of a receiving transfer: answers offers, keeps matching contents, writes the rest to disk.
 
-use super::current_offer::{Current, Sink, fail, protocol};
+use super::current_offer::{Current, Sink, report_failed_file, sender_violation};
 use super::existing_files;
 use super::folder_until_complete::{EntryTarget, FirstHardLink, Folder, obstruction_fault};
 use super::pending_offers::{AllPending, Pending};
@@ -11,7 +11,7 @@ use super::{Destination, Target};
 use crate::transfer::file_metadata;
 use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
-use crate::transfer::transfer_error::{Error, Fault, FaultKind, printable};
+use crate::transfer::transfer_error::{Error, Fault, FaultKind, escape_unsafe};
 use crate::transfer::transfer_messages::{
     MAX_DEPTH, MAX_DIGESTS, MAX_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
     WINDOW_WEIGHT,
@@ -99,7 +99,7 @@ impl Store {
             ToReceiver::Missing { depth, name, fault } => self.record_missing(depth, &name, fault),
             ToReceiver::Hole { length } => match &mut self.current {
                 Some(current) => current.hole(length, &self.results),
-                None => protocol("it sends a hole outside of a file"),
+                None => sender_violation("it sends a hole outside of a file"),
             },
             ToReceiver::Lost(lost) => {
                 self.results.note(|report| report.lost = lost);
@@ -109,8 +109,8 @@ impl Store {
                 self.is_finished = true;
                 Ok(())
             }
-            ToReceiver::Finish => protocol("it ended before all data was sent"),
-            ToReceiver::Hello { .. } => protocol("it greeted twice"),
+            ToReceiver::Finish => sender_violation("it ended before all data was sent"),
+            ToReceiver::Hello { .. } => sender_violation("it greeted twice"),
             ToReceiver::Total { .. } | ToReceiver::Data { .. } => Ok(()),
         }
     }
@@ -130,22 +130,22 @@ impl Store {
         self.next_id += 1;
         let (waiting, weight) = self.results.shared.waiting();
         if self.pending.count() + waiting >= WINDOW || self.pending.weight() + weight >= WINDOW_WEIGHT {
-            return protocol("it offers too much at a time");
+            return sender_violation("it offers too much at a time");
         }
         let is_folder = matches!(offer.kind, OfferKind::Folder { .. });
         if self.destination.is_none() && (!offer.kind.is_file() || id > 0) {
             return Err(Error::Here(FaultKind::Single.into()));
         }
         let Some(depth) = usize::try_from(offer.depth).ok().filter(|depth| *depth < self.levels.len()) else {
-            return protocol("it offers an entry outside of a folder");
+            return sender_violation("it offers an entry outside of a folder");
         };
         if depth >= MAX_DEPTH && is_folder {
-            return protocol("its folders are too deep");
+            return sender_violation("its folders are too deep");
         }
         self.levels.drain(depth + 1..).rev().for_each(Level::leave);
         let level = &mut self.levels[depth];
         if level.last >= offer.name {
-            return protocol("it offers names out of order, or twice");
+            return sender_violation("it offers names out of order, or twice");
         }
         level.last.clone_from(&offer.name);
         let folder = level.folder.clone();
@@ -157,7 +157,7 @@ impl Store {
         } else if let OfferKind::Folder { modified } = offer.kind {
             let made = self.make_folder(folder, offer, modified, path + depth);
             let result = made.as_ref().map(|_| ToSender::Stored { id }).map_err(Clone::clone);
-            let shown = printable(&offer.name);
+            let shown = escape_unsafe(&offer.name);
             self.levels.push(Level { folder: made.ok(), name: shown, last: Vec::new() });
             let outer = self.levels.len().checked_sub(MAX_OPEN + 1).map(|outer| &self.levels[outer]);
             outer.and_then(|outer| outer.folder.as_ref()).inspect(|folder| folder.close_descriptor());
@@ -167,7 +167,7 @@ impl Store {
         } else {
             if let OfferKind::File { shared: true, .. } = offer.kind {
                 if self.results.shared.count() >= MAX_SHARED {
-                    return protocol("too many of its files have further names");
+                    return sender_violation("too many of its files have further names");
                 }
                 self.results.shared.expect(id);
             }
@@ -202,16 +202,16 @@ impl Store {
         let made = match (place, &offer.kind) {
             (Err(fault), _) => Err(fault),
             (Ok(place), OfferKind::Link { modified, target }) => {
-                received_links::make(&place, target, *modified, depth, &to)
+                received_links::create_symbolic_link(&place, target, *modified, depth, &to)
             }
             (Ok(place), OfferKind::Name { first }) => {
                 let further = HardLink { id, name, weight, place, to };
                 if self.results.shared.name(*first, further, &self.results) {
                     return Ok(());
                 }
-                return protocol("it names a file that it has not offered");
+                return sender_violation("it names a file that it has not offered");
             }
-            (Ok(_), _) => return protocol("it offers something else as a link"),
+            (Ok(_), _) => return sender_violation("it offers something else as a link"),
         };
         self.results.link(id, &name, made);
         Ok(())
@@ -220,7 +220,7 @@ impl Store {
     /// Records an entry that the sender does not offer.
     fn record_missing(&self, depth: u64, name: &[u8], fault: Fault) -> Result<(), Error> {
         let Some(depth) = usize::try_from(depth).ok().filter(|depth| *depth < self.levels.len()) else {
-            return protocol("it reports a missing entry outside of a folder");
+            return sender_violation("it reports a missing entry outside of a folder");
         };
         let name = self.shown(depth, name);
         self.results.note(|report| report.add_missing(&name, fault));
@@ -230,7 +230,7 @@ impl Store {
     /// Returns the printable path of `name` in the folder at `depth`.
     fn shown(&self, depth: usize, name: &[u8]) -> String {
         let folders = self.levels[1..=depth].iter().map(|level| level.name.as_str());
-        file_names::shown(folders.chain([&*printable(name)]))
+        file_names::format_path(folders.chain([&*escape_unsafe(name)]))
     }
 
     fn make_folder(
@@ -292,7 +292,7 @@ impl Store {
                 return Ok(ToSender::Skip { id });
             }
             if self.checksum && there.is_none() {
-                let hash = hash(&dir, &place.name)?;
+                let hash = hash_existing_file(&dir, &place.name)?;
                 self.want(id, offer, named, Some(place), 0);
                 return Ok(ToSender::Hash { id, hash });
             }
@@ -329,7 +329,7 @@ impl Store {
         let Some(Pending { place: Some(place), file: Some((size, modified)), mode, .. }) =
             self.pending.remove(id)
         else {
-            return protocol("it compares a file that was not offered");
+            return sender_violation("it compares a file that was not offered");
         };
         // Failure to set metadata is ignored: the contents match.
         let here = self.update_metadata(&place, mode, modified).ok();
@@ -350,13 +350,13 @@ impl Store {
         let Some(to) = &self.destination else { return Err(FaultKind::Folder.into()) };
         let failed = |error: io::Error| Fault::from_io_error(&error);
         let dir = place.folder.open_descriptor()?;
-        let file = open(&dir, &place.name)?;
+        let file = open_existing_file(&dir, &place.name)?;
         let here = Entry::of(&file).map_err(failed)?;
         if to.existing.may_replace(&dir, place, &here, EntryKind::File, &to.tag).is_ok() {
             let dress = || {
                 file_metadata::set_mode(&file, mode)?;
                 file_metadata::set_time(&file, modified)?;
-                existing_files::mark(&file, &to.tag)
+                existing_files::mark_complete(&file, &to.tag)
             };
             let _ = dress();
         }
@@ -365,10 +365,10 @@ impl Store {
 
     fn begin(&mut self, id: u64) -> Result<(), Error> {
         if self.current.is_some() {
-            return protocol("it begins a file within another");
+            return sender_violation("it begins a file within another");
         }
         let Some(pending) = self.pending.remove(id) else {
-            return protocol("it begins a file that was not requested");
+            return sender_violation("it begins a file that was not requested");
         };
         let Pending { name, place, file, mode, pieces, .. } = pending;
         self.results.progress.set_current(name.as_bytes());
@@ -419,14 +419,14 @@ impl Store {
 
     fn verify(&mut self, id: u64, first: u64, count: u64) -> Result<(), Error> {
         let Some(current) = self.current.as_mut().filter(|current| current.id == id) else {
-            return protocol("it requests digests of a file that it has not begun");
+            return sender_violation("it requests digests of a file that it has not begun");
         };
         let waiting = current.digested.len() as u64;
         if first != current.next || count == 0 || count > MAX_DIGESTS - waiting.min(MAX_DIGESTS) {
-            return protocol("it requests digests out of order");
+            return sender_violation("it requests digests out of order");
         }
         if first.saturating_add(count) > current.pieces.count() {
-            return protocol("it requests digests beyond the stored data");
+            return sender_violation("it requests digests beyond the stored data");
         }
         current.verify(count, &self.results);
         Ok(())
@@ -435,7 +435,7 @@ impl Store {
     fn keep(&mut self) -> Result<(), Error> {
         match &mut self.current {
             Some(current) => current.keep(&self.results),
-            None => protocol("it keeps a file that it has not begun"),
+            None => sender_violation("it keeps a file that it has not begun"),
         }
     }
 
@@ -443,20 +443,20 @@ impl Store {
     pub fn contents(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match &mut self.current {
             Some(current) => current.write(bytes, &self.results),
-            None => protocol("it sends contents outside of a file"),
+            None => sender_violation("it sends contents outside of a file"),
         }
     }
 
     fn complete(&mut self, theirs: &Digest) -> Result<(), Error> {
         let Some(current) = self.current.take() else {
-            return protocol("it ends a file that it has not begun");
+            return sender_violation("it ends a file that it has not begun");
         };
         let Current { id, name, sink, file, mode, hasher, position, .. } = current;
         if matches!(sink, Sink::Discard) {
             return Ok(());
         }
         if file.is_some_and(|(size, _)| size != position) {
-            return protocol("a file ends before its size");
+            return sender_violation("a file ends before its size");
         }
         let fault = match (hasher.finish(), sink) {
             (Some(ours), Sink::File(part)) if ours == *theirs => {
@@ -479,7 +479,7 @@ impl Store {
             },
             _ => FaultKind::Mismatch.into(),
         };
-        fail(id, &name, fault, &self.results);
+        report_failed_file(id, &name, fault, &self.results);
         Ok(())
     }
 
@@ -518,7 +518,7 @@ impl Level {
 }
 
 /// Opens the existing file, which may have been replaced meanwhile.
-fn open(dir: &Dir, name: &OsStr) -> Result<File, Fault> {
+fn open_existing_file(dir: &Dir, name: &OsStr) -> Result<File, Fault> {
     let file = dir.read(name).map_err(|error| Fault::from_io_error(&error))?;
     match Entry::of(&file) {
         Ok(entry) if entry.is_file() => Ok(file),
@@ -528,9 +528,9 @@ fn open(dir: &Dir, name: &OsStr) -> Result<File, Fault> {
 }
 
 /// Returns the hash of the existing file.
-fn hash(dir: &Dir, name: &OsStr) -> Result<Digest, Fault> {
+fn hash_existing_file(dir: &Dir, name: &OsStr) -> Result<Digest, Fault> {
     let failed = |error: io::Error| Fault::from_io_error(&error);
-    let file = open(dir, name)?;
+    let file = open_existing_file(dir, name)?;
     let size = file.metadata().map_err(failed)?.len();
-    tree_hash::checksum(&file, size).map_err(failed)
+    tree_hash::hash_file(&file, size).map_err(failed)
 }

@@ -18,7 +18,7 @@ const WAITING: usize = 4096;
 
 /// Starts the thread that writes to `stream`: the greeting, then the queued replies and the progress. The thread ends
 /// once all senders of the queue are dropped, or the stream ends.
-pub fn begin<W: Write + Send + 'static>(
+pub fn start_reply_thread<W: Write + Send + 'static>(
     stream: W,
     progress: &Arc<Progress>,
 ) -> io::Result<(SyncSender<ToSender>, JoinHandle<io::Result<()>>)> {
@@ -26,11 +26,11 @@ pub fn begin<W: Write + Send + 'static>(
     let progress = Arc::clone(progress);
     let thread = std::thread::Builder::new()
         .name("transfer-replies".to_owned())
-        .spawn(move || write(FrameWriter::new(stream), &queue, &progress))?;
+        .spawn(move || write_replies(FrameWriter::new(stream), &queue, &progress))?;
     Ok((sender, thread))
 }
 
-fn write<W: Write>(
+fn write_replies<W: Write>(
     mut stream: FrameWriter<W>,
     queue: &Receiver<ToSender>,
     progress: &Progress,

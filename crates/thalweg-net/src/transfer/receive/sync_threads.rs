@@ -122,7 +122,7 @@ impl Finishers {
         for _ in 0..THREADS {
             let (queue, results) = (Arc::clone(&receiver), results.clone());
             let thread = std::thread::Builder::new().name("transfer-finish".to_owned()).spawn(move || {
-                while let Some(finished) = next(&queue) {
+                while let Some(finished) = next_finished(&queue) {
                     results.finish(finished);
                 }
             })?;
@@ -153,6 +153,6 @@ impl Drop for Finishers {
     }
 }
 
-fn next(queue: &Mutex<Receiver<Finished>>) -> Option<Finished> {
+fn next_finished(queue: &Mutex<Receiver<Finished>>) -> Option<Finished> {
     queue.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }

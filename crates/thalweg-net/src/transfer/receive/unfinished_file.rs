@@ -46,7 +46,7 @@ impl Part {
         let dir = place.folder.open_descriptor()?;
         let quota = to.quota.clone();
         let claim = to.claims.claim((place.folder.id(), place.part.clone()), || {
-            let file = open(&dir, &place.part, quota.as_deref())?;
+            let file = open_unfinished(&dir, &place.part, quota.as_deref())?;
             let entry = Entry::of(&file).map_err(|error| Fault::from_io_error(&error))?;
             (length, id) = (entry.size, entry.id);
             Ok(file)
@@ -135,7 +135,7 @@ impl Part {
                 // it.
                 file_metadata::set_mode(file, mode | 0o600)?;
                 modified.map_or(Ok(()), |modified| file_metadata::set_time(file, modified))?;
-                existing_files::mark(file, &self.tag)?;
+                existing_files::mark_complete(file, &self.tag)?;
                 file.sync_all()
             };
             dress().map_err(|error| Fault::from_io_error(&error))?;
@@ -216,7 +216,7 @@ impl Part {
         self.claim.with(|file| {
             let mut make = || {
                 if there > 0 {
-                    punch(file, position, there)?;
+                    zero_range(file, position, there)?;
                 }
                 if growth > 0 { file.set_len(end) } else { Ok(()) }
             };
@@ -240,7 +240,7 @@ impl Drop for Part {
 }
 
 /// Makes the range read as zeros, deallocating it where the file system can.
-fn punch(file: &mut File, position: u64, length: u64) -> io::Result<()> {
+fn zero_range(file: &mut File, position: u64, length: u64) -> io::Result<()> {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     match rustix::fs::fallocate(&*file, flags, position, length) {
         Err(rustix::io::Errno::OPNOTSUPP) => {
@@ -265,7 +265,7 @@ pub fn length_of(dir: &Dir, name: &OsStr) -> Result<Option<u64>, Fault> {
 
 /// Opens the unfinished file safely against substitution: follows no link, rejects files with several hard links, and
 /// locks the file against other processes.
-fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
+fn open_unfinished(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
     let failed = |error: io::Error| Fault::from_io_error(&error);
     // A concurrent transfer can finish and rename the file between two checks; rarely twice.
     for _ in 0..ATTEMPTS {
@@ -276,7 +276,7 @@ fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
                     let _ = dir.remove(name);
                     return Err(fault);
                 }
-                return match lock(&file) {
+                return match lock_exclusively(&file) {
                     Ok(()) => Ok(file),
                     Err(fault) => {
                         // A busy file belongs to the transfer that opened it first.
@@ -303,7 +303,7 @@ fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(failed(error)),
         };
-        lock(&file)?;
+        lock_exclusively(&file)?;
         // The previous lock holder may have renamed it.
         let opened = Entry::of(&file).map_err(failed)?;
         let now = dir.lookup(name).map_err(failed)?;
@@ -314,7 +314,7 @@ fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
     Err(FaultKind::Busy.into())
 }
 
-fn lock(file: &File) -> Result<(), Fault> {
+fn lock_exclusively(file: &File) -> Result<(), Fault> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(FaultKind::Busy.into()),

@@ -30,7 +30,7 @@ pub struct Claim {
     slot: Arc<Slot>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -42,14 +42,14 @@ impl Claims {
     pub fn claim(&self, name: Name, open: impl FnOnce() -> Result<File, Fault>) -> Result<Claim, Fault> {
         let slot = Arc::new(Slot { file: Mutex::new(None) });
         // Held until the file is open, to make a later claim wait.
-        let mut mine = lock(&slot.file);
+        let mut mine = lock_ignoring_poison(&slot.file);
         let older = {
-            let mut claims = lock(&self.0);
+            let mut claims = lock_ignoring_poison(&self.0);
             claims.insert(name.clone(), Arc::clone(&slot))
         };
         let claim = Claim { claims: self.clone(), name, slot: Arc::clone(&slot) };
         if let Some(older) = older {
-            drop(lock(&older.file).take());
+            drop(lock_ignoring_poison(&older.file).take());
         }
         let opened = open().map(|file| *mine = Some(file));
         // Dropping the claim acquires this lock.
@@ -64,7 +64,7 @@ impl Claim {
     /// # Errors
     /// Another transfer has taken over, or `work` failed.
     pub fn with<T>(&self, work: impl FnOnce(&mut File) -> Result<T, Fault>) -> Result<T, Fault> {
-        match lock(&self.slot.file).as_mut() {
+        match lock_ignoring_poison(&self.slot.file).as_mut() {
             Some(file) => work(file),
             None => Err(Fault::new(FaultKind::Busy, "a newer transfer of the same sender has taken over")),
         }
@@ -74,8 +74,8 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         // Close the file before releasing its name.
-        drop(lock(&self.slot.file).take());
-        let mut claims = lock(&self.claims.0);
+        drop(lock_ignoring_poison(&self.slot.file).take());
+        let mut claims = lock_ignoring_poison(&self.claims.0);
         if claims.get(&self.name).is_some_and(|slot| Arc::ptr_eq(slot, &self.slot)) {
             claims.remove(&self.name);
         }

@@ -7,7 +7,7 @@ use super::TransferOutcome;
 use super::file_names;
 use super::folder_walk::{Item, Missing, Roots, Source, SourceFile, Walk, WalkEntry};
 use super::frame_io::FrameWriter;
-use super::transfer_error::{Error, Fault, FaultKind, printable};
+use super::transfer_error::{Error, Fault, FaultKind, escape_unsafe};
 use super::transfer_messages::{
     Offer, OfferKind, PRE_ACCEPTANCE_BYTES, ToReceiver, ToSender, VERSION, WINDOW, WINDOW_WEIGHT,
 };
@@ -31,7 +31,7 @@ pub struct Options {
 
 /// Sends everything in `source` to the peer at `to_peer` and `from_peer`. Blocks until the receiver has stored it or
 /// the streams end.
-pub fn send<R, W>(
+pub fn send_transfer<R, W>(
     source: Source,
     options: Options,
     from_peer: R,
@@ -210,7 +210,7 @@ impl<W: Write> Sending<'_, W> {
             Offers::Walk(walk) => walk.next(),
             Offers::Stream(name) => {
                 let Some(name) = name.take() else { return Ok(false) };
-                let shown = printable(&name);
+                let shown = escape_unsafe(&name);
                 self.report.cut = Some(Cut { name: shown.clone(), left: None });
                 let offer = Offer { depth: 0, name, alike: false, mode: 0o644, kind: OfferKind::Stream };
                 return self.offer(offer, None, shown).map(|()| true);
@@ -241,8 +241,8 @@ impl<W: Write> Sending<'_, W> {
     /// Enters an item of the walk and returns its displayable path.
     fn enter(&mut self, depth: u64, name: &[u8]) -> String {
         self.names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
-        self.names.push((printable(name), name.len()));
-        file_names::shown(self.names.iter().map(|(name, _)| name.as_str()))
+        self.names.push((escape_unsafe(name), name.len()));
+        file_names::format_path(self.names.iter().map(|(name, _)| name.as_str()))
     }
 
     fn offer(&mut self, offer: Offer, item: Option<Item>, name: String) -> Result<(), Error> {

@@ -68,7 +68,7 @@ impl Inbox {
         match self.pop() {
             Some(frame) => Ok(Some(frame)),
             None if std::mem::take(&mut self.is_woken) => Ok(None),
-            None => self.frames.recv().unwrap_or_else(|_| Err(ended())),
+            None => self.frames.recv().unwrap_or_else(|_| Err(connection_ended_error())),
         }
     }
 
@@ -118,7 +118,7 @@ impl Inbox {
             {
                 return Ok(Some(ReceivedDigests { first, digests }));
             }
-            let Some(frame) = self.frames.recv().unwrap_or_else(|_| Err(ended()))? else {
+            let Some(frame) = self.frames.recv().unwrap_or_else(|_| Err(connection_ended_error()))? else {
                 self.is_woken = true;
                 continue;
             };
@@ -150,13 +150,13 @@ impl Inbox {
                 Ok(Ok(None)) => self.is_woken = true,
                 Ok(frame) => return frame,
                 Err(TryRecvError::Empty) => return Ok(None),
-                Err(TryRecvError::Disconnected) => return Err(ended()),
+                Err(TryRecvError::Disconnected) => return Err(connection_ended_error()),
             }
         }
     }
 }
 
-fn ended() -> Error {
+fn connection_ended_error() -> Error {
     Error::Interrupted(io::ErrorKind::UnexpectedEof.into())
 }
 
@@ -170,7 +170,7 @@ fn receive_frames<R: Read>(
         let frame = match stream.next() {
             Ok(Some(frame)) => frame,
             Ok(None) => {
-                let _ = replies.send(Err(ended()));
+                let _ = replies.send(Err(connection_ended_error()));
                 return;
             }
             Err(error) => {

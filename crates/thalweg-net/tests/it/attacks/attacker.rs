@@ -51,7 +51,7 @@ pub fn with_cookie(hello: &[u8], cookie: &[u8]) -> Vec<u8> {
 }
 
 /// Sends a hello without a cookie, and one with a cookie if required. Returns the response, if any.
-pub fn begin(endpoint: &mut Endpoint, now: Time, from: SocketAddr, hello: &[u8]) -> Option<Vec<u8>> {
+pub fn send_hello(endpoint: &mut Endpoint, now: Time, from: SocketAddr, hello: &[u8]) -> Option<Vec<u8>> {
     let mut answer = answers(endpoint, now, from, hello).into_iter().next()?.1;
     if let Some(Packet::Cookie { cookie, .. }) = Packet::read(&answer) {
         let hello = with_cookie(hello, cookie);
@@ -81,7 +81,7 @@ pub struct Hostile {
 
 /// Polls until drained at `now`, which takes few polls per sent datagram. Returns the output and the time of the next
 /// poll.
-pub fn drain(endpoint: &mut Endpoint, now: Time) -> (Vec<(SocketAddr, Vec<u8>)>, Time, u64) {
+pub fn drain_output(endpoint: &mut Endpoint, now: Time) -> (Vec<(SocketAddr, Vec<u8>)>, Time, u64) {
     let mut batch = Batch::new();
     let mut sent = Vec::new();
     for polls in 1.. {
@@ -107,7 +107,7 @@ impl Hostile {
         let mut initiator = Initiator::new(&who, source, secret).unwrap();
         let mut hello = Vec::new();
         write_hello(&mut hello, source, &[], initiator.first());
-        let response = begin(endpoint, now, address, &hello).unwrap();
+        let response = send_hello(endpoint, now, address, &hello).unwrap();
         let (parameters, _) = initiator.read(&response[9..]).unwrap();
         let ours = ClientParameters {
             token: [1; 16],
@@ -143,7 +143,7 @@ impl Hostile {
 
     /// Receives the endpoint's output at `now`, and returns the time of its next poll.
     pub fn collect(&mut self, endpoint: &mut Endpoint, now: Time) -> Time {
-        let (sent, next, polls) = drain(endpoint, now);
+        let (sent, next, polls) = drain_output(endpoint, now);
         self.polls += polls;
         for (_, mut bytes) in sent.into_iter().filter(|(to, _)| *to == self.address) {
             self.received += bytes.len() as u64;
@@ -195,7 +195,7 @@ impl Hostile {
 }
 
 /// Advances time to `end`, and receives the endpoint's output meanwhile.
-pub fn wait(hostile: &mut Hostile, endpoint: &mut Endpoint, mut now: Time, end: Time) {
+pub fn wait_until(hostile: &mut Hostile, endpoint: &mut Endpoint, mut now: Time, end: Time) {
     loop {
         let next = hostile.collect(endpoint, now);
         assert!(next > now, "it spins");
@@ -206,7 +206,7 @@ pub fn wait(hostile: &mut Hostile, endpoint: &mut Endpoint, mut now: Time, end: 
     }
 }
 
-pub fn accepted(endpoint: &mut Endpoint) -> Option<(Handle, bool)> {
+pub fn accepted_connection(endpoint: &mut Endpoint) -> Option<(Handle, bool)> {
     std::iter::from_fn(|| endpoint.event()).find_map(|(handle, event)| match event {
         EndpointEvent::Accepted { known, .. } => Some((handle, known)),
         _ => None,

@@ -57,7 +57,7 @@ impl HandshakeFlood {
 }
 
 /// Lets the attacker fill all slots before a client connects.
-fn meanwhile(addresses: Vec<SocketAddr>, rate: u32) {
+fn fill_slots_before_client(addresses: Vec<SocketAddr>, rate: u32) {
     // Start at arbitrary phases.
     let mut pair = Pair::new(11, Channel { jitter: Duration::from_millis(20), ..Channel::default() });
     pair.record = Some(Vec::new());
@@ -81,7 +81,7 @@ fn meanwhile(addresses: Vec<SocketAddr>, rate: u32) {
     assert!(pair.ends[1].endpoint.connections() <= 1001);
 }
 
-fn port(of: &str, port: u16) -> SocketAddr {
+fn address_with_port(of: &str, port: u16) -> SocketAddr {
     let address: SocketAddr = of.parse().unwrap();
     SocketAddr::new(address.ip(), port)
 }
@@ -89,20 +89,23 @@ fn port(of: &str, port: u16) -> SocketAddr {
 /// Holds RFC 9000, section 21.1.1.
 #[test]
 fn half_open_handshakes_from_one_port_block_no_client() {
-    meanwhile(vec![port("198.51.100.1:1", 5)], 30);
+    fill_slots_before_client(vec![address_with_port("198.51.100.1:1", 5)], 30);
     // Even with an attacker at the same address.
-    meanwhile(vec![port(CLIENT, 5)], 30);
+    fill_slots_before_client(vec![address_with_port(CLIENT, 5)], 30);
 }
 
 #[test]
 fn half_open_handshakes_from_all_ports_of_an_address_block_no_client() {
-    meanwhile((1024..3024).map(|number| port("198.51.100.1:1", number)).collect(), 30);
-    meanwhile((1024..3024).map(|number| port(CLIENT, number)).collect(), 30);
+    fill_slots_before_client(
+        (1024..3024).map(|number| address_with_port("198.51.100.1:1", number)).collect(),
+        30,
+    );
+    fill_slots_before_client((1024..3024).map(|number| address_with_port(CLIENT, number)).collect(), 30);
 }
 
 #[test]
 fn half_open_handshakes_from_many_addresses_block_no_client() {
-    meanwhile(
+    fill_slots_before_client(
         (0..2000u32).map(|host| SocketAddr::from(((0x0a00_0000 + host).to_be_bytes(), 5))).collect(),
         30,
     );

@@ -1,7 +1,7 @@
 //! Hellos without cookies from unvalidated addresses: limits on the handshakes that they begin, and no effect on
 //! others.
 
-use crate::attacks::{MINUTE, answers, begin, overheard, server, server_config};
+use crate::attacks::{MINUTE, answers, overheard, send_hello, server, server_config};
 use crate::endpoint_pair::{CLIENT, Channel, Pair, SERVER};
 use std::net::SocketAddr;
 use thalweg_net::endpoint::{Endpoint, EndpointStats};
@@ -33,13 +33,13 @@ fn is_response(bytes: &[u8]) -> bool {
     matches!(Packet::read(bytes), Some(Packet::Response { .. }))
 }
 
-fn spoofed(number: u32) -> SocketAddr {
+fn spoofed_address(number: u32) -> SocketAddr {
     SocketAddr::from(((0x0a00_0000 + number).to_be_bytes(), 7))
 }
 
 /// Returns the time from a client's first hello until both ends have the connection, while `meanwhile` runs at each
 /// step.
-fn connects(pair: &mut Pair, mut meanwhile: impl FnMut(&mut Pair)) -> Duration {
+fn connection_time(pair: &mut Pair, mut meanwhile: impl FnMut(&mut Pair)) -> Duration {
     pair.ends[1].handle = None;
     let begun = pair.now;
     pair.connect("cubic");
@@ -69,17 +69,19 @@ fn spoofed_hellos_take_few_slots_and_block_no_client() {
     let mut flood = |pair: &mut Pair| {
         let (mut responses, now) = (0, pair.now);
         for number in 0..500 {
-            let sent = answers(&mut pair.ends[1].endpoint, now, spoofed(number), hellos.next());
-            responses +=
-                sent.iter().filter(|(to, bytes)| *to == spoofed(number) && is_response(bytes)).count();
+            let sent = answers(&mut pair.ends[1].endpoint, now, spoofed_address(number), hellos.next());
+            responses += sent
+                .iter()
+                .filter(|(to, bytes)| *to == spoofed_address(number) && is_response(bytes))
+                .count();
             // The server's packets to the client are delivered.
-            let others = sent.iter().filter(|(to, _)| *to != spoofed(number));
+            let others = sent.iter().filter(|(to, _)| *to != spoofed_address(number));
             others.for_each(|(to, bytes)| pair.put(SERVER.parse().unwrap(), *to, bytes));
         }
         responses as u64
     };
     assert_eq!(flood(&mut pair), UNVALIDATED_SLOTS);
-    let took = connects(&mut pair, |pair| assert_eq!(flood(pair), 0));
+    let took = connection_time(&mut pair, |pair| assert_eq!(flood(pair), 0));
     assert_eq!(took, WITH_A_COOKIE);
     let EndpointStats { handshakes, unvalidated, forgotten, dropped, .. } = stats(&pair);
     assert_eq!(
@@ -90,7 +92,7 @@ fn spoofed_hellos_take_few_slots_and_block_no_client() {
     let later = pair.now + Duration::from_secs(21);
     pair.run(MINUTE, |pair| pair.now >= later);
     assert_eq!(pair.ends[1].endpoint.connections(), 1);
-    assert_eq!(connects(&mut pair, |_| ()), DIRECT);
+    assert_eq!(connection_time(&mut pair, |_| ()), DIRECT);
 }
 
 /// An attacker that knows a client's address and port sends hellos in its name, while others at the client's address
@@ -107,10 +109,10 @@ fn hellos_in_a_client_s_name_do_not_keep_it_out() {
     assert_eq!(unvalidated(&mut pair.ends[1].endpoint, client) as u64, UNVALIDATED_SLOTS);
     for number in 0..130u32 {
         let from = SocketAddr::new(client.ip(), 2000 + number as u16);
-        begin(&mut pair.ends[1].endpoint, now, from, hellos.next());
+        send_hello(&mut pair.ends[1].endpoint, now, from, hellos.next());
     }
     assert_eq!(stats(&pair).handshakes, UNVALIDATED_SLOTS + 130);
-    assert_eq!(connects(&mut pair, |_| ()), WITH_A_COOKIE);
+    assert_eq!(connection_time(&mut pair, |_| ()), WITH_A_COOKIE);
     assert_eq!(stats(&pair).dropped, 0);
 }
 
@@ -119,7 +121,7 @@ fn hellos_in_a_client_s_name_do_not_keep_it_out() {
 fn a_late_copy_of_a_hello_makes_no_second_handshake() {
     let mut pair = Pair::new(33, Channel::default());
     pair.record = Some(Vec::new());
-    assert_eq!(connects(&mut pair, |_| ()), DIRECT);
+    assert_eq!(connection_time(&mut pair, |_| ()), DIRECT);
     let (now, hello) = (pair.now, pair.record.as_ref().unwrap()[0].2.clone());
     let client = pair.ends[0].address;
     for _ in 0..100 {
@@ -147,7 +149,7 @@ fn first_messages_that_are_none_cost_no_more_than_others() {
             &[],
             &[0; 32],
         );
-        answers(&mut endpoint, Time::ZERO, spoofed(number), &hello);
+        answers(&mut endpoint, Time::ZERO, spoofed_address(number), &hello);
     }
     let EndpointStats { handshakes, forged, .. } = endpoint.stats();
     assert_eq!((handshakes, forged), (UNVALIDATED_SLOTS, UNVALIDATED_SLOTS));

@@ -8,9 +8,10 @@ mod path_attacks;
 mod sent_and_kept_bytes;
 
 use crate::endpoint_pair::{
-    Channel, Pair, SERVER, client_config, connect, identity, pattern, server_config, short, wants_cookies,
+    Channel, Pair, SERVER, client_config, connect, identity, pattern, server_config, wants_cookies,
+    with_short_timeouts,
 };
-use attacker::{answers, begin, server, with_cookie};
+use attacker::{answers, send_hello, server, with_cookie};
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use thalweg_net::datagram_batch::Batch;
@@ -95,13 +96,13 @@ fn a_cookie_opens_one_handshake_from_one_address() {
 #[test]
 fn handshakes_are_bounded_in_number_and_rate() {
     let template = overheard()[0].2.clone();
-    let mut endpoint = server(short(server_config()));
+    let mut endpoint = server(with_short_timeouts(server_config()));
     let mut now = Time::ZERO + Duration::from_secs(1);
     for round in 0..200u32 {
         let client = SocketAddr::from(([10, 0, (round >> 8) as u8, round as u8], 5));
         let mut hello = template.clone();
         hello[2..6].copy_from_slice(&round.to_be_bytes());
-        begin(&mut endpoint, now, client, &hello);
+        send_hello(&mut endpoint, now, client, &hello);
         assert!(endpoint.connections() <= 8);
         now += Duration::from_millis(1);
     }

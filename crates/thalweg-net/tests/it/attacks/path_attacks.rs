@@ -19,7 +19,7 @@ fn copy_everything(pair: &mut Pair, end: usize, thieves: &[SocketAddr], read: &m
     }
 }
 
-fn thieves() -> Vec<SocketAddr> {
+fn hijacker_addresses() -> Vec<SocketAddr> {
     (1..=200).map(|host| SocketAddr::from(([203, 0, 113, host], 9))).collect()
 }
 
@@ -48,7 +48,7 @@ fn transfer_time(thieves: &[SocketAddr]) -> Time {
 /// Holds RFC 9000, section 9.
 #[test]
 fn a_client_discards_packets_from_other_addresses() {
-    let (alone, copied) = (transfer_time(&[]), transfer_time(&thieves()));
+    let (alone, copied) = (transfer_time(&[]), transfer_time(&hijacker_addresses()));
     assert!(copied <= alone + Duration::from_millis(20), "{copied} in place of {alone}");
 }
 
@@ -75,7 +75,7 @@ fn migrations_are_rate_limited_and_the_old_address_is_restored() {
     let data = pattern(33, 2_000_000);
     pair.ends[1].write(&data);
     pair.ends[0].finish = true;
-    let thieves = thieves();
+    let thieves = hijacker_addresses();
     let mut times = Vec::new();
     for (step, thief) in thieves.iter().cycle().enumerate() {
         if pair.ends[1].finished {
@@ -134,7 +134,7 @@ fn one_copied_packet_does_not_close_the_connection() {
         .unwrap()
         .2
         .clone();
-    deliver(&mut pair, 1, thieves()[0], &ping);
+    deliver(&mut pair, 1, hijacker_addresses()[0], &ping);
     let begun = pair.now;
     pair.ends[1].write(&pattern(35, 50_000));
     pair.run(MINUTE, |pair| pair.ends[0].received.len() == 60_000);
@@ -172,7 +172,7 @@ fn a_delayed_packet_does_not_migrate_the_connection() {
         (session.stats(now).packets_received, session.stats(now).migrations, session.remote())
     };
     let (before, _, _) = received(&mut pair);
-    deliver(&mut pair, 1, thieves()[0], &held);
+    deliver(&mut pair, 1, hijacker_addresses()[0], &held);
     assert_eq!(
         received(&mut pair),
         (before + 1, 0, CLIENT.parse().unwrap()),

@@ -1,7 +1,7 @@
 //! Budgets of an endpoint: limits on the bytes that a peer can make it send and keep, with any scheme and options.
 //! Counts sent bytes per received byte, and kept bytes.
 
-use crate::attacks::attacker::{Hostile, accepted, drain, server, wait};
+use crate::attacks::attacker::{Hostile, accepted_connection, drain_output, server, wait_until};
 use crate::endpoint_pair::{Channel, Pair, Seeded, identity, server_config};
 use proptest::prelude::*;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ fn far_future_sequences() -> (&'static str, Vec<Vec<u8>>) {
 }
 
 /// Returns packets of adaptive acknowledgement with many gaps: each request names all of them.
-fn gaps(count: u64) -> (&'static str, Vec<Vec<u8>>) {
+fn packets_with_gaps(count: u64) -> (&'static str, Vec<Vec<u8>>) {
     use thalweg_proto::adaptive_ack::{Data, Pdu, wire};
     let scheme = "adaptive-ack:t-error=1ms,t-normal=1ms,window=20000pkt,segment=256B";
     let pdus = (1..=count).map(|number| {
@@ -58,18 +58,18 @@ fn gaps(count: u64) -> (&'static str, Vec<Vec<u8>>) {
 /// A few packets to which the engine alone would send hundreds of thousands of answers, or large ones each millisecond.
 #[test]
 fn one_packet_elicits_a_bounded_number_of_bytes() {
-    for (scheme, pdus) in [far_future_sequences(), gaps(1), gaps(50)] {
+    for (scheme, pdus) in [far_future_sequences(), packets_with_gaps(1), packets_with_gaps(50)] {
         for authorises in [false, true] {
             let mut endpoint = server(server_config());
             let mut hostile = Hostile::connect(&mut endpoint, START, 1, scheme.as_bytes());
-            let (handle, known) =
-                accepted(&mut endpoint).unwrap_or_else(|| panic!("{scheme}: {:?}", hostile.closed));
+            let (handle, known) = accepted_connection(&mut endpoint)
+                .unwrap_or_else(|| panic!("{scheme}: {:?}", hostile.closed));
             assert!(!known);
             if authorises {
                 endpoint.authorise(handle);
             }
             pdus.iter().for_each(|pdu| hostile.pdu(&mut endpoint, START, pdu));
-            wait(&mut hostile, &mut endpoint, START, START + SECOND * 40);
+            wait_until(&mut hostile, &mut endpoint, START, START + SECOND * 40);
             // Idle connections end after 30 s.
             let max = if authorises {
                 2 * hostile.sent + 31 * BUDGET_PER_SECOND + PROBES
@@ -95,9 +95,9 @@ fn single_byte_segments_are_not_acknowledged_one_by_one() {
     use thalweg_proto::window::{Pdu, Segment, wire};
     let mut endpoint = server(server_config());
     let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
-    let (handle, _) = accepted(&mut endpoint).unwrap();
+    let (handle, _) = accepted_connection(&mut endpoint).unwrap();
     endpoint.authorise(handle);
-    wait(&mut hostile, &mut endpoint, START, START + SECOND * 5);
+    wait_until(&mut hostile, &mut endpoint, START, START + SECOND * 5);
     let before = hostile.datagrams;
     let mut now = START + SECOND * 5;
     for round in 0..739u64 {
@@ -182,7 +182,7 @@ fn receive_windows_of_all_connections_are_bounded_together() {
             assert!(connected.is_err(), "{address}");
             break;
         }
-        let (handle, _) = accepted(&mut endpoint).unwrap();
+        let (handle, _) = accepted_connection(&mut endpoint).unwrap();
         endpoint.authorise(handle);
         let memory = endpoint.session(handle).unwrap().memory();
         first.get_or_insert(memory);
@@ -197,9 +197,9 @@ fn receive_windows_of_all_connections_are_bounded_together() {
     for handle in handles.drain(..900) {
         endpoint.abandon(now, handle, 0, "");
     }
-    let _ = drain(&mut endpoint, now);
+    let _ = drain_output(&mut endpoint, now);
     Hostile::connect(&mut endpoint, now, 5000, b"cubic");
-    let (handle, _) = accepted(&mut endpoint).unwrap();
+    let (handle, _) = accepted_connection(&mut endpoint).unwrap();
     endpoint.authorise(handle);
     assert_eq!(endpoint.session(handle).unwrap().memory(), 16 << 20);
 }
@@ -226,7 +226,7 @@ fn only_schemes_that_are_allowed_are_used() {
         let config = EndpointConfig { listen: Some(listen.clone()), ..server_config() };
         let mut endpoint = server(config);
         let hostile = Hostile::connect(&mut endpoint, START, 1, scheme.as_bytes());
-        assert_eq!(accepted(&mut endpoint).is_some(), expected.is_none(), "{scheme}");
+        assert_eq!(accepted_connection(&mut endpoint).is_some(), expected.is_none(), "{scheme}");
         match (expected, hostile.closed) {
             (None, None) => {}
             (Some(expected), Some((3, reason))) => assert!(reason.starts_with(expected), "{reason}"),
@@ -241,7 +241,7 @@ fn frames_that_make_no_sense_end_the_connection() {
     for frames in [&[99][..], &[1, 0, 0], &[7, 0, 0, 0, 9, 9], &[9, 0, 0, 1, 0, 5], &[3], &[2; 5]] {
         let mut endpoint = server(server_config());
         let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
-        let (handle, _) = accepted(&mut endpoint).unwrap();
+        let (handle, _) = accepted_connection(&mut endpoint).unwrap();
         endpoint.authorise(handle);
         hostile.send_frames(&mut endpoint, START, frames);
         assert!(matches!(hostile.closed, Some((2, _))), "{frames:?}: {:?}", hostile.closed);
@@ -253,9 +253,9 @@ fn frames_that_make_no_sense_end_the_connection() {
 fn sixteen_answers_wait_at_most() {
     let mut endpoint = server(server_config());
     let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
-    let (handle, _) = accepted(&mut endpoint).unwrap();
+    let (handle, _) = accepted_connection(&mut endpoint).unwrap();
     endpoint.authorise(handle);
-    wait(&mut hostile, &mut endpoint, START, START + SECOND * 5);
+    wait_until(&mut hostile, &mut endpoint, START, START + SECOND * 5);
     let before = hostile.pongs;
     let mut frames = Vec::new();
     (0..100).for_each(|token| Frame::Ping(token).write(&mut frames));
@@ -336,7 +336,7 @@ proptest! {
         let scheme = hostile_scheme(&mut draw);
         let mut endpoint = Endpoint::new(Time::ZERO, server_config(), Box::new(Seeded(Stream::new(seed, "server", 0))));
         let mut hostile = Hostile::connect(&mut endpoint, START, 1, scheme.as_bytes());
-        let accepted = accepted(&mut endpoint);
+        let accepted = accepted_connection(&mut endpoint);
         prop_assert!(accepted.is_some() || hostile.closed.is_some());
         let Some((handle, _)) = accepted else { return Ok(()) };
         if authorises {
@@ -354,7 +354,7 @@ proptest! {
                 }
                 6 => {
                     let end = now + Duration::from_millis(draw.below(300));
-                    wait(&mut hostile, &mut endpoint, now, end);
+                    wait_until(&mut hostile, &mut endpoint, now, end);
                     now = now.max(end);
                 }
                 _ => {
@@ -366,7 +366,7 @@ proptest! {
                 }
             }
         }
-        wait(&mut hostile, &mut endpoint, now, now + SECOND * 2);
+        wait_until(&mut hostile, &mut endpoint, now, now + SECOND * 2);
         let seconds = (now + SECOND * 2).since(START).as_secs_f64();
         let max = if authorises {
             2 * hostile.sent + ((seconds + 1.0) * BUDGET_PER_SECOND as f64) as u64 + PROBES

@@ -438,7 +438,7 @@ pub fn wants_cookies(mut config: EndpointConfig) -> EndpointConfig {
 }
 
 /// Shortens the time-outs, to keep tests of them short.
-pub fn short(mut config: EndpointConfig) -> EndpointConfig {
+pub fn with_short_timeouts(mut config: EndpointConfig) -> EndpointConfig {
     config.session = SessionConfig {
         idle: Duration::from_secs(5),
         keep_alive: Duration::from_secs(1),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use thalweg_net::transfer::transfer_messages::{ToReceiver, ToSender};
 use thalweg_net::transfer::{
-    Claims, Destination, Frame, Options, Progress, Roots, Source, Target, TransferScheduler, receive, send,
+    Claims, Destination, Frame, Options, Progress, Roots, Source, Target, TransferScheduler,
+    receive_transfer, send_transfer,
 };
 
 /// Folder of one run, beside another one that must stay empty.
@@ -41,7 +42,7 @@ pub fn run(script: &[u8]) {
             let to = place.0.join("to");
             let destination = Destination::new(&to, Claims::default(), "mallory").unwrap();
             let target = Target::Folder(destination);
-            let _ = receive(
+            let _ = receive_transfer(
                 target,
                 &TransferScheduler::default(),
                 &mut Cursor::new(input),
@@ -58,7 +59,7 @@ pub fn run(script: &[u8]) {
                 fs::write(from.join(name), vec![7; length]).unwrap();
             }
             let source = Source::Paths(Roots::new(&[from]).unwrap());
-            let outcome = send(
+            let outcome = send_transfer(
                 source,
                 Options::default(),
                 Cursor::new(input),

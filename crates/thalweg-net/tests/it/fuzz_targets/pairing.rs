@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 use thalweg_net::identity::Identity;
-use thalweg_net::pairing::{Ends, initiate, serve};
+use thalweg_net::pairing::{Ends, pair_as_client, pair_as_server};
 
 /// Runs a script: a byte for the side, and its input.
 pub fn run(script: &[u8]) {
@@ -12,8 +12,8 @@ pub fn run(script: &[u8]) {
     let code = "1234-5678".parse().expect("eight digits are a code");
     let mut output = Vec::new();
     let paired = match side % 2 {
-        0 => serve(&code, &ends, &mut Cursor::new(input), &mut output),
-        _ => initiate(&code, &ends, &mut Cursor::new(input), &mut output),
+        0 => pair_as_server(&code, &ends, &mut Cursor::new(input), &mut output),
+        _ => pair_as_client(&code, &ends, &mut Cursor::new(input), &mut output),
     };
     assert!(paired.is_err(), "octets knew the code");
     assert!(output.len() < 1000, "{} bytes", output.len());

@@ -95,14 +95,14 @@ pub fn run_with(scheme: Scheme, script: &[u8]) {
             6 => session.finish(now),
             _ => session.consumed(now, std::mem::take(&mut unread)),
         }
-        unread += drain(&mut session, now);
+        unread += drain_session(&mut session, now);
         // No flow delivers more than the advertised limit, except for the excess of one PDU.
         assert!(unread <= MEMORY + (1 << 16), "{unread} bytes wait");
     }
 }
 
 /// Drains the session's events and output. Returns the number of delivered bytes.
-fn drain(session: &mut Session, now: Time) -> u64 {
+fn drain_session(session: &mut Session, now: Time) -> u64 {
     let mut delivered = 0;
     let mut batch = Batch::new();
     for turn in 0.. {

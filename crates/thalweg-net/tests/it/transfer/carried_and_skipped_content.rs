@@ -1,7 +1,7 @@
 //! Content that a transfer carries, and content that it can skip.
 
-use crate::transfer::temporary_folders::{TestFolder, noise};
-use crate::transfer::{Break, Transfer, part};
+use crate::transfer::temporary_folders::{TestFolder, random_bytes};
+use crate::transfer::{Break, Transfer, name_of_unfinished};
 use std::fs::{self, File, FileTimes};
 use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -15,12 +15,12 @@ fn set_time(path: &std::path::Path, seconds: u64) {
     File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
 }
 
-fn mixed() -> TestFolder {
+fn folder_with_all_kinds() -> TestFolder {
     let from = TestFolder::new("from");
     from.write("set/empty", b"");
     from.write("set/small", b"small");
-    from.write("set/a b/-c/naïve", &noise(1, 70_000));
-    from.write("set/large", &noise(2, 3_500_000));
+    from.write("set/a b/-c/naïve", &random_bytes(1, 70_000));
+    from.write("set/large", &random_bytes(2, 3_500_000));
     fs::create_dir(from.join("set/nothing in it")).unwrap();
     fs::set_permissions(from.join("set/small"), fs::Permissions::from_mode(0o440)).unwrap();
     fs::set_permissions(from.join("set/nothing in it"), fs::Permissions::from_mode(0o510)).unwrap();
@@ -32,7 +32,7 @@ fn mixed() -> TestFolder {
 
 #[test]
 fn a_tree_arrives_with_names_times_and_permissions() {
-    let (from, to) = (mixed(), TestFolder::new("to"));
+    let (from, to) = (folder_with_all_kinds(), TestFolder::new("to"));
     let ends = Transfer::default().run(&[from.join("set")], &to);
     ends.complete();
     assert_eq!(to.tree(), from.tree());
@@ -48,7 +48,7 @@ fn folders_may_be_deep() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let mut name = "set".to_owned();
     for depth in 0..100 {
-        from.write(&format!("{name}/z"), &noise(depth, 100));
+        from.write(&format!("{name}/z"), &random_bytes(depth, 100));
         name.push_str("/d");
     }
     Transfer::default().run(&[from.join("set")], &to).complete();
@@ -59,7 +59,7 @@ fn folders_may_be_deep() {
 
 #[test]
 fn existing_files_are_not_sent_again() {
-    let (from, to) = (mixed(), TestFolder::new("to"));
+    let (from, to) = (folder_with_all_kinds(), TestFolder::new("to"));
     Transfer::default().run(&[from.join("set")], &to).complete();
     let again = Transfer::default().run(&[from.join("set")], &to);
     again.complete();
@@ -100,7 +100,7 @@ fn checksum_mode_compares_contents() {
 fn many_small_files_do_not_wait_for_each_other() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     for number in 0..3000 {
-        from.write(&format!("set/{:02}/{number}", number % 40), &noise(number, number as usize % 300));
+        from.write(&format!("set/{:02}/{number}", number % 40), &random_bytes(number, number as usize % 300));
     }
     let ends = Transfer::default().run(&[from.join("set")], &to);
     ends.complete();
@@ -157,7 +157,7 @@ fn stream(bytes: Vec<u8>) -> Source {
 #[test]
 fn a_stream_becomes_a_file_and_a_file_a_stream() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
-    let bytes = noise(3, 2_500_000);
+    let bytes = random_bytes(3, 2_500_000);
     let destination = thalweg_net::transfer::Destination::new(to.path(), Default::default(), "anna").unwrap();
     Transfer::default().run_to(stream(bytes.clone()), Target::Folder(destination)).complete();
     assert_eq!(to.names(), ["stream"]);
@@ -177,7 +177,8 @@ fn a_stream_becomes_a_file_and_a_file_a_stream() {
 #[test]
 fn an_output_takes_one_file_and_reports_its_close() {
     let from = TestFolder::new("from");
-    let paths = [from.write("a", &noise(1, 10)), from.write("b", b"b"), from.write("set/file", b"file")];
+    let paths =
+        [from.write("a", &random_bytes(1, 10)), from.write("b", b"b"), from.write("set/file", b"file")];
     let source = |paths: &[PathBuf]| Source::Paths(Roots::new(paths).unwrap());
     for set in [&paths[..2], &[paths[0].clone(), from.join("set")], &[from.join("set")]] {
         let (output, chunks) = channel();
@@ -200,7 +201,7 @@ fn an_output_takes_one_file_and_reports_its_close() {
 #[test]
 fn a_stream_that_was_cut_off_begins_anew() {
     let to = TestFolder::new("to");
-    let bytes = noise(4, 300_000);
+    let bytes = random_bytes(4, 300_000);
     let target = || {
         let to = thalweg_net::transfer::Destination::new(to.path(), Default::default(), "anna");
         Target::Folder(to.unwrap())
@@ -208,11 +209,11 @@ fn a_stream_that_was_cut_off_begins_anew() {
     let breaks = Break { to_receiver: 200_000, ..Break::never() };
     let cut = Transfer::broken(breaks).run_to(stream(bytes.clone()), target());
     assert!(cut.sender.result.is_err() && cut.receiver.result.is_err());
-    assert_eq!(to.names(), [part("stream")]);
-    let left = fs::canonicalize(to.join(&part("stream"))).unwrap();
+    assert_eq!(to.names(), [name_of_unfinished("stream")]);
+    let left = fs::canonicalize(to.join(&name_of_unfinished("stream"))).unwrap();
     assert_eq!(cut.receiver.report.cut, Some(Cut { name: "stream".to_owned(), left: Some(left) }));
     assert_eq!(cut.sender.report.cut, Some(Cut { name: "stream".to_owned(), left: None }));
-    let shorter = noise(5, 1000);
+    let shorter = random_bytes(5, 1000);
     let ends = Transfer::default().run_to(stream(shorter.clone()), target());
     ends.complete();
     assert_eq!((&ends.sender.report.cut, &ends.receiver.report.cut), (&None, &None));

@@ -20,7 +20,7 @@ fn transfer(owner: &'static str, existing: Existing) -> Transfer {
 }
 
 /// Sends, and returns the files left alone, with reasons.
-fn left(transfer: Transfer, paths: &[PathBuf], to: &TestFolder) -> Vec<(String, FaultKind)> {
+fn skipped_files(transfer: Transfer, paths: &[PathBuf], to: &TestFolder) -> Vec<(String, FaultKind)> {
     let ends = transfer.run(paths, to);
     ends.end();
     assert_eq!(ends.sender.report.failures, ends.receiver.report.failures, "both sides are told");
@@ -33,7 +33,7 @@ fn left(transfer: Transfer, paths: &[PathBuf], to: &TestFolder) -> Vec<(String, 
 fn a_file_is_replaced_only_for_who_sent_it() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let file = from.write("file", b"first");
-    let send = |owner| left(transfer(owner, Existing::default()), std::slice::from_ref(&file), &to);
+    let send = |owner| skipped_files(transfer(owner, Existing::default()), std::slice::from_ref(&file), &to);
     assert_eq!(send("anna"), []);
     for (contents, time) in [("second", 2_000_000_000), ("third, older", 5)] {
         from.write("file", contents.as_bytes());
@@ -58,7 +58,7 @@ fn contents_that_differ_replace_no_file_of_others() {
     to.write("file", b"ABCDE");
     let options = Options { checksum: true, ..Options::default() };
     let transfer = Transfer { options, ..Transfer::default() };
-    assert_eq!(left(transfer, &[file], &to), [("file".to_owned(), FaultKind::NotFromSender)]);
+    assert_eq!(skipped_files(transfer, &[file], &to), [("file".to_owned(), FaultKind::NotFromSender)]);
     assert_eq!(to.read("file"), b"ABCDE");
 }
 
@@ -67,7 +67,7 @@ fn the_receiver_chooses_the_policy_for_existing_files() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let file = from.write("file", b"new");
     to.write("file", b"precious");
-    let send = |existing| left(transfer("anna", existing), std::slice::from_ref(&file), &to);
+    let send = |existing| skipped_files(transfer("anna", existing), std::slice::from_ref(&file), &to);
     assert_eq!(send(Existing::Keep), [("file".to_owned(), FaultKind::Kept)]);
     assert_eq!(to.read("file"), b"precious");
     assert_eq!(send(Existing::Any), []);
@@ -104,7 +104,7 @@ fn hidden_top_level_names_need_permission() {
     let paths = [from.write(".bashrc", b"evil"), from.join(".ssh"), from.join("set")];
     from.write(".ssh/authorized_keys", b"evil");
     from.write("set/.git/config", b"further down they are usual");
-    let failed = left(transfer("anna", Existing::Any), &paths, &to);
+    let failed = skipped_files(transfer("anna", Existing::Any), &paths, &to);
     assert_eq!(failed, [".bashrc", ".ssh"].map(|name| (name.to_owned(), FaultKind::Hidden)));
     assert_eq!(to.names(), ["set"]);
     assert!(to.join("set/.git/config").exists());
@@ -116,7 +116,7 @@ fn hidden_top_level_names_need_permission() {
 }
 
 /// Returns all entries of the folder "to", with the contents of files and the targets of links.
-fn all(to: &TestFolder) -> Vec<(String, String)> {
+fn all_entries(to: &TestFolder) -> Vec<(String, String)> {
     fn walk(folder: &Path, above: &str, found: &mut Vec<(String, String)>) {
         for entry in fs::read_dir(folder).unwrap() {
             let (name, path) = {
@@ -142,7 +142,7 @@ fn all(to: &TestFolder) -> Vec<(String, String)> {
 }
 
 /// Makes `x` a file, a folder with a file in a folder, or a link to a folder outside.
-fn make(kind: &str, place: &TestFolder, outside: &TestFolder, contents: &str) {
+fn make_entry(kind: &str, place: &TestFolder, outside: &TestFolder, contents: &str) {
     match kind {
         "file" => drop(place.write("set/x", contents.as_bytes())),
         "folder" => drop(place.write("set/x/y/z", contents.as_bytes())),
@@ -163,8 +163,8 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
         let outside = TestFolder::new("outside");
         outside.write("y/z", b"untouched");
         let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
-        make(old, &to, &outside, "old");
-        make(new, &from, &outside, "new");
+        make_entry(old, &to, &outside, "old");
+        make_entry(new, &from, &outside, "new");
         let send = |existing, to: &TestFolder| {
             let quota = std::sync::Arc::new(Quota::of(to.path(), limits).unwrap());
             let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
@@ -179,7 +179,7 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
             }
             ends.receiver.report
         };
-        let before = all(&to);
+        let before = all_entries(&to);
         for existing in [Existing::Sent, Existing::Keep] {
             let report = send(existing, &to);
             assert_eq!(
@@ -191,14 +191,14 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
                 "{:?}",
                 report.failures
             );
-            assert_eq!(all(&to), before, "{old} to {new}");
+            assert_eq!(all_entries(&to), before, "{old} to {new}");
         }
         let kept = TestFolder::new("to");
-        make(old, &kept, &outside, "old");
+        make_entry(old, &kept, &outside, "old");
         for (existing, to) in [(Existing::Any, &to), (Existing::Backup, &kept)] {
             let report = send(existing, to);
             assert_eq!((report.failures, report.replaced), (vec![], 1), "{old} to {new}");
-            let mut expected = all(&from);
+            let mut expected = all_entries(&from);
             if existing == Existing::Backup {
                 let aside = before.iter().filter(|(name, _)| name.starts_with("set/x"));
                 expected.extend(
@@ -206,7 +206,7 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
                 );
                 expected.sort();
             }
-            assert_eq!(all(to), expected, "{old} to {new}");
+            assert_eq!(all_entries(to), expected, "{old} to {new}");
         }
         assert_eq!(outside.read("y/z"), b"untouched", "{old} to {new}");
     }
@@ -219,7 +219,7 @@ fn special_files_are_never_replaced() {
     let file = from.write("x", b"new");
     let _socket = std::os::unix::net::UnixListener::bind(to.join("x")).unwrap();
     for existing in [Existing::Sent, Existing::Keep, Existing::Any, Existing::Backup] {
-        let failed = left(transfer("anna", existing), std::slice::from_ref(&file), &to);
+        let failed = skipped_files(transfer("anna", existing), std::slice::from_ref(&file), &to);
         assert_eq!(failed, [("x".to_owned(), FaultKind::PathConflict)]);
         assert_eq!(to.names(), ["x"]);
     }
@@ -229,8 +229,8 @@ fn special_files_are_never_replaced() {
 #[test]
 fn a_file_that_is_refused_leaves_no_empty_one() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
-    let paths =
-        ["a", "b"].map(|name| from.write(name, &crate::transfer::temporary_folders::noise(1, 300_000)));
+    let paths = ["a", "b"]
+        .map(|name| from.write(name, &crate::transfer::temporary_folders::random_bytes(1, 300_000)));
     let there = to.join("b");
     // Another process creates a file of this name while the first one arrives.
     let ends = crate::transfer::file_faults::while_sending(&paths, &to, 50_000, move || {

@@ -1,7 +1,7 @@
 //! Files that change, vanish or cannot be read; names, links and quotas. Each fails one file, not the transfer.
 
-use crate::transfer::temporary_folders::{TestFolder, noise};
-use crate::transfer::{Ends, Transfer, part};
+use crate::transfer::temporary_folders::{TestFolder, random_bytes};
+use crate::transfer::{Ends, Transfer, name_of_unfinished};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thalweg_net::transfer::{
     Claims, Destination, FaultKind, Limits, Progress, Quota, Roots, Source, Target, TransferScheduler,
-    receive, send, unfinished_name,
+    receive_transfer, send_transfer, unfinished_name,
 };
 use thalweg_proto::units::Bytes;
 
@@ -65,7 +65,7 @@ pub fn while_sending(
     let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
     let at_sender = Arc::clone(&progress[0]);
     let sender = std::thread::spawn(move || {
-        send(source, Default::default(), from_receiver, &mut to_receiver, &at_sender)
+        send_transfer(source, Default::default(), from_receiver, &mut to_receiver, &at_sender)
     });
     let act = || {
         // Modification times have coarse ticks: wait for a later one than that of the previous write.
@@ -73,7 +73,7 @@ pub fn while_sending(
         act();
     };
     let mut from_sender = Watched(from_sender, after, Some(Box::new(act)));
-    let receiver = receive(
+    let receiver = receive_transfer(
         Target::Folder(destination),
         &TransferScheduler::default(),
         &mut from_sender,
@@ -100,7 +100,7 @@ fn a_source_that_changes_while_it_is_sent_does_not_become_a_file() {
     ];
     for change in changes {
         let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
-        let paths = [from.write("a", &noise(1, 3_000_000)), from.write("b", b"b")];
+        let paths = [from.write("a", &random_bytes(1, 3_000_000)), from.write("b", b"b")];
         let path = paths[0].clone();
         let ends = while_sending(&paths, &to, 500_000, move || change(&path));
         failures(&ends, &[("a", FaultKind::Changed)]);
@@ -137,7 +137,7 @@ fn a_source_that_is_removed_while_it_is_sent_has_vanished() {
     ];
     for (remove, fault) in removals {
         let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
-        let paths = [from.write("a", &noise(1, 3_000_000)), from.write("b", b"b")];
+        let paths = [from.write("a", &random_bytes(1, 3_000_000)), from.write("b", b"b")];
         let path = paths[0].clone();
         let ends = while_sending(&paths, &to, 500_000, move || remove(&path));
         failures(&ends, &[("a", fault)]);
@@ -150,7 +150,7 @@ fn a_source_that_is_removed_while_it_is_sent_has_vanished() {
 fn files_that_vanish_or_change_before_their_turn() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let names = ["a", "b", "c", "d"];
-    let paths = names.map(|name| from.write(name, &noise(1, 300_000)));
+    let paths = names.map(|name| from.write(name, &random_bytes(1, 300_000)));
     let [_, b, c, _] = paths.clone();
     let ends = while_sending(&paths, &to, 50_000, move || {
         fs::remove_file(b).unwrap();
@@ -174,11 +174,12 @@ fn obstructing_entries_stay_unchanged() {
     from.write("set/k.Thalweg.Part/file", b"nor is what is in a folder of such a name");
     from.write("set/j.thalweg.part", b"an unfinished file is not sent");
     fs::create_dir_all(to.join("set/c-folder")).unwrap();
-    fs::create_dir_all(to.join(&format!("set/{}", part("f-part-folder")))).unwrap();
+    fs::create_dir_all(to.join(&format!("set/{}", name_of_unfinished("f-part-folder")))).unwrap();
     symlink(outside.join("victim"), to.join("set/a-link")).unwrap();
     symlink(outside.join("new"), to.join("set/b-dangling")).unwrap();
-    symlink(outside.join("victim"), to.join(&format!("set/{}", part("d-part-link")))).unwrap();
-    fs::hard_link(outside.join("victim"), to.join(&format!("set/{}", part("e-part-hard")))).unwrap();
+    symlink(outside.join("victim"), to.join(&format!("set/{}", name_of_unfinished("d-part-link")))).unwrap();
+    fs::hard_link(outside.join("victim"), to.join(&format!("set/{}", name_of_unfinished("e-part-hard"))))
+        .unwrap();
     to.write("set/h", b"a file");
     symlink(outside.path(), to.join("set/i")).unwrap();
 
@@ -230,15 +231,15 @@ fn a_quota_holds_for_all_that_a_sender_has() {
         let target = Target::Folder(destination.with_quota(Arc::clone(&quota)));
         Transfer::default().run_to(Source::Paths(Roots::new(paths).unwrap()), target)
     };
-    let paths = ["a", "b", "c"].map(|name| from.write(name, &noise(1, 200_000)));
+    let paths = ["a", "b", "c"].map(|name| from.write(name, &random_bytes(1, 200_000)));
     let ends = run(&paths);
     failures(&ends, &[("c", FaultKind::Quota)]);
     assert_eq!(quota.used().get(), 401_000);
     // A replaced file counts once; an unchanged one needs no quota.
-    let smaller = from.write("a", &noise(2, 100));
+    let smaller = from.write("a", &random_bytes(2, 100));
     run(&[smaller]).complete();
     assert_eq!(quota.used().get(), 200_000 + 1000 + 100);
-    let third = from.write("c", &noise(3, 298_900));
+    let third = from.write("c", &random_bytes(3, 298_900));
     run(&[third]).complete();
     assert_eq!(quota.used().get(), 500_000);
     let fourth = from.write("d", b"");
@@ -303,7 +304,7 @@ fn a_full_disk_is_reported() {
 #[test]
 fn a_returning_sender_takes_over_and_others_get_separate_files() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
-    let file = from.write("file", &noise(1, 2_000_000));
+    let file = from.write("file", &random_bytes(1, 2_000_000));
     let claims = Claims::default();
     let target = |owner: &str| Target::Folder(Destination::new(to.path(), claims.clone(), owner).unwrap());
     // The old sender is gone, but its connection stays open and silent.
@@ -315,16 +316,22 @@ fn a_returning_sender_takes_over_and_others_get_separate_files() {
     let source = Source::Paths(Roots::new(std::slice::from_ref(&file)).unwrap());
     let old = std::thread::spawn(move || {
         let mut stream = old_to_receiver;
-        send(source, Default::default(), from_receiver, &mut stream, &Arc::new(Progress::new()))
+        send_transfer(source, Default::default(), from_receiver, &mut stream, &Arc::new(Progress::new()))
     });
     let first = target("anna");
     let hanging = std::thread::spawn(move || {
         // The data before the break, then silence.
         let mut stream = from_old.then_silent(from_dead);
-        receive(first, &TransferScheduler::default(), &mut stream, to_old, &Arc::new(Progress::new()))
+        receive_transfer(
+            first,
+            &TransferScheduler::default(),
+            &mut stream,
+            to_old,
+            &Arc::new(Progress::new()),
+        )
     });
     old.join().unwrap();
-    let part = to.join(&part("file"));
+    let part = to.join(&name_of_unfinished("file"));
     let begun = Instant::now();
     while fs::metadata(&part).map_or(0, |part| part.len()) < 900_000 {
         assert!(begun.elapsed() < Duration::from_secs(20));

@@ -11,7 +11,7 @@ use thalweg_net::transfer::transfer_messages::{Modified, Offer, OfferKind, ToRec
 use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{
     Claims, Destination, Error, Fault, FaultKind, Options, Priority, Progress, Report, Roots, Source, Target,
-    TransferOutcome, TransferScheduler, receive, send, unfinished_name,
+    TransferOutcome, TransferScheduler, receive_transfer, send_transfer, unfinished_name,
 };
 
 fn bytes(frames: &[ToReceiver]) -> Vec<u8> {
@@ -67,7 +67,7 @@ fn missing(depth: u64, name: &str) -> ToReceiver {
 fn receives(to: &TestFolder, bytes: Vec<u8>) -> TransferOutcome {
     let destination = Destination::new(to.path(), Claims::default(), "mallory").unwrap();
     let target = Target::Folder(destination);
-    receive(
+    receive_transfer(
         target,
         &TransferScheduler::default(),
         &mut Cursor::new(bytes),
@@ -190,7 +190,7 @@ fn other_protocols_and_versions_are_reported() {
         let (mut peer, mut from_peer, to_peer, mut from_receiver) = pipes(Break::never());
         peer.write_all(&begin).unwrap();
         let target = Target::Folder(Destination::new(to.path(), Claims::default(), "?").unwrap());
-        let outcome = receive(
+        let outcome = receive_transfer(
             target,
             &TransferScheduler::default(),
             &mut from_peer,
@@ -255,7 +255,7 @@ fn sends_to(replies: &[ToSender], is_open: bool) -> TransferOutcome {
     });
     let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
     let options = Options::default();
-    let outcome = send(source, options, from_receiver, &mut to_receiver, &Arc::new(Progress::new()));
+    let outcome = send_transfer(source, options, from_receiver, &mut to_receiver, &Arc::new(Progress::new()));
     drop(to_receiver);
     listener.join().unwrap();
     outcome
@@ -293,7 +293,7 @@ fn the_end_goes_with_the_last_contents() {
     let (mut to_receiver, mut from_sender, mut to_sender, from_receiver) = pipes(Break::never());
     let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
     let sender = std::thread::spawn(move || {
-        send(source, Options::default(), from_receiver, &mut to_receiver, &Arc::new(Progress::new()))
+        send_transfer(source, Options::default(), from_receiver, &mut to_receiver, &Arc::new(Progress::new()))
     });
     let before = [ToSender::Hello { version: VERSION }, ToSender::Stored { id: 0 }, ToSender::Want { id: 1 }];
     to_sender.write_all(&encoded(&before)).unwrap();
@@ -386,7 +386,7 @@ fn a_waiting_sender_receives_the_refusal_at_once() {
     sender.write_all(&bytes(&[hello(), file(1, "a", 1)])).unwrap();
     let target = Target::Folder(Destination::new(to.path(), Claims::default(), "?").unwrap());
     let receiver = std::thread::spawn(move || {
-        receive(
+        receive_transfer(
             target,
             &TransferScheduler::default(),
             &mut from_sender,

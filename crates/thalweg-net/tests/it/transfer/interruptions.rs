@@ -1,7 +1,7 @@
 //! Transfers interrupted repeatedly at any byte, with disks that lose the latest writes.
 
-use crate::transfer::temporary_folders::{TestFolder, noise};
-use crate::transfer::{Break, Transfer, part};
+use crate::transfer::temporary_folders::{TestFolder, random_bytes};
+use crate::transfer::{Break, Transfer, name_of_unfinished};
 use proptest::prelude::*;
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::os::unix::fs::FileExt as _;
@@ -24,7 +24,7 @@ enum Damage {
     Gone,
 }
 
-fn damage() -> impl Strategy<Value = Damage> {
+fn any_damage() -> impl Strategy<Value = Damage> {
     prop_oneof![
         4 => Just(Damage::None),
         2 => any::<u8>().prop_map(Damage::Cut),
@@ -34,7 +34,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-fn unfinished(to: &TestFolder) -> Vec<PathBuf> {
+fn unfinished_files(to: &TestFolder) -> Vec<PathBuf> {
     let names = to.tree().into_keys().filter(|name| name.to_string_lossy().ends_with(".thalweg.part"));
     names.map(|name| to.path().join(name)).collect()
 }
@@ -50,7 +50,7 @@ fn apply(damage: Damage, path: &Path) {
             let zeros = vec![0; usize::try_from((length - share(part)).min(5000)).unwrap()];
             file.write_all_at(&zeros, share(part)).unwrap();
         }
-        Damage::Surplus(count) => file.write_all_at(&noise(9, count.into()), length).unwrap(),
+        Damage::Surplus(count) => file.write_all_at(&random_bytes(9, count.into()), length).unwrap(),
         Damage::Gone => fs::remove_file(path).unwrap(),
     }
 }
@@ -85,11 +85,11 @@ proptest! {
     #[test]
     fn whatever_breaks_the_end_is_the_senders_tree(
         sizes in sizes(),
-        breaks in prop::collection::vec((0..1_000_000u64, 1..2000u64, any::<bool>(), damage()), 0..6),
+        breaks in prop::collection::vec((0..1_000_000u64, 1..2000u64, any::<bool>(), any_damage()), 0..6),
     ) {
         let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
         for (number, size) in sizes.iter().enumerate() {
-            let path = from.write(&format!("set/{}/{number}", number % 2), &noise(number as u64, *size));
+            let path = from.write(&format!("set/{}/{number}", number % 2), &random_bytes(number as u64, *size));
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1000 + number as u64);
             File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
         }
@@ -109,7 +109,7 @@ proptest! {
                 prop_assert!(matches!(result, Ok(()) | Err(Error::Interrupted(_))), "{result:?}");
             }
             holds_nothing_wrong(&from, &to, Some(&old));
-            unfinished(&to).iter().for_each(|path| apply(damage, path));
+            unfinished_files(&to).iter().for_each(|path| apply(damage, path));
         }
         let transfer = Transfer { existing: Existing::Any, ..Transfer::default() };
         let ends = transfer.run(&[from.join("set")], &to);
@@ -123,7 +123,7 @@ proptest! {
 fn not_one_byte_is_sent_twice() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let size = 3 * BLOCK + 12_345;
-    let file = from.write("file", &noise(1, size as usize));
+    let file = from.write("file", &random_bytes(1, size as usize));
     let (mut moved, mut attempts) = (0, 0);
     loop {
         attempts += 1;
@@ -144,7 +144,7 @@ fn not_one_byte_is_sent_twice() {
 fn every_byte_of_a_short_conversation_can_be_the_last() {
     let from = TestFolder::new("from");
     from.write("set/a", b"first");
-    from.write("set/b", &noise(2, 100));
+    from.write("set/b", &random_bytes(2, 100));
     for cut in 1..450 {
         for is_there in [true, false] {
             let to = TestFolder::new("to");
@@ -165,12 +165,12 @@ fn every_byte_of_a_short_conversation_can_be_the_last() {
 fn only_the_damaged_block_is_sent_again() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     let size = 5 * BLOCK + 777;
-    let bytes = noise(1, size as usize);
+    let bytes = random_bytes(1, size as usize);
     let file = from.write("file", &bytes);
     // State after a power failure: the length is right, but a page is missing.
     let mut left = bytes.clone();
     left[2 * BLOCK as usize + 4096..][..4096].fill(0);
-    to.write(&part("file"), &left);
+    to.write(&name_of_unfinished("file"), &left);
     let ends = Transfer::default().run(&[file], &to);
     ends.complete();
     assert_eq!(ends.receiver.report.moved.get(), BLOCK);
@@ -183,8 +183,8 @@ fn only_the_damaged_block_is_sent_again() {
 fn an_unfinished_file_of_another_version_is_of_no_use_but_of_no_harm() {
     for length in [10, BLOCK as usize, 2 * BLOCK as usize + 5, 6 * BLOCK as usize] {
         let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
-        let file = from.write("file", &noise(1, 2 * BLOCK as usize + 100));
-        to.write(&part("file"), &noise(2, length));
+        let file = from.write("file", &random_bytes(1, 2 * BLOCK as usize + 100));
+        to.write(&name_of_unfinished("file"), &random_bytes(2, length));
         let ends = Transfer::default().run(&[file], &to);
         ends.complete();
         assert_eq!(ends.receiver.report.resumed.get(), 0);
@@ -196,9 +196,9 @@ fn an_unfinished_file_of_another_version_is_of_no_use_but_of_no_harm() {
 fn a_complete_unfinished_file_only_needs_its_name() {
     for size in [1, 1000, BLOCK as usize, 3 * BLOCK as usize] {
         let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
-        let file = from.write("file", &noise(1, size));
+        let file = from.write("file", &random_bytes(1, size));
         // It was complete except for the rename, and is read-only like its source.
-        let part = to.write(&part("file"), &noise(1, size));
+        let part = to.write(&name_of_unfinished("file"), &random_bytes(1, size));
         let mut permissions = fs::metadata(&part).unwrap().permissions();
         permissions.set_readonly(true);
         fs::set_permissions(&part, permissions).unwrap();

@@ -1,6 +1,6 @@
 //! Links, sparse files and unsupported file types.
 
-use crate::transfer::temporary_folders::{TestFolder, noise};
+use crate::transfer::temporary_folders::{TestFolder, random_bytes};
 use crate::transfer::{Break, Transfer};
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
@@ -91,7 +91,7 @@ fn links_that_lead_outside_are_reported_and_need_permission() {
 #[test]
 fn further_names_of_a_file_are_no_copies() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
-    let first = from.write("set/a", &noise(1, 2_000_000));
+    let first = from.write("set/a", &random_bytes(1, 2_000_000));
     from.write("set/m", b"between");
     from.write("set/sub/x", b"x");
     for name in ["set/b", "set/sub/c", "set/z"] {
@@ -112,7 +112,7 @@ fn further_names_of_a_file_are_no_copies() {
     again.complete();
     assert_eq!((again.sender.report.unchanged, again.sender.report.links), (6, 0));
     // A new version replaces all names.
-    fs::write(&first, noise(2, 1_000_000)).unwrap();
+    fs::write(&first, random_bytes(2, 1_000_000)).unwrap();
     Transfer::default().run(&[from.join("set")], &to).complete();
     are_one(&to);
     // The transfer breaks anywhere.
@@ -143,7 +143,7 @@ fn sparse(place: &TestFolder, name: &str, size: u64, data: &[u64]) -> std::path:
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(size).unwrap();
     for &at in data {
-        file.write_all_at(&noise(at, 5000), at).unwrap();
+        file.write_all_at(&random_bytes(at, 5000), at).unwrap();
     }
     path
 }
@@ -185,7 +185,10 @@ fn a_hole_takes_the_place_of_what_was_left() {
     let path = sparse(&from, "file", size, &[2 * BLOCK]);
     for length in [3 * BLOCK / 2, 5 * BLOCK, size + 10] {
         let _ = fs::remove_file(to.join("file"));
-        to.write(&crate::transfer::part("file"), &noise(9, usize::try_from(length).unwrap()));
+        to.write(
+            &crate::transfer::name_of_unfinished("file"),
+            &random_bytes(9, usize::try_from(length).unwrap()),
+        );
         Transfer::default().run(std::slice::from_ref(&path), &to).complete();
         assert!(to.read("file") == from.read("file"));
     }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use temporary_folders::TestFolder;
 use thalweg_net::transfer::{
     Claims, Destination, Existing, Options, Progress, Roots, Source, Target, TransferOutcome,
-    TransferScheduler, receive, send,
+    TransferScheduler, receive_transfer, send_transfer,
 };
 
 /// Transfer between threads.
@@ -44,7 +44,7 @@ impl Default for Transfer {
 }
 
 /// Returns the name of an unfinished file of "anna".
-fn part(name: &str) -> String {
+fn name_of_unfinished(name: &str) -> String {
     thalweg_net::transfer::unfinished_name(name.as_bytes(), "anna").into_string().unwrap()
 }
 
@@ -74,11 +74,16 @@ impl Transfer {
         let options = self.options;
         let sender = std::thread::spawn(move || {
             let mut stream = to_receiver;
-            send(source, options, from_receiver, &mut stream, &at_sender)
+            send_transfer(source, options, from_receiver, &mut stream, &at_sender)
         });
         let mut from_sender = from_sender;
-        let receiver =
-            receive(target, &TransferScheduler::default(), &mut from_sender, to_sender, &at_receiver);
+        let receiver = receive_transfer(
+            target,
+            &TransferScheduler::default(),
+            &mut from_sender,
+            to_sender,
+            &at_receiver,
+        );
         Ends { sender: sender.join().unwrap(), receiver, progress }
     }
 }

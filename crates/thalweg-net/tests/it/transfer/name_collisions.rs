@@ -1,8 +1,8 @@
 //! Trees of names made to collide with each other and with the names of unfinished files, from one sender and from two
 //! at once, with broken connections and killed receivers. Every file is complete, or both ends report it as failed.
 
-use crate::transfer::temporary_folders::{TestFolder, noise};
-use crate::transfer::{Break, Ends, Transfer, part};
+use crate::transfer::temporary_folders::{TestFolder, random_bytes};
+use crate::transfer::{Break, Ends, Transfer, name_of_unfinished};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,8 +16,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use thalweg_net::transfer::{
-    Claims, Destination, Existing, FaultKind, Progress, Roots, Source, Target, TransferScheduler, receive,
-    send,
+    Claims, Destination, Existing, FaultKind, Progress, Roots, Source, Target, TransferScheduler,
+    receive_transfer, send_transfer,
 };
 
 /// Entry of a tree.
@@ -58,21 +58,21 @@ fn is_unfinished(name: &OsStr) -> bool {
 }
 
 /// Returns the unfinished files below a folder.
-fn unfinished(top: &Path) -> Vec<PathBuf> {
+fn unfinished_files(top: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(top).unwrap() {
         let entry = entry.unwrap();
         if is_unfinished(&entry.file_name()) {
             found.push(entry.path());
         } else if entry.file_type().unwrap().is_dir() {
-            found.extend(unfinished(&entry.path()));
+            found.extend(unfinished_files(&entry.path()));
         }
     }
     found
 }
 
 /// Returns the failed paths with their reasons, and checks that both ends report the same.
-fn named(ends: &Ends) -> Result<BTreeMap<String, FaultKind>, TestCaseError> {
+fn failed_paths(ends: &Ends) -> Result<BTreeMap<String, FaultKind>, TestCaseError> {
     let names = |report: &thalweg_net::transfer::Report| -> BTreeMap<String, FaultKind> {
         let all = report.failures.iter().chain(&report.passed);
         all.map(|failure| (failure.name.clone(), failure.fault.kind)).collect()
@@ -86,7 +86,7 @@ fn named(ends: &Ends) -> Result<BTreeMap<String, FaultKind>, TestCaseError> {
 /// Returns true if the entry, or a folder above it, is reported.
 fn is_named(named: &BTreeMap<String, FaultKind>, path: &Path) -> bool {
     let shown = |path: &Path| {
-        let names = path.iter().map(|name| thalweg_net::transfer::printable(name.as_bytes()));
+        let names = path.iter().map(|name| thalweg_net::transfer::escape_unsafe(name.as_bytes()));
         names.collect::<Vec<_>>().join("/")
     };
     path.ancestors().filter(|path| !path.as_os_str().is_empty()).any(|path| named.contains_key(&shown(path)))
@@ -110,7 +110,7 @@ fn check_complete_or_reported(
     to: &TestFolder,
 ) -> Result<BTreeMap<String, FaultKind>, TestCaseError> {
     prop_assert!(ends.sender.result.is_ok() && ends.receiver.result.is_ok(), "{:?}", ends.sender.result);
-    let named = named(ends)?;
+    let named = failed_paths(ends)?;
     let (source, there) = (items(from.path()), items(to.path()));
     let others: Vec<_> = others.iter().map(|other| items(other.path())).collect();
     for (path, item) in &source {
@@ -132,7 +132,7 @@ fn check_complete_or_reported(
 fn names() -> Vec<OsString> {
     let long = "n".repeat(255);
     // Name parts of unfinished files with long names.
-    let of_long = part(&long);
+    let of_long = name_of_unfinished(&long);
     let cut = of_long.rsplit_once('.').and_then(|(rest, _)| rest.rsplit_once('.')).unwrap().0.to_owned();
     let names = [
         "fa",
@@ -156,12 +156,12 @@ fn names() -> Vec<OsString> {
         &format!("{}~", &long[1..]),
         &format!("{}\u{e4}", &long[2..]),
         &cut,
-        &part("fa"),
-        &part("fa~"),
-        &part("fa")["fa".len()..],
-        part("fa").trim_end_matches(".thalweg.part"),
-        part("fa~").trim_end_matches(".thalweg.part"),
-        part(&part("f")).trim_end_matches(".thalweg.part"),
+        &name_of_unfinished("fa"),
+        &name_of_unfinished("fa~"),
+        &name_of_unfinished("fa")["fa".len()..],
+        name_of_unfinished("fa").trim_end_matches(".thalweg.part"),
+        name_of_unfinished("fa~").trim_end_matches(".thalweg.part"),
+        name_of_unfinished(&name_of_unfinished("f")).trim_end_matches(".thalweg.part"),
     ]
     .map(OsString::from);
     let mut names = Vec::from(names);
@@ -173,7 +173,7 @@ fn names() -> Vec<OsString> {
 /// Entry to create: its folder, name, kind, and the earlier file to hard-link.
 type Draw = (prop::sample::Index, prop::sample::Index, u8, prop::sample::Index);
 
-fn draws(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Draw>> {
+fn tree_draws(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Draw>> {
     prop::collection::vec(
         (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..12_u8, any::<prop::sample::Index>()),
         count,
@@ -181,7 +181,7 @@ fn draws(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Draw>> {
 }
 
 /// Creates a tree `set` from these draws.
-fn plant(draws: &[Draw], seed: u64, place: &TestFolder) {
+fn create_tree(draws: &[Draw], seed: u64, place: &TestFolder) {
     let names = names();
     let top = place.join("set");
     fs::create_dir(&top).unwrap();
@@ -201,7 +201,7 @@ fn plant(draws: &[Draw], seed: u64, place: &TestFolder) {
             6 => symlink(other.get(&names), &path).unwrap(),
             _ => {
                 let number = number as u64;
-                fs::write(&path, noise(seed + number, 1 + 37 * number as usize)).unwrap();
+                fs::write(&path, random_bytes(seed + number, 1 + 37 * number as usize)).unwrap();
                 // Files of equal size and time are taken for the same.
                 let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1 + seed + number);
                 File::open(&path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
@@ -215,7 +215,7 @@ fn transfer(claims: &Claims, breaks: Break) -> Transfer {
     Transfer { existing: Existing::Any, claims: claims.clone(), breaks, ..Transfer::default() }
 }
 
-fn broken(cut: u64) -> Break {
+fn break_after(cut: u64) -> Break {
     if cut.is_multiple_of(2) {
         Break { to_receiver: 1 + cut / 2, ..Break::never() }
     } else {
@@ -238,19 +238,19 @@ proptest! {
 
     #[test]
     fn colliding_names_of_one_sender_are_complete_or_reported(
-        draws in draws(4..40),
+        draws in tree_draws(4..40),
         cuts in prop::collection::vec(0..30_000_u64, 0..4),
     ) {
         let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
-        plant(&draws, 0, &from);
+        create_tree(&draws, 0, &from);
         for cut in cuts {
-            transfer(&Claims::default(), broken(cut)).run(&[from.join("set")], &to);
+            transfer(&Claims::default(), break_after(cut)).run(&[from.join("set")], &to);
             holds_nothing_wrong(&[&from], &to)?;
         }
         let ends = transfer(&Claims::default(), Break::never()).run(&[from.join("set")], &to);
         holds_nothing_wrong(&[&from], &to)?;
         only_names_of_unfinished_files(&check_complete_or_reported(&ends, &from, &[], &to)?)?;
-        prop_assert_eq!(unfinished(to.path()), Vec::<PathBuf>::new());
+        prop_assert_eq!(unfinished_files(to.path()), Vec::<PathBuf>::new());
         // Hard links of one file remain hard links of one file.
         let id = |place: &TestFolder, path: &Path| fs::metadata(place.path().join(path)).ok().map(|it| (it.ino(), it.nlink()));
         for (path, item) in items(to.path()) {
@@ -265,13 +265,13 @@ proptest! {
 
     #[test]
     fn colliding_names_of_two_senders_are_complete_or_reported(
-        draws in [draws(4..30), draws(4..30)],
+        draws in [tree_draws(4..30), tree_draws(4..30)],
         cuts in prop::collection::vec((0..30_000_u64, 0..30_000_u64), 0..3),
         is_one_process in any::<bool>(),
     ) {
         let (from, to) = ([TestFolder::new("from"), TestFolder::new("from")], TestFolder::new("to"));
         for (number, (draws, place)) in draws.iter().zip(&from).enumerate() {
-            plant(draws, 1000 * number as u64, place);
+            create_tree(draws, 1000 * number as u64, place);
         }
         let claims = Claims::default();
         let claims = [claims.clone(), if is_one_process { claims } else { Claims::default() }];
@@ -288,7 +288,7 @@ proptest! {
             ends
         };
         for (one, other) in cuts {
-            both([broken(one), broken(other)]);
+            both([break_after(one), break_after(other)]);
             holds_nothing_wrong(&[&from[0], &from[1]], &to)?;
         }
         let ends = both([Break::never(); 2]);
@@ -304,9 +304,9 @@ fn a_file_does_not_become_the_link_that_is_made_beside_it() {
     let (from, to) = (TestFolder::new("from"), TestFolder::new("to"));
     fs::create_dir(from.join("set")).unwrap();
     for number in 0..840 {
-        let first = from.write(&format!("set/{number:03}a"), &noise(number, 100));
+        let first = from.write(&format!("set/{number:03}a"), &random_bytes(number, 100));
         fs::hard_link(first, from.join(&format!("set/{number:03}fa"))).unwrap();
-        from.write(&format!("set/{number:03}fa~"), &noise(10_000 + number, 300_000));
+        from.write(&format!("set/{number:03}fa~"), &random_bytes(10_000 + number, 300_000));
     }
     let ends = Transfer::default().run(&[from.join("set")], &to);
     let (source, there) = (items(from.path()), items(to.path()));
@@ -327,7 +327,7 @@ fn a_process_that_receives() {
     let destination = Destination::new(&top.join("to"), Claims::default(), "anna").unwrap();
     let target = Target::Folder(destination.with_existing(Existing::Any));
     let to_peer = stream.try_clone().unwrap();
-    receive(target, &TransferScheduler::default(), &mut stream, to_peer, &Arc::new(Progress::new()));
+    receive_transfer(target, &TransferScheduler::default(), &mut stream, to_peer, &Arc::new(Progress::new()));
 }
 
 /// Waits for the child's connection. A child that ends without one fails the test.
@@ -360,7 +360,7 @@ fn send_to_process(path: PathBuf, top: &Path, after: Duration) -> bool {
     let mut stream = accept(&listener, &mut child);
     let sender = std::thread::spawn(move || {
         let (from_peer, source) = (stream.try_clone().unwrap(), Source::Paths(Roots::new(&[path]).unwrap()));
-        send(source, Default::default(), from_peer, &mut stream, &Arc::new(Progress::new()))
+        send_transfer(source, Default::default(), from_peer, &mut stream, &Arc::new(Progress::new()))
     });
     std::thread::sleep(after);
     let is_killed = child.try_wait().unwrap().is_none();
@@ -375,9 +375,9 @@ fn colliding_names_stay_complete_if_the_receiver_is_killed() {
     let (from, place) = (TestFolder::new("from"), TestFolder::new("killed"));
     fs::create_dir(from.join("set")).unwrap();
     for number in 0..150 {
-        let first = from.write(&format!("set/a{number:03}"), &noise(number, 100));
+        let first = from.write(&format!("set/a{number:03}"), &random_bytes(number, 100));
         fs::hard_link(first, from.join(&format!("set/fa{number:03}"))).unwrap();
-        from.write(&format!("set/fa{number:03}~"), &noise(10_000 + number, 300));
+        from.write(&format!("set/fa{number:03}~"), &random_bytes(10_000 + number, 300));
         symlink(format!("a{number:03}"), from.join(&format!("set/fa{number:03}~~"))).unwrap();
     }
     let mut killed = 0;
@@ -395,7 +395,7 @@ fn colliding_names_stay_complete_if_the_receiver_is_killed() {
         let ends = transfer(&Claims::default(), Break::never()).run(&[from.join("set")], &to);
         ends.complete();
         assert_eq!(items(to.path()), items(from.path()));
-        assert_eq!(unfinished(to.path()), Vec::<PathBuf>::new());
+        assert_eq!(unfinished_files(to.path()), Vec::<PathBuf>::new());
         fs::remove_file(to.path()).unwrap();
     }
     assert!(killed > 0, "nothing was killed");

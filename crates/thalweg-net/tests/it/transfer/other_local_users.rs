@@ -2,7 +2,7 @@
 //! files.
 
 use crate::transfer::file_faults::while_sending;
-use crate::transfer::temporary_folders::{TestFolder, noise};
+use crate::transfer::temporary_folders::{TestFolder, random_bytes};
 use crate::transfer::{Ends, Transfer};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -21,7 +21,7 @@ fn mode(place: &TestFolder, name: &str) -> u32 {
 #[test]
 fn a_folder_that_becomes_a_link_while_files_arrive_leads_nowhere() {
     let (from, to, victim) = (TestFolder::new("from"), TestFolder::new("to"), TestFolder::new("victim"));
-    from.write("set/sub/a", &noise(1, 1_000_000));
+    from.write("set/sub/a", &random_bytes(1, 1_000_000));
     from.write("set/sub/b", b"authorized");
     let (top, target) = (to.path().to_owned(), victim.path().to_owned());
     let ends = while_sending(&[from.join("set")], &to, 300_000, move || {
@@ -31,7 +31,7 @@ fn a_folder_that_becomes_a_link_while_files_arrive_leads_nowhere() {
     ends.end();
     assert_eq!(victim.names(), [""; 0]);
     assert_eq!(to.read("set/old/b"), b"authorized", "it is the folder that the transfer was in");
-    assert!(to.read("set/old/a") == noise(1, 1_000_000));
+    assert!(to.read("set/old/a") == random_bytes(1, 1_000_000));
 }
 
 /// The same with a folder whose offers ended long before its contents arrive.
@@ -44,7 +44,7 @@ fn a_folder_that_was_left_is_not_taken_for_another() {
     ];
     for replace in replace {
         let (from, to, victim) = (TestFolder::new("from"), TestFolder::new("to"), TestFolder::new("victim"));
-        from.write("set/large", &noise(1, 1_000_000));
+        from.write("set/large", &random_bytes(1, 1_000_000));
         from.write("set/sub/a", b"authorized");
         from.write("set/sub/b", b"authorized");
         from.write("set/tail", b"tail");
@@ -54,7 +54,7 @@ fn a_folder_that_was_left_is_not_taken_for_another() {
             fs::rename(&sub, old).unwrap();
             replace(&sub, &target);
         });
-        failed(&ends, &["set/sub/a", "set/sub/b"]);
+        expect_failures(&ends, &["set/sub/a", "set/sub/b"]);
         assert_eq!(victim.names(), [""; 0]);
         assert_eq!(to.read("set/tail"), b"tail", "the others come through");
         let sub = to.join("set/sub");
@@ -63,7 +63,7 @@ fn a_folder_that_was_left_is_not_taken_for_another() {
 }
 
 #[track_caller]
-fn failed(ends: &Ends, names: &[&str]) {
+fn expect_failures(ends: &Ends, names: &[&str]) {
     ends.end();
     for report in [&ends.sender.report, &ends.receiver.report] {
         let failed: Vec<_> = report.failures.iter().map(|failure| &*failure.name).collect();

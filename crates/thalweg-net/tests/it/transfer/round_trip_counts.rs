@@ -8,7 +8,8 @@ use std::io::{self, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 use thalweg_net::transfer::{
-    Claims, Destination, Options, Progress, Roots, Source, Target, TransferScheduler, receive, send,
+    Claims, Destination, Options, Progress, Roots, Source, Target, TransferScheduler, receive_transfer,
+    send_transfer,
 };
 
 /// Idle time after which both ends are assumed to wait for data in flight. A pause of the host counts as one more half
@@ -115,12 +116,13 @@ fn round_trips(from: &TestFolder, to: &TestFolder) -> u64 {
     let (mut from_sender, to_sender) = (Far(end(), 0), Near(end(), 1));
     let sender = std::thread::spawn(move || {
         let progress = Arc::new(Progress::new());
-        send(source, Options::default(), from_receiver, &mut to_receiver, &progress)
+        send_transfer(source, Options::default(), from_receiver, &mut to_receiver, &progress)
     });
     let target =
         Target::Folder(Destination::new(to.path(), Claims::default(), Transfer::default().owner).unwrap());
     let progress = Arc::new(Progress::new());
-    let received = receive(target, &TransferScheduler::default(), &mut from_sender, to_sender, &progress);
+    let received =
+        receive_transfer(target, &TransferScheduler::default(), &mut from_sender, to_sender, &progress);
     let sent = sender.join().unwrap();
     assert!(sent.result.is_ok() && received.result.is_ok(), "{sent:?} {received:?}");
     assert_eq!(sent.report.failures, []);

@@ -83,7 +83,7 @@ impl Drop for TestFolder {
 }
 
 /// Returns pseudo-random bytes.
-pub fn noise(seed: u64, length: usize) -> Vec<u8> {
+pub fn random_bytes(seed: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(&seed.to_be_bytes()).finalize_xof().fill(&mut bytes);
     bytes

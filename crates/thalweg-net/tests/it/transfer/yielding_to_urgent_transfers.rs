@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use thalweg_net::transfer::{
     Claims, Destination, Options, Priority, Progress, Source, Target, TransferOutcome, TransferScheduler,
-    receive, send,
+    receive_transfer, send_transfer,
 };
 use thalweg_proto::units;
 
@@ -44,11 +44,11 @@ impl Running {
         let (at_sender, at_receiver) = (Arc::clone(&progress[0]), Arc::clone(&progress[1]));
         let scheduler = scheduler.clone();
         let sender = std::thread::spawn(move || {
-            (send(source, options, from_receiver, &mut to_receiver, &at_sender), Instant::now())
+            (send_transfer(source, options, from_receiver, &mut to_receiver, &at_sender), Instant::now())
         });
         let receiver = std::thread::spawn(move || {
             let target = Target::Folder(destination);
-            (receive(target, &scheduler, &mut from_sender, to_sender, &at_receiver), Instant::now())
+            (receive_transfer(target, &scheduler, &mut from_sender, to_sender, &at_receiver), Instant::now())
         });
         Self { progress, ends: [sender, receiver] }
     }

@@ -100,7 +100,7 @@ impl Estimator {
         // there.
         let share = if self.lost || self.probing == Probing::PacketPair { 1.0 } else { 1.0 / 3.0 };
         records.sort_by(|a, b| a.interval.total_cmp(&b.interval));
-        let interval = lowest(&records, share);
+        let interval = mean_of_lowest(&records, share);
         // Simultaneous arrivals, as on a link of infinite rate, give no rate except a very high one.
         let per_second = f64::from(self.unit.bits()) / interval.max(1e-12);
         self.rate = Some(RateField::new(Rate::from_bits_per_sec(per_second as u64)));
@@ -110,7 +110,7 @@ impl Estimator {
 
 /// Returns the mean interval of the lowest `share` of `records`, which are sorted by interval. It is weighted by size;
 /// the last record counts in part.
-fn lowest(records: &[Record], share: f64) -> f64 {
+fn mean_of_lowest(records: &[Record], share: f64) -> f64 {
     let threshold = share * records.iter().map(|record| record.size).sum::<f64>();
     let (mut time, mut left) = (0.0, threshold);
     for record in records {
@@ -136,8 +136,8 @@ mod tests {
         let mut records =
             [(2.0, 4.0), (1.0, 1.0), (3.0, 2.0)].map(|(size, interval)| Record { size, interval });
         records.sort_by(|a, b| a.interval.total_cmp(&b.interval));
-        assert_eq!(lowest(&records, 1.0 / 3.0), 1.5);
-        assert_eq!(lowest(&records, 1.0), 2.5);
+        assert_eq!(mean_of_lowest(&records, 1.0 / 3.0), 1.5);
+        assert_eq!(mean_of_lowest(&records, 1.0), 2.5);
     }
 
     fn arrivals(estimator: &mut Estimator, gaps: &[(u64, u32, bool)]) {

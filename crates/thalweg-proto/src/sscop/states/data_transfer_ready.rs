@@ -1,7 +1,7 @@
 //! State 10: data transfer ready. [`send`](crate::sscop::data_sender) and [`receive`](crate::sscop::data_receiver) process SD, POLL,
 //! STAT and USTAT.
 
-use super::{refuse, unsolicited};
+use super::{refuse_request, unsolicited_error_code};
 use crate::payload::Payload;
 use crate::sscop::engine::{Sscop, State};
 use crate::sscop::{Pdu, Refusal, Request, Signal, Timer};
@@ -56,7 +56,7 @@ impl<P: Payload> Sscop<P> {
             }
             Pdu::Endak | Pdu::Bgrej { .. } => {
                 self.stop_data_timers();
-                self.lost(unsolicited(&pdu));
+                self.lost(unsolicited_error_code(&pdu));
                 self.prepare_retrieval();
             }
             _ => {}
@@ -85,7 +85,7 @@ impl<P: Payload> Sscop<P> {
                 self.resync(now, uu);
                 self.release_buffers();
             }
-            request => return refuse(request),
+            request => return refuse_request(request),
         }
         Ok(())
     }

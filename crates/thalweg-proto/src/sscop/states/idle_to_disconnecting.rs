@@ -1,6 +1,6 @@
 //! States 1 to 4: idle, connecting, disconnecting.
 
-use super::{refuse, unsolicited};
+use super::{refuse_request, unsolicited_error_code};
 use crate::payload::Payload;
 use crate::sscop::engine::{Sscop, State};
 use crate::sscop::{Pdu, Refusal, Request, Signal, Timer};
@@ -23,9 +23,9 @@ impl<P: Payload> Sscop<P> {
             }
             Pdu::End { .. } => self.send(Pdu::Endak),
             Pdu::Endak => {}
-            Pdu::Bgrej { .. } => self.error(unsolicited(&pdu)),
+            Pdu::Bgrej { .. } => self.error(unsolicited_error_code(&pdu)),
             pdu => {
-                self.error(unsolicited(&pdu));
+                self.error(unsolicited_error_code(&pdu));
                 self.send_end_by_sscop();
             }
         }
@@ -34,7 +34,7 @@ impl<P: Payload> Sscop<P> {
     pub(in crate::sscop) fn idle_request(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
         match request {
             Request::Establish { uu, clear_buffers } => self.begin(now, uu, clear_buffers),
-            request => return refuse(request),
+            request => return refuse_request(request),
         }
         Ok(())
     }
@@ -72,7 +72,7 @@ impl<P: Payload> Sscop<P> {
     ) -> Result<(), Refusal> {
         match request {
             Request::Release { uu } => self.end(now, uu),
-            request => return refuse(request),
+            request => return refuse_request(request),
         }
         Ok(())
     }
@@ -87,11 +87,11 @@ impl<P: Payload> Sscop<P> {
                 }
             }
             Pdu::End { source, uu } => self.ended(source, uu),
-            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited(&pdu)),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited_error_code(&pdu)),
             Pdu::Sd { .. } | Pdu::Poll { .. } | Pdu::Stat(_) | Pdu::Ustat(_) => {
-                self.give_up(unsolicited(&pdu));
+                self.give_up(unsolicited_error_code(&pdu));
             }
-            pdu => self.error(unsolicited(&pdu)),
+            pdu => self.error(unsolicited_error_code(&pdu)),
         }
     }
 
@@ -112,7 +112,7 @@ impl<P: Payload> Sscop<P> {
                 self.send(Pdu::Bgrej { uu });
                 self.state = State::Idle;
             }
-            request => return refuse(request),
+            request => return refuse_request(request),
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl<P: Payload> Sscop<P> {
     ) -> Result<(), Refusal> {
         match request {
             Request::Establish { uu, clear_buffers } => self.begin(now, uu, clear_buffers),
-            request => return refuse(request),
+            request => return refuse_request(request),
         }
         Ok(())
     }

@@ -285,12 +285,12 @@ impl<P: Payload> Sscop<P> {
 }
 
 /// Refuses a request that the state does not allow.
-fn refuse<P>(_request: Request<P>) -> Result<(), Refusal> {
+fn refuse_request<P>(_request: Request<P>) -> Result<(), Refusal> {
     Err(Refusal::State)
 }
 
 /// Returns the error code of an unsolicited PDU.
-fn unsolicited<P: Payload>(pdu: &Pdu<P>) -> ErrorCode {
+fn unsolicited_error_code<P: Payload>(pdu: &Pdu<P>) -> ErrorCode {
     match pdu {
         Pdu::Bgn { .. } => ErrorCode::Bgn,
         Pdu::Bgak { .. } => ErrorCode::Bgak,

@@ -1,6 +1,6 @@
 //! States 7 to 9: recovery from a protocol error.
 
-use super::{refuse, unsolicited};
+use super::{refuse_request, unsolicited_error_code};
 use crate::payload::Payload;
 use crate::sscop::engine::{Sscop, State};
 use crate::sscop::{ErrorCode, Pdu, Refusal, Request, Signal, Timer};
@@ -42,10 +42,10 @@ impl<P: Payload> Sscop<P> {
                 self.received.clear();
             }
             Pdu::Endak | Pdu::Bgrej { .. } => {
-                self.lost(unsolicited(&pdu));
+                self.lost(unsolicited_error_code(&pdu));
                 self.received.clear();
             }
-            Pdu::Bgak { .. } | Pdu::Rsak { .. } => self.error(unsolicited(&pdu)),
+            Pdu::Bgak { .. } | Pdu::Rsak { .. } => self.error(unsolicited_error_code(&pdu)),
             _ => {}
         }
     }
@@ -78,7 +78,7 @@ impl<P: Payload> Sscop<P> {
                 self.clear_transmitter();
                 self.received.clear();
             }
-            request => return refuse(request),
+            request => return refuse_request(request),
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ impl<P: Payload> Sscop<P> {
                     self.error(ErrorCode::Er);
                 }
             }
-            Pdu::Sd { .. } | Pdu::Poll { .. } => self.give_up(unsolicited(&pdu)),
+            Pdu::Sd { .. } | Pdu::Poll { .. } => self.give_up(unsolicited_error_code(&pdu)),
             Pdu::Erak { .. } => self.error(ErrorCode::Erak),
             pdu => self.pdu_while_user_decides(pdu),
         }
@@ -166,9 +166,9 @@ impl<P: Payload> Sscop<P> {
                 }
             }
             Pdu::End { source, uu } => self.ended(source, uu),
-            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited(&pdu)),
-            Pdu::Stat(_) | Pdu::Ustat(_) => self.give_up(unsolicited(&pdu)),
-            pdu => self.error(unsolicited(&pdu)),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited_error_code(&pdu)),
+            Pdu::Stat(_) | Pdu::Ustat(_) => self.give_up(unsolicited_error_code(&pdu)),
+            pdu => self.error(unsolicited_error_code(&pdu)),
         }
     }
 
@@ -179,7 +179,7 @@ impl<P: Payload> Sscop<P> {
                 self.clear_transmitter();
                 self.resync(now, uu);
             }
-            request => return refuse(request),
+            request => return refuse_request(request),
         }
         Ok(())
     }

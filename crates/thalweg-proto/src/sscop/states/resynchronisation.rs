@@ -1,6 +1,6 @@
 //! States 5 and 6: resynchronisation.
 
-use super::{refuse, unsolicited};
+use super::{refuse_request, unsolicited_error_code};
 use crate::payload::Payload;
 use crate::sscop::engine::Sscop;
 use crate::sscop::{ErrorCode, Pdu, Refusal, Request, Signal, Timer};
@@ -37,7 +37,7 @@ impl<P: Payload> Sscop<P> {
                 }
             }
             Pdu::End { source, uu } => self.ended(source, uu),
-            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited(&pdu)),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited_error_code(&pdu)),
             _ => {}
         }
     }
@@ -49,7 +49,7 @@ impl<P: Payload> Sscop<P> {
     ) -> Result<(), Refusal> {
         match request {
             Request::Release { uu } => self.end(now, uu),
-            request => return refuse(request),
+            request => return refuse_request(request),
         }
         Ok(())
     }
@@ -71,11 +71,11 @@ impl<P: Payload> Sscop<P> {
                 }
             }
             Pdu::End { source, uu } => self.ended(source, uu),
-            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited(&pdu)),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited_error_code(&pdu)),
             Pdu::Sd { .. } | Pdu::Poll { .. } | Pdu::Stat(_) | Pdu::Ustat(_) => {
-                self.give_up(unsolicited(&pdu));
+                self.give_up(unsolicited_error_code(&pdu));
             }
-            pdu => self.error(unsolicited(&pdu)),
+            pdu => self.error(unsolicited_error_code(&pdu)),
         }
     }
 
@@ -92,7 +92,7 @@ impl<P: Payload> Sscop<P> {
                 self.ready(now);
             }
             Request::Release { uu } => self.end(now, uu),
-            request => return refuse(request),
+            request => return refuse_request(request),
         }
         Ok(())
     }

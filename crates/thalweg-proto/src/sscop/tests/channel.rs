@@ -180,7 +180,7 @@ fn exchange(config: &Config, loss: f64, start: u32, messages: u32, seed: u64) ->
 }
 
 /// Returns a configuration whose time-outs tolerate the loss of most PDUs.
-fn patient() -> Config {
+fn loss_tolerant_config() -> Config {
     let mut config = Config { window: 40, ..Config::default() };
     config.timers.no_response = Duration::from_secs(600);
     config
@@ -207,7 +207,7 @@ proptest! {
         poll_after_retransmission in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let config = Config { max_stat, max_pd, window, poll_after_retransmission, ..patient() };
+        let config = Config { max_stat, max_pd, window, poll_after_retransmission, ..loss_tolerant_config() };
         exchange(&config, loss, start, 300, seed);
     }
 
@@ -216,7 +216,7 @@ proptest! {
     #[test]
     fn reordering_is_detected(duplicate in prop_oneof![Just(0.0), Just(0.1)], max in 1usize..5, seed in any::<u64>()) {
         let reorder = (duplicate == 0.0).then_some(max);
-        let mut pair = Pair::new(&patient(), Channel { duplicate, reorder, loss: 0.0 }, 0, seed);
+        let mut pair = Pair::new(&loss_tolerant_config(), Channel { duplicate, reorder, loss: 0.0 }, 0, seed);
         for index in 0..2000 {
             for end in 0..2 {
                 // Refused during recovery.
@@ -234,7 +234,7 @@ proptest! {
 /// If old SDs are ignored, a channel that only duplicates delivered SDs does no harm.
 #[test]
 fn old_data_is_ignored_if_configured() {
-    let config = Config { ignore_old_data: true, ..patient() };
+    let config = Config { ignore_old_data: true, ..loss_tolerant_config() };
     let mut pair = Pair::new(&config, Channel::default(), 0xff_ff00, 1);
     for index in 0..1000 {
         pair.write(0, message(index));

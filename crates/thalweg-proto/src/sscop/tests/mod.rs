@@ -24,12 +24,12 @@ struct End {
     now: Time,
 }
 
-fn text(octets: &Slice) -> String {
+fn octets_as_text(octets: &Slice) -> String {
     String::from_utf8_lossy(octets.as_bytes()).into_owned()
 }
 
 fn show_uu(uu: Option<&Slice>) -> String {
-    uu.map_or(String::new(), |uu| format!("({})", text(uu)))
+    uu.map_or(String::new(), |uu| format!("({})", octets_as_text(uu)))
 }
 
 fn numbers(list: &[SequenceNumber]) -> String {
@@ -71,14 +71,14 @@ fn show_signal(signal: &Signal<Slice>) -> String {
             format!("^RELEASE.ind[{source}]{}", show_uu(uu.as_ref()))
         }
         Signal::Released => "^RELEASE.conf".into(),
-        Signal::Data { mu, s } => format!("^{}:{}", s.get(), text(mu)),
+        Signal::Data { mu, s } => format!("^{}:{}", s.get(), octets_as_text(mu)),
         Signal::Resync { uu } => format!("^RESYNC.ind{}", show_uu(uu.as_ref())),
         Signal::Resynced => "^RESYNC.conf".into(),
         Signal::Recover => "^RECOVER.ind".into(),
-        Signal::UnitData(mu) => format!("^UNITDATA.ind({})", text(mu)),
-        Signal::Retrieved(mu) => format!("^RETRIEVE.ind({})", text(mu)),
+        Signal::UnitData(mu) => format!("^UNITDATA.ind({})", octets_as_text(mu)),
+        Signal::Retrieved(mu) => format!("^RETRIEVE.ind({})", octets_as_text(mu)),
         Signal::RetrieveComplete => "^RETRIEVE-COMPLETE.ind".into(),
-        Signal::ManagementData(mu) => format!("^MAA-UNITDATA.ind({})", text(mu)),
+        Signal::ManagementData(mu) => format!("^MAA-UNITDATA.ind({})", octets_as_text(mu)),
         Signal::Error(code @ ErrorCode::Retransmission(count)) => format!("!{}{count}", code.letter()),
         Signal::Error(code) => format!("!{}", code.letter()),
     }

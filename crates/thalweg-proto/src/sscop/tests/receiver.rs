@@ -8,7 +8,7 @@ fn receiver(window: u32, slides: bool) -> End {
     End::ready(Config { window, credit, ..Config::default() })
 }
 
-fn take(end: &mut End, numbers: &[u32]) -> String {
+fn receive_numbers(end: &mut End, numbers: &[u32]) -> String {
     let done: Vec<String> = numbers.iter().map(|&s| end.pdu(sd(s))).filter(|done| !done.is_empty()).collect();
     done.join(" ")
 }
@@ -23,7 +23,7 @@ fn vr(end: &End) -> (u32, u32, u32) {
 #[test]
 fn in_order() {
     let mut end = receiver(8, true);
-    assert_eq!(take(&mut end, &[0, 1, 2]), "^0:x ^1:x ^2:x");
+    assert_eq!(receive_numbers(&mut end, &[0, 1, 2]), "^0:x ^1:x ^2:x");
     assert_eq!(vr(&end), (3, 3, 11));
 }
 
@@ -31,11 +31,11 @@ fn in_order() {
 #[test]
 fn a_gap_is_reported_once_and_filled() {
     let mut end = receiver(8, true);
-    assert_eq!(take(&mut end, &[0, 3]), "^0:x >USTAT(1;9;1,3)");
+    assert_eq!(receive_numbers(&mut end, &[0, 3]), "^0:x >USTAT(1;9;1,3)");
     assert_eq!(vr(&end).1, 4);
-    assert_eq!((take(&mut end, &[4]).as_str(), vr(&end).1), ("", 5));
-    assert_eq!((take(&mut end, &[1]).as_str(), vr(&end).0), ("^1:x", 2));
-    assert_eq!(take(&mut end, &[2]), "^2:x ^3:x ^4:x");
+    assert_eq!((receive_numbers(&mut end, &[4]).as_str(), vr(&end).1), ("", 5));
+    assert_eq!((receive_numbers(&mut end, &[1]).as_str(), vr(&end).0), ("^1:x", 2));
+    assert_eq!(receive_numbers(&mut end, &[2]), "^2:x ^3:x ^4:x");
     assert_eq!(vr(&end), (5, 5, 13));
 }
 
@@ -43,9 +43,9 @@ fn a_gap_is_reported_once_and_filled() {
 #[test]
 fn data_beyond_the_window_is_dropped_and_reported_once() {
     let mut end = receiver(4, false);
-    assert_eq!(take(&mut end, &[0, 7]), "^0:x >USTAT(1;4;1,4)");
+    assert_eq!(receive_numbers(&mut end, &[0, 7]), "^0:x >USTAT(1;4;1,4)");
     assert_eq!(vr(&end), (1, 4, 4));
-    assert_eq!(take(&mut end, &[8]), "");
+    assert_eq!(receive_numbers(&mut end, &[8]), "");
     // The user opens the window.
     end.sscop.handle(end.now, Input::Credit(3));
     assert_eq!(vr(&end), (1, 4, 7));
@@ -55,7 +55,7 @@ fn data_beyond_the_window_is_dropped_and_reported_once() {
 #[test]
 fn a_duplicate_that_waits_is_an_error() {
     let mut end = receiver(8, true);
-    assert_eq!(take(&mut end, &[0, 3, 3]), "^0:x >USTAT(1;9;1,3) !Q >ER(1;8)");
+    assert_eq!(receive_numbers(&mut end, &[0, 3, 3]), "^0:x >USTAT(1;9;1,3) !Q >ER(1;8)");
     assert_eq!((end.sscop.state(), end.running().as_str()), (State::OutgoingRecovery, "C"));
 }
 
@@ -63,10 +63,10 @@ fn a_duplicate_that_waits_is_an_error() {
 #[test]
 fn a_duplicate_of_delivered_data() {
     let mut end = receiver(8, true);
-    assert_eq!(take(&mut end, &[0, 1, 0]), "^0:x ^1:x >USTAT(2;10;2,10)");
+    assert_eq!(receive_numbers(&mut end, &[0, 1, 0]), "^0:x ^1:x >USTAT(2;10;2,10)");
     assert_eq!(vr(&end).1, 10);
     let mut end = End::ready(Config { window: 8, ignore_old_data: true, ..Config::default() });
-    assert_eq!(take(&mut end, &[0, 1, 0]), "^0:x ^1:x");
+    assert_eq!(receive_numbers(&mut end, &[0, 1, 0]), "^0:x ^1:x");
     assert_eq!(vr(&end), (2, 2, 10));
 }
 
@@ -80,11 +80,11 @@ fn a_stat_lists_missing_sds() {
         (&[0, 2, 4, 6], poll(1, 9), ">STAT(1;1;17;1,2,3,4,5,6,7,9)"),
     ] {
         let mut end = receiver(16, true);
-        take(&mut end, numbers);
+        receive_numbers(&mut end, numbers);
         assert_eq!(end.pdu(poll_pdu), expected);
     }
     let mut end = receiver(4, false);
-    take(&mut end, &[0]);
+    receive_numbers(&mut end, &[0]);
     assert_eq!((end.pdu(poll(1, 9)).as_str(), vr(&end).1), (">STAT(1;1;4;1,4)", 4));
 }
 
@@ -94,7 +94,7 @@ fn long_lists_are_split() {
     let config = Config { window: 16, max_stat: 3, ..Config::default() };
     let stats = |poll_pdu, lists: &[&str]| {
         let mut end = End::ready(config.clone());
-        take(&mut end, &[0, 2, 4, 6]);
+        receive_numbers(&mut end, &[0, 2, 4, 6]);
         let expected: Vec<String> = lists.iter().map(|list| format!(">STAT(1;1;17;{list})")).collect();
         assert_eq!(end.pdu(poll_pdu), expected.join(" "));
     };
@@ -106,7 +106,7 @@ fn long_lists_are_split() {
 #[test]
 fn polls_that_go_back_are_errors_and_repeated_ones_are_answered() {
     let mut end = receiver(16, true);
-    take(&mut end, &[0, 3]);
+    receive_numbers(&mut end, &[0, 3]);
     assert_eq!(end.pdu(poll(1, 2)), "!Q >ER(1;16)");
     let mut end = receiver(16, true);
     assert_eq!(end.pdu(poll(1, 0)), ">STAT(1;0;16;)");
@@ -119,7 +119,7 @@ fn receiving_touches_no_timer() {
     let mut end = receiver(16, true);
     let timers = format!("{:?}", end.sscop.timers);
     end.now += Duration::from_millis(5);
-    take(&mut end, &[0, 3, 1, 2]);
+    receive_numbers(&mut end, &[0, 3, 1, 2]);
     end.pdu(poll(1, 4));
     assert_eq!(format!("{:?}", end.sscop.timers), timers);
 }

@@ -55,7 +55,7 @@ fn recoveries_collide() {
 }
 
 /// Returns an endpoint with three unacknowledged and two queued messages, after an error.
-fn broken(clear_buffers: bool) -> End {
+fn endpoint_after_error(clear_buffers: bool) -> End {
     let mut end = End::ready_with(Config::default(), clear_buffers);
     end.sscop.v.vt_ms = n(3);
     end.data("abcde");
@@ -68,18 +68,18 @@ fn broken(clear_buffers: bool) -> End {
 fn unacknowledged_messages_can_be_retrieved() {
     let recover = |end: &mut End| end.pdu(Pdu::Erak { mr: n(128) });
     let all = "^RETRIEVE.ind(a) ^RETRIEVE.ind(b) ^RETRIEVE.ind(c) ^RETRIEVE.ind(d) ^RETRIEVE.ind(e) ^RETRIEVE-COMPLETE.ind";
-    let mut end = broken(false);
+    let mut end = endpoint_after_error(false);
     recover(&mut end);
     assert_eq!(end.request(Request::Retrieve(Retrieve::Total)), all);
     assert_eq!(end.request(Request::Retrieve(Retrieve::Total)), "^RETRIEVE-COMPLETE.ind");
     assert_eq!(end.request(Request::AcceptRecover), "");
     // Not retrieved: sent messages are discarded, unsent messages are sent.
-    let mut end = broken(false);
+    let mut end = endpoint_after_error(false);
     end.request(Request::Data(bytes("f")));
     recover(&mut end);
     assert_eq!(end.request(Request::AcceptRecover), ">SD(0) >SD(1) >SD(2)");
     // Buffers are not kept: all messages are discarded.
-    let mut end = broken(true);
+    let mut end = endpoint_after_error(true);
     end.request(Request::Data(bytes("f")));
     recover(&mut end);
     assert_eq!(end.request(Request::AcceptRecover), "");

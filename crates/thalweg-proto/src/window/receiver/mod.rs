@@ -10,7 +10,7 @@ use super::{Ack, Arrival, Misbehaviour, Pdu, ReceiverConfig, RelativeDelay, Sack
 use crate::Ecn;
 use crate::engine_contract::{Engine, Output};
 use crate::payload::{Payload, Store};
-use crate::state_digest::{Digest, feed, until};
+use crate::state_digest::{Digest, hash_all, time_until};
 use crate::transport::{Event, Input, ReceiverCounts};
 use crate::units::Time;
 use core::hash::{Hash, Hasher};
@@ -474,11 +474,14 @@ impl<P: Payload> Receiver<P> {
 
 impl<P: Payload<Store: Hash> + Hash> Digest for Receiver<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        feed(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
-        feed(into, (self.recent, self.fresh, self.owed, self.delayed, until(self.ack_deadline, now)));
-        feed(into, self.special.as_deref().map(|special| &special.unreported));
-        feed(into, self.was_ce);
-        feed(into, (self.ce, self.advertised, self.arrival, self.arrival_at, self.delay));
+        hash_all(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
+        hash_all(
+            into,
+            (self.recent, self.fresh, self.owed, self.delayed, time_until(self.ack_deadline, now)),
+        );
+        hash_all(into, self.special.as_deref().map(|special| &special.unreported));
+        hash_all(into, self.was_ce);
+        hash_all(into, (self.ce, self.advertised, self.arrival, self.arrival_at, self.delay));
     }
 }
 

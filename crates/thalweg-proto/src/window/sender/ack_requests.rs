@@ -17,7 +17,7 @@
 use super::Sender;
 use crate::congestion::Controller;
 use crate::payload::Payload;
-use crate::state_digest::feed;
+use crate::state_digest::hash_all;
 use core::hash::Hasher;
 
 /// Acknowledgements per round trip: by default, and while the window doubles.
@@ -132,7 +132,7 @@ impl AckRequests {
     pub fn digest<H: Hasher>(&self, into: &mut H) {
         let Self { every, since, distance_factor, max_distances, round_end, is_missing, window, doubles } =
             self;
-        feed(
+        hash_all(
             into,
             (
                 every,

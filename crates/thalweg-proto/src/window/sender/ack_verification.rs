@@ -24,7 +24,7 @@ use super::Sender;
 use crate::congestion::Controller;
 use crate::payload::Payload;
 use crate::random::multiplicative_hash;
-use crate::state_digest::feed;
+use crate::state_digest::hash_all;
 use crate::transport::Failure;
 use crate::units::Time;
 use crate::window::{Ack, Recovery};
@@ -81,7 +81,7 @@ impl AckStretch {
 
     pub fn digest<H: Hasher>(self, into: &mut H) {
         let Self { acks, segments, exceeded } = self;
-        feed(into, (acks, segments, exceeded));
+        hash_all(into, (acks, segments, exceeded));
     }
 }
 
@@ -176,7 +176,7 @@ impl ReceiverCheck {
 
     pub fn digest<H: Hasher>(&self, into: &mut H) {
         let Self { min_window: _, sent, interval, gap, arrivals } = self;
-        feed(into, (sent, interval, gap, arrivals));
+        hash_all(into, (sent, interval, gap, arrivals));
     }
 }
 

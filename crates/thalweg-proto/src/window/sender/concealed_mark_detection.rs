@@ -18,7 +18,7 @@ use super::Sender;
 use crate::congestion::Controller;
 use crate::payload::Payload;
 use crate::random::multiplicative_hash;
-use crate::state_digest::feed;
+use crate::state_digest::hash_all;
 use core::hash::Hasher;
 use std::collections::VecDeque;
 
@@ -108,7 +108,7 @@ impl MarkProbes {
 
     pub fn digest<H: Hasher>(&self, into: &mut H) {
         let Self { wait, share, outstanding, ratio } = self;
-        feed(into, (wait, share.to_bits(), outstanding, ratio.to_bits()));
+        hash_all(into, (wait, share.to_bits(), outstanding, ratio.to_bits()));
     }
 }
 

@@ -18,7 +18,7 @@
 use super::Sender;
 use crate::congestion::{ConnectionState, Controller};
 use crate::payload::Payload;
-use crate::state_digest::feed;
+use crate::state_digest::hash_all;
 use crate::units::{Duration, Time};
 use crate::window::Validation;
 use core::hash::Hasher;
@@ -138,13 +138,13 @@ impl Use {
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         match &self.rule {
-            Rule::Decay(Decay { since, used }) => feed(into, (now.since(*since), used)),
+            Rule::Decay(Decay { since, used }) => hash_all(into, (now.since(*since), used)),
             Rule::PipeAck(pipe) => {
                 let PipeAck { greatest, part_began, is_defined, round_end, delivered, unused_since, cut } =
                     pipe;
-                feed(into, (greatest, now.since(*part_began), is_defined, round_end, delivered));
-                feed(into, unused_since.map(|at| now.since(at)));
-                feed(into, cut.map(|cut| (cut.volume.to_bits(), cut.retransmissions)));
+                hash_all(into, (greatest, now.since(*part_began), is_defined, round_end, delivered));
+                hash_all(into, unused_since.map(|at| now.since(at)));
+                hash_all(into, cut.map(|cut| (cut.volume.to_bits(), cut.retransmissions)));
             }
         }
     }

@@ -27,7 +27,7 @@
 use super::{AckOutcome, Phase, Sender};
 use crate::congestion::Controller;
 use crate::payload::Payload;
-use crate::state_digest::{Digest, feed};
+use crate::state_digest::{Digest, hash_all};
 use crate::units::Time;
 use crate::window::{Ack, Arrival};
 use core::hash::Hasher;
@@ -113,7 +113,7 @@ impl<C> FRto<C> {
     where
         C: Digest,
     {
-        feed(into, self.pending.as_ref().map(|pending| pending.step));
+        hash_all(into, self.pending.as_ref().map(|pending| pending.step));
         if let Some(pending) = &self.pending {
             pending.before.digest(now, into);
         }

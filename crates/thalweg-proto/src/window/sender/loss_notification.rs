@@ -13,7 +13,7 @@ pub(super) fn notify_lost<C: Controller>(
     path_since: Time,
     record: &Record<C::PacketInfo>,
 ) {
-    notify(controller, connection, path_since, record, false);
+    notify_controller(controller, connection, path_since, record, false);
 }
 
 /// Notifies a controller of a segment that a router reported as dropped.
@@ -23,10 +23,10 @@ pub(super) fn notify_dropped<C: Controller>(
     path_since: Time,
     record: &Record<C::PacketInfo>,
 ) {
-    notify(controller, connection, path_since, record, true);
+    notify_controller(controller, connection, path_since, record, true);
 }
 
-fn notify<C: Controller>(
+fn notify_controller<C: Controller>(
     controller: &mut C,
     connection: &ConnectionState,
     path_since: Time,

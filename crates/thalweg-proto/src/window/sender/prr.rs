@@ -16,7 +16,7 @@
 use super::{Phase, Recovery, Sender};
 use crate::congestion::Controller;
 use crate::payload::Payload;
-use crate::state_digest::feed;
+use crate::state_digest::hash_all;
 use crate::units::Time;
 use core::hash::Hasher;
 
@@ -93,7 +93,7 @@ impl Prr {
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self { recover_fs, delivered, out, cwnd, since, losses } = self;
-        feed(into, (recover_fs, delivered, out, cwnd, now.since(*since), losses));
+        hash_all(into, (recover_fs, delivered, out, cwnd, now.since(*since), losses));
     }
 }
 

@@ -20,7 +20,7 @@ use super::super::segment_record::{Record, SegmentState};
 use super::tail_loss_probe::TailProbe;
 use super::windowed_min_rtt::Shortest;
 use crate::payload::Payload;
-use crate::state_digest::{feed, until};
+use crate::state_digest::{hash_all, time_until};
 use crate::units::{Duration, Time};
 use crate::window::{Ack, Arrival, RackConfig};
 use core::hash::Hasher;
@@ -298,12 +298,12 @@ impl Rack {
             shortest,
             probe,
         } = self;
-        feed(into, (now.since(newest.0), newest.1, was_repair, rtt, highest));
-        feed(into, (reordering, quarters, persistence, round));
+        hash_all(into, (now.since(newest.0), newest.1, was_repair, rtt, highest));
+        hash_all(into, (reordering, quarters, persistence, round));
         for (at, start) in sent {
-            feed(into, (now.since(*at), start));
+            hash_all(into, (now.since(*at), start));
         }
-        feed(into, (until(*due, now), now.since(*cut_at)));
+        hash_all(into, (time_until(*due, now), now.since(*cut_at)));
         shortest.digest(now, into);
         probe.digest(now, into);
     }

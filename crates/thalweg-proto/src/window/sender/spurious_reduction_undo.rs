@@ -15,7 +15,7 @@
 //! | [F-RTO](super::f_rto) (RFC 5682) detects a spurious time-out | without F-RTO, the receiver reports the kind of each arrival; late segments are meanwhile retransmitted as slow start allows | one response to losses found by any signal | a spurious time-out is undone as reliably, up to a round trip later, at the cost of up to a window of retransmissions |
 //! | RFC 4015, section 3.3 raises the retransmission time-out after a spurious one | measures round trips as before, with an added margin | the time-out is at least 200 ms above the round trip | more than one spurious time-out where delays jump by seconds |
 
-use crate::state_digest::{Digest, feed};
+use crate::state_digest::{Digest, hash_all};
 use crate::units::Time;
 use core::hash::Hasher;
 use std::collections::BTreeSet;
@@ -94,7 +94,7 @@ impl<C> Undo<C> {
     where
         C: Digest,
     {
-        feed(into, (self.before.is_some(), &self.suspects));
+        hash_all(into, (self.before.is_some(), &self.suspects));
         if let Some(before) = &self.before {
             before.digest(now, into);
         }

@@ -4,7 +4,7 @@ use super::Sender;
 use super::lazy_pause_and_ecn_state::PauseAndEcnState;
 use crate::congestion::Controller;
 use crate::payload::Payload;
-use crate::state_digest::{Digest, feed, until};
+use crate::state_digest::{Digest, hash_all, time_until};
 use crate::units::Time;
 use crate::window::VerifyAcks;
 use core::hash::{Hash, Hasher};
@@ -41,23 +41,23 @@ where
         let pause_and_ecn =
             pause_and_ecn.as_deref().cloned().unwrap_or_else(|| PauseAndEcnState::new(config.pause));
         pause_and_ecn.pause.digest(now, into);
-        feed(into, (rtt, peer, scoreboard.next(), phase, dupacks, exemption));
+        hash_all(into, (rtt, peer, scoreboard.next(), phase, dupacks, exemption));
         application.digest(into);
         // Expiries count only for a sender that gives up.
-        feed(into, (until(timer.at(), now), timer.silent().min(max_retransmissions.unwrap_or(0))));
+        hash_all(into, (time_until(timer.at(), now), timer.silent().min(max_retransmissions.unwrap_or(0))));
         // A time in the past is due, regardless of its age.
         let (unpaced, next_send) = pacer.state();
-        feed(into, (unpaced, until(next_send, now), now.since(pacer.last_sent())));
-        feed(into, pause_and_ecn.marks.state());
+        hash_all(into, (unpaced, time_until(next_send, now), now.since(pacer.last_sent())));
+        hash_all(into, pause_and_ecn.marks.state());
         if matches!(config.verify_acks, VerifyAcks::AboveStretch(_)) {
             ack_stretch.digest(into);
         }
         if let Some(extensions) = extensions {
             // Only outstanding data can predate the path change.
             let path_since = extensions.path_since;
-            feed(into, path_since.since(scoreboard.oldest().unwrap_or(path_since)));
+            hash_all(into, path_since.since(scoreboard.oldest().unwrap_or(path_since)));
             extensions.digest(now, into);
         }
-        feed(into, (limits.underlying(), is_interrupted));
+        hash_all(into, (limits.underlying(), is_interrupted));
     }
 }

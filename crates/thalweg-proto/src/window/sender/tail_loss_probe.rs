@@ -16,7 +16,7 @@
 use super::Sender;
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::payload::Payload;
-use crate::state_digest::{feed, until};
+use crate::state_digest::{hash_all, time_until};
 use crate::transport::Signal;
 use crate::units::{Duration, Time};
 use crate::window::{Ack, Arrival, Segment};
@@ -72,7 +72,7 @@ impl TailProbe {
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        feed(into, (until(self.at, now), self.is_postponed, self.flight, self.measured));
+        hash_all(into, (time_until(self.at, now), self.is_postponed, self.flight, self.measured));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Windowed minimum of the round-trip time (RFC 8985, section 6.2, step 1), which adapts to a longer path after
 //! minutes.
 
-use crate::state_digest::feed;
+use crate::state_digest::hash_all;
 use crate::units::{Duration, Time};
 use core::hash::Hasher;
 
@@ -40,7 +40,7 @@ impl Shortest {
     }
 
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        feed(into, (now.since(self.since), self.present, self.last));
+        hash_all(into, (now.since(self.since), self.present, self.last));
     }
 }
 

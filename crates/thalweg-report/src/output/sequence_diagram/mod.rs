@@ -79,12 +79,12 @@ impl Sequence {
 
     /// Returns the diagram as lines of text: time, sender, receiver.
     pub fn text(&self) -> String {
-        text::text(&self.messages, self.left_out)
+        text::sequence_text(&self.messages, self.left_out)
     }
 
     /// Returns the diagram as a picture.
     pub fn svg(&self, title: &str) -> String {
-        svg::svg(title, &self.messages, self.left_out)
+        svg::sequence_svg(title, &self.messages, self.left_out)
     }
 
     fn on_sent(&mut self, record: &Record<'_>) {
@@ -140,7 +140,7 @@ impl Tracer for Sequence {
 }
 
 /// Formats a time in milliseconds, to the microsecond.
-fn millis(time: Time) -> String {
+fn format_millis(time: Time) -> String {
     let micros = (time.as_picos() + 500_000) / 1_000_000;
     format!("{}.{:03}", micros / 1000, micros % 1000)
 }

@@ -1,6 +1,6 @@
 //! Sequence diagrams as pictures. Colours have medium brightness, to be readable on white and on black.
 
-use super::{Message, PacketOutcome, millis};
+use super::{Message, PacketOutcome, format_millis};
 use core::fmt::Write as _;
 use thalweg_proto::units::{Duration, Time};
 
@@ -30,36 +30,36 @@ const FONT: &str = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Ari
 
 /// Renders a diagram. Time runs down the page. It is not to scale where few or many events occur: times are written at
 /// both sides.
-pub fn svg(title: &str, messages: &[Message], left_out: u64) -> String {
+pub fn sequence_svg(title: &str, messages: &[Message], left_out: u64) -> String {
     let places = Places::from_messages(messages);
     let bottom = places.bottom();
     let height = bottom + BELOW;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" \
          style=\"{FONT}\" font-size=\"12\">\n<title>{}</title>\n",
-        escaped(title)
+        escape_xml(title)
     );
-    add(&mut svg, &text_element(f64::from(WIDTH) / 2.0, 24.0, "middle", GREY, 14, title));
+    add_element(&mut svg, &text_element(f64::from(WIDTH) / 2.0, 24.0, "middle", GREY, 14, title));
     for (x, name) in [(LEFT, "sender"), (RIGHT, "receiver")] {
-        add(&mut svg, &text_element(f64::from(x), TOP - 30.0, "middle", GREY, 13, name));
+        add_element(&mut svg, &text_element(f64::from(x), TOP - 30.0, "middle", GREY, 13, name));
         let end = bottom + 14.0;
         let line =
             format!("<path d=\"M{x} {:.1}V{end:.1}\" stroke=\"{GREY}\" stroke-width=\"1.5\"/>\n", TOP - 22.0);
-        add(&mut svg, &line);
+        add_element(&mut svg, &line);
     }
-    add(&mut svg, &text_element(f64::from(LEFT) - 38.0, TOP - 30.0, "end", GREY, 11, "ms"));
-    add(&mut svg, &text_element(f64::from(RIGHT) + 42.0, TOP - 30.0, "start", GREY, 11, "ms"));
+    add_element(&mut svg, &text_element(f64::from(LEFT) - 38.0, TOP - 30.0, "end", GREY, 11, "ms"));
+    add_element(&mut svg, &text_element(f64::from(RIGHT) + 42.0, TOP - 30.0, "start", GREY, 11, "ms"));
     let mut labels = Labels::default();
     for message in messages {
-        arrow(&mut svg, message, &places, &mut labels);
+        draw_arrow(&mut svg, message, &places, &mut labels);
     }
-    times(&mut svg, messages, &places);
-    legend(&mut svg, messages, left_out, bottom + 46.0);
+    write_times(&mut svg, messages, &places);
+    write_legend(&mut svg, messages, left_out, bottom + 46.0);
     svg.push_str("</svg>\n");
     svg
 }
 
-fn add(svg: &mut String, part: &str) {
+fn add_element(svg: &mut String, part: &str) {
     svg.push_str(part);
 }
 
@@ -132,7 +132,7 @@ impl Labels {
     }
 }
 
-fn arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labels) {
+fn draw_arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labels) {
     let (start, end) = if message.forward { (LEFT, RIGHT) } else { (RIGHT, LEFT) };
     let (start, end) = (f64::from(start), f64::from(end));
     let y = places.y(message.sent);
@@ -154,7 +154,7 @@ fn arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labe
         "<path d=\"M{start:.1} {y:.1}L{end_x:.1} {end_y:.1}\" stroke=\"{colour}\" stroke-width=\"1.4\" fill=\"none\"/>"
     );
     match message.outcome {
-        PacketOutcome::Arrived(_) => add(svg, &head((start, y), (end_x, end_y), colour)),
+        PacketOutcome::Arrived(_) => add_element(svg, &arrow_head((start, y), (end_x, end_y), colour)),
         PacketOutcome::Lost(_) => {
             let _ = writeln!(
                 svg,
@@ -175,12 +175,12 @@ fn arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labe
         svg,
         "<text transform=\"matrix({cos:.5} {sin:.5} {:.5} {cos:.5} {x:.1} {label_y:.1})\" y=\"-4\" text-anchor=\"middle\" fill=\"{colour}\">{}</text>",
         -sin,
-        escaped(&message.label)
+        escape_xml(&message.label)
     );
 }
 
 /// Returns the head of an arrow.
-fn head(from: (f64, f64), to: (f64, f64), colour: &str) -> String {
+fn arrow_head(from: (f64, f64), to: (f64, f64), colour: &str) -> String {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = libm::hypot(dx, dy).max(1.0);
     let (ux, uy) = (dx / length * 9.0, dy / length * 9.0);
@@ -196,7 +196,7 @@ fn head(from: (f64, f64), to: (f64, f64), colour: &str) -> String {
 }
 
 /// Writes the times at both sides.
-fn times(svg: &mut String, messages: &[Message], places: &Places) {
+fn write_times(svg: &mut String, messages: &[Message], places: &Places) {
     for (side, x, anchor) in [(true, f64::from(LEFT) - 8.0, "end"), (false, f64::from(RIGHT) + 8.0, "start")]
     {
         let mut moments: Vec<Time> = messages
@@ -210,12 +210,12 @@ fn times(svg: &mut String, messages: &[Message], places: &Places) {
         moments.sort_unstable();
         moments.dedup();
         for time in moments {
-            add(svg, &text_element(x, places.y(time) + 4.0, anchor, GREY, 11, &millis(time)));
+            add_element(svg, &text_element(x, places.y(time) + 4.0, anchor, GREY, 11, &format_millis(time)));
         }
     }
 }
 
-fn legend(svg: &mut String, messages: &[Message], left_out: u64, y: f64) {
+fn write_legend(svg: &mut String, messages: &[Message], left_out: u64, y: f64) {
     let mut parts = vec![(BLUE, "data")];
     if messages.iter().any(|message| message.again) {
         parts.push((ORANGE, "sent again"));
@@ -226,23 +226,23 @@ fn legend(svg: &mut String, messages: &[Message], left_out: u64, y: f64) {
     }
     let mut x = f64::from(LEFT);
     for (colour, name) in parts {
-        add(svg, &text_element(x, y, "start", colour, 12, name));
+        add_element(svg, &text_element(x, y, "start", colour, 12, name));
         x += 90.0;
     }
     if left_out > 0 {
         let note = format!("{left_out} further packets are not shown");
-        add(svg, &text_element(f64::from(WIDTH) - 8.0, y, "end", GREY, 12, &note));
+        add_element(svg, &text_element(f64::from(WIDTH) - 8.0, y, "end", GREY, 12, &note));
     }
 }
 
 fn text_element(x: f64, y: f64, anchor: &str, colour: &str, size: u32, text: &str) -> String {
     format!(
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\" font-size=\"{size}\">{}</text>\n",
-        escaped(text)
+        escape_xml(text)
     )
 }
 
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     text.chars()
         // XML cannot represent the last two.
         .filter(|c| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}'))

@@ -1,11 +1,11 @@
 //! Sequence diagrams as text.
 
-use super::{Message, PacketOutcome, millis};
+use super::{Message, PacketOutcome, format_millis};
 use core::fmt::Write as _;
 use thalweg_proto::units::Time;
 
 /// Writes a line for each end of an arrow in time order: the sender's column, the receiver's column.
-pub fn text(messages: &[Message], left_out: u64) -> String {
+pub fn sequence_text(messages: &[Message], left_out: u64) -> String {
     let mut rows: Vec<(Time, usize, bool)> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         rows.push((message.sent, index, true));
@@ -32,7 +32,7 @@ pub fn text(messages: &[Message], left_out: u64) -> String {
             (false, false, _) => format!("-> {label}{mark}"),
         };
         let (sender, receiver) = if left { (cell, String::new()) } else { (String::new(), cell) };
-        let line = format!("{:>time$}  {sender:column$}{receiver}", millis(at));
+        let line = format!("{:>time$}  {sender:column$}{receiver}", format_millis(at));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
     }

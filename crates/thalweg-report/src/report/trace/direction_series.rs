@@ -85,7 +85,7 @@ impl Subject {
         self.add(
             "throughput",
             "bit/s",
-            rates(sent, start, whole, step).map(|(time, rate)| (time + offset, rate)),
+            interval_rates(sent, start, whole, step).map(|(time, rate)| (time + offset, rate)),
         );
         let arrived: Vec<(f64, f64)> = match data.view {
             View::Receiver => {
@@ -117,7 +117,7 @@ impl Subject {
         self.add(
             "goodput",
             "bit/s",
-            rates(arrived.into_iter(), start, whole, step).map(|(time, rate)| (time + offset, rate)),
+            interval_rates(arrived.into_iter(), start, whole, step).map(|(time, rate)| (time + offset, rate)),
         );
         self.estimates(data, offset);
     }
@@ -184,7 +184,7 @@ impl Subject {
 }
 
 /// Returns rates in bit/s over intervals of `step` seconds, each at the end of its interval; `amounts` are in the order of time.
-fn rates(
+fn interval_rates(
     amounts: impl Iterator<Item = (f64, f64)>,
     start: f64,
     whole: f64,
@@ -221,9 +221,9 @@ mod tests {
     #[test]
     fn rates_are_bits_by_the_length_of_intervals() {
         let amounts = [(10.0, 1000.0), (10.05, 1000.0), (10.15, 500.0)];
-        let found: Vec<_> = rates(amounts.into_iter(), 10.0, 0.2, 0.1).collect();
+        let found: Vec<_> = interval_rates(amounts.into_iter(), 10.0, 0.2, 0.1).collect();
         assert_eq!(found.len(), 2);
         assert!((found[0].1 - 160_000.0).abs() < 1.0 && (found[1].1 - 40_000.0).abs() < 1.0, "{found:?}");
-        assert_eq!(rates([].into_iter(), 0.0, 1.0, 0.1).count(), 0);
+        assert_eq!(interval_rates([].into_iter(), 0.0, 1.0, 0.1).count(), 0);
     }
 }

@@ -38,7 +38,7 @@ pub(super) type Bar = (f64, f64, f64);
 impl Levels {
     /// Returns the levels of bars; each further level merges up to sixteen neighbours.
     pub(super) fn from_bars(bars: impl Iterator<Item = Bar>) -> Self {
-        let mut bars = collected(bars, |group, to| to.push(merged(group)));
+        let mut bars = collect_rows(bars, |group, to| to.push(merge_bars(group)));
         let mut levels = Vec::new();
         loop {
             if bars.len() <= MAX_ROWS {
@@ -47,13 +47,13 @@ impl Levels {
             if bars.len() <= TILE {
                 return Self(levels);
             }
-            bars = bars.chunks(MERGED).map(merged).collect();
+            bars = bars.chunks(MERGED).map(merge_bars).collect();
         }
     }
 
     /// Returns the levels of a series; each further level has the smallest and largest of sixteen neighbours.
     pub(super) fn from_points(points: impl Iterator<Item = (f64, f64)>) -> Self {
-        let points = collected(points, |group, to| to.extend(extremes(group)));
+        let points = collect_rows(points, |group, to| to.extend(extreme_points(group)));
         let (mut times, mut values): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
         let mut levels = Vec::new();
         loop {
@@ -107,7 +107,7 @@ impl Tile {
     }
 }
 
-fn picos(times: impl Iterator<Item = f64>) -> Numbers {
+fn to_picos(times: impl Iterator<Item = f64>) -> Numbers {
     Numbers::integers(&times.map(|time| (time * 1e12).round()).collect::<Vec<_>>())
 }
 
@@ -116,7 +116,7 @@ fn bar_tile(bars: &[Bar]) -> Tile {
     Tile {
         from: bars.first().map_or(0.0, |bar| bar.0),
         to: bars.last().map_or(0.0, |bar| bar.0),
-        times: picos(bars.iter().map(|bar| bar.0)),
+        times: to_picos(bars.iter().map(|bar| bar.0)),
         low: column(|bar| bar.1),
         high: Some(column(|bar| bar.2 - bar.1)),
     }
@@ -126,20 +126,20 @@ fn point_tile(times: &[f64], values: &[f64]) -> Tile {
     Tile {
         from: times.first().copied().unwrap_or(0.0),
         to: times.last().copied().unwrap_or(0.0),
-        times: picos(times.iter().copied()),
+        times: to_picos(times.iter().copied()),
         low: Numbers::from_values(values),
         high: None,
     }
 }
 
-fn merged(bars: &[Bar]) -> Bar {
+fn merge_bars(bars: &[Bar]) -> Bar {
     let low = bars.iter().map(|bar| bar.1).fold(f64::INFINITY, f64::min);
     let high = bars.iter().map(|bar| bar.2).fold(f64::NEG_INFINITY, f64::max);
     (bars.first().map_or(0.0, |bar| bar.0), low, high)
 }
 
 /// Returns the smallest and the largest of some points, in their order.
-fn extremes(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
+fn extreme_points(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
     let at = |is_less: fn(f64, f64) -> bool| {
         let found = (1..points.len())
             .fold(0, |best, index| if is_less(points[index].1, points[best].1) { index } else { best });
@@ -152,7 +152,7 @@ fn extremes(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
 
 /// Collects rows. Of more than [`MAX_ROWS`], which no level shows singly, groups are joined as they come: the memory is that of the
 /// joined rows.
-fn collected<T: Copy>(rows: impl Iterator<Item = T>, join: impl Fn(&[T], &mut Vec<T>)) -> Vec<T> {
+fn collect_rows<T: Copy>(rows: impl Iterator<Item = T>, join: impl Fn(&[T], &mut Vec<T>)) -> Vec<T> {
     let (mut all, mut group) = (Vec::new(), Vec::with_capacity(MERGED));
     let mut is_joined = false;
     for row in rows {
@@ -214,13 +214,13 @@ mod tests {
         let count = MAX_ROWS + 3 * MERGED + 5;
         let values = |row: usize| if row == count - 2 || row == 77 { -5.0 } else { (row % 2) as f64 };
         let points = || (0..count).map(|row| (row as f64, values(row)));
-        let joined = collected(points(), |group, to| to.extend(extremes(group)));
+        let joined = collect_rows(points(), |group, to| to.extend(extreme_points(group)));
         assert_eq!(joined.len(), 2 * (count / MERGED + 1));
         assert!(joined.is_sorted_by_key(|point| point.0) && joined.contains(&(77.0, -5.0)));
         assert!(joined.contains(&((count - 2) as f64, -5.0)));
         let bars = (0..count).map(|row| (row as f64, row as f64, (row + 1) as f64));
-        let joined = collected(bars, |group, to| to.push(merged(group)));
+        let joined = collect_rows(bars, |group, to| to.push(merge_bars(group)));
         assert_eq!((joined.len(), joined.last().unwrap().2), (count / MERGED + 1, count as f64));
-        assert_eq!(collected(points().take(MAX_ROWS), |_, _| ()).len(), MAX_ROWS);
+        assert_eq!(collect_rows(points().take(MAX_ROWS), |_, _| ()).len(), MAX_ROWS);
     }
 }

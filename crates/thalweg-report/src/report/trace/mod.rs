@@ -60,23 +60,23 @@ pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
     let mut subjects: Vec<Subject> = Vec::new();
     for (number, one) in placed.iter().enumerate() {
         for direction in 0..2 {
-            let label = label(shown, one, direction, number, several);
+            let label = direction_label(shown, one, direction, number, several);
             subjects.extend(Subject::new(one.connection, direction, one.offset, label));
         }
     }
     let mut notes = vec![
         "Packets are vertical bars from their first to their last byte; orange ones carry data sent before, crosses are packets taken for lost, violet bars were selectively acknowledged. Lines are the acknowledged position and, dashed, the edge of the receive window.".to_owned(),
     ];
-    if fit(&mut subjects) {
+    if limit_page_size(&mut subjects) {
         notes.push("The finest detail of the longest series is left out, to bound the size of this page: neighbouring points are merged to their smallest and largest.".to_owned());
     }
     if omitted > 0 {
         notes.push(format!("{omitted} smaller connections are not drawn; --connection draws a single one."));
     }
-    let data = model(&subjects, notes);
+    let data = trace_page_model(&subjects, notes);
     // Numbers and strings always serialise to JSON; nothing in it can end a script.
     let data = serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c");
-    let body = trace_page_text::body(shown, &placed);
+    let body = trace_page_text::page_body(shown, &placed);
     let names: Vec<&str> = shown.iter().map(|one| one.name).collect();
     let connections: usize = shown.iter().map(|one| one.trace.connections.len()).sum();
     let subtitle = match connections {
@@ -128,7 +128,13 @@ fn largest_connections<'a>(shown: &[Shown<'a>]) -> (Vec<Placed<'a>>, usize) {
 }
 
 /// Returns the label of a direction: its sender, and what distinguishes it from others.
-fn label(shown: &[Shown<'_>], placed: &Placed<'_>, direction: usize, number: usize, several: bool) -> String {
+fn direction_label(
+    shown: &[Shown<'_>],
+    placed: &Placed<'_>,
+    direction: usize,
+    number: usize,
+    several: bool,
+) -> String {
     let from = &placed.connection.directions[direction].from;
     let to = &placed.connection.directions[1 - direction].from;
     let file = if several { format!("{}: ", shown[placed.file].name) } else { String::new() };
@@ -143,7 +149,7 @@ fn label(shown: &[Shown<'_>], placed: &Placed<'_>, direction: usize, number: usi
 }
 
 /// Removes the finest levels of the longest layers until the page has at most [`MAX_BYTES`]; true if any was removed.
-fn fit(subjects: &mut [Subject]) -> bool {
+fn limit_page_size(subjects: &mut [Subject]) -> bool {
     let mut is_cut = false;
     loop {
         let all = || subjects.iter().flat_map(Subject::levels);
@@ -161,7 +167,7 @@ fn fit(subjects: &mut [Subject]) -> bool {
     }
 }
 
-fn model(subjects: &[Subject], plot_notes: Vec<String>) -> Model {
+fn trace_page_model(subjects: &[Subject], plot_notes: Vec<String>) -> Model {
     let mut times = Vec::new();
     let mut series = Vec::new();
     let mut bars = serde_json::Map::new();

@@ -21,8 +21,8 @@ pub fn trace_of_results(series: &AllSeries, segment: impl Fn(&str) -> Option<u32
             beyond += 1;
             continue;
         }
-        let connection = flows.entry(key).or_insert_with(|| new(one, segment(&one.subject)));
-        add(connection, quantity, one);
+        let connection = flows.entry(key).or_insert_with(|| new_connection(one, segment(&one.subject)));
+        add_series(connection, quantity, one);
     }
     let mut notes = Vec::new();
     if links > 0 {
@@ -64,7 +64,7 @@ impl Quantity {
     }
 }
 
-fn new(one: &One, segment: Option<u32>) -> Connection {
+fn new_connection(one: &One, segment: Option<u32>) -> Connection {
     let parts = [one.scheme.as_str(), one.subject.as_str()];
     let name = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let mut connection = Connection {
@@ -90,7 +90,7 @@ fn new(one: &One, segment: Option<u32>) -> Connection {
 }
 
 /// Adds a series to its flow. Values that are not numbers are left out.
-fn add(connection: &mut Connection, quantity: Quantity, one: &One) {
+fn add_series(connection: &mut Connection, quantity: Quantity, one: &One) {
     let direction = &mut connection.directions[0];
     let segment = f64::from(direction.segment.unwrap_or(SEGMENT));
     let mut before = 0.0;

@@ -1,14 +1,14 @@
 //! The page's text: connections and their figures, findings, notes.
 
-use super::{Placed, Shown, label};
-use crate::output::{counted, rate};
+use super::{Placed, Shown, direction_label};
+use crate::output::{format_count, format_rate};
 use crate::report::html_text_and_pages::escape;
 use core::fmt::Write as _;
 use thalweg_proto::units::Duration;
-use thalweg_trace::{Summary, findings};
+use thalweg_trace::{Summary, find_all};
 
 /// Returns the body of the page.
-pub(super) fn body(shown: &[Shown<'_>], placed: &[Placed<'_>]) -> String {
+pub(super) fn page_body(shown: &[Shown<'_>], placed: &[Placed<'_>]) -> String {
     let mut html = String::new();
     for one in shown {
         for note in &one.trace.notes {
@@ -16,20 +16,20 @@ pub(super) fn body(shown: &[Shown<'_>], placed: &[Placed<'_>]) -> String {
             let _ = writeln!(html, "<p class=\"{class}\">{}: {}</p>", escape(one.name), escape(note));
         }
     }
-    connections(&mut html, shown, placed);
-    found(&mut html, shown, placed);
+    write_connections(&mut html, shown, placed);
+    write_findings(&mut html, shown, placed);
     html.push_str("<noscript><p class=\"warning\">Plots need JavaScript.</p></noscript>\n");
     html.push_str("<section id=\"plots\" aria-label=\"Plots\"></section>\n");
     html
 }
 
 /// Formats a duration in milliseconds.
-fn ms(duration: Duration) -> String {
+fn format_ms(duration: Duration) -> String {
     let millis = duration.as_millis_f64();
     if millis < 10.0 { format!("{millis:.2} ms") } else { format!("{millis:.0} ms") }
 }
 
-fn connections(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
+fn write_connections(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
     html.push_str("<section id=\"answer\" aria-label=\"Connections\">\n<div class=\"wide\"><table class=\"sortable\"><thead><tr>");
     for head in [
         "Data of",
@@ -53,7 +53,7 @@ fn connections(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
             if summary.delivered == 0 && one.connection.main_direction() != direction {
                 continue;
             }
-            let name = escape(&label(shown, one, direction, number, shown.len() > 1));
+            let name = escape(&direction_label(shown, one, direction, number, shown.len() > 1));
             let protocol = one.connection.protocol.name();
             let _ = write!(
                 html,
@@ -61,13 +61,13 @@ fn connections(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
                 one.connection.point.name()
             );
             let trip = |of: fn(&thalweg_trace::RttSummary) -> Duration| {
-                summary.rtt.as_ref().map(|rtt| (of(rtt).as_secs_f64(), ms(of(rtt))))
+                summary.rtt.as_ref().map(|rtt| (of(rtt).as_secs_f64(), format_ms(of(rtt))))
             };
             let seconds = summary.duration.as_secs_f64();
             let cells = [
                 Some((seconds, format!("{seconds:.2} s"))),
-                Some((summary.delivered as f64, bytes(summary.delivered))),
-                Some((summary.goodput.as_f64(), rate(summary.goodput.as_f64()))),
+                Some((summary.delivered as f64, format_bytes(summary.delivered))),
+                Some((summary.goodput.as_f64(), format_rate(summary.goodput.as_f64()))),
                 Some((summary.retransmitted, format!("{:.2} %", summary.retransmitted * 100.0))),
                 Some((summary.lost as f64, summary.lost.to_string())),
                 trip(|rtt| rtt.min),
@@ -88,7 +88,7 @@ fn connections(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
     html.push_str("</tbody></table></div>\n");
     for (number, one) in placed.iter().enumerate() {
         for note in &one.connection.notes {
-            let name = label(shown, one, 0, number, shown.len() > 1);
+            let name = direction_label(shown, one, 0, number, shown.len() > 1);
             let _ = writeln!(html, "<p class=\"note\">{}: {}</p>", escape(&name), escape(note));
         }
     }
@@ -96,7 +96,7 @@ fn connections(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
 }
 
 /// Formats a number of bytes.
-fn bytes(count: u64) -> String {
+fn format_bytes(count: u64) -> String {
     match count {
         0..1000 => format!("{count} B"),
         1000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
@@ -105,13 +105,13 @@ fn bytes(count: u64) -> String {
     }
 }
 
-fn found(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
+fn write_findings(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
     let mut count = 0;
     let mut items = String::new();
     for (number, one) in placed.iter().enumerate() {
         for direction in 0..2 {
-            let name = label(shown, one, direction, number, shown.len() > 1);
-            for finding in findings(one.connection, direction) {
+            let name = direction_label(shown, one, direction, number, shown.len() > 1);
+            for finding in find_all(one.connection, direction) {
                 count += 1;
                 let [from, to] = [finding.from, finding.until].map(|time| time.as_secs_f64() + one.offset);
                 let _ = writeln!(
@@ -129,7 +129,7 @@ fn found(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
     let _ = writeln!(
         html,
         "<section id=\"findings\" aria-label=\"Findings\"><h2>{}</h2>",
-        counted(count, "finding")
+        format_count(count, "finding")
     );
     if count == 0 {
         html.push_str(

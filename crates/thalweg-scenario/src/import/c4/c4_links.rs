@@ -1,6 +1,6 @@
 //! Links of C4 specifications, and their phases.
 
-use super::{Line, Refused, gigabits};
+use super::{Line, Refused, parse_gigabits};
 use core::fmt::Write as _;
 use thalweg_proto::units::{Duration, Rate};
 
@@ -33,10 +33,14 @@ pub(super) struct Link {
 const MAX_CHANGES: usize = 10_000;
 
 /// Returns the link that starts as `start` and changes by `scenario`, for `duration`.
-pub(super) fn link(start: Phase, scenario: Option<Line<'_>>, duration: Duration) -> Result<Link, Refused> {
+pub(super) fn import_link(
+    start: Phase,
+    scenario: Option<Line<'_>>,
+    duration: Duration,
+) -> Result<Link, Refused> {
     let phases = match scenario {
         None => vec![(start, Duration::MAX)],
-        Some(line) => phases(start, line)?,
+        Some(line) => parse_phases(start, line)?,
     };
     let refused = |why: &str| match scenario {
         Some(line) => line.refused(why),
@@ -52,8 +56,8 @@ pub(super) fn link(start: Phase, scenario: Option<Line<'_>>, duration: Duration)
     if first.down.is_zero() || first.up.is_zero() {
         return Err(refused("the link begins without a rate, which cannot be expressed"));
     }
-    let schedules =
-        [|phase: &Phase| phase.down, |phase: &Phase| phase.up].map(|rate| schedule(&phases, rate, duration));
+    let schedules = [|phase: &Phase| phase.down, |phase: &Phase| phase.up]
+        .map(|rate| format_schedule(&phases, rate, duration));
     let [down, up] = schedules.map(|schedule| schedule.ok_or_else(|| refused("there are too many changes")));
     let (down, up) = (down?, up?);
     let queue = if first.queue.is_zero() { "unlimited".to_owned() } else { first.queue.to_string() };
@@ -62,7 +66,7 @@ pub(super) fn link(start: Phase, scenario: Option<Line<'_>>, duration: Duration)
         first.down, first.latency
     );
     if !first.jitter.is_zero() {
-        let _ = writeln!(text, "jitter = {}", jitter(&first));
+        let _ = writeln!(text, "jitter = {}", format_jitter(&first));
     }
     if !down.is_empty() {
         let _ = writeln!(text, "schedule = [\n{down}]");
@@ -73,7 +77,7 @@ pub(super) fn link(start: Phase, scenario: Option<Line<'_>>, duration: Duration)
     Ok(Link { text, latency: first.latency })
 }
 
-fn jitter(phase: &Phase) -> String {
+fn format_jitter(phase: &Phase) -> String {
     if phase.jitter.is_zero() {
         return "\"0 s\"".to_owned();
     }
@@ -88,7 +92,7 @@ fn jitter(phase: &Phase) -> String {
 }
 
 /// Returns the entries of a schedule that cycles through the phases; `None` if there are too many.
-fn schedule(
+fn format_schedule(
     phases: &[(Phase, Duration)],
     rate: impl Fn(&Phase) -> Rate,
     duration: Duration,
@@ -125,7 +129,7 @@ fn schedule(
 }
 
 /// Returns the phases of a scenario, each with its duration.
-fn phases(start: Phase, line: Line<'_>) -> Result<Vec<(Phase, Duration)>, Refused> {
+fn parse_phases(start: Phase, line: Line<'_>) -> Result<Vec<(Phase, Duration)>, Refused> {
     let secs = |secs: f64| Duration::from_secs_f64(secs);
     let stopped = Phase { up: Rate::ZERO, down: Rate::ZERO, ..start };
     let at = |share: f64| Phase { up: start.up.mul_f64(share), down: start.down.mul_f64(share), ..start };
@@ -147,13 +151,13 @@ fn phases(start: Phase, line: Line<'_>) -> Result<Vec<(Phase, Duration)>, Refuse
             .split(';')
             .map(str::trim)
             .filter(|item| !item.is_empty())
-            .map(|item| phase(item, line))
+            .map(|item| parse_phase(item, line))
             .collect::<Result<_, _>>()?,
     })
 }
 
 /// Parses a phase, such as `1000000:U0.01:D0.1:L15000:Q100000`: all times in microseconds, rates in Gbit/s.
-fn phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), Refused> {
+fn parse_phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), Refused> {
     let mut phase = Phase {
         up: Rate::ZERO,
         down: Rate::ZERO,
@@ -179,8 +183,8 @@ fn phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), Refused> {
         let mut chars = field.chars();
         let (letter, rest) = (chars.next(), chars.as_str());
         match letter {
-            Some('U') => phase.up = gigabits(rest).ok_or_else(|| wrong(field))?,
-            Some('D') => phase.down = gigabits(rest).ok_or_else(|| wrong(field))?,
+            Some('U') => phase.up = parse_gigabits(rest).ok_or_else(|| wrong(field))?,
+            Some('D') => phase.down = parse_gigabits(rest).ok_or_else(|| wrong(field))?,
             Some('L') => phase.latency = time(rest)?,
             Some('J') => phase.jitter = time(rest)?,
             Some('Q') => phase.queue = time(rest)?,

@@ -81,7 +81,7 @@ impl Line<'_> {
     }
 
     fn gigabits(self) -> Result<Rate, Refused> {
-        gigabits(self.value).ok_or_else(|| {
+        parse_gigabits(self.value).ok_or_else(|| {
             let why =
                 format!("`{}` is a rate in Gbit/s, such as 0.02, but here it is `{}`", self.key, self.value);
             self.refused(why)
@@ -90,7 +90,7 @@ impl Line<'_> {
 }
 
 /// Parses a decimal number of Gbit/s, exactly.
-fn gigabits(text: &str) -> Option<Rate> {
+fn parse_gigabits(text: &str) -> Option<Rate> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if text.is_empty() || !is_number(whole) || !is_number(fraction) || fraction.len() > 9 {
@@ -138,8 +138,8 @@ const MEDIA: [&str; 4] =
 /// # Errors
 ///
 /// [`Refused`] has the first line that is invalid or cannot be expressed, and a remedy.
-pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Refused> {
-    let lines = lines(text, choices)?;
+pub fn import_c4(name: &str, text: &str, choices: &Choices) -> Result<Imported, Refused> {
+    let lines = known_lines(text, choices)?;
     let find = |key: &str| lines.iter().copied().find(|line| line.key == key);
     let time = |key: &str| find(key).map_or(Ok(Duration::ZERO), Line::time);
     for key in ["seed_cwin", "seed_rtt", "l4s_max"] {
@@ -165,7 +165,7 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
     let last_start = time("main_start_time")?.max(time("background_start_time")?);
     // Leave time for a flow that misses its deadline, to show by how much.
     let duration = bound.map_or(Duration::from_secs(60), |bound| bound * 3).max(last_start * 2);
-    let link = c4_links::link(start, find("link_scenario"), duration)?;
+    let link = c4_links::import_link(start, find("link_scenario"), duration)?;
 
     let connections = find("nb_connections").map_or(Ok(1), Line::number)?;
     if !(1..=5).contains(&connections) {
@@ -176,7 +176,7 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
         let key = |what: &str| format!("{which}_{what}");
         let missing = |key: &str| Refused { line: 0, why: format!("`{key}` is missing") };
         let algorithm = find(&key("cc_algo")).ok_or_else(|| missing(&key("cc_algo")))?;
-        let scheme = scheme(algorithm, choices)?;
+        let scheme = parse_scheme(algorithm, choices)?;
         if let Some(options) =
             find(&key("cc_options")).filter(|line| !line.value.is_empty() && scheme.is_same)
         {
@@ -186,14 +186,18 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
             );
             return Err(options.refused(why));
         }
-        let size = size(find(&key("scenario_text")).ok_or_else(|| missing(&key("scenario_text")))?)?;
+        let size =
+            parse_response_size(find(&key("scenario_text")).ok_or_else(|| missing(&key("scenario_text")))?)?;
         let start = time(&key("start_time"))? + link.latency;
         let mut flow = format!("[[flow]]\nname = \"{which}\"\nfrom = \"server\"\nto = \"client\"\n");
         if count > 1 {
             let _ = writeln!(flow, "count = {count}");
         }
-        let _ =
-            writeln!(flow, "scheme = {{ base = {}, handshake = \"quic\" }}", toml_writer::text(&scheme.name));
+        let _ = writeln!(
+            flow,
+            "scheme = {{ base = {}, handshake = \"quic\" }}",
+            toml_writer::toml_string(&scheme.name)
+        );
         let _ =
             writeln!(flow, "workload = {{ kind = \"transfer\", size = \"{size} B\" }}\nstart = \"{start}\"");
         Ok(flow)
@@ -202,18 +206,18 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
     if connections > 1 {
         flows = format!("{flows}\n{}", flow("background", connections - 1)?);
     }
-    let mut scenario = beside(name, &lines, choices);
+    let mut scenario = mapping_comments(name, &lines, choices);
     let _ = write!(
         scenario,
         "title = {}\nduration = \"{duration}\"\n\n{}\n{flows}",
-        toml_writer::text(&format!("{name}, as C4 is tested")),
+        toml_writer::toml_string(&format!("{name}, as C4 is tested")),
         link.text
     );
     Ok(Imported { scenario, bound })
 }
 
 /// Returns the lines with known keys, except the ignored ones.
-fn lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Refused> {
+fn known_lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Refused> {
     let mut lines: Vec<Line<'a>> = Vec::new();
     for (number, line) in text.lines().enumerate().map(|(number, line)| (number + 1, line.trim())) {
         if line.is_empty() {
@@ -225,7 +229,7 @@ fn lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Refused>
         let (key, value) = (key.trim(), value.trim());
         if !KEYS.iter().any(|(name, _)| *name == key) && !MEDIA.contains(&key) {
             let known: Vec<&str> = KEYS.iter().map(|(name, _)| *name).collect();
-            let near = crate::nearest(key, known.iter().copied());
+            let near = crate::nearest_name(key, known.iter().copied());
             let help = near.map_or_else(
                 || format!("there are {}", known.join(", ")),
                 |near| format!("did you mean `{near}`?"),
@@ -254,7 +258,7 @@ struct Scheme {
     is_same: bool,
 }
 
-fn scheme(line: Line<'_>, choices: &Choices) -> Result<Scheme, Refused> {
+fn parse_scheme(line: Line<'_>, choices: &Choices) -> Result<Scheme, Refused> {
     let algorithm = line.value;
     if let Some((_, scheme)) = choices.schemes.iter().find(|(of, _)| of == algorithm) {
         return Ok(Scheme { name: scheme.clone(), is_same: false });
@@ -274,7 +278,7 @@ fn scheme(line: Line<'_>, choices: &Choices) -> Result<Scheme, Refused> {
 
 /// Parses the response size, in bytes, of `=b1:*1:397:5000000;`: a name, a repeat count, and the sizes of request and
 /// response.
-fn size(line: Line<'_>) -> Result<u64, Refused> {
+fn parse_response_size(line: Line<'_>) -> Result<u64, Refused> {
     let streams: Vec<&str> = line.value.split(';').map(str::trim).filter(|part| !part.is_empty()).collect();
     let [stream] = streams[..] else {
         let media = if line.value.contains(":n") { ", of which some are media," } else { "" };
@@ -302,7 +306,7 @@ fn size(line: Line<'_>) -> Result<u64, Refused> {
 }
 
 /// Returns comments that map the keys of the specification to those of the scenario.
-fn beside(name: &str, lines: &[Line<'_>], choices: &Choices) -> String {
+fn mapping_comments(name: &str, lines: &[Line<'_>], choices: &Choices) -> String {
     let mut out = format!(
         "# Made of `{}`, a specification for picoquic's simulator (private-octopus/c4, sim_specs).\n#\n",
         name.replace(char::is_control, "?")

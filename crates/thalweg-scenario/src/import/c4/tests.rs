@@ -4,13 +4,13 @@ use super::*;
 use crate::{Loaded, load_text};
 use std::path::Path;
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{LinkSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{LinkSpec, WorkloadSpec};
 
 const ALONE: &str = "main_cc_algo: bbr\nmain_start_time: 0\nmain_scenario_text: =b1:*1:397:3000000;\nnb_connections: 1\n\
                      main_target_time: 2500000\ndata_rate_in_gbps: 0.016\nlatency: 30000\nqueue_delay_max: 60000\nicid: 0123\n";
 
 fn read(text: &str) -> Loaded {
-    let imported = import("case.txt", text, &Choices::default()).unwrap();
+    let imported = import_c4("case.txt", text, &Choices::default()).unwrap();
     load_text("case.toml", &imported.scenario, Path::new(""), &[]).unwrap_or_else(|found| {
         let errors: String = found.iter().map(|one| one.render() + "\n").collect();
         panic!("{errors}\n{}", imported.scenario)
@@ -18,7 +18,7 @@ fn read(text: &str) -> Loaded {
 }
 
 fn refused(text: &str) -> String {
-    import("case.txt", text, &Choices::default()).unwrap_err().to_string()
+    import_c4("case.txt", text, &Choices::default()).unwrap_err().to_string()
 }
 
 fn link(more: &str) -> LinkSpec {
@@ -35,10 +35,12 @@ fn a_download_becomes_a_transfer_over_one_link() {
     // 60 ms at 2000 bytes a millisecond.
     assert_eq!(link.forward.queue.limit(), thalweg_queue::Limit::Bytes(120_000));
     assert_eq!((flow.name.as_str(), flow.count), (MAIN, 1));
-    assert!(matches!(flow.workload, WorkloadSpec::Transfer(size) if size.get() == 3_000_000));
+    assert!(
+        matches!(flow.workload, WorkloadSpec::Transfer(parse_response_size) if parse_response_size.get() == 3_000_000)
+    );
     // The request reaches the server half a round trip after connection establishment.
     assert_eq!(flow.start.since(Time::ZERO), ms(30));
-    let imported = import("case.txt", ALONE, &Choices::default()).unwrap();
+    let imported = import_c4("case.txt", ALONE, &Choices::default()).unwrap();
     assert_eq!(imported.bound, Some(ms(2500)));
     assert!(
         imported
@@ -85,7 +87,7 @@ fn stock_scenarios_are_schedules() {
         let line = link(&format!("link_scenario: {name}\n")).forward;
         let rate = |rate: Rate| rate.as_bits_per_sec() / 1_000_000;
         let start = (0, rate(line.rate));
-        let change = |change: &thalweg_sim::spec::Change| {
+        let change = |change: &thalweg_sim::simulation_spec::Change| {
             (change.at.as_picos() / 1_000_000_000, change.rate.map_or(0, rate))
         };
         std::iter::once(start).chain(line.schedule.iter().map(change)).collect()
@@ -182,7 +184,7 @@ fn other_schemes_and_omitted_keys_are_reported() {
     let text = ALONE.replace("algo: bbr", "algo: c4") + "main_cc_options: D\nseed_rtt: 7\n";
     let choices =
         Choices { schemes: vec![("c4".to_owned(), "cubic".to_owned())], skip: vec!["seed_rtt".to_owned()] };
-    let scenario = import("case.txt", &text, &choices).unwrap().scenario;
+    let scenario = import_c4("case.txt", &text, &choices).unwrap().scenario;
     assert!(scenario.contains("scheme = { base = \"cubic\", handshake = \"quic\" }"), "{scenario}");
     assert!(
         scenario.contains("cubic, as requested") && scenario.contains("left out, as requested"),
@@ -194,9 +196,9 @@ fn other_schemes_and_omitted_keys_are_reported() {
 fn arbitrary_text_is_imported_or_rejected() {
     use proptest::prelude::*;
     proptest!(|(text in "([a-z_]{1,8}: [=a-z0-9:;.]{0,20}\n){0,6}", tail in "[ -~\n]{0,60}")| {
-        let _ = import("case.txt", &text, &Choices::default());
-        let _ = import("case.txt", &format!("{ALONE}link_scenario: {tail}"), &Choices::default());
-        let _ = import("case.txt", &format!("{ALONE}{tail}"), &Choices::default());
+        let _ = import_c4("case.txt", &text, &Choices::default());
+        let _ = import_c4("case.txt", &format!("{ALONE}link_scenario: {tail}"), &Choices::default());
+        let _ = import_c4("case.txt", &format!("{ALONE}{tail}"), &Choices::default());
     });
 }
 
@@ -206,7 +208,7 @@ fn names_are_escaped_in_the_imported_scenario() {
     let plain = read(ALONE);
     let name = "a\"\n[[link]]\nname = \"evil\x1b[2J\".txt";
     let text = format!("{ALONE}qlog_dir: x\u{1b}[2J\u{b}\"\"\"\n");
-    let imported = import(name, &text, &Choices::default()).unwrap();
+    let imported = import_c4(name, &text, &Choices::default()).unwrap();
     let loaded = load_text("case.toml", &imported.scenario, Path::new(""), &[])
         .unwrap_or_else(|found| panic!("{}\n{}", found[0].render(), imported.scenario));
     assert_eq!(loaded.spec(), plain.spec());

@@ -6,7 +6,7 @@ use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::packet_trace::{Record, Tracer};
-use thalweg_sim::spec::*;
+use thalweg_sim::simulation_spec::*;
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{RunResult, Simulation, Status};
 
@@ -16,11 +16,11 @@ pub fn millis(millis: u64) -> Duration {
 
 /// Returns a plain direction with room for this many packets.
 pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
-    DirectionSpec { rate, queue: DisciplineSpec::fcfs(limit), ..DirectionSpec::with_any_rate(delay) }
+    DirectionSpec { rate, queue: DisciplineSpec::fcfs(limit), ..DirectionSpec::unlimited_rate(delay) }
 }
 
 /// Adds random loss with this probability.
-pub fn lossy(direction: DirectionSpec, probability: f64) -> DirectionSpec {
+pub fn with_random_loss(direction: DirectionSpec, probability: f64) -> DirectionSpec {
     let impairment = ImpairmentSpec { loss: LossSpec::Uniform { probability }, ..ImpairmentSpec::default() };
     DirectionSpec { impairment, ..direction }
 }

@@ -36,12 +36,12 @@ pub const USED: &str = "used_percent";
 pub const SERIES: &[Quantity] = &[Quantity::QueueBytes, Quantity::Goodput];
 
 /// Returns the values of a cell.
-pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
-    value(cell, runs.case_of(cell)?)
+pub fn cell_values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
+    case_value(cell, runs.case_of(cell)?)
 }
 
 /// Returns the values of the runs beyond the published cells.
-pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn unpublished_values(runs: &Runs<'_>) -> Vec<Measured> {
     let metrics: &[&str] = match runs.id {
         "single/queue" => &[USED],
         "two/100-Mbit" | "two/1-Gbit" | "round-trips/shares" | "cubic/shares" => &[USED],
@@ -57,19 +57,19 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
             others()
                 .fold(Cell::unpublished(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
         };
-        let measured = |cell: Cell| value(&cell, case).map(|values| (cell, values));
+        let measured = |cell: Cell| case_value(&cell, case).map(|values| (cell, values));
         metrics.iter().map(cell).filter_map(measured).collect::<Vec<_>>()
     };
     runs.cases.iter().flat_map(of_case).collect()
 }
 
-fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
+fn case_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     let line = &case.case.spec.links.first()?.forward;
     let (rate, rtt) = (line.rate.as_bits_per_sec() as f64, 2.0 * line.delay.as_secs_f64());
     let late = cell.keys.get("late_s").and_then(Value::as_f64).unwrap_or(0.0);
     let from = cell.keys.get("from_s").and_then(Value::as_f64).unwrap_or(0.0);
     case.each(|run| {
-        let queue = || queue(run, 8.0 / rate / rtt);
+        let queue = || queueing_delays(run, 8.0 / rate / rtt);
         match cell.metric.as_str() {
             EMPTY => {
                 let queue = queue()?;
@@ -79,9 +79,11 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
             START_PEAK => {
                 queue()?.into_iter().filter(|(at, _)| *at <= 1.0).map(|(_, delay)| delay).reduce(f64::max)
             }
-            PROBE_PEAK => mean(&peaks(&queue()?).into_iter().map(|(_, delay)| delay).collect::<Vec<f64>>()),
+            PROBE_PEAK => {
+                mean(&queue_peaks(&queue()?).into_iter().map(|(_, delay)| delay).collect::<Vec<f64>>())
+            }
             BETWEEN => {
-                let peaks = peaks(&queue()?);
+                let peaks = queue_peaks(&queue()?);
                 mean(&peaks.windows(2).map(|two| two[1].0 - two[0].0).collect::<Vec<f64>>())
             }
             MEAN => {
@@ -94,11 +96,11 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
             }
             EVEN => even_after(run, late),
             LONGER => {
-                let [shorter, longer] = goodputs(run)?;
+                let [shorter, longer] = flow_goodputs(run)?;
                 Some(longer / shorter)
             }
             SHARE => {
-                let [bbr, cubic] = goodputs(run)?;
+                let [bbr, cubic] = flow_goodputs(run)?;
                 Some(100.0 * bbr / (bbr + cubic))
             }
             USED => Some(100.0 * run.links.first()?.utilisation),
@@ -113,21 +115,25 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
 /// Queueing delay below which a queue counts as empty, in round trips.
 const NOTHING: f64 = 0.01;
 
-fn series(run: &RunResult, quantity: Quantity, subject: u32) -> Option<&[(thalweg_proto::units::Time, f64)]> {
+fn run_series(
+    run: &RunResult,
+    quantity: Quantity,
+    subject: u32,
+) -> Option<&[(thalweg_proto::units::Time, f64)]> {
     let series = run.series.iter().find(|series| series.quantity == quantity && series.subject == subject)?;
     Some(&series.points)
 }
 
 /// Returns sample times in seconds, and queueing delays of the bottleneck in round trips; `byte` is the delay of a byte
 /// in round trips.
-fn queue(run: &RunResult, byte: f64) -> Option<Vec<(f64, f64)>> {
-    let points = series(run, Quantity::QueueBytes, 0)?;
+fn queueing_delays(run: &RunResult, byte: f64) -> Option<Vec<(f64, f64)>> {
+    let points = run_series(run, Quantity::QueueBytes, 0)?;
     (!points.is_empty()).then(|| points.iter().map(|(at, bytes)| (at.as_secs_f64(), bytes * byte)).collect())
 }
 
 /// Returns the peak of each interval with a queue longer than a quarter of a round trip, after the first second and up
 /// to 16 s, the length of the published plot.
-fn peaks(queue: &[(f64, f64)]) -> Vec<(f64, f64)> {
+fn queue_peaks(queue: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut peaks: Vec<(f64, f64)> = Vec::new();
     let mut was_high = false;
     for &(at, delay) in queue.iter().filter(|(at, _)| (1.0..=16.0).contains(at)) {
@@ -150,7 +156,7 @@ fn quantile(mut values: Vec<f64>, share: f64) -> Option<f64> {
     values.get(at.min(values.len().checked_sub(1)?)).copied()
 }
 
-fn goodputs(run: &RunResult) -> Option<[f64; 2]> {
+fn flow_goodputs(run: &RunResult) -> Option<[f64; 2]> {
     let [first, second] = run.flows.as_slice() else { return None };
     Some([first.goodput.as_f64(), second.goodput.as_f64()])
 }
@@ -158,7 +164,7 @@ fn goodputs(run: &RunResult) -> Option<[f64; 2]> {
 /// Returns the seconds from the later start until the goodputs of a second differ by less than a tenth of their sum for
 /// five seconds; the whole time if they never do.
 fn even_after(run: &RunResult, late: f64) -> Option<f64> {
-    let each = |flow| series(run, Quantity::Goodput, flow);
+    let each = |flow| run_series(run, Quantity::Goodput, flow);
     let (first, second) = (each(0)?, each(1)?);
     let seconds = |points: &[(thalweg_proto::units::Time, f64)]| -> Vec<f64> {
         points
@@ -181,7 +187,7 @@ mod tests {
     fn a_peak_is_the_highest_point_of_a_time_with_a_queue() {
         let queue =
             [(0.5, 1.0), (1.1, 0.3), (1.2, 0.8), (1.3, 0.4), (1.4, 0.1), (3.0, 0.6), (3.1, 0.5), (17.0, 0.9)];
-        assert_eq!(peaks(&queue), [(1.2, 0.8), (3.0, 0.6)]);
+        assert_eq!(queue_peaks(&queue), [(1.2, 0.8), (3.0, 0.6)]);
     }
 
     #[test]

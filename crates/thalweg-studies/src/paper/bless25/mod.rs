@@ -13,7 +13,7 @@ pub const PAPER: Paper = Paper {
     kind: "talk",
     files: paper_files!("bless25": "flows.toml", "pair.toml"),
     series: metrics::SERIES,
-    values: metrics::values,
-    further: metrics::further,
+    values: metrics::cell_values,
+    further: metrics::unpublished_values,
     claims: claims::claims,
 };

@@ -1,7 +1,7 @@
 //! Claims of the paper in its order, decided by our runs. The id of a claim begins with its section; ours begin with
 //! `ours` and come last.
 
-use super::super::claim::decided;
+use super::super::claim::decided_claims;
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results, Verdict};
 use super::metrics::{SOURCES, STEADY};
@@ -40,7 +40,7 @@ const OF_OURS: &[Decide] = &[
 
 /// Returns the claims that the results decide.
 pub fn claims(results: &Results) -> Vec<Claim> {
-    decided(&Study(results), OF_THE_PAPER, OF_OURS)
+    decided_claims(&Study(results), OF_THE_PAPER, OF_OURS)
 }
 
 struct Study<'a>(&'a Results);
@@ -94,13 +94,13 @@ impl Study<'_> {
     }
 }
 
-fn list(values: &[f64], digits: usize) -> String {
+fn format_values(values: &[f64], digits: usize) -> String {
     let shown: Vec<String> = values.iter().map(|value| format!("{value:.digits$}")).collect();
     shown.join(", ")
 }
 
 /// Returns a claim decided by one condition.
-fn claim(id: &str, text: &str, holds: bool, evidence: String) -> Option<Claim> {
+fn single_condition_claim(id: &str, text: &str, holds: bool, evidence: String) -> Option<Claim> {
     Some(Claim::new(id, text, Verdict::from_bool(holds), evidence))
 }
 
@@ -108,7 +108,7 @@ fn less_overhead_than_tcp(study: &Study<'_>) -> Option<Claim> {
     let data = |scheme| study.get("ours/cells", scheme, "goodput_percent", &[]);
     let (sscop, vegas) = (data("sscop-rate-cells")?, data("tcp-vegas-cells")?);
     let text = "On ATM, SSCOP has less header overhead than TCP/IP over AAL5, and more goodput";
-    claim(
+    single_condition_claim(
         "1a",
         text,
         sscop > vegas,
@@ -134,7 +134,12 @@ fn long_polls_are_too_long(study: &Study<'_>) -> Option<Claim> {
     let used = |scheme| study.get("ours/variants", scheme, "throughput_percent", &[]);
     let (usual, often) = (used("sscop-credit-128")?, used("sscop-credit-128-polled")?);
     let text = "The default poll interval, 750 ms, is too long for such paths; about a round trip, 10 ms, is better (fixed credit of 128)";
-    claim("4.3a", text, often > usual, format!("{usual:.1} % with 750 ms, {often:.1} % with 10 ms"))
+    single_condition_claim(
+        "4.3a",
+        text,
+        often > usual,
+        format!("{usual:.1} % with 750 ms, {often:.1} % with 10 ms"),
+    )
 }
 
 fn polls_cost_little(study: &Study<'_>) -> Option<Claim> {
@@ -143,17 +148,24 @@ fn polls_cost_little(study: &Study<'_>) -> Option<Claim> {
     let carried = 50.0 * study.phase(SSCOP_RATE, "throughput_percent", STEADY[1])? / 100.0;
     let cost = 100.0 * (1.0 - data * 512.0 / 508.0 / carried);
     let text = "A POLL in every round trip costs little (less than 1 % of the bottleneck, at 50 Mbit/s)";
-    claim("4.3b", text, cost < 1.0, format!("non-data PDUs take {cost:.2} % of {carried:.2} Mbit/s"))
+    single_condition_claim(
+        "4.3b",
+        text,
+        cost < 1.0,
+        format!("non-data PDUs take {cost:.2} % of {carried:.2} Mbit/s"),
+    )
 }
 
 fn windows_follow_round_trips(study: &Study<'_>) -> Option<Claim> {
     let windows = study.sources(SSCOP_RATE, "window_mean_pdus")?;
     // Each source is closer to the bottleneck than the previous one.
     let holds = windows.windows(2).all(|pair| pair[0] > 1.05 * pair[1]);
-    let evidence =
-        format!("outstanding PDUs of the sources at 50 Mbit/s, the farthest first: {}", list(&windows, 1));
+    let evidence = format!(
+        "outstanding PDUs of the sources at 50 Mbit/s, the farthest first: {}",
+        format_values(&windows, 1)
+    );
     let text = "The windows of the sources converge to values that follow their round-trip times (figure 3)";
-    claim("6.2a", text, holds, evidence)
+    single_condition_claim("6.2a", text, holds, evidence)
 }
 
 fn throughput_is_as_high(study: &Study<'_>) -> Option<Claim> {
@@ -162,7 +174,7 @@ fn throughput_is_as_high(study: &Study<'_>) -> Option<Claim> {
     // The printed sizes of both are judged with table 2.
     let text = "SSCOP and Vegas have the same throughput (within 1 %), and both nearly fill the link (above 98 %; whole run)";
     let holds = (rate - vegas).abs() < 1.0 && rate > MIN_FULL_PERCENT && vegas > MIN_FULL_PERCENT;
-    claim("6.2b", text, holds, format!("{SSCOP_RATE} {rate:.1} %, {VEGAS} {vegas:.1} %"))
+    single_condition_claim("6.2b", text, holds, format!("{SSCOP_RATE} {rate:.1} %, {VEGAS} {vegas:.1} %"))
 }
 
 /// Decides a row of table 2. Its sign holds if the throughput is nearly full and the shares are nearly even; its sizes
@@ -199,7 +211,7 @@ fn sscop_is_fairer(study: &Study<'_>) -> Option<Claim> {
     let (rate, vegas) =
         (study.overall(SSCOP_RATE, "fairness_index")?, study.overall(VEGAS, "fairness_index")?);
     let text = "SSCOP shares more evenly than Vegas (whole run)";
-    claim("6.2e", text, rate > vegas, format!("index {rate:.4} against {vegas:.4}"))
+    single_condition_claim("6.2e", text, rate > vegas, format!("index {rate:.4} against {vegas:.4}"))
 }
 
 fn the_queue_never_empties(study: &Study<'_>) -> Option<Claim> {
@@ -209,7 +221,12 @@ fn the_queue_never_empties(study: &Study<'_>) -> Option<Claim> {
     let text =
         "Once filled, the queue at switch 4 is never empty, through both changes of the rate (figure 4)";
     let holds = min.iter().all(|queue| *queue > 0.0);
-    claim("6.2f", text, holds, format!("lowest in {}: {} PDUs", phases.join(", "), list(&min, 1)))
+    single_condition_claim(
+        "6.2f",
+        text,
+        holds,
+        format!("lowest in {}: {} PDUs", phases.join(", "), format_values(&min, 1)),
+    )
 }
 
 fn the_queue_is_held(study: &Study<'_>) -> Option<Claim> {
@@ -217,11 +234,11 @@ fn the_queue_is_held(study: &Study<'_>) -> Option<Claim> {
     let target = SOURCES as f64 * 3.0;
     let holds = means.iter().all(|queue| *queue <= 1.5 * target && *queue >= target / 1.5);
     let text = "The queue at switch 4 is held near a set value, 5 alpha PDUs (within a factor of 1.5)";
-    claim(
+    single_condition_claim(
         "6.2g",
         text,
         holds,
-        format!("5 alpha are {target}; means of the steady phases {}", list(&means, 1)),
+        format!("5 alpha are {target}; means of the steady phases {}", format_values(&means, 1)),
     )
 }
 
@@ -230,7 +247,7 @@ fn the_queue_leaves_room(study: &Study<'_>) -> Option<Claim> {
         (study.steady(SSCOP_RATE, "queue_max_pdus")?, study.phase(SSCOP_RATE, "queue_max_pdus", "second-2")?);
     let losses = study.get(OURS_TABLE_2, SSCOP_RATE, "losses_pdus", &[])?;
     let mut evidence = Evidence::default();
-    evidence.add(format!("maxima of the steady phases {} of 128 PDUs", list(&steady, 1)));
+    evidence.add(format!("maxima of the steady phases {} of 128 PDUs", format_values(&steady, 1)));
     evidence
         .must(steady.iter().all(|queue| *queue < 64.0), "the queue exceeds half of the buffer".to_owned());
     evidence.add(format!("{change:.0} after the drop to 50 Mbit/s"));
@@ -264,34 +281,35 @@ fn rate_control_gains_over_credit(study: &Study<'_>) -> Option<Claim> {
 fn fair_in_steady_state(study: &Study<'_>) -> Option<Claim> {
     let (vegas, rate) = (study.steady(VEGAS, "fairness_index")?, study.steady(SSCOP_RATE, "fairness_index")?);
     let holds = rate.iter().zip(&vegas).all(|(rate, vegas)| *rate >= 0.99 && rate > vegas);
-    let evidence = format!("{} against {}", list(&rate, 4), list(&vegas, 4));
+    let evidence = format!("{} against {}", format_values(&rate, 4), format_values(&vegas, 4));
     let text =
         "In the steady part of each phase SSCOP has an index of at least 0.99, and above that of Vegas";
-    claim("ours-1", text, holds, evidence)
+    single_condition_claim("ours-1", text, holds, evidence)
 }
 
 fn full_in_steady_state(study: &Study<'_>) -> Option<Claim> {
     let (vegas, rate) =
         (study.steady(VEGAS, "throughput_percent")?, study.steady(SSCOP_RATE, "throughput_percent")?);
     let holds = vegas.iter().chain(&rate).all(|used| *used >= 98.0);
-    let evidence = format!("{SSCOP_RATE}: {} %; {VEGAS}: {} %", list(&rate, 1), list(&vegas, 1));
+    let evidence =
+        format!("{SSCOP_RATE}: {} %; {VEGAS}: {} %", format_values(&rate, 1), format_values(&vegas, 1));
     let text = "In the steady part of each phase both use at least 98 % of the bottleneck";
-    claim("ours-2", text, holds, evidence)
+    single_condition_claim("ours-2", text, holds, evidence)
 }
 
 fn the_queue_recovers(study: &Study<'_>) -> Option<Claim> {
     let recovery = study.get(OURS_TABLE_2, SSCOP_RATE, "queue_recovery_s", &[])?;
     let evidence = format!("it stays below 30 PDUs from {recovery:.3} s after the drop");
     let text = "After the drop to 50 Mbit/s the queue recovers within half a second";
-    claim("ours-3", text, recovery < 0.5, evidence)
+    single_condition_claim("ours-3", text, recovery < 0.5, evidence)
 }
 
 fn nothing_is_lost_in_steady_state(study: &Study<'_>) -> Option<Claim> {
     let losses = study.steady(SSCOP_RATE, "losses_pdus")?;
     let all = study.get(OURS_TABLE_2, SSCOP_RATE, "losses_pdus", &[])?;
-    let evidence = format!("{} in the phases, {all:.0} in the whole run", list(&losses, 0));
+    let evidence = format!("{} in the phases, {all:.0} in the whole run", format_values(&losses, 0));
     let text = "No PDU is lost in steady state";
-    claim("ours-4", text, losses.iter().all(|lost| *lost == 0.0), evidence)
+    single_condition_claim("ours-4", text, losses.iter().all(|lost| *lost == 0.0), evidence)
 }
 
 fn long_links_need_time(study: &Study<'_>) -> Option<Claim> {
@@ -301,7 +319,7 @@ fn long_links_need_time(study: &Study<'_>) -> Option<Claim> {
     let (index, used, losses) = (get("fairness_index")?, get("throughput_percent")?, get("losses_pdus")?);
     let evidence = format!("in the last 10 s {used:.1} %, {index:.4}, {losses:.0} losses");
     let text = "With 5 ms per link, sources share the bottleneck fairly after 30 s (98 %, 0.99)";
-    claim("ours-5", text, index >= 0.99 && used >= 98.0, evidence)
+    single_condition_claim("ours-5", text, index >= 0.99 && used >= 98.0, evidence)
 }
 
 fn readings_reach_the_table(study: &Study<'_>) -> Option<Claim> {
@@ -313,7 +331,7 @@ fn readings_reach_the_table(study: &Study<'_>) -> Option<Claim> {
         evidence.push(format!("{reading}: {used:.1} %, {index:.4}, {losses:.0} losses"));
     }
     let text = "Four readings of what the paper leaves open reach 99 % and an index of 0.998 over the whole run, within 1 % and 0.002";
-    claim("ours-7", text, reach, evidence.join("; "))
+    single_condition_claim("ours-7", text, reach, evidence.join("; "))
 }
 
 fn draining_helps_late_starters(study: &Study<'_>) -> Option<Claim> {
@@ -322,7 +340,7 @@ fn draining_helps_late_starters(study: &Study<'_>) -> Option<Claim> {
     let (without, with) = (index(SSCOP_RATE)?, index("sscop-rate-drain")?);
     let evidence = format!("index of the last third {with:.3} with the drain, {without:.3} without");
     let text = "Periodic draining of the queue limits a source that starts late to its fair share";
-    claim("ours-6", text, with > without && with >= 0.97, evidence)
+    single_condition_claim("ours-6", text, with > without && with >= 0.97, evidence)
 }
 
 #[cfg(test)]

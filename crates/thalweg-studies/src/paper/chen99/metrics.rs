@@ -6,8 +6,8 @@
 
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use thalweg_report::statistics::mean;
-use thalweg_sim::fairness_measures::jain;
-use thalweg_sim::spec::Framing;
+use thalweg_sim::fairness_measures::jain_index;
+use thalweg_sim::simulation_spec::Framing;
 use thalweg_sim::{Quantity, RunResult};
 
 /// Series that the metrics read.
@@ -15,11 +15,11 @@ pub const SERIES: &[Quantity] =
     &[Quantity::InFlight, Quantity::Goodput, Quantity::LinkRate, Quantity::QueuePackets, Quantity::Drops];
 
 /// Returns the values of a cell.
-pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
-    value(cell, runs.case_of(cell)?)
+pub fn cell_values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
+    case_value(cell, runs.case_of(cell)?)
 }
 
-fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
+fn case_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     let source = cell.number("source").and_then(|source| usize::try_from(source.checked_sub(1)?).ok());
     let alpha = case.keys().get("alpha").and_then(serde_json::Value::as_f64).unwrap_or(ALPHA);
     let is_framed = case.case.spec.links.iter().any(|link| link.forward.framing != Framing::None);
@@ -28,10 +28,10 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         let Some(span) = cell.text("phase").map(|phase| view.span(phase)) else {
             return match cell.metric.as_str() {
                 "throughput_percent" => Some(100.0 * run.links[view.link].utilisation),
-                "fairness_index" => Some(jain(&view.goodputs())),
+                "fairness_index" => Some(jain_index(&view.goodputs())),
                 "goodput_percent" => {
                     let bits = view.goodputs().iter().sum::<f64>() * view.end();
-                    Some(100.0 * bits / capacity(Span { from: 0.0, to: view.end() }))
+                    Some(100.0 * bits / bottleneck_capacity(Span { from: 0.0, to: view.end() }))
                 }
                 "losses_pdus" => Some(run.links[view.link].drops_full as f64),
                 "queue_recovery_s" => view.recovery(10.0 * alpha),
@@ -43,7 +43,7 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
             // Link series count packets, not the cells that carry them.
             "throughput_percent" if is_framed => None,
             "throughput_percent" => view.used(span),
-            "fairness_index" => Some(jain(&view.shares(span)?)),
+            "fairness_index" => Some(jain_index(&view.shares(span)?)),
             "queue_mean_pdus" => mean(&view.queue(span)?),
             "queue_min_pdus" => view.queue(span)?.into_iter().reduce(f64::min),
             "queue_max_pdus" => view.queue(span)?.into_iter().reduce(f64::max),
@@ -56,7 +56,7 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
 }
 
 /// Returns all measurements of each case beyond the published cells.
-pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn unpublished_values(runs: &Runs<'_>) -> Vec<Measured> {
     let published = !runs.id.starts_with("ours/");
     let of_case = |case: &CaseRuns<'_>| {
         let scheme = case.keys().get("scheme").and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -76,7 +76,7 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
         cells
     };
     let measured = |case: &CaseRuns<'_>| {
-        let with_values = |cell: Cell| value(&cell, case).map(|values| (cell, values));
+        let with_values = |cell: Cell| case_value(&cell, case).map(|values| (cell, values));
         of_case(case).into_iter().filter_map(with_values).collect::<Vec<_>>()
     };
     runs.cases.iter().flat_map(measured).collect()
@@ -90,7 +90,7 @@ struct Span {
 }
 
 /// Returns the capacity of the bottleneck in a span, in bits: 100 Mbit/s, and 50 from 1 s to 2 s.
-fn capacity(span: Span) -> f64 {
+fn bottleneck_capacity(span: Span) -> f64 {
     let reduced = (span.to.min(2.0) - span.from.max(1.0)).max(0.0);
     1e8 * (span.to - span.from) - 5e7 * reduced
 }
@@ -149,7 +149,7 @@ impl<'a> View<'a> {
     /// Returns the utilisation of the bottleneck in a span, in percent.
     fn used(&self, span: Span) -> Option<f64> {
         let rate = mean(&self.samples(Quantity::LinkRate, self.link, span)?)?;
-        Some(100.0 * rate * (span.to - span.from) / capacity(span))
+        Some(100.0 * rate * (span.to - span.from) / bottleneck_capacity(span))
     }
 
     fn queue(&self, span: Span) -> Option<Vec<f64>> {
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_bottleneck_loses_half_for_a_second() {
-        let bits = |from, to| capacity(Span { from, to });
+        let bits = |from, to| bottleneck_capacity(Span { from, to });
         assert_eq!((bits(0.0, 1.0), bits(1.0, 2.0), bits(0.0, 3.0)), (1e8, 5e7, 2.5e8));
         assert_eq!((bits(1.5, 2.5), bits(2.5, 3.0), bits(20.0, 30.0)), (7.5e7, 5e7, 1e9));
     }

@@ -13,7 +13,7 @@ pub const PAPER: Paper = Paper {
     kind: "paper",
     files: paper_files!("chen99": "parking-lot.toml"),
     series: metrics::SERIES,
-    values: metrics::values,
-    further: metrics::further,
+    values: metrics::cell_values,
+    further: metrics::unpublished_values,
     claims: claims::claims,
 };

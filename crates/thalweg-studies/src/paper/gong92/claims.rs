@@ -5,7 +5,7 @@
 //! therefore decided for three bandwidth-delay products. One of them, 1 Gbit/s times 100 ms, is an example of the
 //! report.
 
-use super::super::claim::decided;
+use super::super::claim::decided_claims;
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results};
 use super::metrics::{CLOSE, EFFICIENCY, LOSS, MAXIMUM, MEAN, RESENT, SHARE};
@@ -74,7 +74,7 @@ const OF_OURS: &[Decide] =
 
 /// Returns the claims that the results decide.
 pub fn claims(results: &Results) -> Vec<Claim> {
-    decided(&Study(results), OF_THE_REPORT, OF_OURS)
+    decided_claims(&Study(results), OF_THE_REPORT, OF_OURS)
 }
 
 struct Study<'a>(&'a Results);
@@ -92,7 +92,7 @@ impl Study<'_> {
 }
 
 /// Creates a claim of several comparisons: the true ones are its evidence, the others refute it.
-fn decide(id: &str, text: &str, parts: &[(bool, String)]) -> Option<Claim> {
+fn decide_claim(id: &str, text: &str, parts: &[(bool, String)]) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for (holds, statement) in parts {
         if *holds {
@@ -120,7 +120,7 @@ fn rate_alone_overruns_the_receiver(study: &Study<'_>) -> Option<Claim> {
         ));
     }
     let text = "rate control alone cannot protect the receiver's buffer from overflow (an application that reads at half the rate)";
-    decide("2.4a", text, &parts)
+    decide_claim("2.4a", text, &parts)
 }
 
 fn window_alone_is_a_compromise(study: &Study<'_>) -> Option<Claim> {
@@ -135,7 +135,7 @@ fn window_alone_is_a_compromise(study: &Study<'_>) -> Option<Claim> {
         parts.push((holds, format!("{window} segments: {share:.2} of the link, {loss:.1} % lost")));
     }
     let text = "windows alone are a compromise: small ones leave the link unused, larger ones are no effective control (losses, and less than half of the link)";
-    decide("2.4b", text, &parts)
+    decide_claim("2.4b", text, &parts)
 }
 
 fn rate_control_avoids_loss(study: &Study<'_>) -> Option<Claim> {
@@ -157,14 +157,14 @@ fn rate_control_avoids_loss(study: &Study<'_>) -> Option<Claim> {
         parts.push((grows, format!("{scheme}, 4 x 24, 28, 32 Mbit/s: {losses:.1?} % lost")));
     }
     let text = "loss by load: with rate control nothing is lost up to the capacity, and more with each step above it, so that sources can choose their loss by their rate";
-    decide("2.4c", text, &parts)
+    decide_claim("2.4c", text, &parts)
 }
 
 fn smaller_windows_idle(study: &Study<'_>) -> Option<Claim> {
     let of = |window| study.window("ours/figure-14", "two-level", 1e-5, window);
     let (small, enough) = (of(12)?, of(25)?);
     let text = "a window below 1 + w_a leaves the rate unused, even without losses (12 segments, p = 1e-5)";
-    decide("3.4a", text, &[(small < CLOSE * enough, format!("{small:.3}, {enough:.3} with 1 + w_a"))])
+    decide_claim("3.4a", text, &[(small < CLOSE * enough, format!("{small:.3}, {enough:.3} with 1 + w_a"))])
 }
 
 fn delay_depends_little_on_the_window(study: &Study<'_>) -> Option<Claim> {
@@ -184,7 +184,7 @@ fn delay_depends_little_on_the_window(study: &Study<'_>) -> Option<Claim> {
         ));
     }
     let text = "the mean delay depends little on the window and is close to that of a single segment (10 %, p up to 1e-2)";
-    decide("4.2a", text, &parts)
+    decide_claim("4.2a", text, &parts)
 }
 
 fn one_round_trip_is_enough(study: &Study<'_>, id: &str, of: Product) -> Option<Claim> {
@@ -196,7 +196,7 @@ fn one_round_trip_is_enough(study: &Study<'_>, id: &str, of: Product) -> Option<
     let text = format!(
         "{name}: for p up to 1e-4 a window of 1 + w_a reaches close to the maximum efficiency ({CLOSE} of 1 - p)"
     );
-    decide(id, &text, &[1e-5, 1e-4].into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim(id, &text, &[1e-5, 1e-4].into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn loss_needs_larger_windows(study: &Study<'_>) -> Option<Claim> {
@@ -206,7 +206,7 @@ fn loss_needs_larger_windows(study: &Study<'_>) -> Option<Claim> {
         Some((one < CLOSE * more, format!("p {p}: {one:.3} with 1 + w_a, {more:.3} with 2.5 w_a")))
     };
     let text = "with more loss the same efficiency needs a larger window (p of 1e-3 and 1e-2)";
-    decide("4.3d", text, &[1e-3, 1e-2].into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("4.3d", text, &[1e-3, 1e-2].into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn two_and_a_half_are_nearly_ideal(study: &Study<'_>, id: &str, of: Product) -> Option<Claim> {
@@ -216,11 +216,11 @@ fn two_and_a_half_are_nearly_ideal(study: &Study<'_>, id: &str, of: Product) -> 
         Some((reached > CLOSE * (1.0 - p), format!("p {p}: {reached:.3}")))
     };
     let text = format!("{name}: for p up to 1e-2 a window of 2.5 w_a is nearly ideal ({CLOSE} of 1 - p)");
-    decide(id, &text, &[1e-5, 1e-4, 1e-3, 1e-2].into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim(id, &text, &[1e-5, 1e-4, 1e-3, 1e-2].into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 /// Returns loss, window, analysis and simulation of the points of figure 14 that the analysis is made for.
-fn analysed(study: &Study<'_>, form: &str, windows: &[u32]) -> Option<Vec<(f64, u32, f64, f64)>> {
+fn analysed_points(study: &Study<'_>, form: &str, windows: &[u32]) -> Option<Vec<(f64, u32, f64, f64)>> {
     let mut points = Vec::new();
     for p in [1e-5, 1e-4, 1e-3, 1e-2] {
         for &window in windows {
@@ -232,35 +232,38 @@ fn analysed(study: &Study<'_>, form: &str, windows: &[u32]) -> Option<Vec<(f64, 
 }
 
 fn printed_analysis_is_accurate(study: &Study<'_>) -> Option<Claim> {
-    let parts =
-        analysed(study, "analysis-printed", &WINDOWS)?.into_iter().map(|(p, window, analysis, simulated)| {
+    let parts = analysed_points(study, "analysis-printed", &WINDOWS)?.into_iter().map(
+        |(p, window, analysis, simulated)| {
             let holds = (analysis - simulated).abs() < TRACKS;
             (holds, format!("p {p}, W {window}: {analysis:.3} for {simulated:.3}"))
-        });
+        },
+    );
     let text = format!("the printed expressions predict the efficiency for p up to 1e-2 (within {TRACKS})");
-    decide("4.3h", &text, &parts.collect::<Vec<_>>())
+    decide_claim("4.3h", &text, &parts.collect::<Vec<_>>())
 }
 
 fn printed_analysis_lies_above(study: &Study<'_>) -> Option<Claim> {
-    let parts =
-        analysed(study, "analysis-printed", &WINDOWS)?.into_iter().map(|(p, window, analysis, simulated)| {
+    let parts = analysed_points(study, "analysis-printed", &WINDOWS)?.into_iter().map(
+        |(p, window, analysis, simulated)| {
             (analysis > simulated - NOISE, format!("p {p}, W {window}: {analysis:.3} over {simulated:.3}"))
-        });
+        },
+    );
     let text = format!("they are always above the simulation (or below it by no more than {NOISE})");
-    decide("4.3i", &text, &parts.collect::<Vec<_>>())
+    decide_claim("4.3i", &text, &parts.collect::<Vec<_>>())
 }
 
 fn corrected_analysis_tracks_simulation(study: &Study<'_>) -> Option<Claim> {
-    let parts =
-        analysed(study, "analysis", &[35, 46, 58])?.into_iter().map(|(p, window, analysis, simulated)| {
+    let parts = analysed_points(study, "analysis", &[35, 46, 58])?.into_iter().map(
+        |(p, window, analysis, simulated)| {
             let holds = (-NOISE..TRACKS).contains(&(analysis - simulated));
             (holds, format!("p {p}, W {window}: {analysis:.3} over {simulated:.3}"))
-        });
+        },
+    );
     let text = format!(
         "with its third regime corrected the analysis lies above the simulation by less than {TRACKS}, or below it by \
          no more than {NOISE} (p up to 1e-2, windows above w_a + 1)"
     );
-    decide("ours-1", &text, &parts.collect::<Vec<_>>())
+    decide_claim("ours-1", &text, &parts.collect::<Vec<_>>())
 }
 
 fn a_window_beyond_the_buffer_wins(study: &Study<'_>) -> Option<Claim> {
@@ -273,7 +276,7 @@ fn a_window_beyond_the_buffer_wins(study: &Study<'_>) -> Option<Claim> {
         }
     }
     let text = "advertising 2.5 w_a over a smaller buffer with hard ACK beats a window equal to the buffer at all losses";
-    decide("4.3.2a", text, &parts)
+    decide_claim("4.3.2a", text, &parts)
 }
 
 fn seventy_percent(study: &Study<'_>) -> Option<Claim> {
@@ -295,7 +298,7 @@ fn equal_with_room_for_the_window(study: &Study<'_>) -> Option<Claim> {
         Some(((hard - soft).abs() < 1e-9, format!("p {p}: {hard:.3} and {soft:.3}")))
     };
     let text = "with a buffer as large as the window, 2.5 w_a, hard and soft ACK have the same throughput";
-    decide("4.3.3a", text, &LOSSES.into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("4.3.3a", text, &LOSSES.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn hard_beats_soft(study: &Study<'_>) -> Option<Claim> {
@@ -310,7 +313,7 @@ fn hard_beats_soft(study: &Study<'_>) -> Option<Claim> {
     let text = format!(
         "with a smaller buffer soft ACK is much less efficient than hard ACK until p approaches 1e-1 (more than {MUCH} up to 1e-2)"
     );
-    decide("4.3.3b", &text, &parts)
+    decide_claim("4.3.3b", &text, &parts)
 }
 
 fn soft_falls_most_at_half(study: &Study<'_>) -> Option<Claim> {
@@ -324,7 +327,7 @@ fn soft_falls_most_at_half(study: &Study<'_>) -> Option<Claim> {
         ))
     };
     let text = "soft ACK's largest step down is the one to a buffer of 0.5 w_a (at all losses)";
-    decide("4.3.3c", text, &LOSSES.into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("4.3.3c", text, &LOSSES.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn hard_is_as_bad_at_high_loss(study: &Study<'_>) -> Option<Claim> {
@@ -337,7 +340,7 @@ fn hard_is_as_bad_at_high_loss(study: &Study<'_>) -> Option<Claim> {
         ))
     };
     let text = "at p = 1e-1 hard ACK is less than 10 % more efficient than soft ACK";
-    decide("4.3.3d", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("4.3.3d", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn hard_waits_less(study: &Study<'_>) -> Option<Claim> {
@@ -349,7 +352,7 @@ fn hard_waits_less(study: &Study<'_>) -> Option<Claim> {
             parts.push((hard < soft, format!("{buffer} w_a, p {p}: {hard:.0} against {soft:.0} ms")));
         }
     }
-    decide("4.3.3e", "up to p = 1e-2 hard ACK's maximum delay lies below soft ACK's", &parts)
+    decide_claim("4.3.3e", "up to p = 1e-2 hard ACK's maximum delay lies below soft ACK's", &parts)
 }
 
 fn hard_waits_less_in_long_runs(study: &Study<'_>) -> Option<Claim> {
@@ -359,7 +362,7 @@ fn hard_waits_less_in_long_runs(study: &Study<'_>) -> Option<Claim> {
         Some((hard < soft, format!("{buffer} w_a: {hard:.0} against {soft:.0} ms")))
     };
     let text = "at p = 1e-5 hard ACK's maximum delay lies below soft ACK's over 10^8 packets too";
-    decide("ours-3", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("ours-3", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn equal_delays_with_room_for_the_window(study: &Study<'_>) -> Option<Claim> {
@@ -369,7 +372,7 @@ fn equal_delays_with_room_for_the_window(study: &Study<'_>) -> Option<Claim> {
         Some(((hard - soft).abs() < 1e-9, format!("p {p}: {hard:.0} and {soft:.0} ms")))
     };
     let text = "with a buffer as large as the window they have the same maximum delay";
-    decide("4.3.3f", text, &LOSSES.into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("4.3.3f", text, &LOSSES.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn soft_waits_less_at_high_loss(study: &Study<'_>) -> Option<Claim> {
@@ -379,7 +382,7 @@ fn soft_waits_less_at_high_loss(study: &Study<'_>) -> Option<Claim> {
         Some((soft < hard, format!("{buffer} w_a: soft {soft:.0}, hard {hard:.0} ms")))
     };
     let text = "at p = 1e-1 soft ACK has the lower maximum delay";
-    decide("4.3.3g", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("4.3.3g", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn the_odd_delay_is_chance(study: &Study<'_>) -> Option<Claim> {
@@ -389,22 +392,22 @@ fn the_odd_delay_is_chance(study: &Study<'_>) -> Option<Claim> {
         Some((half <= quarter, format!("{scheme}: {half:.0} ms at 0.5 w_a, {quarter:.0} at 0.25")))
     };
     let text = "at p = 1e-5 a larger maximum delay at 0.5 than at 0.25 w_a is chance: over 10^8 packets there is none";
-    decide("4.3.3h", text, &["hard-ack", "soft-ack"].into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("4.3.3h", text, &["hard-ack", "soft-ack"].into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 /// Returns the efficiency after a period of losses, when losses have ended.
-fn afterwards(study: &Study<'_>, scheme: &str, buffer: f64) -> Option<f64> {
+fn efficiency_after_losses(study: &Study<'_>, scheme: &str, buffer: f64) -> Option<f64> {
     study.0.value("ours/after-losses", scheme, EFFICIENCY, &[("buffer_over_w_a", json!(buffer))])
 }
 
 fn soft_stays_stuck(study: &Study<'_>) -> Option<Claim> {
     let part = |buffer| {
-        let reached = afterwards(study, "soft-ack", buffer)?;
+        let reached = efficiency_after_losses(study, "soft-ack", buffer)?;
         Some((reached < 0.97, format!("{buffer} w_a: {reached:.3}")))
     };
     let text =
         "soft ACK keeps discarding and requesting segments after losses end: efficiency stays below 0.97";
-    decide("4.3.3i", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("4.3.3i", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn soft_is_poor_at_low_loss(study: &Study<'_>) -> Option<Claim> {
@@ -413,7 +416,7 @@ fn soft_is_poor_at_low_loss(study: &Study<'_>) -> Option<Claim> {
         Some((reached < CLOSE, format!("{buffer} w_a: {reached:.3}")))
     };
     let text = "soft ACK is also inefficient at very low loss (p = 1e-5)";
-    decide("4.3.3j", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("4.3.3j", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn another_rule_gains_little(study: &Study<'_>) -> Option<Claim> {
@@ -427,7 +430,7 @@ fn another_rule_gains_little(study: &Study<'_>) -> Option<Claim> {
     }
     let text = "with a better rule for evicted segments, to ask for them at once, soft ACK does not become much better than hard \
                 ACK (maximum delay, 10 %)";
-    decide("4.3.3k", text, &parts)
+    decide_claim("4.3.3k", text, &parts)
 }
 
 fn small_buffers_are_enough(study: &Study<'_>) -> Option<Claim> {
@@ -439,13 +442,13 @@ fn small_buffers_are_enough(study: &Study<'_>) -> Option<Claim> {
     let text = format!(
         "very high efficiency needs no buffer as large as the window: with hard ACK a buffer of up to 1.0 w_a reaches {CLOSE} of 1 - p (p up to 1e-2)"
     );
-    decide("6a", &text, &[1e-5, 1e-4, 1e-3, 1e-2].into_iter().map(part).collect::<Option<Vec<_>>>()?)
+    decide_claim("6a", &text, &[1e-5, 1e-4, 1e-3, 1e-2].into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn firm_never_does(study: &Study<'_>) -> Option<Claim> {
     let mut parts = Vec::new();
     for buffer in BUFFERS {
-        let reached = afterwards(study, "firm-ack", buffer)?;
+        let reached = efficiency_after_losses(study, "firm-ack", buffer)?;
         parts.push((reached > 0.99, format!("{buffer} w_a, after losses: {reached:.3}")));
         for p in LOSSES {
             let of = |scheme| study.buffer("ours/figure-18", scheme, EFFICIENCY, p, buffer);
@@ -460,7 +463,7 @@ fn firm_never_does(study: &Study<'_>) -> Option<Claim> {
         "firm ACK has the efficiency of hard ACK, within {}, and is above 0.99 after losses end",
         2.0 * CHANCE
     );
-    decide("ours-2", &text, &parts)
+    decide_claim("ours-2", &text, &parts)
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ fn results(changes: &[Change]) -> Results {
     Results { paper: "gong92", complete: true, experiments: table.experiments, claims: Vec::new() }
 }
 
-fn failed(changes: &[Change]) -> Vec<String> {
+fn failed_claims(changes: &[Change]) -> Vec<String> {
     claims(&results(changes)).into_iter().filter(|of| !of.holds()).map(|of| of.id).collect()
 }
 
@@ -137,7 +137,7 @@ const LOST: [&str; 4] = ["4.3.3c", "4.3.3d", "4.3.3g", "6a"];
 #[test]
 fn the_calibrated_numbers_lose_four_claims() {
     assert_eq!(claims(&results(&[])).len(), 31);
-    assert_eq!(failed(&[]), LOST);
+    assert_eq!(failed_claims(&[]), LOST);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn each_claim_fails_with_another_number() {
         ("ours-2", ("ours/after-losses", "firm-ack", EFFICIENCY, 0.25, 0.0, 0.6)),
         ("ours-3", ("ours/figure-19-long", "hard-ack", MAXIMUM, 0.25, 1e-5, 164.0)),
     ] {
-        let failed = failed(&[change]);
+        let failed = failed_claims(&[change]);
         assert!(failed.iter().any(|of| of == id), "{id}: {failed:?}");
     }
 }
@@ -188,7 +188,7 @@ fn each_lost_claim_can_hold() {
         ("4.3.3g", vec![waits(0.25), waits(0.5), waits(1.0)]),
         ("6a", vec![("ours/figure-18", "hard-ack", EFFICIENCY, 1.0, 1e-2, 0.96)]),
     ] {
-        let failed = failed(&changes);
+        let failed = failed_claims(&changes);
         assert!(failed.iter().all(|of| of != id), "{id}: {failed:?}");
     }
 }

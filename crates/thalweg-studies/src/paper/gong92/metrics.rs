@@ -29,7 +29,7 @@ pub const RESENT: &str = "resent_percent";
 pub const CLOSE: f64 = 0.95;
 
 /// Returns the value of a published cell.
-pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
+pub fn cell_values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     match runs.id {
         "figure-14" => Some(vec![sufficient_window(cell, runs)?]),
         "figure-17" => {
@@ -64,27 +64,28 @@ pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
 fn sufficient_window(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
     let p = cell.keys.get("p")?.as_f64()?;
     let windows = runs.cases.iter().filter_map(|case| {
-        let (loss, window) = analysed(case)?;
+        let (loss, window) = loss_and_window(case)?;
         let reached = mean(&case.each(|run| efficiency_of(case, run))?)?;
-        (loss == p && reached > CLOSE * (1.0 - p)).then_some(window / path(case)?.round_trip_window())
+        (loss == p && reached > CLOSE * (1.0 - p))
+            .then_some(window / connection_parameters(case)?.round_trip_window())
     });
     windows.min_by(f64::total_cmp)
 }
 
 /// Returns the values of the runs beyond the published cells: all points of the figures, and the analysis.
-pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn unpublished_values(runs: &Runs<'_>) -> Vec<Measured> {
     let mut rows = Vec::new();
     for case in &runs.cases {
         let scheme = case.keys().get("scheme").and_then(Value::as_str).unwrap_or("two-level");
         let cell =
-            |scheme: &str, metric: &str| Cell { keys: keys(case), ..Cell::unpublished(scheme, metric) };
+            |scheme: &str, metric: &str| Cell { keys: case_keys(case), ..Cell::unpublished(scheme, metric) };
         let mut put = |scheme: &str, metric: &str, values: Option<Vec<f64>>| {
             rows.extend(values.map(|values| (cell(scheme, metric), values)));
         };
         if runs.id.starts_with("ours/section-2.4/") {
             put(scheme, SHARE, case.each(link_share));
-            put(scheme, LOSS, case.each(loss));
-            put(scheme, RESENT, case.each(resent));
+            put(scheme, LOSS, case.each(loss_percent));
+            put(scheme, RESENT, case.each(retransmitted_percent));
             continue;
         }
         let is_of_delays = matches!(runs.id, "figure-19" | "ours/figure-19-long");
@@ -99,8 +100,8 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
             let longest = case.each(|run| Some(run.flows.first()?.segment_delay.max.as_millis_f64()));
             put(scheme, MAXIMUM, longest.map(|values| vec![values.into_iter().fold(0.0, f64::max)]));
         }
-        if let Some((p, window)) = analysed(case)
-            && let Some(path) = path(case)
+        if let Some((p, window)) = loss_and_window(case)
+            && let Some(path) = connection_parameters(case)
         {
             for (name, form) in [("analysis", Form::Corrected), ("analysis-printed", Form::Printed)] {
                 let analysis = path.analyse(p, window, form).ok();
@@ -120,22 +121,22 @@ fn link_share(run: &RunResult) -> Option<f64> {
     Some(delivered / run.links.first()?.rate.as_f64())
 }
 
-fn loss(run: &RunResult) -> Option<f64> {
+fn loss_percent(run: &RunResult) -> Option<f64> {
     let link = run.links.first()?;
-    percent(link.drops_full, link.packets + link.drops_full)
+    percent_of(link.drops_full, link.packets + link.drops_full)
 }
 
-fn resent(run: &RunResult) -> Option<f64> {
+fn retransmitted_percent(run: &RunResult) -> Option<f64> {
     let sum = |of: fn(&thalweg_sim::FlowResult) -> u64| run.flows.iter().map(of).sum();
-    percent(sum(|flow| flow.retransmissions), sum(|flow| flow.sent_packets))
+    percent_of(sum(|flow| flow.retransmissions), sum(|flow| flow.sent_packets))
 }
 
-fn percent(part: u64, whole: u64) -> Option<f64> {
+fn percent_of(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
 }
 
 /// Returns all keys of a case except the scheme.
-fn keys(case: &CaseRuns<'_>) -> serde_json::Map<String, Value> {
+fn case_keys(case: &CaseRuns<'_>) -> serde_json::Map<String, Value> {
     case.keys()
         .iter()
         .filter(|(name, _)| *name != "scheme")
@@ -144,14 +145,15 @@ fn keys(case: &CaseRuns<'_>) -> serde_json::Map<String, Value> {
 }
 
 /// Returns the loss and the window of a case covered by the formulas.
-fn analysed(case: &CaseRuns<'_>) -> Option<(f64, f64)> {
+fn loss_and_window(case: &CaseRuns<'_>) -> Option<(f64, f64)> {
     let number = |name| case.keys().get(name).and_then(Value::as_f64);
     Some((number("p")?, number("window_segments")?))
 }
 
 /// Returns the connection parameters of a case for the formulas.
-fn path(case: &CaseRuns<'_>) -> Option<Path> {
-    let EndpointConfigs::Sstp(EndsConfig { sender, .. }) = &case.case.spec.groups.first()?.transport.ends
+fn connection_parameters(case: &CaseRuns<'_>) -> Option<Path> {
+    let EndpointConfigs::Sstp(EndsConfig { sender, .. }) =
+        &case.case.spec.groups.first()?.transport.endpoint_configs
     else {
         return None;
     };
@@ -166,5 +168,5 @@ fn path(case: &CaseRuns<'_>) -> Option<Path> {
 }
 
 fn efficiency_of(case: &CaseRuns<'_>, run: &RunResult) -> Option<f64> {
-    Some(run.flows.first()?.throughput.as_f64() / path(case)?.rate.as_f64())
+    Some(run.flows.first()?.throughput.as_f64() / connection_parameters(case)?.rate.as_f64())
 }

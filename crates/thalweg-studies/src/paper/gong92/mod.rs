@@ -12,7 +12,7 @@ pub const PAPER: Paper = Paper {
     kind: "report",
     files: paper_files!("gong92": "black-box.toml", "shared.toml", "spell.toml"),
     series: &[],
-    values: metrics::values,
-    further: metrics::further,
+    values: metrics::cell_values,
+    further: metrics::unpublished_values,
     claims: claims::claims,
 };

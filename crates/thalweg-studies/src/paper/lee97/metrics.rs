@@ -21,19 +21,23 @@ const LOW_LOSS: f64 = 1e-4;
 const HIGH_LOSS: f64 = 0.1;
 
 /// Returns the efficiency of every case.
-pub fn efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn case_efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
     let of = |case: &CaseRuns<'_>| {
-        let scheme = text(case, "scheme").unwrap_or_default();
+        let scheme = text_key(case, "scheme").unwrap_or_default();
         // The duration of a run does not identify its result.
         let keys = case.keys().iter().filter(|(key, _)| !["scheme", "seconds"].contains(&key.as_str()));
         let cell = keys.fold(Cell::unpublished(scheme, EFFICIENCY), |cell, (key, value)| {
-            cell.with(name(key), value.clone())
+            cell.with(result_key(key), value.clone())
         });
-        (cell, efficiency(case))
+        (cell, case_efficiency(case))
     };
     let mut cells: Vec<Measured> = runs.cases.iter().map(of).collect();
-    if let Some(best) = best(runs, "T_normal_ms", |case| number(case, "T_error_ms") == Some(5.0), |_| true)
-        && runs.cases.iter().any(|case| number(case, "T_normal_ms") == Some(48.0))
+    if let Some(best) = most_efficient_value(
+        runs,
+        "T_normal_ms",
+        |case| numeric_key(case, "T_error_ms") == Some(5.0),
+        |_| true,
+    ) && runs.cases.iter().any(|case| numeric_key(case, "T_normal_ms") == Some(48.0))
     {
         cells.push((Cell::unpublished("adaptive", "optimal_T_normal_ms").with("grid", "finer"), vec![best]));
     }
@@ -41,11 +45,11 @@ pub fn efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
 }
 
 /// Returns the key in results: random and bursty losses share one, as each has its own figure.
-fn name(key: &str) -> &str {
+fn result_key(key: &str) -> &str {
     if key == "bursty_loss" { "loss" } else { key }
 }
 
-fn efficiency(case: &CaseRuns<'_>) -> Vec<f64> {
+fn case_efficiency(case: &CaseRuns<'_>) -> Vec<f64> {
     let spec = &case.case.spec;
     let Some((group, node)) = spec.groups.first().zip(spec.nodes.first()) else { return Vec::new() };
     let (packet, _) = packet_sizes(&group.transport);
@@ -56,25 +60,28 @@ fn efficiency(case: &CaseRuns<'_>) -> Vec<f64> {
 }
 
 /// Returns the measured counterpart of a published optimum.
-pub fn optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
+pub fn measured_optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
     match cell.metric.as_str() {
         // The paper's curves have points every 10 ms.
-        "optimal_T_normal_ms" => best(
+        "optimal_T_normal_ms" => most_efficient_value(
             runs,
             "T_normal_ms",
-            |case| number(case, "T_error_ms") == Some(5.0),
+            |case| numeric_key(case, "T_error_ms") == Some(5.0),
             |value| value % 10.0 == 0.0,
         ),
-        "optimal_T_error_ms" => {
-            best(runs, "T_error_ms", |case| number(case, "T_normal_ms") == Some(40.0), |_| true)
-        }
+        "optimal_T_error_ms" => most_efficient_value(
+            runs,
+            "T_error_ms",
+            |case| numeric_key(case, "T_normal_ms") == Some(40.0),
+            |_| true,
+        ),
         "optimal_timer_poll_ms" => {
             let loss = if cell.text("error_rate") == Some("low") { LOW_LOSS } else { HIGH_LOSS };
             let is_selected = |case: &CaseRuns<'_>| {
-                text(case, "scheme") == Some("sscop")
-                    && (number(case, "loss").or_else(|| number(case, "bursty_loss"))) == Some(loss)
+                text_key(case, "scheme") == Some("sscop")
+                    && (numeric_key(case, "loss").or_else(|| numeric_key(case, "bursty_loss"))) == Some(loss)
             };
-            best(runs, "timer_poll_ms", is_selected, |_| true)
+            most_efficient_value(runs, "timer_poll_ms", is_selected, |_| true)
         }
         "window_for_maximum_efficiency_packets" => sufficient_window(runs),
         _ => None,
@@ -82,14 +89,14 @@ pub fn optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
 }
 
 /// Returns the value of `key` with the largest efficiency, among the selected cases and the values on the grid.
-fn best(
+fn most_efficient_value(
     runs: &Runs<'_>,
     key: &str,
     is_selected: impl Fn(&CaseRuns<'_>) -> bool,
     is_on_grid: impl Fn(f64) -> bool,
 ) -> Option<f64> {
     let points = runs.cases.iter().filter(|case| is_selected(case));
-    let points = points.filter_map(|case| Some((number(case, key)?, mean(&efficiency(case))?)));
+    let points = points.filter_map(|case| Some((numeric_key(case, key)?, mean(&case_efficiency(case))?)));
     let best = points.filter(|(value, _)| is_on_grid(*value)).max_by(|a, b| a.1.total_cmp(&b.1));
     best.map(|(value, _)| value)
 }
@@ -99,7 +106,9 @@ fn sufficient_window(runs: &Runs<'_>) -> Option<f64> {
     let points: Vec<(f64, f64, f64)> = runs
         .cases
         .iter()
-        .filter_map(|case| Some((number(case, "window")?, number(case, "loss")?, mean(&efficiency(case))?)))
+        .filter_map(|case| {
+            Some((numeric_key(case, "window")?, numeric_key(case, "loss")?, mean(&case_efficiency(case))?))
+        })
         .collect();
     let max_efficiency =
         |loss: f64| points.iter().filter(|point| point.1 == loss).map(|point| point.2).fold(0.0, f64::max);
@@ -114,10 +123,10 @@ fn sufficient_window(runs: &Runs<'_>) -> Option<f64> {
     windows.into_iter().find(|&window| suffices(window))
 }
 
-fn number(case: &CaseRuns<'_>, key: &str) -> Option<f64> {
+fn numeric_key(case: &CaseRuns<'_>, key: &str) -> Option<f64> {
     case.keys().get(key)?.as_f64()
 }
 
-fn text<'a>(case: &'a CaseRuns<'_>, key: &str) -> Option<&'a str> {
+fn text_key<'a>(case: &'a CaseRuns<'_>, key: &str) -> Option<&'a str> {
     case.keys().get(key).and_then(Value::as_str)
 }

@@ -13,7 +13,7 @@ pub const PAPER: Paper = Paper {
     kind: "paper",
     files: paper_files!("lee97": "cluster.toml"),
     series: &[],
-    values: |cell, runs| metrics::optimum(cell, runs).map(|value| vec![value]),
-    further: metrics::efficiencies,
+    values: |cell, runs| metrics::measured_optimum(cell, runs).map(|value| vec![value]),
+    further: metrics::case_efficiencies,
     claims: claims::claims,
 };

@@ -13,7 +13,7 @@ pub const PAPER: Paper = Paper {
     kind: "thesis",
     files: paper_files!("liang91": "chain.toml", "one-way.toml", "two-way.toml", "crossing.toml", "crossing-edges.toml", "tri-s-network.toml", "tri-s.toml", "tri-s-partly.toml", "two-bottlenecks.toml"),
     series: metrics::SERIES,
-    values: metrics::values,
-    further: metrics::further,
+    values: metrics::cell_values,
+    further: metrics::unpublished_values,
     claims: claims::claims,
 };

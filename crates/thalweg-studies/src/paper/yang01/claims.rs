@@ -3,11 +3,14 @@
 //!
 //! Where a claim is about cells of table II, the evidence counts the printed table too: it contradicts some of the text.
 
-use super::super::claim::decided;
+use super::super::claim::decided_claims;
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results, Row};
 use super::metrics::{CLASSES, DELIVERED, GAIN, RESENT, START_ORDER, STARVED, TIME};
-use super::table_2::{ALIKE, Both, DISCIPLINES, Study, between, distance, in_print, must_stand_out, within};
+use super::table_2::{
+    ALIKE, Both, DISCIPLINES, Study, class_pairs, environment_pairs, in_print, largest_relative_distance,
+    must_stand_out,
+};
 use serde_json::json;
 
 const GATED: [&str; 4] = ["cc/cc", "ts/ts", "cc/be", "ts/be"];
@@ -65,17 +68,17 @@ const OF_OURS: &[Decide] =
 
 /// Returns the claims that the results decide.
 pub fn claims(results: &Results) -> Vec<Claim> {
-    decided(&Study(results), OF_THE_PAPER, OF_OURS)
+    decided_claims(&Study(results), OF_THE_PAPER, OF_OURS)
 }
 
 fn priority_outranks_protocol(study: &Study<'_>) -> Option<Claim> {
     let text = "Priority outranks protocol: a class of higher priority finishes before one of the next lower of the other protocol, \
                 in every environment with a gate";
-    Some(study.faster(&within(&GATED, &ACROSS))?.claim("1a", text))
+    Some(study.faster(&class_pairs(&GATED, &ACROSS))?.claim("1a", text))
 }
 
 fn congestion_gates_follow_priority(study: &Study<'_>) -> Option<Claim> {
-    let evidence = study.faster(&within(&["cc/cc", "cc/be"], &ORDERED))?;
+    let evidence = study.faster(&class_pairs(&["cc/cc", "cc/be"], &ORDERED))?;
     Some(
         evidence.claim("3.1a", "1 MB with congestion gates: times follow priority within TCP and within UDP"),
     )
@@ -129,7 +132,7 @@ fn short_flows_have_exceptions(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn slots_follow_priority(study: &Study<'_>) -> Option<Claim> {
-    let evidence = study.faster(&within(&["ts/ts", "ts/be"], &ORDERED))?;
+    let evidence = study.faster(&class_pairs(&["ts/ts", "ts/be"], &ORDERED))?;
     Some(evidence.claim("3.1d", "1 MB with slots: times follow priority within TCP and within UDP"))
 }
 
@@ -270,7 +273,7 @@ fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
 
 fn congestion_beats_slots(study: &Study<'_>) -> Option<Claim> {
     let text = "Congestion gates are faster than slots in each case (cc/cc against ts/ts)";
-    Some(study.faster(&between("cc/cc", "ts/ts", &CLASSES))?.claim("3.4a", text))
+    Some(study.faster(&environment_pairs("cc/cc", "ts/ts", &CLASSES))?.claim("3.4a", text))
 }
 
 fn slots_are_left_unused(study: &Study<'_>) -> Option<Claim> {
@@ -290,23 +293,23 @@ fn slots_are_left_unused(study: &Study<'_>) -> Option<Claim> {
 
 fn best_effort_takes_from_slots(study: &Study<'_>) -> Option<Claim> {
     let text = "Best-effort traffic takes most of the capacity from slots: every class is slower in ts/be than in ts/ts";
-    Some(study.faster(&between("ts/ts", "ts/be", &CLASSES))?.claim("3.4c", text))
+    Some(study.faster(&environment_pairs("ts/ts", "ts/be", &CLASSES))?.claim("3.4c", text))
 }
 
 fn datagrams_beat_tcp_of_their_priority(study: &Study<'_>) -> Option<Claim> {
     let pairs = [("UDP3", "TCP3"), ("UDP4", "TCP4")];
-    let evidence = study.faster(&within(&["cc/cc", "ts/ts", "cc/be", "ts/be", "be/be"], &pairs))?;
+    let evidence = study.faster(&class_pairs(&["cc/cc", "ts/ts", "cc/be", "ts/be", "be/be"], &pairs))?;
     Some(evidence.claim("3.4d", "UDP is faster than TCP of the same priority, in every environment"))
 }
 
 fn low_datagrams_let_tcp_go_first(study: &Study<'_>) -> Option<Claim> {
     let text = "UDP of a lower priority finishes after TCP, in every environment with a gate";
-    Some(study.faster(&within(&GATED, &TCP_FIRST))?.claim("3.4e", text))
+    Some(study.faster(&class_pairs(&GATED, &TCP_FIRST))?.claim("3.4e", text))
 }
 
 fn congestion_beats_slots_beside_best_effort(study: &Study<'_>) -> Option<Claim> {
     let text = "Congestion gates are also faster than slots beside best effort (cc/be against ts/be)";
-    Some(study.faster(&between("cc/be", "ts/be", &CLASSES))?.claim("3.4f", text))
+    Some(study.faster(&environment_pairs("cc/be", "ts/be", &CLASSES))?.claim("3.4f", text))
 }
 
 fn the_first_beats_best_effort(study: &Study<'_>) -> Option<Claim> {
@@ -320,7 +323,7 @@ fn the_first_beats_best_effort(study: &Study<'_>) -> Option<Claim> {
 
 fn the_others_lose_to_best_effort(study: &Study<'_>) -> Option<Claim> {
     let text = "TCP2, TCP3 and TCP4 are slower in cc/be than in be/be: two levels of priority are enough";
-    Some(study.faster(&between("be/be", "cc/be", &TCP[1..]))?.claim("3.4h", text))
+    Some(study.faster(&environment_pairs("be/be", "cc/be", &TCP[1..]))?.claim("3.4h", text))
 }
 
 fn the_ratio_has_no_effect(study: &Study<'_>) -> Option<Claim> {
@@ -335,7 +338,7 @@ fn the_ratio_has_no_effect(study: &Study<'_>) -> Option<Claim> {
                 .iter()
                 .map(|flows| study.time("ours/figure-3/ratio", scheme, class, "tcp_flows", json!(flows)))
                 .collect::<Option<_>>()?;
-            let off = distance(&times);
+            let off = largest_relative_distance(&times);
             if off > worst {
                 (worst, worst_class) = (off, class);
             }
@@ -581,7 +584,7 @@ fn accuracy_is_as_claimed(study: &Study<'_>) -> Option<Claim> {
 }
 
 /// Returns the mean distance of an environment's times from the printed ones in percent, without ageing or with it.
-fn error(study: &Study<'_>, scheme: &str, ageing: Option<&str>) -> Option<f64> {
+fn mean_time_error(study: &Study<'_>, scheme: &str, ageing: Option<&str>) -> Option<f64> {
     let (id, key) = if scheme.ends_with("/be") {
         ("ours/table-II-ageing/one", "patience")
     } else {
@@ -606,8 +609,9 @@ fn the_table_has_no_early_ageing(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let (mut without, mut early) = (0.0, 0.0);
     for scheme in GATED {
-        let off = error(study, scheme, None)?;
-        let (ten, hundred) = (error(study, scheme, Some("10 s"))?, error(study, scheme, Some("100 s"))?);
+        let off = mean_time_error(study, scheme, None)?;
+        let (ten, hundred) =
+            (mean_time_error(study, scheme, Some("10 s"))?, mean_time_error(study, scheme, Some("100 s"))?);
         evidence.add(format!(
             "{scheme}: {off:.1} % off the printed times without ageing, {hundred:.1} % after 100 s, {ten:.1} % after 10 s"
         ));

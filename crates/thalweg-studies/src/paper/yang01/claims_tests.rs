@@ -140,7 +140,7 @@ fn ideal() -> Results {
 }
 
 /// Sets the value of an experiment's cells with this metric, scheme and key value.
-fn changed(id: &str, scheme: &str, metric: &str, key: &(&str, Value), value: f64) -> Results {
+fn set_cell_values(id: &str, scheme: &str, metric: &str, key: &(&str, Value), value: f64) -> Results {
     let mut results = ideal();
     let of = results.experiments.iter_mut().find(|of| of.id == id).expect("it is there");
     let mut count = 0;
@@ -171,43 +171,46 @@ fn each_claim_can_fail() {
     let all = || ("metric", json!(TIME));
     let ten = "ours/section-3.1/10-kB";
     for (id, results) in [
-        ("1a", changed("table-II/cc/be", "cc/be", TIME, &source("UDP3"), 150.0)),
-        ("3.1a", changed("table-II/cc/be", "cc/be", TIME, &source("TCP2"), 10.0)),
-        ("3.1b", changed(ten, "cc/cc", TIME, &all(), 1.0)),
-        ("3.1c", changed(ten, "cc/cc", TIME, &source("UDP4"), 5.0)),
-        ("3.1d", changed("table-II/ts/be", "ts/be", TIME, &source("TCP2"), 10.0)),
-        ("3.1e", changed(ten, "ts/be", START_ORDER, &with("RED"), 0.5)),
-        ("3.2a", changed("table-II/cc/cc", "cc/cc", TIME, &with("RED"), 1000.0)),
-        ("3.2b", changed("table-II/cc/cc", "cc/cc", TIME, &with("RED"), 1000.0)),
-        ("3.3(1)a", changed("table-II/cc/be", "cc/be", TIME, &with("RED"), 1000.0)),
-        ("3.3(1)b", changed("table-II/ts/ts", "ts/ts", TIME, &with("RED"), 100.0)),
-        ("3.3(2)", changed("table-II/cc/cc", "cc/cc", TIME, &with("SFQ"), 1000.0)),
-        ("3.3(3)", changed("table-II/ts/be", "ts/be", TIME, &with("RED"), 1.0)),
-        ("3.3(4)", changed("table-II/be/be", "be/be", TIME, &with("SFQ"), 10.0)),
-        ("3.4a", changed("table-II/cc/cc", "cc/cc", TIME, &source("TCP4"), 700.0)),
-        ("3.4b", changed("ours/work-conserving", "ts/ts", TIME, &all(), 500.0)),
-        ("3.4c", changed("table-II/ts/be", "ts/be", TIME, &source("TCP4"), 600.0)),
-        ("3.4d", changed("table-II/ts/ts", "ts/ts", TIME, &source("UDP3"), 460.0)),
-        ("3.4e", changed("table-II/ts/ts", "ts/ts", TIME, &source("UDP4"), 400.0)),
-        ("3.4f", changed("table-II/ts/be", "ts/be", TIME, &all(), 1.0)),
-        ("3.4g", changed("table-II/cc/be", "cc/be", TIME, &source("TCP1"), 181.0)),
-        ("3.4h", changed("table-II/cc/be", "cc/be", TIME, &source("TCP2"), 179.0)),
-        ("3.4i", changed("ours/figure-3/ratio", "ts/ts", TIME, &("tcp_flows", json!(98)), 900.0)),
-        ("3.5a", changed("ours/ageing", "ts/ts", TIME, &all(), 100.0)),
-        ("3.5b", changed("ours/ageing", "ts/ts", TIME, &source("TCP1"), 100.0)),
-        ("3.5c", changed("ours/newcomers", "congestion", GAIN, &("patience", json!("1 s")), 0.9)),
-        ("3.5c", changed("ours/newcomers", "congestion", STARVED, &("patience", json!("off")), 50.0)),
-        ("3.5c", changed("ours/newcomers", "congestion", STARVED, &("patience", json!("1 s")), 5.0)),
-        ("3.5d", changed("ours/10-kB-slots", "ts/ts", START_ORDER, &("slot", json!("10 ms")), 0.7)),
-        ("3.5e", changed("ours/stopped-acks", "ts/ts", RESENT, &("slot", json!("500 us")), 1.5)),
-        ("3.5f", changed("ours/slot-length", "ts/ts", TIME, &("slot", json!("500 us")), 400.0)),
-        ("3.5g", changed("ours/slots", "ts/ts", TIME, &("slots", json!("steep")), 300.0)),
-        ("3.5h", changed("ours/slots", "ts/ts", TIME, &source("TCP4"), 600.0)),
-        ("4a", changed("table-II/be/be", "be/be", TIME, &source("UDP4"), 150.0)),
-        ("ours-1", changed("table-II/cc/be", "cc/be", TIME, &source("TCP3"), 100.0)),
-        ("ours-2", changed("table-II/ts/ts", "ts/ts", TIME, &with("DRR"), 2000.0)),
-        ("ours-3", changed("table-II/ts/be", "ts/be", TIME, &with("DRR"), 2000.0)),
-        ("ours-3", changed("ours/table-II-ageing/one", "ts/be", TIME, &("patience", json!("100 s")), 1.0)),
+        ("1a", set_cell_values("table-II/cc/be", "cc/be", TIME, &source("UDP3"), 150.0)),
+        ("3.1a", set_cell_values("table-II/cc/be", "cc/be", TIME, &source("TCP2"), 10.0)),
+        ("3.1b", set_cell_values(ten, "cc/cc", TIME, &all(), 1.0)),
+        ("3.1c", set_cell_values(ten, "cc/cc", TIME, &source("UDP4"), 5.0)),
+        ("3.1d", set_cell_values("table-II/ts/be", "ts/be", TIME, &source("TCP2"), 10.0)),
+        ("3.1e", set_cell_values(ten, "ts/be", START_ORDER, &with("RED"), 0.5)),
+        ("3.2a", set_cell_values("table-II/cc/cc", "cc/cc", TIME, &with("RED"), 1000.0)),
+        ("3.2b", set_cell_values("table-II/cc/cc", "cc/cc", TIME, &with("RED"), 1000.0)),
+        ("3.3(1)a", set_cell_values("table-II/cc/be", "cc/be", TIME, &with("RED"), 1000.0)),
+        ("3.3(1)b", set_cell_values("table-II/ts/ts", "ts/ts", TIME, &with("RED"), 100.0)),
+        ("3.3(2)", set_cell_values("table-II/cc/cc", "cc/cc", TIME, &with("SFQ"), 1000.0)),
+        ("3.3(3)", set_cell_values("table-II/ts/be", "ts/be", TIME, &with("RED"), 1.0)),
+        ("3.3(4)", set_cell_values("table-II/be/be", "be/be", TIME, &with("SFQ"), 10.0)),
+        ("3.4a", set_cell_values("table-II/cc/cc", "cc/cc", TIME, &source("TCP4"), 700.0)),
+        ("3.4b", set_cell_values("ours/work-conserving", "ts/ts", TIME, &all(), 500.0)),
+        ("3.4c", set_cell_values("table-II/ts/be", "ts/be", TIME, &source("TCP4"), 600.0)),
+        ("3.4d", set_cell_values("table-II/ts/ts", "ts/ts", TIME, &source("UDP3"), 460.0)),
+        ("3.4e", set_cell_values("table-II/ts/ts", "ts/ts", TIME, &source("UDP4"), 400.0)),
+        ("3.4f", set_cell_values("table-II/ts/be", "ts/be", TIME, &all(), 1.0)),
+        ("3.4g", set_cell_values("table-II/cc/be", "cc/be", TIME, &source("TCP1"), 181.0)),
+        ("3.4h", set_cell_values("table-II/cc/be", "cc/be", TIME, &source("TCP2"), 179.0)),
+        ("3.4i", set_cell_values("ours/figure-3/ratio", "ts/ts", TIME, &("tcp_flows", json!(98)), 900.0)),
+        ("3.5a", set_cell_values("ours/ageing", "ts/ts", TIME, &all(), 100.0)),
+        ("3.5b", set_cell_values("ours/ageing", "ts/ts", TIME, &source("TCP1"), 100.0)),
+        ("3.5c", set_cell_values("ours/newcomers", "congestion", GAIN, &("patience", json!("1 s")), 0.9)),
+        ("3.5c", set_cell_values("ours/newcomers", "congestion", STARVED, &("patience", json!("off")), 50.0)),
+        ("3.5c", set_cell_values("ours/newcomers", "congestion", STARVED, &("patience", json!("1 s")), 5.0)),
+        ("3.5d", set_cell_values("ours/10-kB-slots", "ts/ts", START_ORDER, &("slot", json!("10 ms")), 0.7)),
+        ("3.5e", set_cell_values("ours/stopped-acks", "ts/ts", RESENT, &("slot", json!("500 us")), 1.5)),
+        ("3.5f", set_cell_values("ours/slot-length", "ts/ts", TIME, &("slot", json!("500 us")), 400.0)),
+        ("3.5g", set_cell_values("ours/slots", "ts/ts", TIME, &("slots", json!("steep")), 300.0)),
+        ("3.5h", set_cell_values("ours/slots", "ts/ts", TIME, &source("TCP4"), 600.0)),
+        ("4a", set_cell_values("table-II/be/be", "be/be", TIME, &source("UDP4"), 150.0)),
+        ("ours-1", set_cell_values("table-II/cc/be", "cc/be", TIME, &source("TCP3"), 100.0)),
+        ("ours-2", set_cell_values("table-II/ts/ts", "ts/ts", TIME, &with("DRR"), 2000.0)),
+        ("ours-3", set_cell_values("table-II/ts/be", "ts/be", TIME, &with("DRR"), 2000.0)),
+        (
+            "ours-3",
+            set_cell_values("ours/table-II-ageing/one", "ts/be", TIME, &("patience", json!("100 s")), 1.0),
+        ),
     ] {
         let claim = claims(&results).into_iter().find(|claim| claim.id == id).expect("it is there");
         assert!(!claim.holds() && claim.evidence.contains("Against it"), "{claim:?}");
@@ -218,7 +221,7 @@ fn each_claim_can_fail() {
 #[test]
 fn classes_that_come_together_hold_in_sign_only() {
     let verdict = |value| {
-        let results = changed("ours/ageing", "cc/cc", TIME, &("source", json!("TCP1")), value);
+        let results = set_cell_values("ours/ageing", "cc/cc", TIME, &("source", json!("TCP1")), value);
         claims(&results).into_iter().find(|claim| claim.id == "3.5b").map(|claim| claim.verdict)
     };
     // TCP4 takes 205 s after 1 s of ageing and 400 s without.
@@ -253,7 +256,7 @@ fn a_class_that_never_ends_starves() {
 
 #[test]
 fn the_printed_table_is_counted_too() {
-    let results = changed("table-II/cc/be", "cc/be", TIME, &("source", json!("TCP2")), 179.0);
+    let results = set_cell_values("table-II/cc/be", "cc/be", TIME, &("source", json!("TCP2")), 179.0);
     let claim = claims(&results).into_iter().find(|claim| claim.id == "3.4h").expect("it is there");
     assert!(claim.evidence.starts_with("8 of 12 pairs are in order, 12 in the printed table"), "{claim:?}");
 }

@@ -24,7 +24,7 @@ pub const STARVED: &str = "starved_percent";
 pub const CLASSES: [&str; 6] = ["TCP1", "TCP2", "TCP3", "TCP4", "UDP3", "UDP4"];
 
 /// Returns the value of a cell for each replication of its case.
-pub fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
+pub fn cell_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     let class = || Some(cell.text("source")?.to_lowercase());
     match cell.metric.as_str() {
         TIME => {
@@ -33,20 +33,20 @@ pub fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         }
         DELIVERED => {
             let class = class()?;
-            case.each(|run| delivered(run, &class))
+            case.each(|run| delivered_percent(run, &class))
         }
         STARVED => {
             let class = class()?;
-            case.each(|run| Some(if delivered(run, &class)? < 1.0 { 100.0 } else { 0.0 }))
+            case.each(|run| Some(if delivered_percent(run, &class)? < 1.0 { 100.0 } else { 0.0 }))
         }
-        RESENT => case.each(resent),
+        RESENT => case.each(retransmitted_percent),
         START_ORDER => case.each(start_order),
         _ => None,
     }
 }
 
 /// Returns the measurements of unpublished runs.
-pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn unpublished_values(runs: &Runs<'_>) -> Vec<Measured> {
     let is_table = runs.id.starts_with("table-II/");
     let mut cells = Vec::new();
     for case in &runs.cases {
@@ -59,7 +59,7 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
         if runs.id == "ours/newcomers" {
             wanted.extend([DELIVERED, STARVED].map(|metric| cell(metric).with("source", "PATIENT")));
             let gain = cell(GAIN).with("source", "PATIENT");
-            cells.extend(gained(runs, case).map(|values| (gain, values)));
+            cells.extend(ageing_gain(runs, case).map(|values| (gain, values)));
         } else if !is_table {
             wanted.extend(CLASSES.map(|class| cell(TIME).with("source", class)));
         }
@@ -67,24 +67,26 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
         if runs.id.contains("10-kB") {
             wanted.push(cell(START_ORDER));
         }
-        cells.extend(wanted.into_iter().filter_map(|cell| value(&cell, case).map(|values| (cell, values))));
+        cells.extend(
+            wanted.into_iter().filter_map(|cell| cell_value(&cell, case).map(|values| (cell, values))),
+        );
     }
     cells
 }
 
 /// Returns the mean delivered share of the 1 MB of a class's flows, in percent.
-fn delivered(run: &RunResult, class: &str) -> Option<f64> {
+fn delivered_percent(run: &RunResult, class: &str) -> Option<f64> {
     let shares = of_class(run, class).map(|flow| flow.delivered_total.get() as f64 / 1e4);
     mean(&shares.collect::<Vec<f64>>())
 }
 
 /// Returns the gain of the `patient` flows by ageing, in each replication.
-fn gained(runs: &Runs<'_>, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
+fn ageing_gain(runs: &Runs<'_>, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     let has_no_ageing =
         |case: &CaseRuns<'_>| case.keys().get("patience").and_then(Value::as_str) == Some("off");
     let without = runs.cases.iter().find(|case| has_no_ageing(case)).filter(|_| !has_no_ageing(case))?;
     case.each_with(without, |with, without| {
-        Some(delivered(with, "patient")? - delivered(without, "patient")?)
+        Some(delivered_percent(with, "patient")? - delivered_percent(without, "patient")?)
     })
 }
 
@@ -102,20 +104,20 @@ fn mean_time(run: &RunResult, class: &str) -> Option<f64> {
 }
 
 /// Returns the flows of the first source.
-fn measured(run: &RunResult) -> impl Iterator<Item = &FlowResult> {
+fn first_source_flows(run: &RunResult) -> impl Iterator<Item = &FlowResult> {
     let is_measured = |flow: &&FlowResult| !run.groups[flow.group as usize].name.starts_with("other");
     run.flows.iter().filter(is_measured)
 }
 
-fn resent(run: &RunResult) -> Option<f64> {
-    let (resent, sent) = measured(run)
+fn retransmitted_percent(run: &RunResult) -> Option<f64> {
+    let (resent, sent) = first_source_flows(run)
         .fold((0, 0), |(resent, sent), flow| (resent + flow.retransmissions, sent + flow.sent_packets));
     (sent > 0).then(|| 100.0 * resent as f64 / sent as f64)
 }
 
 fn start_order(run: &RunResult) -> Option<f64> {
     let times: Option<Vec<(Time, Time)>> =
-        measured(run).map(|flow| flow.finished.map(|end| (flow.start, end))).collect();
+        first_source_flows(run).map(|flow| flow.finished.map(|end| (flow.start, end))).collect();
     let times = times?;
     let ranks = |of: fn(&(Time, Time)) -> Time| {
         let mut order: Vec<usize> = (0..times.len()).collect();

@@ -14,7 +14,7 @@ pub const PAPER: Paper = Paper {
     kind: "paper",
     files: paper_files!("yang01": "two-sources.toml", "newcomers.toml"),
     series: &[],
-    values: |cell, runs| metrics::value(cell, runs.case_of(cell)?),
-    further: metrics::further,
+    values: |cell, runs| metrics::cell_value(cell, runs.case_of(cell)?),
+    further: metrics::unpublished_values,
     claims: claims::claims,
 };

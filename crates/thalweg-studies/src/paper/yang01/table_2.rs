@@ -87,9 +87,10 @@ impl Study<'_> {
             let cells: Vec<Both> =
                 DISCIPLINES.iter().map(|of| self.both((scheme, of, class))).collect::<Option<_>>()?;
             let ours: Vec<f64> = cells.iter().map(|cell| cell.ours).collect();
-            worst.ours = worst.ours.max(distance(&ours));
+            worst.ours = worst.ours.max(largest_relative_distance(&ours));
             let printed: Option<Vec<f64>> = cells.iter().map(|cell| cell.printed).collect();
-            worst.printed = worst.printed.zip(printed).map(|(worst, of)| worst.max(distance(&of)));
+            worst.printed =
+                worst.printed.zip(printed).map(|(worst, of)| worst.max(largest_relative_distance(&of)));
         }
         Some(worst)
     }
@@ -111,7 +112,7 @@ impl Study<'_> {
 }
 
 /// Returns the largest distance of a value from the mean, as a share.
-pub(super) fn distance(values: &[f64]) -> f64 {
+pub(super) fn largest_relative_distance(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     values.iter().map(|value| (value / mean - 1.0).abs()).fold(0.0, f64::max)
 }
@@ -122,7 +123,10 @@ pub(super) fn in_print(value: Option<f64>, unit: &str) -> String {
 }
 
 /// Returns the pairs of classes in all disciplines of some environments.
-pub(super) fn within<'a>(schemes: &[&'a str], pairs: &[(&'a str, &'a str)]) -> Vec<(Place<'a>, Place<'a>)> {
+pub(super) fn class_pairs<'a>(
+    schemes: &[&'a str],
+    pairs: &[(&'a str, &'a str)],
+) -> Vec<(Place<'a>, Place<'a>)> {
     let mut all = Vec::new();
     for &scheme in schemes {
         for discipline in DISCIPLINES {
@@ -133,7 +137,7 @@ pub(super) fn within<'a>(schemes: &[&'a str], pairs: &[(&'a str, &'a str)]) -> V
 }
 
 /// Returns the pairs of two environments for some classes in all disciplines.
-pub(super) fn between<'a>(
+pub(super) fn environment_pairs<'a>(
     first: &'a str,
     second: &'a str,
     classes: &[&'a str],

@@ -30,7 +30,7 @@ impl<'a> Bytes<'a> {
 pub(super) type Crypto<'a> = (u64, &'a [u8]);
 
 /// Reads the frames of a packet; calls `crypto` with the data of CRYPTO frames. `None` if one is invalid or unknown.
-pub(super) fn read<'a>(payload: &'a [u8], mut crypto: impl FnMut(Crypto<'a>)) -> Option<Frames> {
+pub(super) fn read_frames<'a>(payload: &'a [u8], mut crypto: impl FnMut(Crypto<'a>)) -> Option<Frames> {
     let mut bytes = Bytes(payload);
     let mut frames = Frames::default();
     while let Some(first) = bytes.0.first().copied() {
@@ -43,12 +43,12 @@ pub(super) fn read<'a>(payload: &'a [u8], mut crypto: impl FnMut(Crypto<'a>)) ->
         frames.elicits |= !matches!(kind, 0x02 | 0x03 | 0x1c | 0x1d);
         match kind {
             0x01 | 0x1e => {}
-            0x02 | 0x03 => acknowledgement(&mut bytes, kind == 0x03, &mut frames)?,
-            0x04 => integers(&mut bytes, 3)?,
+            0x02 | 0x03 => read_ack_frame(&mut bytes, kind == 0x03, &mut frames)?,
+            0x04 => skip_integers(&mut bytes, 3)?,
             0x05 | 0x11 | 0x15 => {
                 frames.max_stream_data |= kind == 0x11;
                 frames.is_blocked |= kind == 0x15;
-                integers(&mut bytes, 2)?;
+                skip_integers(&mut bytes, 2)?;
             }
             0x06 => {
                 let (offset, length) = (bytes.integer()?, bytes.integer()?);
@@ -67,19 +67,19 @@ pub(super) fn read<'a>(payload: &'a [u8], mut crypto: impl FnMut(Crypto<'a>)) ->
                 frames.data.push((stream, offset, length));
             }
             0x10 => frames.max_data = Some(bytes.integer()?),
-            0x12 | 0x13 | 0x16 | 0x17 | 0x19 => integers(&mut bytes, 1)?,
+            0x12 | 0x13 | 0x16 | 0x17 | 0x19 => skip_integers(&mut bytes, 1)?,
             0x14 => {
                 frames.is_blocked = true;
-                integers(&mut bytes, 1)?;
+                skip_integers(&mut bytes, 1)?;
             }
             0x18 => {
-                integers(&mut bytes, 2)?;
+                skip_integers(&mut bytes, 2)?;
                 let length = bytes.byte()?;
                 bytes.take(u64::from(length) + 16)?;
             }
             0x1a | 0x1b => drop(bytes.take(8)?),
             0x1c | 0x1d => {
-                integers(&mut bytes, if kind == 0x1c { 2 } else { 1 })?;
+                skip_integers(&mut bytes, if kind == 0x1c { 2 } else { 1 })?;
                 let length = bytes.integer()?;
                 bytes.take(length)?;
             }
@@ -90,7 +90,7 @@ pub(super) fn read<'a>(payload: &'a [u8], mut crypto: impl FnMut(Crypto<'a>)) ->
                 frames.datagrams += length;
             }
             // ACK_FREQUENCY and IMMEDIATE_ACK (draft-ietf-quic-ack-frequency).
-            0xaf => integers(&mut bytes, 4)?,
+            0xaf => skip_integers(&mut bytes, 4)?,
             0x1f => {}
             _ => return None,
         }
@@ -98,12 +98,12 @@ pub(super) fn read<'a>(payload: &'a [u8], mut crypto: impl FnMut(Crypto<'a>)) ->
     Some(frames)
 }
 
-fn integers(bytes: &mut Bytes<'_>, count: usize) -> Option<()> {
+fn skip_integers(bytes: &mut Bytes<'_>, count: usize) -> Option<()> {
     (0..count).try_for_each(|_| bytes.integer().map(drop))
 }
 
 /// Reads an ACK frame (RFC 9000, section 19.3).
-fn acknowledgement(bytes: &mut Bytes<'_>, has_counts: bool, frames: &mut Frames) -> Option<()> {
+fn read_ack_frame(bytes: &mut Bytes<'_>, has_counts: bool, frames: &mut Frames) -> Option<()> {
     let largest = bytes.integer()?;
     let _delay = bytes.integer()?;
     let count = bytes.integer()?;
@@ -118,5 +118,5 @@ fn acknowledgement(bytes: &mut Bytes<'_>, has_counts: bool, frames: &mut Frames)
     }
     // Ascending, as in logs.
     frames.acked.reverse();
-    if has_counts { integers(bytes, 3) } else { Some(()) }
+    if has_counts { skip_integers(bytes, 3) } else { Some(()) }
 }

@@ -22,7 +22,7 @@ impl KeyLog {
             let (Some(label), Some(random), Some(secret)) = (words.next(), words.next(), words.next()) else {
                 continue;
             };
-            let (Some(random), Some(secret)) = (hex(random), hex(secret)) else { continue };
+            let (Some(random), Some(secret)) = (parse_hex(random), parse_hex(secret)) else { continue };
             let Ok(random) = <[u8; 32]>::try_from(random) else { continue };
             if !matches!(secret.len(), 32 | 48) || self.0.len() >= MAX_CONNECTIONS {
                 continue;
@@ -54,7 +54,7 @@ impl KeyLog {
 /// Maximum number of connections with secrets.
 const MAX_CONNECTIONS: usize = 1 << 16;
 
-fn hex(text: &str) -> Option<Vec<u8>> {
+fn parse_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) || digits.len() > 128 {
         return None;
@@ -134,7 +134,7 @@ pub(super) struct Opened {
 }
 
 /// Returns the packet number with these low bytes nearest to the one after `largest` (RFC 9000, section A.3).
-pub(super) fn expanded(truncated: u64, length: usize, largest: Option<u64>) -> u64 {
+pub(super) fn expand_packet_number(truncated: u64, length: usize, largest: Option<u64>) -> u64 {
     let expected = largest.map_or(0, |largest| largest + 1);
     let window = 1u64 << (8 * length);
     let candidate = expected & !(window - 1) | truncated;

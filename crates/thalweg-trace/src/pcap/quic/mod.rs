@@ -11,7 +11,7 @@ mod packet_protection;
 
 pub use key_log_secrets::KeyLog;
 
-use super::connection_endpoints::{Ends, label, point};
+use super::connection_endpoints::{Ends, capture_point, label_connection};
 use crate::format_and_limits::{Format, Limits};
 use crate::qlog::{Builder, Data, Event, Head};
 use crate::trace_model::{Connection, Direction, Point, View};
@@ -256,7 +256,7 @@ impl Decrypted {
         *largest = (*largest).max(Some(number));
         let hello = &mut self.hellos[side];
         let is_initial = part.space == 0;
-        let frames = frames::read(&payload, |(offset, data)| {
+        let frames = frames::read_frames(&payload, |(offset, data)| {
             if is_initial {
                 hello.add(offset, data);
             }
@@ -319,7 +319,7 @@ impl Decrypted {
         let [client, server, answer] = self.first;
         let times = client.zip(server).zip(answer);
         let point = times.map_or(Point::Between, |((client, server), answer)| {
-            point(server.since(client), answer.since(server))
+            capture_point(server.since(client), answer.since(server))
         });
         // Between the ends at first: round trips of both directions are kept.
         let head = Head::at(json!({ "type": "network", "flow": "client" }));
@@ -329,7 +329,7 @@ impl Decrypted {
         let mut connection = trace.connections.into_iter().next().ok_or("it has no packets")?;
         connection.shift(self.start.since(Time::ZERO));
         connection.point = point;
-        label(&mut connection, self.ends);
+        label_connection(&mut connection, self.ends);
         for (direction, of_handshake) in connection.directions.iter_mut().zip(self.of_handshake) {
             match direction.view {
                 View::Receiver => direction.round_trips.clear(),

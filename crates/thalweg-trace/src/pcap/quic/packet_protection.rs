@@ -1,16 +1,16 @@
 //! Packet protection of QUIC and key updates (RFC 9001, sections 5 and 6).
 
-use super::key_log_secrets::{Opened, Suite, Version, expanded};
+use super::key_log_secrets::{Opened, Suite, Version, expand_packet_number};
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey, quic};
 use ring::hkdf;
 
 /// Returns the hash function of a suite.
-fn hash(suite: Suite) -> hkdf::Algorithm {
+fn hash_of_suite(suite: Suite) -> hkdf::Algorithm {
     if suite == Suite::Aes256 { hkdf::HKDF_SHA384 } else { hkdf::HKDF_SHA256 }
 }
 
 /// Returns the algorithms of a suite, for packets and for their headers.
-fn algorithms(suite: Suite) -> (&'static aead::Algorithm, &'static quic::Algorithm) {
+fn algorithms_of_suite(suite: Suite) -> (&'static aead::Algorithm, &'static quic::Algorithm) {
     match suite {
         Suite::Aes128 => (&aead::AES_128_GCM, &quic::AES_128),
         Suite::Aes256 => (&aead::AES_256_GCM, &quic::AES_256),
@@ -28,7 +28,7 @@ impl hkdf::KeyType for Length {
 }
 
 /// Returns HKDF-Expand-Label (RFC 8446, section 7.1) with an empty context.
-fn expand(secret: &hkdf::Prk, label: &str, length: usize) -> Option<Vec<u8>> {
+fn hkdf_expand_label(secret: &hkdf::Prk, label: &str, length: usize) -> Option<Vec<u8>> {
     let label = format!("tls13 {label}");
     let head = [(length >> 8) as u8, length as u8, label.len() as u8];
     let info = [&head[..], label.as_bytes(), &[0]];
@@ -55,17 +55,17 @@ impl Protection {
         if secret.len() != suite.secret_length() {
             return None;
         }
-        let prk = hkdf::Prk::new_less_safe(hash(suite), secret);
+        let prk = hkdf::Prk::new_less_safe(hash_of_suite(suite), secret);
         let [key, iv, header, _] = version.labels();
-        let (algorithm, of_header) = algorithms(suite);
-        let key = expand(&prk, key, algorithm.key_len())?;
-        let header = expand(&prk, header, of_header.key_len())?;
+        let (algorithm, of_header) = algorithms_of_suite(suite);
+        let key = hkdf_expand_label(&prk, key, algorithm.key_len())?;
+        let header = hkdf_expand_label(&prk, header, of_header.key_len())?;
         Some(Self {
             version,
             suite,
             secret: secret.to_vec(),
             key: LessSafeKey::new(UnboundKey::new(algorithm, &key).ok()?),
-            iv: expand(&prk, iv, 12)?.try_into().ok()?,
+            iv: hkdf_expand_label(&prk, iv, 12)?.try_into().ok()?,
             header: quic::HeaderProtectionKey::new(of_header, &header).ok()?,
             header_bytes: header,
         })
@@ -74,16 +74,17 @@ impl Protection {
     /// Derives the keys of Initial packets: of the client, and of the server.
     pub(super) fn initial(version: Version, destination: &[u8]) -> Option<[Self; 2]> {
         let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, &version.salt()).extract(destination);
-        let of = |label| Self::new(version, Suite::Aes128, &expand(&prk, label, 32)?);
+        let of = |label| Self::new(version, Suite::Aes128, &hkdf_expand_label(&prk, label, 32)?);
         Some([of("client in")?, of("server in")?])
     }
 
     /// Returns the keys after an update (RFC 9001, section 6); the header-protection key stays.
     pub(super) fn next(&self) -> Option<Self> {
-        let prk = hkdf::Prk::new_less_safe(hash(self.suite), &self.secret);
-        let secret = expand(&prk, self.version.labels()[3], self.suite.secret_length())?;
+        let prk = hkdf::Prk::new_less_safe(hash_of_suite(self.suite), &self.secret);
+        let secret = hkdf_expand_label(&prk, self.version.labels()[3], self.suite.secret_length())?;
         let mut next = Self::new(self.version, self.suite, &secret)?;
-        next.header = quic::HeaderProtectionKey::new(algorithms(self.suite).1, &self.header_bytes).ok()?;
+        next.header =
+            quic::HeaderProtectionKey::new(algorithms_of_suite(self.suite).1, &self.header_bytes).ok()?;
         next.header_bytes.clone_from(&self.header_bytes);
         Some(next)
     }
@@ -94,7 +95,7 @@ impl Protection {
         let length = usize::from(head[0] & 3) + 1;
         let truncated =
             head[at..at + length].iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
-        let number = expanded(truncated, length, largest);
+        let number = expand_packet_number(truncated, length, largest);
         head.truncate(at + length);
         let mut nonce = self.iv;
         for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {

@@ -42,7 +42,7 @@ fn paths_of(segments: f64) -> impl Iterator<Item = Setup> {
 }
 
 /// Returns the estimated bandwidth as a share of the path's (BBR.max_bw).
-fn found(path: &Path) -> f64 {
+fn bandwidth_share(path: &Path) -> f64 {
     path.see(|bbr| bbr.max_bw.get()) * 8.0 / path.setup.rate.as_f64()
 }
 
@@ -71,7 +71,7 @@ fn name(path: &Path) -> String {
 
 /// Limits the application to this share of the path's rate, in writes of whole segments at least a quarter round trip
 /// apart.
-fn offer(path: &mut Path, part: f64) {
+fn offer_load(path: &mut Path, part: f64) {
     let bytes = part * path.setup.rate.as_f64() / 8.0;
     let segment = f64::from(path.setup.segment);
     let each = (bytes * path.setup.rtt.as_secs_f64() / 4.0 / segment).ceil().max(1.0) * segment;

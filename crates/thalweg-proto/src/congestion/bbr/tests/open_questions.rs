@@ -14,7 +14,7 @@ fn flow(config: BbrConfig) -> Bbr {
     bbr
 }
 
-fn at(seconds: u64, rtt: u64) -> Acked {
+fn acked_at(seconds: u64, rtt: u64) -> Acked {
     Acked {
         now: Time::ZERO + Duration::from_secs(seconds),
         rs: RateSample::default(),
@@ -30,7 +30,7 @@ fn drain_paces_by_the_configured_gain() {
     for gain in [0.5, 0.35] {
         let mut bbr = flow(BbrConfig { drain_gain: gain, ..BbrConfig::default() });
         bbr.enter(BbrState::Drain);
-        bbr.update_control(&at(1, 100));
+        bbr.update_control(&acked_at(1, 100));
         assert!((bbr.pacing_rate - gain * 0.99e6).abs() < 1.0, "{}", bbr.pacing_rate);
     }
 }
@@ -45,7 +45,7 @@ fn the_filter_advances_at_the_end_of_a_probe_or_after_its_feedback() {
         bbr.max_bw.update(5e5);
         bbr.start_down(Time::ZERO);
         assert_eq!(bbr.max_bw.get(), then, "{filter_advance:?}");
-        let mut feedback = at(1, 100);
+        let mut feedback = acked_at(1, 100);
         feedback.rs.round_start = true;
         bbr.update_cycle(&feedback);
         assert_eq!(bbr.max_bw.get(), 5e5, "{filter_advance:?}");
@@ -59,7 +59,7 @@ fn a_filter_of_ten_round_trips_expires() {
     for (filter_advance, then) in [(FilterAdvance::TenRounds, 1e5), (FilterAdvance::AfterFeedback, 1e6)] {
         let mut bbr = flow(BbrConfig { filter_advance, ..BbrConfig::default() });
         for round in 0..11 {
-            let mut ack = at(round, 100);
+            let mut ack = acked_at(round, 100);
             (ack.rate, ack.rs.round_start) = (1e5, true);
             bbr.update_max_bw(&ack);
         }
@@ -83,7 +83,7 @@ fn an_expired_round_trip_counts_in_probe_rtt_if_configured() {
         let mut bbr = flow(config);
         bbr.enter(BbrState::ProbeCruise);
         // A queue of 200 ms from the start.
-        let late = at(seconds + 1, 300);
+        let late = acked_at(seconds + 1, 300);
         bbr.min_rtt.update(late.now, late.rtt, interval);
         bbr.check_probe_rtt(&late);
         assert_eq!(bbr.state, BbrState::ProbeRtt, "{basis:?}, {seconds} s");

@@ -59,7 +59,7 @@ fn decreasing_bandwidth_10x_and_ensuring_max_bandwidth_adapts_down() {
         });
         let short = path.now.since(began);
         assert!(fell, "{}", name(&path));
-        let adapted = path.run(Duration::from_secs(60), |path| found(path) < 1.03);
+        let adapted = path.run(Duration::from_secs(60), |path| bandwidth_share(path) < 1.03);
         assert!(adapted, "{}", name(&path));
         // Upon the loss, and two cycles later.
         assert!(short < path.setup.rtt * 12, "{short}: {}", name(&path));

@@ -22,7 +22,7 @@ fn exiting_probe_up_on_bandwidth_plateau() {
         let bbr = path.bbr();
         assert!(bbr.full_bw.now && bbr.full_bw.count == 3, "{}", name(&path));
         assert!(!bbr.cycle.too_high);
-        assert!((found(&path) - 1.0).abs() < 0.02, "{}", name(&path));
+        assert!((bandwidth_share(&path) - 1.0).abs() < 0.02, "{}", name(&path));
         assert_eq!(path.dropped, dropped);
     }
 }
@@ -32,7 +32,7 @@ fn exiting_probe_up_on_loss_when_application_limited() {
     for setup in paths_of(80.0) {
         let mut path = setup.build_shrinking();
         path.reach(BbrState::ProbeUp);
-        offer(&mut path, 0.6);
+        offer_load(&mut path, 0.6);
         // The application has been the limit for a round trip, and for the data in flight.
         path.pass(path.setup.rtt * 2);
         assert_eq!(path.state(), BbrState::ProbeUp, "{}", name(&path));
@@ -53,7 +53,7 @@ fn never_exiting_probe_up_when_application_limited_with_no_loss() {
     for setup in paths_of(10.0) {
         let mut path = setup.build_shrinking();
         path.reach(BbrState::ProbeUp);
-        offer(&mut path, 0.4);
+        offer_load(&mut path, 0.4);
         let limit = path.setup.rtt * 200;
         assert!(!path.run(limit, |path| path.state() != BbrState::ProbeUp), "{}", name(&path));
     }
@@ -153,7 +153,7 @@ fn correctly_managing_sub_packet_bdps() {
         assert!((minimum - 4.0 * 1448.0).abs() < 1e-6, "{minimum} {}", name(&path));
         let used = (path.through - through) as f64 * 8.0 / span.as_secs_f64() / rate.as_f64();
         assert!(used > 0.95, "{used}: {}", name(&path));
-        assert!((found(&path) - 1.0).abs() < 0.05, "{}", name(&path));
+        assert!((bandwidth_share(&path) - 1.0).abs() < 0.05, "{}", name(&path));
     }
 }
 
@@ -200,6 +200,6 @@ fn handling_application_limited_sending_during_probe_refill() {
         assert!(path.see(|bbr| bbr.sampler.is_app_limited()));
         path.unlimit_application();
         assert_eq!(probe_up(&mut path), BbrState::ProbeDown, "{}", name(&path));
-        assert!((found(&path) - 1.0).abs() < 0.02, "{}", name(&path));
+        assert!((bandwidth_share(&path) - 1.0).abs() < 0.02, "{}", name(&path));
     }
 }

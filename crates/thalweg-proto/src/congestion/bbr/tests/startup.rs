@@ -11,7 +11,7 @@ fn exiting_startup_on_bandwidth_plateau() {
             "{}",
             name(&path)
         );
-        assert!((found(&path) - 1.0).abs() < 0.02, "{}", name(&path));
+        assert!((bandwidth_share(&path) - 1.0).abs() < 0.02, "{}", name(&path));
         let bbr = path.bbr();
         assert!(bbr.full_bw.now && bbr.full_bw.count == 3, "{}", name(&path));
         // On a path of a few packets there is no queue to drain.
@@ -50,7 +50,7 @@ fn startup_doubles_the_rate_each_round_trip() {
 fn exiting_startup_on_loss_when_application_limited() {
     for setup in paths_of(150.0) {
         let mut path = setup.build();
-        offer(&mut path, 0.5);
+        offer_load(&mut path, 0.5);
         let limit = path.setup.rtt * 40;
         path.pass(path.setup.rtt * 6);
         assert_eq!(path.state(), BbrState::Startup, "{}", name(&path));
@@ -69,7 +69,7 @@ fn exiting_startup_on_loss_when_application_limited() {
 #[test]
 fn startup_continues_with_few_losses() {
     let mut path = Setup::new(10_000, 100).build();
-    offer(&mut path, 0.5);
+    offer_load(&mut path, 0.5);
     path.pass(path.setup.rtt * 12);
     // Of about 500 segments in flight, 5 are lost in a round trip.
     let mut count = 0;
@@ -132,7 +132,7 @@ fn exiting_drain_based_on_time() {
 fn never_exiting_startup_when_application_limited_with_no_loss() {
     for setup in paths() {
         let mut path = setup.build();
-        offer(&mut path, 0.3);
+        offer_load(&mut path, 0.3);
         let limit = (path.setup.rtt * 100).max(Duration::from_secs(8));
         let left = path.run(limit, |path| !matches!(path.state(), BbrState::Startup | BbrState::ProbeRtt));
         assert!(!left, "{}", name(&path));
@@ -152,7 +152,7 @@ fn achieving_expected_startup_bandwidth_on_a_link_with_aggregation() {
         });
         assert!(reached, "{}", name(&path));
         // Aggregated acknowledgements may suggest a higher rate, but not beyond the sending rate.
-        assert!((0.95..1.25).contains(&found(&path)), "{}", name(&path));
+        assert!((0.95..1.25).contains(&bandwidth_share(&path)), "{}", name(&path));
         // The excess over the mean rate is about one slot's worth of data.
         let extra = path.see(|bbr| bbr.aggregation.extra) / (path.setup.bdp() / 4.0);
         assert!((0.5..=2.5).contains(&extra), "{extra} {}", name(&path));

@@ -13,7 +13,10 @@ fn the_queue_is_drained_periodically() {
         let (thalweg, now) = (network.thalweg(), network.link.now);
         match (began, thalweg.drain.is_reducing()) {
             (None, true) => {
-                near(thalweg.window_in_use() / thalweg.full_window(), if drains < 2 { 0.5 } else { 0.75 });
+                assert_near(
+                    thalweg.window_in_use() / thalweg.full_window(),
+                    if drains < 2 { 0.5 } else { 0.75 },
+                );
                 (drains, began) = (drains + 1, Some(now));
             }
             (Some(at), false) => (longest, began) = (longest.max(now.since(at)), None),
@@ -142,7 +145,7 @@ fn a_flow_competes_with_the_window_that_it_had() {
     let before = thalweg.window;
     thalweg.drain.set_peak(4.0 * before);
     run_drain(thalweg, 0.01);
-    near(thalweg.full_window(), 4.0 * before);
+    assert_near(thalweg.full_window(), 4.0 * before);
 }
 
 /// "Drains": a drain that shows a lower base delay is followed by two deep ones.

@@ -257,7 +257,7 @@ impl Network {
     }
 }
 
-fn near(value: f64, wanted: f64) {
+fn assert_near(value: f64, wanted: f64) {
     assert!((value / wanted - 1.0).abs() < 1e-9, "{value} for {wanted}");
 }
 
@@ -342,7 +342,7 @@ fn a_burst_is_one_loss() {
 }
 
 /// Returns the delay of a path whose delay scatters by up to `jitter` microseconds.
-fn scattered(jitter: u64) -> Delay {
+fn scattered_delay(jitter: u64) -> Delay {
     let mut delay = Delay::new(Duration::from_secs(60));
     for round in 0..40 {
         for packet in 0..100 {
@@ -362,7 +362,7 @@ fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
     let tries = |segments: f64, queue: f64, later: f64, jitter: u64| {
         let mut network = Network::steady();
         let thalweg = network.thalweg_mut();
-        thalweg.delay = scattered(jitter);
+        thalweg.delay = scattered_delay(jitter);
         (thalweg.window, thalweg.evidence) = (segments * f64::from(SEGMENT), Evidence::default());
         thalweg.evidence.count(LossCounts { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
         let before = thalweg.full_window();
@@ -409,7 +409,7 @@ fn half_of_the_distance_to_the_fair_rate_is_yielded() {
     // The fair share is five eighths of the rate, so the flow yields three sixteenths.
     let gave: Vec<bool> = (0..8).map(|_| thalweg.yield_share(at(50.0), at(80.0))).collect();
     assert_eq!(gave, [false, false, false, false, false, false, false, true]);
-    near(thalweg.window / 1e6, 13.0 / 16.0);
+    assert_near(thalweg.window / 1e6, 13.0 / 16.0);
 }
 
 /// "Start": while the queueing delay is at the target, the window grows by a quarter. A queue only slightly longer
@@ -488,13 +488,13 @@ fn a_window_below_one_segment_is_paced() {
     (thalweg.window, thalweg.rtt) = (500.0, 0.1);
     let decision = thalweg.decision();
     assert_eq!((decision.window, decision.burst), (1.0, 1));
-    near(decision.pacing_rate.expect("paced").as_f64(), 8.0 * 5000.0);
+    assert_near(decision.pacing_rate.expect("paced").as_f64(), 8.0 * 5000.0);
     for _ in 0..20 {
         let connection = network.flows[0].connection(network.link.now);
         network.thalweg_mut().respond(&connection, Cause::Loss);
     }
-    near(network.window(), 250.0);
-    near(network.thalweg().decision().pacing_rate.expect("paced").as_f64(), 8.0 * 2500.0);
+    assert_near(network.window(), 250.0);
+    assert_near(network.thalweg().decision().pacing_rate.expect("paced").as_f64(), 8.0 * 2500.0);
 }
 
 /// After an outage the round-trip time is that of the packets not delayed by it, from the first one on.
@@ -558,7 +558,7 @@ fn a_mark_is_not_a_path_loss() {
     let before = starting.window();
     starting.mark();
     assert!(!starting.thalweg().is_starting);
-    near(starting.window() / before, 0.5);
+    assert_near(starting.window() / before, 0.5);
 
     let mut yielding = Network::steady();
     yielding.thalweg_mut().config.compete = false;

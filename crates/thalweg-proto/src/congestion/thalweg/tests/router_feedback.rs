@@ -25,7 +25,7 @@ fn a_message_ends_slow_start() {
     let before = network.window();
     send_message(&mut network, false);
     assert!(!network.thalweg().is_starting);
-    near(network.window() / before, 0.5);
+    assert_near(network.window() / before, 0.5);
 }
 
 /// "Messages of routers": the window falls to the one with half of the target queue, once a round trip. A packet named

@@ -1,7 +1,7 @@
 //! Claims of the paper in its order, decided by our runs. The id of a claim begins with its section; ours begin with
 //! `ours` and come last.
 
-use super::super::claim::decided;
+use super::super::claim::decided_claims;
 use super::super::evidence::{Evidence, Interval};
 use super::super::{Claim, Results};
 use super::metrics::EFFICIENCY;
@@ -29,7 +29,7 @@ const OF_OURS: &[Decide] = &[t_error_lies_on_a_plateau];
 
 /// Returns the claims that the results decide; those whose figures were not run are left out.
 pub fn claims(results: &Results) -> Vec<Claim> {
-    decided(&Study(results), OF_THE_PAPER, OF_OURS)
+    decided_claims(&Study(results), OF_THE_PAPER, OF_OURS)
 }
 
 /// Difference in efficiency that counts as small.
@@ -62,7 +62,7 @@ impl Study<'_> {
     }
 }
 
-fn list(values: &[Interval]) -> String {
+fn format_intervals(values: &[Interval]) -> String {
     values.iter().map(|value| format!("{:.4}", value.mean)).collect::<Vec<_>>().join(" ")
 }
 
@@ -104,7 +104,7 @@ fn t_error_matters_little_at_low_loss(study: &Study<'_>) -> Option<Claim> {
     for figure in ["figure-5", "figure-6"] {
         let errors = [1, 2, 5, 10, 20, 40].map(|error| study.times(figure, 40, error));
         let errors = errors.into_iter().collect::<Option<Vec<f64>>>()?;
-        let spread = spread(&errors);
+        let spread = relative_spread(&errors);
         evidence.add(format!("{figure}: T_error 1 to 40 ms changes {spread:.4}"));
         evidence.must(spread < LITTLE, format!("{figure}: T_error matters"));
     }
@@ -121,8 +121,8 @@ fn t_normal_has_an_optimum(study: &Study<'_>) -> Option<Claim> {
         };
         let values = T_NORMALS.iter().map(at).collect::<Option<Vec<Interval>>>()?;
         let times = T_NORMALS.map(|normal| normal.to_string()).join(", ");
-        evidence.add(format!("{figure}, T_normal {times} ms: {}", list(&values)));
-        let best = greatest(&values)?;
+        evidence.add(format!("{figure}, T_normal {times} ms: {}", format_intervals(&values)));
+        let best = index_of_greatest(&values)?;
         let peak = T_NORMALS[best];
         // Both parts in descending order.
         let rise: Vec<Interval> = values[..=best].iter().rev().copied().collect();
@@ -135,7 +135,7 @@ fn t_normal_has_an_optimum(study: &Study<'_>) -> Option<Claim> {
 }
 
 /// Returns the index of the largest mean.
-fn greatest(values: &[Interval]) -> Option<usize> {
+fn index_of_greatest(values: &[Interval]) -> Option<usize> {
     (0..values.len()).max_by(|&a, &b| values[a].mean.total_cmp(&values[b].mean))
 }
 
@@ -156,7 +156,7 @@ fn must_be_best(
     Some(())
 }
 
-fn spread(values: &[f64]) -> f64 {
+fn relative_spread(values: &[f64]) -> f64 {
     let (low, high) =
         values.iter().fold((f64::MAX, f64::MIN), |(low, high), &value| (low.min(value), high.max(value)));
     high - low
@@ -173,10 +173,10 @@ fn t_error_decides_at_high_loss(study: &Study<'_>) -> Option<Claim> {
         T_ERRORS.iter().map(|&error| study.times("figure-7", 40, error)).collect::<Option<Vec<f64>>>()?;
     let normals = [10, 20, 40, 80].map(|normal| study.times("figure-7", normal, 5));
     let normals = normals.into_iter().collect::<Option<Vec<f64>>>()?;
-    evidence.add(format!("T_error 1 to 40 ms changes {:.4}", spread(&errors)));
-    evidence.must(spread(&errors) > MUCH, "T_error has little effect".to_owned());
-    evidence.add(format!("T_normal 10 to 80 ms changes {:.4}", spread(&normals)));
-    evidence.must(spread(&normals) < LITTLE, "T_normal matters".to_owned());
+    evidence.add(format!("T_error 1 to 40 ms changes {:.4}", relative_spread(&errors)));
+    evidence.must(relative_spread(&errors) > MUCH, "T_error has little effect".to_owned());
+    evidence.add(format!("T_normal 10 to 80 ms changes {:.4}", relative_spread(&normals)));
+    evidence.must(relative_spread(&normals) < LITTLE, "T_normal matters".to_owned());
     let text = "Window 400, loss 1e-1: efficiency depends on T_error, not on T_normal";
     Some(evidence.claim("3.2.2c", text))
 }
@@ -189,8 +189,8 @@ fn t_error_has_an_optimum(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let values = T_ERRORS.iter().map(at).collect::<Option<Vec<Interval>>>()?;
     let times = T_ERRORS.map(|error| error.to_string()).join(", ");
-    evidence.add(format!("T_error {times} ms: {}", list(&values)));
-    let best = values[greatest(&values)?];
+    evidence.add(format!("T_error {times} ms: {}", format_intervals(&values)));
+    let best = values[index_of_greatest(&values)?];
     for end in [0, T_ERRORS.len() - 1] {
         let is_worse = best.minus(values[end]).is_surely_above(0.0);
         evidence.must(is_worse, format!("{} ms equals the optimum", T_ERRORS[end]));
@@ -209,7 +209,10 @@ fn large_windows_lose(study: &Study<'_>) -> Option<Claim> {
             Some(values) => ("1e-5, ", values),
             None => ("", at(&[1e-4, 1e-3, 1e-2, 3e-2, 1e-1])?),
         };
-        evidence.add(format!("window {large}, loss {rarest}1e-4, 1e-3, 1e-2, 3e-2, 1e-1: {}", list(&values)));
+        evidence.add(format!(
+            "window {large}, loss {rarest}1e-4, 1e-3, 1e-2, 3e-2, 1e-1: {}",
+            format_intervals(&values)
+        ));
         must_fall(&mut evidence, &format!("window {large}: efficiency does not fall with loss"), &values);
     }
     let text = "T_normal 40, T_error 5 ms: with large windows efficiency falls with loss";

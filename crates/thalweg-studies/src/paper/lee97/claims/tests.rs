@@ -3,7 +3,7 @@ use super::super::super::{Cell, ExperimentResults, Row, Verdict};
 use super::*;
 
 /// Returns efficiencies of the right shape.
-fn shaped() -> Results {
+fn well_shaped_results() -> Results {
     let row = |scheme: &str, keys: &[(&str, f64)], value: f64| {
         let cell = keys
             .iter()
@@ -62,13 +62,13 @@ fn shaped() -> Results {
 }
 
 /// Returns the ids of the claims that fail.
-fn failed(results: &Results) -> Vec<String> {
+fn failed_claims(results: &Results) -> Vec<String> {
     claims(results).into_iter().filter(|claim| !claim.holds()).map(|claim| claim.id).collect()
 }
 
 /// Returns the results with one efficiency changed.
-fn changed(figure: &str, scheme: &str, keys: &[(&str, f64)], value: f64) -> Results {
-    let mut results = shaped();
+fn with_changed_efficiency(figure: &str, scheme: &str, keys: &[(&str, f64)], value: f64) -> Results {
+    let mut results = well_shaped_results();
     let id = format!("ours/{figure}");
     let experiment = results.experiments.iter_mut().find(|of| of.id == id).unwrap();
     let is_it = |row: &&mut Row| {
@@ -81,7 +81,7 @@ fn changed(figure: &str, scheme: &str, keys: &[(&str, f64)], value: f64) -> Resu
 
 #[test]
 fn claims_hold_for_what_the_paper_describes() {
-    let claims = claims(&shaped());
+    let claims = claims(&well_shaped_results());
     assert!(claims.iter().all(Claim::holds), "{claims:#?}");
     assert_eq!(claims.len(), 11);
 }
@@ -91,26 +91,35 @@ fn each_claim_can_fail() {
     let times = |normal: f64, error: f64| [("T_normal_ms", normal), ("T_error_ms", error)];
     let poll = |poll: f64, loss: f64| [("timer_poll_ms", poll), ("loss", loss)];
     for (expected, results) in [
-        (&["2a", "3.2.2b"][..], changed("figure-5", "adaptive", &times(5.0, 5.0), 0.999)),
-        (&["3.2.2b"], changed("figure-5", "adaptive", &times(20.0, 5.0), 0.999)),
-        (&["3.2.2b"], changed("figure-6", "adaptive", &times(80.0, 5.0), 0.98)),
-        (&["3.2.2a"], changed("figure-5", "adaptive", &times(40.0, 20.0), 0.9)),
-        (&["3.2.2c"], changed("figure-7", "adaptive", &times(80.0, 5.0), 0.7)),
-        (&["3.2.2d", "ours-1"], changed("figure-7", "adaptive", &times(40.0, 12.0), 0.86)),
-        (&["3.2.2d"], changed("figure-7", "adaptive", &times(40.0, 12.0), 0.851)),
-        (&["2a", "3.2.2d", "ours-1"], changed("figure-7", "adaptive", &times(40.0, 40.0), 0.86)),
-        (&["3.2.2e"], changed("figure-8", "adaptive", &[("window", 500.0), ("loss", 0.01)], 0.9999)),
-        (&["3.2.2f"], changed("figure-8", "adaptive", &[("window", 100.0), ("loss", 0.01)], 0.1)),
-        (&["3.2.2g"], changed("figure-10", "sscop", &poll(40.0, 0.1), 0.8801)),
-        (&["3.2.2h"], changed("figure-9", "sscop", &poll(40.0, 0.01), 0.9801)),
-        (&["3.2.2i"], changed("figure-10", "sscop", &poll(10.0, 0.1), 0.8901)),
+        (&["2a", "3.2.2b"][..], with_changed_efficiency("figure-5", "adaptive", &times(5.0, 5.0), 0.999)),
+        (&["3.2.2b"], with_changed_efficiency("figure-5", "adaptive", &times(20.0, 5.0), 0.999)),
+        (&["3.2.2b"], with_changed_efficiency("figure-6", "adaptive", &times(80.0, 5.0), 0.98)),
+        (&["3.2.2a"], with_changed_efficiency("figure-5", "adaptive", &times(40.0, 20.0), 0.9)),
+        (&["3.2.2c"], with_changed_efficiency("figure-7", "adaptive", &times(80.0, 5.0), 0.7)),
+        (&["3.2.2d", "ours-1"], with_changed_efficiency("figure-7", "adaptive", &times(40.0, 12.0), 0.86)),
+        (&["3.2.2d"], with_changed_efficiency("figure-7", "adaptive", &times(40.0, 12.0), 0.851)),
+        (
+            &["2a", "3.2.2d", "ours-1"],
+            with_changed_efficiency("figure-7", "adaptive", &times(40.0, 40.0), 0.86),
+        ),
+        (
+            &["3.2.2e"],
+            with_changed_efficiency("figure-8", "adaptive", &[("window", 500.0), ("loss", 0.01)], 0.9999),
+        ),
+        (
+            &["3.2.2f"],
+            with_changed_efficiency("figure-8", "adaptive", &[("window", 100.0), ("loss", 0.01)], 0.1),
+        ),
+        (&["3.2.2g"], with_changed_efficiency("figure-10", "sscop", &poll(40.0, 0.1), 0.8801)),
+        (&["3.2.2h"], with_changed_efficiency("figure-9", "sscop", &poll(40.0, 0.01), 0.9801)),
+        (&["3.2.2i"], with_changed_efficiency("figure-10", "sscop", &poll(10.0, 0.1), 0.8901)),
     ] {
-        assert_eq!(failed(&results), expected);
+        assert_eq!(failed_claims(&results), expected);
     }
     // A T_error that does not matter.
-    let mut flat = shaped();
+    let mut flat = well_shaped_results();
     flat.experiments[2].rows.iter_mut().for_each(|row| row.value = Some(0.85));
-    assert_eq!(failed(&flat), ["2a", "3.2.2c", "3.2.2d"]);
+    assert_eq!(failed_claims(&flat), ["2a", "3.2.2c", "3.2.2d"]);
 }
 
 /// An optimum at another time than the printed one leaves the sign; without an optimum there is none.
@@ -120,12 +129,12 @@ fn another_optimum_holds_in_sign_only() {
         claims(results).into_iter().find(|claim| claim.id == id).map(|claim| claim.verdict)
     };
     let normal = |time: f64, value: f64| {
-        changed("figure-5", "adaptive", &[("T_normal_ms", time), ("T_error_ms", 5.0)], value)
+        with_changed_efficiency("figure-5", "adaptive", &[("T_normal_ms", time), ("T_error_ms", 5.0)], value)
     };
     assert_eq!(verdict("3.2.2b", &normal(50.0, 0.995)), Some(Verdict::SignOnly));
     assert_eq!(verdict("3.2.2b", &normal(100.0, 0.995)), Some(Verdict::Fails));
     let error = |time: f64, value: f64| {
-        changed("figure-7", "adaptive", &[("T_normal_ms", 40.0), ("T_error_ms", time)], value)
+        with_changed_efficiency("figure-7", "adaptive", &[("T_normal_ms", 40.0), ("T_error_ms", time)], value)
     };
     assert_eq!(verdict("3.2.2d", &error(12.0, 0.851)), Some(Verdict::SignOnly));
     assert_eq!(verdict("3.2.2d", &error(1.0, 0.86)), Some(Verdict::Fails));
@@ -135,7 +144,8 @@ fn another_optimum_holds_in_sign_only() {
 #[test]
 fn steps_within_chance_are_named_and_decide_nothing() {
     let uncertain = |half: f64| {
-        let mut results = changed("figure-8", "adaptive", &[("window", 500.0), ("loss", 0.01)], 0.9992);
+        let mut results =
+            with_changed_efficiency("figure-8", "adaptive", &[("window", 500.0), ("loss", 0.01)], 0.9992);
         let rows = results.experiments.iter_mut().flat_map(|of| &mut of.rows);
         rows.for_each(|row| row.ci95 = Some(half));
         claims(&results).into_iter().find(|claim| claim.id == "3.2.2e").unwrap()
@@ -150,7 +160,7 @@ fn steps_within_chance_are_named_and_decide_nothing() {
 
 #[test]
 fn losses_of_1e_5_count_where_they_were_run() {
-    let mut results = shaped();
+    let mut results = well_shaped_results();
     let row = |window: f64, value: f64| {
         let cell = Cell::unpublished("adaptive", EFFICIENCY).with("window", window).with("loss", 1e-5);
         Row::new(cell, Some(&[value]))
@@ -161,18 +171,18 @@ fn losses_of_1e_5_count_where_they_were_run() {
         rows: vec![row(500.0, 1.0), row(50.0, 0.2)],
     };
     results.experiments.push(long.clone());
-    assert!(failed(&results).is_empty());
+    assert!(failed_claims(&results).is_empty());
     for (wrong, value, claim) in [(0, 0.9998, "3.2.2e"), (1, 0.22, "3.2.2f")] {
         long.rows[wrong].value = Some(value);
         *results.experiments.last_mut().unwrap() = long.clone();
-        assert_eq!(failed(&results), [claim], "{wrong}");
+        assert_eq!(failed_claims(&results), [claim], "{wrong}");
         long.rows[wrong].value = Some([1.0, 0.2][wrong]);
     }
 }
 
 #[test]
 fn claims_without_their_figures_are_left_out() {
-    let mut results = shaped();
+    let mut results = well_shaped_results();
     results.experiments.retain(|of| of.id == "ours/figure-7");
     let ids: Vec<String> = claims(&results).into_iter().map(|claim| claim.id).collect();
     assert_eq!(ids, ["3.2.2c", "3.2.2d", "ours-1"]);

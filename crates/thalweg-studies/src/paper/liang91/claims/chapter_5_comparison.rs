@@ -1,8 +1,8 @@
 //! Claims of chapter 5: SEIF beside Slow Start, DEC bit and Tri-S.
 
 use super::{
-    Claim, DROPS, Decide, Evidence, Interval, LITTLE_PERCENT, MESSAGES, ONE_WAY, Study, gain, is_size, list,
-    printed_gain,
+    Claim, DROPS, Decide, Evidence, Interval, LITTLE_PERCENT, MESSAGES, ONE_WAY, Study, format_intervals,
+    gain_percent, is_size, printed_gain,
 };
 use crate::paper::liang91::metrics::{MOVEMENT_CORRELATION, WINDOW_CORRELATION};
 use serde_json::{Value, json};
@@ -183,7 +183,7 @@ fn windows_move_together(study: &Study<'_>) -> Option<Claim> {
 }
 
 /// Returns the smallest and the largest window of a source in the experiment of the figures, with the printed values.
-fn range(study: &Study<'_>, scheme: &str, source: Value) -> Option<[(f64, f64); 2]> {
+fn window_range(study: &Study<'_>, scheme: &str, source: Value) -> Option<[(f64, f64); 2]> {
     let keys = [("source", source)];
     let of = |metric| {
         let row = study.row(WINDOWS, scheme, metric, &keys)?;
@@ -194,7 +194,7 @@ fn range(study: &Study<'_>, scheme: &str, source: Value) -> Option<[(f64, f64); 
 
 fn seif_windows_share_a_range(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let (one, two) = (range(study, "seif", json!(1))?, range(study, "seif", json!(2))?);
+    let (one, two) = (window_range(study, "seif", json!(1))?, window_range(study, "seif", json!(2))?);
     evidence
         .add(format!("{:.0} to {:.0} and {:.0} to {:.0} packets", one[0].0, one[1].0, two[0].0, two[1].0));
     evidence.must(one[0].0 == two[0].0 && one[1].0 == two[1].0, "the ranges differ".to_owned());
@@ -206,7 +206,8 @@ fn seif_windows_share_a_range(study: &Study<'_>) -> Option<Claim> {
 
 fn dec_bit_windows_differ(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let (one, two) = (range(study, "dec-bit", json!("one"))?, range(study, "dec-bit", json!("other"))?);
+    let (one, two) =
+        (window_range(study, "dec-bit", json!("one"))?, window_range(study, "dec-bit", json!("other"))?);
     evidence
         .add(format!("{:.0} to {:.0} and {:.0} to {:.0} packets", one[0].0, one[1].0, two[0].0, two[1].0));
     evidence.must(one[0].0 != two[0].0 || one[1].0 != two[1].0, "the ranges are the same".to_owned());
@@ -225,7 +226,7 @@ fn carries_least(study: &Study<'_>, evidence: &mut Evidence, id: &str) -> Option
     let of = |scheme| study.throughput(id, scheme);
     let printed = |scheme| study.printed_throughput(id, scheme);
     let (dec, seif, slow) = (of("dec-bit")?, of("seif")?, of("slow-start")?);
-    let loss = gain(dec, seif);
+    let loss = gain_percent(dec, seif);
     let wanted = printed_gain(printed("dec-bit")?, printed("seif")?);
     evidence.add(format!(
         "{id}: {:.1}, Slow Start {:.1}, SEIF {:.1} kbit/s, {:.0} % beside SEIF (printed {wanted:.0})",
@@ -301,7 +302,8 @@ fn two_ways_seif_is_fairer_than_slow_start(study: &Study<'_>) -> Option<Claim> {
 
 fn most_users_seif_is_a_little_behind(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let behind = gain(study.throughput(MAX_USERS, "seif")?, study.throughput(MAX_USERS, "slow-start")?);
+    let behind =
+        gain_percent(study.throughput(MAX_USERS, "seif")?, study.throughput(MAX_USERS, "slow-start")?);
     let printed = |scheme| study.printed_throughput(MAX_USERS, scheme);
     let wanted = printed_gain(printed("seif")?, printed("slow-start")?);
     let mark = if behind.is_surely_below(0.0) { "" } else { " (undecided)" };
@@ -318,7 +320,11 @@ fn overhead_follows_users(study: &Study<'_>) -> Option<Claim> {
     for group in [&TWO_WAYS[..4], &TWO_WAYS[4..]] {
         let of = |(id, _): &(&str, &[&str])| study.further(id, "seif", MESSAGES);
         let messages: Vec<Interval> = group.iter().map(of).collect::<Option<_>>()?;
-        evidence.add(format!("{}: {} messages for 2, 3, 4 and 5 users", group[0].0, list(&messages, 0)));
+        evidence.add(format!(
+            "{}: {} messages for 2, 3, 4 and 5 users",
+            group[0].0,
+            format_intervals(&messages, 0)
+        ));
         for pair in messages.windows(2) {
             let more = pair[1].minus(pair[0]).is_surely_above(0.0);
             evidence.must(more, format!("not surely more than {:.0}", pair[0].mean));
@@ -335,7 +341,7 @@ fn overhead_follows_users(study: &Study<'_>) -> Option<Claim> {
 fn only_two_ways_cost_throughput(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let change = |from: &str, to: &str, scheme| {
-        let ours = gain(study.throughput(to, scheme)?, study.throughput(from, scheme)?);
+        let ours = gain_percent(study.throughput(to, scheme)?, study.throughput(from, scheme)?);
         let of = |id| study.printed_throughput(id, scheme);
         Some((ours, printed_gain(of(to)?, of(from)?)))
     };
@@ -376,7 +382,7 @@ fn telnet_large_packets(study: &Study<'_>) -> Option<Claim> {
         let seif = study.throughput(id, "seif")?;
         let printed = study.printed_throughput(id, "seif")?;
         for (scheme, name) in [("slow-start", "Slow Start"), ("dec-bit", "DEC bit")] {
-            let gained = gain(seif, study.throughput(id, scheme)?);
+            let gained = gain_percent(seif, study.throughput(id, scheme)?);
             let wanted = printed_gain(printed, study.printed_throughput(id, scheme)?);
             evidence.add(format!("{id}: {:+.1} % on {name} (printed {wanted:+.1})", gained.mean));
             evidence.must(gained.is_surely_above(0.0), format!("{id}: not surely above {name}"));
@@ -395,7 +401,7 @@ fn seif_beats_tri_s(study: &Study<'_>) -> Option<Claim> {
         let of = |scheme| study.interval(id, scheme, METRIC, &[]);
         let printed = |scheme| study.printed(id, scheme, METRIC, &[]);
         let (seif, tri_s, theirs) = (of("seif")?, of("tri-s")?, printed("tri-s")?);
-        let (gained, wanted) = (gain(seif, tri_s), printed_gain(printed("seif")?, theirs));
+        let (gained, wanted) = (gain_percent(seif, tri_s), printed_gain(printed("seif")?, theirs));
         evidence.add(format!(
             "{id}: {:.2} against {:.2} kB/s, {:+.1} % (printed {wanted:+.1}); printed for Tri-S {theirs}",
             seif.mean, tri_s.mean, gained.mean

@@ -1,7 +1,8 @@
 //! Claims of chapter 6, and our own.
 
 use super::{
-    Claim, DROPS, Decide, Evidence, Interval, LITTLE_PERCENT, MESSAGES, Study, THROUGHPUT, gain, is_size,
+    Claim, DROPS, Decide, Evidence, Interval, LITTLE_PERCENT, MESSAGES, Study, THROUGHPUT, gain_percent,
+    is_size,
 };
 use crate::paper::liang91::metrics::VARIANCE_PER_RUN;
 use serde_json::json;
@@ -107,7 +108,12 @@ fn overhead_is_modest(study: &Study<'_>) -> Option<Claim> {
 }
 
 /// Returns a value with growth by one packet for so many windows of acknowledgements.
-fn growth(study: &Study<'_>, windows: u32, metric: &str, direction: Option<&str>) -> Option<Interval> {
+fn value_with_growth(
+    study: &Study<'_>,
+    windows: u32,
+    metric: &str,
+    direction: Option<&str>,
+) -> Option<Interval> {
     let mut keys = vec![("growth_windows", json!(windows))];
     keys.extend(direction.map(|direction| ("sources", json!(direction))));
     study.interval(GROWTH, "seif", metric, &keys)
@@ -115,21 +121,22 @@ fn growth(study: &Study<'_>, windows: u32, metric: &str, direction: Option<&str>
 
 fn slower_growth_sends_less(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let (one, two) = (growth(study, 1, MESSAGES, None)?, growth(study, 2, MESSAGES, None)?);
+    let (one, two) =
+        (value_with_growth(study, 1, MESSAGES, None)?, value_with_growth(study, 2, MESSAGES, None)?);
     evidence.add(format!("{:.0} messages in place of {:.0}", two.mean, one.mean));
-    evidence.must(gain(two, one).is_surely_below(-25.0), "not many fewer".to_owned());
+    evidence.must(gain_percent(two, one).is_surely_below(-25.0), "not many fewer".to_owned());
     let text = "Growth every two windows of acknowledgements sends many fewer messages";
     Some(evidence.claim("6.1a", text).at("6.1, p. 93"))
 }
 
 fn slower_growth_costs_nothing(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let of = |windows| growth(study, windows, THROUGHPUT, None);
-    let change = gain(of(2)?, of(1)?);
+    let of = |windows| value_with_growth(study, windows, THROUGHPUT, None);
+    let change = gain_percent(of(2)?, of(1)?);
     evidence.add(format!("throughput {:+.1} +/- {:.1} %", change.mean, change.half));
     evidence.must(change.mean.abs() < LITTLE_PERCENT, "throughput changes".to_owned());
     for direction in ["forward", "reverse"] {
-        let of = |windows| growth(study, windows, VARIANCE_PER_RUN, Some(direction));
+        let of = |windows| value_with_growth(study, windows, VARIANCE_PER_RUN, Some(direction));
         let (one, two) = (of(1)?, of(2)?);
         evidence.add(format!("variance {direction} {:.2} in place of {:.2}", two.mean, one.mean));
         evidence.must(
@@ -191,7 +198,7 @@ fn off_the_printed_gains(study: &Study<'_>, reaction: &str) -> Option<f64> {
             let name = format!("{table}/exp-{experiment}");
             let printed =
                 study.printed(&name, "seif-over-reacting", "throughput_improvement_percent", &[])?;
-            sum += (gain(of("seif")?, of(reaction)?).mean - printed).abs();
+            sum += (gain_percent(of("seif")?, of(reaction)?).mean - printed).abs();
         }
     }
     Some(sum / 6.0)

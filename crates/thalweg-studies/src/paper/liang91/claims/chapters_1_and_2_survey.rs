@@ -1,6 +1,8 @@
 //! Claims of chapters 1 and 2, on earlier schemes.
 
-use super::{Claim, DROPS, Decide, Evidence, Interval, MESSAGES, ONE_WAY, Study, THROUGHPUT, list};
+use super::{
+    Claim, DROPS, Decide, Evidence, Interval, MESSAGES, ONE_WAY, Study, THROUGHPUT, format_intervals,
+};
 use crate::paper::liang91::metrics::VARIANCE_PER_RUN;
 use serde_json::json;
 
@@ -19,7 +21,11 @@ const NETWORKS: [(&str, &str); 2] =
     [("ours/schemes/one-way", "5.3/exp-3"), ("ours/schemes/two-way", "5.7/exp-2")];
 
 /// Returns the throughput and the variance of the forward users of a scheme that the thesis does not measure.
-fn unmeasured(study: &Study<'_>, id: &str, scheme: &str) -> Option<(Interval, Interval)> {
+fn unpublished_throughput_and_variance(
+    study: &Study<'_>,
+    id: &str,
+    scheme: &str,
+) -> Option<(Interval, Interval)> {
     let variance = study.interval(id, scheme, VARIANCE_PER_RUN, &[("sources", json!("forward"))])?;
     Some((study.interval(id, scheme, THROUGHPUT, &[])?, variance))
 }
@@ -31,7 +37,7 @@ fn throughput_collapses_under_load(study: &Study<'_>) -> Option<Claim> {
     };
     let values: Vec<Interval> = LOADS.iter().map(at).collect::<Option<_>>()?;
     let windows = LOADS.map(|window| window.to_string()).join(", ");
-    evidence.add(format!("two windows of {windows} packets: {} kbit/s", list(&values, 1)));
+    evidence.add(format!("two windows of {windows} packets: {} kbit/s", format_intervals(&values, 1)));
     let means: Vec<f64> = values.iter().map(|of| of.mean).collect();
     let best = (0..means.len()).max_by(|&a, &b| means[a].total_cmp(&means[b]))?;
     // Gains for each further packet of the windows, up to the highest throughput.
@@ -50,7 +56,7 @@ fn throughput_collapses_under_load(study: &Study<'_>) -> Option<Claim> {
 fn fair_queueing_shares_better(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for (ours, table) in NETWORKS {
-        let (throughput, fair) = unmeasured(study, ours, "slow-start-fq")?;
+        let (throughput, fair) = unpublished_throughput_and_variance(study, ours, "slow-start-fq")?;
         let (random_throughput, random) =
             (study.throughput(table, "slow-start")?, study.variance(table, "slow-start", "forward")?);
         evidence.add(format!(
@@ -68,7 +74,10 @@ fn source_quench_wastes(study: &Study<'_>) -> Option<Claim> {
     for (ours, _) in NETWORKS {
         let messages = |scheme| study.interval(ours, scheme, MESSAGES, &[]);
         let (many, few) = (messages("source-quench")?, messages("seif")?);
-        let (less, more) = (unmeasured(study, ours, "source-quench")?.0, unmeasured(study, ours, "seif")?.0);
+        let (less, more) = (
+            unpublished_throughput_and_variance(study, ours, "source-quench")?.0,
+            unpublished_throughput_and_variance(study, ours, "seif")?.0,
+        );
         evidence.add(format!(
             "{ours}: {:.0} messages against {:.0} with the filter of SEIF, {:.1} and {:.1} kbit/s",
             many.mean, few.mean, less.mean, more.mean
@@ -85,7 +94,7 @@ fn slow_start_costs_nothing(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let of = |id: &&str| study.further(id, "slow-start", MESSAGES);
     let messages: Vec<Interval> = ONE_WAY.iter().map(of).collect::<Option<_>>()?;
-    evidence.add(format!("{} messages", list(&messages, 0)));
+    evidence.add(format!("{} messages", format_intervals(&messages, 0)));
     evidence.must(messages.iter().all(|of| of.mean == 0.0), "there are messages".to_owned());
     let text = "Slow Start consumes nothing of the network for its control";
     Some(evidence.claim("2.3.2a", text).at("abstract; 2.3.2, p. 16; 5.1, p. 80; 6, p. 91"))
@@ -105,7 +114,7 @@ fn slow_start_learns_from_losses(study: &Study<'_>) -> Option<Claim> {
 fn dec_bit_is_between(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for (ours, table) in NETWORKS {
-        let (bbn, bbn_variance) = unmeasured(study, ours, "bbn")?;
+        let (bbn, bbn_variance) = unpublished_throughput_and_variance(study, ours, "bbn")?;
         let throughput = |scheme| study.throughput(table, scheme);
         let variance = |scheme| study.variance(table, scheme, "forward");
         let (dec, slow) = (throughput("dec-bit")?.mean, throughput("slow-start")?.mean);

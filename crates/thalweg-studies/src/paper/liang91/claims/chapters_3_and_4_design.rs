@@ -1,8 +1,8 @@
 //! Claims of chapters 3 and 4, on the design of SEIF.
 
 use super::{
-    Claim, DROPS, Decide, Evidence, Interval, MESSAGES, Study, THROUGHPUT, gain, is_size, list, means,
-    printed_gain,
+    Claim, DROPS, Decide, Evidence, Interval, MESSAGES, Study, THROUGHPUT, format_intervals, gain_percent,
+    interval_means, is_size, printed_gain,
 };
 use crate::paper::liang91::metrics::{QUEUE_WAVES, WAVE_INTERVAL, WAVE_IRREGULARITY, WINDOW_DEVIATION};
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ fn the_threshold_of_80_percent(study: &Study<'_>) -> Option<Claim> {
     let (chosen, printed) = at(0.8)?;
     for (other, sign) in [(0.5, 1.0), (0.7, 1.0), (0.9, -1.0)] {
         let (ours, theirs) = at(other)?;
-        let (gained, wanted) = (gain(chosen, ours), printed_gain(printed, theirs));
+        let (gained, wanted) = (gain_percent(chosen, ours), printed_gain(printed, theirs));
         evidence.add(format!(
             "80 % has {:+.1} % beside {:.0} % (printed {wanted:+.1})",
             gained.mean,
@@ -91,7 +91,7 @@ fn lower_thresholds_send_more(study: &Study<'_>) -> Option<Claim> {
     let at =
         |&threshold: &f64| study.interval("ours/4.1", "seif", MESSAGES, &[("threshold", json!(threshold))]);
     let messages: Vec<Interval> = [0.5, 0.7, 0.8, 0.9].iter().map(at).collect::<Option<_>>()?;
-    evidence.add(format!("{} messages at 50, 70, 80 and 90 %", list(&messages, 0)));
+    evidence.add(format!("{} messages at 50, 70, 80 and 90 %", format_intervals(&messages, 0)));
     let falls = messages.windows(2).all(|pair| pair[1].mean < pair[0].mean);
     evidence.must(falls, "not fewer with each step".to_owned());
     Some(evidence.claim("4.2b", "The lower the threshold, the more messages are sent").at("4.2, p. 39"))
@@ -159,7 +159,7 @@ fn dynamic_rules_bring_no_gain(study: &Study<'_>) -> Option<Claim> {
             let keys = [("buffer_bytes", json!(buffer))];
             let of = |scheme| study.interval("4.4", scheme, THROUGHPUT, &keys);
             let printed = |scheme| study.printed("4.4", scheme, THROUGHPUT, &keys);
-            gains.push(gain(of(dynamic)?, of("seif-static")?));
+            gains.push(gain_percent(of(dynamic)?, of("seif-static")?));
             max = max.max(printed_gain(printed(dynamic)?, printed("seif-static")?).abs());
         }
         let shown: Vec<String> = gains.iter().map(|gain| format!("{:+.1}", gain.mean)).collect();
@@ -186,7 +186,7 @@ fn the_filter_gains_throughput(study: &Study<'_>) -> Option<Claim> {
     for id in ["4.5/exp-1", "4.5/exp-2"] {
         let of = |scheme| study.throughput(id, scheme);
         let printed = |scheme| study.printed_throughput(id, scheme);
-        let gained = gain(of("seif")?, of("seif-nonfiltering")?);
+        let gained = gain_percent(of("seif")?, of("seif-nonfiltering")?);
         let wanted = printed_gain(printed("seif")?, printed("seif-nonfiltering")?);
         evidence.add(format!("{id}: {:+.2} % (printed {wanted:+.2})", gained.mean));
         evidence.must(gained.is_surely_above(0.0), format!("{id}: not surely"));
@@ -240,7 +240,12 @@ fn bytes_beat_packets_when_buffers_are_scarce(study: &Study<'_>) -> Option<Claim
 }
 
 /// Returns a value for each cut-back parameter.
-fn cuts(study: &Study<'_>, id: &str, metric: &str, more: &[(&str, Value)]) -> Option<Vec<Interval>> {
+fn value_by_cut_back(
+    study: &Study<'_>,
+    id: &str,
+    metric: &str,
+    more: &[(&str, Value)],
+) -> Option<Vec<Interval>> {
     let at = |&cut: &f64| {
         let keys: Vec<(&str, Value)> =
             [("cut_back", json!(cut))].into_iter().chain(more.iter().cloned()).collect();
@@ -257,9 +262,9 @@ fn printed_cuts(study: &Study<'_>, id: &str, metric: &str) -> Option<Vec<f64>> {
 fn one_way_any_cut_is_as_good(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for id in ONE_WAY_CUTS {
-        let throughput = cuts(study, id, THROUGHPUT, &[])?;
-        evidence.add(format!("{id}: {} kbit/s", list(&throughput, 2)));
-        let values = means(&throughput);
+        let throughput = value_by_cut_back(study, id, THROUGHPUT, &[])?;
+        evidence.add(format!("{id}: {} kbit/s", format_intervals(&throughput, 2)));
+        let values = interval_means(&throughput);
         let (low, high) =
             (values.iter().copied().fold(f64::MAX, f64::min), values.iter().copied().fold(0.0, f64::max));
         evidence.must(high < 1.005 * low, format!("{id}: differences of half a percent or more"));
@@ -270,16 +275,16 @@ fn one_way_any_cut_is_as_good(study: &Study<'_>) -> Option<Claim> {
 
 fn two_ways_shallow_cuts_carry_more(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let throughput = cuts(study, TWO_WAY_CUTS, THROUGHPUT, &[])?;
+    let throughput = value_by_cut_back(study, TWO_WAY_CUTS, THROUGHPUT, &[])?;
     let printed = printed_cuts(study, TWO_WAY_CUTS, THROUGHPUT)?;
-    evidence.add(format!("{} kbit/s for 0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9", list(&throughput, 2)));
+    evidence.add(format!("{} kbit/s for 0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9", format_intervals(&throughput, 2)));
     for (place, pair) in throughput.windows(2).enumerate() {
         // The printed values have one step down, of 1.2 %.
-        let falls = gain(pair[1], pair[0]).is_surely_below(-2.0);
+        let falls = gain_percent(pair[1], pair[0]).is_surely_below(-2.0);
         evidence.must(!falls, format!("it falls above {}", CUT_BACKS[place]));
     }
     let last = CUT_BACKS.len() - 1;
-    let gained = gain(throughput[last], throughput[0]);
+    let gained = gain_percent(throughput[last], throughput[0]);
     let wanted = printed_gain(printed[last], printed[0]);
     evidence.add(format!("{:+.1} % from 0 to 0.9 (printed {wanted:+.1})", gained.mean));
     evidence.must(gained.is_surely_above(0.0), "it does not grow".to_owned());
@@ -291,14 +296,15 @@ fn two_ways_shallow_cuts_carry_more(study: &Study<'_>) -> Option<Claim> {
 fn half_costs_as_little_as_a_restart(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for id in CUT_TABLES {
-        let (throughput, messages) = (cuts(study, id, THROUGHPUT, &[])?, cuts(study, id, MESSAGES, &[])?);
+        let (throughput, messages) =
+            (value_by_cut_back(study, id, THROUGHPUT, &[])?, value_by_cut_back(study, id, MESSAGES, &[])?);
         evidence.add(format!(
             "{id}: {:.2} against {:.2} kbit/s, {:.0} against {:.0} messages",
             throughput[HALF].mean, throughput[0].mean, messages[HALF].mean, messages[0].mean
         ));
-        let loses = gain(throughput[HALF], throughput[0]).is_surely_below(-0.5);
+        let loses = gain_percent(throughput[HALF], throughput[0]).is_surely_below(-0.5);
         evidence.must(!loses, format!("{id}: less throughput"));
-        let more = gain(messages[HALF], messages[0]);
+        let more = gain_percent(messages[HALF], messages[0]);
         evidence.must(
             !more.is_surely_above(MAX_SIMILAR_PERCENT),
             format!("{id}: {:.0} % more messages", more.mean),
@@ -311,9 +317,12 @@ fn half_costs_as_little_as_a_restart(study: &Study<'_>) -> Option<Claim> {
 fn messages_grow_steeply(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for id in CUT_TABLES {
-        let messages = cuts(study, id, MESSAGES, &[])?;
+        let messages = value_by_cut_back(study, id, MESSAGES, &[])?;
         let printed = printed_cuts(study, id, MESSAGES)?;
-        evidence.add(format!("{id}: {} messages for 0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9", list(&messages, 0)));
+        evidence.add(format!(
+            "{id}: {} messages for 0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9",
+            format_intervals(&messages, 0)
+        ));
         for (place, pair) in messages[HALF..].windows(2).enumerate() {
             let falls = pair[1].minus(pair[0]).is_surely_below(0.0);
             evidence.must(!falls, format!("{id}: fewer above {}", CUT_BACKS[HALF + place]));
@@ -323,7 +332,7 @@ fn messages_grow_steeply(study: &Study<'_>) -> Option<Claim> {
         evidence
             .must(last.mean - middle.mean > middle.mean - half.mean, format!("{id}: it does not steepen"));
         let (grown, wanted) = (last.mean / middle.mean, printed[CUT_BACKS.len() - 1] / printed[SEVEN_TENTHS]);
-        let ratio = Interval { mean: grown, half: gain(last, middle).half / 100.0 };
+        let ratio = Interval { mean: grown, half: gain_percent(last, middle).half / 100.0 };
         evidence.add(format!("{grown:.1} times from 0.7 to 0.9 (printed {wanted:.1})"));
         evidence.size(is_size(ratio, wanted), format!("{id}: {grown:.1} times in place of {wanted:.1}"));
     }
@@ -334,10 +343,10 @@ fn messages_grow_steeply(study: &Study<'_>) -> Option<Claim> {
 fn cuts_hardly_change_fairness(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for id in [CUT_TABLES[1], TWO_WAY_CUTS] {
-        let variances = cuts(study, id, "fairness_variance", &[])?;
-        let of = |source: u32| cuts(study, id, "throughput_kbps", &[("source", json!(source))]);
+        let variances = value_by_cut_back(study, id, "fairness_variance", &[])?;
+        let of = |source: u32| value_by_cut_back(study, id, "throughput_kbps", &[("source", json!(source))]);
         let (one, two) = (of(1)?, of(2)?);
-        evidence.add(format!("{id}: variances {}", list(&variances, 4)));
+        evidence.add(format!("{id}: variances {}", format_intervals(&variances, 4)));
         for ((variance, cut), (one, two)) in variances.iter().zip(CUT_BACKS).zip(one.iter().zip(&two)) {
             let share = libm::sqrt(variance.mean) / ((one.mean + two.mean) / 2.0);
             let what = format!("{id}: users differ by {:.1} % from their mean at {cut}", 100.0 * share);
@@ -350,7 +359,8 @@ fn cuts_hardly_change_fairness(study: &Study<'_>) -> Option<Claim> {
 
 fn directions_share_alike(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let of = |source: u32| cuts(study, TWO_WAY_CUTS, "throughput_kbps", &[("source", json!(source))]);
+    let of =
+        |source: u32| value_by_cut_back(study, TWO_WAY_CUTS, "throughput_kbps", &[("source", json!(source))]);
     let (one, two, back) = (of(1)?, of(2)?, of(3)?);
     let mut shown = Vec::new();
     for (place, cut) in CUT_BACKS.into_iter().enumerate() {

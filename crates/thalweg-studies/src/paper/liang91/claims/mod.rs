@@ -87,7 +87,7 @@ impl Study<'_> {
 }
 
 /// Returns the gain of `better` over `base` in percent.
-fn gain(better: Interval, base: Interval) -> Interval {
+fn gain_percent(better: Interval, base: Interval) -> Interval {
     let ratio = better.mean / base.mean;
     let half = ratio * libm::hypot(better.half / better.mean, base.half / base.mean);
     Interval { mean: 100.0 * (ratio - 1.0), half: 100.0 * half }
@@ -107,13 +107,13 @@ fn is_size(ours: Interval, printed: f64) -> bool {
 }
 
 /// Returns values in a list.
-fn list(values: &[Interval], decimals: usize) -> String {
+fn format_intervals(values: &[Interval], decimals: usize) -> String {
     let words: Vec<String> = values.iter().map(|of| format!("{:.decimals$}", of.mean)).collect();
     words.join(", ")
 }
 
 /// Returns the means of a list of values.
-fn means(values: &[Interval]) -> Vec<f64> {
+fn interval_means(values: &[Interval]) -> Vec<f64> {
     values.iter().map(|of| of.mean).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Every claim can fail: from results that confirm all of them, one value at a time is changed to break exactly one
 //! claim.
 
-use super::super::super::{Cell, Choice, ExperimentResults, Row, Verdict, prepare};
+use super::super::super::{Cell, Choice, ExperimentResults, Row, Verdict, prepare_paper};
 use super::super::PAPER;
 use super::super::metrics::{
     MOVEMENT_CORRELATION, QUEUE_WAVES, WAVE_INTERVAL, WAVE_IRREGULARITY, WINDOW_CORRELATION, WINDOW_DEVIATION,
@@ -11,7 +11,7 @@ use super::*;
 
 /// Returns the printed values, and consistent numbers where nothing is printed.
 fn results() -> Results {
-    let prepared = prepare(&PAPER, &Choice::default()).unwrap();
+    let prepared = prepare_paper(&PAPER, &Choice::default()).unwrap();
     let mut results = prepared.results(Vec::new());
     let mut more: Vec<(String, Cell, f64)> = Vec::new();
     for experiment in &mut results.experiments {
@@ -128,19 +128,19 @@ fn results() -> Results {
     results
 }
 
-fn change(results: &mut Results, id: &str, of: impl Fn(&Cell) -> bool, value: f64) {
+fn change_cells(results: &mut Results, id: &str, of: impl Fn(&Cell) -> bool, value: f64) {
     let experiment = results.experiments.iter_mut().find(|of| of.id == id).unwrap();
     let row = experiment.rows.iter_mut().find(|row| of(&row.cell)).unwrap();
     row.value = Some(value);
 }
 
 /// Returns the ids of the claims with this verdict.
-fn with(results: &Results, verdict: Verdict) -> Vec<String> {
+fn claims_with_verdict(results: &Results, verdict: Verdict) -> Vec<String> {
     claims(results).into_iter().filter(|claim| claim.verdict == verdict).map(|claim| claim.id).collect()
 }
 
 /// Selects a cell by scheme and metric, and by further keys.
-fn cell<'a>(scheme: &'a str, metric: &'a str, keys: Keys<'a>) -> impl Fn(&Cell) -> bool + 'a {
+fn cell_selector<'a>(scheme: &'a str, metric: &'a str, keys: Keys<'a>) -> impl Fn(&Cell) -> bool + 'a {
     move |cell| {
         cell.scheme == scheme
             && cell.metric == metric
@@ -257,8 +257,8 @@ fn changes() -> Vec<Change> {
 fn every_claim_can_fail() {
     for (claim, id, scheme, metric, keys, value) in changes() {
         let mut results = results();
-        change(&mut results, id, cell(scheme, metric, &keys), value);
-        let mut broken = with(&results, Verdict::Fails);
+        change_cells(&mut results, id, cell_selector(scheme, metric, &keys), value);
+        let mut broken = claims_with_verdict(&results, Verdict::Fails);
         broken.retain(|id| id != ORDER_OF_SCHEMES);
         assert_eq!(broken, [claim], "{id} at {value}");
     }
@@ -268,7 +268,7 @@ fn every_claim_can_fail() {
 #[test]
 fn further_claims_can_fail() {
     let broken = |results: &Results| {
-        let mut broken = with(results, Verdict::Fails);
+        let mut broken = claims_with_verdict(results, Verdict::Fails);
         broken.retain(|id| id != ORDER_OF_SCHEMES);
         broken
     };
@@ -276,23 +276,23 @@ fn further_claims_can_fail() {
     let mut changed = results();
     for buffer in [5120, 4096, 3072, 2048, 1024] {
         let keys = [("buffer_bytes", json!(buffer))];
-        change(&mut changed, "table-4.4", cell("seif-dynamic-a0.8", THROUGHPUT, &keys), 120.0);
+        change_cells(&mut changed, "table-4.4", cell_selector("seif-dynamic-a0.8", THROUGHPUT, &keys), 120.0);
     }
     assert_eq!(broken(&changed), ["4.2f"]);
     // No drops at all of Slow Start.
     let mut changed = results();
-    change(&mut changed, "ours/table-5.1/exp-1", cell("slow-start", DROPS, &[]), 0.0);
+    change_cells(&mut changed, "ours/table-5.1/exp-1", cell_selector("slow-start", DROPS, &[]), 0.0);
     assert_eq!(broken(&changed), ["2.3.2b", "5.1e"]);
     let mut changed = results();
     for (source, metric, value) in
         [("other", "window_min_packets", 2.0), ("other", "window_max_packets", 3.0)]
     {
         let keys = [("source", json!(source))];
-        change(&mut changed, "table-5.6/exp-6", cell("dec-bit", metric, &keys), value);
+        change_cells(&mut changed, "table-5.6/exp-6", cell_selector("dec-bit", metric, &keys), value);
     }
     assert_eq!(broken(&changed), ["5.1k"]);
     let mut changed = results();
-    change(&mut changed, "table-5.9/exp-8", cell("seif", THROUGHPUT, &[]), 103.0);
+    change_cells(&mut changed, "table-5.9/exp-8", cell_selector("seif", THROUGHPUT, &[]), 103.0);
     assert_eq!(broken(&changed), ["5.1q", "5.1s"]);
     let mut changed = results();
     for of in changed.experiments.iter_mut().filter(|of| of.id.starts_with("ours/table-5")) {
@@ -322,12 +322,12 @@ fn a_missed_size_leaves_the_sign() {
         if claim == "5.1j" {
             for source in [1, 2] {
                 let keys = [("source", json!(source))];
-                change(&mut results, id, cell(scheme, metric, &keys), value);
+                change_cells(&mut results, id, cell_selector(scheme, metric, &keys), value);
             }
         } else {
-            change(&mut results, id, cell(scheme, metric, &keys), value);
+            change_cells(&mut results, id, cell_selector(scheme, metric, &keys), value);
         }
-        assert_eq!(with(&results, Verdict::SignOnly), [claim], "{id} at {value}");
+        assert_eq!(claims_with_verdict(&results, Verdict::SignOnly), [claim], "{id} at {value}");
     }
 }
 

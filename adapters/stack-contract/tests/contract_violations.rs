@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use thalweg::{Caller, Registry, Request, Simulated};
 use thalweg_catalog::SchemeDescription;
-use thalweg_stack::{
+use thalweg_stack_contract::{
     Config, Connection, Duration, Ecn, Failure, Side, Stack, State, Stats, Time, Transmit, byte_pattern,
     hang_watchdog, scheme,
 };
@@ -135,7 +135,7 @@ impl Connection for ViolatingStack {
         };
         let mut left = length.min((self.accepted - self.sent) as usize);
         while left > 0 {
-            let piece = byte_pattern::piece(self.sent, left);
+            let piece = byte_pattern::pattern_bytes(self.sent, left);
             buffer.extend(piece);
             self.sent += piece.len() as u64;
             left -= piece.len();
@@ -179,7 +179,8 @@ impl Connection for ViolatingStack {
         match self.kind {
             Violation::DeliversOther if self.total > 5000 => bytes[0] ^= 1,
             Violation::DeliversMore if self.total > 5000 => {
-                bytes = byte_pattern::piece(self.total - bytes.len() as u64, max.min(60_000)).to_vec();
+                bytes =
+                    byte_pattern::pattern_bytes(self.total - bytes.len() as u64, max.min(60_000)).to_vec();
             }
             _ => {}
         }

@@ -22,15 +22,15 @@ static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 /// Returns `length` bytes of the stream from `offset` on, at most [`MAX_PIECE`].
-pub fn piece(offset: u64, length: usize) -> &'static [u8] {
+pub fn pattern_bytes(offset: u64, length: usize) -> &'static [u8] {
     let start = (offset % PERIOD as u64) as usize;
     &BYTES[start..start + length.min(MAX_PIECE)]
 }
 
 /// Returns true if these are the bytes of the stream from `offset` on.
-pub fn matches(mut offset: u64, bytes: &[u8]) -> bool {
+pub fn matches_pattern(mut offset: u64, bytes: &[u8]) -> bool {
     bytes.chunks(MAX_PIECE).all(|chunk| {
-        let is_equal = piece(offset, chunk.len()) == chunk;
+        let is_equal = pattern_bytes(offset, chunk.len()) == chunk;
         offset += chunk.len() as u64;
         is_equal
     })
@@ -42,19 +42,20 @@ mod tests {
 
     #[test]
     fn pieces_continue_each_other() {
-        let whole: Vec<u8> = (0..10).flat_map(|number| piece(number * 30_000, 30_000).to_vec()).collect();
-        assert!(matches(0, &whole));
-        assert!(matches(123_456, &whole[123_456..]));
-        assert_eq!(piece(0, 10), piece(PERIOD as u64, 10));
+        let whole: Vec<u8> =
+            (0..10).flat_map(|number| pattern_bytes(number * 30_000, 30_000).to_vec()).collect();
+        assert!(matches_pattern(0, &whole));
+        assert!(matches_pattern(123_456, &whole[123_456..]));
+        assert_eq!(pattern_bytes(0, 10), pattern_bytes(PERIOD as u64, 10));
     }
 
     #[test]
     fn shifted_and_damaged_bytes_differ() {
-        let mut bytes = piece(0, 3000).to_vec();
+        let mut bytes = pattern_bytes(0, 3000).to_vec();
         for shift in 1..3000 {
-            assert!(!matches(shift, &bytes), "{shift}");
+            assert!(!matches_pattern(shift, &bytes), "{shift}");
         }
         bytes[2999] ^= 1;
-        assert!(!matches(0, &bytes));
+        assert!(!matches_pattern(0, &bytes));
     }
 }

@@ -17,7 +17,7 @@ pub const FOLDER: &str = "QLOGDIR";
 pub const MAX_SIZE: u64 = 64 << 20;
 
 /// Returns the folder, if one is set.
-fn folder() -> Option<PathBuf> {
+fn qlog_folder() -> Option<PathBuf> {
     std::env::var_os(FOLDER).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
@@ -26,8 +26,8 @@ fn folder() -> Option<PathBuf> {
 /// # Errors
 ///
 /// A message if that fails.
-pub fn prepare() -> Result<(), String> {
-    let Some(folder) = folder() else { return Ok(()) };
+pub fn create_qlog_folder() -> Result<(), String> {
+    let Some(folder) = qlog_folder() else { return Ok(()) };
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("the folder `{}` of {FOLDER} cannot be created: {error}", folder.display()))
 }
@@ -37,17 +37,22 @@ pub fn prepare() -> Result<(), String> {
 /// # Panics
 ///
 /// If the file cannot be created: the run ends with the reason.
-pub fn file(scheme: &str, side: Side, number: u64, now: Time) -> Option<Box<dyn Write + Send + Sync>> {
-    let folder = folder()?;
+pub fn create_endpoint_qlog(
+    scheme: &str,
+    side: Side,
+    number: u64,
+    now: Time,
+) -> Option<Box<dyn Write + Send + Sync>> {
+    let folder = qlog_folder()?;
     let side = match side {
         Side::Client => "client",
         Side::Server => "server",
     };
     let path = folder.join(format!("{scheme}-{}ns-{number:016x}-{side}.sqlog", now.as_picos() / 1000));
-    Some(Box::new(create(&path)))
+    Some(Box::new(create_limited_file(&path)))
 }
 
-fn create(path: &Path) -> Limited {
+fn create_limited_file(path: &Path) -> Limited {
     match File::create(path) {
         Ok(file) => Limited { file: BufWriter::new(file), left: MAX_SIZE },
         Err(error) => panic!("the qlog file `{}` cannot be created: {error}", path.display()),
@@ -86,7 +91,7 @@ mod tests {
     #[test]
     fn files_end_at_their_maximum_size() {
         let path = std::env::temp_dir().join(format!("thalweg-{}.sqlog", std::process::id()));
-        let mut file = create(&path);
+        let mut file = create_limited_file(&path);
         file.left = 10;
         for _ in 0..3 {
             file.write_all(b"record").unwrap();
@@ -99,6 +104,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "cannot be created")]
     fn a_file_that_cannot_be_created_ends_the_run() {
-        create(Path::new("/nowhere/file.sqlog"));
+        create_limited_file(Path::new("/nowhere/file.sqlog"));
     }
 }

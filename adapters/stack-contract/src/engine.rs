@@ -2,7 +2,7 @@
 
 use crate::byte_pattern;
 use crate::datagram::Datagram;
-use crate::hang_watchdog::{StackId, guard};
+use crate::hang_watchdog::{StackId, guard_call};
 use crate::scheme::{Config, IP_AND_UDP};
 use crate::stack_trait::{Connection, Side, Stack, State, Stats, Transmit};
 use core::fmt;
@@ -132,8 +132,8 @@ impl<S: Stack, P: Payload> End<S, P> {
     /// Calls the stack, with random numbers of this connection.
     fn call<R>(&mut self, now: Time, call: impl FnOnce(&mut S::Connection) -> R) -> R {
         let Self { config, side, generator, watched, connection, .. } = self;
-        guard(*watched, now, || {
-            thalweg_stack_random::with(generator, || {
+        guard_call(*watched, now, || {
+            thalweg_stack_random::with_generator(generator, || {
                 let connection = connection.get_or_insert_with(|| S::open(*side, config, now));
                 call(connection)
             })
@@ -143,7 +143,8 @@ impl<S: Stack, P: Payload> End<S, P> {
     /// Opens the connection. Connections that follow each other in one place differ by their time.
     fn open(&mut self, now: Time) {
         if self.connection.is_none() {
-            let seed = thalweg_stack_random::with(&mut self.generator, thalweg_stack_random::bits);
+            let seed =
+                thalweg_stack_random::with_generator(&mut self.generator, thalweg_stack_random::random_bits);
             self.generator = Generator::new(seed.unwrap_or_default() ^ now.as_picos());
             self.call(now, |_| ());
         }
@@ -202,7 +203,7 @@ impl<S: Stack, P: Payload> End<S, P> {
     fn write(&mut self, now: Time) {
         while self.unsent > 0 {
             let length = usize::try_from(self.unsent).unwrap_or(usize::MAX).min(byte_pattern::MAX_PIECE);
-            let bytes = byte_pattern::piece(self.written, length);
+            let bytes = byte_pattern::pattern_bytes(self.written, length);
             let accepted = self.call(now, |connection| connection.write(now, bytes));
             assert!(accepted <= bytes.len(), "accepted {accepted} of {} bytes", bytes.len());
             if accepted == 0 {
@@ -239,7 +240,7 @@ impl<S: Stack, P: Payload> End<S, P> {
         self.call(now, |connection| {
             if max > 0 {
                 connection.read(now, max, &mut |bytes| {
-                    is_right &= byte_pattern::matches(offset + length, bytes);
+                    is_right &= byte_pattern::matches_pattern(offset + length, bytes);
                     length += bytes.len() as u64;
                 });
             }

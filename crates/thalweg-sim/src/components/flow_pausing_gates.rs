@@ -1,6 +1,6 @@
 //! State of the gates of nodes, which pause and resume the flows that start there.
 
-use crate::spec::GateSpec;
+use crate::simulation_spec::GateSpec;
 use thalweg_proto::gate::{Gate, GateConfig, GateEvent, GateInput, Marking};
 use thalweg_proto::units::Time;
 use thalweg_proto::window::PauseConfig;
@@ -50,13 +50,13 @@ pub(crate) enum GateOutput {
 
 /// The gates of all nodes.
 #[derive(Debug, Default)]
-pub(crate) struct Gates {
+pub(crate) struct FlowGates {
     nodes: Vec<NodeGate>,
     /// Gate at the source node of each direction of each link of the specification; empty without gates.
     gate_by_link: Vec<u16>,
 }
 
-impl Gates {
+impl FlowGates {
     /// Creates the gates of nodes, and of the nodes at which link directions begin.
     pub const fn new(nodes: Vec<NodeGate>, gate_by_link: Vec<u16>) -> Self {
         Self { nodes, gate_by_link }

@@ -278,12 +278,12 @@ impl GroupSpec {
     }
 
     /// Returns the pairs of source and sink of its flows, each once or more.
-    pub fn ends(&self) -> impl ExactSizeIterator<Item = [NodeId; 2]> + '_ {
+    pub fn node_pairs(&self) -> impl ExactSizeIterator<Item = [NodeId; 2]> + '_ {
         (0..self.pairs.len().max(1)).map(|pair| self.pairs.get(pair).copied().unwrap_or([self.from, self.to]))
     }
 
     /// Returns the source and sink of flow number `flow` (from 0).
-    pub fn ends_of(&self, flow: u32) -> [NodeId; 2] {
+    pub fn nodes_of_flow(&self, flow: u32) -> [NodeId; 2] {
         match self.pairs.len() {
             0 => [self.from, self.to],
             pairs => self.pairs[flow as usize % pairs],
@@ -320,8 +320,8 @@ impl GroupSpec {
 
     /// Returns the reason why the receivers of this group cannot misbehave as configured, if any.
     pub fn misbehaviour_fault(&self) -> Option<&'static str> {
-        let how = self.misbehaviour?;
-        let can = self.transport.clone().ends.properties_mut().adjust(Adjustment::Misbehaviour(how));
+        let adjustment = Adjustment::Misbehaviour(self.misbehaviour?);
+        let can = self.transport.clone().endpoint_configs.properties_mut().adjust(adjustment);
         (!can).then_some("the scheme has no receiver that could be made to misbehave: window schemes have")
     }
 
@@ -412,7 +412,7 @@ pub struct TransportSpec {
     /// Name of the scheme in results.
     pub scheme: String,
     /// Configuration of both endpoints.
-    pub ends: EndpointConfigs,
+    pub endpoint_configs: EndpointConfigs,
     /// Overhead of a data packet on the wire, in bytes, without packet-dependent parts.
     pub header: u32,
     /// Size of a packet without payload on the wire, in bytes, without packet-dependent parts.
@@ -421,13 +421,13 @@ pub struct TransportSpec {
 
 impl TransportSpec {
     /// Returns the scheme of that name, with these endpoint configurations and sizes.
-    pub fn new(scheme: &str, ends: impl Into<EndpointConfigs>, header: u32, control: u32) -> Self {
-        Self { scheme: scheme.to_owned(), ends: ends.into(), header, control }
+    pub fn new(scheme: &str, configs: impl Into<EndpointConfigs>, header: u32, control: u32) -> Self {
+        Self { scheme: scheme.to_owned(), endpoint_configs: configs.into(), header, control }
     }
 
     /// Returns the properties of its protocol family, as configured.
     pub fn properties(&self) -> &dyn Properties {
-        self.ends.properties()
+        self.endpoint_configs.properties()
     }
 
     /// Returns a description of the scheme.
@@ -452,7 +452,7 @@ impl TransportSpec {
     }
 
     /// Returns the bytes on the wire of the data packets that receivers accepted.
-    pub(crate) fn on_wire(&self, taken: &ReceiverCounts) -> u64 {
+    pub(crate) fn accepted_wire_bytes(&self, taken: &ReceiverCounts) -> u64 {
         taken.payload + taken.framing + taken.packets * u64::from(self.header)
     }
 
@@ -621,7 +621,7 @@ impl DirectionSpec {
 
     /// Returns a link that carries any number of packets at once, each for this delay: a control channel or, with
     /// jitter, the processing of a host.
-    pub fn with_any_rate(delay: Duration) -> Self {
+    pub fn unlimited_rate(delay: Duration) -> Self {
         Self {
             rate: Rate::MAX,
             delay,

@@ -1,7 +1,7 @@
 //! Watchdog of stacks: ends the process if a call of a stack does not return.
 //!
 //! Nothing in this process can end a call that loops forever. A thread watches all calls; if one takes longer than
-//! [`limit`], it reports the stack and the simulated time, and ends the process with [`EXIT_CODE`]. What was written before,
+//! [`call_limit`], it reports the stack and the simulated time, and ends the process with [`EXIT_CODE`]. What was written before,
 //! such as the completed runs of a sweep, is kept.
 
 use core::cell::RefCell;
@@ -20,7 +20,7 @@ pub const CALL_LIMIT_VARIABLE: &str = "THALWEG_STACK_CALL_LIMIT";
 const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Returns the maximum duration of a call in real time: 60 s, or the value of [`CALL_LIMIT_VARIABLE`].
-pub fn limit() -> Duration {
+pub fn call_limit() -> Duration {
     let seconds = std::env::var(CALL_LIMIT_VARIABLE).ok().and_then(|text| text.parse().ok());
     Duration::from_secs(seconds.unwrap_or(60))
 }
@@ -38,7 +38,7 @@ struct Calls {
 static THREADS: Mutex<Vec<Weak<Calls>>> = Mutex::new(Vec::new());
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 static WATCHDOG_STARTED: Once = Once::new();
-static LIMIT: LazyLock<Duration> = LazyLock::new(limit);
+static LIMIT: LazyLock<Duration> = LazyLock::new(call_limit);
 
 thread_local! {
     static OWN: RefCell<Arc<Calls>> = RefCell::new({
@@ -50,7 +50,7 @@ thread_local! {
     });
 }
 
-/// A stack for [`guard`], by its position among all names.
+/// A stack for [`guard_call`], by its position among all names.
 #[derive(Clone, Copy, Debug)]
 pub struct StackId(u32);
 
@@ -59,7 +59,7 @@ impl StackId {
     pub fn new(name: &'static str) -> Self {
         WATCHDOG_STARTED.call_once(|| {
             // Without a thread, a call that does not return is not reported.
-            let _ = std::thread::Builder::new().name("stack calls".to_owned()).spawn(watch);
+            let _ = std::thread::Builder::new().name("stack calls".to_owned()).spawn(watch_calls);
         });
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
         let place = names.iter().position(|known| *known == name).unwrap_or_else(|| {
@@ -81,7 +81,7 @@ impl Drop for Return<'_> {
 }
 
 /// Makes a call of a stack.
-pub fn guard<R>(stack: StackId, now: Time, call: impl FnOnce() -> R) -> R {
+pub fn guard_call<R>(stack: StackId, now: Time, call: impl FnOnce() -> R) -> R {
     OWN.with_borrow(|own| {
         own.stack.store(stack.0, Ordering::Relaxed);
         own.at.store(now.as_picos(), Ordering::Relaxed);
@@ -92,7 +92,7 @@ pub fn guard<R>(stack: StackId, now: Time, call: impl FnOnce() -> R) -> R {
 }
 
 /// Observes all calls until one exceeds the limit.
-fn watch() {
+fn watch_calls() {
     // Intervals are counted, not time: a stopped process does not exceed the limit.
     let max = LIMIT.as_millis() / INTERVAL.as_millis();
     let mut seen: Vec<(Weak<Calls>, u64, u128)> = Vec::new();
@@ -106,7 +106,7 @@ fn watch() {
             let before = seen.iter().find(|(other, ..)| other.ptr_eq(&weak));
             let intervals = before.filter(|(_, last, _)| *last == count).map_or(0, |(.., times)| times + 1);
             if !count.is_multiple_of(2) && intervals >= max {
-                report(&calls);
+                abort_with_report(&calls);
             }
             next.push((weak, count, intervals));
         }
@@ -114,7 +114,7 @@ fn watch() {
     }
 }
 
-fn report(calls: &Calls) -> ! {
+fn abort_with_report(calls: &Calls) -> ! {
     let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     let name = names.get(calls.stack.load(Ordering::Relaxed) as usize).copied().unwrap_or_default();
     let at = Time::from_picos(calls.at.load(Ordering::Relaxed));

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Counts the instructions of a few fixed runs and compares them with benches/instructions.json.
+"""Counts the instructions of a few fixed runs and compares them with benches/instruction_counts.json.
 
-    instructions.py             shows the counts
-    instructions.py --check     fails when one is more than 3 % above the stored one, or 1 % for bytes between two endpoints
-    instructions.py --bless     stores what was counted
+    instruction_counts.py             shows the counts
+    instruction_counts.py --check     fails when one is more than 3 % above the stored one, or 1 % for bytes between two endpoints
+    instruction_counts.py --bless     stores what was counted
 
 Instruction counts do not depend on how busy the machine is, as times do; they depend on the compiler and a little on the
 processor's kind. They are counted by valgrind; without it nothing is checked. Only the standard library is used.
@@ -18,12 +18,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scenario_file_generator import scenario
-from simulator_speed import dumbbell
+from scenario_file_generator import scenario_with_lines
+from simulator_speed import dumbbell_scenario
 from keyboard_interrupt import run_script
 
 HERE = Path(__file__).resolve().parent
-STORED = HERE / "instructions.json"
+STORED = HERE / "instruction_counts.json"
 MORE_THAN = 0.03
 # Three quarters of it is the cipher, which the rest must not hide behind.
 ENDPOINTS = "20 MiB in memory"
@@ -35,16 +35,16 @@ EXAMPLE = ["--workspace", "--example", "in_memory"]
 def commands_by_name(thalweg, folder):
     """Name -> command."""
     long = Path(folder) / "long.toml"
-    long.write_text(scenario())
+    long.write_text(scenario_with_lines())
     arguments = {
-        "A10, 2 s": dumbbell(10, "100 Mbit/s", "625 pkt", "2 s"),
-        "A100, 2 s": dumbbell(100, "100 Mbit/s", "625 pkt", "2 s"),
-        "C1000, 0.3 s": dumbbell(1000, "1 Gbit/s", "6250 pkt", "300 ms"),
-        "B10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=bbr"],
-        "P10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=prague"],
-        "K10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=copa"],
-        "L10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=ledbat-plus-plus"],
-        "T10, 1 s": dumbbell(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=thalweg"],
+        "A10, 2 s": dumbbell_scenario(10, "100 Mbit/s", "625 pkt", "2 s"),
+        "A100, 2 s": dumbbell_scenario(100, "100 Mbit/s", "625 pkt", "2 s"),
+        "C1000, 0.3 s": dumbbell_scenario(1000, "1 Gbit/s", "6250 pkt", "300 ms"),
+        "B10, 1 s": dumbbell_scenario(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=bbr"],
+        "P10, 1 s": dumbbell_scenario(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=prague"],
+        "K10, 1 s": dumbbell_scenario(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=copa"],
+        "L10, 1 s": dumbbell_scenario(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=ledbat-plus-plus"],
+        "T10, 1 s": dumbbell_scenario(10, "100 Mbit/s", "625 pkt", "1 s") + ["--set", "flow.flows.scheme=thalweg"],
         "validate 1000 lines": ["validate", str(long)],
     }
     commands = {name: [thalweg, *given] for name, given in arguments.items()}

@@ -22,15 +22,15 @@ pub fn instant(time: Time) -> Instant {
 
 /// Returns the simulated time of an instant: zero before the start, and [`Time::MAX`] beyond the end of simulated time.
 pub fn time(instant: Instant) -> Time {
-    Time::from_picos(picos(instant.saturating_duration_since(*START)))
+    Time::from_picos(saturating_picos(instant.saturating_duration_since(*START)))
 }
 
 /// Returns a simulated duration; durations beyond its range saturate.
 pub fn duration(duration: StdDuration) -> Duration {
-    Duration::from_picos(picos(duration))
+    Duration::from_picos(saturating_picos(duration))
 }
 
-fn picos(duration: StdDuration) -> u64 {
+fn saturating_picos(duration: StdDuration) -> u64 {
     u64::try_from(duration.as_nanos() * u128::from(PICOS)).unwrap_or(u64::MAX)
 }
 
