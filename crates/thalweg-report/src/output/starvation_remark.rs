@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn marks_that_others_do_not_get_are_a_cause() {
         let mut result = result(1, 75);
-        result.groups[1].counts.marked = 55;
+        result.flows[2].counts.marked_data = 55;
         let mut document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
         let own = document.runs().next().unwrap().1.groups[1].clone();
         assert!(own.or_zero(Metric::Marked) > 0.0);
