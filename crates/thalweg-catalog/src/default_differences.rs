@@ -5,7 +5,7 @@
 //! [`defaults_reference`] lists all such options.
 
 use crate::explicit_values::Values;
-use crate::option_keys::{Environment, Key, Live};
+use crate::option_keys::{Environment, Key, Live, PRESET};
 use crate::option_values::Value;
 use crate::scheme_description::SchemeDescription;
 use crate::schemes::{SCHEMES, window, window_presets};
@@ -39,9 +39,9 @@ pub struct DefaultDifference {
     /// The option.
     pub option: &'static str,
     /// The schemes that use their default, each with that value; schemes with another meaning of the option are
-    /// omitted.
+    /// omitted. If only some schemes have a preset, the values of presets are included.
     pub values: Vec<(String, Option<Value>)>,
-    /// A value that all of them accept; `None` if there is none.
+    /// A value that all of them accept; `None` if there is none, or if a preset for all removes the difference.
     pub level: Option<Value>,
 }
 
@@ -54,9 +54,50 @@ impl DefaultDifference {
 
 /// Returns the unset options shared by these schemes whose defaults differ, except those inherent to a scheme. Of the
 /// latter, those that others can share and that change the results of applications with pauses are included where one
-/// pauses.
+/// pauses. A scheme that always uses ECN counts as one with `ecn`.
+///
+/// A preset sets many options. If only some schemes have one, it comes first, followed by the options that differ without
+/// it, and those that differ in any case.
 pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
+    let Some((preset, level, takers)) = preset_difference(schemes) else {
+        return option_differences(schemes);
+    };
+    let mut values: Vec<Values> = schemes.iter().map(|of| of.values.clone()).collect();
+    takers.iter().for_each(|&number| values[number].set_value(PRESET, level));
+    let with: Vec<Compared<'_>> =
+        schemes.iter().zip(&values).map(|(of, values)| Compared { values, ..*of }).collect();
+    let remaining = option_differences(&with);
+    let mut removed = option_differences(schemes);
+    removed.retain(|of| remaining.iter().all(|other| other.option != of.option));
+    removed.iter_mut().for_each(|of| of.level = None);
+    [vec![preset], removed, remaining].concat()
+}
+
+/// Returns the preset of some schemes that others lack and accept, its value, and the numbers of the latter.
+fn preset_difference(schemes: &[Compared<'_>]) -> Option<(DefaultDifference, Value, Vec<usize>)> {
+    let preset = |of: &Compared<'_>| of.values.explicit_value(PRESET);
+    let takers = |level: Value| -> Vec<usize> {
+        let takes = |of: &Compared<'_>| {
+            let key = of.description.keys.find(PRESET).filter(|_| preset(of).is_none());
+            key.is_some_and(|key| accepts_value(of.description, of.values, key, level))
+        };
+        (0..schemes.len()).filter(|&number| takes(&schemes[number])).collect()
+    };
+    let mut candidates = schemes.iter().filter_map(preset).map(|level| (level, takers(level)));
+    let (level, takers) = candidates.find(|(_, takers)| !takers.is_empty())?;
+    let of_level = schemes.iter().enumerate();
+    let of_level = of_level.filter(|(number, of)| preset(of) == Some(level) || takers.contains(number));
+    let values = of_level.map(|(_, of)| (of.name.to_owned(), preset(of))).collect();
+    Some((DefaultDifference { option: PRESET, values, level: Some(level) }, level, takers))
+}
+
+/// Returns the unset options whose defaults differ. Values of presets count as set if all schemes that could have a
+/// preset have one.
+fn option_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
     let pauses = schemes.iter().any(|of| of.pauses);
+    let has_preset = |of: &Compared<'_>| of.values.explicit_value(PRESET).is_some();
+    let in_family = || schemes.iter().filter(|of| of.description.keys.find(PRESET).is_some());
+    let are_presets_chosen = in_family().all(has_preset);
     let mut seen: Vec<&Key> = Vec::new();
     let mut levelled: Vec<Values> = schemes.iter().map(|of| of.values.clone()).collect();
     let mut found = Vec::new();
@@ -65,14 +106,20 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
             continue;
         }
         seen.push(key);
-        let at_default: Vec<usize> =
-            (0..schemes.len()).filter(|&number| takes_default(&schemes[number], key, pauses)).collect();
-        let value = |number: &usize| schemes[*number].values.get(key.name);
+        let mut at_default: Vec<usize> = (0..schemes.len())
+            .filter(|&number| takes_default(&schemes[number], key, pauses, are_presets_chosen))
+            .collect();
+        let value = |number: &usize| value_in_use(&schemes[*number], key);
+        if key.name == ECN {
+            retain_comparable_ecn(&mut at_default, schemes, key);
+        }
         if at_default.iter().all(|number| value(number) == at_default.first().and_then(value)) {
             continue;
         }
         let is_inherent = |of: &Compared<'_>| {
-            Reason::find(of.description.name, key.name).is_some_and(|reason| reason.bond != Bond::Loose)
+            always_uses_ecn(of, key)
+                || Reason::find(of.description.name, key.name)
+                    .is_some_and(|reason| reason.bond != Bond::Loose)
         };
         // An inherent value has no alternative.
         let inherent = at_default.iter().filter(|&&number| is_inherent(&schemes[number])).filter_map(value);
@@ -90,6 +137,40 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
         found.push(DefaultDifference { option: key.name, values: values.collect(), level });
     }
     found
+}
+
+/// The option for ECN.
+const ECN: &str = "ecn";
+
+/// Returns the value of an option in use: the explicit one, that of a preset or the default, or `true` for `ecn` of a
+/// scheme that always uses it.
+fn value_in_use(of: &Compared<'_>, key: &Key) -> Option<Value> {
+    if always_uses_ecn(of, key) { Some(Value::Switch(true)) } else { of.values.get(key.name) }
+}
+
+/// Returns true for the key `ecn` of a scheme with its own response to marks, which uses ECN in any case.
+fn always_uses_ecn(of: &Compared<'_>, key: &Key) -> bool {
+    let accepts = |on| accepts_value(of.description, of.values, key, Value::Switch(on));
+    key.name == ECN && accepts(true) && !accepts(false)
+}
+
+/// Removes the schemes whose ECN is no difference to remove: where one always uses ECN and the others can, those that
+/// cannot; else those that always use it.
+fn retain_comparable_ecn(at_default: &mut Vec<usize>, schemes: &[Compared<'_>], key: &Key) {
+    let always = |number: &usize| always_uses_ecn(&schemes[*number], key);
+    if !at_default.iter().any(always) {
+        return;
+    }
+    let capable = |number: &usize| {
+        let of = &schemes[*number];
+        accepts_value(of.description, of.values, key, Value::Switch(true))
+    };
+    let with_ecn: Vec<usize> = at_default.iter().copied().filter(capable).collect();
+    if with_ecn.iter().all(|number| value_in_use(&schemes[*number], key) == Some(Value::Switch(true))) {
+        at_default.retain(|number| !always(number));
+    } else {
+        *at_default = with_ecn;
+    }
 }
 
 /// Returns the loss repair of each scheme on a path that reorders packets, where it differs and no option equalises it:
@@ -132,14 +213,15 @@ pub fn environment_differences(
 }
 
 /// Returns true for a scheme that has the option, uses its default, and could have another value, or has one that others
-/// can share and that matters for an application that `pauses`.
-fn takes_default(of: &Compared<'_>, key: &Key, pauses: bool) -> bool {
+/// can share and that matters for an application that `pauses`. Values of presets are no defaults if `are_presets_chosen`.
+fn takes_default(of: &Compared<'_>, key: &Key, pauses: bool, are_presets_chosen: bool) -> bool {
     let is_there = |own: &&Key| match of.values.environment() {
         Environment::Simulated => own.is_simulated(),
         Environment::Live => own.is_live(),
     };
     let own = of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key));
-    let is_set = of.values.explicit_value(key.name).or_else(|| of.values.preset_value(key.name)).is_some();
+    let is_set = of.values.explicit_value(key.name).is_some()
+        || are_presets_chosen && of.values.preset_value(key.name).is_some();
     let is_inherent = Reason::find(of.description.name, key.name).is_some_and(|reason| match reason.bond {
         Bond::Loose => false,
         Bond::Inherent => true,
@@ -148,8 +230,7 @@ fn takes_default(of: &Compared<'_>, key: &Key, pauses: bool) -> bool {
     own.is_some()
         && !is_set
         && !is_inherent
-        // The stated default does not apply to a scheme with its own response.
-        && of.values.get(key.name).is_none_or(|value| accepts_value(of.description, of.values, key, value))
+        && value_in_use(of, key).is_none_or(|value| accepts_value(of.description, of.values, key, value))
 }
 
 /// Returns true if a scheme with these values also accepts this one.
@@ -380,8 +461,67 @@ mod tests {
         let values = vec![("cubic".to_owned(), rack(false)), ("bbr".to_owned(), rack(true))];
         assert_eq!(found, [DefaultDifference { option: "rack", values, level: rack(true) }]);
         assert!(found[0].is_common());
-        assert_eq!(names(&["cubic", "newreno", "dctcp"]), [""; 0]);
-        assert_eq!(names(&["bbr", "copa", "prague"]), [""; 0]);
+        assert_eq!(names(&["cubic", "newreno"]), [""; 0]);
+        assert_eq!(names(&["bbr", "copa"]), [""; 0]);
+    }
+
+    /// Returns the schemes of an option with each value, and the level.
+    fn ecn_of(texts: &[&str]) -> Option<(String, Option<Value>)> {
+        let of = between(texts).into_iter().find(|of| of.option == ECN)?;
+        let each = of.values.iter().map(|(name, value)| format!("{name} {}", value.unwrap()));
+        Some((each.collect::<Vec<_>>().join(", "), of.level))
+    }
+
+    /// A queue marks packets of DCTCP and Prague in any case, and those of others if they have `ecn`.
+    #[test]
+    fn schemes_that_always_use_ecn_count_as_ecn_capable() {
+        let on = Some(Value::Switch(true));
+        let found = |text: &str| Some((text.to_owned(), on));
+        assert_eq!(ecn_of(&["cubic", "dctcp"]), found("cubic false, dctcp true"));
+        assert_eq!(ecn_of(&["prague", "bbr"]), found("prague true, bbr false"));
+        assert_eq!(ecn_of(&["cubic", "dctcp", "thalweg"]), found("cubic false, dctcp true, thalweg true"));
+        assert_eq!(ecn_of(&["cubic:ecn=true", "dctcp"]), None);
+        assert_eq!(ecn_of(&["cubic:ecn=false", "dctcp"]), None, "on purpose");
+        assert_eq!(ecn_of(&["dctcp", "thalweg"]), None);
+        assert_eq!(ecn_of(&["dctcp", "prague"]), None);
+        // Queues never mark packets of Copa.
+        assert_eq!(ecn_of(&["copa", "dctcp"]), None);
+        assert_eq!(ecn_of(&["copa", "cubic", "dctcp"]), found("cubic false, dctcp true"));
+        let off = Some(("copa false, thalweg true".to_owned(), Some(Value::Switch(false))));
+        assert_eq!(ecn_of(&["copa", "thalweg", "dctcp"]), off);
+    }
+
+    /// A preset sets many options, which differ from the defaults of a scheme without it.
+    #[test]
+    fn a_preset_of_some_schemes_comes_first_with_the_options_that_it_sets() {
+        let found = between(&["cubic:preset=linux", "newreno"]);
+        let linux = Some(Value::Word("linux"));
+        let values = vec![("cubic:preset=linux".to_owned(), linux), ("newreno".to_owned(), None)];
+        assert_eq!(found[0], DefaultDifference { option: PRESET, values, level: linux });
+        assert!(found[0].is_common());
+        let rack = found.iter().find(|of| of.option == "rack").unwrap();
+        assert_eq!(
+            (rack.values[0].1, rack.level),
+            (Some(Value::Switch(true)), None),
+            "the preset equalises it"
+        );
+        assert_eq!(names(&["cubic:preset=linux", "newreno:preset=linux"]), [""; 0]);
+        // BBR has time-based loss detection by default, and other options of the preset not.
+        let found = names(&["cubic:preset=linux", "bbr"]);
+        assert!(
+            found.starts_with(&[PRESET]) && found.contains(&"nagle") && !found.contains(&"rack"),
+            "{found:?}"
+        );
+        // Options outside the preset keep their own remedy.
+        let found = between(&["cubic", "dctcp:preset=linux"]);
+        assert_eq!(found[0].option, PRESET);
+        // Copa has no presets, so each option has its own remedy.
+        let found = between(&["cubic:preset=linux", "copa"]);
+        assert!(found.iter().all(|of| of.option != PRESET));
+        let nagle = found.iter().find(|of| of.option == "nagle").unwrap();
+        assert_eq!(nagle.level, Some(Value::Switch(true)));
+        let found = names(&["cubic:preset=linux", "newreno", "copa"]);
+        assert!(found.starts_with(&[PRESET]) && found.contains(&"nagle"), "{found:?}");
     }
 
     /// SSCOP repairs by its own messages; both window schemes have one transport.
@@ -464,8 +604,6 @@ mod tests {
         let found = between(&["copa", "thalweg"]);
         let ecn = found.iter().find(|of| of.option == "ecn").unwrap();
         assert_eq!(ecn.level, Some(Value::Switch(false)));
-        // DCTCP always uses ECN, regardless of its default.
-        assert!(!names(&["dctcp", "thalweg"]).contains(&"ecn"));
         // Time-based loss detection requires selective acknowledgement, so `recovery` comes first.
         let found = between(&["tri-s", "bbr"]);
         let levels: Vec<_> =

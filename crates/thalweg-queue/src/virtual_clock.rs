@@ -24,7 +24,9 @@ pub struct VirtualClockConfig {
 /// stamps near the present, however much the others send. A flow that has sent more in an idle network has a clock that
 /// is ahead, and waits until those behind it have had their rates.
 ///
-/// On overflow the packet with the highest stamp is dropped. Urgent packets leave before all others and advance no clock.
+/// On overflow the packet with the highest stamp is dropped. A clock advances at dropped packets too. A flow that keeps on
+/// sending more than its reservation is served while the others leave a part of the line idle, and its clock runs ahead:
+/// once they use the rest of the line, it gets nothing until the present has reached its clock. Urgent packets leave before all others and advance no clock.
 ///
 /// Differences from the paper:
 ///

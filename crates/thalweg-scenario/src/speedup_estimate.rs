@@ -61,7 +61,7 @@ fn describe_bound(bound: &Bound) -> Option<String> {
             )
         }
         Bound::Delays(min) => {
-            format!("{min} of lookahead is too little for parallel execution")
+            format!("{min} of lookahead has too few events for threads")
         }
     })
 }
@@ -111,7 +111,7 @@ mod tests {
         assert!(text.contains("the gate of `a` acts at once"), "{text}");
         let short =
             described(&format!("{LINK}delay = \"1 ns\"\n[[flow]]\n{}", flows.replace("1 ms", "1 ns")));
-        assert!(short.contains("1 ns of lookahead"), "{short}");
+        assert!(short.contains("1 ns of lookahead has too few events"), "{short}");
         let empty = described(&format!("{LINK}delay = \"1 ms\"\n"));
         assert!(!empty.contains("of the work"), "{empty}");
     }

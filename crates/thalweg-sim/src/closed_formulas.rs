@@ -43,10 +43,20 @@ pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, max_window: f64) -> Option
     Some(sent / (rtt * rounds + timeout * t0 * backoffs / arrives))
 }
 
-/// Returns the mean window of CUBIC with one loss in 1/p segments: (C (3 + beta) / (4 (1 - beta)))^(1/4) rtt^(3/4) /
-/// p^(3/4) segments (RFC 9438, section 5.1, equation 5), with `c` in segments/s³. On short paths the larger Reno window
-/// applies instead.
+/// Returns the mean window of CUBIC with one loss in 1/p segments, in segments: the larger one of its concave region,
+/// (C (3 + beta) / (4 (1 - beta)))^(1/4) (rtt / p)^(3/4) with `c` in segments/s³ (RFC 9438, section 5.1, equation 5), and
+/// its Reno-friendly region, which is Reno's window sqrt(3 / (2 p)) for any beta (section 4.3). Time-outs are ignored.
 pub fn cubic_window(p: f64, rtt: f64, c: f64, beta: f64) -> Option<f64> {
+    Some(cubic_curve_window(p, rtt, c, beta)?.max(mathis_window(p, 1.0)?))
+}
+
+/// Returns true if CUBIC is in its Reno-friendly region, where the window of [`cubic_window`] is Reno's.
+pub fn is_reno_friendly(p: f64, rtt: f64, c: f64, beta: f64) -> Option<bool> {
+    Some(cubic_curve_window(p, rtt, c, beta)? < mathis_window(p, 1.0)?)
+}
+
+/// Returns the mean window of CUBIC's curve alone.
+fn cubic_curve_window(p: f64, rtt: f64, c: f64, beta: f64) -> Option<f64> {
     (is_loss_probability(p) && rtt > 0.0 && c > 0.0 && (0.0..1.0).contains(&beta))
         .then(|| libm::pow(c * (3.0 + beta) / (4.0 * (1.0 - beta)), 0.25) * libm::pow(rtt / p, 0.75))
 }
@@ -104,9 +114,24 @@ mod tests {
         for (p, reno) in [(1e-2, 12.0), (1e-3, 38.0), (1e-4, 120.0), (1e-6, 1200.0)] {
             assert_close(mathis_window(p, 1.0), reno * 1.5f64.sqrt() / 1.2, 0.002);
         }
-        // 0.1^0.75 x 1.054 / 1e-6^0.75: the tables have 5926 for p = 1e-6 and 100 ms, 1054 for 10 ms.
-        assert_close(cubic_window(1e-6, 0.1, 0.4, 0.7), 5926.0, 0.001);
-        assert_close(cubic_window(1e-6, 0.01, 0.4, 0.7), 1054.0, 0.001);
+        // Round trips of 100 ms, then 10 ms. In the Reno-friendly region the tables have 1.2 / sqrt(p), rounded down.
+        for (rtt, p, window) in [
+            (0.1, 1e-2, 12.0),
+            (0.1, 1e-3, 38.0),
+            (0.1, 1e-4, 187.0),
+            (0.1, 1e-6, 5926.0),
+            (0.01, 1e-4, 120.0),
+            (0.01, 1e-6, 1200.0),
+            (0.01, 1e-8, 33_325.0),
+        ] {
+            let is_reno_friendly = is_reno_friendly(p, rtt, 0.4, 0.7).unwrap();
+            assert_eq!(is_reno_friendly, [12.0, 38.0, 120.0, 1200.0].contains(&window), "{window}");
+            assert_close(
+                cubic_window(p, rtt, 0.4, 0.7),
+                window,
+                if is_reno_friendly { 0.025 } else { 0.003 },
+            );
+        }
         assert_close(cubic_window(1e-8, 0.1, 0.4, 0.7), 187_394.0, 0.001);
     }
 

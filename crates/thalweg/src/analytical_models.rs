@@ -25,11 +25,12 @@ pub struct ModelArguments {
 pub enum Model {
     /// Two-level flow control (Gong and Parulkar 1992): delays and throughput efficiency
     Gong92(Gong92Arguments),
-    /// Reno through random loss, without time-outs (Mathis et al. 1997)
+    /// Reno through random loss, without time-outs: too high for losses above 1 % (Mathis et al. 1997)
     Mathis(MathisArguments),
     /// Reno through random loss, including time-outs (Padhye et al. 1998)
     Padhye(PadhyeArguments),
-    /// CUBIC through periodic loss (RFC 9438, section 5.1)
+    /// CUBIC through periodic loss, without time-outs: the larger window of its concave and its Reno-friendly region (RFC
+    /// 9438, sections 5.1 and 4.3)
     Cubic(CubicArguments),
     /// Waiting time in a queue with Poisson arrivals and packets of one size (M/D/1)
     Md1(QueueArguments),
@@ -39,23 +40,40 @@ pub enum Model {
     Buffer(BufferArguments),
 }
 
-/// Name, subject and source of each model.
-const MODELS: [(&str, &str, &str); 7] = [
-    (
+/// Name, subject, limits and source of each model.
+const MODELS: [[&str; 4]; 7] = [
+    [
         "gong92",
         "delays and throughput efficiency of two-level flow control",
+        "independent losses",
         "Gong and Parulkar 1992, section 4.2",
-    ),
-    ("mathis", "W = sqrt(3 / (2 b p))", "Mathis, Semke, Mahdavi and Ott 1997"),
-    (
+    ],
+    [
+        "mathis",
+        "W = sqrt(3 / (2 b p))",
+        "no time-outs: too high above p = 1 %; any window, any rate",
+        "Mathis, Semke, Mahdavi and Ott 1997",
+    ],
+    [
         "padhye",
         "Reno's rate with time-outs and a maximum window",
+        "a loss takes the rest of its round trip with it; any rate",
         "Padhye, Firoiu, Towsley and Kurose 1998, eq. 32",
-    ),
-    ("cubic", "W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4)", "RFC 9438, section 5.1, eq. 5"),
-    ("md1", "wait = s rho / (2 (1 - rho))", "Pollaczek 1930, Khinchine 1932"),
-    ("mg1", "wait = s rho (1 + v) / (2 (1 - rho))", "Pollaczek 1930, Khinchine 1932"),
-    ("buffer", "rate RTT / sqrt(n)", "Villamizar and Song 1994; Appenzeller et al. 2004"),
+    ],
+    [
+        "cubic",
+        "W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4), or sqrt(3 / (2 p)) where larger",
+        "one loss in 1/p segments, no time-outs; any window, any rate",
+        "RFC 9438, sections 5.1 (eq. 5) and 4.3",
+    ],
+    ["md1", "wait = s rho / (2 (1 - rho))", "unlimited queue", "Pollaczek 1930, Khinchine 1932"],
+    ["mg1", "wait = s rho (1 + v) / (2 (1 - rho))", "unlimited queue", "Pollaczek 1930, Khinchine 1932"],
+    [
+        "buffer",
+        "rate RTT / sqrt(n)",
+        "Reno; n > 1: flows that are not synchronised",
+        "Villamizar and Song 1994; Appenzeller et al. 2004",
+    ],
 ];
 
 /// `thalweg model gong92`.
@@ -128,10 +146,10 @@ pub fn model(of: Option<&Model>, console: &Console) -> Done {
     }
 }
 
-fn list_models(console: &Console) -> Done {
-    let heads = ["Model", "What it computes", "Source"];
+fn list(console: &Console) -> Done {
+    let heads = ["Model", "What it computes", "Limits", "Source"];
     let mut table = Table::new(heads.map(|head| (head, Align::Left)));
-    MODELS.iter().for_each(|(name, what, source)| table.row([*name, *what, *source].map(str::to_owned)));
+    MODELS.iter().for_each(|of| table.row(of.map(str::to_owned)));
     console.print(&table.render(console.style))
 }
 

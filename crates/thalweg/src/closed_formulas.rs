@@ -132,7 +132,20 @@ pub fn padhye(of: &PadhyeArguments, console: &Console) -> Done {
 }
 
 pub fn cubic(of: &CubicArguments, console: &Console) -> Done {
-    response_table("cubic", &of.path, console, |p, rtt| closed_formulas::cubic_window(p, rtt, of.c, of.beta))
+    let rtt = of.path.rtt.as_secs_f64();
+    let mut rows = Rows::new(["p", "Window, segments", "Goodput", "Region"]);
+    for &p in &of.path.loss {
+        let window = in_domain(closed_formulas::cubic_window(p, rtt, of.c, of.beta))?;
+        let [region, name] = match closed_formulas::is_reno_friendly(p, rtt, of.c, of.beta) {
+            Some(true) => ["Reno-friendly", "reno-friendly"],
+            _ => ["CUBIC", "cubic"],
+        };
+        let (cells, mut result) = response_row(&of.path, p, window);
+        let [p, window, goodput] = cells;
+        result["region"] = json!(name);
+        rows.add([p, window, goodput, region.to_owned()], result);
+    }
+    rows.print("cubic", &response_inputs(&of.path), of.path.json, console)
 }
 
 /// Builds a table of windows and rates by loss; `window` is in segments.
@@ -142,19 +155,24 @@ fn response_table(
     console: &Console,
     window: impl Fn(f64, f64) -> Option<f64>,
 ) -> Done {
-    let rtt = path.rtt.as_secs_f64();
     let mut rows = Rows::new(["p", "Window, segments", "Goodput"]);
     for &p in &path.loss {
-        let window = in_domain(window(p, rtt))?;
-        let bps = window * path.segment.get() as f64 * 8.0 / rtt;
-        let shown = if p < 1e-3 { format!("{p:e}") } else { p.to_string() };
-        rows.add(
-            [shown, format!("{window:.2}"), format_rate(bps)],
-            json!({ "p": p, "window_segments": window, "goodput_bps": bps }),
-        );
+        let (cells, result) = response_row(path, p, in_domain(window(p, path.rtt.as_secs_f64()))?);
+        rows.add(cells, result);
     }
-    let inputs = json!({ "rtt_s": rtt, "segment_bytes": path.segment.get() });
-    rows.print(name, &inputs, path.json, console)
+    rows.print(name, &response_inputs(path), path.json, console)
+}
+
+/// Returns the row of a window in segments, for people and for programs.
+fn response_row(path: &LossyPath, p: f64, window: f64) -> ([String; 3], Value) {
+    let bps = window * path.segment.get() as f64 * 8.0 / path.rtt.as_secs_f64();
+    let shown = if p < 1e-3 { format!("{p:e}") } else { p.to_string() };
+    let result = json!({ "p": p, "window_segments": window, "goodput_bps": bps });
+    ([shown, format!("{window:.2}"), rate(bps)], result)
+}
+
+fn response_inputs(path: &LossyPath) -> Value {
+    json!({ "rtt_s": path.rtt.as_secs_f64(), "segment_bytes": path.segment.get() })
 }
 
 pub fn md1(of: &QueueArguments, console: &Console) -> Done {

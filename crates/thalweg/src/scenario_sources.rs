@@ -27,15 +27,17 @@ pub enum Source {
 }
 
 impl Source {
-    /// Returns the source named `file`: an existing file, or else a built-in scenario.
+    /// Returns the source named `file`: an existing file, or else a built-in scenario. A folder of that name, such as one
+    /// with results, is no file.
     pub fn find(file: &Path) -> Result<Self, Error> {
-        if file.exists() {
-            return Ok(Self::File(file.to_owned()));
-        }
         let text = file.to_string_lossy();
         let name = text.strip_suffix(".toml").unwrap_or(&text);
-        if let Some(scenario) = BUILT_IN.iter().find(|scenario| scenario.name == name) {
+        let built_in = BUILT_IN.iter().find(|scenario| scenario.name == name);
+        if let Some(scenario) = built_in.filter(|_| file.is_dir() || !file.exists()) {
             return Ok(Self::BuiltIn(scenario));
+        }
+        if file.exists() {
+            return Ok(Self::File(file.to_owned()));
         }
         let mut message =
             format!("there is no file `{}`, and no built-in scenario of that name", file.display());

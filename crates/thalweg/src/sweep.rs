@@ -132,7 +132,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
 fn scenario_of(file: &SweepFile, path: &Path) -> Result<Source, Error> {
     let name = Path::new(&file.scenario.text);
     let beside = path.parent().unwrap_or(Path::new("")).join(name);
-    let found = if beside.exists() { Source::find(&beside) } else { Source::find(name) };
+    let found = if beside.is_file() { Source::find(&beside) } else { Source::find(name) };
     found.map_err(|error| {
         let help = "a file is found from the folder of the sweep".to_owned();
         let is_unknown_name = matches!(error, Error::UnknownName(_));

@@ -8,7 +8,8 @@ use thalweg_queue::{VirtualClockConfig, Weights};
 /// Virtual Clock (Zhang 1990).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<VirtualClockConfig>(
     "Virtual Clock (Zhang 1990): packets leave in the order in which each flow's reserved rate would send them. A flow \
-     within its rate does not wait for those that exceed theirs.",
+     within its rate does not wait for those that exceed theirs. Clocks also advance at dropped packets: a flow that keeps \
+     on exceeding its rate gets nothing while flows within theirs use the link.",
     Keys { own: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
 );
 

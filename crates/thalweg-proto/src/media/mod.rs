@@ -23,7 +23,7 @@
 //! | frames MAY be skipped or thrown away (3.3) | none is captured while a packet has waited for more than 200 ms | the queue would be unbounded | gaps in time, which count as freezes |
 //! | feedback of 100 bytes (5) | 12 bytes and 2 for each packet, in words of 4; a report covers the last 32 packets | section 6, "Feedback issues", and RFC 8888 | one lost report is no loss |
 //! | encoder: rate fluctuations, varying frame intervals, transients of 8 frames (RFC 8593, 5.2 to 5.4) | sizes vary by the Laplacian distribution of 5.2; frame intervals are constant | the omitted variation is smaller than that of key frames | fewer bursts |
-//! | transients instead of key frames (RFC 8593) | a key frame at the start, on request of the receiver (RFC 4585, 6.3.1), and at an interval if configured; `key-size` times as large, which the following frames compensate by a fifth each | calls have them | an assumption: no source gives the factor |
+//! | transients instead of key frames (RFC 8593) | a key frame at the start, on request of the receiver (RFC 4585, 6.3.1), and at an interval if configured; `key-size` times as large, which the following frames compensate by a fifth of their size each, or by a twentieth of the extra size that remains if that is more; no key frame while that exceeds 12 frames | calls have them; without the limit, requests after each loss raise the mean rate above the target | an assumption: no source gives the factor |
 //! | a receiver's jitter buffer | a frame is shown when it and all earlier frames are complete | measures the network, not a player | freezes as of a player without a buffer |
 
 mod config;

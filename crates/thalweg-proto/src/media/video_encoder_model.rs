@@ -8,8 +8,14 @@ use crate::units::{Duration, Time};
 /// Limits of frame sizes, as multiples of their mean.
 const SMALLEST: f64 = 0.1;
 const LARGEST: f64 = 2.0;
-/// Reduction of the frames after a key frame, as a share of the mean size, until they have compensated its extra size.
+/// Minimum reduction of the frames after a key frame, as a share of the mean size, until they have compensated its extra
+/// size.
 const REPAID: f64 = 0.2;
+/// Minimum reduction as a share of the extra size that remains: after several key frames frames are smaller.
+const REPAID_OF_DEBT: f64 = 0.05;
+/// Extra size up to which the next key frame may come, in mean sizes. Without a limit the rate would exceed the target if
+/// receivers request key frames often.
+const MAX_DEBT: f64 = 12.0;
 /// Maximum size of a frame, in bytes.
 const MAX_BYTES: f64 = 16_777_216.0;
 
@@ -88,10 +94,11 @@ impl Encoder {
         }
         self.skip(now);
         let mean = self.rate / 8.0 / self.config.fps;
-        let is_key = self.is_key_requested
+        let is_due = self.is_key_requested
             || self
                 .key
                 .is_none_or(|key| self.config.key_interval.is_some_and(|every| now.since(key) >= every));
+        let is_key = is_due && self.debt <= mean * MAX_DEBT;
         // RFC 8593, section 5.2: sizes deviate by a Laplacian distribution.
         let size = mean * (1.0 + self.laplacian()).clamp(SMALLEST, LARGEST);
         let size = if is_key {
@@ -99,9 +106,10 @@ impl Encoder {
             self.debt += size * (self.config.key_size - 1.0);
             size * self.config.key_size
         } else {
-            let repaid = self.debt.min(mean * REPAID);
-            self.debt -= repaid;
-            (size - repaid).max(mean * SMALLEST)
+            let due = (mean * REPAID).max(self.debt * REPAID_OF_DEBT).min(self.debt);
+            let smaller = (size - due).max(mean * SMALLEST);
+            self.debt -= size - smaller;
+            smaller
         };
         Frame { bytes: size.clamp(1.0, MAX_BYTES) as u64, is_key }
     }
@@ -174,6 +182,24 @@ mod tests {
         assert!(!encoder.encode(at(40_200), 1e6).is_key);
         encoder.request_key_frame(at(40_300), Duration::from_millis(100));
         assert!(encoder.encode(at(40_300), 1e6).is_key);
+    }
+
+    /// A receiver that loses packets requests key frames all the time. The mean rate is that of the target nevertheless.
+    #[test]
+    fn frequent_requests_do_not_raise_the_mean_rate() {
+        // After 2 round trips and a frame another request is answered: after 120 ms and 280 ms.
+        for round_trip in [40, 120] {
+            let mut encoder = encoder(EncoderConfig::default());
+            let (mut bytes, mut keys) = (0, 0);
+            for frame in 0..1500 {
+                encoder.request_key_frame(at(frame * 40), Duration::from_millis(round_trip));
+                let frame = encoder.encode(at(frame * 40), 1e6);
+                (bytes, keys) = (bytes + frame.bytes, keys + u32::from(frame.is_key));
+            }
+            let share = bytes as f64 / 7_500_000.0;
+            assert!((0.98..1.02).contains(&share), "{share} with {keys} key frames");
+            assert!(keys > 150, "{keys} key frames");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Remarks on flows that carried a small part of their share.
 
 use super::Style;
-use super::number_format::{Scale, format_count, format_rate};
-use crate::results::{Document, Starved};
+use super::number_format::{Scale, counted, listed, rate};
+use crate::results::{Document, Metric, Starved};
 
 /// Returns a sentence for each group of each scheme with starved flows, the least part of its share first.
 pub(super) fn starvation_sentences(document: &Document, style: Style) -> Vec<String> {
@@ -42,11 +42,27 @@ fn starvation_sentence(of: &Starved, document: &Document, style: Style) -> Strin
             Scale::PERCENT.fixed(of.loss, 1)
         ),
     };
+    let unmarked = unmarked(&of.group, scheme, document).map_or(String::new(), |schemes| {
+        format!(": queues mark its packets, and not those of {}, which are Not-ECT", style.clean(&schemes))
+    });
     format!(
-        "{subject} carried {}, {percent} of its max-min share of {}{cause}.",
-        format_rate(of.goodput_bps),
-        format_rate(of.share_bps)
+        "{subject} carried {}, {percent} of its max-min share of {}{cause}{unmarked}.",
+        rate(of.goodput_bps),
+        rate(of.share_bps)
     )
+}
+
+/// Returns the schemes of other groups without ECN, if queues marked packets of this group.
+fn unmarked(group: &str, scheme: &str, document: &Document) -> Option<String> {
+    let groups = || document.runs().flat_map(|(_, run)| &run.groups);
+    let is_marked = groups().any(|of| of.name == group && of.or_zero(Metric::Marked) > 0.0);
+    let ecn = document.unlike_defaults.iter().find(|of| of.option == "ecn").filter(|_| is_marked)?;
+    let with = |on: &str| {
+        let on = on.to_owned();
+        ecn.values.iter().filter(move |of| of.value.as_ref() == Some(&on)).map(|of| of.scheme.as_str())
+    };
+    let without: Vec<&str> = with("false").collect();
+    (with("true").any(|other| other == scheme) && !without.is_empty()).then(|| listed(&without))
 }
 
 /// Maximum number of groups named.
@@ -55,8 +71,8 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Run;
-    use crate::results::test_fixtures::{run_result, test_header};
+    use crate::results::test_fixtures::{header, result};
+    use crate::results::{DifferingDefault, Run, SchemeDefault};
 
     #[test]
     fn starved_flows_are_named_with_their_share() {
@@ -86,5 +102,41 @@ mod tests {
             found[1].starts_with("2 of 30 flows of `bold` (cubic) starved: one carried 200.0 kbit/s, 5 % of"),
             "{found:?}"
         );
+    }
+
+    /// At a queue that marks, flows without ECN fill the queue and others yield.
+    #[test]
+    fn marks_that_others_do_not_get_are_a_cause() {
+        let mut result = result(1, 75);
+        result.flows[2].counts.marked_data = 55;
+        let mut document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let own = document.runs().next().unwrap().1.groups[1].clone();
+        assert!(own.or_zero(Metric::Marked) > 0.0);
+        let value = |scheme: &str, value: &str| SchemeDefault {
+            scheme: scheme.to_owned(),
+            value: Some(value.to_owned()),
+        };
+        document.unlike_defaults = vec![DifferingDefault {
+            option: "ecn".to_owned(),
+            values: vec![value("newreno", "false"), value(&own.scheme, "true")],
+            set: None,
+            schemes: Vec::new(),
+        }];
+        let schemes = unmarked(&own.name, &own.scheme, &document);
+        assert_eq!(schemes.as_deref(), Some("newreno"));
+        assert_eq!(unmarked(&own.name, "newreno", &document), None, "it has no ECN itself");
+        document.starved = vec![Starved {
+            scheme: None,
+            group: own.name,
+            flows: 1,
+            of: 1,
+            goodput_bps: 40e3,
+            share_bps: 5e6,
+            timeouts: 1.0,
+            loss: 0.0,
+        }];
+        let found = starvation(&document, Style::PLAIN);
+        let end = "0.0 % of its packets lost: queues mark its packets, and not those of newreno, which are Not-ECT.";
+        assert!(found[0].ends_with(end), "{found:?}");
     }
 }

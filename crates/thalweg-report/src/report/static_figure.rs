@@ -97,8 +97,8 @@ impl Plot {
             Self::PacingRate => ("pacing-rate", "Pacing rate", Flows("pacing-rate")),
             Self::QueueBytes => ("queue-bytes", "Queue in bytes", Links("queue-bytes")),
             Self::LinkRate => ("link-rate", "Load of links", Links("link-rate")),
-            Self::Drops => ("drops", "Drops so far", Links("drops")),
-            Self::Marks => ("marks", "Marks so far", Links("marks")),
+            Self::Drops => ("drops", "Drops since the warm-up", Links("drops")),
+            Self::Marks => ("marks", "Marks since the warm-up", Links("marks")),
             Self::CompletionCdf => (
                 "completion-cdf",
                 "Completion times: share of transfers",
@@ -301,6 +301,10 @@ impl ViewSource<'_> {
         // There is no round-trip time before the first sample; the simulator writes zero.
         let begun = match one.quantity.as_str() {
             "rtt" => one.values.iter().position(|value| *value > 0.0).unwrap_or(0),
+            // The counts begin again at the end of the warm-up.
+            "drops" | "marks" if self.to > self.document.warmup_s => {
+                one.times.partition_point(|time| *time <= self.document.warmup_s)
+            }
             _ => 0,
         };
         let first = one.times.partition_point(|time| *time < self.from).max(begun);
@@ -478,9 +482,9 @@ const MAX_FAINT_POINTS: usize = 400;
 mod tests {
     use super::*;
     use crate::output::RunKey;
-    use crate::results::test_fixtures::{run_result, test_header};
-    use thalweg_proto::units::Time;
-    use thalweg_sim::{FlowResult, Series};
+    use crate::results::test_fixtures::{header, result};
+    use thalweg_proto::units::{Duration, Time};
+    use thalweg_sim::{FlowResult, Quantity, Series};
 
     #[test]
     fn a_run_has_lines_and_a_comparison_bars() {
@@ -567,6 +571,25 @@ mod tests {
         let svg = draw_figure(&document, &series, &view(&[Plot::Window], Some((500.0, 501.0))));
         assert_eq!(svg.matches("class=\"line").count(), 0, "nothing was recorded then");
         assert!(Plot::names().starts_with("goodput, queue, rtt, window, unread, ssthresh, "));
+    }
+
+    /// Counts begin again at the end of the warm-up, 5 s, where a line from its start would fall to zero.
+    #[test]
+    fn counts_are_drawn_from_the_end_of_the_warm_up() {
+        let mut result = result(1, 75);
+        let points = [(1, 70.0), (5, 80.0), (6, 0.0), (7, 3.0)];
+        let points = points.map(|(seconds, count)| (Time::ZERO + Duration::from_secs(seconds), count));
+        result.series = vec![Series { quantity: Quantity::Drops, subject: 0, points: points.to_vec() }];
+        let mut series = AllSeries::default();
+        series.add(RunKey { scheme: "", seed: 1 }, &result);
+        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let shown = |from, to| {
+            let sight = ViewSource { document: &document, series: &series, from, to };
+            let one = series.of("drops").next().unwrap();
+            sight.shown(one).map(|(_, values)| values.to_vec())
+        };
+        assert_eq!(shown(0.0, 30.0), Some(vec![0.0, 3.0]));
+        assert_eq!(shown(0.0, 4.0), Some(vec![70.0]), "within the warm-up");
     }
 
     /// A distribution has an axis of its own that ends near the 99th percentile, and a line for each group or scheme.

@@ -88,7 +88,8 @@ pub enum Bound {
         /// The share of all work, from 0 to 1.
         share: f64,
     },
-    /// Delays this short: waiting for each other would cost the partitions more than they gain.
+    /// Too few events in each lookahead, which is this long: waiting for each other would cost the partitions more than they
+    /// gain.
     Delays(Duration),
 }
 

@@ -109,6 +109,17 @@ fn competitive_mode_holds_a_share_beside_cubic() {
     assert!(result.links[0].utilisation > 0.98, "{:?}", result.links[0]);
 }
 
+/// Section 2.2: a lone sender does not take its own queue of few packets for a competitor's, with any initial window.
+#[test]
+fn a_lone_sender_does_not_compete_with_itself() {
+    for (megabits, delay, initial_window) in [(10, 20, 10.0), (10, 20, 5.0), (5, 10, 2.0), (10, 5, 10.0)] {
+        let config = CopaConfig { initial_window, ..COPA };
+        let link = &share(megabits, delay, 500, 45, vec![copa(1, config)]).links[0];
+        let what = format!("{initial_window} at {megabits} Mbit/s and {delay} ms: {:?}", link.queue);
+        assert!(link.queue.mean_packets < 4.0, "{what}");
+    }
+}
+
 /// Section 5.5: 1 % of random loss costs 1 % of throughput, where CUBIC loses most of its throughput.
 #[test]
 fn random_losses_do_not_reduce_the_rate() {

@@ -428,3 +428,39 @@ fn live_comparisons_refuse_options_without_effect() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("cannot be used with"), "{option:?}");
     }
 }
+
+/// A folder with the name of a built-in scenario, such as one with results, does not hide the scenario.
+#[test]
+fn a_folder_is_no_scenario() {
+    let place = temporary_path("folder", SCENARIO);
+    fs::create_dir(place.join("dumbbell")).unwrap();
+    let output = thalweg(&place, &["validate", "dumbbell"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::write(place.join("own.sweep.toml"), "scenario = \"dumbbell\"\nschemes = [\"cubic\"]\n").unwrap();
+    let output = thalweg(&place, &["sweep", "own.sweep.toml", "--list"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // A file does.
+    fs::write(place.join("two-flows"), SCENARIO.replace("5 s", "7 s")).unwrap();
+    let output = thalweg(&place, &["run", "two-flows", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["duration_s"], 7.0, "{document}");
+}
+
+/// Queues mark packets of DCTCP in any case, and those of CUBIC with `ecn` only.
+#[test]
+fn a_comparison_names_the_ecn_that_one_scheme_always_has() {
+    let step = "rate = \"10 Mbit/s\"\nqueue = { discipline = \"step\", capacity = \"1000 pkt\", threshold = \"40 pkt\" }";
+    let text = SCENARIO.replace("rate = \"10 Mbit/s\"", step);
+    let place = temporary_path("always-ecn", &text);
+    let compare = |sets: &[&str]| {
+        let arguments = [&["compare", "own.toml", "--schemes", "cubic,dctcp", "--json"][..], sets].concat();
+        let output = thalweg(&place, &arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["unlike_defaults"].clone()
+    };
+    let found = compare(&[]);
+    assert_eq!(found[0]["option"], "ecn", "{found}");
+    let set = found[0]["set"].as_str().unwrap();
+    assert_eq!(set, "defaults.scheme.ecn=true");
+    assert_eq!(compare(&["--set", set]), Value::Null);
+}

@@ -4,6 +4,11 @@ use crate::units::{Duration, Time};
 
 /// Inverse of the nearly-empty threshold, as a share of the round-trip range (section 2.2: a tenth).
 const NEARLY_EMPTY: u64 = 10;
+/// Maximum number of own packets in a nearly empty queue, and as a share of 1 / delta of default mode. A lone sender with
+/// the default delta queues 0 to 5 packets; the paper's tenth of that is half a packet, which even a packet in transmission
+/// exceeds.
+const NEARLY_EMPTY_PACKETS: f64 = 1.0;
+const NEARLY_EMPTY_SHARE: f64 = 0.5;
 /// Round trips without a nearly empty queue before competitive mode starts (section 2.2).
 const MAX_ROUNDS_WITH_QUEUE: u64 = 5;
 
@@ -44,12 +49,21 @@ impl Mode {
         self.competing
     }
 
-    /// Handles an acknowledgement: the current queueing delay, and the range of the last four round trips.
-    pub fn update(&mut self, now: Time, smoothed_rtt: Duration, queueing: Duration, range: Duration) {
+    /// Handles an acknowledgement: the current queueing delay, the range of the last four round trips, and the number of
+    /// own packets queued.
+    pub fn update(
+        &mut self,
+        now: Time,
+        smoothed_rtt: Duration,
+        queueing: Duration,
+        range: Duration,
+        queued: f64,
+    ) {
         let emptied = self.emptied.get_or_insert(now);
         // Section 2.2: Copa flows alone empty the queue every few round trips; a buffer-filling flow prevents
         // that.
-        if queueing * NEARLY_EMPTY <= range {
+        let few = NEARLY_EMPTY_PACKETS.min(NEARLY_EMPTY_SHARE * self.default_inverse_delta);
+        if queueing * NEARLY_EMPTY <= range || queued <= few && queueing * 2 <= range {
             *emptied = now;
         }
         self.competing = self.enabled && now.since(*emptied) > smoothed_rtt * MAX_ROUNDS_WITH_QUEUE;
@@ -97,12 +111,12 @@ mod tests {
     fn competes_after_five_round_trips_without_an_empty_queue() {
         let mut mode = Mode::new(0.5, true);
         assert_eq!(mode.inverse_delta(), 2.0);
-        mode.update(at(0), MS(100), MS(3), MS(30));
+        mode.update(at(0), MS(100), MS(3), MS(30), 9.0);
         for time in (10..=500).step_by(10) {
-            mode.update(at(time), MS(100), MS(4), MS(30));
+            mode.update(at(time), MS(100), MS(4), MS(30), 9.0);
             assert!(!mode.is_competing(), "{time} ms");
         }
-        mode.update(at(501), MS(100), MS(4), MS(30));
+        mode.update(at(501), MS(100), MS(4), MS(30), 9.0);
         assert!(mode.is_competing());
         for packets in 3..=20 {
             mode.end_round();
@@ -118,9 +132,25 @@ mod tests {
         assert_eq!(mode.inverse_delta(), 2.0);
         mode.end_round();
         mode.end_round();
-        mode.update(at(520), MS(100), MS(3), MS(30));
+        mode.update(at(520), MS(100), MS(3), MS(30), 9.0);
         assert!(!mode.is_competing());
         assert_eq!(mode.inverse_delta(), 2.0);
+    }
+
+    /// One own packet of a lone sender that queues up to five is a nearly empty queue: 1.2 ms of 6 ms at 10 Mbit/s. At a
+    /// queue of others it is none.
+    #[test]
+    fn one_own_packet_is_a_nearly_empty_queue() {
+        let competes = |queueing, queued, delta| {
+            let mut mode = Mode::new(delta, true);
+            (0..=60).for_each(|step| mode.update(at(step * 10), MS(100), queueing, MS(6), queued));
+            mode.is_competing()
+        };
+        assert!(!competes(MS(1), 0.9, 0.5) && !competes(MS(3), 1.0, 0.5));
+        assert!(competes(MS(3), 1.1, 0.5), "more packets");
+        assert!(competes(MS(4), 0.9, 0.5), "a queue that never becomes short");
+        // This sender always has half a packet queued.
+        assert!(competes(MS(3), 0.5, 2.0) && !competes(MS(3), 0.25, 2.0));
     }
 
     /// Without a queue there is no competing sender.
@@ -128,7 +158,7 @@ mod tests {
     fn an_empty_path_is_not_competing_traffic() {
         let mut mode = Mode::new(0.5, true);
         for time in (0..10_000).step_by(100) {
-            mode.update(at(time), MS(100), MS(0), MS(0));
+            mode.update(at(time), MS(100), MS(0), MS(0), 0.0);
             assert!(!mode.is_competing(), "{time} ms");
         }
     }
@@ -137,7 +167,7 @@ mod tests {
     fn competitive_mode_requires_configuration() {
         let mut mode = Mode::new(0.5, false);
         for time in (0..10_000).step_by(100) {
-            mode.update(at(time), MS(100), MS(50), MS(60));
+            mode.update(at(time), MS(100), MS(50), MS(60), 9.0);
             mode.end_round();
             mode.on_loss();
         }
