@@ -10,6 +10,8 @@ const MAX_SPANS: f64 = 1e6;
 /// Number of packets in a span of a slow path, and number of spans below which they have fewer.
 const PACKETS: (f64, f64) = (20.0, 50.0);
 
+/// Minimum number of busy spans of a path that was filled, and share of all spans that leaves no doubt.
+const FILLED: (usize, f64) = (3, 0.2);
 /// Share of the bottleneck's rate below which it had pauses.
 const PAUSES: f64 = 0.9;
 
@@ -44,8 +46,7 @@ impl Spans {
         acks.sort_by(|a, b| a.0.total_cmp(&b.0));
         let length = SPAN.max(2.0 * base.shortest).max(recording.seconds / MAX_SPANS);
         let first = Self::of_length(recording.seconds, &acks, trips, base, length);
-        let (busy, highest) = (first.busy_rates(), first.highest_rate());
-        let rate = busy.get(busy.len() / 2).copied().unwrap_or(highest);
+        let rate = first.busy_median().unwrap_or_else(|| first.highest_rate());
         let packets = PACKETS.0 * largest(recording) * 8.0 / rate.max(1.0);
         let longer = length.max(packets.min(recording.seconds / PACKETS.1));
         if longer <= length {
@@ -53,7 +54,7 @@ impl Spans {
         }
         let second = Self::of_length(recording.seconds, &acks, trips, base, longer);
         // Where a queue stays for short times only, long spans have none.
-        if was_filled(&second.busy_rates()) || !was_filled(&busy) { second } else { first }
+        if second.busy_median().is_some() || first.busy_median().is_none() { second } else { first }
     }
 
     fn of_length(seconds: f64, acks: &[(f64, u64)], trips: &[(f64, f64)], base: &Base, length: f64) -> Self {
@@ -100,6 +101,16 @@ impl Spans {
         rates
     }
 
+    /// Returns the median rate of the busy spans, if the path was filled. Where few spans have long round trips, and a lower rate than the mean of
+    /// all, late answers of a host have made them long.
+    pub(super) fn busy_median(&self) -> Option<f64> {
+        let busy = self.busy_rates();
+        let median = *busy.get(busy.len() / 2).filter(|_| busy.len() >= FILLED.0)?;
+        let bytes: u64 = self.spans.iter().map(|span| span.bytes).sum();
+        let mean = bytes as f64 * 8.0 / (self.length * self.len() as f64);
+        (busy.len() as f64 >= FILLED.1 * self.len() as f64 || median >= mean).then_some(median)
+    }
+
     /// Returns true if the bottleneck had pauses while round trips were close to the longer of the two shortest ones of `change`: these are then no
     /// queueing delay. Without pauses there is a queue, and the rate is that of the bottleneck.
     pub(super) fn had_pauses(&self, change: &Change) -> bool {
@@ -142,11 +153,6 @@ impl Spans {
         };
         (0..count).map_while(nearest).collect()
     }
-}
-
-/// Returns true if a path with these rates of busy spans was filled.
-pub(super) fn was_filled(busy: &[f64]) -> bool {
-    busy.len() >= 3
 }
 
 /// Returns the size of the largest packet, in bytes.

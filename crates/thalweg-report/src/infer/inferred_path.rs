@@ -1,6 +1,6 @@
 //! Path inferred from a recording: its rate, round-trip time, queue and losses.
 
-use super::busy_spans::{Spans, largest, was_filled};
+use super::busy_spans::{Spans, largest};
 use super::outages::{Outage, outages};
 use super::path_change::{Base, Change, change, margin};
 use super::{Packet, Recording};
@@ -112,11 +112,10 @@ impl Path {
         let base = Base { shortest, change };
         let spans = Spans::new(recording, &trips, &base);
         let busy = spans.busy_rates();
-        let was_filled = was_filled(&busy);
-        let rate = match was_filled {
-            true => busy[busy.len() / 2],
-            false => spans.highest_rate().max(rate_of_one_packet(recording, shortest)),
-        };
+        let median = spans.busy_median();
+        let was_filled = median.is_some();
+        let lower_bound = || spans.highest_rate().max(rate_of_one_packet(recording, shortest));
+        let rate = median.unwrap_or_else(lower_bound);
         if rate < 1.0 {
             return Err(NoPath);
         }

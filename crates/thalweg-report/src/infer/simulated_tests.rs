@@ -251,7 +251,7 @@ fn the_rate_is_that_of_a_busy_path_after_a_change_of_the_delay() {
 
 /// Times without acknowledgements are mentioned, and drops of active queue management are no certain losses of the link.
 #[test]
-fn outages_and_active_queue_management_are_told() {
+fn outages_and_active_queue_management_are_reported() {
     let link = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"";
     let outage = format!("{link}\nqueue = \"100 pkt\"\nschedule = [{{ at = \"8 s\", outage = \"2 s\" }}]");
     let path = Path::infer(&simulated("cubic", 1, 20, &outage)).unwrap();

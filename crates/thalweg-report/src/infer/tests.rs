@@ -108,6 +108,20 @@ fn no_queue_is_inferred_for_a_path_never_filled() {
     assert!((share - 1.0 / 90.0).abs() < 0.001 && path.overflows == 0, "{path:?}");
 }
 
+/// A host that answers late at times, when the sender sends little, shows no queue: the path has carried more without one.
+#[test]
+fn late_answers_are_no_busy_path() {
+    let is_slow = |now: f64| (now as u64) % 8 == 7;
+    let mut recording = recorded(0.0, |_| false, |now| if is_slow(now) { 0.2 } else { 1.0 });
+    assert!(!Path::infer(&recording).unwrap().was_filled);
+    for packet in recording.packets.iter_mut().filter(|packet| is_slow(packet.sent)) {
+        packet.acknowledged = packet.acknowledged.map(|at| at + 0.01);
+    }
+    let path = Path::infer(&recording).unwrap();
+    assert!(!path.was_filled && path.trace.is_none(), "{path:?}");
+    within(path.rate, 12.0, 0.02);
+}
+
 #[test]
 fn a_rate_that_varies_becomes_a_trace() {
     let recording = recorded(0.05, |_| false, |now| if (now as u64) % 4 < 2 { 1.0 } else { 3.0 });
