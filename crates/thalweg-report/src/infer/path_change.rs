@@ -88,7 +88,11 @@ pub(super) fn change(recording: &Recording, trips: &[(f64, f64)]) -> Option<(Cha
         let empty = sides[longer].iter().filter(|part| part.empty - round_trips[longer] < margin / 2.0);
         let was_empty = empty.count() >= EMPTY_PARTS;
         let is_change = is_step && (was_empty || is_complete && is_level(0) && is_level(1));
-        is_change.then(|| (Change { at: time_of(trips, round_trips, margin), round_trips }, was_empty))
+        // The first packets of a connection meet no queue of its own.
+        let began_empty =
+            longer == 0 && trips.first().is_some_and(|trip| trip.1 - round_trips[0] < margin / 2.0);
+        let is_certain = was_empty || began_empty;
+        is_change.then(|| (Change { at: time_of(trips, round_trips, margin), round_trips }, is_certain))
     })
 }
 

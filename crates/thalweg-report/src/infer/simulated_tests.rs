@@ -249,6 +249,21 @@ fn the_rate_is_that_of_a_busy_path_after_a_change_of_the_delay() {
     }
 }
 
+/// A delay at the beginning of a connection is no queueing delay, even if later queues never empty.
+#[test]
+fn a_delay_that_falls_was_no_queue() {
+    let link = "rate = \"10 Mbit/s\"\ndelay = \"60 ms\"\nqueue = \"50 pkt\"\n\
+                schedule = [{ at = \"12 s\", delay = \"20 ms\" }]";
+    for scheme in ["cubic", "newreno"] {
+        let path = Path::infer(&simulated(scheme, 1, 30, link)).unwrap();
+        let change = path.change.unwrap_or_else(|| panic!("{scheme}: {path:?}"));
+        assert!((change.at - 12.0).abs() < 0.3 && change.round_trips[0] > 0.121, "{scheme}: {change:?}");
+        // The rate is known, and the queue to two packets.
+        assert!((path.rate.as_f64() / 1e7 - 1.0).abs() < 0.001, "{scheme}: {path:?}");
+        assert!(path.queue_was_full && (70_000..77_000).contains(&path.queue.get()), "{scheme}: {path:?}");
+    }
+}
+
 /// Times without acknowledgements are mentioned, and drops of active queue management are no certain losses of the link.
 #[test]
 fn outages_and_active_queue_management_are_reported() {
