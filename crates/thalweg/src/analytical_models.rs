@@ -146,7 +146,7 @@ pub fn model(of: Option<&Model>, console: &Console) -> Done {
     }
 }
 
-fn list(console: &Console) -> Done {
+fn list_models(console: &Console) -> Done {
     let heads = ["Model", "What it computes", "Limits", "Source"];
     let mut table = Table::new(heads.map(|head| (head, Align::Left)));
     MODELS.iter().for_each(|of| table.row(of.map(str::to_owned)));

@@ -168,7 +168,7 @@ fn response_row(path: &LossyPath, p: f64, window: f64) -> ([String; 3], Value) {
     let bps = window * path.segment.get() as f64 * 8.0 / path.rtt.as_secs_f64();
     let shown = if p < 1e-3 { format!("{p:e}") } else { p.to_string() };
     let result = json!({ "p": p, "window_segments": window, "goodput_bps": bps });
-    ([shown, format!("{window:.2}"), rate(bps)], result)
+    ([shown, format!("{window:.2}"), format_rate(bps)], result)
 }
 
 fn response_inputs(path: &LossyPath) -> Value {

@@ -114,15 +114,18 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
             load_text_with("scenario.toml", &text, &folder, &[], registry).map_err(Error::Scenario)?;
         others.push((scheme.as_str(), simulate_recording(&loaded, *seed)?));
     }
+    let more = inferred_scenario::more_transmission(&recording, &path, registry).as_secs_f64();
+    let unlike = setting_differences(&live, &again, more);
     if *json {
-        return console
-            .print(&format!("{}\n", inference_document(&recording.scheme, &path, &live, &again, &others)));
+        let document = inference_document(&recording.scheme, &path, &live, &again, &others, &unlike);
+        return console.print(&format!("{document}\n"));
     }
     let description = console.style.folded(&describe_path(&path));
     let mut text = format!("{description}\n\n{}", comparison_table(&live, &again).render(console.style));
-    if let Some(sentence) =
-        deviation_sentence(&live, &again, &path, assumed_options(&recording, registry).as_deref())
-    {
+    let options = assumed_options(&recording, registry);
+    let sentences =
+        [transmission_sentence(&live, &again, more), deviation_sentence(&unlike, &path, options.as_deref())];
+    for sentence in sentences.into_iter().flatten() {
         text.push_str(&console.style.folded(&format!("\n{sentence}\n")));
     }
     if !others.is_empty() {
@@ -273,6 +276,10 @@ fn describe_path(path: &Path) -> String {
             1.0 / bad_to_good
         ),
     };
+    let losses = match path.losses_need_queue && path.policer.is_none() {
+        true => format!("{losses}, with a queueing delay only: by the queue's active management or the link"),
+        false => losses,
+    };
     let simulated = path.simulated_queue;
     let queue = match (path.policer, path.queue_was_full) {
         (Some(_), _) => {
@@ -291,6 +298,18 @@ fn describe_path(path: &Path) -> String {
             after * 1e3
         )
     });
+    let longest = path.outages.iter().max_by(|a, b| (a.until - a.from).total_cmp(&(b.until - b.from)));
+    let outage = longest.map_or(String::new(), |longest| {
+        let others = match path.outages.len() {
+            1 => String::new(),
+            count => format!(", the longest of {count} times"),
+        };
+        format!(
+            "\nOutage      from {:.1} to {:.1} s{others} nothing was acknowledged although packets had been sent: the path was interrupted, or lost \
+             them all; the inferred path does not have this",
+            longest.from, longest.until
+        )
+    });
     let policer = path.policer.map_or(String::new(), |(rate, burst)| {
         format!(
             "\nPolicer     {}, bucket of {burst}: it explains the losses",
@@ -298,7 +317,7 @@ fn describe_path(path: &Path) -> String {
         )
     });
     format!(
-        "Rate        {rate}\nRound trip  {:.3} ms{}\nQueue       {queue}\nLosses      {losses}; {} more by the full queue{policer}{change}",
+        "Rate        {rate}\nRound trip  {:.3} ms{}\nQueue       {queue}\nLosses      {losses}; {} more by the full queue{policer}{change}{outage}",
         path.round_trip.as_millis_f64(),
         format_interval(intervals.round_trip, 1e-3, 3),
         path.overflows
@@ -330,9 +349,29 @@ fn comparison_table(live: &Outcome, again: &Outcome) -> Table {
     table
 }
 
-/// Returns the names and the sizes of the differences that make the simulated run another one than the recorded.
-fn setting_differences(live: &Outcome, again: &Outcome) -> Vec<(&'static str, String)> {
-    let [goodput, shortest, smoothed, retransmitted] = relative_errors(live, again);
+/// Returns the excess of the simulated shortest round trip that is transmission, `more` at most, in seconds.
+fn excess_by_transmission(live: &Outcome, again: &Outcome, more: f64) -> f64 {
+    (again.shortest - live.shortest).clamp(0.0, more.max(0.0))
+}
+
+/// Returns the sentence on an excess of the simulated shortest round trip by transmission, if it is no small one.
+fn transmission_sentence(live: &Outcome, again: &Outcome, more: f64) -> Option<String> {
+    let excess = excess_by_transmission(live, again, more);
+    (excess > MAX_ERROR_OF_SHORTEST * live.shortest).then(|| {
+        format!(
+            "Of the simulated shortest round trip, {:.2} ms are transmission of more data: the recorded one is of smaller packets, or of one with \
+             an acknowledgement of its own.",
+            excess * 1e3
+        )
+    })
+}
+
+/// Returns the names and the sizes of the differences that make the simulated run another one than the recorded. Its shortest round trip may be
+/// longer by the transmission of `more` data, in seconds.
+fn setting_differences(live: &Outcome, again: &Outcome, more: f64) -> Vec<(&'static str, String)> {
+    let [goodput, _, smoothed, retransmitted] = relative_errors(live, again);
+    let compared = live.shortest + excess_by_transmission(live, again, more);
+    let shortest = relative_errors(&Outcome { shortest: compared, ..*live }, again)[1];
     let share = |name: &'static str, what: &str, error: Option<f64>, max: f64| {
         let error = error.filter(|error| error.abs() > max)?;
         let direction = if error < 0.0 { "less" } else { "more" };
@@ -357,8 +396,11 @@ fn setting_differences(live: &Outcome, again: &Outcome) -> Vec<(&'static str, St
 /// Returns the sentence on a simulated run that is unlike the recorded one; `None` if it is like it.
 ///
 /// `options` are those of the sender that the recording does not have.
-fn deviation_sentence(live: &Outcome, again: &Outcome, path: &Path, options: Option<&str>) -> Option<String> {
-    let found = setting_differences(live, again);
+fn deviation_sentence(
+    found: &[(&'static str, String)],
+    path: &Path,
+    options: Option<&str>,
+) -> Option<String> {
     let sizes: Vec<&str> = found.iter().map(|(_, size)| size.as_str()).collect();
     let queue = match (path.policer, path.queue_was_full) {
         (Some(_), _) => " Its queue is unknown: other values of `capacity` in the scenario may fit.",
@@ -436,6 +478,7 @@ fn inference_document(
     live: &Outcome,
     again: &Outcome,
     others: &[(&str, Outcome)],
+    unlike: &[(&'static str, String)],
 ) -> Value {
     // Without an upper end there is no number.
     let interval = |(low, high): Interval| json!([low, high.is_finite().then_some(high)]);
@@ -479,7 +522,9 @@ fn inference_document(
             "change": path.change.map(|change| {
                 json!({ "at_s": change.at, "before_s": change.round_trips[0], "after_s": change.round_trips[1] })
             }),
+            "outages": path.outages.iter().map(|outage| json!({ "from_s": outage.from, "until_s": outage.until })).collect::<Vec<_>>(),
             "losses": losses,
+            "losses_need_queue": path.losses_need_queue,
             "overflows": path.overflows,
             "policer": path.policer.map(|(rate, burst)| {
                 json!({ "rate_bps": rate.as_bits_per_sec(), "burst_bytes": burst.get() })
@@ -493,7 +538,7 @@ fn inference_document(
         },
         "scheme": scheme,
         "others": others,
-        "unlike": setting_differences(live, again).iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        "unlike": unlike.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
         "recorded": of(live),
         "simulated": of(again),
         "error": {
@@ -526,30 +571,43 @@ mod tests {
         let mut path = Path::infer(&recording).unwrap();
         let live = recorded_outcome(&recording);
         let again = Outcome { retransmitted: 0.142, goodput: live.goodput * 1.1, ..live };
-        let text = deviation_sentence(&live, &again, &path, None).unwrap();
+        let text = deviation_sentence(&setting_differences(&live, &again, 0.0), &path, None).unwrap();
         let expected =
             "UNLIKE THE RECORDING: the simulated run has 14.20 % of its packets retransmitted, not 0.00 %.";
         assert!(text.starts_with(expected) && text.contains("is an assumption"), "{text}");
         assert_eq!(
-            inference_document("cubic", &path, &live, &again, &[])["unlike"],
+            inference_document("cubic", &path, &live, &again, &[], &setting_differences(&live, &again, 0.0))
+                ["unlike"],
             json!(["retransmitted_share"])
         );
         assert!(describe_path(&path).contains("or more (it was never filled)"));
         let slower = Outcome { goodput: live.goodput * 0.7, smoothed: live.smoothed * 1.3, ..live };
-        let text = deviation_sentence(&live, &slower, &path, None).unwrap();
+        let text = deviation_sentence(&setting_differences(&live, &slower, 0.0), &path, None).unwrap();
         assert!(text.contains("30 % less goodput and 30 % more of a mean smoothed round trip."), "{text}");
-        assert_eq!(deviation_sentence(&live, &live, &path, None), None);
+        assert_eq!(deviation_sentence(&setting_differences(&live, &live, 0.0), &path, None), None);
+        // Packets of a recording may be smaller at its beginning.
+        let longer = Outcome { shortest: live.shortest + 0.012, ..live };
+        assert_eq!(setting_differences(&live, &longer, 0.0)[0].0, "min_rtt");
+        assert!(
+            setting_differences(&live, &longer, 0.012).is_empty()
+                && setting_differences(&live, &longer, 0.001).len() == 1
+        );
+        assert!(transmission_sentence(&live, &longer, 0.012).unwrap().contains("12.00 ms are transmission"));
+        assert_eq!(transmission_sentence(&live, &live, 0.012), None);
         let recorded = Recording { scheme: "cubic".to_owned(), ..recording.clone() };
         let options = assumed_options(&recorded, &Registry::default()).unwrap();
         assert!(options.contains("prr=") && options.contains("delayed-ack="), "{options}");
-        let text = deviation_sentence(&live, &slower, &path, Some(&options)).unwrap();
+        let text =
+            deviation_sentence(&setting_differences(&live, &slower, 0.0), &path, Some(&options)).unwrap();
         assert!(text.contains(&format!("may differ: {options}")), "{text}");
         let known = Recording { simulated_scheme: Some("cubic".to_owned()), ..recorded };
         assert_eq!(assumed_options(&known, &Registry::default()), None);
         path.policer = Some((path.rate, thalweg_proto::units::Bytes::new(15_000)));
         assert!(describe_path(&path).contains("unknown, as the policer drops"), "{}", describe_path(&path));
         assert!(
-            deviation_sentence(&live, &again, &path, None).unwrap().contains("other values of `capacity`")
+            deviation_sentence(&setting_differences(&live, &again, 0.0), &path, None)
+                .unwrap()
+                .contains("other values of `capacity`")
         );
     }
 

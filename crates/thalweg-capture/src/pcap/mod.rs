@@ -20,6 +20,8 @@
 //!   ([`thalweg_proto::sstp::wire`]), including its checksum where the packet is stored whole.
 //! - SSCOP travels in UDP, each PDU as it is on the wire, with a user field of zeros. Its control fields are at the
 //!   end, so PDUs are stored as a whole. `tshark -d udp.port==5001,sscop` reads them.
+//! - A TCP header has no-operations up to the packet's size on the simulated wire, if that leaves room for options: a segment of 1448 B in a packet
+//!   of 1500 B has 12 bytes of them, where a real one has a timestamp.
 //! - Checksums are valid for a payload of zeros. Only headers are stored. The original length is the packet's size on
 //!   the simulated wire, or that of its headers and payload if larger.
 

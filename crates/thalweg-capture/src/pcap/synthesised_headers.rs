@@ -51,6 +51,7 @@ pub(super) fn packet_headers(record: &Record<'_>, echoes: bool) -> Headers {
                 u16::MAX,
             );
             tcp.payload = segment.payload.len();
+            fill(&mut tcp, record.size);
             prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Window(window::Pdu::Ack(ack)) => {
@@ -65,10 +66,13 @@ pub(super) fn packet_headers(record: &Record<'_>, echoes: bool) -> Headers {
                 window,
             );
             append_sack_option(&mut tcp, ack);
+            fill(&mut tcp, record.size);
             prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Handshake(Control { protocol: Protocol::Tcp, step }) => {
-            prepend_ip_header(record, &ends, TCP, opens_or_closes(&ends, *step))
+            let mut tcp = opens_or_closes(&ends, *step);
+            fill(&mut tcp, record.size);
+            prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Feedback(feedback) => {
             // The message travels backward; the packet it refers to went forward.
@@ -196,7 +200,7 @@ fn opens_or_closes(ends: &Ends, step: HandshakeStep) -> Part {
     let mut part = build_tcp_header(ends, sequence, acknowledged, flags, u16::MAX);
     if flags & SYN != 0 {
         // SACK permitted (RFC 2018) and window scale (RFC 7323) options.
-        part.put(&[4, 2, 1, 3, 3, WINDOW_SCALE as u8, 0, 0]);
+        part.put(&[4, 2, 1, 3, 3, WINDOW_SCALE as u8, 1, 1]);
         part.bytes[12] = (part.length as u8 / 4) << 4;
     }
     part
@@ -216,6 +220,16 @@ fn append_sack_option(tcp: &mut Part, ack: &window::Ack) {
             tcp.put(&sequence_number_of(ack.cumulative.wrapping_add(u64::from(edge))).to_be_bytes());
         }
     }
+    tcp.bytes[12] = (tcp.length as u8 / 4) << 4;
+}
+
+/// Appends no-operations (RFC 9293, section 3.1) up to the size of the packet on the wire, 20 bytes of it IP, in whole words and as far as there
+/// is room for options. The simulated transport has options without contents in its headers, such as timestamps.
+fn fill(tcp: &mut Part, size: u32) {
+    let taken = (20 + tcp.length as u32).saturating_add(tcp.payload);
+    let free = (LONGEST_TCP - tcp.length) as u32;
+    let words = size.saturating_sub(taken).min(free) / 4;
+    (0..words).for_each(|_| tcp.put(&[NO_OPERATION; 4]));
     tcp.bytes[12] = (tcp.length as u8 / 4) << 4;
 }
 
@@ -303,6 +317,11 @@ fn fold_checksum(mut sum: u64) -> u16 {
     }
     !(sum as u16)
 }
+
+/// Maximum length of a TCP header (RFC 9293, section 3.1), in bytes.
+const LONGEST_TCP: usize = 60;
+/// Option without contents.
+const NO_OPERATION: u8 = 1;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;

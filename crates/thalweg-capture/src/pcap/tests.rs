@@ -141,6 +141,33 @@ fn the_file_begins_as_nanosecond_pcap_of_raw_packets() {
     assert_eq!(bytes.len(), 24 + 16 + 40);
 }
 
+/// Readers take the size of a packet from its IP header: it is that on the simulated wire.
+#[test]
+fn headers_have_the_size_on_the_wire() {
+    let syn = Pdu::Handshake(Control { protocol: Protocol::Tcp, step: handshake::HandshakeStep::Syn });
+    // The longest TCP header has 60 bytes; a header is of whole words; what is larger than its packet stays so.
+    let sizes = [
+        (segment(0), 1052, 1052, 32),
+        (segment(0), 1040, 1040, 20),
+        (segment(0), 1000, 1040, 20),
+        (segment(0), 1043, 1040, 20),
+        (segment(0), 1300, 1080, 60),
+        (acknowledgement(), 72, 72, 52),
+        (acknowledgement(), 40, 60, 40),
+        (syn, 60, 60, 40),
+    ];
+    for (pdu, size, total, header) in sizes {
+        let bytes = capture(&[(0, false, size, pdu)], 0);
+        let ip = &bytes[24 + 16..];
+        assert_eq!(u32::from(u16::from_be_bytes([ip[2], ip[3]])), total, "{size}");
+        assert_eq!((ip[20 + 12] >> 4) * 4, header, "{size}");
+        // What is stored are the headers.
+        assert_eq!(ip.len(), 20 + usize::from(header), "{size}");
+        let options = &ip[20 + 20..];
+        assert!(options.is_empty() || options.ends_with(&[1; 4]) || total > size || header == 20, "{size}");
+    }
+}
+
 #[test]
 fn a_capture_point_records_one_side_only() {
     let pdu = segment(0);

@@ -1,5 +1,8 @@
 //! Path inferred from a recording: its rate, round-trip time, queue and losses.
 
+use super::busy_spans::{Spans, largest};
+use super::outages::{Outage, outages};
+use super::path_change::{Base, Change, base_delay_change, margin};
 use super::{Packet, Recording};
 use core::fmt;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -25,23 +28,18 @@ pub struct Path {
     pub queue_was_full: bool,
     /// Change of the shortest round trip during the recording, if there was a lasting one.
     pub change: Option<Change>,
-    /// Losses not caused by the queue.
+    /// Pauses of the path, in order.
+    pub outages: Vec<Outage>,
+    /// Losses not caused by the full queue.
     pub losses: Losses,
+    /// True if these came with a queueing delay only: active management of the queue may have dropped the packets.
+    pub losses_need_queue: bool,
     /// Packets dropped by the queue.
     pub overflows: u64,
     /// Token bucket that drops, if one explains the losses: rate and depth.
     pub policer: Option<(Rate, Bytes)>,
     /// Intervals of the estimates.
     pub intervals: Intervals,
-}
-
-/// Lasting change of the shortest round trip: of the propagation delay, or by a queue that never emptied.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Change {
-    /// Time, in seconds since the first event.
-    pub at: f64,
-    /// Shortest round trips before and after, in seconds.
-    pub round_trips: [f64; 2],
 }
 
 /// Lower and upper end of an interval.
@@ -89,27 +87,12 @@ impl core::error::Error for NoPath {}
 
 /// Minimum number of acknowledged packets.
 const MIN_ACKNOWLEDGED: usize = 20;
-/// Minimum length of the spans that the rate is measured over, in seconds.
-const SPAN: f64 = 0.1;
-/// Maximum number of spans, however long the recording is.
-const MAX_SPANS: f64 = 1e6;
-/// Margins over the shortest round trip that indicate a queue: relative, and in seconds. The second allows for late
-/// answers of hosts.
-const QUEUE_MARGINS: (f64, f64) = (0.05, 0.002);
 /// Maximum relative deviation from the median, in most busy spans, of a constant rate.
 const STEADY: f64 = 0.2;
 /// Fraction of the longest queueing delay above which losses are attributed to the queue.
 const FULL: f64 = 0.7;
 /// Minimum burst length relative to independent losses, and minimum number of bursts, for a Gilbert channel.
 const RUNS: (f64, usize) = (1.2, 10);
-
-/// Data acknowledged within a time span.
-#[derive(Clone, Copy, Debug, Default)]
-struct Span {
-    bytes: u64,
-    /// Shortest round trip that ended in the span.
-    round_trip: Option<f64>,
-}
 
 impl Path {
     /// Infers the path from `recording`.
@@ -125,70 +108,55 @@ impl Path {
         let mut sorted: Vec<f64> = trips.iter().map(|trip| trip.1).collect();
         sorted.sort_by(f64::total_cmp);
         let shortest = sorted[0];
-        let length = SPAN.max(2.0 * shortest).max(recording.seconds / MAX_SPANS);
-        let spans = acknowledged_by_span(recording, &trips, length);
-        let has_queue = |span: &Span| {
-            span.round_trip.is_some_and(|trip| trip > shortest * (1.0 + QUEUE_MARGINS.0) + QUEUE_MARGINS.1)
-        };
-        // A queue that starts or ends within a span did not last for all of it.
-        let is_busy = |number: usize| {
-            let around = spans.get(number.saturating_sub(1)..number + 2);
-            around.is_some_and(|around| around.iter().all(has_queue))
-        };
-        let rate_of = |span: &Span| span.bytes as f64 * 8.0 / length;
-        let all = || spans.iter().enumerate();
-        let mut busy: Vec<f64> =
-            all().filter(|(number, _)| is_busy(*number)).map(|(_, span)| rate_of(span)).collect();
-        busy.sort_by(f64::total_cmp);
-        let was_filled = busy.len() >= 3;
-        let rate = match was_filled {
-            true => busy[busy.len() / 2],
-            false => spans.iter().map(rate_of).fold(0.0, f64::max),
-        };
+        let (change, is_certain) = base_delay_change(recording, &trips).unzip();
+        let base = Base { shortest, change };
+        let spans = Spans::new(recording, &trips, &base);
+        let busy = spans.busy_rates();
+        let median = spans.busy_median();
+        let was_filled = median.is_some();
+        let lower_bound = || spans.highest_rate().max(rate_of_one_packet(recording, shortest));
+        let rate = median.unwrap_or_else(lower_bound);
         if rate < 1.0 {
             return Err(NoPath);
         }
         let within = busy.iter().filter(|of| (*of / rate - 1.0).abs() <= STEADY).count();
         let is_steady = !was_filled || within * 10 >= busy.len() * 8;
         let trace = (!is_steady).then(|| {
-            let capacity = |(number, span): (usize, &Span)| match is_busy(number) {
-                true => rate_of(span),
-                false => rate_of(span).max(rate),
-            };
-            capacity_trace(all().map(capacity), length)
+            let capacity = |number| spans.busy_rate(number).unwrap_or_else(|| spans.rate(number).max(rate));
+            capacity_trace((0..spans.len()).map(capacity), spans.length)
         });
-        let change = base_delay_change(&trips, recording.seconds);
+        // While a queue stays, the delay is above the shortest round trip of all.
+        let is_delay = |change: &Change| is_certain == Some(true) || !was_filled || spans.had_pauses(change);
+        let base = Base { shortest, change: change.filter(is_delay) };
         // A delay of the path that changed is no queue, and where the rate varies a queueing delay is of other bytes.
-        let local = match trace {
-            Some(_) => nearest_rates(spans.len(), |number| is_busy(number).then(|| rate_of(&spans[number]))),
-            None => Vec::new(),
-        };
+        let local = if trace.is_some() { spans.nearest_rates() } else { Vec::new() };
         let waits: Vec<(f64, f64)> = trips
             .iter()
             .map(|&(at, trip)| {
-                let base = change.map_or(shortest, |change| change.round_trips[usize::from(at >= change.at)]);
-                let factor = local.get((at / length) as usize).map_or(1.0, |local| local / rate);
-                (at, (trip - base).max(0.0) * factor)
+                let factor = local.get((at / spans.length) as usize).map_or(1.0, |local| local / rate);
+                (at, (trip - base.at(at)).max(0.0) * factor)
             })
             .collect();
         let mut sorted_waits: Vec<f64> = waits.iter().map(|wait| wait.1).collect();
         sorted_waits.sort_by(f64::total_cmp);
         // Late answers of hosts are no queueing delay: the longest hundredth of round trips is ignored.
         let longest = sorted_waits[(sorted_waits.len() - 1) * 99 / 100];
-        let min = shortest * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
+        let min = margin(shortest);
         let longest =
             delay_at_losses(recording, &waits, min, longest).map_or(longest, |full| longest.min(full));
         let is_full = |wait: f64| was_filled && longest > min && wait > FULL * longest;
         let (random, overflows, loss) = link_losses(recording, &waits, &is_full);
+        let losses_need_queue = was_filled && need_queue(recording, &waits, &is_full, min);
         // What a bucket drops is neither the queue's loss nor the link's.
         let policer = recording.policer.filter(|_| overflows == 0);
+        let packet = largest(recording);
         let rate_interval = match was_filled {
-            true => median_interval(&busy),
+            true => median_interval(&busy, packet * 8.0 / spans.length),
             false => (rate, f64::INFINITY),
         };
         let (round_trip, round_trip_interval) = lower_end(&sorted);
         let full = (overflows > 0).then_some(longest);
-        let (queue, queue_interval) = queue_capacity(&sorted_waits, rate, rate_interval, full);
+        let (queue, queue_interval) = queue_capacity(&sorted_waits, rate, rate_interval, packet, full);
         let intervals = Intervals {
             rate: rate_interval,
             round_trip: round_trip_interval,
@@ -197,14 +165,16 @@ impl Path {
         };
         let assumed = if overflows > 0 { queue } else { queue.max(rate / 8.0 * round_trip) };
         Ok(Self {
-            rate: Rate::from_bits_per_sec(rate as u64),
+            rate: Rate::from_bits_per_sec(rate.round() as u64),
             was_filled,
             trace: trace.flatten(),
             round_trip: Duration::from_secs_f64(round_trip),
             queue: Bytes::new(queue as u64),
             simulated_queue: Bytes::new((assumed as u64).max(3000)),
             queue_was_full: overflows > 0,
-            change,
+            change: base.change,
+            outages: outages(recording, shortest),
+            losses_need_queue,
             losses: if policer.is_some() { Losses::Independent(0.0) } else { random },
             overflows,
             policer,
@@ -213,62 +183,11 @@ impl Path {
     }
 }
 
-/// Returns for each of `count` spans the rate of the nearest one that has one.
-fn nearest_rates(count: usize, rate: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
-    let known: Vec<(usize, f64)> = (0..count).filter_map(|number| Some((number, rate(number)?))).collect();
-    let nearest = |number: usize| {
-        let at = known.partition_point(|of| of.0 < number);
-        let around = known[at.saturating_sub(1)..known.len().min(at + 1)].iter();
-        around.min_by_key(|of| of.0.abs_diff(number)).map(|of| of.1)
-    };
-    (0..count).map_while(nearest).collect()
-}
-
-/// Number of parts of a recording whose shortest round trips are compared, and minimum number on each side of a change.
-const PARTS: (usize, usize) = (20, 4);
-
-/// Returns the lasting change of the shortest round trip, if there is one: on each side of it a third of the parts of the recording, at least,
-/// have nearly the same shortest round trip, and each side another one. A queue that grows has not.
-fn base_delay_change(trips: &[(f64, f64)], seconds: f64) -> Option<Change> {
-    let mut parts = [f64::INFINITY; PARTS.0];
-    for &(at, trip) in trips {
-        let part = (at / seconds.max(1e-9) * PARTS.0 as f64) as usize;
-        let shortest = &mut parts[part.min(PARTS.0 - 1)];
-        *shortest = shortest.min(trip);
-    }
-    if parts.iter().any(|part| part.is_infinite()) {
-        return None;
-    }
-    let shortest = |side: &[f64]| side.iter().copied().fold(f64::INFINITY, f64::min);
-    (PARTS.1..PARTS.0 - PARTS.1).find_map(|split| {
-        // The change itself may be within a part.
-        let sides = [&parts[..split], &parts[split + 1..]];
-        let round_trips = sides.map(shortest);
-        let margin = shortest(&round_trips) * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
-        let is_step = (round_trips[0] - round_trips[1]).abs() > 2.0 * margin;
-        let is_level = sides.iter().zip(round_trips).all(|(side, shortest)| {
-            side.iter().filter(|trip| **trip - shortest < margin / 4.0).count() * 3 >= side.len()
-        });
-        let at = seconds * (split as f64 + 0.5) / PARTS.0 as f64;
-        (is_step && is_level).then_some(Change { at, round_trips })
-    })
-}
-
-/// Returns the data acknowledged in each span of `length` seconds.
-fn acknowledged_by_span(recording: &Recording, trips: &[(f64, f64)], length: f64) -> Vec<Span> {
-    // The last, incomplete span is left out.
-    let mut spans = vec![Span::default(); (recording.seconds / length) as usize];
-    for packet in &recording.packets {
-        let Some(at) = packet.acknowledged else { continue };
-        let Some(span) = spans.get_mut((at / length) as usize) else { continue };
-        span.bytes += u64::from(packet.size);
-    }
-    for &(at, trip) in trips {
-        if let Some(span) = spans.get_mut((at / length) as usize) {
-            span.round_trip = Some(span.round_trip.map_or(trip, |shortest| shortest.min(trip)));
-        }
-    }
-    spans
+/// Returns a lower bound of the rate in bit/s: no packet took longer for its transmission than the shortest round trip.
+fn rate_of_one_packet(recording: &Recording, shortest: f64) -> f64 {
+    let acknowledged = recording.packets.iter().filter(|packet| packet.acknowledged.is_some());
+    let smallest = acknowledged.map(|packet| packet.size).min().unwrap_or(0);
+    if shortest > 0.0 { f64::from(smallest) * 8.0 / shortest } else { 0.0 }
 }
 
 /// Returns opportunities of 1500 bytes at these rates, each for `length` seconds, at whole milliseconds as in mahimahi.
@@ -322,6 +241,31 @@ fn delay_at_losses(recording: &Recording, waits: &[(f64, f64)], min: f64, longes
     let is_longest = longest <= high * (1.0 + PLATEAU.1) || beyond * 50 <= waits.len();
     (at_losses.len() >= PLATEAU.0 && middle > min && high - low <= PLATEAU.1 * middle && is_longest)
         .then_some(high)
+}
+
+/// Minimum number of losses that are expected without a queue for others to be no chance, and their maximum share then.
+const WITHOUT_QUEUE: (f64, f64) = (7.0, 0.1);
+
+/// Returns true if the losses while the queue was not full came with queueing delays of more than `min`, beyond chance.
+fn need_queue(recording: &Recording, waits: &[(f64, f64)], is_full: &dyn Fn(f64) -> bool, min: f64) -> bool {
+    let (mut lost, mut lost_without, mut sent, mut sent_without) = (0u64, 0u64, 0u64, 0u64);
+    let mut wait = 0.0;
+    for packet in &recording.packets {
+        let found = packet.acknowledged.map(|at| waits.partition_point(|wait| wait.0 < at));
+        if let Some(found) = found.and_then(|found| waits.get(found)) {
+            wait = found.1;
+        }
+        if is_full(wait) || !packet.lost && packet.acknowledged.is_none() {
+            continue;
+        }
+        let is_without = u64::from(wait <= min);
+        (sent, sent_without) = (sent + 1, sent_without + is_without);
+        if packet.lost {
+            (lost, lost_without) = (lost + 1, lost_without + is_without);
+        }
+    }
+    let expected = lost as f64 * sent_without as f64 / (sent.max(1)) as f64;
+    expected >= WITHOUT_QUEUE.0 && lost_without as f64 <= WITHOUT_QUEUE.1 * expected
 }
 
 /// Returns the losses of the link, the number of losses at queueing delays with `is_full`, attributed to the queue, and the interval
@@ -379,12 +323,14 @@ const CHANCE: f64 = 4.0;
 /// Normal quantile of a two-sided interval of 95 %.
 const Z: f64 = 1.96;
 
-/// Returns the interval of the median of sorted values: the order statistics at its rank and the binomial deviation.
-fn median_interval(sorted: &[f64]) -> Interval {
+/// Returns the interval of the median of sorted values: the order statistics at its rank and the binomial deviation. It is no narrower than the
+/// resolution of the values allows.
+fn median_interval(sorted: &[f64], resolution: f64) -> Interval {
     let count = sorted.len() as f64;
     let (middle, half) = (count / 2.0, Z * count.sqrt() / 2.0);
     let at = |rank: f64| sorted[(rank.max(0.0) as usize).min(sorted.len() - 1)];
-    (at((middle - half).floor()), at((middle + half).ceil()))
+    let (median, error) = (sorted[sorted.len() / 2], resolution / count.sqrt());
+    (at((middle - half).floor()).min(median - error).max(0.0), at((middle + half).ceil()).max(median + error))
 }
 
 /// Returns the lower end of a distribution from its sorted sample, and the interval: with the density at the end constant, the distance
@@ -397,14 +343,21 @@ fn lower_end(sorted: &[f64]) -> (f64, Interval) {
 }
 
 /// Returns the queue and its interval, from sorted queueing delays at `rate` and the interval of the rate. `full` is the delay of the full
-/// queue, if it was full; otherwise the lower end is the estimate.
-fn queue_capacity(sorted: &[f64], rate: f64, rates: Interval, full: Option<f64>) -> (f64, Interval) {
+/// queue, if it was full; otherwise the lower end is the estimate. A full queue is known to a `packet` or two, in bytes: the rest of one in
+/// transmission counts, and the last one that fits does not wait for itself.
+fn queue_capacity(
+    sorted: &[f64],
+    rate: f64,
+    rates: Interval,
+    packet: f64,
+    full: Option<f64>,
+) -> (f64, Interval) {
     let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
     let seen = rates.0 / 8.0 * at(0.98);
     match full {
         Some(delay) => {
             let queue = rate / 8.0 * delay;
-            (queue, (seen.min(queue), (rates.1 / 8.0 * at(1.0)).max(queue)))
+            (queue, (seen.min(queue - packet).max(0.0), (rates.1 / 8.0 * at(1.0)).max(queue + 2.0 * packet)))
         }
         None => (seen, (seen, f64::INFINITY)),
     }
@@ -419,5 +372,7 @@ fn wilson_interval(count: u64, of: u64) -> Interval {
     let spread = Z * Z / total;
     let middle = (share + spread / 2.0) / (1.0 + spread);
     let half = Z / (1.0 + spread) * (share * (1.0 - share) / total + spread / (4.0 * total)).sqrt();
-    ((middle - half).max(0.0), (middle + half).min(1.0))
+    // Without rounding.
+    let low = if count == 0 { 0.0 } else { (middle - half).max(0.0) };
+    (low, if count == of { 1.0 } else { (middle + half).min(1.0) })
 }

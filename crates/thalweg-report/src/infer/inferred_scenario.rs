@@ -1,9 +1,9 @@
 //! Writes the path inferred from a recording as a scenario.
 
-use super::{Losses, Path, Recording};
+use super::{Losses, Packet, Path, Recording};
 use core::fmt::Write as _;
 use thalweg_catalog::{Environment, Kind, Registry, SchemeDescription, TextError, Value, Values};
-use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// Returns the scenario that simulates the recorded scheme on `path` for the duration of the recording, with the options
 /// of a simulated sender or else those of real paths. `trace` is the name of the capacity-trace file, if there is one;
@@ -20,13 +20,7 @@ pub fn write_inferred_scenario(
     registry: &Registry,
 ) -> Result<String, TextError> {
     let mut text = String::from("# The path of a recording, as inferred from its sender.\n\n");
-    let (description, values) = match &recording.simulated_scheme {
-        Some(simulated) => registry.read_scheme(simulated, Environment::Simulated)?,
-        None => {
-            let (description, live_values) = registry.read_scheme(&recording.scheme, Environment::Live)?;
-            (description, description.simulated(&live_values))
-        }
-    };
+    let (description, values) = simulated_scheme(recording, registry)?;
     let name = description.name;
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
     let header = recording.packets.iter().map(|packet| packet.size.saturating_sub(packet.length)).min();
@@ -42,11 +36,12 @@ pub fn write_inferred_scenario(
         Some(_) => text.push_str(&format!("trace = \"{trace}\"\n")),
         None => text.push_str(&format!("rate = \"{}\"{lower_bound_comment}\n", path.rate)),
     }
-    // The round trip includes the packet's own serialisation time.
-    let size = data + header.unwrap_or(0);
-    let serialization = path.rate.transmission_time(thalweg_proto::units::Bytes::new(u64::from(size)));
-    let _ =
-        writeln!(text, "delay = \"{}\"", format_micros(path.round_trip.saturating_sub(serialization) / 2));
+    let transmission = match path.trace {
+        // At an opportunity of a trace a packet takes no time.
+        Some(_) => Duration::ZERO,
+        None => transmission_of_shortest(recording, path),
+    };
+    let _ = writeln!(text, "delay = \"{}\"", format_micros(path.round_trip.saturating_sub(transmission) / 2));
     match path.policer {
         Some((rate, burst)) => {
             let _ = writeln!(
@@ -93,6 +88,48 @@ pub fn write_inferred_scenario(
     let _ = writeln!(text, "segment = \"{data} B\"\nheader = \"{} B\"", header.unwrap_or(0));
     text.push_str(&format_options(description, values, path.rate));
     Ok(text)
+}
+
+/// Returns the scheme with the options of the simulated sender.
+fn simulated_scheme<'a>(
+    recording: &Recording,
+    registry: &'a Registry,
+) -> Result<(&'a SchemeDescription, Values), TextError> {
+    match &recording.simulated_scheme {
+        Some(simulated) => registry.read_scheme(simulated, Environment::Simulated),
+        None => {
+            let (description, live_values) = registry.read_scheme(&recording.scheme, Environment::Live)?;
+            Ok((description, description.simulated(&live_values)))
+        }
+    }
+}
+
+/// Returns the part of the shortest round trip that is transmission: of the packet, and on a path that was filled, whose rate is known, of those
+/// that it waited for and that the same acknowledgement covers.
+fn transmission_of_shortest(recording: &Recording, path: &Path) -> Duration {
+    let trips = recording.round_trips();
+    let Some(&(at, trip)) = trips.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else { return Duration::ZERO };
+    let of = |bytes: u64| path.rate.transmission_time(Bytes::new(bytes)).as_secs_f64();
+    let is_it = |packet: &&Packet| packet.acknowledged == Some(at);
+    let (sent, mut bytes, mut longest) = (at - trip, 0, 0.0_f64);
+    let waited_for = if path.was_filled { usize::MAX } else { 1 };
+    let packets = recording.packets.iter().rev().filter(is_it).filter(|packet| packet.sent <= sent + 1e-9);
+    for packet in packets.take(waited_for) {
+        bytes += u64::from(packet.size);
+        longest = longest.max(packet.sent - sent + of(bytes));
+    }
+    Duration::from_secs_f64(longest)
+}
+
+/// Returns how much longer the shortest round trip of the simulated run is than the recorded one because of the transmission of more data:
+/// early packets of a recording may be smaller, and have acknowledgements of their own.
+pub fn more_transmission(recording: &Recording, path: &Path, registry: &Registry) -> Duration {
+    let Ok((_, values)) = simulated_scheme(recording, registry) else { return Duration::ZERO };
+    let is_delayed = values.optional::<bool>("delayed-ack") == Some(true) && path.trace.is_none();
+    let together = values.optional::<u32>("delayed-ack.every").filter(|_| is_delayed).unwrap_or(1);
+    let largest = recording.packets.iter().map(|packet| packet.size).max().unwrap_or(0);
+    let simulated = path.rate.transmission_time(Bytes::new(u64::from(largest))) * u64::from(together);
+    simulated.saturating_sub(transmission_of_shortest(recording, path))
 }
 
 /// Formats the options of a simulation.

@@ -194,6 +194,113 @@ fn changes_of_the_path_are_reported() {
     }
 }
 
+/// On slow and on fast paths the true rate is within its interval, which is no point, and the rate does not vary.
+#[test]
+fn constant_rates_are_found() {
+    // Rate in kbit/s, and seconds.
+    for (kilobits, seconds) in [(300, 40), (500, 40), (700, 40), (1000, 30), (2000, 20), (10_000, 10)] {
+        for scheme in ["newreno", "cubic", "vegas", "bbr", "thalweg"] {
+            for queue in ["20 pkt".to_owned(), format!("{} B", (kilobits * 5).max(3000))] {
+                let link = format!("rate = \"{kilobits} kbit/s\"\ndelay = \"20 ms\"\nqueue = \"{queue}\"");
+                let path = Path::infer(&simulated(scheme, 1, seconds, &link)).unwrap();
+                let what = format!("{scheme}, {kilobits} kbit/s, {queue}: {path:?}");
+                is_consistent(&path);
+                assert!(path.trace.is_none(), "{what}");
+                let (low, high) = path.intervals.rate;
+                let truth = f64::from(kilobits) * 1e3;
+                assert!(low <= truth && truth <= high && low < high, "{what}");
+                assert!(!path.was_filled || (path.rate.as_f64() / truth - 1.0).abs() < 0.002, "{what}");
+            }
+        }
+    }
+}
+
+/// The queue of a slow path has no bias: 20 packets are found, to a packet.
+#[test]
+fn queues_of_slow_paths_are_found_to_a_packet() {
+    for kilobits in [300, 500, 700, 1000] {
+        let link = format!("rate = \"{kilobits} kbit/s\"\ndelay = \"20 ms\"\nqueue = \"20 pkt\"");
+        let path = Path::infer(&simulated("cubic", 1, 40, &link)).unwrap();
+        assert!(path.queue_was_full, "{path:?}");
+        // The last packet that fits waits for 19 others, and for the rest of one in transmission.
+        assert!((28_500..=30_000).contains(&path.queue.get()), "{kilobits}: {path:?}");
+        let (low, high) = path.intervals.queue;
+        assert!((low..=high).contains(&30e3), "{kilobits}: {path:?}");
+    }
+}
+
+/// After a rise of the path's delay, round trips close to the new shortest one are no sign of a queue: the sender left the path idle.
+#[test]
+fn the_rate_is_that_of_a_busy_path_after_a_change_of_the_delay() {
+    let link = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"50 pkt\"";
+    let limited = "\n[scheme.cubic]\nreceive-window = \"90 kB\"";
+    for (scheme, at, more) in [("bbr", 10, ""), ("cubic", 8, limited), ("vegas", 10, "")] {
+        for seed in [1, 2] {
+            let link = format!("{link}\nschedule = [{{ at = \"{at} s\", delay = \"60 ms\" }}]{more}");
+            let path = Path::infer(&simulated(scheme, seed, 20, &link)).unwrap();
+            is_consistent(&path);
+            let change = path.change.unwrap_or_else(|| panic!("{scheme}: {path:?}"));
+            assert!((change.at - f64::from(at)).abs() < 0.3, "{scheme}: {change:?}");
+            assert!((change.round_trips[1] - 0.1212).abs() < 0.002, "{scheme}: {change:?}");
+            let (low, high) = path.intervals.rate;
+            assert!(low <= 10e6 && 10e6 <= high && path.trace.is_none(), "{scheme}: {path:?}");
+            assert!(!path.was_filled || (path.rate.as_f64() / 1e7 - 1.0).abs() < 0.01, "{scheme}: {path:?}");
+            assert!(path.queue.get() <= 77_000, "{scheme}: {path:?}");
+        }
+    }
+}
+
+/// A delay at the beginning of a connection is no queueing delay, even if later queues never empty.
+#[test]
+fn a_delay_that_falls_was_no_queue() {
+    let link = "rate = \"10 Mbit/s\"\ndelay = \"60 ms\"\nqueue = \"50 pkt\"\n\
+                schedule = [{ at = \"12 s\", delay = \"20 ms\" }]";
+    for scheme in ["cubic", "newreno"] {
+        let path = Path::infer(&simulated(scheme, 1, 30, link)).unwrap();
+        let change = path.change.unwrap_or_else(|| panic!("{scheme}: {path:?}"));
+        assert!((change.at - 12.0).abs() < 0.3 && change.round_trips[0] > 0.121, "{scheme}: {change:?}");
+        // The rate is known, and the queue to two packets.
+        assert!((path.rate.as_f64() / 1e7 - 1.0).abs() < 0.001, "{scheme}: {path:?}");
+        assert!(path.queue_was_full && (70_000..77_000).contains(&path.queue.get()), "{scheme}: {path:?}");
+    }
+}
+
+/// Times without acknowledgements are mentioned, and drops of active queue management are no certain losses of the link.
+#[test]
+fn outages_and_active_queue_management_are_reported() {
+    let link = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"";
+    let outage = format!("{link}\nqueue = \"100 pkt\"\nschedule = [{{ at = \"8 s\", outage = \"2 s\" }}]");
+    let path = Path::infer(&simulated("cubic", 1, 20, &outage)).unwrap();
+    let [found] = path.outages[..] else { panic!("{path:?}") };
+    assert!((found.from - 8.0).abs() < 0.2 && (10.0..12.0).contains(&found.until), "{found:?}");
+    let random = format!("{link}\nqueue = \"100 pkt\"\nloss = 0.005");
+    for (seed, scheme) in [(1, "cubic"), (2, "newreno"), (3, "bbr")] {
+        let path = Path::infer(&simulated(scheme, seed, 30, &random)).unwrap();
+        assert!(!path.losses_need_queue && path.outages.is_empty(), "{scheme}: {path:?}");
+    }
+    for (megabits, millis) in [(10, 5), (10, 20), (4, 20)] {
+        let managed = format!(
+            "rate = \"{megabits} Mbit/s\"\ndelay = \"{millis} ms\"\n\
+             queue = {{ discipline = \"codel\", capacity = \"1000 pkt\" }}"
+        );
+        let path = Path::infer(&simulated("cubic", 1, 30, &managed)).unwrap();
+        assert!(path.losses_need_queue && path.policer.is_none(), "{megabits}: {path:?}");
+    }
+}
+
+/// At an opportunity of a capacity trace a packet takes no time: all of the shortest round trip is the path's delay.
+#[test]
+fn a_path_with_a_trace_has_all_of_its_delay() {
+    let link = "rate = \"1 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"20 pkt\"\n\
+                schedule = [{ at = \"10 s\", rate = \"480 kbit/s\" }, { at = \"20 s\", rate = \"1 Mbit/s\" }]";
+    let recording = simulated("thalweg", 1, 30, link);
+    let path = Path::infer(&recording).unwrap();
+    assert!(path.trace.is_some(), "{path:?}");
+    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    // 32.4 ms are 20 ms of delay, and 12 ms of transmission.
+    assert!(text.contains("\ndelay = \"16208 us\"\n"), "{text}");
+}
+
 /// Repairs of packets that were dropped before the capture are no reordering, and recoveries no timeouts.
 #[test]
 fn repairs_seen_on_the_path_are_no_reordering() {

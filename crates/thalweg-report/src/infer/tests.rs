@@ -1,6 +1,6 @@
 //! Tests of path inference from recordings of known paths.
 
-use super::inferred_scenario::write_inferred_scenario;
+use super::inferred_scenario::{more_transmission, write_inferred_scenario};
 use super::{Losses, Packet, Path, Recording, RecordingError};
 use thalweg_capture::qlog::{LiveLog, Metrics};
 use thalweg_catalog::{Environment, Kind, PathHints, Registry, SCHEMES, Value};
@@ -108,6 +108,20 @@ fn no_queue_is_inferred_for_a_path_never_filled() {
     assert!((share - 1.0 / 90.0).abs() < 0.001 && path.overflows == 0, "{path:?}");
 }
 
+/// A host that answers late at times, when the sender sends little, shows no queue: the path has carried more without one.
+#[test]
+fn late_answers_are_no_busy_path() {
+    let is_slow = |now: f64| (now as u64) % 8 == 7;
+    let mut recording = recorded(0.0, |_| false, |now| if is_slow(now) { 0.2 } else { 1.0 });
+    assert!(!Path::infer(&recording).unwrap().was_filled);
+    for packet in recording.packets.iter_mut().filter(|packet| is_slow(packet.sent)) {
+        packet.acknowledged = packet.acknowledged.map(|at| at + 0.01);
+    }
+    let path = Path::infer(&recording).unwrap();
+    assert!(!path.was_filled && path.trace.is_none(), "{path:?}");
+    within(path.rate, 12.0, 0.02);
+}
+
 #[test]
 fn a_rate_that_varies_becomes_a_trace() {
     let recording = recorded(0.05, |_| false, |now| if (now as u64) % 4 < 2 { 1.0 } else { 3.0 });
@@ -117,6 +131,41 @@ fn a_rate_that_varies_becomes_a_trace() {
     within(trace.mean_rate(), 24.0, 0.1);
     let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
     assert!(text.contains("trace = \"path.trace\""), "{text}");
+}
+
+/// At the beginning of a recording of ours, packets are small until the path's packet size is known, and an acknowledgement covers two. Of the
+/// shortest round trip, what these take is no delay of the path; and simulated packets, all of the full size, take longer.
+#[test]
+fn the_first_packets_of_a_recording_are_smaller() {
+    // 80 ms of delay at 480 kbit/s, with acknowledgements of two packets.
+    let sizes = |number: usize| if number < 8 { 600 } else { 1500 };
+    let (mut free, mut packets) = (0.0_f64, Vec::new());
+    for pair in 0..200 {
+        let sent = if pair == 0 { 0.0 } else { free + 0.01 };
+        let both = [2 * pair, 2 * pair + 1].map(sizes);
+        free = free.max(sent) + f64::from(both.iter().sum::<u32>()) * 8.0 / 480e3;
+        packets.extend(both.map(|size| Packet {
+            sent,
+            size,
+            length: size - 52,
+            acknowledged: Some(free + 0.08),
+            ..Packet::default()
+        }));
+    }
+    let scheme = "cubic:delayed-ack=true".to_owned();
+    let recording = Recording { scheme, packets, seconds: free + 0.08, ..Recording::default() };
+    let mut path = Path::infer(&recording).unwrap();
+    assert!((path.round_trip.as_millis_f64() - 100.0).abs() < 0.01, "{path:?}");
+    path.rate = Rate::from_bits_per_sec(480_000);
+    let registry = Registry::default();
+    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &registry).unwrap();
+    assert!(text.contains("delay = \"40000 us\""), "{text}");
+    // Two packets of 1500 bytes take 50 ms, two of 600 bytes 20 ms.
+    let more = more_transmission(&recording, &path, &registry);
+    assert!((more.as_millis_f64() - 30.0).abs() < 0.01, "{more:?}");
+    let immediate = Recording { scheme: "cubic:delayed-ack=false".to_owned(), ..recording };
+    let more = more_transmission(&immediate, &path, &registry);
+    assert!((more.as_millis_f64() - 5.0).abs() < 0.01, "{more:?}");
 }
 
 /// An explicit RTO floor sets the margin too, and an option switched off has no keys.

@@ -1,7 +1,7 @@
 //! Remarks on flows that carried a small part of their share.
 
 use super::Style;
-use super::number_format::{Scale, counted, listed, rate};
+use super::number_format::{Scale, format_count, format_rate, join_listed};
 use crate::results::{Document, Metric, Starved};
 
 /// Returns a sentence for each group of each scheme with starved flows, the least part of its share first.
@@ -47,8 +47,8 @@ fn starvation_sentence(of: &Starved, document: &Document, style: Style) -> Strin
     });
     format!(
         "{subject} carried {}, {percent} of its max-min share of {}{cause}{unmarked}.",
-        rate(of.goodput_bps),
-        rate(of.share_bps)
+        format_rate(of.goodput_bps),
+        format_rate(of.share_bps)
     )
 }
 
@@ -62,7 +62,7 @@ fn unmarked(group: &str, scheme: &str, document: &Document) -> Option<String> {
         ecn.values.iter().filter(move |of| of.value.as_ref() == Some(&on)).map(|of| of.scheme.as_str())
     };
     let without: Vec<&str> = with("false").collect();
-    (with("true").any(|other| other == scheme) && !without.is_empty()).then(|| listed(&without))
+    (with("true").any(|other| other == scheme) && !without.is_empty()).then(|| join_listed(&without))
 }
 
 /// Maximum number of groups named.
@@ -71,7 +71,7 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
     use crate::results::{DifferingDefault, Run, SchemeDefault};
 
     #[test]
@@ -107,9 +107,9 @@ mod tests {
     /// At a queue that marks, flows without ECN fill the queue and others yield.
     #[test]
     fn marks_that_others_do_not_get_are_a_cause() {
-        let mut result = result(1, 75);
+        let mut result = run_result(1, 75);
         result.flows[2].counts.marked_data = 55;
-        let mut document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let mut document = Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]);
         let own = document.runs().next().unwrap().1.groups[1].clone();
         assert!(own.or_zero(Metric::Marked) > 0.0);
         let value = |scheme: &str, value: &str| SchemeDefault {
@@ -135,7 +135,7 @@ mod tests {
             timeouts: 1.0,
             loss: 0.0,
         }];
-        let found = starvation(&document, Style::PLAIN);
+        let found = starvation_sentences(&document, Style::PLAIN);
         let end = "0.0 % of its packets lost: queues mark its packets, and not those of newreno, which are Not-ECT.";
         assert!(found[0].ends_with(end), "{found:?}");
     }

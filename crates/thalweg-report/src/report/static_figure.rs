@@ -482,7 +482,7 @@ const MAX_FAINT_POINTS: usize = 400;
 mod tests {
     use super::*;
     use crate::output::RunKey;
-    use crate::results::test_fixtures::{header, result};
+    use crate::results::test_fixtures::{run_result, test_header};
     use thalweg_proto::units::{Duration, Time};
     use thalweg_sim::{FlowResult, Quantity, Series};
 
@@ -576,13 +576,13 @@ mod tests {
     /// Counts begin again at the end of the warm-up, 5 s, where a line from its start would fall to zero.
     #[test]
     fn counts_are_drawn_from_the_end_of_the_warm_up() {
-        let mut result = result(1, 75);
+        let mut result = run_result(1, 75);
         let points = [(1, 70.0), (5, 80.0), (6, 0.0), (7, 3.0)];
         let points = points.map(|(seconds, count)| (Time::ZERO + Duration::from_secs(seconds), count));
         result.series = vec![Series { quantity: Quantity::Drops, subject: 0, points: points.to_vec() }];
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result);
-        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let document = Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]);
         let shown = |from, to| {
             let sight = ViewSource { document: &document, series: &series, from, to };
             let one = series.of("drops").next().unwrap();

@@ -172,8 +172,9 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
         until: last.0,
         count: found.len() as u64,
         figures: format!(
-            "{} gaps of up to {}; the median is {}; up to {} segments acknowledged at once",
+            "{} {} of up to {}; the median is {}; up to {} segments acknowledged at once",
             found.len(),
+            if found.len() == 1 { "gap" } else { "gaps" },
             format_ms(longest),
             format_ms(typical),
             max / view.segment

@@ -132,7 +132,7 @@ impl Kind {
                 "RFC 5681, section 4.2: an acknowledgement should be sent for at least every second full-sized segment"
             }
             Self::AckGaps => {
-                "RFC 5681, section 4.2: an acknowledgement must not be delayed by more than 500 ms"
+                "RFC 5681, section 4.2: at least every second full-sized segment should be acknowledged, and any within 500 ms"
             }
             Self::Bursts => {
                 "RFC 9002, section 7.7: a sender should pace its packets, or limit bursts to the initial window (ten packets, RFC 6928)"

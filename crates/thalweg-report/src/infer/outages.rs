@@ -1,0 +1,31 @@
+//! Pauses of a path.
+
+use super::Recording;
+
+/// Time without an acknowledgement although packets had been sent: an outage, or the loss of all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outage {
+    /// Time of the acknowledgement before it, in seconds since the first event.
+    pub from: f64,
+    /// Time of the acknowledgement after it.
+    pub until: f64,
+}
+
+/// Minimum length of an outage, in seconds and in shortest round trips.
+const LENGTH: (f64, f64) = (1.0, 10.0);
+
+/// Returns the outages of a recording with this shortest round trip.
+pub(super) fn outages(recording: &Recording, shortest: f64) -> Vec<Outage> {
+    let min = LENGTH.0.max(LENGTH.1 * shortest);
+    let mut times: Vec<f64> = recording.packets.iter().filter_map(|packet| packet.acknowledged).collect();
+    times.sort_by(f64::total_cmp);
+    let gaps = times.windows(2).map(|pair| Outage { from: pair[0], until: pair[1] });
+    let long = gaps.filter(|gap| gap.until - gap.from > min);
+    // The answer to a packet that was sent in time would have come before: otherwise the sender paused.
+    let is_due = |gap: &Outage| {
+        let begin = recording.packets.partition_point(|packet| packet.sent < gap.from - shortest);
+        let sent = recording.packets[begin..].iter().take_while(|packet| packet.sent < gap.until - min);
+        sent.into_iter().any(|packet| packet.acknowledged.is_none_or(|at| at >= gap.until))
+    };
+    long.filter(is_due).collect()
+}
