@@ -107,11 +107,10 @@ mod tests {
     /// At a queue that marks, flows without ECN fill the queue and others yield.
     #[test]
     fn marks_that_others_do_not_get_are_a_cause() {
-        let mut result = run_result(1, 75);
-        result.flows[2].counts.marked_data = 55;
-        let mut document = Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]);
-        let own = document.runs().next().unwrap().1.groups[1].clone();
-        assert!(own.or_zero(Metric::Marked) > 0.0);
+        let mut run = Run::from_result(&run_result(1, 75));
+        run.groups[1].values.set(Metric::Marked, Some(55.0));
+        let own = run.groups[1].clone();
+        let mut document = Document::from_runs(test_header(&[1]), vec![run]);
         let value = |scheme: &str, value: &str| SchemeDefault {
             scheme: scheme.to_owned(),
             value: Some(value.to_owned()),
