@@ -283,7 +283,7 @@ fn differing_default_options_are_warned_of_before_verdicts() {
     let mut choice = Choice { quick: true, ..Choice::default() };
     let document = assess(&folder, "runs", "dec-bit", &choice, 2).unwrap();
     let options: Vec<&str> = document.unlike_defaults.iter().map(|of| of.option.as_str()).collect();
-    assert_eq!(options, ["initial-window", "recovery"]);
+    assert_eq!(options, ["initial-window", "recovery", "ecn"]);
     let (text, remedy) = (markdown(&document), "--set defaults.scheme.recovery=sack");
     assert!(text.find(remedy).unwrap() < text.find("## Sections").unwrap(), "{text}");
     let page = page(&document);
@@ -291,7 +291,7 @@ fn differing_default_options_are_warned_of_before_verdicts() {
     let summary = format_assessment(&document, Style::PLAIN);
     assert!(summary.find("LIKE FOR LIKE").unwrap() < summary.find("claims:").unwrap(), "{summary}");
     assert!(junit(&document).contains("<property name=\"unlike-defaults\" value=\"NOT LIKE FOR LIKE"));
-    choice.sets = vec!["defaults.scheme.recovery=sack".to_owned()];
+    choice.sets = ["defaults.scheme.recovery=sack", "defaults.scheme.ecn=true"].map(str::to_owned).to_vec();
     let levelled = assess(&folder, "runs", "dec-bit:initial-window=10pkt", &choice, 2).unwrap();
     assert_eq!(levelled.unlike_defaults, []);
     assert!(
@@ -299,7 +299,8 @@ fn differing_default_options_are_warned_of_before_verdicts() {
             .claims()
             .all(|(.., claim)| claim.points.iter().all(|of| of.command.contains("recovery=sack")))
     );
-    assert!(markdown(&levelled).contains("with defaults.scheme.recovery=sack everywhere"));
+    let sets = "with defaults.scheme.recovery=sack and defaults.scheme.ecn=true everywhere";
+    assert!(markdown(&levelled).contains(sets));
 }
 
 #[test]

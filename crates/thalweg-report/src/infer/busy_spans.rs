@@ -27,10 +27,15 @@ struct Span {
     has_queue: Option<bool>,
 }
 
+/// Minimum number of spans between the first and the last acknowledgement for the mean rate to be certain.
+const MEAN_OF: f64 = 5.0;
+
 /// Spans of a recording.
 #[derive(Debug)]
 pub(super) struct Spans {
     spans: Vec<Span>,
+    /// Mean rate between the first and the last acknowledgement, in bit/s; 0 in a short recording.
+    mean_rate: f64,
     /// Length of each, in seconds.
     pub(super) length: f64,
 }
@@ -75,7 +80,8 @@ impl Spans {
                 span.has_queue = Some(span.has_queue.unwrap_or(true) && has_queue);
             }
         }
-        Self { spans, length }
+        let mean_rate = mean_rate(acks, MEAN_OF * length);
+        Self { spans, mean_rate, length }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -135,10 +141,10 @@ impl Spans {
         self.spans[number].bytes as f64 * 8.0 / self.length
     }
 
-    /// Returns the highest rate in bit/s that the path certainly had in a span.
+    /// Returns the highest rate in bit/s that the path certainly had in a span, or on average if that is more: acknowledgements may be few.
     pub(super) fn highest_rate(&self) -> f64 {
         let certain = self.spans.iter().map(|span| (span.bytes - span.first) as f64 * 8.0 / self.length);
-        certain.fold(0.0, f64::max)
+        certain.fold(self.mean_rate, f64::max)
     }
 
     /// Returns for each span the rate of the nearest one that was busy; none without any.
@@ -153,6 +159,13 @@ impl Spans {
         };
         (0..count).map_while(nearest).collect()
     }
+}
+
+/// Returns the mean rate in bit/s after the first acknowledgement until the last one, if these are at least `min` seconds apart, else 0.
+fn mean_rate(acks: &[(f64, u64)], min: f64) -> f64 {
+    let (Some(&(first, _)), Some(&(last, _))) = (acks.first(), acks.last()) else { return 0.0 };
+    let bytes: u64 = acks.iter().filter(|(at, _)| *at > first).map(|(_, bytes)| bytes).sum();
+    if last - first < min { 0.0 } else { bytes as f64 * 8.0 / (last - first) }
 }
 
 /// Returns the size of the largest packet, in bytes.

@@ -104,15 +104,18 @@ fn simulated_scheme<'a>(
     }
 }
 
-/// Returns the part of the shortest round trip that is transmission: of the packet, and on a path that was filled, whose rate is known, of those
-/// that it waited for and that the same acknowledgement covers.
+/// Maximum number of packets that an acknowledgement by number covers (RFC 5681, section 4.2); others wait for a timer.
+const ACKNOWLEDGED_AT_ONCE: usize = 2;
+
+/// Returns the part of the shortest round trip that is transmission: of the packet, and on a path that was filled, whose rate is known, of the
+/// one that it waited for if the same acknowledgement covers it.
 fn transmission_of_shortest(recording: &Recording, path: &Path) -> Duration {
     let trips = recording.round_trips();
     let Some(&(at, trip)) = trips.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else { return Duration::ZERO };
     let of = |bytes: u64| path.rate.transmission_time(Bytes::new(bytes)).as_secs_f64();
     let is_it = |packet: &&Packet| packet.acknowledged == Some(at);
     let (sent, mut bytes, mut longest) = (at - trip, 0, 0.0_f64);
-    let waited_for = if path.was_filled { usize::MAX } else { 1 };
+    let waited_for = if path.was_filled { ACKNOWLEDGED_AT_ONCE } else { 1 };
     let packets = recording.packets.iter().rev().filter(is_it).filter(|packet| packet.sent <= sent + 1e-9);
     for packet in packets.take(waited_for) {
         bytes += u64::from(packet.size);
