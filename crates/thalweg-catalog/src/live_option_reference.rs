@@ -2,6 +2,8 @@
 
 use crate::option_keys::{Environment, Key, Keys, Kind, Live};
 use crate::option_values::Range;
+use crate::option_values::Value;
+use crate::scheme_description::SchemeDescription;
 use crate::schemes::SCHEMES;
 use crate::schemes::window::{self, WINDOW_KEYS};
 use core::fmt::Write as _;
@@ -23,29 +25,46 @@ pub fn live_reference() -> String {
                 continue;
             }
             printed.push((key.name, key.about));
-            let is_shared = WINDOW_KEYS.iter().any(|shared| shared.about == key.about)
-                || key.name.contains('.')
-                || key.name == "segment";
-            let of = if is_shared { String::new() } else { format!(" of {}", description.name) };
+            let is_window_key = WINDOW_KEYS.iter().any(|shared| shared.about == key.about);
+            if is_window_key || key.name.contains('.') {
+                let simulated = describe_defaults(&window_defaults(key, Environment::Simulated));
+                let live = match key.live {
+                    Live::Default { .. } => describe_defaults(&window_defaults(key, Environment::Live)),
+                    _ => live,
+                };
+                let _ = writeln!(out, "| `{}` | {simulated} | {live} | {why} |", key.name);
+                continue;
+            }
             let simulated = match description.keys.default_of(key, Environment::Simulated) {
                 Some(_) if key.name == "segment" => "of each scheme".to_owned(),
                 Some(value) => format!("`{value}`"),
                 None => "unset".to_owned(),
             };
+            let has_same = |of: &&&SchemeDescription| {
+                of.keys.find(key.name).is_some_and(|own| own.about == key.about && own.live == key.live)
+            };
+            let names: Vec<&str> = SCHEMES.iter().filter(has_same).map(|of| of.name).collect();
+            let of = if key.name == "segment" { String::new() } else { format!(" of {}", join(&names)) };
             let _ = writeln!(out, "| `{}`{of} | {simulated} | {live} | {why} |", key.name);
         }
     }
     let _ = writeln!(out, "\n## Window schemes\n\nThe options of every window scheme:\n");
-    write_key_rows(window::window_keys(&[], &[]), WINDOW_KEYS, &mut out);
+    write_key_rows(
+        window::window_keys(&[], &[]),
+        WINDOW_KEYS,
+        |key| window_defaults(key, Environment::Live),
+        &mut out,
+    );
     write_presets(&mut out);
     for description in SCHEMES {
         let _ = writeln!(out, "\n## `{}`\n\n{}\n", description.name, description.text());
+        let default = |key| vec![(description.name, description.keys.default_of(key, Environment::Live))];
         if description.traits.is_window() {
-            write_key_rows(description.keys, description.keys.own, &mut out);
+            write_key_rows(description.keys, description.keys.own, default, &mut out);
             out.push_str("\nAnd the options of every [window scheme](#window-schemes).\n");
         } else {
             let keys: Vec<Key> = description.keys.top().copied().collect();
-            write_key_rows(description.keys, &keys, &mut out);
+            write_key_rows(description.keys, &keys, default, &mut out);
         }
     }
     out
@@ -83,12 +102,7 @@ fn write_presets(out: &mut String) {
             let has = |of: &&&&crate::SchemeDescription| of.keys.find(key.name).is_some();
             let same: Vec<&str> =
                 with.iter().filter(has).filter(|of| values(of.keys) == own).map(|of| of.name).collect();
-            let of = match same.split_last() {
-                _ if same.len() == with.len() => String::new(),
-                Some((last, [])) => format!(" of {last}"),
-                Some((last, others)) => format!(" of {} and {last}", others.join(", ")),
-                None => continue,
-            };
+            let of = if same.len() == with.len() { String::new() } else { format!(" of {}", join(&same)) };
             let cells: Vec<String> = own.iter().map(|text| format!("`{text}`")).collect();
             let _ = writeln!(out, "| `{}`{of} | {} |", key.name, cells.join(" | "));
             printed.push((key.name, own));
@@ -96,15 +110,53 @@ fn write_presets(out: &mut String) {
     }
 }
 
-fn write_key_rows(of: Keys, keys: &[Key], out: &mut String) {
+/// The default of an option under each scheme; `None` if it is derived from something else, or if there is none.
+type Defaults = Vec<(&'static str, Option<Value>)>;
+
+/// Returns the default of an option under each window scheme.
+fn window_defaults(key: &Key, place: Environment) -> Defaults {
+    let schemes = SCHEMES.iter().filter(|of| of.traits.is_window());
+    let with = schemes.filter_map(|of| Some((of.name, of.keys.default_of(of.keys.find(key.name)?, place))));
+    with.collect()
+}
+
+/// Describes the most common default, followed by each other one with its schemes.
+fn describe_defaults(defaults: &Defaults) -> String {
+    let mut groups: Vec<(Option<Value>, Vec<&str>)> = Vec::new();
+    for (name, value) in defaults {
+        match groups.iter_mut().find(|(other, _)| other == value) {
+            Some((_, names)) => names.push(name),
+            None => groups.push((*value, vec![name])),
+        }
+    }
+    groups.sort_by_key(|(_, names)| core::cmp::Reverse(names.len()));
+    let describe = |(at, (value, names)): (usize, &(Option<Value>, Vec<&str>))| {
+        let value = value.map_or("unset".to_owned(), |value| format!("`{value}`"));
+        if at == 0 { value } else { format!("{value} of {}", join(names)) }
+    };
+    let described: Vec<String> = groups.iter().enumerate().map(describe).collect();
+    described.join("; ")
+}
+
+/// Joins names as an enumeration in a sentence.
+fn join(names: &[&str]) -> String {
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn write_key_rows(of: Keys, keys: &[Key], defaults: impl Fn(&'static Key) -> Defaults, out: &mut String) {
     out.push_str("| option | default | range | meaning |\n| --- | --- | --- | --- |\n");
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     let is_here = |key: &&Key| names.iter().any(|name| key.name.split('.').next() == Some(name));
     for key in of.flat().filter(|key| key.is_live()).filter(is_here) {
-        let default_text = match (key.live, of.default_of(key, Environment::Live)) {
-            (_, Some(value)) => format!("`{value}`"),
-            (Live::Path(how) | Live::Only(how), None) => how.to_owned(),
-            (_, None) => String::new(),
+        let defaults = defaults(key);
+        let default_text = match key.live {
+            _ if defaults.iter().any(|(_, value)| value.is_some()) => describe_defaults(&defaults),
+            Live::Path(how) | Live::Only(how) => how.to_owned(),
+            _ => String::new(),
         };
         let row = [format!("`{}`", key.name), default_text, describe_range(key), key.about.to_owned()];
         let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
@@ -135,6 +187,19 @@ fn describe_range(key: &Key) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn schemes_with_another_default_of_a_window_option_are_named() {
+        let text = live_reference();
+        for row in [
+            "| `counting` | `packets`; `bytes` of bbr and thalweg |",
+            "| `timestamps` | unset; `true` of thalweg |",
+            "| `delayed-ack.adaptive` | `false` | `true`; `false` of vegas |",
+            "| `slow-start-exit` of newreno and cubic | `loss` | `hystart++` |",
+        ] {
+            assert!(text.contains(row), "{row}");
+        }
+    }
 
     #[test]
     fn every_live_option_has_a_line_and_every_difference_a_reason() {

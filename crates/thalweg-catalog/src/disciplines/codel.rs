@@ -12,7 +12,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<CoDel
 
 /// The parameters of CoDel, alone and within other disciplines.
 pub(crate) const CODEL_KEYS: &[Key] = &[
-    key("target", Kind::Time, "5 ms", "The wait that is acceptable."),
+    key("target", Kind::Time, "5 ms", "Acceptable standing queueing delay."),
     key(
         "interval",
         Kind::Time,

@@ -11,7 +11,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<PieCo
 );
 
 const KEYS: &[Key] = &[
-    key("target", Kind::Time, "15 ms", "The wait that is aimed at."),
+    key("target", Kind::Time, "15 ms", "Target queueing delay."),
     key("update", Kind::Time, "15 ms", "Interval at which the drop probability is updated.")
         .within(Range::between(1e-4, 10.0), "the RFC's is 15 ms"),
     key(
@@ -23,7 +23,7 @@ const KEYS: &[Key] = &[
     .within(Range::POSITIVE, ""),
     key("beta", Kind::Number, "1.25", "Increase of the drop probability per update and per second of delay growth since the previous update.")
         .within(Range::POSITIVE, ""),
-    key("max-burst", Kind::Time, "150 ms", "Duration of a burst that is not dropped after the queue was short."),
+    key("max-burst", Kind::Time, "150 ms", "Length of a burst that passes without drops after the queue was short."),
     key(
         "ecn-threshold",
         Kind::Probability,

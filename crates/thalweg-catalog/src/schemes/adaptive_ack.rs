@@ -49,7 +49,7 @@ const KEYS: &[Key] = &[
         "window",
         Kind::Packets,
         "400 pkt",
-        "Packets that the sender keeps until they are acknowledged, at most 1048576.",
+        "Maximum number of packets that the sender keeps until they are acknowledged.",
     )
     .within(Range::between(1.0, 1_048_576.0), "")
     .from_path(

@@ -61,7 +61,7 @@ const KEYS: &[Key] = &[
         "offload-quanta",
         Kind::Count,
         "1",
-        "Quanta of a millisecond each that may always be in flight, for hosts that batch: 1 as for QUIC, 3 as for TCP with \
+        "Number of quanta, of a millisecond each, that may always be in flight, for hosts that batch: 1 as for QUIC, 3 as for TCP with \
          segmentation offload.",
     )
     .within(Range::between(1.0, 64.0), "a sender needs at least one quantum in flight")
@@ -73,7 +73,8 @@ const KEYS: &[Key] = &[
         "probe-rtt-interval",
         Kind::Time,
         "5 s",
-        "Interval of ProbeRTT, which measures the round-trip time of an empty path, unless a shorter round trip is measured before.",
+        "Interval between ProbeRTT phases, which measure the round-trip time of an empty path. A shorter measured round trip postpones the \
+         next one.",
     )
     .within(Range::POSITIVE, "the draft's is 5 s")
     .peer(Range::between(1.0, 3600.0)),
@@ -81,14 +82,15 @@ const KEYS: &[Key] = &[
         "probe-rtt-basis",
         PROBE_RTT_BASIS,
         "current",
-        "Round trip that bounds the data in flight during ProbeRTT: the \"current\" minimum, which may have just been replaced by one \
-         with a queue, or the one \"before-expiry\" (issue 109 of the draft).",
+        "Round trip that bounds the data in flight during ProbeRTT: the \"current\" minimum, or the one \"before-expiry\" (issue 109 of the \
+         draft). The current one may have just been replaced by a round trip with a queue.",
     ),
     key(
         "filter-advance",
         FILTER_ADVANCE,
         "after-feedback",
-        "Start of the next cycle of the max-bandwidth filter: \"after-feedback\" of a probe, \"at-down\", its end (pull request 5 of the draft), or unconditionally after at most \"ten-rounds\", as in version 1.",
+        "Start of the next cycle of the max-bandwidth filter: \"after-feedback\" of a probe, \"at-down\" (the end of a probe, pull request 5 of \
+         the draft), or after at most \"ten-rounds\" in any case (version 1).",
     ),
 ];
 

@@ -37,7 +37,8 @@ const KEYS: &[Key] = &[
         "compete",
         Kind::Switch,
         "true",
-        "Competitive mode: if the queue was not nearly empty for five round trips, another flow fills it, and `delta` then depends on losses.",
+        "Competitive mode: if the queue was not nearly empty for five round trips, another flow is assumed to fill it, and `delta` depends on \
+         losses.",
     ),
     key("min-rtt-window", Kind::Time, "10 s", "Lifetime of the minimum round-trip time.")
         .within(Range::POSITIVE, "the paper's is 10 s")

@@ -69,8 +69,8 @@ const SEGMENT: Key = key(
     "segment",
     Kind::Size,
     "",
-    "The largest payload of a packet (1448 B for windows, 1472 B for udp, 1468 B for sscop: 1500 bytes with their headers; \
-     1008 B for adaptive-ack, 1454 B for sstp).",
+    "Maximum payload of a packet. In simulations the default makes packets of 1500 bytes with headers: 1448 B for window schemes, 1472 B \
+     for udp, 1468 B for sscop and 1454 B for sstp. For scream it is 1200 B, and for adaptive-ack 1008 B.",
 )
 .within(Range::between(1.0, 1_048_576.0), "")
 .from_path("the path MTU")
@@ -80,8 +80,8 @@ const HEADER: Key = key(
     "header",
     Kind::Size,
     "",
-    "Bytes that each data packet has on the wire beside its payload (52 B, udp and sscop 28 B, adaptive-ack 16 B, sstp 46 \
-     B).",
+    "Header bytes of each data packet on the wire: 52 B for window schemes, 28 B for udp and sscop, 46 B for sstp, 44 B for scream, and \
+     16 B for adaptive-ack.",
 )
 .within(Range::between(0.0, 1_048_576.0), "")
 .not_live("packets have the headers that they have");

@@ -28,7 +28,7 @@ const KEYS: &[Key] = &[
         "virtual-rtt",
         Kind::Time,
         "25 ms",
-        "Flows with shorter round-trip times share capacity as if they had this one; 0 disables this.",
+        "Minimum round-trip time by which flows share capacity: those with a shorter one behave as if they had this one. 0 disables it.",
     )
     .peer(Range::between(0.0, 1.0)),
     key(

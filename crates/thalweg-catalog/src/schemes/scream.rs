@@ -59,22 +59,23 @@ const KEYS: &[Key] = &[
         "reaction",
         Kind::Time,
         "200 ms",
-        "The encoder's lag: it ignores further rate changes for this time after one (RFC 8593, tau_v).",
+        "Reaction time of the encoder: after a rate change it ignores others for this time (RFC 8593, tau_v).",
     )
     .within(Range::between(0.0, 60.0), ""),
     key(
         "frame-spread",
         Kind::Share,
         "0.15",
-        "The scale of the Laplacian distribution by which frame sizes deviate from their mean, as a share of it (RFC 8593, \
-         SCALE_B). The sizes are the same for the same seed.",
+        "Scale of the Laplacian distribution of frame sizes around their mean, as a share of the mean (RFC 8593, SCALE_B). Equal seeds \
+         give equal sizes.",
     )
     .within(Range::between(0.0, 1.0), ""),
     key(
         "key-size",
         Kind::Number,
         "4",
-        "Size of a key frame relative to other frames, which are smaller afterwards to compensate; an assumption, as it depends on the content.",
+        "Size of a key frame relative to other frames. The frames after it are smaller to compensate. The value is an assumption: the size \
+         depends on the content.",
     )
     .within(Range::between(1.0, 100.0), ""),
     key(

@@ -17,9 +17,9 @@ use thalweg_proto::units::{Duration, Rate};
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop",
     keys_of: "sscop",
-    about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit from the receiver. Messages of `segment` bytes (default: 1468 B) \
-     have 4 bytes of trailer and up to 3 of padding; `header` (default: 28 B) is the overhead of the layers below per PDU, \"0 B\" on an \
-     ATM line.",
+    about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit from the receiver. A message of `segment` bytes has 4 bytes of \
+     trailer and up to 3 of padding. In simulations `header` (28 B by default) is the overhead of the layers below per PDU; on an ATM \
+     line it is \"0 B\".",
     keys: Keys { own: SSCOP_KEYS, shared: &[SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: TRAITS,
     check: &check,
@@ -64,22 +64,27 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
     )
     .within(MESSAGES, "")
     .from_path(
-        "the data of two round trips and POLL intervals, at most the receiver's memory; 1024 pkt if unknown",
+        "the data of two round trips and POLL intervals, at most the receiver's memory; if unknown 1024 pkt, with rate control that memory",
     )
     .peer(PEER_MESSAGES),
     key(
         "buffer",
         Kind::Packets,
         "8388607 pkt",
-        "Maximum number of unacknowledged messages at the sender, whatever the credit.",
+        "Maximum number of unacknowledged messages at the sender, regardless of the credit.",
     )
     .within(MESSAGES, "")
     .from_path("the value of `window`")
     .peer(PEER_MESSAGES),
-    key("k", Kind::Size, "", "k: the longest message; 4096 B without, or `segment` where that is longer.")
-        .within(Range::between(0.0, MAX_MESSAGE as f64), "")
-        .not_live(SIZE_FROM_SEGMENT),
-    key("j", Kind::Size, "4096 B", "j: the longest user-to-user information.")
+    key(
+        "k",
+        Kind::Size,
+        "",
+        "k: maximum length of a message; default: 4096 B, or `segment` if that is longer.",
+    )
+    .within(Range::between(0.0, MAX_MESSAGE as f64), "")
+    .not_live(SIZE_FROM_SEGMENT),
+    key("j", Kind::Size, "4096 B", "j: maximum length of user-to-user information.")
         .within(Range::between(0.0, thalweg_proto::sscop::MAX_UU as f64), "")
         .not_live(SIZE_FROM_SEGMENT),
     key("max-cc", Kind::Count, "4", "Maximum number of transmissions of a BGN, END, RS or ER.")

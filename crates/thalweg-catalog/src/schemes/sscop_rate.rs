@@ -49,7 +49,7 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
 const KEYS: &[Key] = &[
     key("start-rate", Kind::Rate, "4 Mbit/s", "Initial rate.")
         .within(Range::POSITIVE, "a rate of zero never sends"),
-    key("max-rate", Kind::Rate, "", "Maximum rate; default: the link rate.")
+    key("max-rate", Kind::Rate, "", "Maximum rate; in simulations unlimited by default.")
         .within(Range::POSITIVE, "")
         .from_path("the path's rate, if known"),
     key("alpha", Kind::Packets, "3 pkt", "Target backlog of a source in the network (α).")
@@ -87,7 +87,7 @@ const KEYS: &[Key] = &[
         "poll-behind-data",
         Kind::Switch,
         "",
-        "A POLL follows the next message (true), or is sent alone as soon as the previous POLL is answered (false, literal).",
+        "A POLL follows the next message (true). Otherwise it is sent alone as soon as the previous POLL is answered (false, literal).",
     ),
     key("keep-records", Kind::Switch, "", "Keeps arrival records until there are three: true, or false (literal)."),
     key("poll-floor", Kind::Time, "10 ms", "Minimum time-out of a POLL.").peer(PEER_TIME),
@@ -103,7 +103,7 @@ const KEYS: &[Key] = &[
         "drain",
         Kind::Time,
         "",
-        "A source without an empty queue for this long reduces its rate for two round trips; default: never.",
+        "Time without an empty queue after which a source reduces its rate for two round trips; default: never.",
     )
     .within(Range::POSITIVE, "sources never drain the queue without `drain`")
     .peer(PEER_TIME),
@@ -111,8 +111,8 @@ const KEYS: &[Key] = &[
         "jitter",
         Kind::Time,
         "0 s",
-        "Round trips that exceed the shortest by at most this time, and by at most a quarter, do not indicate a queue; for hosts that \
-         answer late.",
+        "Tolerance for hosts that answer late: a round trip that exceeds the shortest by at most this time, and by at most a quarter, does \
+         not indicate a queue.",
     )
     .from_path("2 ms, for busy hosts that answer late; 0 s (literal)"),
 ];

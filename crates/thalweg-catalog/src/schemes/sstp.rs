@@ -58,7 +58,7 @@ const KEYS: &[Key] = &[
         "rate",
         Kind::Rate,
         "",
-        "P: rate within a burst, headers included; default: the rate of the slowest link of the path.",
+        "P: rate within a burst, headers included. In simulations the default is the rate of the slowest link of the path.",
     )
     .within(Range::POSITIVE, AGREED)
     .from_path("the path's rate; 10 Mbit/s if unknown"),
@@ -81,7 +81,7 @@ const KEYS: &[Key] = &[
         "window",
         Kind::Segments,
         "2.5 wa",
-        "W: maximum number of unacknowledged segments, or a multiple of w_a, the segments of one round trip; rounded, from 2 to 32767.",
+        "W: maximum number of unacknowledged segments. A multiple of w_a, the segments of one round trip, is rounded, from 2 to 32767.",
     )
     .from_path("2.5 w_a if the path is known, at most the receiver's memory")
     .peer(Range::between(1.0, 32_767.0)),
@@ -103,8 +103,8 @@ const KEYS: &[Key] = &[
         "evicted",
         EVICTED,
         "all",
-        "Soft acknowledgement: requests for acknowledged and discarded segments: \"one\" or \"all\" of them when one is the lowest \
-         missing segment, or \"at-once\" when they are discarded.",
+        "Soft acknowledgement: when the receiver requests acknowledged segments that it discarded. \"at-once\": when it discards them. \
+         \"one\" or \"all\": that segment, or all of them, when one is the lowest missing segment.",
     ),
     key(
         "loss-tolerance",

@@ -49,7 +49,7 @@ const KEYS: &[Key] = &[
         "tolerated-loss",
         Kind::Share,
         "0 %",
-        "Loss rate that is attributed to the path without proof. If a queue overflows, all flows lose up to this share.",
+        "Loss rate that is attributed to the path without proof. If a queue overflows, all its flows may lose up to this share.",
     )
     .within(Range::between(0.0, 0.25), "no path that loses more than a quarter is usable")
     .peer(Range::between(0.0, 0.25)),
@@ -57,13 +57,13 @@ const KEYS: &[Key] = &[
         "aggressive",
         Kind::Switch,
         "false",
-        "Tolerates at least 15 % loss. For links without other traffic: other flows lose their share if a queue overflows.",
+        "Tolerates at least 15 % loss. Only for links without other traffic: if a queue overflows, other flows lose packets too.",
     ),
     key(
         "base-window",
         Kind::Time,
         "60 s",
-        "Lifetime of the base delay, the minimum that counts as the delay of an empty path.",
+        "Lifetime of the base delay: the minimum delay, taken as that of an empty path.",
     )
     .within(Range::POSITIVE, "at least some seconds")
     .peer(Range::between(1.0, 3600.0)),

@@ -17,7 +17,7 @@ const KEYS: &[Key] = &[
         "ntg-d",
         Kind::Number,
         "0.5",
-        "Normalised throughput gradient below which the first search has gone too far.",
+        "Normalised throughput gradient below which a search from a small window ends.",
     )
     .within(Range::at_least(0.0), GRADIENT)
     .peer(Range::between(0.0, 1.0)),

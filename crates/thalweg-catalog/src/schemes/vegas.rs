@@ -47,8 +47,8 @@ const KEYS: &[Key] = &[
         "slow-start",
         SLOW_STARTS,
         "every-other-round",
-        "Rounds in which slow start doubles the window: \"every-other-round\", with a check of the mean round-trip time in the rounds \
-         between (1995, section 3.3), or \"each-round\", with a check of the minimum (Linux).",
+        "Rounds in which slow start doubles the window. \"every-other-round\": the rounds between check the mean round-trip time (1995, \
+         section 3.3). \"each-round\": each round checks the minimum (Linux).",
     )
     .live_default("each-round", "as in kernels; a transfer that ends in slow start takes half as many round trips"),
     key(

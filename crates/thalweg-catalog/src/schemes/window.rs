@@ -23,7 +23,7 @@ use thalweg_proto::window::{
 /// The keys of every window scheme.
 pub const WINDOW_KEYS: &[Key] = &[
     window_presets::KEY,
-    ack_size_key("", "Bytes on the wire of an acknowledgement; as many as `header` without."),
+    ack_size_key("", "Bytes on the wire of an acknowledgement; default: the value of `header`."),
     key("max-window", Kind::Packets, "1048576 pkt", "Maximum window, regardless of the controller.")
         .within(WINDOW_RANGE, NO_WINDOW)
         .peer(PEER_WINDOW),
@@ -50,9 +50,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         "rack",
         Kind::Switch,
         "false",
-        "Time-based loss detection (RACK, RFC 8985), which distinguishes late packets from lost ones, instead of counting duplicate \
-         acknowledgements. \
-         Needs `recovery = \"sack\"`.",
+        "Time-based loss detection (RACK, RFC 8985) instead of counting duplicate acknowledgements. It distinguishes late packets from \
+         lost ones. Needs `recovery = \"sack\"`.",
     )
     .from_path("`true` with `recovery=sack`, because real paths reorder packets"),
     key(
@@ -65,21 +64,24 @@ pub const WINDOW_KEYS: &[Key] = &[
         "tail-probe",
         Kind::Switch,
         "",
-        "With `rack`: after two round trips without acknowledgements the last packet is retransmitted (RFC 8985, section 7). Default: true.",
+        "With `rack`: after two round trips without acknowledgements the sender sends new data, or retransmits the last packet if there is \
+         none (RFC 8985, section 7). Default: true.",
     ),
     key(
         "prr",
         Kind::Switch,
         "false",
-        "Proportional rate reduction (RFC 9937): during recovery transmissions follow deliveries, without a pause of half a window and a \
-         burst. Needs `recovery = \"sack\"`. Not for bbr and copa, which have a pacing rate.",
+        "Proportional rate reduction (RFC 9937): during recovery transmissions follow deliveries. Otherwise the sender waits until \
+         half a window has left the network, and may then send a burst. Needs `recovery = \"sack\"`. Not for bbr, copa and thalweg, which \
+         have a pacing rate.",
     )
     .live_default("true", "as in kernels (for schemes that support it)"),
     key(
         "cut-for-lost-repairs",
         Kind::Switch,
         "true",
-        "With `rack`: a lost retransmission reduces the window once more (RFC 5681, section 4.3). With `false` there is one reduction per window of data (Linux; RFC 9002, section 7.3.2).",
+        "With `rack`: a lost retransmission reduces the window once more (RFC 5681, section 4.3). With `false` there is one reduction per \
+         window of data, as in Linux and in RFC 9002, section 7.3.2.",
     ),
     key(
         "verify-acks",
@@ -96,8 +98,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         "f-rto",
         Kind::Switch,
         "false",
-        "After a time-out two new packets precede retransmissions; if the next acknowledgements show that the time-out was spurious, it \
-         is undone (F-RTO, RFC 5682). Needs `recovery = \"sack\"`.",
+        "F-RTO (RFC 5682): after a time-out the sender sends two new packets before further retransmissions. If the next acknowledgements \
+         show that the time-out was spurious, its reduction is undone. Needs `recovery = \"sack\"`.",
     )
     .live_default("true", "as in kernels (for schemes that support it)"),
     key("rto", Kind::Table(&RTO), "", "The retransmission time-out."),
@@ -111,21 +113,26 @@ pub const WINDOW_KEYS: &[Key] = &[
         "window-validation",
         VALIDATION,
         "none",
-        "Congestion window validation, in place of `idle-restart`: with \"rfc2861\" an unused window decays, by half for each RTO without data and towards its used part; with \"rfc7661\" it is kept for five minutes, and a loss reduces the used part. For slow-start, newreno, vegas, cubic, dctcp and prague.",
+        "Congestion window validation, in place of `idle-restart`. With \"rfc2861\" an unused window decays: by half for each RTO without \
+         data, and towards its used part. With \"rfc7661\" it is kept for five minutes, and a loss reduces the used \
+         part. For slow-start, newreno, vegas, cubic, dctcp and prague.",
     ),
     key("nagle", Kind::Switch, "", "Nagle's algorithm: a packet that is not full waits while data is unacknowledged (RFC 896)."),
     key(
         "ecn",
         Kind::Switch,
         "false",
-        "Classic ECN: queues may mark first transmissions instead of dropping them, and the sender treats a mark as a loss without retransmission, at most once a round trip (RFC 3168). Schemes with their own response to marks always use ECN; other schemes never send ECN-capable packets.",
+        "Classic ECN (RFC 3168): queues may mark first transmissions instead of dropping them. The sender treats a mark as a loss without \
+         retransmission, at most once a round trip. Schemes with their own response to marks (dctcp, prague and dec-bit) always use ECN. \
+         Schemes that do not respond to marks never send ECN-capable packets.",
     )
     .live_default("true", "real paths may mark packets instead of dropping them (for schemes that support ECN)"),
     key(
         "timestamps",
         Kind::Switch,
         "",
-        "Timestamps in packets and acknowledgements, for one-way delays by unsynchronised clocks (RFC 6817, section 2.3). Four bytes each on real paths; `header` includes them.",
+        "Timestamps in packets and acknowledgements, for one-way delays by unsynchronised clocks (RFC 6817, section 2.3). On real paths each \
+         takes four bytes; in simulations `header` includes them.",
     ),
     key(
         "max-retransmissions",
@@ -138,10 +145,10 @@ pub const WINDOW_KEYS: &[Key] = &[
         "handshake",
         HANDSHAKE,
         "none",
-        "How connections open and close: \"tcp\" with SYN, SYN-ACK and FIN (RFC 9293), \"quic\" with one round trip before the first \
-         data (RFC 9001), \"quic-0rtt\" with data behind the first packet, or \"none\". Lost handshake packets are repeated after \
-         `rto.initial`, doubling; `max-retransmissions` bounds that. The source of the data opens; answers to requests need no \
-         connection of their own.",
+        "Handshake: \"tcp\" (SYN, SYN-ACK and FIN, RFC 9293), \"quic\" (one round trip before the first data, RFC 9001), \"quic-0rtt\" (data \
+         behind the first packet), or \"none\". Lost handshake packets are repeated after `rto.initial`, which doubles each time, at most \
+         `max-retransmissions` times. The source of the data opens the connection. Responses to requests use the connection of the \
+         request.",
     )
     .not_live("live connections have a handshake of their own, with encryption"),
     key("receive-window", Kind::Size, "1 GiB", "Receive window beyond the delivered data.")
@@ -151,7 +158,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "delayed-ack",
         Kind::Table(&DELAYED_ACK),
         "false",
-        "Delayed acknowledgements: false, true (40 ms, every 2nd packet) or a table.",
+        "Delayed acknowledgements. In scenario files a table of the keys of `delayed-ack` may replace `true`.",
     )
     .live_default("true", "real receivers delay acknowledgements (RFC 9293)"),
     key("keep-out-of-order", Kind::Switch, "true", "The receiver buffers out-of-order data."),
@@ -159,7 +166,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         "rledbat",
         Kind::Switch,
         "false",
-        "Background transfer controlled by the receiver: it advertises at most the window of LEDBAT++ for the delay of arrivals (rLEDBAT, RFC 9840), regardless of the sender's scheme. Segments then have timestamps.",
+        "Background transfer controlled by the receiver (rLEDBAT, RFC 9840). The receiver advertises at most the window that LEDBAT++ \
+         computes from the delay of arrivals, regardless of the sender's scheme. Segments then have timestamps.",
     ),
 ];
 
@@ -168,8 +176,8 @@ pub const SLOW_START_EXIT: Key = key(
     "slow-start-exit",
     EXITS,
     "loss",
-    "End of the first slow start below ssthresh: at a \"loss\", or earlier: with \"hystart++\" at rising round-trip times (RFC 9406), \
-     with \"hystart\" also at acknowledgement trains of half a round trip (Linux), with \"search\" at deliveries that no longer double \
+    "End of the first slow start below ssthresh. \"loss\": at a loss. The others may end it earlier: \"hystart++\" at rising round-trip \
+     times (RFC 9406), \"hystart\" also at acknowledgement trains of half a round trip (Linux), \"search\" when deliveries no longer double \
      (draft-chung-ccwg-search).",
 )
 .live_default("hystart++", "otherwise the end of slow start may lose a window");
@@ -179,7 +187,7 @@ pub const ECN_BETA: Key = key(
     "ecn-beta",
     Kind::Number,
     "",
-    "Multiplicative decrease at a mark in congestion avoidance (ABE; RFC 8511 has 0.8 for NewReno and 0.85 for CUBIC). Default: as at a \
+    "Multiplicative decrease at a mark in congestion avoidance (ABE, RFC 8511: 0.8 for NewReno and 0.85 for CUBIC). Default: as at a \
      loss. Needs `ecn`.",
 )
 .within(Range::between(0.0, 1.0).above().below(), "RFC 8511 multiplies the window by 0.8 or 0.85 at a mark")
@@ -240,8 +248,9 @@ static DELAYED_ACK: Table = Table {
             "delayed-ack.adaptive",
             Kind::Switch,
             "false",
-            "The sender requests acknowledgements: about five per round trip, up to 40 packets apart, and fewer if they are lost, to limit the load of a slow return path (RFC 5690). `every` is then the minimum number of packets per acknowledgement. Gaps and marks \
-             are acknowledged at once.",
+            "The sender requests acknowledgements to limit the load of a slow return path (RFC 5690): about five per round trip, up to 40 \
+             packets apart, and fewer if they are lost. `every` is then the minimum number of packets per acknowledgement. Gaps and \
+             marks are acknowledged at once.",
         )
         .live_default("true", "the return path may be much slower than the forward path"),
     ],

@@ -118,13 +118,14 @@ table! {
 table! {
     /// A topology file: GraphML, as of the Internet Topology Zoo, or the XML or GraphML of SNDlib.
     TopologyFile "topology file" {
-        /// The file, beside the scenario file. Nodes are named by their labels. A node whose label others have too is
-        /// named by label and id, such as `None-n7`; without a label that is a valid name, by its id. Ids become names
-        /// by an `n` before a number, and a `-` in place of invalid characters. A link's rate is that in the file:
-        /// `LinkSpeedRaw`, or `LinkSpeed` with its units, in GraphML; in SNDlib the installed capacity, or else that of
-        /// the smallest module, in the file's unit or in Mbit/s. A link's delay is 5 us per km between its ends. `rate`
-        /// and `delay` apply to links without these values. If `delay` is not set, a node without coordinates is placed
-        /// amid its neighbours, and a link within one place takes 50 us. Links from a node to itself are ignored.
+        /// The file, beside the scenario file. Nodes are named by their labels. Nodes with the same label are named by
+        /// label and id, such as `None-n7`. A node without a label that is a valid name is named by its id. In such
+        /// names a number gets the prefix `n`, and a `-` replaces invalid characters. A link's rate is that in the file.
+        /// In GraphML it is `LinkSpeedRaw`, or `LinkSpeed` with its units. In SNDlib it is the installed capacity, or
+        /// else that of the smallest module, in the file's unit or in Mbit/s. A link's delay is 5 us per km between its
+        /// ends. `rate` and `delay` apply to links without these values. If `delay` is not set, a node without
+        /// coordinates gets the mean position of its neighbours, and a link within one place has 50 us. Links from a
+        /// node to itself are ignored.
         /// Two opposite edges of a directed graph are the directions of one link, each with its rate.
         file: String = "file" (required);
         ..line: LinkDirection;

@@ -33,9 +33,9 @@ table! {
 
 table! {
     /// Correlated loss, computed as in Linux netem: a packet's random number is the previous one weighted by
-    /// `correlation` plus a new draw, uniform in 0 to 1, weighted by the rest; the packet is lost if the number is
-    /// below `probability`. As in netem, the loss rate differs from `probability`: it is lower below 50 % and higher
-    /// above, and more so further from 50 %.
+    /// `correlation` plus a new draw, uniform in 0 to 1, weighted by the rest. The packet is lost if the number is
+    /// below `probability`. As in netem, the loss rate differs from `probability`: it is lower if `probability` is
+    /// below 50 %, and higher if it is above. The difference grows with the distance from 50 %.
     CorrelatedLoss "correlated loss" for LossSpec::Correlated {
         /// The loss probability.
         probability: Probability = "probability" (required) => probability;

@@ -49,7 +49,7 @@ table! {
         framing: FramingName = "framing" or r#""none""# => framing;
         /// A token bucket before the transmitter, which limits the long-run rate; "none" for none.
         shaper: OrNone<ShaperTable> = "shaper" or r#""none""# => start_delay.shaper;
-        /// The sleep states of an idle transmitter, each entered later and deeper than the one before.
+        /// The sleep states of an idle transmitter, in ascending order of idle time and depth.
         sleep: Vec<At<SleepTable>> = "sleep" or "[]" => start_delay.sleep;
         /// Frame aggregation: packets arrive in batches; "none" for no aggregation.
         aggregation: OrNone<AggregationTable> = "aggregation" or r#""none""# => aggregation;
