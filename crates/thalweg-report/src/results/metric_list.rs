@@ -219,7 +219,7 @@ metrics! {
     /// The flow's data packets that arrived with a congestion mark (CE).
     Marked = Line::new("marked_packets", Unit::Packets).shown("Marked", "", TRAFFIC.and(MEANS)).rare().summed()
         .of_flow(|of| known_count(of.flow.counts.marked_data));
-    /// Of datagrams: mean difference of the delays of consecutive arrivals (|D(i-1, i)| of RFC 3550, section 6.4.1).
+    /// Of datagrams: mean absolute difference of the delays of consecutive arrivals (D(i-1, i) of RFC 3550, section 6.4.1).
     Jitter = Line::new("jitter_s", Unit::Time).shown("Jitter", "", TRAFFIC.and(MEANS)).weighted_mean_by(Metric::DelaySamples)
         .of_flow(|of| of.flow.jitter.map(Duration::as_secs_f64));
 
