@@ -64,7 +64,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
     )
     .within(MESSAGES, "")
     .from_path(
-        "the data of two round trips and POLL intervals, at most the receiver's memory; if unknown 1024 pkt, with rate control that memory",
+        "the data of two round trips and POLL intervals, at most the receiver's memory; if unknown 1024 pkt, or with rate control that memory",
     )
     .peer(PEER_MESSAGES),
     key(
