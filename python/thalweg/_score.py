@@ -85,15 +85,27 @@ class Score:
 
 def mean_and_interval(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Returns the equally weighted mean of the means of groups, and half of its 95 % interval from the variances within the groups;
-    infinite for groups of one value."""
+    infinite for groups of one value. The degrees of freedom are Welch's and Satterthwaite's (Satterthwaite 1946): groups differ in
+    variance, and the largest decides."""
     means = [sum(group) / len(group) for group in groups]
-    degrees = sum(len(group) - 1 for group in groups)
     mean = sum(means) / len(means)
     if any(len(group) < 2 for group in groups):
         return mean, math.inf
-    within = sum(sum((value - mean_of_group) ** 2 for value in group) / (len(group) - 1) / len(group) for group, mean_of_group in zip(groups, means))
-    student = _STUDENT_T[degrees - 1] if degrees <= len(_STUDENT_T) else 1.96 + 2.5 / degrees
-    return mean, student * math.sqrt(within) / len(groups)
+    squares = [sum((value - mean_of_group) ** 2 for value in group) / (len(group) - 1) / len(group) for group, mean_of_group in zip(groups, means)]
+    within = sum(squares)
+    weights = sum(square**2 / (len(group) - 1) for square, group in zip(squares, groups))
+    if weights == 0:
+        return mean, 0.0
+    return mean, _student_t(within**2 / weights) * math.sqrt(within) / len(groups)
+
+
+def _student_t(degrees: float) -> float:
+    """Returns the 97.5 % quantile of Student's distribution with at least one degree of freedom, interpolated in 1 / `degrees`."""
+    if degrees > len(_STUDENT_T):
+        return 1.96 + 2.5 / degrees
+    lower = min(int(degrees), len(_STUDENT_T) - 1)
+    below, above = _STUDENT_T[lower - 1], _STUDENT_T[lower]
+    return above + (below - above) * (1 / degrees - 1 / (lower + 1)) / (1 / lower - 1 / (lower + 1))
 
 
 _REFUSED_EVENTS = (

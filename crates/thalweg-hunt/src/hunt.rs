@@ -91,6 +91,8 @@ pub enum HuntError {
     Scheme(Vec<Diagnostic>),
     /// Scores could not be saved.
     Store(StoreError),
+    /// Interrupted before any candidate was scored.
+    Interrupted,
 }
 
 /// Saved scores of a generation.
@@ -140,7 +142,7 @@ impl Hunt<'_> {
     ///
     /// # Errors
     ///
-    /// A scheme is invalid, or scores could not be saved.
+    /// A scheme is invalid, scores could not be saved, or the search was interrupted before it had any.
     pub fn run(&self, store: &Store, mut tick: impl FnMut(Status)) -> Result<Finding, HuntError> {
         self.check()?;
         let mut search = Search::new(self.space.clone(), self.seed);
@@ -177,7 +179,10 @@ impl Hunt<'_> {
             search.record(candidates, &generation.scores);
             tick(status);
         }
-        Ok(self.finding(&search, status.done as u64, refused))
+        match search.ranked().is_empty() {
+            true => Err(HuntError::Interrupted),
+            false => Ok(self.finding(&search, status.done as u64, refused)),
+        }
     }
 
     /// Returns the file name of a generation: a hash of all inputs of its scores.
@@ -331,12 +336,16 @@ impl Hunt<'_> {
     }
 }
 
+/// Message of a search without a score.
+const INTERRUPTED: &str = "interrupted before the first candidates were scored: nothing was found";
+
 impl HuntError {
     /// Returns the errors as one text, if any.
     pub fn errors_text(&self) -> String {
         match self {
             Self::Scheme(found) => join_diagnostics(found),
             Self::Store(error) => error.to_string(),
+            Self::Interrupted => INTERRUPTED.to_owned(),
         }
     }
 }

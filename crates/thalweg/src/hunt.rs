@@ -172,6 +172,7 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
 fn error_of(error: HuntError) -> Error {
     match error {
         HuntError::Scheme(found) => Error::of_scheme_diagnostics(&found),
+        HuntError::Interrupted => Error::Failed(error.errors_text()),
         HuntError::Store(error) => Error::Failed(format!("{error}; {RESUME_HINT}")),
     }
 }

@@ -188,3 +188,23 @@ fn found_cases_are_as_they_were() {
         assert!(score <= at_most, "{scheme} in {file}: {score}");
     }
 }
+
+/// There is nothing to confirm: the scenario of a default candidate has no rate, and the hunt divided by it.
+#[test]
+fn a_hunt_interrupted_at_once_has_no_finding() {
+    let folder = TempFolder::new("interrupted-at-once");
+    let (registry, store) = (Arc::<Registry>::default(), folder.store());
+    let space = Space::new(Goal::Queue, Kinds::all());
+    let hunt = Hunt {
+        space: &space,
+        schemes: Schemes { tested: "cubic", beside: DEFAULT_COMPETING_SCHEME },
+        against: None,
+        registry: &registry,
+        candidates: 64,
+        seed: 1,
+        threads: 1,
+        build: "test",
+        stop: Arc::new(true.into()),
+    };
+    assert!(matches!(hunt.run(&store, |_| ()), Err(HuntError::Interrupted)));
+}

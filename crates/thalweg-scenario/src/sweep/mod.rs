@@ -203,7 +203,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
         let rows: Vec<(&Table, Span)> = rows.value.iter().map(|row| (&row.value.0, row.span)).collect();
         varied.extend(varied_keys::parse_rows(&rows, &source, &mut report));
     }
-    varied_keys::report_duplicate_keys(&varied, id, &mut report);
+    varied_keys::check_keys(&varied, id, &mut report);
     let schemes = texts(&keys.schemes);
     for (position, scheme) in schemes.iter().enumerate() {
         if schemes[..position].iter().any(|other| other.text == scheme.text) {
@@ -311,6 +311,7 @@ warmup = "0 s"
             ("scenario = \"x\"\n[random]\npoints = 2\na = 1", 4, "expected a range"),
             ("scenario = \"x\"\n[grid]\na = [1]\n[random]\npoints = 1\na = [2]", 6, "varied twice"),
             ("scenario = \"x\"\n[[list]]\na = 1\n[[list]]\nb = 1", 4, "has no `a`"),
+            ("scenario = \"x\"\n[grid]\nseed = [1, 10]", 3, "the seed is the same for all points"),
             ("scenario = \"x\"\nschemes = [\"a\", \"a\"]", 2, "given twice"),
             ("scenario = \"x\"\nreps = 0", 2, "at least 1"),
             ("scenario = \"x\"\nreps = 4000000000", 2, "at most"),

@@ -187,8 +187,8 @@ pub(super) fn parse_rows(rows: &[(&Table, Span)], source: &Source, report: &mut 
     Some(Varied::List(List { keys, rows: listed }))
 }
 
-/// Reports keys that are varied more than once.
-pub(super) fn report_duplicate_keys(varied: &[Varied], id: u32, report: &mut Report) {
+/// Reports keys that are varied more than once, and the seed: that of the sweep holds for all points.
+pub(super) fn check_keys(varied: &[Varied], id: u32, report: &mut Report) {
     let keys = |of: &Varied| -> Vec<Placed> {
         match of {
             Varied::Grid(grid) => grid.iter().map(|of| of.key.clone()).collect(),
@@ -199,6 +199,13 @@ pub(super) fn report_duplicate_keys(varied: &[Varied], id: u32, report: &mut Rep
     let mut all: Vec<Placed> = varied.iter().flat_map(keys).collect();
     all.sort_by_key(|key| key.place.start);
     for (position, key) in all.iter().enumerate() {
+        if key.text == "seed" {
+            report
+                .error("sweep.value", Span::new(id, key.place.clone()), "the seed is the same for all points")
+                .help(
+                    "`seed = 1` above the tables is the first one, and `reps` or `until` the number of them",
+                );
+        }
         if all[..position].iter().any(|other| other.text == key.text) {
             report.error(
                 "sweep.value",
