@@ -87,6 +87,10 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
 /// Names of schemes and disciplines elsewhere, with what has their effect here.
 const EQUIVALENTS: &[(&[&str], &str)] = &[
     (
+        &["bbr1", "bbr2", "bbrv1", "bbrv2"],
+        "`bbr` is version 3 of BBR (draft-ietf-ccwg-bbr); there is no earlier one",
+    ),
+    (
         &["wfq", "weighted-fair-queueing", "wf2q"],
         "weighted fair queueing is `fq` with `weight-1` to `weight-6`, the weights of the flows' priorities",
     ),
@@ -101,10 +105,8 @@ const EQUIVALENTS: &[(&[&str], &str)] = &[
 ];
 
 /// Known schemes and disciplines that this project lacks.
-const UNSUPPORTED_NAMES: &[&str] = &[
-    "bbr1", "bbr2", "bbrv1", "bbrv2", "pcc", "westwood", "hybla", "htcp", "illinois", "bic", "yeah",
-    "fq-pie", "choke", "blue", "ared",
-];
+const UNSUPPORTED_NAMES: &[&str] =
+    &["pcc", "westwood", "hybla", "htcp", "illinois", "bic", "yeah", "fq-pie", "choke", "blue", "ared"];
 
 /// Converts to lower case and unifies separators.
 fn normalise_spelling(name: &str) -> Vec<char> {
@@ -153,6 +155,7 @@ mod tests {
         assert!(equivalent_elsewhere("WFQ").is_some_and(|hint| hint.contains("`weight-1`")));
         assert!(equivalent_elsewhere("diffserv4").is_some_and(|hint| hint.contains("one tin")));
         assert!(equivalent_elsewhere("abe").is_some_and(|hint| hint.contains("ecn-beta=0.85")));
+        assert!(equivalent_elsewhere("BBRv2").is_some_and(|hint| hint.contains("`bbr` is version 3")));
         assert_eq!((equivalent_elsewhere("fq"), equivalent_elsewhere("cubic")), (None, None));
         crate::Registry::default()
             .read_scheme("cubic:ecn=true,ecn-beta=0.85", crate::Environment::Simulated)

@@ -23,6 +23,7 @@ pub fn of_error(error: &clap::Error, commands: &[&Command], reader: Reader) -> O
             let given = given(ContextKind::InvalidArg)?;
             let option = given.split('=').next().unwrap_or(&given);
             match reader {
+                Reader::User if !option.starts_with('-') => of_extra_word(name?),
                 Reader::User => of_option(name?, option),
                 Reader::Program => of_argument(name?, option),
             }
@@ -33,6 +34,20 @@ pub fn of_error(error: &clap::Error, commands: &[&Command], reader: Reader) -> O
             let hint = given(ContextKind::InvalidSubcommand).and_then(|word| of_command(&word));
             hint.or_else(|| is_host.then(of_host_to_measure))
         }
+        _ => None,
+    }
+}
+
+/// Returns the hint for a word after the last argument of `command`: `scp` and `rsync` name two places, and netem several
+/// values of one option.
+fn of_extra_word(command: &str) -> Option<&'static str> {
+    match command {
+        "recv" | "serve" => Some(
+            "the only argument is the folder of this host; the host that has the files sends them: `thalweg send FILES... HOST`",
+        ),
+        "impair" => Some(
+            "an option has one value: tc's second value of `delay` is --jitter TIME, and bursts of losses are --burst LENGTH",
+        ),
         _ => None,
     }
 }
@@ -110,7 +125,7 @@ const RENAMED: [(&[&str], &str, &str); 5] = [
     (&["explore"], "--unproved", "the option is --unvalidated"),
 ];
 
-const SEND: [(&[&str], &str); 16] = [
+const SEND: [(&[&str], &str); 17] = [
     (&["-r", "-R", "--recursive"], "folders need no -r: `thalweg send FOLDER HOST` sends all that is in one"),
     (
         &[
@@ -118,7 +133,6 @@ const SEND: [(&[&str], &str); 16] = [
             "--archive",
             "-p",
             "-t",
-            "-l",
             "--links",
             "--perms",
             "--times",
@@ -154,6 +168,10 @@ const SEND: [(&[&str], &str); 16] = [
         "the limit is --rate RATE, such as --rate \"10 Mbit/s\"",
     ),
     (&["-c"], "the option is --checksum"),
+    (
+        &["-l"],
+        "links are always sent; the limit that `scp -l` sets is --rate RATE, such as --rate \"10 Mbit/s\"",
+    ),
     (
         &["--host", "--to", "--server", "--dest"],
         "the receiver is the last argument: `thalweg send FILES... HOST:PORT`",
@@ -425,6 +443,9 @@ mod tests {
             (&["serve", "--root", "d"], "the folder is an argument"),
             (&["scp", "a", "h:d"], "thalweg send FILES... HOST"),
             (&["recv", "--port", "4747", "d"], "--listen PORT"),
+            (&["recv", "ann@nas:/inbox", "."], "thalweg send FILES... HOST"),
+            (&["impair", "--delay", "100ms", "10ms", "25%"], "--jitter TIME"),
+            (&["send", "-l", "1000", "a", "h"], "--rate RATE"),
             (&["recv", "--out", "d"], "Usage: thalweg recv [OPTIONS] <DIR>"),
             (&["recv", "--strangers", "5", "d"], "the option is --unknown-senders"),
             (&["explore", "adversary", "--unproved=2"], "the option is --unvalidated"),

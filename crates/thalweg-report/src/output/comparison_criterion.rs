@@ -20,10 +20,21 @@ pub(super) struct SchemeComparison<'a> {
     pub of: String,
     /// Remark needed to interpret the values; empty if there is none.
     pub note: String,
-    /// Schemes excluded because their values count data from the warm-up, with its share.
-    pub from_warmup: Vec<(&'a str, f64)>,
+    /// Reason for which the values of some schemes are not comparable to those of the others.
+    pub exclusion: Exclusion,
+    /// Schemes excluded for this reason, with the share of data from the warm-up, or of unfinished transfers.
+    pub excluded: Vec<(&'a str, f64)>,
     /// Schemes compared, best first.
     pub candidates: Vec<Candidate<'a>>,
+}
+
+/// Reason to exclude schemes from a criterion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exclusion {
+    /// Their goodput counts data from the warm-up.
+    WarmupData,
+    /// Their completion times are shorter than another scheme's, and omit more unfinished transfers.
+    UnfinishedTransfers,
 }
 
 /// Scheme with its values of one metric.
@@ -67,10 +78,10 @@ pub(super) fn compare_by_all_criteria<'a>(
     let mut found: Vec<SchemeComparison<'_>> =
         found.into_iter().flatten().filter(|criterion| criterion.candidates.len() > 1).collect();
     for criterion in &mut found {
-        let early = |candidate: &Candidate<'_>| {
-            criterion.from_warmup.iter().any(|(scheme, _)| *scheme == candidate.scheme)
+        let is_excluded = |candidate: &Candidate<'_>| {
+            criterion.excluded.iter().any(|(scheme, _)| *scheme == candidate.scheme)
         };
-        criterion.candidates.retain(|candidate| !early(candidate));
+        criterion.candidates.retain(|candidate| !is_excluded(candidate));
         if matches!(criterion.metric, Metric::CompletionMean | Metric::DelayMean) {
             criterion.note.insert_str(0, &describe_other_leaders(schemes, criterion, margin));
             criterion.note.insert_str(0, &describe_pooled_means(schemes, criterion));
@@ -99,7 +110,8 @@ fn compare_completion_times(schemes: &[SchemeResults], margin: f64) -> Option<Sc
         scale: Scale::for_time,
         of: name_groups(&groups),
         note: unfinished_transfers_remark(schemes, &groups, margin),
-        from_warmup: Vec::new(),
+        exclusion: Exclusion::UnfinishedTransfers,
+        excluded: schemes_that_omit_more(schemes, &groups, &candidates, margin),
         candidates,
     })
 }
@@ -124,7 +136,8 @@ fn compare_goodput(schemes: &[SchemeResults], margin: f64) -> Option<SchemeCompa
         scale: Scale::for_rate,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
-        from_warmup: from_warmup(schemes, &greedy, margin),
+        exclusion: Exclusion::WarmupData,
+        excluded: from_warmup(schemes, &greedy, margin),
         candidates: rank_candidates(schemes, true, sum),
     })
 }
@@ -142,7 +155,8 @@ fn compare_delay(schemes: &[SchemeResults], margin: f64) -> Option<SchemeCompari
         scale: Scale::for_time,
         of: name_groups(&groups),
         note: lost_datagrams(schemes, &groups, margin),
-        from_warmup: Vec::new(),
+        exclusion: Exclusion::WarmupData,
+        excluded: Vec::new(),
         candidates: rank_candidates(schemes, false, |run| {
             mean_over_groups(run, &groups, |group| group.get(Metric::DelayMean))
         }),
@@ -170,7 +184,8 @@ fn compare_fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComp
         scale: |_| Scale::COUNT,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
-        from_warmup: from_warmup(schemes, &greedy, margin),
+        exclusion: Exclusion::WarmupData,
+        excluded: from_warmup(schemes, &greedy, margin),
         candidates: rank_candidates(schemes, true, index),
     })
 }
@@ -223,7 +238,8 @@ fn compare_proportional_fairness<'a>(
             all.len()
         ),
         note: describe_path_shares(schemes, paths),
-        from_warmup: from_warmup(schemes, &all, margin),
+        exclusion: Exclusion::WarmupData,
+        excluded: from_warmup(schemes, &all, margin),
         candidates: rank_candidates(schemes, true, mean),
     })
 }
@@ -254,7 +270,8 @@ fn max_min<'a>(
         scale: |_| Scale::COUNT,
         of: String::new(),
         note: String::new(),
-        from_warmup: from_warmup(schemes, &all, margin),
+        exclusion: Exclusion::WarmupData,
+        excluded: from_warmup(schemes, &all, margin),
         candidates: rank_candidates(schemes, true, index),
     })
 }
@@ -528,21 +545,38 @@ fn greedy_flow_positions(schemes: &[SchemeResults], enough: impl Fn(usize) -> bo
     (0..wanting.len()).filter(|&flow| enough(wanting[flow])).collect()
 }
 
+/// Returns the candidates with a shorter completion time than another one, and a share of unfinished transfers that
+/// exceeds the other's by more than `margin`. Their times omit slow transfers that the other's contain.
+fn schemes_that_omit_more<'a>(
+    schemes: &[SchemeResults],
+    groups: &[usize],
+    candidates: &[Candidate<'a>],
+    margin: f64,
+) -> Vec<(&'a str, f64)> {
+    let share = |candidate: &Candidate<'_>| {
+        schemes.iter().find(|of| of.scheme == candidate.scheme).map_or(0.0, |of| unfinished_share(of, groups))
+    };
+    let shares: Vec<(&'a str, f64)> = candidates.iter().map(|of| (of.scheme, share(of))).collect();
+    let omits_more = |(number, (_, share)): &(usize, &(&str, f64))| {
+        shares[number + 1..].iter().any(|(_, slower)| share - slower > margin)
+    };
+    shares.iter().enumerate().filter(omits_more).map(|(_, share)| *share).collect()
+}
+
+/// Returns the share of the transfers of these groups that did not end within the run.
+fn unfinished_share(of: &SchemeResults, groups: &[usize]) -> f64 {
+    let counted = of.runs.iter().filter(|run| run.complete);
+    let all = counted.flat_map(|run| groups.iter().filter_map(|&group| run.groups.get(group)));
+    let (ended, open) = all.fold((0, 0), |(ended, open), group| {
+        (ended + group.or_zero(Metric::Completions) as u64, open + group.or_zero(Metric::Unfinished) as u64)
+    });
+    open as f64 / (ended + open).max(1) as f64
+}
+
 /// Returns a remark on unfinished transfers where they exceed `margin` under some scheme: completion times cover
 /// finished transfers only and omit the slowest. The remark lists every scheme for comparison.
 fn unfinished_transfers_remark(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> String {
-    let share = |of: &SchemeResults| {
-        let counted = of.runs.iter().filter(|run| run.complete);
-        let all = counted.flat_map(|run| groups.iter().filter_map(|&group| run.groups.get(group)));
-        let (ended, open) = all.fold((0, 0), |(ended, open), group| {
-            (
-                ended + group.or_zero(Metric::Completions) as u64,
-                open + group.or_zero(Metric::Unfinished) as u64,
-            )
-        });
-        open as f64 / (ended + open).max(1) as f64
-    };
-    match each_share(schemes, share, margin) {
+    match each_share(schemes, |of| unfinished_share(of, groups), margin) {
         None => String::new(),
         Some(each) => format!(" Not ended within the run, and not in these times: {each}."),
     }

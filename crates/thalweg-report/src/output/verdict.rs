@@ -1,6 +1,6 @@
 //! Verdicts on schemes: the winner, its lead and its statistical significance.
 
-use super::comparison_criterion::{SchemeComparison, compare_by_all_criteria};
+use super::comparison_criterion::{Exclusion, SchemeComparison, compare_by_all_criteria};
 use super::number_format::{Scale, format_factor, join_listed};
 use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
@@ -35,7 +35,7 @@ pub enum Certainty {
     Significant,
     /// The lead is not significant.
     Open,
-    /// Values of some scheme count data from the warm-up: there is no leader.
+    /// Values of some scheme count data from the warm-up, or omit more unfinished transfers: there is no leader.
     Unsettled,
 }
 
@@ -165,11 +165,11 @@ impl Decision<'_> {
 
     /// Returns a verdict without a leader, with advice on how to get one.
     fn unsettled(&self) -> Verdict {
-        let SchemeComparison { subject, from_warmup, candidates, note, .. } = self.criterion;
+        let SchemeComparison { subject, excluded, candidates, note, .. } = self.criterion;
         let all = candidates
             .iter()
             .map(|candidate| candidate.scheme)
-            .chain(from_warmup.iter().map(|(scheme, _)| *scheme));
+            .chain(excluded.iter().map(|(scheme, _)| *scheme));
         Verdict {
             subject,
             leader: None,
@@ -177,30 +177,36 @@ impl Decision<'_> {
             first: all.map(str::to_owned).collect(),
             behind: Vec::new(),
             comparisons: self.tests.p.len(),
-            sentence: format!("No verdict on {subject}: {}{note}", self.early()),
+            sentence: format!("No verdict on {subject}: {}{note}", self.exclusion_reason()),
         }
     }
 
     /// Returns the note that some schemes are not judged, and why; empty where all are.
     fn left_out(&self) -> String {
-        let names: Vec<&str> = self.criterion.from_warmup.iter().map(|(scheme, _)| *scheme).collect();
+        let names: Vec<&str> = self.criterion.excluded.iter().map(|(scheme, _)| *scheme).collect();
         let verb = if names.len() == 1 { "is" } else { "are" };
         if names.is_empty() {
             return String::new();
         }
-        format!(" {} {verb} not judged: {}", join_listed(&names), self.early())
+        format!(" {} {verb} not judged: {}", join_listed(&names), self.exclusion_reason())
     }
 
     /// Returns the reason why schemes are not judged, with advice.
-    fn early(&self) -> String {
+    fn exclusion_reason(&self) -> String {
         let share = |(scheme, share): &(&str, f64)| format!("{scheme} ({})", Scale::PERCENT.fixed(*share, 1));
-        let shares: Vec<String> = self.criterion.from_warmup.iter().map(share).collect();
+        let shares: Vec<String> = self.criterion.excluded.iter().map(share).collect();
         let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
-        format!(
-            "the goodput of {} counts data that came during the warm-up and was delayed by loss recovery; set a later \
-             `warmup`, or a longer `duration`.",
-            join_listed(&shares)
-        )
+        let shares = join_listed(&shares);
+        match self.criterion.exclusion {
+            Exclusion::WarmupData => format!(
+                "the goodput of {shares} counts data that came during the warm-up and was delayed by loss recovery; set a later \
+                 `warmup`, or a longer `duration`."
+            ),
+            Exclusion::UnfinishedTransfers => format!(
+                "the shorter times of {shares} omit more unfinished transfers than those of slower schemes; set a longer \
+                 `duration`, or an earlier `stop` of the flows."
+            ),
+        }
     }
 
     /// Returns the lead of the first over the scheme at a position; `None` where no seed has a value for both.

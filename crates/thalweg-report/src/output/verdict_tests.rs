@@ -179,12 +179,32 @@ fn groups_with_another_leader_are_reported() {
 
 #[test]
 fn unfinished_transfers_are_reported() {
-    let mut late = with_transfers(Duration::from_millis(100), 1);
-    late.groups.iter_mut().for_each(|group| group.transfers.unfinished = 10);
-    let found =
-        verdicts_of(&[("a", vec![with_transfers(Duration::from_millis(300), 1)]), ("b", vec![late])], MARGIN);
+    let of = |millis: u64, open: u64| {
+        let mut run = with_transfers(Duration::from_millis(millis), 1);
+        run.groups.iter_mut().for_each(|group| group.transfers.unfinished = open);
+        vec![run]
+    };
+    // The slower scheme omits more: its lead is larger still.
+    let found = verdicts_of(&[("a", of(100, 0)), ("b", of(300, 10))], MARGIN);
+    assert_eq!(found[0].leader.as_deref(), Some("a"));
     assert!(
         found[0].sentence.ends_with("Not ended within the run, and not in these times: a 0.0 %, b 50.0 %."),
+        "{found:?}"
+    );
+    // The shorter times may be those of the shorter transfers.
+    let found = verdicts_of(&[("a", of(300, 0)), ("b", of(100, 10))], MARGIN);
+    assert_eq!((found[0].certainty, &found[0].leader), (Certainty::Unsettled, &None));
+    assert!(
+        found[0].sentence.starts_with(
+            "No verdict on completion time: the shorter times of b (50.0 %) omit more unfinished transfers than those of \
+             slower schemes; set a longer `duration`"
+        ),
+        "{found:?}"
+    );
+    let found = verdicts_of(&[("a", of(300, 0)), ("b", of(100, 10)), ("c", of(200, 0))], MARGIN);
+    assert_eq!(found[0].leader.as_deref(), Some("c"));
+    assert!(
+        found[0].sentence.contains(" b is not judged: the shorter times of b (50.0 %) omit"),
         "{found:?}"
     );
     // A remark on one scheme beyond the margin lists all schemes.

@@ -7,6 +7,7 @@ mod varied_keys;
 
 pub use varied_keys::{Drawn, List, Listed, Range, SamplingMethod, Values, Varied};
 
+use super::built_in_scenarios::BUILT_IN;
 use super::diagnostic::{Diagnostic, Report, Severity};
 use super::included_files::MAX_TOML_BYTES;
 use super::parsed_tree::{self, Table, Value, ValueKind};
@@ -147,7 +148,13 @@ pub fn read_sweep(path: &Path) -> Result<SweepFile, Vec<Diagnostic>> {
         Err(error) => {
             let mut report = Report::default();
             let source = report.add_source(Source::new(name.as_str(), ""));
-            report.error("sweep.file", Span::whole(source), format!("`{name}` cannot be read: {error}"));
+            let message = format!("`{name}` cannot be read: {error}");
+            let draft = report.error("sweep.file", Span::whole(source), message);
+            if BUILT_IN.iter().any(|one| one.name == name) {
+                draft.help(format!(
+                    "`{name}` is a built-in scenario; a sweep is a file with `scenario = \"{name}\"` and the values to vary in [grid]"
+                ));
+            }
             Err(report.take())
         }
     }
