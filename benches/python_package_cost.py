@@ -29,12 +29,12 @@ def time_child(program):
     return best_of_tries(10, lambda: subprocess.run([sys.executable, "-c", program], check=True))
 
 
-class Eager(thalweg.Controller):
+class PerPacketController(thalweg.Controller):
     per_packet = True
     calls = 0
 
     def on_ack(self, sample):
-        Eager.calls += 1
+        PerPacketController.calls += 1
         self.window = 60.0
 
     def on_loss(self, sample):
@@ -54,9 +54,9 @@ def time_call():
         thalweg.compare(path, [scheme])
         return time.process_time() - begun
 
-    spent(Eager)
-    calls = Eager.calls
-    return (min(spent(Eager) for _ in range(7)) - min(spent("fixed:window=60pkt") for _ in range(7))) / calls * 1e6
+    spent(PerPacketController)
+    calls = PerPacketController.calls
+    return (min(spent(PerPacketController) for _ in range(7)) - min(spent("fixed:window=60pkt") for _ in range(7))) / calls * 1e6
 
 
 def main():

@@ -333,7 +333,7 @@ def simulate_all(options):
         for transport in options.schemes:
             scheme, _, keys = transport_name(transport, path).partition(":")
             keys = ",".join(filter(None, (on_path(LIVE.get(scheme, WINDOW), path), keys)))
-            changes = [*path.sets(), f"flow.transfer.scheme={scheme}", f"duration={options.time or path.seconds} s"]
+            changes = [*path.link_settings(), f"flow.transfer.scheme={scheme}", f"duration={options.time or path.seconds} s"]
             changes += [f"scheme.{scheme}.{key}" for key in filter(None, keys.split(","))]
             if options.host:
                 changes.append(f"flow.transfer.host={options.host}")
@@ -415,7 +415,7 @@ def main():
         parser.error(f"no path is called {unknown[0]}; there are {', '.join(PATHS)}")
     if options.peers is None:
         options.peers = [peer for peer in PEERS if options.quic or not peer.startswith("quic")]
-    testbed.end_well()
+    testbed.exit_on_sigterm()
     try:
         do[options.what](options)
     except RuntimeError as error:

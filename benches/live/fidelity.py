@@ -37,24 +37,24 @@ import namespace_testbed as testbed
 
 SCHEMES = [*difficult_paths.SCHEMES, "bbr"]
 # These have no congestion window: pictures show the data in flight, which live and simulated runs count differently.
-WITHOUT_WINDOW = ("adaptive-ack", "sscop", "sscop-rate", "sstp", "udp")
+SCHEMES_WITHOUT_WINDOW = ("adaptive-ack", "sscop", "sscop-rate", "sstp", "udp")
 GOALS = {"goodput": 0.05, "p95": 0.10}
 # The standard normal distribution's quantile of 99 %.
-P99 = 2.326
+NORMAL_P99 = 2.326
 # Events of a simulated run's recording.
-EVENTS = 2_000_000
+MAX_QLOG_EVENTS = 2_000_000
 
 
 def describe_host(options):
     """The host as scenarios have it: `--host`, or what is measured now, at the priority of transfers."""
     if options.host:
         return options.host
-    text = subprocess.run([*testbed.SECOND, options.thalweg, "doctor", "--json"], capture_output=True, check=True).stdout
+    text = subprocess.run([*testbed.REALTIME_LOW, options.thalweg, "doctor", "--json"], capture_output=True, check=True).stdout
     return json.loads(text)["host"]
 
 
 def observed_rate(recording, transport, seconds):
-    over_time = recording.in_flight if transport.partition(":")[0] in WITHOUT_WINDOW else recording.windows
+    over_time = recording.in_flight if transport.partition(":")[0] in SCHEMES_WITHOUT_WINDOW else recording.windows
     return {"rate": 8 * recording.acknowledged / seconds, "p50": recording.trip(0.5), "p95": recording.trip(0.95),
             "windows": over_time}
 
@@ -108,7 +108,7 @@ def relay_jitter(row):
     woken = re.search(r'late = "([0-9.]+) us"', row["host"])
     if not median:
         return None
-    sigma = math.log(max(most / median, 1)) / P99
+    sigma = math.log(max(most / median, 1)) / NORMAL_P99
     median += float(woken[1]) if woken else 0
     return {"distribution": "log-normal", "median": f"{median:.1f} us", "sigma": round(sigma, 3)}
 
@@ -120,19 +120,19 @@ def relay_options(row):
 
 def twin_scenario(row, seed, thalweg):
     """The words of the command that simulates a live row."""
-    changes = [*relay_options(row), *difficult_paths.PATHS[row["path"]].sets(), f"flow.transfer.scheme={row['base']}", f"flow.transfer.host={row['host']}",
-               f"duration={row['seconds']} s", f"measure.interval={round(1e3 * testbed.SAMPLE)} ms"]
+    changes = [*relay_options(row), *difficult_paths.PATHS[row["path"]].link_settings(), f"flow.transfer.scheme={row['base']}", f"flow.transfer.host={row['host']}",
+               f"duration={row['seconds']} s", f"measure.interval={round(1e3 * testbed.SAMPLE_INTERVAL_S)} ms"]
     changes += [f"scheme.{row['base']}.{key}={value}" for key, value in row["keys"].items()]
     return [thalweg, "run", os.path.relpath(testbed.SCENARIO), "--seed", str(seed), *testbed.set_options(changes)]
 
 
 def run_simulated(row, seed, options):
     with tempfile.TemporaryDirectory() as scratch:
-        testbed.run_simulation([*twin_scenario(row, seed, options.thalweg), "--quiet", "--out", f"{scratch}/out", "--qlog", "--qlog-packets", str(EVENTS)])
+        testbed.run_simulation([*twin_scenario(row, seed, options.thalweg), "--quiet", "--out", f"{scratch}/out", "--qlog", "--qlog-packets", str(MAX_QLOG_EVENTS)])
         flow = json.loads(Path(f"{scratch}/out/results.json").read_text())["runs"][0]["flows"][0]
         recording = testbed.Recording(f"{scratch}/out/trace.qlog", row["seconds"], is_simulated=True)
         found = observed_rate(recording, row["transport"], row["seconds"])
-        if row["base"] not in WITHOUT_WINDOW:
+        if row["base"] not in SCHEMES_WITHOUT_WINDOW:
             found["windows"] = testbed.read_series(f"{scratch}/out", "window")
     return {"path": row["path"], "transport": row["transport"], "seed": seed, "kind": "simulated", "sent": flow["sent_packets"],
             "resent": flow["retransmissions"], **found}
@@ -150,7 +150,7 @@ def run_live_and_simulated(name, transport, seed, options):
     return [done]
 
 
-def once_more(row, options):
+def repeat_simulation(row, options):
     return [run_simulated(row, row["seed"], options)]
 
 
@@ -179,7 +179,7 @@ def run_all(options):
 def simulate_again(options):
     """The newest simulated record counts."""
     chosen = [row for rows in measured_records(options).values() for row in rows["live"]]
-    measure_several(options, [(row,) for row in chosen], once_more, summary_line)
+    measure_several(options, [(row,) for row in chosen], repeat_simulation, summary_line)
 
 
 def measured_records(options):
@@ -268,7 +268,7 @@ def print_table(options):
         shares = [[record["resent"] / max(record["sent"], 1) for record in rows[kind]] for kind in ("live", "simulated")]
         resent = [b - a for a, b in zip(*shares)]
         pairs, chance = window_differences(rows)
-        if transport.partition(":")[0] in WITHOUT_WINDOW:
+        if transport.partition(":")[0] in SCHEMES_WITHOUT_WINDOW:
             count, pairs, chance = len(pairs), "", ""
         else:
             count, pairs = len(pairs), testbed.with_interval([100 * each for each in pairs], 0)
@@ -317,7 +317,7 @@ def main():
     if unknown:
         parser.error(f"{unknown[0]} is no path of transfers for a time; there are "
                      + ", ".join(name for name, path in difficult_paths.PATHS.items() if not path.file))
-    testbed.end_well()
+    testbed.exit_on_sigterm()
     do[options.what](options)
     if options.what in ("run", "again"):
         print_table(options)

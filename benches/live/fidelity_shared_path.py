@@ -85,7 +85,7 @@ def run_live_and_simulated(row, transport, seed, options):
         return [{"row": row, "transport": transport, "seed": seed, "kind": "live", "failed": f"{type(error).__name__}: {error}"}]
 
 
-def once_more(record, options):
+def repeat_simulation(record, options):
     return [run_simulated(record, options)]
 
 
@@ -104,7 +104,7 @@ def summary_line(record):
 
 def simulate_again(options):
     """The newest simulated record counts."""
-    fidelity.measure_several(options, [(record,) for kinds in measured_records(options).values() for record in kinds["live"]], once_more, summary_line)
+    fidelity.measure_several(options, [(record,) for kinds in measured_records(options).values() for record in kinds["live"]], repeat_simulation, summary_line)
 
 
 def measured_records(options):
@@ -155,7 +155,7 @@ def main():
         parser.error(f"no row is called {unknown[0]}; there are {', '.join(ROWS)}")
     if options.what == "run":
         options.schemes = options.schemes or ["thalweg", "cubic", "bbr", KERNEL]
-    testbed.end_well()
+    testbed.exit_on_sigterm()
     do[options.what](options)
     if options.what in ("run", "again"):
         print_table(options)

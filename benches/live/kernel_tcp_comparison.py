@@ -82,8 +82,8 @@ def run_thalweg(names, scheme, options, recorded):
 def run_simulated(path, scheme, seed, options):
     with tempfile.TemporaryDirectory() as scratch:
         keys = {**KERNEL_SIZES, **SIMULATED[scheme]}
-        changes = [*path.sets(), f"flow.transfer.scheme={scheme}", f"duration={options.time} s",
-                   f"measure.interval={1e3 * testbed.SAMPLE} ms", *(f"scheme.{scheme}.{key}={value}" for key, value in keys.items())]
+        changes = [*path.link_settings(), f"flow.transfer.scheme={scheme}", f"duration={options.time} s",
+                   f"measure.interval={1e3 * testbed.SAMPLE_INTERVAL_S} ms", *(f"scheme.{scheme}.{key}={value}" for key, value in keys.items())]
         testbed.run_simulation([options.thalweg, "run", str(testbed.SCENARIO), "--quiet", "--seed", str(seed), "--out", f"{scratch}/out",
                       *testbed.set_options(changes)])
         flow = json.loads(Path(f"{scratch}/out/results.json").read_text())["runs"][0]["flows"][0]
@@ -203,7 +203,7 @@ def main():
     if unknown:
         sys.exit(f"no path is called {unknown[0]}; there are {', '.join(PATHS)}")
     options.paths = options.paths or (list(PATHS) if options.what != "plot" else CLEAN[:1])
-    testbed.end_well()
+    testbed.exit_on_sigterm()
     if options.what == "run":
         run_all(options)
     if options.what in ("run", "table"):

@@ -36,10 +36,10 @@ TUN_PATH = str(ROOT / "target/release/examples/tun_path")
 NEAR, FAR = "10.99.0.1", "10.99.0.2"
 PORT = 4740
 TCP_NOTSENT_LOWAT = 25
-SAMPLE = 0.05
+SAMPLE_INTERVAL_S = 0.05
 
-# The path and the transfers come before all else that the machine does.
-FIRST, SECOND = ["chrt", "-r", "2"], ["chrt", "-r", "1"]
+# Real-time priorities: the path, then the transfers, come before all else that the machine does.
+REALTIME_HIGH, REALTIME_LOW = ["chrt", "-r", "2"], ["chrt", "-r", "1"]
 
 # The packets of a handshake that cross the path, there and back, before data and its acknowledgements do.
 HANDSHAKE = (3, 2)
@@ -63,7 +63,7 @@ class Route(collections.namedtuple("Route", "rate rtt loss burst jitter reorder 
         """What the wire takes one way, in ms: jitter is 0 in the middle of the round trip."""
         return self.rtt / 2 - self.jitter / 2
 
-    def one_way(self):
+    def direction_options(self):
         """As `tun_path` takes it."""
         words = [f"rate={self.rate}Mbit/s", f"delay={self.delay}ms", f"buffer={self.buffer_bytes}B", f"loss={self.loss}"]
         if self.burst > 1:
@@ -74,16 +74,16 @@ class Route(collections.namedtuple("Route", "rate rtt loss burst jitter reorder 
             words += [f"reorder={self.reorder}", f"reorder-delay={self.reorder_delay}ms"]
         return ",".join(words)
 
-    def sets(self):
+    def link_settings(self):
         """As `--set` takes it, for scenarios with a link that is called `path`."""
-        link = {"rate": f"{self.rate} Mbit/s", "delay": f"{self.delay} ms", "queue": f"{self.buffer_bytes} B", "loss": self.lost()}
+        link = {"rate": f"{self.rate} Mbit/s", "delay": f"{self.delay} ms", "queue": f"{self.buffer_bytes} B", "loss": self.loss_model()}
         if self.jitter:
             link["jitter"] = f"{self.jitter} ms"
         if self.reorder:
             link["reorder"] = f'{{probability = {self.reorder}, delay = "{self.reorder_delay} ms"}}'
         return [f"link.path.{key}={value}" for key, value in link.items()]
 
-    def lost(self):
+    def loss_model(self):
         if self.burst <= 1:
             return self.loss
         # As the relay does it (Gilbert 1960): all is lost in the bad state, nothing in the good one.
@@ -108,13 +108,13 @@ def open_tun(name):
 def emulate_path(words, first=False):
     """The output of a call of `thalweg shell`; with `first` it comes before all else that the machine does, and its emulator before its
     programs (as root)."""
-    words = [*SECOND, *map(str, words)] if first else [*map(str, words)]
+    words = [*REALTIME_LOW, *map(str, words)] if first else [*map(str, words)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         # A live network has a thread for each group of connected links: all start at once, and then set their priorities.
         left = 10 if first else 0
         while left and running.poll() is None:
             time.sleep(0.05)
-            left -= network_first(running.pid)
+            left -= raise_network_threads(running.pid)
         printed, error_text = running.communicate()
     if running.returncode:
         raise SystemExit(f"{' '.join(words)}: {error_text}")
@@ -134,14 +134,14 @@ def descendants_of(process):
     return found
 
 
-def network_first(process):
+def raise_network_threads(process):
     """Gives the threads that move packets for a process the first priority; true if there are any."""
     found = False
     for number in descendants_of(process):
         with contextlib.suppress(OSError):
             for thread in Path(f"/proc/{number}/task").iterdir():
                 if (thread / "comm").read_text() == "network\n":
-                    os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(int(FIRST[-1])))
+                    os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(int(REALTIME_HIGH[-1])))
                     found = True
     return found
 
@@ -169,7 +169,7 @@ def set_up_network(path, seed, twin=False):
             run_ip("addr", "add", f"{address}/24", "dev", device, netns=name)
             run_ip("link", "set", device, "txqueuelen", "20000", "up", netns=name)
         alike = ["path", *map(str, HANDSHAKE)] if twin else []
-        relay = subprocess.Popen([*FIRST, TUN_PATH, path.one_way(), path.one_way(), str(seed), *alike], stdin=devices[0],
+        relay = subprocess.Popen([*REALTIME_HIGH, TUN_PATH, path.direction_options(), path.direction_options(), str(seed), *alike], stdin=devices[0],
                                  stdout=devices[1], stderr=subprocess.PIPE, text=True)
         try:
             yield names, relay
@@ -191,7 +191,7 @@ def set_up_network(path, seed, twin=False):
 
 def run_in_namespace(netns, words, **options):
     # The machine may have other load; only the path is measured.
-    words = ["ip", "netns", "exec", netns, *SECOND, *words]
+    words = ["ip", "netns", "exec", netns, *REALTIME_LOW, *words]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **options)
 
 
@@ -217,7 +217,7 @@ def received_bytes(netns):
     return sum(device["stats64"]["rx"]["bytes"] for device in devices if device["ifname"] != "lo")
 
 
-def end_well():
+def exit_on_sigterm():
     """Takes namespaces down whatever ends the process."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
@@ -285,7 +285,7 @@ def tcp_client(options):
         while (elapsed := time.monotonic() - started) < options.time and left > 0:
             if elapsed >= due:
                 windows.append((round(elapsed, 3), tcp_info(connection)["window"]))
-                due += SAMPLE
+                due += SAMPLE_INTERVAL_S
             try:
                 left -= connection.send(piece[:int(min(left, len(piece)))])
             except BlockingIOError:
@@ -316,7 +316,7 @@ def run_probe(options):
             if elapsed >= due:
                 with contextlib.suppress(ConnectionRefusedError):
                     here.send(struct.pack("=d", time.monotonic()))
-                due += SAMPLE
+                due += SAMPLE_INTERVAL_S
             with contextlib.suppress(BlockingIOError, ConnectionRefusedError):
                 while True:
                     trips.append(1e3 * (time.monotonic() - struct.unpack("=d", here.recv(64))[0]))
@@ -358,8 +358,8 @@ class Recording:
                 now -= first
                 if now > seconds:
                     break
-                while sampled * SAMPLE <= now:
-                    self.in_flight.append((round(sampled * SAMPLE, 3), len(sent)))
+                while sampled * SAMPLE_INTERVAL_S <= now:
+                    self.in_flight.append((round(sampled * SAMPLE_INTERVAL_S, 3), len(sent)))
                     sampled += 1
                 self.last = now
                 if what == "packet_sent":
@@ -402,7 +402,7 @@ class Recording:
                     if window := WINDOW.search(line):
                         # The window counts in segments of what the path takes, which the search for it makes longer.
                         self.windows.append((round(now, 3), round(int(window[1]) / self.longest, 1)))
-                        due = now + SAMPLE
+                        due = now + SAMPLE_INTERVAL_S
         self.trips.sort()
 
     def trip(self, share):

@@ -3,15 +3,17 @@
 
     shell_accuracy.py goals                       one link of 100 Mbit/s, 1 and 3 Gbit/s, and 32 of 30 Mbit/s at once, on two cores
     shell_accuracy.py goals --only 3G --time 20 --repeat 3
-    shell_accuracy.py queues                      CUBIC and Reno of the kernel beside each other, by queue discipline, live and simulated
+    shell_accuracy.py queues                      two flows by queue discipline: of one kernel control (`--control`) live, of cubic simulated
     shell_accuracy.py hour                        memory each minute, while connections of TCP and UDP are opened and closed all the time
     shell_accuracy.py beside                      the same line by `thalweg shell` and by mahimahi's mm-delay and mm-link
 
 Rates are what receiving programs got of the kernel's TCP in the last part of a run, when the line is full, with headers counted: 1448
-of 1500 B are data. `goals` takes them from `--traffic`, with `--first` before all else that the machine does. Lateness is what the emulator itself counts (the certificate); where both
-emulators are compared it is how much later than the path says single datagrams arrive on an idle line.
-`shell_accuracy.py receive`, `send`, `stamps`, `probe`, `answer` and `ask` are the programs that run at the ends. Root is needed for `--first` and, as mm-delay
-and mm-link change the host's network, best a network of their own:
+of 1500 B are data. `goals` takes them from `--traffic`, with `--first` before all else that the machine does. Lateness is what the
+emulator itself counts (the certificate); where both emulators are compared it is how much later than the path says single datagrams
+arrive on an idle line.
+
+`shell_accuracy.py receive`, `send`, `stamps`, `probe`, `answer` and `ask` are the programs that run at the ends. Root is needed for
+`--first` and, as mm-delay and mm-link change the host's network, best a network of their own:
 
     sysctl net.core.devconf_inherit_init_net=3
     unshare --net sh -c "ip link set lo up; sysctl net.ipv4.ip_forward=1; benches/live/shell_accuracy.py beside"
@@ -39,10 +41,10 @@ from pathlib import Path
 import namespace_testbed as testbed
 
 PORT = 5001
-# The part of a packet of 1500 B that is data: headers of IPv4, and of TCP with timestamps.
-DATA = 1448 / 1500
-# Slow start and what it lost are over by then.
-SETTLED = 3
+# Payload of a packet of 1500 B, beside the headers of IPv4 and of TCP with timestamps.
+PAYLOAD_SHARE = 1448 / 1500
+# Seconds until slow start and its loss recovery are over.
+WARMUP_S = 3
 
 GOALS = {"100M": ("100 Mbit/s", 1), "1G": ("1 Gbit/s", 1), "3G": ("3 Gbit/s", 1), "32x30M": ("30 Mbit/s", 32)}
 BITS = {"Mbit/s": 1e6, "Gbit/s": 1e9}
@@ -53,9 +55,9 @@ def bits_per_second(rate):
     return float(number) * BITS[unit]
 
 
-def scenario_text(rate, links, seconds, delay="1 ms", products=2):
+def scenario_text(rate, links, seconds, delay="1 ms", queue_in_bdp=2):
     """Links beside each other, each with hosts of its own and a queue in multiples of the bandwidth-delay product."""
-    queue = round(products * bits_per_second(rate) / 8 * 2e-3 * float(delay.split()[0]))
+    queue = round(queue_in_bdp * bits_per_second(rate) / 8 * 2e-3 * float(delay.split()[0]))
     lines = [f'title = "Links of {rate}"', f'duration = "{seconds} s"']
     for number in range(1, links + 1):
         ends = f'"c{number}", "s{number}"'
@@ -67,9 +69,9 @@ def scenario_text(rate, links, seconds, delay="1 ms", products=2):
 
 def steady_rate(times, delivered):
     """Bits a second on the line after everything has settled."""
-    kept = [(at, count) for at, count in zip(times, delivered) if at >= SETTLED]
+    kept = [(at, count) for at, count in zip(times, delivered) if at >= WARMUP_S]
     (began, first), (ended, last) = kept[0], kept[-1]
-    return 8 * (last - first) / (ended - began) / DATA
+    return 8 * (last - first) / (ended - began) / PAYLOAD_SHARE
 
 
 def run_one_goal(options, name):
@@ -88,7 +90,7 @@ def run_one_goal(options, name):
 
 def run_goals(options):
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:options.cores])
-    print(f"{options.cores} cores, {options.time} s a run, the last {options.time - SETTLED} s of which count; kernel:{options.control}\n")
+    print(f"{options.cores} cores, {options.time} s a run, the last {options.time - WARMUP_S} s of which count; kernel:{options.control}\n")
     print("| links | rate error, % | late: median | 99 % | most | processor | certificate | load |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: |")
     for name in options.only:
@@ -106,7 +108,7 @@ DISCIPLINES = ["fcfs", "random-drop", "fq", "sfq", "drr", "red", "codel", "fq-co
 
 
 def run_queues(options):
-    """Two flows of the kernel on 20 Mbit/s, 20 ms there and back, and two simulated ones with Linux's usual values."""
+    """Two flows of the kernel's `--control` on 20 Mbit/s, 20 ms there and back, and two simulated ones of cubic with Linux's values."""
     print(f"{options.time} s a run\n")
     print("| discipline | live: Mbit/s | Jain | mean queue, ms | drops | simulated: Mbit/s | Jain | mean queue, ms | drops | certificate |")
     print("| --- |" + 8 * " ---: |" + " --- |")
@@ -125,12 +127,13 @@ def run_queues(options):
                 json.loads(Path(f"{scratch}/out/results.json").read_text()), json.loads(simulated.stdout))]
             traffic = json.loads(Path(f"{scratch}/out/traffic.json").read_text())
             valid = json.loads(Path(f"{scratch}/out/fidelity.json").read_text())["valid"]
-        columns = print_rates(of_live, [flow["goodput_bps"] for flow in traffic["flows"]])
-        columns += print_rates(of_simulation, [flow["goodput_bps"] for flow in of_simulation["flows"]])
+        columns = rate_columns(of_live, [flow["goodput_bps"] for flow in traffic["flows"]])
+        columns += rate_columns(of_simulation, [flow["goodput_bps"] for flow in of_simulation["flows"]])
         print(f"| `{name}` | {' | '.join(columns)} | {'valid' if valid else 'not valid'} |", flush=True)
 
 
-def print_rates(run, rates):
+def rate_columns(run, rates):
+    """Columns of a table: sum of the rates in Mbit/s, Jain's index, mean queueing delay in ms, drops."""
     line = run["links"][0]
     jain = sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
     queue = line["queue_mean_bytes"] * 8 / 20e6 * 1e3
@@ -202,7 +205,7 @@ def answer_probes(_):
             stream.sendall(bytes(int(stream.recv(16))))
 
 
-def measure_round_trips(options):
+def request_answers(options):
     """Ten times a second a connection of TCP for 1 to 40 kB, and five datagrams from a separate port; reports the outcome."""
     began, number, connections, failed, answers = time.monotonic(), 0, 0, 0, 0
     while (now := time.monotonic() - began) < options.time:
@@ -236,7 +239,7 @@ def cpu_seconds():
 
 # Memory over a long time.
 
-HOUR = """
+SOAK_SCENARIO = """
 title = "Two hosts behind a router, for a long time"
 
 [[link]]
@@ -276,7 +279,7 @@ def run_one_hour(options):
     """A line for each minute, as it comes, and what came of all connections at the end."""
     with tempfile.TemporaryDirectory() as scratch:
         file, replies = Path(scratch) / "hour.toml", Path(scratch) / "replies.json"
-        file.write_text(HOUR)
+        file.write_text(SOAK_SCENARIO)
         words = [options.thalweg, "shell", file, "--quiet", "--out", f"{scratch}/out", "--run", f"server={own_command()} answer", "--", "sh", "-c",
                  f"{own_command()} ask --time {options.time} --host server > {replies}"]
         print("| minute | outside, kB | within, kB | files | load |\n| ---: | ---: | ---: | ---: | ---: |", flush=True)
@@ -293,12 +296,12 @@ def run_one_hour(options):
 
 # Beside mahimahi.
 
-# Multiples of 12 Mbit/s are whole packets in each of its milliseconds.
-LINES = {"12 Mbit/s": 1, "96 Mbit/s": 8, "996 Mbit/s": 83}
-ONE_WAY = 10
+# Rates of the line in packets of 1500 B per millisecond: mahimahi's traces list whole packets in each millisecond.
+PACKETS_PER_MS = {"12 Mbit/s": 1, "96 Mbit/s": 8, "996 Mbit/s": 83}
+ONE_WAY_MS = 10
 
 
-def child_processes():
+def child_cpu_seconds():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -307,7 +310,7 @@ def by_thalweg(options, rate, queue, server, client):
     """The output of both programs."""
     with tempfile.TemporaryDirectory() as scratch:
         file, replies = Path(scratch) / "line.toml", Path(scratch) / "replies.json"
-        file.write_text(re.sub('queue = ".*"', f'queue = "{queue} pkt"', scenario_text(rate, 1, options.time, f"{ONE_WAY} ms")))
+        file.write_text(re.sub('queue = ".*"', f'queue = "{queue} pkt"', scenario_text(rate, 1, options.time, f"{ONE_WAY_MS} ms")))
         words = [options.thalweg, "shell", file, "--quiet", "--run", f"s1={own_command()} {server} > {replies}", "--", "sh", "-c",
                  f"{own_command()} {client} s1; sleep 0.5"]
         printed = testbed.emulate_path(words, options.first)
@@ -317,16 +320,16 @@ def by_thalweg(options, rate, queue, server, client):
 def by_mahimahi(options, rate, queue, server, client):
     """mm-link sends up from within its shell: the server stays outside, at the address that its shell has for the outside. Users may
     have Reno on any host, so that both have it."""
-    trace = Path(tempfile.gettempdir()) / f"mahimahi-{LINES[rate]}.trace"
-    trace.write_text("1\n" * LINES[rate])
-    first = testbed.SECOND if options.first else []
+    trace = Path(tempfile.gettempdir()) / f"mahimahi-{PACKETS_PER_MS[rate]}.trace"
+    trace.write_text("1\n" * PACKETS_PER_MS[rate])
+    first = testbed.REALTIME_LOW if options.first else []
     listening = subprocess.Popen([*first, "sh", "-c", f"{own_command()} {server}"], stdout=subprocess.PIPE, text=True)
     time.sleep(0.5)
     inner = ["mm-link", trace, trace, "--uplink-queue=droptail", f"--uplink-queue-args=packets={queue}", "--", "sh", "-c",
              f"{own_command()} {client} $MAHIMAHI_BASE; sleep 0.5"]
     # As a user: it refuses to be started by root.
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-    done = subprocess.run([*first, *user, "mm-delay", str(ONE_WAY), *inner], check=True, capture_output=True, text=True)
+    done = subprocess.run([*first, *user, "mm-delay", str(ONE_WAY_MS), *inner], check=True, capture_output=True, text=True)
     trace.unlink()
     return listening.communicate()[0], done.stdout
 
@@ -342,20 +345,20 @@ def run_beside(options):
         emulators["mahimahi"] = by_mahimahi
     else:
         print("mahimahi is missing (mm-link): it has no package in Debian 12; README.md says how it is built\n")
-    print(f"{options.cores} cores, {ONE_WAY} ms one way, {options.time} s\n")
+    print(f"{options.cores} cores, {ONE_WAY_MS} ms one way, {options.time} s\n")
     print("| line | emulator | rate error, % | processor | idle: late, median | 99 % | most |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
-    for rate in LINES:
-        queue = max(20, round(2 * bits_per_second(rate) * 2e-3 * ONE_WAY / 12000))
+    for rate in PACKETS_PER_MS:
+        queue = max(20, round(2 * bits_per_second(rate) * 2e-3 * ONE_WAY_MS / 12000))
         for name, run in emulators.items():
-            before = child_processes()
+            before = child_cpu_seconds()
             outer, inner = run(options, rate, queue, "receive", f"send --time {options.time} --control reno --host")
             received, sent = json.loads(outer), json.loads(inner.strip().splitlines()[-1])
-            used = child_processes() - before - received["cpu_s"] - sent["cpu_s"]
+            used = child_cpu_seconds() - before - received["cpu_s"] - sent["cpu_s"]
             error = 100 * (received["rate"] / bits_per_second(rate) - 1)
             stamps_text, _ = run(options, rate, queue, "stamps", f"probe --time {options.time} --host")
             # 28 B of headers and 72 of data.
-            nominal = ONE_WAY * 1e6 + 100 * 8 / bits_per_second(rate) * 1e9
+            nominal = ONE_WAY_MS * 1e6 + 100 * 8 / bits_per_second(rate) * 1e9
             late = sorted((took - nominal) / 1e3 for took in json.loads(stamps_text)["took_ns"])
             columns = [statistics.median(late), late[int(0.99 * len(late))], late[-1]]
             print(f"| {rate} | {name} | {error:+.2f} | {100 * used / options.time:.0f} % | {' | '.join(f'{each:.0f} us' for each in columns)} |", flush=True)
@@ -363,7 +366,7 @@ def run_beside(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    do = {"goals": run_goals, "queues": run_queues, "beside": run_beside, "hour": run_one_hour, "answer": answer_probes, "ask": measure_round_trips, "receive": receive_stream, "send": send_stream, "stamps": receive_stamps, "probe": send_probes}
+    do = {"goals": run_goals, "queues": run_queues, "beside": run_beside, "hour": run_one_hour, "answer": answer_probes, "ask": request_answers, "receive": receive_stream, "send": send_stream, "stamps": receive_stamps, "probe": send_probes}
     parser.add_argument("what", choices=do)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(GOALS), help=", ".join(GOALS))
     parser.add_argument("--disciplines", type=lambda text: text.split(","), default=DISCIPLINES, help=", ".join(DISCIPLINES))
@@ -378,8 +381,8 @@ def main():
     options.time = options.time or (3600 if options.what == "hour" else 12)
     if unknown := [name for name in options.only if name not in GOALS]:
         parser.error(f"nothing is called {unknown[0]}; there are {', '.join(GOALS)}")
-    if options.time <= SETTLED + 1:
-        parser.error(f"a run takes more than {SETTLED + 1} s")
+    if options.time <= WARMUP_S + 1:
+        parser.error(f"a run takes more than {WARMUP_S + 1} s")
     do[options.what](options)
 
 

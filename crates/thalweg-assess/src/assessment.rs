@@ -1,9 +1,9 @@
 //! Executes the runs of an assessment and decides its claims.
 
-use crate::assessment_pack::{Claim, Pack, Section};
+use crate::assessment_plan::{AssessmentPlan, Claim, Section};
 use crate::claim_decisions::{self, ClaimOutcome, Test};
 use crate::equivalence_margins::{Band, Margins};
-use crate::pack_files::Files;
+use crate::plan_files::Files;
 use crate::results_document::{
     ClaimResults, Document, ExperimentResults, FailedPoint, PointResults, ReferenceResults, SectionResults,
     Verdict,
@@ -23,14 +23,14 @@ use thalweg_sweep::{
     add_missing_entries,
 };
 
-/// Selection of a pack's sections, points and seeds.
+/// Selection of a plan's sections, points and seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Sections, by number or prefix; empty for all.
     pub only: Vec<String>,
-    /// Reduced number of points and seeds, from the pack.
+    /// Reduced number of points and seeds, from the plan.
     pub quick: bool,
-    /// Seeds per point; default from the pack.
+    /// Seeds per point; default from the plan.
     pub replications: Option<u32>,
     /// Changes of all scenarios, as in `--set`.
     pub sets: Vec<String>,
@@ -42,7 +42,7 @@ pub struct Assessment<'a> {
     /// Scheme under test, optionally with options.
     pub scheme: &'a str,
     /// Plan.
-    pub pack: &'a Pack,
+    pub plan: &'a AssessmentPlan,
     /// Equivalence margins.
     pub margins: &'a Margins,
     /// Source of sweeps and scenarios.
@@ -70,8 +70,8 @@ pub enum AssessError {
     Scheme(Vec<Diagnostic>),
     /// Invalid sweep or scenario.
     Scenario(Vec<Diagnostic>),
-    /// Invalid pack, margins or arguments.
-    Pack(String),
+    /// Invalid plan, margins or arguments.
+    Invalid(String),
     /// Early end: a run could not be saved, or the engine was lost.
     Unfinished(Unfinished),
 }
@@ -80,7 +80,7 @@ impl From<SweepError> for AssessError {
     fn from(error: SweepError) -> Self {
         match error {
             SweepError::Scenario(found) => Self::Scenario(found),
-            SweepError::Other(why) => Self::Pack(why),
+            SweepError::Other(why) => Self::Invalid(why),
         }
     }
 }
@@ -118,13 +118,13 @@ impl Assessment<'_> {
         mut engine: Option<&mut Engine<'_>>,
         mut tick: impl FnMut(Status),
     ) -> Result<Document, AssessError> {
-        let sections = self.pack.sections_matching(&self.choice.only).map_err(AssessError::Pack)?;
-        self.pack.check_margins(self.margins).map_err(AssessError::Pack)?;
+        let sections = self.plan.sections_matching(&self.choice.only).map_err(AssessError::Invalid)?;
+        self.plan.check_margins(self.margins).map_err(AssessError::Invalid)?;
         let needs_routers = self.check()?;
         let schemes = self.schemes();
         let replications = self.choice.replications.unwrap_or(match self.choice.quick {
-            true => self.pack.quick.replications,
-            false => self.pack.replications,
+            true => self.plan.quick.replications,
+            false => self.plan.replications,
         });
         let files = self.sweeps(&sections, &schemes)?;
         let loads: Vec<Load<'_>> = files.iter().map(|(_, file)| self.load(file)).collect();
@@ -134,7 +134,7 @@ impl Assessment<'_> {
             sweep.budget = Budget::Runs(replications);
             if self.choice.quick {
                 let claims: Vec<&Claim> = claims_of(&sections, name).collect();
-                keep_evenly_spread(&mut sweep, schemes.len(), self.pack.quick.points, &claims);
+                keep_evenly_spread(&mut sweep, schemes.len(), self.plan.quick.points, &claims);
             }
             sweeps.push(sweep);
         }
@@ -198,11 +198,11 @@ impl Assessment<'_> {
             version: 1,
             tool_version: self.program.version.clone(),
             scheme: self.scheme.to_owned(),
-            pack: self.pack.title.clone(),
-            references: self.pack.references.clone(),
+            pack: self.plan.title.clone(),
+            references: self.plan.references.clone(),
             seeds: (sweeps.first().map_or(1, |sweep| sweep.seed), replications),
             quick: self.choice.quick,
-            has_statement: self.pack.statement,
+            has_statement: self.plan.statement,
             complete,
             points,
             runs,
@@ -231,7 +231,7 @@ impl Assessment<'_> {
 
     /// Returns the scheme under test and the references that differ from it.
     fn schemes(&self) -> Vec<&str> {
-        let others = self.pack.references.iter().map(String::as_str).filter(|other| *other != self.scheme);
+        let others = self.plan.references.iter().map(String::as_str).filter(|other| *other != self.scheme);
         core::iter::once(self.scheme).chain(others).collect()
     }
 
@@ -262,7 +262,7 @@ impl Assessment<'_> {
             if files.iter().any(|(name, _)| *name == experiment.sweep) {
                 continue;
             }
-            let text = self.files.text(&experiment.sweep).map_err(AssessError::Pack)?;
+            let text = self.files.text(&experiment.sweep).map_err(AssessError::Invalid)?;
             let path = self.files.path(&experiment.sweep);
             let mut file = read_sweep_text(&path, &text).map_err(AssessError::Scenario)?;
             let place = file.schemes.first().map_or(0..0, |of| of.place.clone());
@@ -359,7 +359,7 @@ impl Assessment<'_> {
                 }
             }
         }
-        let by_reference: Vec<Tests> = (0..self.pack.references.len())
+        let by_reference: Vec<Tests> = (0..self.plan.references.len())
             .map(|reference| {
                 let subject =
                     tests.iter().map(|tests| claim_decisions::combine_point_tests(&tests[reference]));
@@ -372,7 +372,7 @@ impl Assessment<'_> {
         let absolute = claim_decisions::correct_for_multiplicity(&absolute.collect::<Vec<_>>());
         let verdict = |test: Option<Test>, has_gaps: bool| match test {
             None => Verdict::NotEvaluated,
-            Some(test) if test.beyond < claim_decisions::LEVEL => Verdict::DoesNot,
+            Some(test) if test.beyond < claim_decisions::LEVEL => Verdict::DoesNotHold,
             Some(test) if test.within < claim_decisions::LEVEL && !has_gaps => Verdict::Holds,
             Some(_) => Verdict::NotDecided,
         };
@@ -382,7 +382,7 @@ impl Assessment<'_> {
             let band = self.margins.find(&claim.margin).ok().map(|margin| margin.band);
             let is_relative = band.is_some_and(Band::is_relative);
             let test = if is_relative { by_reference[0][number] } else { absolute[number] };
-            let references = self.pack.references.iter().zip(&by_reference);
+            let references = self.plan.references.iter().zip(&by_reference);
             ClaimResults {
                 text: claim.text.clone(),
                 of: claim.of.clone(),
@@ -432,7 +432,7 @@ impl Assessment<'_> {
     ) -> (Vec<PointResults>, Vec<Tests>) {
         let Ok(margin) = self.margins.find(&claim.margin) else { return Default::default() };
         let band = margin.band;
-        let places = || self.pack.references.iter().map(|reference| scheme_index(schemes, reference));
+        let places = || self.plan.references.iter().map(|reference| scheme_index(schemes, reference));
         let mut tests: Vec<Tests> = places()
             .map(|reference| {
                 let test = |point: &&Measured| match band.is_relative() {
@@ -457,7 +457,7 @@ impl Assessment<'_> {
         let point = |(point, outcome): (&&Measured, ClaimOutcome)| {
             let subject = &point.of[0][number];
             let mean = estimate_mean(subject);
-            let references = self.pack.references.iter().zip(places()).map(|(scheme, place)| {
+            let references = self.plan.references.iter().zip(places()).map(|(scheme, place)| {
                 let other = &point.of[place][number];
                 let difference = paired_difference(other, subject);
                 ReferenceResults {

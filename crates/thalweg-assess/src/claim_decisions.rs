@@ -6,7 +6,7 @@
 //! mean distance is above zero (within), or below (beyond).
 //!
 //! A claim covers all of its points. It *holds* if every point is within. This needs no correction, as the claim must
-//! be true at every point (an intersection-union test; Berger 1982). It *does not* if some point is beyond, corrected
+//! be true at every point (an intersection-union test; Berger 1982). It *does not hold* if some point is beyond, corrected
 //! for the number of points (Bonferroni). Both are corrected again for all claims of a report (Holm 1979), each kind
 //! separately. Otherwise it is *not decided* at this number of runs.
 //!
@@ -38,7 +38,8 @@ pub enum ClaimOutcome {
     /// Within the band.
     Holds,
     /// Beyond the band, also after correction for the claim's number of points.
-    DoesNot,
+    #[serde(rename = "does-not")]
+    DoesNotHold,
     /// The difference may be random.
     NotDecided,
     /// No data to test.
@@ -98,7 +99,7 @@ pub fn claim_outcomes(tests: &[Option<Test>]) -> Vec<ClaimOutcome> {
     let count = tests.iter().flatten().count() as f64;
     let outcome = |test: &Option<Test>| match test {
         None => ClaimOutcome::NoResult,
-        Some(test) if test.beyond * count < LEVEL => ClaimOutcome::DoesNot,
+        Some(test) if test.beyond * count < LEVEL => ClaimOutcome::DoesNotHold,
         Some(test) if test.within < LEVEL => ClaimOutcome::Holds,
         Some(_) => ClaimOutcome::NotDecided,
     };
@@ -192,7 +193,7 @@ mod tests {
             claim_outcomes(&points),
             [ClaimOutcome::NotDecided, ClaimOutcome::Holds, ClaimOutcome::Holds, ClaimOutcome::NoResult]
         );
-        assert_eq!(claim_outcomes(&points[..2])[0], ClaimOutcome::DoesNot);
+        assert_eq!(claim_outcomes(&points[..2])[0], ClaimOutcome::DoesNotHold);
         assert_eq!(combine_point_tests(&points).unwrap(), Test { within: 0.9, beyond: 0.06 });
         assert_eq!(combine_point_tests(&[None]), None);
         let claims = correct_for_multiplicity(&[with(0.02, 0.98), None, with(0.03, 0.01)]);

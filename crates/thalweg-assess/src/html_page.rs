@@ -73,7 +73,7 @@ fn answer_cards(document: &Document) -> Vec<Card> {
     };
     vec![
         card(Verdict::Holds, "yes", "at every point", "hold"),
-        card(Verdict::DoesNot, "no", "at some point", "do not hold"),
+        card(Verdict::DoesNotHold, "no", "at some point", "do not hold"),
         card(Verdict::NotDecided, "unknown", "at this number of runs", "are not decided"),
     ]
 }
@@ -102,7 +102,7 @@ fn write_failures(html: &mut String, document: &Document) {
 fn verdict_css_class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "yes",
-        Verdict::DoesNot => "no",
+        Verdict::DoesNotHold => "no",
         Verdict::NotDecided | Verdict::NotEvaluated => "unknown",
     }
 }
@@ -121,7 +121,7 @@ fn write_overview(html: &mut String, document: &Document) {
             claim.verdict.label(),
             claim.points.len(),
             claim.count(ClaimOutcome::Holds),
-            claim.count(ClaimOutcome::DoesNot),
+            claim.count(ClaimOutcome::DoesNotHold),
             escape(&worst)
         );
     }
@@ -206,7 +206,7 @@ fn write_claim_table(html: &mut String, experiment: &ExperimentResults, claim: &
     for point in &claim.points {
         let outcome = match point.outcome {
             ClaimOutcome::Holds => "within",
-            ClaimOutcome::DoesNot => "beyond",
+            ClaimOutcome::DoesNotHold => "beyond",
             ClaimOutcome::NotDecided => "not decided",
             ClaimOutcome::NoResult => "no result",
         };

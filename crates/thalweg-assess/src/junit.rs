@@ -9,7 +9,7 @@ use thalweg_report::output::{Style, format_count};
 /// one is skipped.
 pub fn junit(document: &Document) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let (fails, skips) = (document.count(Verdict::DoesNot), document.count(Verdict::NotDecided));
+    let (fails, skips) = (document.count(Verdict::DoesNotHold), document.count(Verdict::NotDecided));
     let total = document.claims().count() + document.failed.len();
     let _ = writeln!(
         xml,
@@ -27,7 +27,7 @@ pub fn junit(document: &Document) -> String {
             xml,
             "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">",
             claims().count(),
-            count(Verdict::DoesNot),
+            count(Verdict::DoesNotHold),
             count(Verdict::NotDecided) + count(Verdict::NotEvaluated)
         );
         if let Some(warning) = defaults_warning(document) {
@@ -42,7 +42,7 @@ pub fn junit(document: &Document) -> String {
             let line = escape(&claim_line(claim, Style::PLAIN));
             let inside = match claim.verdict {
                 Verdict::Holds => String::new(),
-                Verdict::DoesNot => {
+                Verdict::DoesNotHold => {
                     let command = claim.worst().map(|point| point.command.as_str()).unwrap_or_default();
                     format!("<failure message=\"{line}\">{}</failure>", escape(command))
                 }

@@ -39,7 +39,7 @@ pub fn markdown(document: &Document) -> String {
             section.title,
             bold_verdict(section.verdict),
             count(Verdict::Holds),
-            count(Verdict::DoesNot),
+            count(Verdict::DoesNotHold),
             count(Verdict::NotDecided)
         );
     }
@@ -105,19 +105,23 @@ fn format_margins(document: &Document) -> String {
 }
 
 fn bold_verdict(verdict: Verdict) -> String {
-    if verdict == Verdict::DoesNot { format!("**{}**", verdict.label()) } else { verdict.label().to_owned() }
+    if verdict == Verdict::DoesNotHold {
+        format!("**{}**", verdict.label())
+    } else {
+        verdict.label().to_owned()
+    }
 }
 
 /// Highlights a line with the verdict "does not hold".
 fn mark_failed_line(line: &str, verdict: Verdict) -> String {
-    if verdict == Verdict::DoesNot {
+    if verdict == Verdict::DoesNotHold {
         line.replacen(": does not hold", ": **does not hold**", 1)
     } else {
         line.to_owned()
     }
 }
 
-/// Formats several assessments by the same pack side by side: the failed claims, and by how much.
+/// Formats several assessments by the same plan side by side: the failed claims, and by how much.
 pub fn compare_assessments(documents: &[Document]) -> String {
     let Some(first) = documents.first() else { return String::new() };
     let names: Vec<String> = documents.iter().map(|of| format!("`{}`", of.scheme)).collect();
@@ -152,9 +156,9 @@ pub fn compare_assessments(documents: &[Document]) -> String {
     for (number, (section, experiment, claim)) in first.claims().enumerate() {
         let cells = documents.iter().map(|document| {
             let Some((.., cell_result)) = document.claims().nth(number) else { return String::new() };
-            let (beyond, total) = (cell_result.count(ClaimOutcome::DoesNot), cell_result.points.len());
+            let (beyond, total) = (cell_result.count(ClaimOutcome::DoesNotHold), cell_result.points.len());
             let cell = format!("{beyond} of {total}");
-            if cell_result.verdict == Verdict::DoesNot { format!("**{cell}**") } else { cell }
+            if cell_result.verdict == Verdict::DoesNotHold { format!("**{cell}**") } else { cell }
         });
         let cells: Vec<String> = cells.collect();
         let _ = writeln!(
@@ -174,7 +178,9 @@ pub fn compare_assessments(documents: &[Document]) -> String {
             let _ = writeln!(text, "{}\n", router_support_sentence(needs));
         }
         for (section, experiment, claim) in document.claims() {
-            let Some(worst) = claim.worst().filter(|_| claim.verdict == Verdict::DoesNot) else { continue };
+            let Some(worst) = claim.worst().filter(|_| claim.verdict == Verdict::DoesNotHold) else {
+                continue;
+            };
             let cell_result = format_point(claim, worst, Style::PLAIN);
             let measure = &claim.measure;
             let _ = writeln!(

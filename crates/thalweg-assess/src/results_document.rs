@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thalweg_report::results::DifferingDefault;
 
-/// Results of an assessment. Pack, margins, scheme and version alone determine its bytes.
+/// Results of an assessment. Plan, margins, scheme and version alone determine its bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Document {
     /// `thalweg-assess`.
@@ -17,7 +17,7 @@ pub struct Document {
     pub tool_version: String,
     /// Scheme under test.
     pub scheme: String,
-    /// Title of the pack.
+    /// Title of the plan.
     pub pack: String,
     /// Reference schemes; the first one decides.
     pub references: Vec<String>,
@@ -58,7 +58,8 @@ pub enum Verdict {
     /// The claim holds at every point.
     Holds,
     /// The claim fails at some point.
-    DoesNot,
+    #[serde(rename = "does-not")]
+    DoesNotHold,
     /// The number of runs is too small for a decision.
     NotDecided,
     /// No data decides the claim.
@@ -70,7 +71,7 @@ impl Verdict {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Holds => "holds",
-            Self::DoesNot => "does not hold",
+            Self::DoesNotHold => "does not hold",
             Self::NotDecided => "not decided",
             Self::NotEvaluated => "not evaluated",
         }
@@ -82,7 +83,7 @@ impl Verdict {
         known.sort_unstable();
         match known.as_slice() {
             [] => Self::NotEvaluated,
-            all if all.contains(&Self::DoesNot) => Self::DoesNot,
+            all if all.contains(&Self::DoesNotHold) => Self::DoesNotHold,
             all if all.contains(&Self::NotDecided) => Self::NotDecided,
             _ => Self::Holds,
         }
@@ -227,9 +228,9 @@ impl ClaimResults {
 
     /// Returns the worst point: of the failing ones if any fails, otherwise of all.
     pub fn worst(&self) -> Option<&PointResults> {
-        let has_failed = self.count(ClaimOutcome::DoesNot) > 0;
+        let has_failed = self.count(ClaimOutcome::DoesNotHold) > 0;
         let candidates =
-            self.points.iter().filter(|point| !has_failed || point.outcome == ClaimOutcome::DoesNot);
+            self.points.iter().filter(|point| !has_failed || point.outcome == ClaimOutcome::DoesNotHold);
         let known = candidates.filter_map(|point| Some((self.severity(point)?, point)));
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, point)| point)
     }
@@ -259,11 +260,11 @@ mod tests {
 
     #[test]
     fn a_section_is_as_good_as_its_worst_claim() {
-        use Verdict::{DoesNot, Holds, NotDecided, NotEvaluated};
+        use Verdict::{DoesNotHold, Holds, NotDecided, NotEvaluated};
         let joined = |of: &[Verdict]| Verdict::joined(of.iter().copied());
         assert_eq!(joined(&[Holds, NotEvaluated]), Holds);
         assert_eq!(joined(&[Holds, NotDecided]), NotDecided);
-        assert_eq!(joined(&[NotDecided, DoesNot, Holds]), DoesNot);
+        assert_eq!(joined(&[NotDecided, DoesNotHold, Holds]), DoesNotHold);
         assert_eq!((joined(&[]), joined(&[NotEvaluated])), (NotEvaluated, NotEvaluated));
     }
 }

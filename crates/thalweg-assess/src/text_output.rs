@@ -100,7 +100,7 @@ pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
         return text + ": no point has a result that could be compared";
     }
     text.push_str(&format!(", {within} of {} within the margin", format_count(total as u64, "point")));
-    let beyond = claim.count(ClaimOutcome::DoesNot);
+    let beyond = claim.count(ClaimOutcome::DoesNotHold);
     if beyond > 0 {
         text.push_str(&format!(", {beyond} beyond"));
     }
@@ -143,7 +143,7 @@ pub fn format_assessment(document: &Document, style: Style) -> String {
             for claim in &experiment.claims {
                 let mark = match claim.verdict {
                     Verdict::Holds => "+",
-                    Verdict::DoesNot => "-",
+                    Verdict::DoesNotHold => "-",
                     Verdict::NotDecided | Verdict::NotEvaluated => "?",
                 };
                 text.push_str(&line(&format!("    {mark} {}", claim_line(claim, style))));
@@ -158,14 +158,14 @@ pub(crate) fn format_verdict_counts(document: &Document) -> String {
     let failed: Vec<&str> = document
         .sections
         .iter()
-        .filter(|section| section.verdict == Verdict::DoesNot)
+        .filter(|section| section.verdict == Verdict::DoesNotHold)
         .map(|section| section.number.as_str())
         .collect();
     let mut text = format!(
         "{}: {} hold, {} do not, {} not decided, {} not evaluated",
         format_count(document.claims().count() as u64, "claim"),
         document.count(Verdict::Holds),
-        document.count(Verdict::DoesNot),
+        document.count(Verdict::DoesNotHold),
         document.count(Verdict::NotDecided),
         document.count(Verdict::NotEvaluated)
     );
@@ -251,7 +251,7 @@ pub(crate) fn rfc9743_statement(document: &Document) -> Option<String> {
     let failed: Vec<String> = document
         .sections
         .iter()
-        .filter(|section| section.verdict == Verdict::DoesNot)
+        .filter(|section| section.verdict == Verdict::DoesNotHold)
         .map(|section| format!("{} ({})", section.number, section.title.to_lowercase()))
         .collect();
     let failed = match failed.as_slice() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_assess::{
-    AssessError, Assessment, Choice, Document, Files, Margins, Pack, Verdict, compare_assessments,
+    AssessError, Assessment, AssessmentPlan, Choice, Document, Files, Margins, Verdict, compare_assessments,
     format_assessment, junit, markdown, page,
 };
 use thalweg_catalog::{
@@ -159,14 +159,14 @@ fn assess(
     threads: usize,
 ) -> Result<Document, AssessError> {
     let files = Files::Folder(folder.to_owned());
-    let pack = Pack::read("plan.toml", &files.text("plan.toml").unwrap()).unwrap();
+    let plan = AssessmentPlan::read("plan.toml", &files.text("plan.toml").unwrap()).unwrap();
     let margins = Margins::read("margins.toml", &files.text("margins.toml").unwrap()).unwrap();
     let mut registry = Registry::default();
     registry.add_scheme(&STUBBORN);
     let program = Program { version: "test".to_owned(), build: "test".to_owned() };
     let assessment = Assessment {
         scheme,
-        pack: &pack,
+        plan: &plan,
         margins: &margins,
         files: &files,
         registry: &Arc::new(registry),
@@ -194,12 +194,12 @@ fn greedy_schemes_harm_others_and_fair_ones_do_not() {
     let greedy = assess(&folder, "runs", "stubborn", &Choice::default(), 2).unwrap();
     assert_eq!(
         verdicts_of(&greedy),
-        [Verdict::DoesNot, Verdict::DoesNot, Verdict::Holds],
+        [Verdict::DoesNotHold, Verdict::DoesNotHold, Verdict::Holds],
         "{}",
         markdown(&greedy)
     );
     let sections: Vec<Verdict> = greedy.sections.iter().map(|section| section.verdict).collect();
-    assert_eq!(sections, [Verdict::DoesNot, Verdict::Holds, Verdict::NotEvaluated]);
+    assert_eq!(sections, [Verdict::DoesNotHold, Verdict::Holds, Verdict::NotEvaluated]);
     let (.., harm) = greedy.claims().next().unwrap();
     assert_eq!(harm.points.len(), 2);
     for point in &harm.points {
@@ -257,7 +257,7 @@ fn a_panic_at_one_point_loses_no_other() {
     assert!(document.complete);
     let (.., harm) = document.claims().next().unwrap();
     let outcomes: Vec<String> = harm.points.iter().map(|point| format!("{:?}", point.outcome)).collect();
-    assert_eq!(outcomes, ["DoesNot", "NoResult"]);
+    assert_eq!(outcomes, ["DoesNotHold", "NoResult"]);
     assert_eq!(document.sections[1].verdict, Verdict::Holds, "its point has results");
     assert!(junit(&document).contains("<error "));
     assert!(page(&document).contains("Points without a result"));
@@ -310,7 +310,7 @@ fn errors_are_reported_before_the_first_run() {
         let choice = Choice { only: vec![only.to_owned()], ..Choice::default() };
         match assess(&folder, "runs", scheme, &choice, 1).unwrap_err() {
             AssessError::Scheme(found) | AssessError::Scenario(found) => format!("{found:?}"),
-            AssessError::Pack(why) => why,
+            AssessError::Invalid(why) => why,
             AssessError::Unfinished(error) => panic!("{error}"),
         }
     };

@@ -237,10 +237,10 @@ fn takes_default(of: &Compared<'_>, key: &Key, pauses: bool, are_presets_chosen:
 fn accepts_value(description: &SchemeDescription, values: &Values, key: &Key, value: Value) -> bool {
     let mut with = values.clone();
     with.set_value(key.name, value);
-    let before = description.faults(values);
+    let before = description.conflicts(values);
     values.accepts(key.name, &value)
         && key.check(&value, values.environment()).is_ok()
-        && description.faults(&with).iter().all(|fault| before.contains(fault))
+        && description.conflicts(&with).iter().all(|fault| before.contains(fault))
 }
 
 /// Returns the default of real hosts, if Linux and the standards track agree on it.

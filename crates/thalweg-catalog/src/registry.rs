@@ -43,7 +43,7 @@ impl Registry {
     /// whose type does not fit its key panics here too, with the name of the key.
     #[track_caller]
     pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
-        let build = || drop(description.faults(&description.values(Environment::Simulated)));
+        let build = || drop(description.conflicts(&description.values(Environment::Simulated)));
         let faults = description_faults(description.name, &description.keys, build);
         if !faults.is_empty() {
             panic!("the scheme `{}` cannot be added: {}", description.name, faults.join("; "));
@@ -107,7 +107,7 @@ impl Registry {
             known: self.schemes.iter().map(|description| description.name).collect(),
         })?;
         let values = read_options(description.name, description.keys, place, options)?;
-        match description.faults(&values).into_iter().find(|fault| !fault.is_warning) {
+        match description.conflicts(&values).into_iter().find(|fault| !fault.is_warning) {
             Some(fault) => Err(fault.into()),
             None => Ok((description, values)),
         }

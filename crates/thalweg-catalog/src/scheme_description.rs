@@ -17,9 +17,9 @@ pub struct SchemeTraits {
     /// Name of its transport, which several schemes may share: that of its loss repair and its PDUs.
     pub transport: &'static str,
     /// Fixed rate: both ends agree on a rate, and the scheme does not probe for one.
-    pub keeps_rate: bool,
+    pub has_fixed_rate: bool,
     /// Simulated configuration that also depends on the path.
-    pub follows_path: bool,
+    pub config_depends_on_path: bool,
     /// Overhead of a live packet beside its payload, in bytes.
     pub overhead: u32,
     /// Paths on which the scheme collapses.
@@ -67,8 +67,8 @@ impl SchemeTraits {
     pub const RELIABLE: Self = Self {
         is_reliable: true,
         transport: "",
-        keeps_rate: false,
-        follows_path: false,
+        has_fixed_rate: false,
+        config_depends_on_path: false,
         overhead: 0,
         collapse: Collapse::Never,
         is_loss_based: false,
@@ -96,7 +96,7 @@ pub struct SchemeDescription {
     /// The name in scenario files and on command lines.
     pub name: &'static str,
     /// The scheme under which references list the keys: this one, or another with the same keys.
-    pub keys_of: &'static str,
+    pub keys_listed_under: &'static str,
     /// A description, with its source, in sentences.
     pub about: &'static str,
     /// Its keys.
@@ -112,7 +112,7 @@ pub struct SchemeDescription {
     /// Setter of the values that follow from a real path and on which both ends must agree.
     pub apply_path_hints: fn(&mut Values, &PathHints),
     /// Constructor of both endpoint configurations.
-    pub ends: MakeEnds,
+    pub make_ends: MakeEnds,
     /// Writer of the values of both endpoint configurations.
     pub write: WriteEnds,
 }
@@ -149,7 +149,7 @@ impl SchemeDescription {
 
     /// Returns the title of its key table in references.
     pub fn title(&self) -> String {
-        format!("{} scheme", self.keys_of)
+        format!("{} scheme", self.keys_listed_under)
     }
 
     /// Describes the scheme of a family of another crate, whose configuration is bound to the keys. The scheme takes
@@ -160,7 +160,7 @@ impl SchemeDescription {
     {
         Self {
             name: F::NAME,
-            keys_of: F::NAME,
+            keys_listed_under: F::NAME,
             about,
             keys,
             traits: SchemeTraits { transport: F::NAME, overhead: F::OVERHEAD, ..traits },
@@ -168,7 +168,7 @@ impl SchemeDescription {
             scheme_check: |_| Vec::new(),
             warnings: |_, _| Vec::new(),
             apply_path_hints: set_external_segment::<F>,
-            ends: &|values, path| {
+            make_ends: &|values, path| {
                 let mut values = values.clone();
                 if values.environment() == Environment::Live {
                     set_external_segment::<F>(&mut values, path);
@@ -191,10 +191,10 @@ impl SchemeDescription {
     }
 
     /// Returns the conflicts between values that are each in range.
-    pub fn faults(&self, values: &Values) -> Vec<ConfigError> {
-        let mut faults = (self.scheme_check)(values);
-        faults.extend((self.check)(values));
-        faults
+    pub fn conflicts(&self, values: &Values) -> Vec<ConfigError> {
+        let mut conflicts = (self.scheme_check)(values);
+        conflicts.extend((self.check)(values));
+        conflicts
     }
 
     /// Returns the scheme's values with no key set.
@@ -207,7 +207,7 @@ impl SchemeDescription {
     pub fn simulated(&self, live: &Values) -> Values {
         let path = PathHints { max_datagram: 65_535, memory: u64::MAX, ..PathHints::default() };
         let mut made = self.values(Environment::Simulated);
-        let is_made = (self.ends)(live, &path).is_ok_and(|ends| (self.write)(&ends, &mut made));
+        let is_made = (self.make_ends)(live, &path).is_ok_and(|ends| (self.write)(&ends, &mut made));
         let mut values = self.values(Environment::Simulated);
         for key in self.keys.flat().filter(|key| key.is_simulated() && key.is_live()) {
             let known = live.get(key.name);

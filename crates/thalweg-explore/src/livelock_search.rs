@@ -158,10 +158,17 @@ impl Pair {
         let rate = RateSpec::with_average(rate, rate, u32::from(segment), packet)?;
         let delay = SPACING * u64::from(path.max(1));
         let soft = acknowledgement.is_soft();
-        let sender = SenderConfig { segment, packet: 1, rate, resume: Resume::AtOnce, window, soft };
+        let sender = SenderConfig {
+            segment_packets: segment,
+            max_payload: 1,
+            rate,
+            resume: Resume::AtOnce,
+            window,
+            soft,
+        };
         let receiver = ReceiverConfig {
-            segment,
-            packet: 1,
+            segment_packets: segment,
+            max_payload: 1,
             window,
             buffer,
             acknowledgement,

@@ -54,16 +54,16 @@ impl Scheme for Sstp {
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
         let window = bounds.window.min(64) as u16;
         let sender = SenderConfig {
-            segment: self.segment,
-            packet: 1,
+            segment_packets: self.segment,
+            max_payload: 1,
             rate: self.rate,
             resume: Resume::AtOnce,
             window,
             soft: self.acknowledgement.is_soft(),
         };
         let receiver = ReceiverConfig {
-            segment: self.segment,
-            packet: 1,
+            segment_packets: self.segment,
+            max_payload: 1,
             window,
             buffer: self.buffer.unwrap_or(window.div_ceil(2)),
             acknowledgement: self.acknowledgement,

@@ -12,50 +12,51 @@ use thalweg_proto::units::{Duration, Time};
 /// Maximum number of delayed acknowledgements per connection; one more releases them all.
 const MAX_DELAYED_ACKS: usize = 4096;
 
-/// Source and target addresses.
-type Ends = [SocketAddr; 2];
+/// Source and target addresses of a flow.
+type FlowAddresses = [SocketAddr; 2];
 
-fn ends(header: &Header) -> Ends {
+fn ends(header: &Header) -> FlowAddresses {
     [SocketAddr::new(header.source, header.ports[0]), SocketAddr::new(header.target, header.ports[1])]
 }
 
 /// Receiving node, arrival time and contents of a packet.
 type Packet = (usize, Time, Vec<u8>);
 
+/// Acknowledgements of a connection, held until a time.
 #[derive(Debug)]
-struct Held {
+struct HeldAcks {
     until: Time,
     waiting: Vec<Packet>,
 }
 
 /// Connections whose acknowledgements may be delayed.
 #[derive(Debug)]
-pub(crate) struct Acks {
+pub(crate) struct AckDelay {
     span: Duration,
-    /// Endpoints by connection number in the network.
-    sources: HashMap<u32, Ends>,
-    held: HashMap<Ends, Held>,
+    /// Source and target addresses by connection number in the network.
+    connection_addresses: HashMap<u32, FlowAddresses>,
+    held: HashMap<FlowAddresses, HeldAcks>,
 }
 
-impl Acks {
+impl AckDelay {
     pub fn new(span: Duration) -> Self {
-        Self { span, sources: HashMap::new(), held: HashMap::new() }
+        Self { span, connection_addresses: HashMap::new(), held: HashMap::new() }
     }
 
     /// Records data that a host sends on a connection. Returns true for the first.
     pub fn on_sent(&mut self, connection: u32, header: &Header) -> bool {
-        self.sources.insert(connection, ends(header)).is_none()
+        self.connection_addresses.insert(connection, ends(header)).is_none()
     }
 
     /// Removes a closed connection.
     pub fn forget(&mut self, connection: u32) {
-        self.sources.remove(&connection);
+        self.connection_addresses.remove(&connection);
     }
 
     /// Starts the delay for feedback to the source of a connection. Returns false if the connection is unknown.
     pub fn on_feedback(&mut self, at: Time, connection: u32) -> bool {
-        let Some(ends) = self.sources.get(&connection) else { return false };
-        self.held.entry(*ends).or_insert_with(|| Held { until: at + self.span, waiting: Vec::new() });
+        let Some(ends) = self.connection_addresses.get(&connection) else { return false };
+        self.held.entry(*ends).or_insert_with(|| HeldAcks { until: at + self.span, waiting: Vec::new() });
         true
     }
 
@@ -86,9 +87,10 @@ impl Acks {
         if self.next().is_none_or(|next| next > now) {
             return;
         }
-        let mut over: Vec<(Ends, Held)> = self.held.extract_if(|_, held| held.until <= now).collect();
-        over.sort_by_key(|(ends, held)| (held.until, *ends));
-        for (_, held) in over {
+        let mut due: Vec<(FlowAddresses, HeldAcks)> =
+            self.held.extract_if(|_, held| held.until <= now).collect();
+        due.sort_by_key(|(ends, held)| (held.until, *ends));
+        for (_, held) in due {
             for (node, at, bytes) in held.waiting {
                 deliver((node, at.max(held.until), bytes));
             }

@@ -1,6 +1,6 @@
 //! Address and port translation in packets. Updates checksums incrementally (RFC 1624): invalid ones stay invalid.
 
-use crate::ip_header::{Header, ICMP, ICMP6, TCP, UDP, seal_v4};
+use crate::ip_header::{Header, ICMP, ICMP6, TCP, UDP, set_checksum_v4};
 use crate::router_originated_packets::compose_ip_packet;
 use std::net::IpAddr;
 
@@ -36,7 +36,7 @@ pub(crate) fn replace_endpoint(
     else {
         return false;
     };
-    let (port_at, sum_at) = (header.at + port_at, header.at + sum_at);
+    let (port_at, sum_at) = (header.transport_offset + port_at, header.transport_offset + sum_at);
     if bytes.len() < (port_at + 2).max(sum_at + 2) {
         return false;
     }
@@ -60,9 +60,9 @@ pub(crate) fn replace_endpoint(
         bytes[sum_at..sum_at + 2].copy_from_slice(&update_checksum(sum, &before, &after));
     }
     if address.is_ipv4()
-        && let Some(head) = bytes.get_mut(..header.at)
+        && let Some(head) = bytes.get_mut(..header.transport_offset)
     {
-        seal_v4(head);
+        set_checksum_v4(head);
     }
     true
 }
@@ -89,13 +89,13 @@ pub(crate) fn quoted_protocol_and_port(bytes: &[u8], header: &Header) -> Option<
 
 /// Returns the offset of the packet quoted in an ICMP error, its protocol, and the offset of its source port.
 fn locate_quoted_packet(bytes: &[u8], header: &Header) -> Option<(usize, u8, usize)> {
-    let kind = *bytes.get(header.at)?;
+    let kind = *bytes.get(header.transport_offset)?;
     let is_about_packets = match header.protocol {
         ICMP => matches!(kind, 3 | 11 | 12),
         ICMP6 => (1..=4).contains(&kind),
         _ => false,
     };
-    let start = header.at + 8;
+    let start = header.transport_offset + 8;
     let (protocol, length) = match bytes.get(start)? >> 4 {
         4 => (*bytes.get(start + 9)?, usize::from(bytes[start] & 15) * 4),
         6 => (*bytes.get(start + 6)?, 40),
@@ -112,15 +112,15 @@ pub(crate) fn translate_icmp_error(
     (address, port): (IpAddr, u16),
 ) -> Option<Vec<u8>> {
     let (start, _, port_at) = locate_quoted_packet(bytes, header)?;
-    let mut body = bytes.get(header.at..)?.to_vec();
-    let (start, port_at) = (start - header.at, port_at - header.at);
+    let mut body = bytes.get(header.transport_offset..)?.to_vec();
+    let (start, port_at) = (start - header.transport_offset, port_at - header.transport_offset);
     body.get_mut(2..4)?.fill(0);
     body.get_mut(port_at..port_at + 2)?.copy_from_slice(&port.to_be_bytes());
     match address {
         IpAddr::V4(address) => {
             body.get_mut(start + 12..start + 16)?.copy_from_slice(&address.octets());
             let length = usize::from(body[start] & 15) * 4;
-            seal_v4(body.get_mut(start..start + length)?);
+            set_checksum_v4(body.get_mut(start..start + length)?);
         }
         IpAddr::V6(address) => body.get_mut(start + 8..start + 24)?.copy_from_slice(&address.octets()),
     }
@@ -137,9 +137,10 @@ mod tests {
 
     fn sum_of(bytes: &[u8], header: &Header) -> u16 {
         let at = if header.source.is_ipv4() { 12 } else { 8 };
-        let length = (bytes.len() - header.at) as u16;
-        let around = [&bytes[at..header.at], &[0, header.protocol], &length.to_be_bytes()].concat();
-        checksum(&[&around, &bytes[header.at..]])
+        let length = (bytes.len() - header.transport_offset) as u16;
+        let around =
+            [&bytes[at..header.transport_offset], &[0, header.protocol], &length.to_be_bytes()].concat();
+        checksum(&[&around, &bytes[header.transport_offset..]])
     }
 
     #[test]
@@ -163,7 +164,7 @@ mod tests {
                 assert_eq!(changed, (other.ip(), other.port()));
                 assert_eq!(sum_of(&packet, &after), 0);
                 // Corruption remains detectable.
-                packet[header.at + 9] ^= 1;
+                packet[header.transport_offset + 9] ^= 1;
                 let header = Header::parse(&packet).unwrap();
                 replace_endpoint(&mut packet, &header, end, (source.ip(), 9));
                 assert_ne!(sum_of(&packet, &Header::parse(&packet).unwrap()), 0);
@@ -184,8 +185,8 @@ mod tests {
         assert_eq!(quoted_protocol_and_port(&error, &header), Some((UDP, 30_000)));
         let error = translate_icmp_error(&error, &header, (inside.ip(), inside.port())).unwrap();
         let header = Header::parse(&error).unwrap();
-        assert_eq!((header.target, checksum(&[&error[header.at..]])), (inside.ip(), 0));
-        let quote = Header::parse(&error[header.at + 8..]).unwrap();
+        assert_eq!((header.target, checksum(&[&error[header.transport_offset..]])), (inside.ip(), 0));
+        let quote = Header::parse(&error[header.transport_offset + 8..]).unwrap();
         assert_eq!((quote.source, quote.ports[0], quote.target), (inside.ip(), 7, target.ip()));
     }
 }

@@ -3,7 +3,7 @@
 //! The path of an incoming packet is resolved at once: up to its target, or to the router where its MTU or hop limit
 //! ends it. The packet arrives there after the delay of the links, and that router notifies the source.
 
-use crate::ack_delay_signal::Acks;
+use crate::ack_delay_signal::AckDelay;
 use crate::gates_on_packets::{GateVerdict, Gates};
 use crate::ip_header::{Header, fragment_ipv4, rewrite_hops_and_ecn};
 use crate::middlebox::{Inbound, Middle};
@@ -117,7 +117,7 @@ pub struct Emulator {
     /// Senders that support router feedback, where routers send it.
     sources: Option<Sources>,
     /// Delayed acknowledgements, where they signal congestion to TCP.
-    acks: Option<Acks>,
+    ack_delay: Option<AckDelay>,
     arrived: Vec<Arrival>,
     counts: Counts,
     is_over: bool,
@@ -137,7 +137,7 @@ impl Emulator {
         let has_feedback =
             |link: &LinkSpec| link.forward.feedback.is_some() || link.backward.feedback.is_some();
         let sources = plan.spec.links.iter().any(has_feedback).then(Sources::default);
-        let acks = plan.ack_delay.filter(|_| sources.is_some()).map(Acks::new);
+        let ack_delay = plan.ack_delay.filter(|_| sources.is_some()).map(AckDelay::new);
         let addresses = plan.nodes.iter().enumerate();
         let by_address = addresses.flat_map(|(number, node)| node.addresses.map(|address| (address, number)));
         let by_address = by_address.collect();
@@ -152,7 +152,7 @@ impl Emulator {
             gates: Gates::default(),
             middle,
             sources,
-            acks,
+            ack_delay,
             arrived: Vec::new(),
             counts: Counts::default(),
             is_over: false,
@@ -171,7 +171,7 @@ impl Emulator {
 
     /// Returns the time of the next event.
     pub fn next(&self) -> Option<Time> {
-        [self.live.next(), self.gates.next(), self.acks.as_ref().and_then(Acks::next)]
+        [self.live.next(), self.gates.next(), self.ack_delay.as_ref().and_then(AckDelay::next)]
             .into_iter()
             .flatten()
             .min()
@@ -202,8 +202,8 @@ impl Emulator {
     /// Advances the time to `now` and delivers packets to hosts in time order.
     pub fn advance(&mut self, now: Time, mut deliver: impl FnMut(Delivery)) {
         self.pass(now);
-        if let Some(acks) = &mut self.acks {
-            acks.release(now, |(node, at, bytes)| deliver(Delivery { node, at, bytes }));
+        if let Some(ack_delay) = &mut self.ack_delay {
+            ack_delay.release(now, |(node, at, bytes)| deliver(Delivery { node, at, bytes }));
         }
         let mut arrived = core::mem::take(&mut self.arrived);
         self.live.take_arrived(&mut arrived);
@@ -215,7 +215,11 @@ impl Emulator {
         self.arrived = arrived;
         if let Some(sources) = &self.sources {
             for message in self.live.take_messages() {
-                if self.acks.as_mut().is_some_and(|acks| acks.on_feedback(message.at, message.connection)) {
+                if self
+                    .ack_delay
+                    .as_mut()
+                    .is_some_and(|ack_delay| ack_delay.on_feedback(message.at, message.connection))
+                {
                     self.counts.router_feedback += 1;
                     continue;
                 }
@@ -381,13 +385,13 @@ impl Emulator {
         for &number in closed.iter() {
             live.close(number);
             self.sources.iter_mut().for_each(|sources| sources.forget(number));
-            self.acks.iter_mut().for_each(|acks| acks.forget(number));
+            self.ack_delay.iter_mut().for_each(|ack_delay| ack_delay.forget(number));
         }
         // Other sources get CE marks where enabled.
         let may_mark = self.plan.marks_feedback && header.ecn.is_capable();
-        if let Some(acks) = self.acks.as_mut().filter(|_| segment.is_some() && !may_mark)
+        if let Some(ack_delay) = self.ack_delay.as_mut().filter(|_| segment.is_some() && !may_mark)
             && self.plan.nodes[from].addresses.contains(&source)
-            && acks.on_sent(connection, header)
+            && ack_delay.on_sent(connection, header)
         {
             live.listens(connection);
         }
@@ -427,7 +431,7 @@ impl Emulator {
         // A queue may set CE in place of its own mark; a Not-ECT packet must not get it.
         let ecn = if header.ecn.is_capable() || !ecn.is_ce() { ecn } else { Ecn::NotEct };
         if damaged {
-            let place = header.at + (bytes.len() - header.at) / 2;
+            let place = header.transport_offset + (bytes.len() - header.transport_offset) / 2;
             if let Some(byte) = bytes.get_mut(place) {
                 *byte ^= 0x10;
             }
@@ -457,13 +461,13 @@ impl Emulator {
             }
         }
         if self.plan.nodes[node].is_host {
-            let payload = header.payload(&bytes) as u64;
+            let payload = header.payload_len(&bytes) as u64;
             self.live.count(flow, payload, bytes.len() as u64 - payload);
             if self.plan.spec.nodes[node].gate.is_some() {
                 self.gates.on_received(&bytes, &header, &mut self.live);
             }
-            let packet = match &mut self.acks {
-                Some(acks) => acks.pass((node, at, bytes), &header),
+            let packet = match &mut self.ack_delay {
+                Some(ack_delay) => ack_delay.pass((node, at, bytes), &header),
                 None => Some((node, at, bytes)),
             };
             self.counts.waited += u64::from(packet.is_none());
@@ -497,7 +501,7 @@ impl Emulator {
                     self.count(flow, bytes, header);
                     return self.translate(now, node, (routers, out), bytes, header);
                 }
-                if header.may_be_cut {
+                if header.may_fragment {
                     return self.cut(now, node, routers, bytes, mtu);
                 }
                 self.counts.too_big += 1;
@@ -535,7 +539,7 @@ impl Emulator {
 
     /// Counts the delivered bytes of a flow at the point of address translation.
     fn count(&mut self, flow: u32, bytes: &[u8], header: &Header) {
-        let payload = header.payload(bytes) as u64;
+        let payload = header.payload_len(bytes) as u64;
         self.live.count(flow, payload, bytes.len() as u64 - payload);
     }
 

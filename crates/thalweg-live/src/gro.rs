@@ -1,25 +1,25 @@
 //! Receive coalescing (GRO): merges consecutive packets to a host into one buffer, as network cards and systems do.
 //!
-//! No packet is delayed for this: it merges packets that have arrived by the time of a poll, within [`SPAN`]. Each
+//! No packet is delayed for this: it merges packets that have arrived by the time of a poll, within [`MAX_MERGE_SPAN`]. Each
 //! packet has passed the network separately before. Merged packets have valid checksums and the same headers except for
 //! position-dependent fields (IP: no fragments or options; TCP: only data, without gaps); all but the last have the
 //! same size.
 
 use crate::gso::{checksum_at, headers_length, split_gso_buffer};
-use crate::ip_header::{Header, TCP, UDP, checksum, pseudo_header_sum, seal_v4};
+use crate::ip_header::{Header, TCP, UDP, checksum, pseudo_header_sum, set_checksum_v4};
 use crate::tun_queue::{GsoKind, Offload, Port};
 use rustix::io::Errno;
 use thalweg_proto::units::{Duration, Time};
 
 /// Maximum span of scheduled arrival times within a merged buffer. Packets that arrive more slowly are delivered
 /// individually.
-const SPAN: Duration = Duration::from_micros(100);
+const MAX_MERGE_SPAN: Duration = Duration::from_micros(100);
 /// Maximum packets per buffer.
 const MAX_RUN_PACKETS: usize = 48;
 /// Maximum size of a buffer, in bytes.
-const LARGEST: usize = 65_000;
+const MAX_BUFFER_BYTES: usize = 65_000;
 /// Maximum number of buffers merged concurrently.
-const OPEN: usize = 8;
+const MAX_OPEN_BUFFERS: usize = 8;
 
 /// TCP flags: PSH, and ACK, which every data segment has.
 const PSH: u8 = 0x08;
@@ -34,7 +34,7 @@ struct Shape {
     kind: GsoKind,
     header: Header,
     /// Total length of all headers, in bytes.
-    head: usize,
+    headers_len: usize,
     sequence: u32,
 }
 
@@ -48,11 +48,16 @@ impl Shape {
         };
         let is_plain = match header.source.is_ipv4() {
             // No options, not a fragment, and DF set.
-            true => header.at == 20 && packet[6] & 0xbf == 0 && packet[7] == 0 && !header.may_be_cut,
-            false => header.at == 40,
+            true => {
+                header.transport_offset == 20
+                    && packet[6] & 0xbf == 0
+                    && packet[7] == 0
+                    && !header.may_fragment
+            }
+            false => header.transport_offset == 40,
         };
-        let head = headers_length(kind, packet, &header)?;
-        let transport = &packet[header.at..];
+        let headers_len = headers_length(kind, packet, &header)?;
+        let transport = &packet[header.transport_offset..];
         let is_data = match kind {
             GsoKind::Tcp4 | GsoKind::Tcp6 => transport[13] & !PSH == ACK,
             GsoKind::Datagrams => transport[6..8] != [0, 0],
@@ -63,19 +68,24 @@ impl Shape {
             }
             GsoKind::Datagrams => 0,
         };
-        (is_plain && is_data && packet.len() > head).then_some(Self { kind, header, head, sequence })
+        (is_plain && is_data && packet.len() > headers_len).then_some(Self {
+            kind,
+            header,
+            headers_len,
+            sequence,
+        })
     }
 }
 
 /// Returns true if the packet's checksum is valid; the system checks none of a merged buffer.
 fn has_valid_checksum(shape: &Shape, packet: &[u8]) -> bool {
-    let Header { source, target, protocol, at, .. } = shape.header;
-    let around = pseudo_header_sum(source, target, protocol, packet.len() - at);
-    checksum(&[&around.to_be_bytes(), &packet[at..]]) == 0
+    let Header { source, target, protocol, transport_offset: at, .. } = shape.header;
+    let pseudo_sum = pseudo_header_sum(source, target, protocol, packet.len() - at);
+    checksum(&[&pseudo_sum.to_be_bytes(), &packet[at..]]) == 0
 }
 
 /// Returns true if both packets belong to one flow.
-fn is_beside(one: &Header, other: &Header) -> bool {
+fn is_same_flow(one: &Header, other: &Header) -> bool {
     let ends = |header: &Header| (header.protocol, header.source, header.target, header.ports);
     ends(one) == ends(other)
 }
@@ -95,8 +105,9 @@ struct Run {
 
 impl Run {
     fn new(shape: Shape, at: Time, packet: Vec<u8>) -> Self {
-        let (size, bytes) = (packet.len() - shape.head, packet.len());
-        let is_open = shape.kind == GsoKind::Datagrams || packet[shape.header.at + 13] & PSH == 0;
+        let (size, bytes) = (packet.len() - shape.headers_len, packet.len());
+        let is_open =
+            shape.kind == GsoKind::Datagrams || packet[shape.header.transport_offset + 13] & PSH == 0;
         let next = shape.sequence.wrapping_add(size as u32);
         Self { shape, packets: vec![(at, packet)], bytes, size, next, is_open }
     }
@@ -104,21 +115,22 @@ impl Run {
     /// Appends a packet of the same flow; returns it if it cannot be merged.
     fn add(&mut self, shape: &Shape, at: Time, packet: Vec<u8>) -> Option<Vec<u8>> {
         let Some((began, first)) = self.packets.first() else { return Some(packet) };
-        let data = packet.len() - shape.head;
-        let goes_on = shape.kind == GsoKind::Datagrams || shape.sequence == self.next;
-        let fits =
-            self.bytes + data <= LARGEST && self.packets.len() < MAX_RUN_PACKETS && at.since(*began) <= SPAN;
-        let goes_on = goes_on
+        let data = packet.len() - shape.headers_len;
+        let continues = shape.kind == GsoKind::Datagrams || shape.sequence == self.next;
+        let fits = self.bytes + data <= MAX_BUFFER_BYTES
+            && self.packets.len() < MAX_RUN_PACKETS
+            && at.since(*began) <= MAX_MERGE_SPAN;
+        let continues = continues
             && fits
             && self.is_open
             && data <= self.size
             && has_matching_headers(shape, first, &packet);
-        let is_first_right = || self.packets.len() > 1 || has_valid_checksum(&self.shape, first);
-        if !(goes_on && is_first_right() && has_valid_checksum(shape, &packet)) {
+        let is_first_valid = || self.packets.len() > 1 || has_valid_checksum(&self.shape, first);
+        if !(continues && is_first_valid() && has_valid_checksum(shape, &packet)) {
             return Some(packet);
         }
         self.is_open = data == self.size
-            && (shape.kind == GsoKind::Datagrams || packet[shape.header.at + 13] & PSH == 0);
+            && (shape.kind == GsoKind::Datagrams || packet[shape.header.transport_offset + 13] & PSH == 0);
         self.next = self.next.wrapping_add(data as u32);
         self.bytes += data;
         self.packets.push((at, packet));
@@ -127,19 +139,21 @@ impl Run {
 
     /// Writes the buffer; packet by packet if the system does not accept such buffers.
     fn write(&mut self, port: &Port) -> Result<Written, Errno> {
-        let Shape { kind, header, head, .. } = self.shape;
-        let last = self.packets.last().and_then(|(_, packet)| packet.get(header.at + 13)).copied();
+        let Shape { kind, header, headers_len, .. } = self.shape;
+        let last =
+            self.packets.last().and_then(|(_, packet)| packet.get(header.transport_offset + 13)).copied();
         let [(_, first), rest @ ..] = self.packets.as_mut_slice() else { return Ok(Written::Merged) };
         if rest.is_empty() {
             return port.write(first).map(|()| Written::Merged);
         }
         set_headers(first, &self.shape, self.bytes, last.unwrap_or(0));
         let offload = Offload {
-            checksum: Some([header.at as u16, checksum_at(kind) as u16]),
+            checksum: Some([header.transport_offset as u16, checksum_at(kind) as u16]),
             run: Some((kind, self.size as u16)),
         };
-        let parts = || [first.as_slice()].into_iter().chain(rest.iter().map(|(_, packet)| &packet[head..]));
-        match port.write_run(offload, head as u16, parts()) {
+        let parts =
+            || [first.as_slice()].into_iter().chain(rest.iter().map(|(_, packet)| &packet[headers_len..]));
+        match port.write_run(offload, headers_len as u16, parts()) {
             Err(Errno::INVAL) => {
                 let mut done = Ok(Written::InParts);
                 split_gso_buffer(offload, &parts().collect::<Vec<_>>().concat(), |packet| {
@@ -154,8 +168,8 @@ impl Run {
 
 /// Returns true if a packet's headers match the first packet's, except for position-dependent fields.
 fn has_matching_headers(shape: &Shape, first: &[u8], packet: &[u8]) -> bool {
-    let at = shape.header.at;
-    if first.len() < shape.head || packet.len() < shape.head {
+    let at = shape.header.transport_offset;
+    if first.len() < shape.headers_len || packet.len() < shape.headers_len {
         return false;
     }
     let ip = match shape.header.source.is_ipv4() {
@@ -167,7 +181,7 @@ fn has_matching_headers(shape: &Shape, first: &[u8], packet: &[u8]) -> bool {
     let is_same_transport = match shape.kind {
         // Acknowledgement number, flags except PSH, window, urgent pointer and options.
         GsoKind::Tcp4 | GsoKind::Tcp6 => {
-            let (first, packet) = (&first[at..shape.head], &packet[at..]);
+            let (first, packet) = (&first[at..shape.headers_len], &packet[at..]);
             first[8..13] == packet[8..13]
                 && (first[13] ^ packet[13]) & !PSH == 0
                 && first[14..16] == packet[14..16]
@@ -180,11 +194,11 @@ fn has_matching_headers(shape: &Shape, first: &[u8], packet: &[u8]) -> bool {
 
 /// Converts the headers of the first packet for a merged buffer of `bytes` bytes.
 fn set_headers(first: &mut [u8], shape: &Shape, bytes: usize, last_flags: u8) {
-    let Header { source, target, protocol, at, .. } = shape.header;
+    let Header { source, target, protocol, transport_offset: at, .. } = shape.header;
     let half = |value: usize| (value as u16).to_be_bytes();
     if source.is_ipv4() {
         first[2..4].copy_from_slice(&half(bytes));
-        seal_v4(&mut first[..at]);
+        set_checksum_v4(&mut first[..at]);
     } else {
         first[4..6].copy_from_slice(&half(bytes - 40));
     }
@@ -238,7 +252,7 @@ impl Runs {
     ) {
         let header = if port.takes_runs() { Header::parse(&packet) } else { None };
         let Some(header) = header else { return write_to_port(port, at, &packet, &mut on_delivery) };
-        let known = self.open.iter().position(|run| is_beside(&run.shape.header, &header));
+        let known = self.open.iter().position(|run| is_same_flow(&run.shape.header, &header));
         let shape = Shape::from_packet(&packet, header);
         let shape = shape.filter(|shape| !(self.tcp_alone && shape.kind == GsoKind::Datagrams));
         match (known, shape) {
@@ -256,7 +270,7 @@ impl Runs {
                 }
             }
             (None, Some(shape)) => {
-                if self.open.len() >= OPEN {
+                if self.open.len() >= MAX_OPEN_BUFFERS {
                     self.flush(port, &mut on_delivery);
                 }
                 self.open.push(Run::new(shape, at, packet));
@@ -366,11 +380,11 @@ mod tests {
             packets
         };
         let sealed = |packet: &mut Vec<u8>| {
-            seal_v4(&mut packet[..20]);
+            set_checksum_v4(&mut packet[..20]);
             packet[36..38].fill(0);
             let header = Header::parse(packet).unwrap();
-            let around = pseudo_header_sum(header.source, header.target, TCP, packet.len() - 20);
-            let sum = checksum(&[&around.to_be_bytes(), &packet[20..]]);
+            let pseudo_sum = pseudo_header_sum(header.source, header.target, TCP, packet.len() - 20);
+            let sum = checksum(&[&pseudo_sum.to_be_bytes(), &packet[20..]]);
             packet[36..38].copy_from_slice(&sum.to_be_bytes());
             assert!(is_sealed(packet));
         };

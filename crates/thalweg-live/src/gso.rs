@@ -1,7 +1,7 @@
 //! Segmentation of GSO buffers that the system leaves to the network card. They are split before they enter the
 //! network, to let each packet pass it separately.
 
-use crate::ip_header::{Header, checksum, pseudo_header_sum, seal_v4};
+use crate::ip_header::{Header, checksum, pseudo_header_sum, set_checksum_v4};
 use crate::tun_queue::{GsoKind, Offload};
 
 /// TCP flags that belong to only the first or the last packet of a buffer.
@@ -52,12 +52,12 @@ pub(crate) fn split_gso_buffer(offload: Offload, bytes: &[u8], mut each: impl Fn
 pub(crate) fn headers_length(kind: GsoKind, bytes: &[u8], header: &Header) -> Option<usize> {
     let transport_length = match kind {
         // TCP data offset, in words.
-        GsoKind::Tcp4 | GsoKind::Tcp6 => usize::from(bytes.get(header.at + 12)? >> 4) * 4,
+        GsoKind::Tcp4 | GsoKind::Tcp6 => usize::from(bytes.get(header.transport_offset + 12)? >> 4) * 4,
         GsoKind::Datagrams => 8,
     };
     let min = checksum_at(kind) + 2;
-    (transport_length >= min && header.at + transport_length <= bytes.len())
-        .then_some(header.at + transport_length)
+    (transport_length >= min && header.transport_offset + transport_length <= bytes.len())
+        .then_some(header.transport_offset + transport_length)
 }
 
 /// Sets the headers of a packet that follows `bytes` payload bytes and `packets` packets in its buffer.
@@ -68,14 +68,14 @@ fn set_headers(
     (bytes, packets): (usize, usize),
     is_last: bool,
 ) {
-    let (at, length) = (header.at, packet.len());
+    let (at, length) = (header.transport_offset, packet.len());
     // The buffer has at most 64 KiB, and so do its parts.
     let half = |value: usize| (value as u16).to_be_bytes();
     if header.source.is_ipv4() {
         packet[2..4].copy_from_slice(&half(length));
         let number = u16::from_be_bytes([packet[4], packet[5]]).wrapping_add(packets as u16);
         packet[4..6].copy_from_slice(&number.to_be_bytes());
-        seal_v4(&mut packet[..at]);
+        set_checksum_v4(&mut packet[..at]);
     } else {
         packet[4..6].copy_from_slice(&half(length - 40));
     }
@@ -160,7 +160,7 @@ pub(crate) mod tests {
             }
         }
         if !is_v6 {
-            seal_v4(&mut packet);
+            set_checksum_v4(&mut packet);
         }
         packet.extend(transport);
         packet.extend(data);
@@ -177,9 +177,14 @@ pub(crate) mod tests {
     /// A valid checksum makes the receiver's sum all ones (RFC 1071).
     pub fn has_valid_checksum(packet: &[u8]) -> bool {
         let header = Header::parse(packet).unwrap();
-        let sum = pseudo_header_sum(header.source, header.target, header.protocol, packet.len() - header.at);
-        let of_v4 = header.source.is_ipv6() || checksum(&[&packet[..header.at]]) == 0;
-        of_v4 && checksum(&[&sum.to_be_bytes(), &packet[header.at..]]) == 0
+        let sum = pseudo_header_sum(
+            header.source,
+            header.target,
+            header.protocol,
+            packet.len() - header.transport_offset,
+        );
+        let of_v4 = header.source.is_ipv6() || checksum(&[&packet[..header.transport_offset]]) == 0;
+        of_v4 && checksum(&[&sum.to_be_bytes(), &packet[header.transport_offset..]]) == 0
     }
 
     /// Tests that sequence numbers continue, lengths and checksums are valid, FIN and PSH are in the last packet and
@@ -198,7 +203,7 @@ pub(crate) mod tests {
             );
             for (number, piece) in pieces.iter().enumerate() {
                 assert!(has_valid_checksum(piece), "{kind:?} {number}");
-                let transport = &piece[header.at..];
+                let transport = &piece[header.transport_offset..];
                 match kind {
                     GsoKind::Datagrams => {
                         assert_eq!(
@@ -229,7 +234,7 @@ pub(crate) mod tests {
     fn a_single_packet_gets_its_checksum() {
         for kind in [GsoKind::Tcp4, GsoKind::Tcp6, GsoKind::Datagrams] {
             let packet = unsealed(kind, 7, 0x10, b"hello");
-            let at = Header::parse(&packet).unwrap().at as u16;
+            let at = Header::parse(&packet).unwrap().transport_offset as u16;
             let mut found = Vec::new();
             let offload = Offload { checksum: Some([at, checksum_at(kind) as u16]), run: None };
             split_gso_buffer(offload, &packet, |packet| found.push(packet));

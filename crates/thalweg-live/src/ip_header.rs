@@ -22,13 +22,13 @@ pub(crate) struct Header {
     /// Transport protocol, after all IP headers.
     pub protocol: u8,
     /// Offset of the transport header, in bytes.
-    pub at: usize,
+    pub transport_offset: usize,
     /// Source and destination port, or the echo identifier twice; zeros if there are none.
     pub ports: [u16; 2],
     /// True for a fragment other than the first.
     pub is_later_fragment: bool,
     /// True if routers may fragment the packet.
-    pub may_be_cut: bool,
+    pub may_fragment: bool,
 }
 
 impl Header {
@@ -62,10 +62,10 @@ impl Header {
             ecn: Ecn::from_bits(header[1]),
             dscp: header[1] >> 2,
             protocol,
-            at,
+            transport_offset: at,
             ports: if is_later_fragment { [0; 2] } else { transport_ports(protocol, bytes.get(at..)?) },
             is_later_fragment,
-            may_be_cut: fragment & 0x4000 == 0,
+            may_fragment: fragment & 0x4000 == 0,
         })
     }
 
@@ -100,25 +100,25 @@ impl Header {
             ecn: Ecn::from_bits(header[1] >> 4),
             dscp: (header[0] & 15) << 2 | header[1] >> 6,
             protocol,
-            at,
+            transport_offset: at,
             ports: if is_later_fragment { [0; 2] } else { transport_ports(protocol, behind) },
             is_later_fragment,
-            may_be_cut: false,
+            may_fragment: false,
         })
     }
 
     /// Returns true for an ICMP message.
-    pub const fn is_echo(&self) -> bool {
+    pub const fn is_icmp(&self) -> bool {
         matches!(self.protocol, ICMP | ICMP6)
     }
 
     /// Returns the application payload size of the packet, in bytes.
-    pub fn payload(&self, bytes: &[u8]) -> usize {
-        let behind = bytes.len().saturating_sub(self.at);
+    pub fn payload_len(&self, bytes: &[u8]) -> usize {
+        let behind = bytes.len().saturating_sub(self.transport_offset);
         let header_length = match self.protocol {
             _ if self.is_later_fragment => 0,
             // TCP data offset, in words.
-            TCP => bytes.get(self.at + 12).map_or(20, |offset| usize::from(offset >> 4) * 4),
+            TCP => bytes.get(self.transport_offset + 12).map_or(20, |offset| usize::from(offset >> 4) * 4),
             UDP | ICMP | ICMP6 => 8,
             _ => 0,
         };
@@ -148,7 +148,7 @@ pub(crate) fn rewrite_hops_and_ecn(bytes: &mut [u8], hops: u8, ecn: Ecn) {
             }
             let length = bytes.first().map_or(20, |first| usize::from(first & 15) * 4);
             if let Some(header) = bytes.get_mut(..length) {
-                seal_v4(header);
+                set_checksum_v4(header);
             }
         }
         Some(6) => {
@@ -162,7 +162,7 @@ pub(crate) fn rewrite_hops_and_ecn(bytes: &mut [u8], hops: u8, ecn: Ecn) {
 }
 
 /// Sets the checksum of an IPv4 header.
-pub(crate) fn seal_v4(header: &mut [u8]) {
+pub(crate) fn set_checksum_v4(header: &mut [u8]) {
     if let Some(sum) = header.get_mut(10..12) {
         sum.fill(0);
     }
@@ -208,9 +208,9 @@ pub(crate) fn pseudo_header_sum(source: IpAddr, target: IpAddr, protocol: u8, le
 /// Splits an IPv4 packet into fragments of at most `mtu` bytes (RFC 791, section 3.2).
 pub(crate) fn fragment_ipv4(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
     let Some(header) = Header::parse(bytes) else { return Vec::new() };
-    let (head, data) = bytes.split_at(header.at);
+    let (head, data) = bytes.split_at(header.transport_offset);
     // All fragments but the last carry a multiple of eight octets.
-    let piece = mtu.saturating_sub(header.at) / 8 * 8;
+    let piece = mtu.saturating_sub(header.transport_offset) / 8 * 8;
     if piece == 0 {
         return Vec::new();
     }
@@ -223,8 +223,8 @@ pub(crate) fn fragment_ipv4(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
         let total = fragment.len() as u16;
         fragment[2..4].copy_from_slice(&total.to_be_bytes());
         fragment[6..8].copy_from_slice(&(offset | more).to_be_bytes());
-        if let Some(head) = fragment.get_mut(..header.at) {
-            seal_v4(head);
+        if let Some(head) = fragment.get_mut(..header.transport_offset) {
+            set_checksum_v4(head);
         }
         fragment
     };
@@ -242,7 +242,7 @@ pub(crate) mod tests {
         let mut bytes = vec![0x45, 0x02, 0, 0, 0, 7, 0, 0, hops, UDP, 0, 0];
         bytes.extend([source, target].concat());
         bytes[2..4].copy_from_slice(&total.to_be_bytes());
-        seal_v4(&mut bytes);
+        set_checksum_v4(&mut bytes);
         bytes.extend([0x13, 0x88, 0x13, 0x89]);
         bytes.extend((8 + payload.len() as u16).to_be_bytes());
         bytes.extend([0, 0]);
@@ -259,8 +259,11 @@ pub(crate) mod tests {
             (Ipv4Addr::new(10, 0, 0, 1).into(), Ipv4Addr::new(10, 0, 0, 2).into())
         );
         assert_eq!(header.dscp, 0);
-        assert_eq!((header.hops, header.ecn, header.protocol, header.at), (64, Ecn::Ect0, UDP, 20));
-        assert_eq!((header.ports, header.payload(&bytes), header.may_be_cut), ([5000, 5001], 5, true));
+        assert_eq!(
+            (header.hops, header.ecn, header.protocol, header.transport_offset),
+            (64, Ecn::Ect0, UDP, 20)
+        );
+        assert_eq!((header.ports, header.payload_len(&bytes), header.may_fragment), ([5000, 5001], 5, true));
         let mut v6 = vec![0x6b, 0xb0, 0, 0, 0, 16, 0, 9];
         v6.extend([0xfd; 16]);
         v6.extend([0xfe; 16]);
@@ -271,7 +274,7 @@ pub(crate) mod tests {
         // Expedited forwarding (46) is 101110 in binary; its upper three bits are 5.
         assert_eq!(header.dscp, 46);
         assert_eq!(
-            (header.hops, header.ecn, header.protocol, header.at, header.ports),
+            (header.hops, header.ecn, header.protocol, header.transport_offset, header.ports),
             (9, Ecn::Ce, TCP, 48, [80, 443])
         );
     }
@@ -322,7 +325,7 @@ pub(crate) mod tests {
                 bytes[place..place + 2].copy_from_slice(&length.to_be_bytes());
             }
             if let Some(header) = Header::parse(&bytes) {
-                prop_assert!(header.at <= bytes.len() && header.payload(&bytes) <= bytes.len());
+                prop_assert!(header.transport_offset <= bytes.len() && header.payload_len(&bytes) <= bytes.len());
                 if header.source.is_ipv4() {
                     prop_assert!(fragment_ipv4(&bytes, 68).iter().all(|piece| piece.len() <= 68));
                 }

@@ -130,7 +130,7 @@ impl Middle {
                 }
             }
             // Unsolicited echo messages are for the node.
-            None if header.is_echo() => Inbound::Local,
+            None if header.is_icmp() => Inbound::Local,
             None => Inbound::Stops,
         }
     }

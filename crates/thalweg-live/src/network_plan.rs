@@ -242,7 +242,7 @@ impl Plan {
 }
 
 fn classification_rule(group: &GroupSpec, name: String, ends: [usize; 2]) -> Option<Rule> {
-    group.real.map(|packets| Rule { name, ends, packets, priority: group.priority })
+    group.live_match.map(|packets| Rule { name, ends, packets, priority: group.priority })
 }
 
 fn no_node(of: &str) -> PlanError {

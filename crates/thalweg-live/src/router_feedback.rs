@@ -88,5 +88,5 @@ pub(crate) fn parse_packet_head(bytes: &[u8], header: &Header) -> Option<Head> {
     if header.protocol != UDP || header.is_later_fragment {
         return None;
     }
-    Head::read(bytes.get(header.at + 8..)?)
+    Head::read(bytes.get(header.transport_offset + 8..)?)
 }

@@ -30,7 +30,7 @@ pub(crate) fn icmp_error_message(
     packet: &[u8],
     header: &Header,
 ) -> Option<Vec<u8>> {
-    let kind = packet.get(header.at).copied().unwrap_or(0);
+    let kind = packet.get(header.transport_offset).copied().unwrap_or(0);
     let is_about_packets = match header.protocol {
         ICMP => matches!(kind, 3 | 4 | 5 | 11 | 12),
         ICMP6 => kind < 128,
@@ -59,7 +59,7 @@ pub(crate) fn icmp_error_message(
 
 /// Returns a router's answer to a packet addressed to itself: an echo reply, or port unreachable for a datagram.
 pub(crate) fn answer_to_router_packet(packet: &[u8], header: &Header) -> Option<Vec<u8>> {
-    let behind = packet.get(header.at..)?;
+    let behind = packet.get(header.transport_offset..)?;
     match (header.protocol, behind.first()?) {
         (ICMP, 8) => message_of(header.target, header.source, echo_reply(0, behind)),
         (ICMP6, 128) => message_of(header.target, header.source, echo_reply(129, behind)),

@@ -1,6 +1,6 @@
 //! Builds the IP packets that routers of a live network originate: ICMP messages and UDP datagrams.
 
-use crate::ip_header::{ICMP, UDP, checksum, pseudo_header_sum, seal_v4};
+use crate::ip_header::{ICMP, UDP, checksum, pseudo_header_sum, set_checksum_v4};
 use std::net::{IpAddr, SocketAddr};
 
 /// Initial TTL or hop limit.
@@ -33,7 +33,7 @@ pub(crate) fn compose_ip_packet(
         head.extend(length.checked_add(20)?.to_be_bytes());
         head.extend([0, 0, 0x40, 0, HOPS, protocol, 0, 0]);
         head.extend(addresses);
-        seal_v4(&mut head);
+        set_checksum_v4(&mut head);
         head
     } else {
         let mut head = vec![0x60, 0, 0, 0];
@@ -71,10 +71,10 @@ mod tests {
             let packet = compose_udp_datagram(source, target, b"odd").unwrap();
             let header = Header::parse(&packet).unwrap();
             assert_eq!((header.source, header.target, header.ports), (source.ip(), target.ip(), [7, 4747]));
-            assert_eq!((header.protocol, header.payload(&packet)), (UDP, 3));
+            assert_eq!((header.protocol, header.payload_len(&packet)), (UDP, 3));
             let at = if source.is_ipv4() { 12 } else { 8 };
-            let around = [&packet[at..header.at], &[0, UDP, 0, 11]].concat();
-            assert_eq!(checksum(&[&around, &packet[header.at..]]), 0);
+            let around = [&packet[at..header.transport_offset], &[0, UDP, 0, 11]].concat();
+            assert_eq!(checksum(&[&around, &packet[header.transport_offset..]]), 0);
         }
     }
 }

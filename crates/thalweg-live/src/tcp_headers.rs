@@ -11,8 +11,8 @@ const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
 /// Option kinds: selective acknowledgement (RFC 2018), end of list and no-operation (one byte each).
 const SACK: u8 = 5;
-const END: u8 = 0;
-const NOTHING: u8 = 1;
+const END_OF_OPTIONS: u8 = 0;
+const NO_OPERATION: u8 = 1;
 
 /// TCP segment header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,16 +37,16 @@ impl Segment {
         if header.protocol != TCP || header.is_later_fragment {
             return None;
         }
-        let tcp_header: &[u8; 20] = bytes.get(header.at..)?.first_chunk()?;
+        let tcp_header: &[u8; 20] = bytes.get(header.transport_offset..)?.first_chunk()?;
         let word = |at: usize| {
             u32::from_be_bytes([tcp_header[at], tcp_header[at + 1], tcp_header[at + 2], tcp_header[at + 3]])
         };
         let length = usize::from(tcp_header[12] >> 4) * 4;
-        let options = bytes.get(header.at + 20..header.at + length.max(20))?;
+        let options = bytes.get(header.transport_offset + 20..header.transport_offset + length.max(20))?;
         Some(Self {
             sequence: word(4),
             acknowledged: (tcp_header[13] & ACK != 0).then(|| word(8)),
-            payload: u32::try_from(bytes.len() - header.at - length.max(20)).ok()?,
+            payload: u32::try_from(bytes.len() - header.transport_offset - length.max(20)).ok()?,
             has_sack: has_sack(options),
             flags: tcp_header[13],
         })
@@ -85,8 +85,8 @@ impl Segment {
 fn has_sack(mut options: &[u8]) -> bool {
     while let Some((&kind, rest)) = options.split_first() {
         let length = match kind {
-            END => return false,
-            NOTHING => 1,
+            END_OF_OPTIONS => return false,
+            NO_OPERATION => 1,
             SACK => return true,
             _ => match rest.first() {
                 Some(length @ 2..) => usize::from(*length),
@@ -121,7 +121,7 @@ pub(crate) struct Sender {
     /// Number of duplicate acknowledgements.
     duplicates: u32,
     /// Last retransmitted segment.
-    again: Option<u32>,
+    last_retransmitted: Option<u32>,
     /// True while the peer echoes a mark that was already counted.
     marked: bool,
     /// True once all data has been sent.
@@ -137,7 +137,7 @@ impl Sender {
             next: start,
             recover: start,
             duplicates: 0,
-            again: None,
+            last_retransmitted: None,
             marked: false,
             closing: false,
         }
@@ -157,9 +157,9 @@ impl Sender {
             return None;
         }
         let is_first = segment.sequence == self.acknowledged;
-        let once_more = self.again.replace(segment.sequence) == Some(segment.sequence);
+        let is_repeated = self.last_retransmitted.replace(segment.sequence) == Some(segment.sequence);
         let in_episode = is_after(self.recover, segment.sequence);
-        if in_episode && !once_more {
+        if in_episode && !is_repeated {
             return None;
         }
         let signal = match (self.duplicates, is_first) {

@@ -23,7 +23,7 @@ pub enum Advice {
     /// Losses of the wire are mistaken for congestion.
     WireLosses {
         /// Highest rate that the path has carried for a moment, as far as tried.
-        carried: Rate,
+        peak_carried: Rate,
         /// Mean sending rate.
         sent: Rate,
         /// Share of lost packets.
@@ -32,14 +32,14 @@ pub enum Advice {
     /// A fixed-rate scheme sends faster than the path can carry.
     ExcessiveRate {
         /// Delivery rate.
-        carried: Rate,
+        delivery_rate: Rate,
         /// Share of retransmitted packets.
         share: f64,
         /// True if packets were queued before they were lost: the rate is too high, rather than the wire lossy. This is
         /// no evidence against a sender that finds its own rate, as it may keep a short queue on purpose.
-        queued: bool,
+        was_queued: bool,
         /// True if that queue was long for the path nearly all the time, and so caused the losses.
-        full: bool,
+        queue_was_long: bool,
         /// True if the path MTU shrank: datagrams above the new size were lost at any rate.
         mtu_reduced: bool,
     },
@@ -103,7 +103,7 @@ struct Sample {
     /// True if the sender was limited by the congestion window.
     is_window_limited: bool,
     /// Acknowledged bytes, assuming equal packets; negative if some were taken back.
-    carried: f64,
+    acked_bytes: f64,
 }
 
 impl Sample {
@@ -152,7 +152,8 @@ impl Advisor {
             sender.limits[limit.index()].as_secs_f64() - before.limits[limit.index()].as_secs_f64()
         };
         // During loss recovery the congestion window limits new data.
-        let held = spent(Limit::CongestionWindow) + spent(Limit::Network) + spent(Limit::RetransmissionTimer);
+        let window_limited_time =
+            spent(Limit::CongestionWindow) + spent(Limit::Network) + spent(Limit::RetransmissionTimer);
         let seconds = span.as_secs_f64();
         // Datagrams may be smaller than the path MTU, and probes are larger.
         let bytes = stats.bytes_sent.saturating_sub(self.bytes) as f64;
@@ -177,8 +178,8 @@ impl Advisor {
             peak: speed.max(sent as f64 / seconds),
             rate,
             queue: round_trips.map(|(smoothed, shortest)| smoothed.as_secs_f64() - shortest.as_secs_f64()),
-            is_window_limited: held >= 0.5 * seconds,
-            carried: bytes / sent.max(1) as f64 * (sent.saturating_sub(lost) as f64 - more),
+            is_window_limited: window_limited_time >= 0.5 * seconds,
+            acked_bytes: bytes / sent.max(1) as f64 * (sent.saturating_sub(lost) as f64 - more),
         });
     }
 
@@ -221,7 +222,7 @@ impl Advisor {
         let sent = sum(&samples, &|sample| sample.rate * sample.seconds) / seconds;
         let is_worth_it = sent <= MAX_MEAN_RATE_SHARE * self.fastest;
         is_worth_it.then(|| Advice::WireLosses {
-            carried: bytes_per_second_to_rate(self.fastest),
+            peak_carried: bytes_per_second_to_rate(self.fastest),
             sent: bytes_per_second_to_rate(sent),
             share: all,
         })
@@ -231,7 +232,7 @@ impl Advisor {
     pub fn advice_on_excessive_rate(&self) -> Option<Advice> {
         let mut samples: Vec<_> = self.samples.iter().filter(|sample| sample.packets > 0).collect();
         // A dead path is no evidence about the rate.
-        let last = samples.iter().rposition(|sample| sample.carried > 0.0);
+        let last = samples.iter().rposition(|sample| sample.acked_bytes > 0.0);
         samples.truncate(last.map_or(0, |last| last + 1));
         let (packets, lost) = samples
             .iter()
@@ -241,22 +242,23 @@ impl Advisor {
             return None;
         }
         // The path carries less until it is full.
-        let full = samples.get(samples.len() / 4..).unwrap_or_default();
-        let sum = |of: fn(&Sample) -> f64| full.iter().map(|sample| of(sample)).sum::<f64>();
-        let carried = (sum(|sample| sample.carried) / sum(|sample| sample.seconds)).max(0.0);
+        let later = samples.get(samples.len() / 4..).unwrap_or_default();
+        let sum = |of: fn(&Sample) -> f64| later.iter().map(|sample| of(sample)).sum::<f64>();
+        let delivery_rate = (sum(|sample| sample.acked_bytes) / sum(|sample| sample.seconds)).max(0.0);
         let negligible = self.negligible_queueing_delay().unwrap_or(f64::MAX);
         let longer = |than: f64| {
             samples.iter().filter(|sample| sample.queue.is_some_and(|queue| queue > than)).count()
         };
         let shortest = self.last.and_then(|(_, last)| last.min_rtt).map_or(f64::MAX, Duration::as_secs_f64);
-        let full = 4 * longer((LONG_QUEUE_SHARE * shortest).max(LATE_HOST_TAIL_FACTOR * negligible))
-            > 3 * samples.len();
-        let queued = longer(negligible) * 2 > samples.len();
+        let queue_was_long =
+            4 * longer((LONG_QUEUE_SHARE * shortest).max(LATE_HOST_TAIL_FACTOR * negligible))
+                > 3 * samples.len();
+        let was_queued = longer(negligible) * 2 > samples.len();
         Some(Advice::ExcessiveRate {
-            carried: bytes_per_second_to_rate(carried),
+            delivery_rate: bytes_per_second_to_rate(delivery_rate),
             share,
-            queued,
-            full,
+            was_queued,
+            queue_was_long,
             mtu_reduced: self.mtu_reduced,
         })
     }
@@ -274,8 +276,9 @@ impl Advisor {
         let all = time(&mut self.samples.iter());
         let samples: Vec<Sample> =
             self.samples.iter().copied().filter(|sample| sample.is_window_limited).collect();
-        let held = time(&mut samples.iter());
-        (samples.len() >= MIN_SAMPLES && held >= MIN_TIME && held >= 0.5 * all).then_some(samples)
+        let window_limited_time = time(&mut samples.iter());
+        (samples.len() >= MIN_SAMPLES && window_limited_time >= MIN_TIME && window_limited_time >= 0.5 * all)
+            .then_some(samples)
     }
 }
 

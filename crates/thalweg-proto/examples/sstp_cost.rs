@@ -73,16 +73,16 @@ impl Pair {
         let rate = Rate::from_mbits_per_sec(1000);
         let rate = RateSpec::with_average(rate, rate, 1, Bytes::new(u64::from(PACKET)));
         let sender = SenderConfig {
-            segment: SEGMENT,
-            packet: PACKET,
+            segment_packets: SEGMENT,
+            max_payload: PACKET,
             rate: rate.expect("the rate is valid"),
             resume: Resume::AtOnce,
             window: WINDOW,
             soft: false,
         };
         let receiver = ReceiverConfig {
-            segment: SEGMENT,
-            packet: PACKET,
+            segment_packets: SEGMENT,
+            max_payload: PACKET,
             window: WINDOW,
             buffer: WINDOW,
             acknowledgement: Acknowledgement::Hard,

@@ -368,7 +368,7 @@ impl Configure for CakeConfig {
             drops_early: true,
             marks: self.ecn,
             is_random: true,
-            sees_all: true,
+            sees_idle_link_packets: true,
             serves_by_priority: false,
             isolates_hosts: self.isolation.needs_hosts(),
         }

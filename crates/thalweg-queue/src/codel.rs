@@ -213,7 +213,7 @@ impl Configure for CoDelConfig {
             drops_early: true,
             marks: self.ecn,
             is_random: false,
-            sees_all: true,
+            sees_idle_link_packets: true,
             serves_by_priority: false,
             isolates_hosts: false,
         }

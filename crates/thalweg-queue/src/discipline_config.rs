@@ -57,7 +57,7 @@ pub struct Traits {
     pub is_random: bool,
     /// Packets that find the link idle must pass the discipline too, as its state depends on them. Otherwise they are
     /// transmitted without a call of the discipline, which is faster; its averages and token buckets would miss them.
-    pub sees_all: bool,
+    pub sees_idle_link_packets: bool,
     /// The priority of a flow determines the service order. Otherwise priorities without a gate cause a warning; relays
     /// (`thalweg impair`) refuse disciplines with this property.
     pub serves_by_priority: bool,
@@ -73,23 +73,23 @@ impl Traits {
         drops_early: true,
         marks: true,
         is_random: true,
-        sees_all: true,
+        sees_idle_link_packets: true,
         serves_by_priority: false,
         isolates_hosts: false,
     };
 }
 
 /// Type-erased [`Configure`].
-pub(crate) trait Configured: Any + Debug + Send + Sync {
+pub(crate) trait ErasedConfig: Any + Debug + Send + Sync {
     fn check(&self) -> Result<(), SpecError>;
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Box<dyn Queue>;
     fn description(&self) -> String;
     fn policer(&self) -> Option<TokenBucketSpec>;
-    fn equals(&self, other: &dyn Configured) -> bool;
+    fn equals(&self, other: &dyn ErasedConfig) -> bool;
     fn as_any(&self) -> &dyn Any;
 }
 
-impl<C: Configure> Configured for C {
+impl<C: Configure> ErasedConfig for C {
     fn check(&self) -> Result<(), SpecError> {
         Configure::check(self)
     }
@@ -102,7 +102,7 @@ impl<C: Configure> Configured for C {
     fn policer(&self) -> Option<TokenBucketSpec> {
         Configure::policer(self)
     }
-    fn equals(&self, other: &dyn Configured) -> bool {
+    fn equals(&self, other: &dyn ErasedConfig) -> bool {
         other.as_any().downcast_ref::<C>().is_some_and(|other| self == other)
     }
     fn as_any(&self) -> &dyn Any {

@@ -70,12 +70,13 @@ pub struct Dropped {
 /// Queue discipline: buffer management, service order, drops and marks.
 ///
 /// A discipline is passive: it is called when a packet arrives and when the link is free, and has no timers. A packet that
-/// finds the link free bypasses it, or is enqueued and dequeued at once with [`Traits::sees_all`](crate::Traits::sees_all).
-/// No call reports an idle link: [`LinkIdle`](crate::LinkIdle) computes idle times. A FIFO with rules of its own holds a
-/// [`Fcfs`](crate::Fcfs), one with arrival times a [`TimestampedQueue`](crate::TimestampedQueue). Every enqueued entry comes out exactly once, with its identifier and size, either from [`dequeue`](Discipline::dequeue) or
-/// in `dropped`. A discipline may change the ECN field of an entry, by [`Entry::mark`]. For external
-/// disciplines this contract is enforced: a violation aborts the simulation run and names the discipline
-/// ([`ViolationKind`](crate::ViolationKind)).
+/// finds the link free bypasses it, or is enqueued and dequeued at once with
+/// [`Traits::sees_idle_link_packets`](crate::Traits::sees_idle_link_packets). No call reports an idle link:
+/// [`LinkIdle`](crate::LinkIdle) computes idle times. A FIFO with rules of its own holds a [`Fcfs`](crate::Fcfs), one with arrival
+/// times a [`TimestampedQueue`](crate::TimestampedQueue). Every enqueued entry comes out exactly once, with its identifier and size,
+/// either from [`dequeue`](Discipline::dequeue) or in `dropped`. A discipline may change the ECN field of an entry, by
+/// [`Entry::mark`]. For external disciplines this contract is enforced: a violation aborts the simulation run and names the
+/// discipline ([`ViolationKind`](crate::ViolationKind)).
 pub trait Discipline {
     /// Enqueues a packet that arrives at `now`. Appends drops, of the arrival or of queued packets, to `dropped`.
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>);

@@ -1,6 +1,6 @@
 //! A discipline as plain data: a limit and a configuration, of this crate or another.
 
-use crate::discipline_config::{Configure, Configured, Queue, Streams, Traits};
+use crate::discipline_config::{Configure, ErasedConfig, Queue, Streams, Traits};
 use crate::external_discipline_guard::ExternalQueue;
 use crate::{Fcfs, Limit, SpecError, TokenBucketSpec};
 use core::any::type_name;
@@ -25,7 +25,7 @@ pub struct DisciplineSpec {
     name: &'static str,
     /// True for a discipline of another crate, which is untrusted.
     is_external: bool,
-    config: Arc<dyn Configured>,
+    config: Arc<dyn ErasedConfig>,
 }
 
 impl PartialEq for DisciplineSpec {
@@ -114,8 +114,8 @@ impl DisciplineSpec {
 
     /// Returns true if packets that find the line idle must pass the discipline too, as its state depends on them.
     #[inline]
-    pub const fn sees_all(&self) -> bool {
-        self.traits.sees_all
+    pub const fn sees_idle_link_packets(&self) -> bool {
+        self.traits.sees_idle_link_packets
     }
 
     /// Returns true if the priority of a flow determines the service order.

@@ -224,7 +224,7 @@ impl Configure for DrrConfig {
             drops_early: false,
             marks: false,
             is_random: self.buckets.is_some(),
-            sees_all: true,
+            sees_idle_link_packets: true,
             serves_by_priority: self.weights.differ(),
             isolates_hosts: false,
         }

@@ -6,7 +6,7 @@
 //! contract, and have no overhead. Packets are counted because the run's own check, that packets are conserved, fails
 //! at the end and names neither the discipline nor the packet.
 
-use crate::discipline_config::{Configured, Queue};
+use crate::discipline_config::{ErasedConfig, Queue};
 use crate::{Discipline, DropReason, Dropped, Entry, Limit, Streams};
 use core::fmt;
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ pub(crate) struct ExternalQueue {
 
 impl ExternalQueue {
     /// Wraps the discipline of `config`, named `by`.
-    pub fn new(by: &'static str, config: &dyn Configured, limit: Limit, streams: Streams<'_>) -> Self {
+    pub fn new(by: &'static str, config: &dyn ErasedConfig, limit: Limit, streams: Streams<'_>) -> Self {
         let made = catch_unwind(AssertUnwindSafe(|| config.make(limit, streams)));
         let mut queue = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, violation: None };
         if queue.inner.is_none() {

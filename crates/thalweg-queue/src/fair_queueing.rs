@@ -232,7 +232,7 @@ impl Configure for FairQueueingConfig {
             drops_early: false,
             marks: self.mark_above.is_some(),
             is_random: false,
-            sees_all: true,
+            sees_idle_link_packets: true,
             serves_by_priority: self.weights.differ(),
             isolates_hosts: false,
         }

@@ -263,7 +263,7 @@ impl Configure for FqCoDelConfig {
             drops_early: true,
             marks: self.codel.ecn,
             is_random: true,
-            sees_all: true,
+            sees_idle_link_packets: true,
             serves_by_priority: self.weights.differ(),
             isolates_hosts: false,
         }

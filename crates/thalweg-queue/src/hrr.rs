@@ -344,7 +344,7 @@ impl Configure for HrrConfig {
             drops_early: false,
             marks: false,
             is_random: false,
-            sees_all: true,
+            sees_idle_link_packets: true,
             serves_by_priority: self.levels > 1 || self.weights.differ(),
             isolates_hosts: false,
         }

@@ -95,7 +95,7 @@ impl Configure for RandomDropConfig {
             drops_early: false,
             marks: false,
             is_random: true,
-            sees_all: false,
+            sees_idle_link_packets: false,
             serves_by_priority: false,
             isolates_hosts: false,
         }

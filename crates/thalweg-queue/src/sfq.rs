@@ -202,7 +202,7 @@ impl Configure for SfqConfig {
             drops_early: false,
             marks: false,
             is_random: true,
-            sees_all: true,
+            sees_idle_link_packets: true,
             serves_by_priority: false,
             isolates_hosts: false,
         }

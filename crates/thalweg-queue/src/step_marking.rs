@@ -90,7 +90,12 @@ impl Configure for StepConfig {
 
     fn traits(&self) -> Traits {
         // Packets that find the line idle find an empty queue, and are not marked.
-        Traits { drops_early: false, is_random: false, sees_all: false, ..Traits::RANDOM_EARLY_DETECTION }
+        Traits {
+            drops_early: false,
+            is_random: false,
+            sees_idle_link_packets: false,
+            ..Traits::RANDOM_EARLY_DETECTION
+        }
     }
 
     fn description(&self) -> String {

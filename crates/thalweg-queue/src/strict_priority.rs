@@ -119,7 +119,7 @@ impl Configure for PriorityConfig {
             drops_early: false,
             marks: false,
             is_random: false,
-            sees_all: false,
+            sees_idle_link_packets: false,
             serves_by_priority: true,
             isolates_hosts: false,
         }

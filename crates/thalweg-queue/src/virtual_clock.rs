@@ -176,7 +176,7 @@ impl Configure for VirtualClockConfig {
             drops_early: false,
             marks: false,
             is_random: false,
-            sees_all: true,
+            sees_idle_link_packets: true,
             serves_by_priority: self.weights.differ(),
             isolates_hosts: false,
         }

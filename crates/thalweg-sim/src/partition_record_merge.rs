@@ -125,9 +125,9 @@ struct OpenedConnections {
 impl OpenedConnections {
     /// Opens the connection of this number.
     fn open(&mut self, number: u32, flow: u32, reply: bool) {
-        if let (None, Some((opener, _))) = (self.ids.index_of(number), self.ids.flow(number)) {
+        if let (None, Some((opening_flow_index, _))) = (self.ids.index_of(number), self.ids.flow(number)) {
             let place = self.ids.fixed().max(self.flows.len() as u32);
-            self.ids.add(opener, place);
+            self.ids.add(opening_flow_index, place);
         }
         let place = self.position(number) as usize;
         if self.flows.len() <= place {

@@ -358,9 +358,10 @@ fn merge_connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, part
     *list = merge_tables(take_from_each(parts, |part| part.connections.tables_mut().0), &sinks);
     *endpoints = merge_tables(take_from_each(parts, |part| part.connections.tables_mut().1), &owners.ends);
     whole.connections.ids = whole.connections.ids.fresh();
-    for (opener, &flow) in owners.opening.flows().iter().enumerate() {
+    for (opening_flow_index, &flow) in owners.opening.flows().iter().enumerate() {
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow as usize]));
-        let places = [source, sink].map(|part| parts[part].connections.ids.indices(opener).to_vec());
+        let places =
+            [source, sink].map(|part| parts[part].connections.ids.indices(opening_flow_index).to_vec());
         // The source has opened every connection.
         for (turn, &place) in places[0].iter().enumerate() {
             let [sender, receiver] =
@@ -371,7 +372,7 @@ fn merge_connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, part
                 });
             let connection = opened[source].0[place as usize - fixed];
             let place = whole.connections.push(connection, [sender, receiver]);
-            whole.connections.ids.add(opener, place);
+            whole.connections.ids.add(opening_flow_index, place);
         }
     }
 }

@@ -347,7 +347,7 @@ impl<'a> Builder<'a> {
             });
             let piece = u64::from(group.transport.properties().segment());
             let reader = group.reading.as_ref().map(|spec| Reader::new(Arc::clone(spec), piece));
-            if let Some(at) = reader.as_ref().and_then(Reader::armed) {
+            if let Some(at) = reader.as_ref().and_then(Reader::next_timer) {
                 self.wheel.push(at, EventKind::Application.key(number | READS));
             }
             self.flows.push(Flow {

@@ -243,7 +243,7 @@ pub struct GroupSpec {
     /// Priority of the flows at gates and priority queues: from 1, the highest, to [`LOWEST_PRIORITY`].
     pub priority: u8,
     /// Match of the real programs' packets between the two nodes that belong to the flows, in a live network.
-    pub real: Option<Match>,
+    pub live_match: Option<Match>,
 }
 
 impl GroupSpec {
@@ -273,7 +273,7 @@ impl GroupSpec {
             overhead: Duration::ZERO,
             host: None,
             priority: LOWEST_PRIORITY,
-            real: None,
+            live_match: None,
         }
     }
 

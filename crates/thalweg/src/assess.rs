@@ -14,8 +14,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thalweg_assess::{
-    AssessError, Assessment, Choice, Document, Files, Margins, PACKS, Pack, Verdict, compare_assessments,
-    format_assessment, junit, markdown, page,
+    AssessError, Assessment, AssessmentPlan, BUILT_IN_PLANS, Choice, Document, Files, Margins, Verdict,
+    compare_assessments, format_assessment, junit, markdown, page,
 };
 use thalweg_report::output::format_count;
 use thalweg_scenario::nearest_name;
@@ -97,10 +97,10 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         console.inform(&format!("{} in {}", format_count(count as u64, "file"), folder.display()));
         return Ok(());
     }
-    let (files, pack) = find_pack(&arguments.pack)?;
-    let margins = read_margins(arguments, &files, &pack)?;
+    let (files, plan) = find_plan(&arguments.pack)?;
+    let margins = read_margins(arguments, &files, &plan)?;
     if arguments.list {
-        return list_claims(&pack, arguments, console);
+        return list_claims(&plan, arguments, console);
     }
     if cfg!(debug_assertions) {
         console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
@@ -124,7 +124,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     let program = program_identity(&console.registry)?;
     let assessment = |scheme| Assessment {
         scheme,
-        pack: &pack,
+        plan: &plan,
         margins: &margins,
         files: &files,
         registry: &console.registry,
@@ -214,19 +214,19 @@ fn simulated_as(scheme: &str, console: &Console) -> Result<String, Error> {
     Ok(if is_scheme { own } else { "cubic" }.to_owned())
 }
 
-/// Returns the pack of this name or file, and the source of its files.
-fn find_pack(name: &str) -> Result<(Files, Pack), Error> {
+/// Returns the plan of this name or file, and the source of its files.
+fn find_plan(name: &str) -> Result<(Files, AssessmentPlan), Error> {
     let path = Path::new(name);
-    let (files, file) = if PACKS.contains(&name) {
+    let (files, file) = if BUILT_IN_PLANS.contains(&name) {
         (Files::BuiltIn, format!("{name}.toml"))
     } else if path.is_file() {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         (Files::Folder(folder), path.file_name().unwrap_or_default().to_string_lossy().into_owned())
     } else {
-        let near = nearest_name(name, PACKS.iter().copied());
+        let near = nearest_name(name, BUILT_IN_PLANS.iter().copied());
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("built in: {}", PACKS.join(", ")),
+            None => format!("built in: {}", BUILT_IN_PLANS.join(", ")),
         };
         return Err(Error::Argument(ArgumentError {
             option: "pack",
@@ -237,10 +237,10 @@ fn find_pack(name: &str) -> Result<(Files, Pack), Error> {
         }));
     };
     let text = files.text(&file).map_err(Error::Usage)?;
-    Pack::read(&file, &text).map(|pack| (files, pack)).map_err(Error::Usage)
+    AssessmentPlan::read(&file, &text).map(|plan| (files, plan)).map_err(Error::Usage)
 }
 
-fn read_margins(arguments: &AssessArguments, files: &Files, pack: &Pack) -> Result<Margins, Error> {
+fn read_margins(arguments: &AssessArguments, files: &Files, plan: &AssessmentPlan) -> Result<Margins, Error> {
     let (name, text) = match &arguments.margins {
         Some(path) => {
             let text = thalweg_scenario::read_text(path);
@@ -248,14 +248,14 @@ fn read_margins(arguments: &AssessArguments, files: &Files, pack: &Pack) -> Resu
                 text.map_err(|error| Error::Usage(format!("cannot read `{}`: {error}", path.display())))?;
             (path.display().to_string(), text)
         }
-        None => (pack.margins.clone(), files.text(&pack.margins).map_err(Error::Usage)?),
+        None => (plan.margins.clone(), files.text(&plan.margins).map_err(Error::Usage)?),
     };
     Margins::read(&name, &text).map_err(Error::Usage)
 }
 
-fn list_claims(pack: &Pack, arguments: &AssessArguments, console: &Console) -> Done {
+fn list_claims(plan: &AssessmentPlan, arguments: &AssessArguments, console: &Console) -> Done {
     let mut text = String::new();
-    for section in pack.sections_matching(&arguments.only).map_err(Error::UnknownName)? {
+    for section in plan.sections_matching(&arguments.only).map_err(Error::UnknownName)? {
         text.push_str(&format!("{:<6} {}\n", section.number, section.title));
         if let Some(reason) = &section.not_evaluated {
             text.push_str(&format!("  not evaluated because {reason}\n"));
@@ -285,7 +285,7 @@ fn error_of(error: AssessError) -> Error {
     match error {
         AssessError::Scheme(found) => Error::of_scheme_diagnostics(&found),
         AssessError::Scenario(found) => Error::Scenario(found),
-        AssessError::Pack(why) => Error::Usage(why),
+        AssessError::Invalid(why) => Error::Usage(why),
         AssessError::Unfinished(error) => unfinished_runs_error(&error, None),
     }
 }
@@ -331,16 +331,16 @@ fn check_documents(documents: &[Document], console: &Console) -> Done {
     }
     let mut faults = Vec::new();
     for document in documents {
-        let (failed, open) = (document.count(Verdict::DoesNot), document.failed.len());
-        if failed > 0 {
+        let (not_holding, unresolved) = (document.count(Verdict::DoesNotHold), document.failed.len());
+        if not_holding > 0 {
             let all = format_count(document.claims().count() as u64, "claim");
-            faults.push(format!("{}: {failed} of {all} do not hold", document.scheme));
+            faults.push(format!("{}: {not_holding} of {all} do not hold", document.scheme));
         }
-        if open > 0 {
+        if unresolved > 0 {
             faults.push(format!(
                 "{}: {} without a result",
                 document.scheme,
-                format_count(open as u64, "point")
+                format_count(unresolved as u64, "point")
             ));
         }
     }

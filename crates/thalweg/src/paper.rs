@@ -44,7 +44,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     if arguments.list {
         let mut table = Table::with_columns([("Experiment", Align::Left), ("Shows", Align::Left)]);
         let named = prepared
-            .left_out
+            .skipped_long
             .iter()
             .map(|id| (id.as_str(), "takes long; run only with --full or when named"));
         for (id, title) in prepared.listing().chain(named) {
@@ -55,7 +55,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     if cfg!(debug_assertions) {
         console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
-    for id in &prepared.left_out {
+    for id in &prepared.skipped_long {
         console.inform(&format!("note: `{id}` takes long and is run only with --full or --experiment {id}"));
     }
     if let Some(minutes) = prepared.full_minutes.filter(|_| !arguments.quick) {
@@ -151,7 +151,7 @@ fn run_paper(
 /// Writes the results of a case like `thalweg run --out`.
 fn store_case(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Error> {
     // If all seeds gave the same result, one run represents all.
-    let results = paper::distinct_runs(results);
+    let results = paper::collapse_identical_runs(results);
     let folder = folder.run(&case.name)?;
     if case.series {
         let mut series = TableFiles::new(&folder)?;

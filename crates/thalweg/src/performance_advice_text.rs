@@ -25,13 +25,15 @@ impl Findings {
     /// Converts the findings to JSON for the peer.
     pub fn to_json(self) -> Value {
         let [mut losses, mut rate] = [Value::Null, Value::Null];
-        if let Some(Advice::WireLosses { carried, sent, share }) = self.losses {
-            let rates = [carried, sent].map(Rate::as_bits_per_sec);
+        if let Some(Advice::WireLosses { peak_carried, sent, share }) = self.losses {
+            let rates = [peak_carried, sent].map(Rate::as_bits_per_sec);
             losses = json!({"carried_bps": rates[0], "sent_bps": rates[1], "share": share});
         }
-        if let Some(Advice::ExcessiveRate { carried, share, queued, full, mtu_reduced }) = self.rate {
-            let carried = carried.as_bits_per_sec();
-            rate = json!({"carried_bps": carried, "share": share, "queued": queued, "full": full, "mtu_reduced": mtu_reduced});
+        if let Some(Advice::ExcessiveRate { delivery_rate, share, was_queued, queue_was_long, mtu_reduced }) =
+            self.rate
+        {
+            let delivery_rate = delivery_rate.as_bits_per_sec();
+            rate = json!({"carried_bps": delivery_rate, "share": share, "queued": was_queued, "full": queue_was_long, "mtu_reduced": mtu_reduced});
         }
         json!({"losses": losses, "rate": rate})
     }
@@ -41,16 +43,16 @@ impl Findings {
         let rate = |of: &Value, key: &str| of[key].as_u64().map(Rate::from_bits_per_sec);
         let share = |of: &Value| of["share"].as_f64().filter(|share| (0.0..=1.0).contains(share));
         let losses = |of: &Value| {
-            let (carried, sent) = (rate(of, "carried_bps")?, rate(of, "sent_bps")?);
-            Some(Advice::WireLosses { carried, sent, share: share(of)? })
+            let (peak_carried, sent) = (rate(of, "carried_bps")?, rate(of, "sent_bps")?);
+            Some(Advice::WireLosses { peak_carried, sent, share: share(of)? })
         };
         let too_fast = |of: &Value| {
-            let (carried, queued) = (rate(of, "carried_bps")?, of["queued"].as_bool()?);
+            let (delivery_rate, was_queued) = (rate(of, "carried_bps")?, of["queued"].as_bool()?);
             Some(Advice::ExcessiveRate {
-                carried,
+                delivery_rate,
                 share: share(of)?,
-                queued,
-                full: of["full"].as_bool().unwrap_or(false),
+                was_queued,
+                queue_was_long: of["full"].as_bool().unwrap_or(false),
                 mtu_reduced: of["mtu_reduced"].as_bool().unwrap_or(false),
             })
         };
@@ -67,16 +69,16 @@ pub fn advice_text(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
 pub fn findings_text(findings: &Findings, scheme: &Scheme) -> Option<String> {
     let (name, (description, values)) = (scheme.name(), scheme.values());
     let rate = |rate: Rate| output::format_rate(rate.as_f64());
-    let SchemeTraits { keeps_rate, is_loss_based, .. } = description.traits;
+    let SchemeTraits { has_fixed_rate, is_loss_based, .. } = description.traits;
     let advice = if is_loss_based { findings.losses? } else { findings.rate? };
     Some(match advice {
-        Advice::WireLosses { carried, sent, share } => {
+        Advice::WireLosses { peak_carried, sent, share } => {
             format!(
                 "{name} takes the {:.1} % of packets lost on the path for congestion, and sent {} on average and {} at most, \
                  whatever the path's rate is: `--scheme {RECOMMENDED_SCHEME}` gets more of it",
                 100.0 * share,
                 rate(sent),
-                rate(carried)
+                rate(peak_carried)
             )
         }
         Advice::ExcessiveRate { share, mtu_reduced: true, .. } => format!(
@@ -84,24 +86,24 @@ pub fn findings_text(findings: &Findings, scheme: &Scheme) -> Option<String> {
              or an outage)",
             100.0 * share
         ),
-        Advice::ExcessiveRate { share, full, .. } if !keeps_rate => {
-            let why = if full {
+        Advice::ExcessiveRate { share, queue_was_long, .. } if !has_fixed_rate => {
+            let why = if queue_was_long {
                 format!("{name} sends more than the path carries")
             } else {
                 format!("the path is lossy, or {name} sends more than it carries")
             };
             format!("{:.0} % of the data was retransmitted: {why}", 100.0 * share)
         }
-        Advice::ExcessiveRate { carried, share, queued, .. } => {
+        Advice::ExcessiveRate { delivery_rate, share, was_queued, .. } => {
             let configured =
                 values.optional::<Rate>("rate").map_or_else(String::new, |of| format!(" of {}", rate(of)));
-            if queued {
-                let fits = Rate::from_bits_per_sec((carried.as_f64() * 0.9) as u64);
+            if was_queued {
+                let fits = Rate::from_bits_per_sec((delivery_rate.as_f64() * 0.9) as u64);
                 format!(
                     "{:.0} % of the data was retransmitted: the path carries about {}, and the configured rate{configured} of {name} is \
                      more. `--scheme {name}:rate={:.3}Mbit/s` fits it",
                     100.0 * share,
-                    rate(carried),
+                    rate(delivery_rate),
                     fits.as_f64() / 1e6
                 )
             } else {
@@ -109,7 +111,7 @@ pub fn findings_text(findings: &Findings, scheme: &Scheme) -> Option<String> {
                     "{:.0} % of the data was retransmitted: the path is lossy, or carries less than the configured rate{configured} \
                      of {name} ({} went through)",
                     100.0 * share,
-                    rate(carried)
+                    rate(delivery_rate)
                 )
             }
         }
@@ -123,10 +125,15 @@ mod tests {
 
     #[test]
     fn findings_are_read_as_written() {
-        let [carried, sent] = [30_000_000, 4_000_000].map(Rate::from_bits_per_sec);
-        let losses = Some(Advice::WireLosses { carried, sent, share: 0.01 });
-        let rate =
-            Some(Advice::ExcessiveRate { carried, share: 0.3, queued: true, full: true, mtu_reduced: true });
+        let [high, low] = [30_000_000, 4_000_000].map(Rate::from_bits_per_sec);
+        let losses = Some(Advice::WireLosses { peak_carried: high, sent: low, share: 0.01 });
+        let rate = Some(Advice::ExcessiveRate {
+            delivery_rate: high,
+            share: 0.3,
+            was_queued: true,
+            queue_was_long: true,
+            mtu_reduced: true,
+        });
         for findings in
             [Findings::default(), Findings { losses, rate: None }, Findings { losses: None, rate }]
         {
@@ -143,9 +150,14 @@ mod tests {
     #[test]
     fn rate_based_schemes_are_blamed_only_for_a_full_queue() {
         let copa = Scheme::read("copa", &Registry::default()).unwrap();
-        let text_of = |full, mtu_reduced| {
-            let rate =
-                Advice::ExcessiveRate { carried: Rate::ZERO, share: 0.11, queued: true, full, mtu_reduced };
+        let text_of = |queue_was_long, mtu_reduced| {
+            let rate = Advice::ExcessiveRate {
+                delivery_rate: Rate::ZERO,
+                share: 0.11,
+                was_queued: true,
+                queue_was_long,
+                mtu_reduced,
+            };
             findings_text(&Findings { losses: None, rate: Some(rate) }, &copa).unwrap()
         };
         let start = "11 % of the data was retransmitted: ";

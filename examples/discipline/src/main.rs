@@ -107,7 +107,7 @@ impl Configure for NewestFirstConfig {
             drops_early: true,
             marks: false,
             is_random: false,
-            sees_all: false,
+            sees_idle_link_packets: false,
             serves_by_priority: false,
             isolates_hosts: false,
         }

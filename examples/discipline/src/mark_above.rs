@@ -53,7 +53,7 @@ impl Configure for MarkAboveConfig {
 
     fn traits(&self) -> Traits {
         // A packet that finds the link free finds an empty queue, below any threshold.
-        Traits { is_random: false, sees_all: false, ..Traits::RANDOM_EARLY_DETECTION }
+        Traits { is_random: false, sees_idle_link_packets: false, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
     fn description(&self) -> String {

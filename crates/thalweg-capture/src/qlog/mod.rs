@@ -43,16 +43,16 @@ pub fn write_qlog<W: Write>(
     let cut = cut.unwrap_or_default();
     write!(to, ",\"description\":\"thalweg, seed {}{cut}\",\"traces\":[", result.seed)?;
     let mut is_first = true;
-    for (flow, answers) in sender_traces(result, packets) {
+    for (flow, is_reply) in sender_traces(result, packets) {
         let Some(group) = result.flows.get(flow as usize).map(|flow| flow.group as usize) else { continue };
         let ends = spec.groups.get(group).map(|group| &group.transport.endpoint_configs);
         let metrics = match ends {
-            Some(EndpointConfigs::Window(config)) if !answers => {
+            Some(EndpointConfigs::Window(config)) if !is_reply => {
                 metric_changes(result, flow, f64::from(config.sender.segment))
             }
             _ => Vec::new(),
         };
-        let packets = packets.events_of(flow, answers);
+        let packets = packets.events_of(flow, is_reply);
         if metrics.is_empty() && packets.is_empty() {
             continue;
         }
@@ -60,7 +60,7 @@ pub fn write_qlog<W: Write>(
         is_first = false;
         let scheme = result.groups.get(group).map_or("", |group| group.scheme.as_str());
         let simulated = ends.and_then(simulated_scheme).unwrap_or_default();
-        begin_trace(&mut to, &result.flows[flow as usize].name, scheme, &simulated, answers)?;
+        begin_trace(&mut to, &result.flows[flow as usize].name, scheme, &simulated, is_reply)?;
         write_events(&mut to, packets, &metrics)?;
         to.write_all(b"]}")?;
     }
@@ -96,9 +96,9 @@ fn begin_trace(
     flow: &str,
     scheme: &str,
     simulated: &str,
-    answers: bool,
+    is_reply: bool,
 ) -> io::Result<()> {
-    let (title, name, kind) = match answers {
+    let (title, name, kind) = match is_reply {
         false => (flow.to_owned(), "sender", "client"),
         true => (format!("{flow}, answers"), "sender of answers", "server"),
     };

@@ -61,7 +61,7 @@ struct Connection {
     /// Recently used data number.
     number_hint: u64,
     /// Unacknowledged data, by first number.
-    open: BTreeMap<u64, UnackedData>,
+    unacked: BTreeMap<u64, UnackedData>,
 }
 
 #[derive(Clone, Debug)]
@@ -112,8 +112,8 @@ impl QlogPackets {
     }
 
     /// Returns the events of a flow's sender, or of the sender of its replies.
-    pub(super) fn events_of(&self, flow: u32, answers: bool) -> &[Event] {
-        self.senders.get(&(flow, answers)).map_or(&[], |sender| &sender.events)
+    pub(super) fn events_of(&self, flow: u32, is_reply: bool) -> &[Event] {
+        self.senders.get(&(flow, is_reply)).map_or(&[], |sender| &sender.events)
     }
 
     /// Returns the flows with events; the flag is true for reply flows.
@@ -144,12 +144,12 @@ impl QlogPackets {
         let size = record.size;
         if let Some(Range { start, end }) = record.pdu.data(connection.number_hint) {
             connection.number_hint = start;
-            let open = connection.open.entry(start).or_insert(UnackedData { end, copies: Vec::new() });
-            if let Some(before) = open.copies.last() {
+            let unacked = connection.unacked.entry(start).or_insert(UnackedData { end, copies: Vec::new() });
+            if let Some(before) = unacked.copies.last() {
                 sender.events.push(event(EventKind::Lost, before.number, before.size));
                 self.event_count += 1;
             }
-            open.copies.push(Transmission { number, size, has_arrived: false });
+            unacked.copies.push(Transmission { number, size, has_arrived: false });
         }
         sender.events.push(event(EventKind::Sent, number, size));
         self.event_count += 1;
@@ -160,7 +160,7 @@ impl QlogPackets {
         let connection = connection_of_record(&mut self.connections, record);
         let Some(&number) = connection.numbers.get(&(false, record.packet.serial)) else { return };
         let Some(data) = record.pdu.data(connection.number_hint) else { return };
-        let copies = connection.open.get_mut(&data.start).map(|open| open.copies.iter_mut());
+        let copies = connection.unacked.get_mut(&data.start).map(|unacked| unacked.copies.iter_mut());
         for copy in copies.into_iter().flatten().filter(|copy| copy.number == number) {
             copy.has_arrived = true;
         }
@@ -184,8 +184,8 @@ impl QlogPackets {
 impl Connection {
     /// Removes data acknowledged by `ranges`; returns the numbers of the packets that delivered it.
     fn acknowledge(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
-        let closed = take_within(&mut self.open, ranges, |open| open.end);
-        let copies = closed.into_iter().flat_map(|open| open.copies);
+        let closed = take_within(&mut self.unacked, ranges, |unacked| unacked.end);
+        let copies = closed.into_iter().flat_map(|unacked| unacked.copies);
         merge_numbers(copies.filter(|copy| copy.has_arrived).map(|copy| copy.number).collect())
     }
 }

@@ -16,7 +16,7 @@ use thalweg_proto::units::Duration;
 /// Adaptive acknowledgement (Lee et al. 1997).
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "adaptive-ack",
-    keys_of: "adaptive-ack",
+    keys_listed_under: "adaptive-ack",
     about: "Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.",
     keys: Keys {
         own: KEYS,
@@ -27,8 +27,8 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     traits: SchemeTraits {
         is_reliable: true,
         transport: <Config as Family>::NAME,
-        keeps_rate: false,
-        follows_path: false,
+        has_fixed_rate: false,
+        config_depends_on_path: false,
         overhead: OVERHEAD,
         collapse: Collapse::Unresponsive,
         is_loss_based: false,
@@ -38,7 +38,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints,
-    ends: &ends,
+    make_ends: &make_ends,
     write: &write,
 };
 
@@ -84,7 +84,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
     values.suggest("window", Value::Packets(window.clamp(1.0, 1_048_576.0)));
 }
 
-fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
+fn make_ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let window: u32 = values.optional("window").unwrap_or(Config::default().window);
     let (segment, window) = match values.environment() {
         Environment::Simulated => (values.required("segment"), window),

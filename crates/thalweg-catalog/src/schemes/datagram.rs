@@ -13,7 +13,7 @@ use thalweg_proto::payload::Payload;
 /// Unreliable datagrams.
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "udp",
-    keys_of: "udp",
+    keys_listed_under: "udp",
     about: "Unreliable datagrams.",
     keys: Keys {
         own: KEYS,
@@ -24,8 +24,8 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     traits: SchemeTraits {
         is_reliable: false,
         transport: <SourceConfig as Family>::NAME,
-        keeps_rate: false,
-        follows_path: false,
+        has_fixed_rate: false,
+        config_depends_on_path: false,
         overhead: 0,
         collapse: Collapse::Unresponsive,
         is_loss_based: false,
@@ -35,7 +35,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints,
-    ends: &ends,
+    make_ends: &make_ends,
     write: &write,
 };
 
@@ -50,7 +50,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
     }
 }
 
-fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
+fn make_ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let (segment, header) = match values.environment() {
         Environment::Simulated => (values.required("segment"), values.required("header")),
         Environment::Live => (super::local_segment(values, path, 0), LOWER_LAYERS),

@@ -15,7 +15,7 @@ use thalweg_proto::units::Rate;
 /// Live video whose rate is adapted by SCReAMv2.
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "scream",
-    keys_of: "scream",
+    keys_listed_under: "scream",
     about: "Live video over unreliable packets, at the encoder rate that SCReAMv2 sets \
             (draft-johansson-ccwg-rfc8298bis-screamv2), with feedback for each packet (RFC 8888).",
     keys: Keys {
@@ -27,8 +27,8 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     traits: SchemeTraits {
         is_reliable: false,
         transport: <Config as Family>::NAME,
-        keeps_rate: false,
-        follows_path: false,
+        has_fixed_rate: false,
+        config_depends_on_path: false,
         overhead: DATA_HEADER,
         collapse: Collapse::RateFall,
         is_loss_based: false,
@@ -38,7 +38,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints,
-    ends: &ends,
+    make_ends: &make_ends,
     write: &write,
 };
 
@@ -117,7 +117,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
     crate::scheme_description::set_live_segment(values, path, DATA_HEADER);
 }
 
-fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
+fn make_ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment = match values.environment() {
         Environment::Simulated => values.required("segment"),
         Environment::Live => super::local_segment(values, path, DATA_HEADER),

@@ -16,7 +16,7 @@ use thalweg_proto::units::{Duration, Rate};
 /// SSCOP (ITU-T Q.2110).
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop",
-    keys_of: "sscop",
+    keys_listed_under: "sscop",
     about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit from the receiver. A message of `segment` bytes has 4 bytes of \
      trailer and up to 3 of padding. In simulations `header` (28 B by default) is the overhead of the layers below per PDU; on an ATM \
      line it is \"0 B\".",
@@ -26,15 +26,15 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints: |values, path| apply_path_hints(values, path, 1024.0),
-    ends: &|values, path| Ok(ends(values, path, |_, _| None)),
+    make_ends: &|values, path| Ok(make_ends(values, path, |_, _| None)),
     write: &|ends, values| write(ends, values, |rate, _| rate.is_none()),
 };
 
 pub(super) const TRAITS: SchemeTraits = SchemeTraits {
     is_reliable: true,
     transport: <EndpointConfig as Family>::NAME,
-    keeps_rate: false,
-    follows_path: false,
+    has_fixed_rate: false,
+    config_depends_on_path: false,
     overhead: OVERHEAD,
     collapse: Collapse::Unresponsive,
     is_loss_based: false,
@@ -182,7 +182,7 @@ pub(super) fn apply_path_hints(values: &mut Values, path: &PathHints, unknown: f
 }
 
 /// Builds both endpoint configurations; `rate` builds the rate control for PDUs of a given size in bytes.
-pub(super) fn ends(
+pub(super) fn make_ends(
     values: &Values,
     path: &PathHints,
     rate: impl FnOnce(&Values, u32) -> Option<RateConfig>,

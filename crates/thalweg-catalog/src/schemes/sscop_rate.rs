@@ -16,7 +16,7 @@ const ABOUT_LITERAL: &str =
 /// The rules with the amendments needed to make them work.
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop-rate",
-    keys_of: "sscop-rate",
+    keys_listed_under: "sscop-rate",
     about: ABOUT,
     keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: SchemeTraits { collapse: Collapse::RateFall, ..TRAITS },
@@ -27,8 +27,10 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         sscop::apply_path_hints_to_rate(values, path);
         values.suggest("jitter", Value::Time(JITTER));
     },
-    ends: &|values, path| {
-        Ok(sscop::ends(values, path, |values, pdu| Some(rate_config(values, pdu, RateConfig::amended()))))
+    make_ends: &|values, path| {
+        Ok(sscop::make_ends(values, path, |values, pdu| {
+            Some(rate_config(values, pdu, RateConfig::amended()))
+        }))
     },
     write: &|ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, true)),
 };
@@ -39,8 +41,10 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
     about: ABOUT_LITERAL,
     traits: SchemeTraits { collapse: Collapse::ShortQueue, ..TRAITS },
     apply_path_hints: sscop::apply_path_hints_to_rate,
-    ends: &|values, path| {
-        Ok(sscop::ends(values, path, |values, pdu| Some(rate_config(values, pdu, RateConfig::literal()))))
+    make_ends: &|values, path| {
+        Ok(sscop::make_ends(values, path, |values, pdu| {
+            Some(rate_config(values, pdu, RateConfig::literal()))
+        }))
     },
     write: &|ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, false)),
     ..SCHEME

@@ -19,7 +19,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Segments};
 /// Two-level flow control (Gong and Parulkar 1992).
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sstp",
-    keys_of: "sstp",
+    keys_listed_under: "sstp",
     about: "Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments.",
     keys: Keys {
         own: KEYS,
@@ -30,8 +30,8 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     traits: SchemeTraits {
         is_reliable: true,
         transport: <EndsConfig as Family>::NAME,
-        keeps_rate: true,
-        follows_path: true,
+        has_fixed_rate: true,
+        config_depends_on_path: true,
         overhead: OVERHEAD,
         collapse: Collapse::Unresponsive,
         is_loss_based: false,
@@ -41,7 +41,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     scheme_check: |_| Vec::new(),
     warnings: buffer_warnings,
     apply_path_hints,
-    ends: &ends,
+    make_ends: &make_ends,
     write: &write,
 };
 
@@ -211,7 +211,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
     }
 }
 
-fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
+fn make_ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment: u16 = values.required("segment-packets");
     let size = full_packet_size(values, path);
     let is_live = values.environment() == Environment::Live;
@@ -235,8 +235,8 @@ fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigErro
     let agreed =
         if is_live { super::agreed_segment(values, path, OVERHEAD) } else { values.required("segment") };
     let sender = SenderConfig {
-        segment,
-        packet: if is_live { super::local_segment(values, path, OVERHEAD) } else { agreed },
+        segment_packets: segment,
+        max_payload: if is_live { super::local_segment(values, path, OVERHEAD) } else { agreed },
         rate: if is_live { rate.with_slack(LATENESS) } else { rate },
         resume: values.optional("resume").unwrap_or(Resume::AtOnce),
         window,
@@ -246,8 +246,8 @@ fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigErro
     let max = max.clamp(1.0, f64::from(u16::MAX)) as u16;
     let repeat = path.rtt.unwrap_or(Duration::ZERO);
     let receiver = ReceiverConfig {
-        segment,
-        packet: agreed,
+        segment_packets: segment,
+        max_payload: agreed,
         window: window.min(max),
         buffer: buffer.min(max),
         acknowledgement,
@@ -313,12 +313,18 @@ fn window_and_buffer(
 
 /// Warns of a buffer larger than the window.
 fn buffer_warnings(values: &Values, path: &PathHints) -> Vec<ConfigError> {
-    let Ok(EndpointConfigs::Sstp(EndsConfig { sender, receiver })) = ends(values, path) else {
+    let Ok(EndpointConfigs::Sstp(EndsConfig { sender, receiver })) = make_ends(values, path) else {
         return Vec::new();
     };
     let size = full_packet_size(values, path);
     let (rate, rtt) = (path.rate.unwrap_or(Rate::MAX), path.rtt.unwrap_or(UNKNOWN_RTT));
-    let w_a = per_round_trip(sender.rate.average(), size, sender.segment, rtt, rate.transmission_time(size));
+    let w_a = per_round_trip(
+        sender.rate.average(),
+        size,
+        sender.segment_packets,
+        rtt,
+        rate.transmission_time(size),
+    );
     let Some(Value::Segments(buffer)) = values.explicit_value("buffer") else { return Vec::new() };
     let buffer = buffer.at(w_a).round();
     if buffer <= f64::from(receiver.window) {
@@ -333,7 +339,7 @@ fn buffer_warnings(values: &Values, path: &PathHints) -> Vec<ConfigError> {
 
 fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::Sstp(EndsConfig { sender, receiver }) = ends else { return false };
-    values.set_from("segment-packets", &sender.segment);
+    values.set_from("segment-packets", &sender.segment_packets);
     values.set_from("rate", &sender.rate.peak());
     values.set_from("average-rate", &sender.rate.average());
     values.set_from("burst", &sender.rate.burst());
@@ -352,7 +358,7 @@ fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
         values.set_from("loss-tolerance", &share);
     }
     values.set_from("reordering", &receiver.reordering);
-    values.set_from("segment", &sender.packet);
+    values.set_from("segment", &sender.max_payload);
     true
 }
 
@@ -381,7 +387,7 @@ impl Family for EndsConfig {
 
 impl Properties for EndsConfig {
     fn segment(&self) -> u32 {
-        self.sender.packet
+        self.sender.max_payload
     }
 
     fn has_segment_counts(&self) -> bool {
@@ -396,7 +402,7 @@ impl Properties for EndsConfig {
         if self.sender.window == 0 || self.receiver.window == 0 {
             return Err("window");
         }
-        if self.sender.segment == 0 || self.receiver.buffer == 0 {
+        if self.sender.segment_packets == 0 || self.receiver.buffer == 0 {
             return Err("segment or buffer");
         }
         Ok(())
@@ -409,7 +415,7 @@ impl Properties for EndsConfig {
             Acknowledgement::Soft(_) => "soft",
             Acknowledgement::Firm => "firm",
         };
-        let missing = match receiver.tolerance.of(sender.segment) {
+        let missing = match receiver.tolerance.of(sender.segment_packets) {
             0 => String::new(),
             1 => ", 1 packet of a segment may be missing".to_owned(),
             max => format!(", {max} packets of a segment may be missing"),
@@ -417,8 +423,8 @@ impl Properties for EndsConfig {
         format!(
             ", segments of {} packets of {} B at {}, a window of {} segments, room for {}, {acknowledgement} \
              acknowledgement{missing}",
-            sender.segment,
-            sender.packet,
+            sender.segment_packets,
+            sender.max_payload,
             sender.rate.average(),
             receiver.window,
             receiver.buffer
@@ -426,7 +432,7 @@ impl Properties for EndsConfig {
     }
 
     fn window(&self) -> Option<u64> {
-        Some(u64::from(self.sender.window) * u64::from(self.sender.segment))
+        Some(u64::from(self.sender.window) * u64::from(self.sender.segment_packets))
     }
 
     /// The initial burst; all further packets are paced.

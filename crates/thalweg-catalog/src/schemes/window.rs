@@ -345,7 +345,7 @@ where
     C: ConfigureController + Bound + Into<ControllerConfig>,
 {
     describe_window_scheme::<C>(about, keys, &check::<C>, &|values, path| {
-        ends(values, path, C::from_values(values).into())
+        make_ends(values, path, C::from_values(values).into())
     })
 }
 
@@ -357,7 +357,8 @@ where
     describe_window_scheme::<C>(about, keys, &check_external::<C>, &|values, path| {
         let controller = C::from_values(values);
         let has_ssthresh = has_ssthresh(&controller);
-        let mut made = ends(values, path, ControllerConfig::Dedicated(ExternalController::new(controller)))?;
+        let mut made =
+            make_ends(values, path, ControllerConfig::Dedicated(ExternalController::new(controller)))?;
         if let EndpointConfigs::Window(config) = &mut made
             && config.sender.prr
             && !has_ssthresh
@@ -382,10 +383,10 @@ pub fn named_scheme<C: ConfigureController>(
         let response = controller().map_or(CeResponse::None, |controller| controller.ce_response());
         check_shared(values, response)
     };
-    let ends = move |values: &Values, path: &PathHints| {
+    let make_ends = move |values: &Values, path: &PathHints| {
         let controller = ExternalController::new(controller()?);
         let ecn = controller.ce_response() == CeResponse::AsToLoss && values.explicit_value("ecn").is_none();
-        let mut made = ends(values, path, ControllerConfig::Dedicated(controller))?;
+        let mut made = make_ends(values, path, ControllerConfig::Dedicated(controller))?;
         if let EndpointConfigs::Window(config) = &mut made
             && ecn
         {
@@ -403,7 +404,7 @@ pub fn named_scheme<C: ConfigureController>(
     };
     SchemeDescription {
         name,
-        keys_of: name,
+        keys_listed_under: name,
         about,
         keys: window_keys(&[], SACK),
         traits: TRAITS,
@@ -411,7 +412,7 @@ pub fn named_scheme<C: ConfigureController>(
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
         apply_path_hints,
-        ends: Box::leak(Box::new(ends)),
+        make_ends: Box::leak(Box::new(make_ends)),
         write: Box::leak(Box::new(write)),
     }
 }
@@ -419,8 +420,8 @@ pub fn named_scheme<C: ConfigureController>(
 const TRAITS: SchemeTraits = SchemeTraits {
     is_reliable: true,
     transport: SchemeTraits::WINDOW,
-    keeps_rate: false,
-    follows_path: false,
+    has_fixed_rate: false,
+    config_depends_on_path: false,
     overhead: SEGMENT_HEADER as u32,
     collapse: Collapse::Never,
     is_loss_based: false,
@@ -431,14 +432,14 @@ const fn describe_window_scheme<C>(
     about: &'static str,
     keys: Keys,
     check: CheckValues,
-    ends: MakeEnds,
+    make_ends: MakeEnds,
 ) -> SchemeDescription
 where
     C: ConfigureController + Bound,
 {
     SchemeDescription {
         name: C::NAME,
-        keys_of: C::NAME,
+        keys_listed_under: C::NAME,
         about,
         keys,
         traits: TRAITS,
@@ -446,7 +447,7 @@ where
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
         apply_path_hints,
-        ends,
+        make_ends,
         write: &write::<C>,
     }
 }
@@ -494,7 +495,7 @@ fn verify_acks(values: &Values) -> VerifyAcks {
     VerifyAcks::AboveStretch(every.saturating_mul(MAX_STRETCH))
 }
 
-fn ends(
+fn make_ends(
     values: &Values,
     path: &PathHints,
     controller: ControllerConfig,

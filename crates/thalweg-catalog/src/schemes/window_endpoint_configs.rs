@@ -165,10 +165,10 @@ mod tests {
                 for option in ["rack=false", "rack=true", "timestamps=false", "timestamps=true"] {
                     let text = format!("{}:{option}", scheme.name);
                     let Ok((description, given)) = read(&text) else { continue };
-                    let ends = (description.ends)(&given, &hints).unwrap();
+                    let ends = (description.make_ends)(&given, &hints).unwrap();
                     let (_, mut out) = read(scheme.name).unwrap();
                     assert!((description.write)(&ends, &mut out));
-                    let again = (description.ends)(&out, &hints).unwrap();
+                    let again = (description.make_ends)(&out, &hints).unwrap();
                     assert_eq!(again, ends, "{text}, {place:?}");
                     written += 1;
                 }

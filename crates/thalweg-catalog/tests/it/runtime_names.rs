@@ -41,8 +41,8 @@ fn a_controller_that_takes_marks_uses_ecn() {
         if let Some(explicit) = explicit {
             values.set_value("ecn", Value::Switch(explicit));
         }
-        let ends = (scheme.ends)(&values, &PathHints::default()).unwrap();
-        (ends.properties().ecn(), scheme.faults(&values).len())
+        let ends = (scheme.make_ends)(&values, &PathHints::default()).unwrap();
+        (ends.properties().ecn(), scheme.conflicts(&values).len())
     };
     assert_eq!(ecn(CeResponse::None, None), (Ecn::NotEct, 0));
     assert_eq!(ecn(CeResponse::None, Some(true)), (Ecn::NotEct, 1));
@@ -66,7 +66,7 @@ fn two_controllers_of_one_type_are_two_schemes() {
     for name in ["one", "other"] {
         let text = format!("{name}:segment=500B,recovery=newreno");
         let (description, values) = registry.read_scheme(&text, Environment::Simulated).unwrap();
-        let ends = (description.ends)(&values, &PathHints::default()).unwrap();
+        let ends = (description.make_ends)(&values, &PathHints::default()).unwrap();
         let EndpointConfigs::Window(config) = &ends else { panic!("it has a window") };
         assert_eq!((config.sender.segment, config.controller.dedicated().unwrap().name()), (500, name));
         let (found, written) = registry.scheme_of(&ends).unwrap();
@@ -82,7 +82,7 @@ fn two_controllers_of_one_type_are_two_schemes() {
 #[test]
 fn a_controller_that_fails_to_build_is_a_config_error() {
     let scheme = named_scheme("gone", "Mine.", || Err::<Named, _>(ConfigError::new("", "it is gone")));
-    let made = (scheme.ends)(&scheme.values(Environment::Simulated), &PathHints::default());
+    let made = (scheme.make_ends)(&scheme.values(Environment::Simulated), &PathHints::default());
     assert_eq!(made.unwrap_err().what, "it is gone");
 }
 

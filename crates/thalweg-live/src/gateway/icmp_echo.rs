@@ -36,7 +36,9 @@ pub(super) struct EchoClient {
 impl Forwarder {
     /// Handles an echo request of a program.
     pub(super) fn forward_echo(&mut self, packet: &[u8], header: &Header) {
-        let Some(request) = packet.get(header.at..).filter(|request| request.len() >= 8) else { return };
+        let Some(request) = packet.get(header.transport_offset..).filter(|request| request.len() >= 8) else {
+            return;
+        };
         let number = [request[4], request[5]];
         let fits = |client: &EchoClient| {
             client.program == header.source && client.target == header.target && client.number == number

@@ -75,8 +75,12 @@ impl GatewayTap {
         let keeps = match header.protocol {
             TCP => Segment::parse(bytes, &header).is_some_and(|segment| segment.is_first()),
             UDP => !self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&ends(&header)),
-            ICMP => bytes.get(header.at) == Some(&8) && !self.addresses.contains(&header.target),
-            ICMP6 => bytes.get(header.at) == Some(&128) && !self.addresses.contains(&header.target),
+            ICMP => {
+                bytes.get(header.transport_offset) == Some(&8) && !self.addresses.contains(&header.target)
+            }
+            ICMP6 => {
+                bytes.get(header.transport_offset) == Some(&128) && !self.addresses.contains(&header.target)
+            }
             _ => false,
         };
         // A full queue drops, as in any router.

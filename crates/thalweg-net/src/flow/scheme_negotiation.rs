@@ -163,7 +163,7 @@ impl Scheme {
     /// # Errors
     /// Returns [`SchemeError::NoRate`] if the scheme needs a rate and none is given.
     pub fn at_rate(mut self, rate: Option<Rate>) -> Result<Self, SchemeError> {
-        if self.description.traits.keeps_rate && self.values.explicit_value("rate").is_none() {
+        if self.description.traits.has_fixed_rate && self.values.explicit_value("rate").is_none() {
             let rate =
                 rate.or(self.values.optional("average-rate")).ok_or(SchemeError::NoRate(self.name()))?;
             self.values.suggest("rate", Value::Rate(rate));
@@ -201,7 +201,7 @@ impl Scheme {
     pub fn on_path(self, path: &PathHints) -> Self {
         let adapted = self.clone().with_path_hints(path);
         // If the adapted values contradict each other, each end uses its defaults.
-        if adapted.description.faults(&adapted.values).iter().all(|fault| fault.is_warning) {
+        if adapted.description.conflicts(&adapted.values).iter().all(|fault| fault.is_warning) {
             adapted
         } else {
             self
@@ -215,7 +215,7 @@ impl Scheme {
 
     /// Returns the endpoint configs for this path.
     pub fn ends(&self, path: &PathHints) -> EndpointConfigs {
-        let ends = |scheme: &Self| (scheme.description.ends)(&scheme.values, path);
+        let ends = |scheme: &Self| (scheme.description.make_ends)(&scheme.values, path);
         let adapted = self.clone().with_path_hints(path);
         ends(self).or_else(|_| ends(&adapted)).unwrap_or_else(|fault| {
             // Values were checked when parsed; defaults never contradict each other.

@@ -128,7 +128,9 @@ impl LinkDirection {
         let rate = spec.rate.unwrap_or(Rate::MAX);
         Self {
             queue,
-            always_queues: spec.rate.is_some() || spec.queue.sees_all() || !spec.start_delay.is_none(),
+            always_queues: spec.rate.is_some()
+                || spec.queue.sees_idle_link_packets()
+                || !spec.start_delay.is_none(),
             start_delay: StartDelay::new(&spec.start_delay),
             aggregation: spec.aggregation.map(Aggregation::new),
             variation: Variation::new(stream("variation")),

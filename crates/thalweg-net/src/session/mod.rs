@@ -531,17 +531,17 @@ impl Session {
                         self.on_recalled(now, from);
                     }
                 }
-                Frame::Close { code, complete, reason } => {
+                Frame::Close { code, received_all, reason } => {
                     // Escaped here, so every output is safe.
                     let reason = printable_within(reason.as_bytes(), MAX_REASON);
                     self.collect(now);
-                    if complete && !core::mem::replace(&mut self.finished, true) {
+                    if received_all && !core::mem::replace(&mut self.finished, true) {
                         // The acknowledgement of the end was lost or is late.
                         self.events.push_back(SessionEvent::Finished);
                     }
                     self.drain(now, None, Closed::Peer { code, reason });
                     self.queue_control_frame(
-                        &Frame::Close { code: code::DONE, complete: self.ended, reason: "" },
+                        &Frame::Close { code: code::DONE, received_all: self.ended, reason: "" },
                         None,
                     );
                     return;
@@ -669,7 +669,7 @@ impl Session {
         self.abandon_flows(now);
         let close = close.map(|(code, reason)| {
             let mut bytes = Vec::new();
-            Frame::Close { code, complete: self.ended, reason }.write(&mut bytes);
+            Frame::Close { code, received_all: self.ended, reason }.write(&mut bytes);
             bytes
         });
         self.phase = Phase::Draining(Draining { until: now + DRAIN, close, due: now, tries: 0 });

@@ -51,8 +51,8 @@ pub enum Frame<'a> {
     Close {
         /// Code for programs.
         code: u16,
-        /// True if the receiver's stream has arrived completely.
-        complete: bool,
+        /// True if the sender of this frame has received all of the peer's stream.
+        received_all: bool,
         /// Reason for people.
         reason: &'a str,
     },
@@ -136,11 +136,11 @@ impl<'a> Frames<'a> {
             kind::RESPONSE => Frame::Response(self.take()?),
             kind::CLOSE => {
                 let code = self.take_u16()?;
-                let [complete] = self.take()?;
+                let [received_all] = self.take()?;
                 let length = usize::from(self.take_u16()?);
                 let range = self.take_range(length)?;
                 let reason = core::str::from_utf8(&self.payload[range]).map_err(|_| Malformed)?;
-                Frame::Close { code, complete: complete == 1, reason }
+                Frame::Close { code, received_all: received_all == 1, reason }
             }
             kind::PDU => {
                 let flow = self.take_u16()?;
@@ -195,13 +195,13 @@ impl Frame<'_> {
             Frame::ProbeAck(size) => append_tagged(into, kind::PROBE_ACK, &size.to_be_bytes()),
             Frame::Challenge(ref token) => append_tagged(into, kind::CHALLENGE, token),
             Frame::Response(ref token) => append_tagged(into, kind::RESPONSE, token),
-            Frame::Close { code, complete, reason } => {
+            Frame::Close { code, received_all, reason } => {
                 let mut length = reason.len().min(MAX_REASON);
                 while !reason.is_char_boundary(length) {
                     length -= 1;
                 }
                 append_tagged(into, kind::CLOSE, &code.to_be_bytes());
-                into.push(u8::from(complete));
+                into.push(u8::from(received_all));
                 // Fits: the reason has a maximum length.
                 into.extend_from_slice(&(length as u16).to_be_bytes());
                 into.extend_from_slice(&reason.as_bytes()[..length]);
@@ -239,7 +239,7 @@ mod tests {
             Frame::ProbeAck(9000),
             Frame::Challenge([1; 8]),
             Frame::Response([2; 8]),
-            Frame::Close { code: 7, complete: true, reason: "gone fishing" },
+            Frame::Close { code: 7, received_all: true, reason: "gone fishing" },
         ];
         let mut bytes = Vec::new();
         for frame in &frames {
@@ -266,7 +266,7 @@ mod tests {
     fn long_reasons_are_cut_between_characters() {
         let reason = "ä".repeat(300);
         let mut bytes = Vec::new();
-        Frame::Close { code: 1, complete: false, reason: &reason }.write(&mut bytes);
+        Frame::Close { code: 1, received_all: false, reason: &reason }.write(&mut bytes);
         let Some(Ok(Frame::Close { reason, .. })) = Frames::new(&bytes).next() else { panic!("no close") };
         assert_eq!(reason, "ä".repeat(MAX_REASON / 2));
     }

@@ -19,20 +19,25 @@ fn any_datagrams_change_nothing() {
 fn any_frames_of_a_peer_do_no_harm() {
     let mut draw = Stream::new(2, "frames", 0);
     for _ in 0..2000 {
+        // Scheme; side and knowledge of the peer, in bits 0 and 1; steps.
         let mut script = vec![draw.bits() as u8, draw.bits() as u8];
-        frames(&mut draw, &mut script);
+        append_steps(&mut draw, &mut script);
         crate::fuzz_targets::session::run(&script);
     }
 }
 
-/// Scripts of a session: mostly PDUs, of either flow.
-fn frames(draw: &mut Stream, script: &mut Vec<u8>) {
+/// Appends steps to the script of a session, mostly PDUs of either flow. A step is an opcode byte, whose bits 0 to 2 are the
+/// action. Actions 0 to 4 deliver a packet: bit 3 of the opcode is the source address, bits 4 and 5 are the ECN codepoint, and bits
+/// 6 and 7 the number of pieces of its payload less one. A piece is a length byte and that many bytes, here one frame: its type,
+/// its flow number (0 or 1, two bytes) and random bytes.
+fn append_steps(draw: &mut Stream, script: &mut Vec<u8>) {
     for _ in 0..draw.below(60) {
-        script.push(draw.bits() as u8);
+        let opcode = draw.bits() as u8;
+        script.push(opcode);
         let kind = [8, 9, draw.below(12)][draw.below(3) as usize] as u8;
         let body = random_octets(draw, 60);
-        script.push(body.len() as u8 + 2);
-        script.extend([kind, draw.below(2) as u8]);
+        script.push(body.len() as u8 + 3);
+        script.extend([kind, 0, draw.below(2) as u8]);
         script.extend(body);
     }
 }
@@ -41,10 +46,11 @@ fn frames(draw: &mut Stream, script: &mut Vec<u8>) {
 fn any_options_of_a_peer_do_no_harm() {
     let mut draw = Stream::new(4, "options", 0);
     for _ in 0..2000 {
+        // Scheme; number of options; key and value of each; side and knowledge of the peer, in bits 0 and 1; steps.
         let mut script = vec![draw.bits() as u8, draw.below(8) as u8];
         script.extend((0..2 * script[1]).map(|_| draw.bits() as u8));
         script.push(draw.bits() as u8);
-        frames(&mut draw, &mut script);
+        append_steps(&mut draw, &mut script);
         crate::fuzz_targets::scheme_negotiation::run(&script);
     }
 }

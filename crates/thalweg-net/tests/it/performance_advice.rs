@@ -7,13 +7,18 @@ use thalweg_net::performance_advice::{Advice, Advisor, RECOMMENDED_SCHEME};
 use thalweg_proto::units::Duration;
 
 /// Returns the observations of a sender after some seconds of a transfer through this line, with 50 ms back. With
-/// `held`, the application writes that many bytes every 100 ms only.
-fn advice_for_path(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> Advisor {
-    advice_and_bytes(scheme, line, seconds, held).0
+/// `app_limited_bytes`, the application writes that many bytes every 100 ms only.
+fn advice_for_path(scheme: &str, line: &str, seconds: u64, app_limited_bytes: Option<usize>) -> Advisor {
+    advice_and_bytes(scheme, line, seconds, app_limited_bytes).0
 }
 
 /// Returns the observations and the number of bytes carried.
-fn advice_and_bytes(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> (Advisor, usize) {
+fn advice_and_bytes(
+    scheme: &str,
+    line: &str,
+    seconds: u64,
+    app_limited_bytes: Option<usize>,
+) -> (Advisor, usize) {
     let channel = Channel { delay: Duration::from_millis(50), ..Channel::default() };
     let mut pair = Pair::new(3, channel);
     let mut spec = DirectionSpec::default();
@@ -23,13 +28,13 @@ fn advice_and_bytes(scheme: &str, line: &str, seconds: u64, held: Option<usize>)
     let all = pattern(3, 4_000_000);
     let (mut advisor, mut bytes) = (Advisor::default(), 0);
     let begun = pair.now;
-    let mut given = begun;
+    let mut last_write = begun;
     pair.run(Duration::from_secs(seconds + 10), |pair| {
         let now = pair.now;
         // The stream never ends.
-        match held {
-            Some(bytes) if now.since(given) >= Duration::from_millis(100) => {
-                given = now;
+        match app_limited_bytes {
+            Some(bytes) if now.since(last_write) >= Duration::from_millis(100) => {
+                last_write = now;
                 pair.ends[0].write(&all[..bytes]);
                 pair.ends[0].finish = false;
             }
@@ -50,8 +55,8 @@ fn advice_and_bytes(scheme: &str, line: &str, seconds: u64, held: Option<usize>)
     (advisor, bytes)
 }
 
-/// On each path of a grid where it is advised, the scheme has nearly the highest throughput: no other scheme exceeds it
-/// by half, and the advised user's scheme reaches a fraction of it.
+/// On each lossy path, the recommended scheme reaches at least 90 % of the highest throughput of all candidates, and more than
+/// twice that of `cubic`, whose user is advised to change.
 #[test]
 fn the_scheme_that_is_advised_is_the_best_one() {
     for (loss, rest) in [
@@ -91,11 +96,11 @@ fn wire_losses_are_distinguished_from_congestion() {
         ("cubic", "rate=20Mbit/s,delay=250ms,loss=1%,buffer=1250kB", 0.01, 30),
     ] {
         let advice = advice_for_path(scheme, line, seconds, None).advice_on_wire_losses();
-        let Some(Advice::WireLosses { carried, sent, share: seen }) = advice else {
+        let Some(Advice::WireLosses { peak_carried, sent, share: seen }) = advice else {
             panic!("{scheme} {line}: {advice:?}")
         };
         let max: f64 = if line.contains("100M") { 100e6 } else { 20e6 };
-        assert!(carried.as_f64() <= max && sent.as_f64() <= 0.7 * carried.as_f64(), "{advice:?}");
+        assert!(peak_carried.as_f64() <= max && sent.as_f64() <= 0.7 * peak_carried.as_f64(), "{advice:?}");
         assert!((seen / share - 1.0).abs() < 1.5, "{line}: {seen}");
     }
 }
@@ -133,18 +138,27 @@ fn only_rates_above_the_path_capacity_cause_advice() {
     let line = "rate=20Mbit/s,delay=50ms,buffer=250kB";
     for rate in ["40Mbit/s", "30Mbit/s"] {
         let advice = advice_for_path(&format!("sstp:rate={rate}"), line, 10, None).advice_on_excessive_rate();
-        let Some(Advice::ExcessiveRate { carried, share, queued, full: true, mtu_reduced: false }) = advice
+        let Some(Advice::ExcessiveRate {
+            delivery_rate,
+            share,
+            was_queued,
+            queue_was_long: true,
+            mtu_reduced: false,
+        }) = advice
         else {
             panic!("{advice:?}")
         };
         // Headers take 4 % of the path.
-        assert!((0.85..=1.0).contains(&(carried.as_f64() / 20e6)) && share > 0.1 && queued, "{advice:?}");
+        assert!(
+            (0.85..=1.0).contains(&(delivery_rate.as_f64() / 20e6)) && share > 0.1 && was_queued,
+            "{advice:?}"
+        );
     }
     assert_eq!(advice_for_path("sstp:rate=18Mbit/s", line, 10, None).advice_on_excessive_rate(), None);
     // At this loss rate no queue builds up.
     let line = "rate=20Mbit/s,delay=50ms,loss=15%,buffer=250kB";
     let advice = advice_for_path("sstp:rate=10Mbit/s", line, 10, None).advice_on_excessive_rate();
-    assert!(matches!(advice, Some(Advice::ExcessiveRate { queued: false, .. })), "{advice:?}");
+    assert!(matches!(advice, Some(Advice::ExcessiveRate { was_queued: false, .. })), "{advice:?}");
 }
 
 /// Copa keeps a short queue on purpose: a tenth of losses on the wire is no sign of an excessive rate.
@@ -152,8 +166,8 @@ fn only_rates_above_the_path_capacity_cause_advice() {
 fn a_queue_that_a_scheme_keeps_on_purpose_is_not_full() {
     let line = "rate=50Mbit/s,delay=10ms,loss=12%,buffer=1MB";
     let advice = advice_for_path("copa", line, 10, None).advice_on_excessive_rate();
-    assert!(matches!(advice, Some(Advice::ExcessiveRate { full: false, .. })), "{advice:?}");
+    assert!(matches!(advice, Some(Advice::ExcessiveRate { queue_was_long: false, .. })), "{advice:?}");
     let line = "rate=20Mbit/s,delay=10ms,buffer=1MB";
     let advice = advice_for_path("fixed:window=2000pkt", line, 10, None).advice_on_excessive_rate();
-    assert!(matches!(advice, Some(Advice::ExcessiveRate { full: true, .. })), "{advice:?}");
+    assert!(matches!(advice, Some(Advice::ExcessiveRate { queue_was_long: true, .. })), "{advice:?}");
 }

@@ -177,8 +177,8 @@ impl<P: Payload> Sscop<P> {
         }
         // Codes W and X: reported when the credit state changes, not at each STAT.
         let closed = self.v.vt_s.after(self.v.vt_a) >= self.v.vt_ms.after(self.v.vt_a);
-        if closed == self.credit {
-            self.credit = !closed;
+        if closed == self.window_was_open {
+            self.window_was_open = !closed;
             self.error(if closed { ErrorCode::NoCredit } else { ErrorCode::Credit });
         }
         // Active phase: the peer is alive. In the transient phase its answer begins the idle phase.

@@ -128,8 +128,8 @@ pub struct Sscop<P: Payload> {
     pub(super) state: State,
     pub(super) clear_buffers: bool,
     pub(super) v: Variables,
-    /// Last observed state of the window: true if open.
-    pub(super) credit: bool,
+    /// True if the window was open when last observed.
+    pub(super) window_was_open: bool,
     /// Transmission queue of unnumbered messages.
     pub(super) queue: VecDeque<P>,
     pub(super) sent: TransmissionBuffer<P>,
@@ -167,7 +167,7 @@ impl<P: Payload> Sscop<P> {
             state: State::Idle,
             clear_buffers: true,
             v: Variables { vr_mr: SequenceNumber::new(config.window), ..Variables::default() },
-            credit: true,
+            window_was_open: true,
             queue: VecDeque::new(),
             sent: TransmissionBuffer::new(),
             received: ReceiverBuffer::new(),

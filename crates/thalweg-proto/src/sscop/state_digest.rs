@@ -17,7 +17,7 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
             state,
             clear_buffers,
             v,
-            credit,
+            window_was_open,
             queue,
             sent,
             received,
@@ -35,7 +35,7 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
         } = self;
         let Variables { vt_s, vt_ps, vt_a, vt_pa, vt_ms, vt_pd, vt_cc, vt_sq, vr_r, vr_h, vr_mr, vr_sq } = v;
         hash_all(into, (state, clear_buffers, vt_s, vt_a, vt_ps.after(*vt_pa), vt_ms, vt_pd, vt_cc, vt_sq));
-        hash_all(into, (vr_r, vr_h, vr_mr, vr_sq, credit, queue));
+        hash_all(into, (vr_r, vr_h, vr_mr, vr_sq, window_was_open, queue));
         sent.digest(*vt_ps, into);
         received.digest(*delivered, into);
         timers.digest(now, into);

@@ -66,9 +66,9 @@ impl Tolerance {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
     /// Packets per segment (s), at least 1.
-    pub segment: u16,
+    pub segment_packets: u16,
     /// Maximum payload of a packet in bytes, at least 1.
-    pub packet: u32,
+    pub max_payload: u32,
     /// Sending rate of packets.
     pub rate: RateSpec,
     /// Resumption time of an idle sender.
@@ -83,9 +83,9 @@ pub struct SenderConfig {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceiverConfig {
     /// Packets per segment (s), as at the sender.
-    pub segment: u16,
+    pub segment_packets: u16,
     /// Maximum payload of a packet in bytes, as at the sender.
-    pub packet: u32,
+    pub max_payload: u32,
     /// Window in segments (W), 1 to [`MAX_WINDOW`].
     pub window: u16,
     /// Receive buffer in segments (B), at least 1; no more than the window is used.

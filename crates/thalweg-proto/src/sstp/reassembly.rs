@@ -150,11 +150,11 @@ impl<P: Payload> Assembly<P> {
 
     /// Returns the cost of a track: its bitmap, and one more for a request.
     fn track_cost(&self) -> u64 {
-        size_of::<Track<P>>() as u64 + u64::from(self.config.segment) / 4
+        size_of::<Track<P>>() as u64 + u64::from(self.config.segment_packets) / 4
     }
 
     fn slot_cost(&self) -> u64 {
-        u64::from(self.config.segment.max(1)) * size_of::<Option<P>>() as u64
+        u64::from(self.config.segment_packets.max(1)) * size_of::<Option<P>>() as u64
     }
 
     /// Returns the bytes held for undelivered segments, including reserved space.
@@ -166,7 +166,8 @@ impl<P: Payload> Assembly<P> {
     /// leave room for that segment.
     fn has_memory(&self, segment: u64, payload: &P) -> bool {
         let slot = self.slot_cost();
-        let reserve = u64::from(self.config.segment.max(1)) * u64::from(self.config.packet) + slot;
+        let reserve =
+            u64::from(self.config.segment_packets.max(1)) * u64::from(self.config.max_payload) + slot;
         let max = if segment == self.expected { self.memory } else { self.memory.saturating_sub(reserve) };
         self.held().saturating_add(slot + memory_charge(payload)) <= max
     }
@@ -191,7 +192,7 @@ impl<P: Payload> Assembly<P> {
 
     /// Tracks all segments up to `segment`, which lies within the window.
     pub fn begin(&mut self, segment: u64) {
-        let size = self.config.segment.max(1);
+        let size = self.config.segment_packets.max(1);
         while self.front() <= segment.min(self.reach()) {
             self.tracks.push_back(Track {
                 have: Bitmap::none_received(size),
@@ -317,7 +318,7 @@ impl<P: Payload> Assembly<P> {
     }
 
     fn take_slot(&mut self, segment: u64) {
-        let size = usize::from(self.config.segment.max(1));
+        let size = usize::from(self.config.segment_packets.max(1));
         let mut packets = self.spare.pop().unwrap_or_default();
         packets.resize(size, None);
         self.kept += self.slot_cost();
@@ -351,7 +352,7 @@ impl<P: Payload> Assembly<P> {
     /// Discards the highest stored segment if it is above `segment`.
     fn evict_above(&mut self, segment: u64) -> bool {
         let Some(&highest) = self.slots.last().filter(|&&highest| highest > segment) else { return false };
-        let size = self.config.segment.max(1);
+        let size = self.config.segment_packets.max(1);
         let Some(track) = self.track_mut(highest) else { return false };
         let packets = core::mem::take(&mut track.packets);
         track.have = Bitmap::none_received(size);

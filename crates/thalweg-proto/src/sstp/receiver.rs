@@ -167,7 +167,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Returns the maximum number of packets held for reordering.
     fn max_reordering(&self) -> usize {
-        let memory = self.assembly.memory / 4 / u64::from(self.config.packet.max(128));
+        let memory = self.assembly.memory / 4 / u64::from(self.config.max_payload.max(128));
         usize::from(self.config.reordering.min(MAX_REORDERING))
             .min(usize::try_from(memory).unwrap_or(usize::MAX))
     }
@@ -191,7 +191,8 @@ impl<P: Payload> Receiver<P> {
     }
 
     fn on_data(&mut self, now: Time, data: Data<P>) {
-        let is_sane = data.packet < self.config.segment.max(1) && data.payload.len() <= self.config.packet;
+        let is_sane =
+            data.packet < self.config.segment_packets.max(1) && data.payload.len() <= self.config.max_payload;
         if !is_sane || data.payload.is_empty() {
             self.stats.malformed += 1;
             return;
@@ -349,10 +350,11 @@ impl<P: Payload> Receiver<P> {
             gap = gap.saturating_sub(pending.requested.count_missing_before(u32::from(data.packet)));
             self.group = Group::Resend(segment, data.packet, Some(pending.requested));
             // The rest of the gap is whole new segments.
-            let skipped = u64::from(gap / u32::from(self.config.segment.max(1)));
+            let skipped = u64::from(gap / u32::from(self.config.segment_packets.max(1)));
             self.lose_segments(now, (front + skipped).min(self.assembly.high() + 1));
         } else if segment + 1 >= front {
-            let skipped = segment.saturating_sub(front).saturating_mul(u64::from(self.config.segment));
+            let skipped =
+                segment.saturating_sub(front).saturating_mul(u64::from(self.config.segment_packets));
             let known = u32::try_from(skipped).unwrap_or(u32::MAX).saturating_add(u32::from(data.packet));
             self.give_up_requests(now, gap.saturating_sub(known));
             self.lose_segments(now, segment);
@@ -484,7 +486,9 @@ impl<P: Payload> Receiver<P> {
             return;
         };
         let distance = serial_distance(position.shipment.wrapping_add(1), self.next_shipment);
-        if begun > self.assembly.high() + 1 || position.packet.wrapping_add(1) > self.config.segment.max(1) {
+        if begun > self.assembly.high() + 1
+            || position.packet.wrapping_add(1) > self.config.segment_packets.max(1)
+        {
             self.stats.malformed += 1;
             return;
         }
@@ -529,7 +533,7 @@ impl<P: Payload> Receiver<P> {
             self.accept_if_complete(now, begun - 1);
         }
         if begun > front {
-            let size = u64::from(self.config.segment.max(1));
+            let size = u64::from(self.config.segment_packets.max(1));
             let skipped = (begun - 1 - front).saturating_mul(size) + u64::from(position.packet) + 1;
             gap = gap.saturating_sub(u32::try_from(skipped).unwrap_or(u32::MAX));
         }

@@ -172,7 +172,7 @@ impl<P: Payload> Sender<P> {
     pub fn stats(&self, now: Time) -> SegmentStats {
         let window = u32::try_from(self.high + 1 - self.low).unwrap_or(u32::MAX);
         let outstanding = self.records.len() as u32;
-        let packets = u32::from(self.config.segment);
+        let packets = u32::from(self.config.segment_packets);
         let common = SenderStats {
             window: Some(f64::from(window) * f64::from(packets)),
             in_flight: outstanding.saturating_mul(packets),
@@ -392,8 +392,8 @@ impl<P: Payload> Sender<P> {
     }
 
     fn ship_new(&mut self, now: Time, segment: u64) -> Option<Data<P>> {
-        let size = self.config.segment.max(1);
-        let payload = self.queue.take(self.config.packet.max(1))?;
+        let size = self.config.segment_packets.max(1);
+        let payload = self.queue.take(self.config.max_payload.max(1))?;
         let drained = self.queue.is_empty();
         let rest = self.queue.len();
         if segment == self.next_segment() {
@@ -426,7 +426,7 @@ impl<P: Payload> Sender<P> {
         // The backlog fills the segment, regardless of later writes.
         let following = u64::from(size - 1 - packet);
         let full =
-            rest > following.saturating_sub(1) * u64::from(self.config.packet.max(1)) || following == 0;
+            rest > following.saturating_sub(1) * u64::from(self.config.max_payload.max(1)) || following == 0;
         self.group = (!last).then_some(Group::New(segment));
         self.writable = drained && !self.finishing;
         self.position.segment = segment as u16;
@@ -443,7 +443,7 @@ impl<P: Payload> Sender<P> {
     }
 
     fn retransmit_segment(&mut self, now: Time, segment: u64) -> Option<Data<P>> {
-        let (shipment, size) = (self.next_shipment, u32::from(self.config.segment.max(1)));
+        let (shipment, size) = (self.next_shipment, u32::from(self.config.segment_packets.max(1)));
         let record = self.record(segment)?;
         let packet = record.wanted.first_missing(0)?;
         let payload = record.packets.get(packet as usize)?.clone();

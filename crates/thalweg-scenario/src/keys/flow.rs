@@ -166,7 +166,7 @@ table! {
         /// In a live network (`thalweg shell`), the filter that assigns packets of real programs between the two nodes
         /// to this flow, with its name and its priority: by protocol, ports and DSCP, such as "udp 5060", "tcp
         /// 8000-8010" or "dscp 46". By default it matches none. Simulations ignore it.
-        real: Match = "match" => real;
+        live_match: Match = "match" => live_match;
         ..shared: FlowDefaults;
     }
 }

@@ -109,9 +109,9 @@ table! {
     Square "square" {
         /// The propagation delay along a side of the square: a link's delay is in proportion to its length, unless the
         /// network sets `delay`.
-        across: Duration = "across" or r#""10 ms""#;
+        side_delay: Duration = "across" or r#""10 ms""#;
         /// The seed of the random network: another value gives another network. By default the `seed` in the file.
-        drawn: u64 = "drawn";
+        seed: u64 = "drawn";
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn unused_group_settings(checked: &Checked<'_>, report: &mut Report) 
 /// Warns of settings of links and of routing without effect.
 pub(super) fn unused_link_settings(checked: &Checked<'_>, report: &mut Report) {
     let (spec, origins) = (checked.spec, checked.origins);
-    if spec.groups.is_empty() || spec.groups.iter().any(|group| group.real.is_some()) {
+    if spec.groups.is_empty() || spec.groups.iter().any(|group| group.live_match.is_some()) {
         return; // Real packets may have any size and codepoint.
     }
     let ecn_capable = ecn_capable(checked);

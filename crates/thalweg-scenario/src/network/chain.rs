@@ -1,11 +1,11 @@
 //! Chains of nodes.
 
-use super::{Drawing, Edge, is_too_large, is_too_small};
+use super::{Edge, GeneratedNetwork, is_too_large, is_too_small};
 use crate::diagnostic::Report;
 use crate::keys::Chain;
 use crate::source_text::Span;
 
-pub(super) fn draw(table: &Chain, span: Span, report: &mut Report) -> Option<Drawing> {
+pub(super) fn generate(table: &Chain, span: Span, report: &mut Report) -> Option<GeneratedNetwork> {
     if is_too_small(table.nodes.as_ref(), 2, "the number of nodes", report) {
         return None;
     }
@@ -14,5 +14,5 @@ pub(super) fn draw(table: &Chain, span: Span, report: &mut Report) -> Option<Dra
         return None;
     }
     let edges = (1..nodes).map(|node| Edge::new(format!("n{node}"), format!("n{}", node + 1), 0)).collect();
-    Some(Drawing { edges, tiers: vec![table.line.clone()] })
+    Some(GeneratedNetwork { edges, tiers: vec![table.line.clone()] })
 }

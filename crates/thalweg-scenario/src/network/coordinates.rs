@@ -3,16 +3,16 @@
 use thalweg_proto::units::Duration;
 
 /// Propagation delay of fibre, in seconds per km (ITU-T G.114, annex A: 5 us per km).
-const SECONDS_A_KILOMETRE: f64 = 5e-6;
+const SECONDS_PER_KM: f64 = 5e-6;
 /// Mean radius of the Earth, in km.
-const RADIUS: f64 = 6371.0;
+const EARTH_RADIUS_KM: f64 = 6371.0;
 /// Maximum distance of positions at one place, in km: most coordinates are of towns.
-const ONE_PLACE: f64 = 0.2;
+const MAX_SAME_PLACE_KM: f64 = 0.2;
 
 /// Returns the fibre delay along the great circle between two positions; `None` if they are one place.
 pub(super) fn delay_between(a: [f64; 2], b: [f64; 2]) -> Option<Duration> {
     let kilometres = great_circle_km(a, b);
-    (kilometres >= ONE_PLACE).then(|| Duration::from_secs_f64(kilometres * SECONDS_A_KILOMETRE))
+    (kilometres >= MAX_SAME_PLACE_KM).then(|| Duration::from_secs_f64(kilometres * SECONDS_PER_KM))
 }
 
 /// Returns the great-circle distance between two positions, in km.
@@ -20,7 +20,7 @@ fn great_circle_km([latitude_a, longitude_a]: [f64; 2], [latitude_b, longitude_b
     let half = |degrees: f64| libm::sin(degrees.to_radians() / 2.0);
     let (north, east) = (half(latitude_b - latitude_a), half(longitude_b - longitude_a));
     let cosines = libm::cos(latitude_a.to_radians()) * libm::cos(latitude_b.to_radians());
-    2.0 * RADIUS * libm::asin((north * north + cosines * east * east).clamp(0.0, 1.0).sqrt())
+    2.0 * EARTH_RADIUS_KM * libm::asin((north * north + cosines * east * east).clamp(0.0, 1.0).sqrt())
 }
 
 /// Returns the midpoint of several positions: their mean in space, projected onto the surface. For antipodal positions,

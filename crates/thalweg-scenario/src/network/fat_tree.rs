@@ -1,12 +1,12 @@
 //! Three-tier fat trees (Al-Fares, Loukissas and Vahdat, "A scalable, commodity data center network architecture",
 //! SIGCOMM 2008).
 
-use super::{Drawing, Edge, is_too_large, merge_tier};
+use super::{Edge, GeneratedNetwork, is_too_large, merge_tier};
 use crate::diagnostic::Report;
 use crate::keys::FatTree;
 use crate::source_text::Span;
 
-pub(super) fn draw(table: &FatTree, span: Span, report: &mut Report) -> Option<Drawing> {
+pub(super) fn generate(table: &FatTree, span: Span, report: &mut Report) -> Option<GeneratedNetwork> {
     let at = table.k.as_ref()?;
     let k = u64::from(at.value);
     if k < 2 || !k.is_multiple_of(2) {
@@ -44,5 +44,5 @@ pub(super) fn draw(table: &FatTree, span: Span, report: &mut Report) -> Option<D
         }
     }
     let tiers = [&table.host, &table.pod, &table.core].map(|own| merge_tier(own.as_ref(), &table.line));
-    Some(Drawing { edges, tiers: tiers.to_vec() })
+    Some(GeneratedNetwork { edges, tiers: tiers.to_vec() })
 }

@@ -1,7 +1,7 @@
 //! GraphML (Brandes et al. 2002), with the node and edge attributes of the Internet Topology Zoo (Knight et al. 2011)
 //! and SNDlib.
 
-use super::topology_graph::{Map, MapNode, Wire};
+use super::topology_graph::{GraphLink, GraphNode, TopologyGraph};
 use super::xml_reading::{self, child_elements, parse_degrees};
 use crate::diagnostic::Report;
 use crate::source_text::Span;
@@ -10,7 +10,11 @@ use std::collections::BTreeMap;
 use thalweg_proto::units::Rate;
 
 /// Reads the first graph of a document, with `span` for the positions of its elements. Reports invalid numbers.
-pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> Map {
+pub(super) fn read(
+    root: Node<'_, '_>,
+    span: impl Fn(&Node<'_, '_>) -> Span,
+    report: &mut Report,
+) -> TopologyGraph {
     // Attributes refer to keys, which have their names.
     let keys: BTreeMap<&str, &str> = child_elements(root, "key")
         .filter_map(|key| Some((key.attribute("id")?, key.attribute("attr.name")?)))
@@ -23,8 +27,8 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
         });
         data.collect()
     };
-    let Some(graph) = child_elements(root, "graph").next() else { return Map::default() };
-    let places = child_elements(graph, "node").map(|node| {
+    let Some(graph) = child_elements(root, "graph").next() else { return TopologyGraph::default() };
+    let nodes = child_elements(graph, "node").map(|node| {
         let data = data(node);
         let at = [("Latitude", 90.0), ("Longitude", 360.0)].map(|(name, max)| {
             let text = data.get(&name.to_ascii_lowercase())?;
@@ -32,17 +36,17 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
                 .map_err(|fault| report.error("scenario.range", span(&node), fault))
                 .ok()
         });
-        MapNode {
+        GraphNode {
             id: node.attribute("id").unwrap_or_default().to_owned(),
             label: data.get("label").cloned(),
             at: at[0].zip(at[1]).map(|(latitude, longitude)| [latitude, longitude]),
             span: span(&node),
         }
     });
-    let places = places.collect();
+    let nodes = nodes.collect();
     let are_directed = graph.attribute("edgedefault") == Some("directed");
     let mut unread: Vec<(Span, String)> = Vec::new();
-    let wires = child_elements(graph, "edge").map(|edge| {
+    let links = child_elements(graph, "edge").map(|edge| {
         let data = data(edge);
         let rate = edge_rate(&data).unwrap_or_else(|fault| {
             report.error("scenario.range", span(&edge), fault);
@@ -54,23 +58,23 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
             unread.push((span(&edge), format!("`{speed}` {unit} from `{}` to `{}`", ends[0], ends[1])));
         }
         let is_directed = edge.attribute("directed").map_or(are_directed, |directed| directed == "true");
-        Wire { ends, rate, is_directed, span: span(&edge) }
+        GraphLink { ends, rate, is_directed, span: span(&edge) }
     });
-    let wires: Vec<Wire> = wires.collect();
+    let links: Vec<GraphLink> = links.collect();
     if let Some((first, _)) = unread.first() {
         let names: Vec<&str> = unread.iter().take(MAX_NAMED).map(|(_, name)| name.as_str()).collect();
         let others = if unread.len() > MAX_NAMED { ", ..." } else { "" };
         let message = format!(
             "the `LinkSpeed` of {} of {} edges cannot be read: {}{others}",
             unread.len(),
-            wires.len(),
+            links.len(),
             names.join(", ")
         );
         report.warn("scenario.rate", *first, message).help(
             "these links get the `rate` of the network; a speed is a number with `LinkSpeedUnits` K, M, G or T",
         );
     }
-    Map { places, wires, is_drawn: false }
+    TopologyGraph { nodes, links, has_drawing_coordinates: false }
 }
 
 /// Maximum number of edges named in a warning.

@@ -1,11 +1,11 @@
 //! Two-tier leaf-spine networks: leaves with hosts, and spines with a link to each leaf.
 
-use super::{Drawing, Edge, is_too_large, is_too_small, merge_tier};
+use super::{Edge, GeneratedNetwork, is_too_large, is_too_small, merge_tier};
 use crate::diagnostic::Report;
 use crate::keys::LeafSpine;
 use crate::source_text::Span;
 
-pub(super) fn draw(table: &LeafSpine, span: Span, report: &mut Report) -> Option<Drawing> {
+pub(super) fn generate(table: &LeafSpine, span: Span, report: &mut Report) -> Option<GeneratedNetwork> {
     let small = [
         is_too_small(table.leaves.as_ref(), 1, "the number of leaves", report),
         is_too_small(table.spines.as_ref(), 1, "the number of spines", report),
@@ -24,5 +24,5 @@ pub(super) fn draw(table: &LeafSpine, span: Span, report: &mut Report) -> Option
         edges.extend((1..=spines).map(|spine| Edge::new(format!("l{leaf}"), format!("s{spine}"), 1)));
     }
     let tiers = [&table.host, &table.spine].map(|own| merge_tier(own.as_ref(), &table.line));
-    Some(Drawing { edges, tiers: tiers.to_vec() })
+    Some(GeneratedNetwork { edges, tiers: tiers.to_vec() })
 }

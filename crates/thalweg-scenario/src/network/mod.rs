@@ -57,7 +57,7 @@ impl Edge {
 
 /// The links of a network, and the link parameters of its tiers.
 #[derive(Clone, Debug, Default)]
-struct Drawing {
+struct GeneratedNetwork {
     edges: Vec<Edge>,
     tiers: Vec<LinkDirection>,
 }
@@ -104,36 +104,36 @@ fn is_too_small(at: Option<&At<u32>>, min: u32, what: &str, report: &mut Report)
 pub fn expand_network(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) -> Option<Links> {
     let (span, seed) = (network.span, given.seed);
     let mut missing_delay_reason = None;
-    let drawing = match &network.value {
-        NetworkTable::FatTree(table) => fat_tree::draw(table, span, report),
-        NetworkTable::LeafSpine(table) => leaf_spine::draw(table, span, report),
-        NetworkTable::Torus(table) => torus::draw(table, span, report),
-        NetworkTable::Chain(table) => chain::draw(table, span, report),
-        NetworkTable::Star(table) => star::draw(table, span, report),
-        NetworkTable::Geometric(table) => random_geometric::draw(table, seed, span, report),
-        NetworkTable::Waxman(table) => waxman::draw(table, seed, span, report),
+    let generated = match &network.value {
+        NetworkTable::FatTree(table) => fat_tree::generate(table, span, report),
+        NetworkTable::LeafSpine(table) => leaf_spine::generate(table, span, report),
+        NetworkTable::Torus(table) => torus::generate(table, span, report),
+        NetworkTable::Chain(table) => chain::generate(table, span, report),
+        NetworkTable::Star(table) => star::generate(table, span, report),
+        NetworkTable::Geometric(table) => random_geometric::generate(table, seed, span, report),
+        NetworkTable::Waxman(table) => waxman::generate(table, seed, span, report),
         NetworkTable::File(table) => {
             let has_delay =
                 [Some(&table.line), given.defaults].into_iter().flatten().any(|line| line.delay.is_some());
             let topology = topology_file::read(given.file?, has_delay, table.file.as_ref()?.span, report)?;
             missing_delay_reason = Some(topology.missing_delay_reason);
-            Some(Drawing { edges: topology.edges, tiers: vec![table.line.clone()] })
+            Some(GeneratedNetwork { edges: topology.edges, tiers: vec![table.line.clone()] })
         }
     }?;
     let at = |value: Name, span: Span| At { value, span };
-    let links = drawing.edges.into_iter().map(|edge| {
+    let links = generated.edges.into_iter().map(|edge| {
         let span = edge.span.unwrap_or(span);
         let mut line = LinkDirection {
             delay: edge.delay.map(|value| At { value, span }),
             rate: edge.rate.map(|value| At { value, span }),
             ..LinkDirection::default()
         };
-        line.complete(&drawing.tiers[edge.tier]);
+        line.complete(&generated.tiers[edge.tier]);
         // A direction without a rate of its own has that of the network, not that of the other direction.
         let back = edge.reverse_rate.filter(|rate| *rate != edge.rate).map(|rate| {
             let mut back =
                 LinkDirection { rate: rate.map(|value| At { value, span }), ..LinkDirection::default() };
-            for common in [Some(&drawing.tiers[edge.tier]), given.defaults].into_iter().flatten() {
+            for common in [Some(&generated.tiers[edge.tier]), given.defaults].into_iter().flatten() {
                 let rates = LinkDirection {
                     rate: common.rate.clone(),
                     trace: common.trace.clone(),

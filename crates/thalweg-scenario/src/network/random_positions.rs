@@ -1,6 +1,6 @@
 //! Nodes at random positions in a square, the links between them, and their lengths.
 
-use super::{Drawing, Edge, is_too_large, is_too_small};
+use super::{Edge, GeneratedNetwork, is_too_large, is_too_small};
 use crate::diagnostic::Report;
 use crate::keys::{LinkDirection, Square};
 use crate::source_text::Span;
@@ -8,28 +8,28 @@ use crate::table_declarations::{At, Fields};
 use thalweg_proto::random::Stream;
 
 /// Maximum number of nodes at random positions: all pairs are compared.
-const MAX_PLACED: u32 = 1 << 12;
+const MAX_NODES: u32 = 1 << 12;
 
 /// Positions in a square of side 1.
-pub(super) struct Places {
+pub(super) struct Positions {
     at: Vec<[f64; 2]>,
     /// The random stream for further draws.
     pub stream: Stream,
 }
 
-impl Places {
+impl Positions {
     /// Draws the positions; returns `None` after reporting that there are too few or too many.
     pub fn draw(nodes: Option<&At<u32>>, square: &Square, seed: u64, report: &mut Report) -> Option<Self> {
         if is_too_small(nodes, 2, "the number of nodes", report) {
             return None;
         }
         let nodes = nodes?;
-        if nodes.value > MAX_PLACED {
-            let message = format!("{} nodes at random places are more than {MAX_PLACED}", nodes.value);
+        if nodes.value > MAX_NODES {
+            let message = format!("{} nodes at random places are more than {MAX_NODES}", nodes.value);
             report.error("scenario.range", nodes.span, message);
             return None;
         }
-        let mut stream = Stream::new(square.drawn.as_deref().copied().unwrap_or(seed), "network", 0);
+        let mut stream = Stream::new(square.seed.as_deref().copied().unwrap_or(seed), "network", 0);
         let at = (0..nodes.value).map(|_| [stream.unit(), stream.unit()]).collect();
         Some(Self { at, stream })
     }
@@ -54,7 +54,7 @@ impl Places {
         line: &LinkDirection,
         span: Span,
         report: &mut Report,
-    ) -> Option<Drawing> {
+    ) -> Option<GeneratedNetwork> {
         let count = self.at.len();
         let mut pairs = Vec::new();
         for b in 1..count {
@@ -70,12 +70,12 @@ impl Places {
         }
         self.connect(&mut pairs);
         pairs.sort_unstable();
-        let across = square.across.as_ref().or(Square::defaults().across.as_ref())?.value;
+        let side_delay = square.side_delay.as_ref().or(Square::defaults().side_delay.as_ref())?.value;
         let edges = pairs.into_iter().map(|(a, b)| {
-            let delay = line.delay.is_none().then(|| across.mul_f64(self.distance(a, b)));
+            let delay = line.delay.is_none().then(|| side_delay.mul_f64(self.distance(a, b)));
             Edge { delay, ..Edge::new(format!("n{}", a + 1), format!("n{}", b + 1), 0) }
         });
-        Some(Drawing { edges: edges.collect(), tiers: vec![line.clone()] })
+        Some(GeneratedNetwork { edges: edges.collect(), tiers: vec![line.clone()] })
     }
 
     /// Adds the shortest possible links from the first node's component to the others.

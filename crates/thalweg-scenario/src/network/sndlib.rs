@@ -1,6 +1,6 @@
 //! The XML of SNDlib (Orlowski et al. 2010): nodes with coordinates, and links with capacity modules.
 
-use super::topology_graph::{Map, MapNode, Wire};
+use super::topology_graph::{GraphLink, GraphNode, TopologyGraph};
 use super::xml_reading::{self, child_elements, parse_degrees};
 use crate::diagnostic::Report;
 use crate::matrix_demand::{Demand, MAX_BITS};
@@ -9,7 +9,11 @@ use roxmltree::Node;
 use std::collections::BTreeSet;
 
 /// Reads the network of a document, with `span` for the positions of its elements. Reports invalid numbers and units.
-pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> Map {
+pub(super) fn read(
+    root: Node<'_, '_>,
+    span: impl Fn(&Node<'_, '_>) -> Span,
+    report: &mut Report,
+) -> TopologyGraph {
     let unit = capacity_unit(root, &span, report);
     let within = |of: &'static str, list: &'static str, name: &'static str| {
         child_elements(root, of)
@@ -19,7 +23,10 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
     let nodes = || child_elements(root, "networkStructure").flat_map(|of| child_elements(of, "nodes"));
     // Other coordinates are drawing coordinates.
     let is_on_earth = nodes().any(|nodes| nodes.attribute("coordinatesType") == Some("geographical"));
-    let mut map = Map { is_drawn: !is_on_earth && nodes().next().is_some(), ..Map::default() };
+    let mut graph = TopologyGraph {
+        has_drawing_coordinates: !is_on_earth && nodes().next().is_some(),
+        ..TopologyGraph::default()
+    };
     for node in within("networkStructure", "nodes", "node") {
         let id = node.attribute("id").unwrap_or_default().to_owned();
         let coordinates = child_elements(node, "coordinates").next().filter(|_| is_on_earth);
@@ -33,7 +40,7 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
                 }
             }
         });
-        map.places.push(MapNode { label: Some(id.clone()), id, at, span: span(&node) });
+        graph.nodes.push(GraphNode { label: Some(id.clone()), id, at, span: span(&node) });
     }
     for link in within("networkStructure", "links", "link") {
         let ends = ["source", "target"].map(|end| child_text(link, end).unwrap_or_default().to_owned());
@@ -46,14 +53,14 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
             report.error("scenario.range", span(&link), fault);
             None
         });
-        map.wires.push(Wire { ends, rate, is_directed: false, span: span(&link) });
+        graph.links.push(GraphLink { ends, rate, is_directed: false, span: span(&link) });
     }
     // The format does not say if links are directed. In directed networks, such as janos-us, each has an opposite one.
-    let ends: BTreeSet<[String; 2]> = map.wires.iter().map(|wire| wire.ends.clone()).collect();
-    let has_opposite = |wire: &Wire| ends.contains(&[wire.ends[1].clone(), wire.ends[0].clone()]);
-    let are_directed = map.wires.iter().all(has_opposite);
-    map.wires.iter_mut().for_each(|wire| wire.is_directed = are_directed);
-    map
+    let ends: BTreeSet<[String; 2]> = graph.links.iter().map(|link| link.ends.clone()).collect();
+    let has_opposite = |link: &GraphLink| ends.contains(&[link.ends[1].clone(), link.ends[0].clone()]);
+    let are_directed = graph.links.iter().all(has_opposite);
+    graph.links.iter_mut().for_each(|link| link.is_directed = are_directed);
+    graph
 }
 
 /// Reads the demands of a document, in its unit or in `unit`, with `span` for the positions of its elements. Reports

@@ -30,7 +30,7 @@ pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report
     let root = document.root_element();
     let span = |node: &Node<'_, '_>| start_tag(&text, source, node);
     let errors = report.errors();
-    let map = match root.tag_name().name() {
+    let graph = match root.tag_name().name() {
         "graphml" => graphml::read(root, span, report),
         "network" => sndlib::read(root, span, report),
         other => {
@@ -47,8 +47,8 @@ pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report
     if report.errors() > errors {
         return None;
     }
-    let edges = map.edges(has_delay, file, report)?;
-    Some(Topology { edges, missing_delay_reason: map.missing_delay_reason() })
+    let edges = graph.edges(has_delay, file, report)?;
+    Some(Topology { edges, missing_delay_reason: graph.missing_delay_reason() })
 }
 
 /// Reads the demands of the SNDlib file with source number `source`, in its unit or in `unit`, in bit/s. Reports errors,

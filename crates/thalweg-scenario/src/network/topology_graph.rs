@@ -10,7 +10,7 @@ use thalweg_proto::units::{Duration, Rate};
 
 /// A node of a file.
 #[derive(Clone, Debug)]
-pub(super) struct MapNode {
+pub(super) struct GraphNode {
     pub id: String,
     pub label: Option<String>,
     /// Latitude and longitude in degrees.
@@ -20,7 +20,7 @@ pub(super) struct MapNode {
 
 /// A link or an arc of a file, between two ids.
 #[derive(Clone, Debug)]
-pub(super) struct Wire {
+pub(super) struct GraphLink {
     pub ends: [String; 2],
     pub rate: Option<Rate>,
     /// An arc from the first end to the second; otherwise a link of both directions.
@@ -30,22 +30,22 @@ pub(super) struct Wire {
 
 /// The nodes and links of a file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Map {
-    pub places: Vec<MapNode>,
-    pub wires: Vec<Wire>,
+pub(super) struct TopologyGraph {
+    pub nodes: Vec<GraphNode>,
+    pub links: Vec<GraphLink>,
     /// Drawing coordinates instead of geographic ones.
-    pub is_drawn: bool,
+    pub has_drawing_coordinates: bool,
 }
 
 /// The delay of links within one place: 10 km of fibre, the size of a city.
-const DELAY_WITHIN: Duration = Duration::from_micros(50);
+const DELAY_WITHIN_PLACE: Duration = Duration::from_micros(50);
 
-impl Map {
+impl TopologyGraph {
     /// Returns the links, with valid names; `None` after a reported error. `has_delay` means that the scenario sets a
     /// delay, which then applies to links whose ends have no coordinates or equal ones.
     pub fn edges(&self, has_delay: bool, span: Span, report: &mut Report) -> Option<Vec<Edge>> {
         let errors = report.errors();
-        if is_too_large("this topology", self.places.len() as u64, self.wires.len() as u64, span, report) {
+        if is_too_large("this topology", self.nodes.len() as u64, self.links.len() as u64, span, report) {
             return None;
         }
         let numbers = self.numbers(report);
@@ -61,8 +61,8 @@ impl Map {
         let positions = self.positions(&pairs);
         let mut names_of_links = Names::default();
         let (mut amid, mut within) = (0, 0);
-        let edges = pairs.iter().zip(backs).map(|(&(wire, [a, b]), back)| {
-            let at = |end: usize| self.places[end].at;
+        let edges = pairs.iter().zip(backs).map(|(&(link, [a, b]), back)| {
+            let at = |end: usize| self.nodes[end].at;
             let is_known = at(a).is_some() && at(b).is_some();
             let found = positions[a].zip(positions[b]).map(|(a, b)| delay_between(a, b));
             let delay = match found {
@@ -70,16 +70,16 @@ impl Map {
                 _ if has_delay => None,
                 Some(found) => {
                     *(if is_known { &mut within } else { &mut amid }) += 1;
-                    Some(found.unwrap_or(DELAY_WITHIN))
+                    Some(found.unwrap_or(DELAY_WITHIN_PLACE))
                 }
                 None => None,
             };
             Edge {
                 name: Some(names_of_links.take(&shorten_name(&format!("{}-{}", names[a], names[b])))),
                 delay,
-                rate: wire.rate,
+                rate: link.rate,
                 reverse_rate: back.map(|back| back.rate),
-                span: Some(wire.span),
+                span: Some(link.span),
                 ..Edge::new(names[a].clone(), names[b].clone(), 0)
             }
         });
@@ -90,9 +90,9 @@ impl Map {
 
     /// Explains missing delays of links in this file.
     pub fn missing_delay_reason(&self) -> &'static str {
-        if self.is_drawn {
+        if self.has_drawing_coordinates {
             "the coordinates of this file are those of a drawing"
-        } else if self.places.iter().all(|place| place.at.is_none()) {
+        } else if self.nodes.iter().all(|node| node.at.is_none()) {
             "no node of this file has coordinates"
         } else {
             "neither its ends nor the nodes that they lead to have coordinates"
@@ -102,14 +102,14 @@ impl Map {
     fn warn_of_delays(&self, amid: usize, within: usize, span: Span, report: &mut Report) {
         let mut parts = Vec::new();
         if amid > 0 {
-            let nowhere = self.places.iter().filter(|place| place.at.is_none()).count();
+            let nowhere = self.nodes.iter().filter(|node| node.at.is_none()).count();
             parts.push(format!(
                 "{nowhere} of {} nodes have no coordinates and are placed between their neighbours, which gives {amid} links their delay",
-                self.places.len()
+                self.nodes.len()
             ));
         }
         if within > 0 {
-            parts.push(format!("{within} links join nodes at one place and get {DELAY_WITHIN}"));
+            parts.push(format!("{within} links join nodes at one place and get {DELAY_WITHIN_PLACE}"));
         }
         if !parts.is_empty() {
             report
@@ -123,19 +123,19 @@ impl Map {
         &'a self,
         numbers: &BTreeMap<&str, usize>,
         report: &mut Report,
-    ) -> Vec<(&'a Wire, [usize; 2])> {
-        let mut loops: Vec<&Wire> = Vec::new();
-        let mut pairs = Vec::with_capacity(self.wires.len());
-        for wire in &self.wires {
-            let ends = wire.ends.each_ref().map(|id| numbers.get(id.as_str()).copied());
-            for (id, _) in wire.ends.iter().zip(ends).filter(|(_, number)| number.is_none()) {
+    ) -> Vec<(&'a GraphLink, [usize; 2])> {
+        let mut loops: Vec<&GraphLink> = Vec::new();
+        let mut pairs = Vec::with_capacity(self.links.len());
+        for link in &self.links {
+            let ends = link.ends.each_ref().map(|id| numbers.get(id.as_str()).copied());
+            for (id, _) in link.ends.iter().zip(ends).filter(|(_, number)| number.is_none()) {
                 report
-                    .error("scenario.unknown-name", wire.span, format!("there is no node `{id}`"))
+                    .error("scenario.unknown-name", link.span, format!("there is no node `{id}`"))
                     .help("a link is between two nodes of the file");
             }
             match ends {
-                [Some(a), Some(b)] if a == b => loops.push(wire),
-                [Some(a), Some(b)] => pairs.push((wire, [a, b])),
+                [Some(a), Some(b)] if a == b => loops.push(link),
+                [Some(a), Some(b)] => pairs.push((link, [a, b])),
                 _ => {}
             }
         }
@@ -153,10 +153,10 @@ impl Map {
     /// Returns the positions of nodes by id.
     fn numbers(&self, report: &mut Report) -> BTreeMap<&str, usize> {
         let mut numbers = BTreeMap::new();
-        for (number, place) in self.places.iter().enumerate() {
-            if numbers.insert(place.id.as_str(), number).is_some() {
-                let message = format!("there is another node with the id `{}`", place.id);
-                report.error("scenario.duplicate", place.span, message);
+        for (number, node) in self.nodes.iter().enumerate() {
+            if numbers.insert(node.id.as_str(), number).is_some() {
+                let message = format!("there is another node with the id `{}`", node.id);
+                report.error("scenario.duplicate", node.span, message);
             }
         }
         numbers
@@ -164,13 +164,13 @@ impl Map {
 
     /// Returns each node's coordinates: those of the file, or the midpoint of its neighbours, starting from the nodes
     /// next to those with coordinates.
-    fn positions(&self, pairs: &[(&Wire, [usize; 2])]) -> Vec<Option<[f64; 2]>> {
-        let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.places.len()];
+    fn positions(&self, pairs: &[(&GraphLink, [usize; 2])]) -> Vec<Option<[f64; 2]>> {
+        let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
         for &(_, [a, b]) in pairs {
             neighbours[a].push(b);
             neighbours[b].push(a);
         }
-        let mut at: Vec<Option<[f64; 2]>> = self.places.iter().map(|place| place.at).collect();
+        let mut at: Vec<Option<[f64; 2]>> = self.nodes.iter().map(|node| node.at).collect();
         let mut new: Vec<usize> = (0..at.len()).filter(|&node| at[node].is_some()).collect();
         while !new.is_empty() {
             let mut next: Vec<usize> = new.iter().flat_map(|&node| &neighbours[node]).copied().collect();
@@ -193,7 +193,7 @@ impl Map {
     /// or else its id, converted to a name. Warns of labels that are not the names.
     fn names(&self, report: &mut Report) -> Vec<String> {
         let mut uses: BTreeMap<&str, u32> = BTreeMap::new();
-        for label in self.places.iter().filter_map(MapNode::label) {
+        for label in self.nodes.iter().filter_map(GraphNode::label) {
             *uses.entry(label).or_default() += 1;
         }
         let is_valid = |label: &&str| name_fault(label).is_none();
@@ -201,31 +201,30 @@ impl Map {
         let mut taken = Names::default();
         // A unique label stays, whatever the ids of other nodes are.
         let own: Vec<Option<String>> = self
-            .places
+            .nodes
             .iter()
-            .map(|place| place.label().filter(is_unique).map(|label| taken.take(label)))
+            .map(|node| node.label().filter(is_unique).map(|label| taken.take(label)))
             .collect();
         let (mut repeated, mut invalid) = (Vec::new(), Vec::new());
-        let rest = |(place, own): (&MapNode, Option<String>)| {
+        let rest = |(node, own): (&GraphNode, Option<String>)| {
             own.unwrap_or_else(|| {
-                let label = place.label().filter(is_valid);
-                let wanted = label.map_or_else(|| as_name(&place.id), |label| label_and_id(label, &place.id));
+                let label = node.label().filter(is_valid);
+                let wanted = label.map_or_else(|| as_name(&node.id), |label| label_and_id(label, &node.id));
                 let name = taken.take(&wanted);
-                if let Some(found) = place.label().filter(|label| *label != name) {
+                if let Some(found) = node.label().filter(|label| *label != name) {
                     let list = if label.is_some() { &mut repeated } else { &mut invalid };
-                    list.push((place.span, format!("`{found}`, here `{name}`")));
+                    list.push((node.span, format!("`{found}`, here `{name}`")));
                 }
                 name
             })
         };
-        let names = self.places.iter().zip(own).map(rest).collect();
+        let names = self.nodes.iter().zip(own).map(rest).collect();
         for (list, what, instead) in [
             (repeated, "labels that other nodes have too", "label and id"),
             (invalid, "labels that are not valid names", "their ids"),
         ] {
             if let Some((span, example)) = list.first() {
-                let message =
-                    format!("{} of {} nodes have {what} ({example})", list.len(), self.places.len());
+                let message = format!("{} of {} nodes have {what} ({example})", list.len(), self.nodes.len());
                 report.warn("scenario.name", *span, message).help(format!("they are named by {instead}"));
             }
         }
@@ -235,28 +234,31 @@ impl Map {
 
 /// Joins opposite arcs, in the order of the file, to one link: removes the second of each two, and returns the removed
 /// arc of each remaining link. Warns of arcs without an opposite one: links have both directions.
-fn join_arcs<'a>(pairs: &mut Vec<(&'a Wire, [usize; 2])>, report: &mut Report) -> Vec<Option<&'a Wire>> {
+fn join_arcs<'a>(
+    pairs: &mut Vec<(&'a GraphLink, [usize; 2])>,
+    report: &mut Report,
+) -> Vec<Option<&'a GraphLink>> {
     // The links of arcs that have no opposite one yet, in order, by their ends.
     let mut single: BTreeMap<[usize; 2], VecDeque<usize>> = BTreeMap::new();
-    let mut backs: Vec<Option<&Wire>> = Vec::with_capacity(pairs.len());
+    let mut backs: Vec<Option<&GraphLink>> = Vec::with_capacity(pairs.len());
     let mut joined = Vec::with_capacity(pairs.len());
-    for &(wire, [a, b]) in &*pairs {
-        let opposite = single.get_mut(&[b, a]).filter(|_| wire.is_directed).and_then(VecDeque::pop_front);
-        if let Some(link) = opposite {
-            backs[link] = Some(wire);
+    for &(link, [a, b]) in &*pairs {
+        let opposite = single.get_mut(&[b, a]).filter(|_| link.is_directed).and_then(VecDeque::pop_front);
+        if let Some(index) = opposite {
+            backs[index] = Some(link);
             continue;
         }
-        if wire.is_directed {
+        if link.is_directed {
             single.entry([a, b]).or_default().push_back(joined.len());
         }
-        joined.push((wire, [a, b]));
+        joined.push((link, [a, b]));
         backs.push(None);
     }
     *pairs = joined;
-    let arcs: Vec<&Wire> = pairs
+    let arcs: Vec<&GraphLink> = pairs
         .iter()
         .zip(&backs)
-        .filter(|((wire, _), back)| wire.is_directed && back.is_none())
+        .filter(|((link, _), back)| link.is_directed && back.is_none())
         .map(|(pair, _)| pair.0)
         .collect();
     if let Some(first) = arcs.first() {
@@ -273,7 +275,7 @@ fn join_arcs<'a>(pairs: &mut Vec<(&'a Wire, [usize; 2])>, report: &mut Report) -
     backs
 }
 
-impl MapNode {
+impl GraphNode {
     /// Returns the label, unless it is empty.
     fn label(&self) -> Option<&str> {
         self.label.as_deref().map(str::trim).filter(|label| !label.is_empty())

@@ -1,11 +1,11 @@
 //! Grids of up to three dimensions with wrap-around links.
 
-use super::{Drawing, Edge, is_too_large, is_too_small};
+use super::{Edge, GeneratedNetwork, is_too_large, is_too_small};
 use crate::diagnostic::Report;
 use crate::keys::Torus;
 use crate::source_text::Span;
 
-pub(super) fn draw(table: &Torus, span: Span, report: &mut Report) -> Option<Drawing> {
+pub(super) fn generate(table: &Torus, span: Span, report: &mut Report) -> Option<GeneratedNetwork> {
     let sides = [(&table.width, "the width"), (&table.height, "the height"), (&table.depth, "the depth")];
     for (side, what) in sides {
         if side.is_some() && is_too_small(side.as_ref(), 1, what, report) {
@@ -35,5 +35,5 @@ pub(super) fn draw(table: &Torus, span: Span, report: &mut Report) -> Option<Dra
             stride *= side;
         }
     }
-    Some(Drawing { edges, tiers: vec![table.line.clone()] })
+    Some(GeneratedNetwork { edges, tiers: vec![table.line.clone()] })
 }

@@ -1,13 +1,18 @@
 //! Random networks with few long links (Waxman, "Routing of multipoint connections", IEEE JSAC 6(9), 1988).
 
-use super::Drawing;
-use super::random_positions::Places;
+use super::GeneratedNetwork;
+use super::random_positions::Positions;
 use crate::diagnostic::Report;
 use crate::keys::Waxman;
 use crate::source_text::Span;
 use crate::table_declarations::Fields;
 
-pub(super) fn draw(table: &Waxman, seed: u64, span: Span, report: &mut Report) -> Option<Drawing> {
+pub(super) fn generate(
+    table: &Waxman,
+    seed: u64,
+    span: Span,
+    report: &mut Report,
+) -> Option<GeneratedNetwork> {
     let defaults = Waxman::defaults();
     let alpha = table.alpha.as_ref().or(defaults.alpha.as_ref())?;
     let beta = table.beta.as_ref().or(defaults.beta.as_ref())?;
@@ -18,9 +23,9 @@ pub(super) fn draw(table: &Waxman, seed: u64, span: Span, report: &mut Report) -
         }
     }
     let (alpha, beta) = (alpha.value.0, beta.value.0);
-    let places = Places::draw(table.nodes.as_ref(), &table.square, seed, report)?;
-    let reach = alpha * places.widest();
-    places.join(
+    let positions = Positions::draw(table.nodes.as_ref(), &table.square, seed, report)?;
+    let reach = alpha * positions.widest();
+    positions.join(
         |distance, stream| stream.chance(beta * libm::exp(-distance / reach)),
         &table.square,
         &table.line,

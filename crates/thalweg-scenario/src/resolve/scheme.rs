@@ -165,8 +165,8 @@ impl Resolver<'_> {
         if let Some(Common(shared)) = shared {
             given.inherit(shared);
         }
-        let faults = description.faults(&given.values);
-        for fault in &faults {
+        let conflicts = description.conflicts(&given.values);
+        for fault in &conflicts {
             given.report(fault, span, self.report);
         }
         if given.broken {
@@ -174,7 +174,7 @@ impl Resolver<'_> {
         }
         // Values that depend on the path are set once it is known.
         let path = PathHints { memory: u64::MAX, ..PathHints::default() };
-        let ends = match (description.ends)(&given.values, &path) {
+        let ends = match (description.make_ends)(&given.values, &path) {
             Ok(ends) => ends,
             Err(fault) => {
                 given.report(&fault, span, self.report);
@@ -188,11 +188,11 @@ impl Resolver<'_> {
             pauses: false,
             reorders: false,
         });
-        if is_named && faults.is_empty() && !description.traits.follows_path {
+        if is_named && conflicts.is_empty() && !description.traits.config_depends_on_path {
             self.transports.insert(scheme.clone(), (transport.clone(), Arc::clone(&in_use)));
         }
         self.in_use = Some(in_use);
-        if description.traits.follows_path {
+        if description.traits.config_depends_on_path {
             self.unsettled = Some(PendingScheme { group: 0, scheme, description, given, span });
         }
         Some(transport)
@@ -215,7 +215,7 @@ impl PendingScheme {
             memory: u64::MAX,
             ..PathHints::default()
         };
-        match (self.description.ends)(&self.given.values, &path) {
+        match (self.description.make_ends)(&self.given.values, &path) {
             Ok(ends) => group.transport = transport_spec(&self.scheme, ends, &self.given.values),
             Err(fault) => self.given.report(&fault, self.span, report),
         }

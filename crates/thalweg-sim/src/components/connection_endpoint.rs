@@ -133,7 +133,7 @@ impl Counts {
 pub(crate) struct Endpoint {
     pub engine: Engine,
     /// Time of its pending timer event; [`Time::MAX`] if none is queued.
-    pub armed: Time,
+    pub timer_at: Time,
     pub path: EndpointPath,
     /// Number of packets sent.
     pub serial: u32,
@@ -172,7 +172,7 @@ pub(crate) struct EndpointPath {
 impl Endpoint {
     pub const VACANT: Self = Self {
         engine: Engine::Vacant,
-        armed: Time::MAX,
+        timer_at: Time::MAX,
         path: EndpointPath { first: NONE, route: 0, exit: NONE, host: NONE },
         serial: 0,
         flow: 0,

@@ -106,8 +106,8 @@ impl ConnectionIds {
 
     #[inline(never)]
     fn opened_endpoint_index(&self, id: EndpointId) -> Option<EndpointIndex> {
-        let (opener, turn) = self.turn(id / 2)?;
-        self.opened[opener].indices.get(turn).map(|index| index * 2 + id % 2)
+        let (opening_flow_index, turn) = self.turn(id / 2)?;
+        self.opened[opening_flow_index].indices.get(turn).map(|index| index * 2 + id % 2)
     }
 
     /// Returns the index of the connection with this id.
@@ -124,13 +124,13 @@ impl ConnectionIds {
     /// Returns the flow with this id, if it opens connections during the run: its ordinal among such flows, and its
     /// id.
     pub fn flow(&self, id: u32) -> Option<(usize, u32)> {
-        let (opener, _) = self.turn(id)?;
-        Some((opener, self.flows[opener]))
+        let (opening_flow_index, _) = self.turn(id)?;
+        Some((opening_flow_index, self.flows[opening_flow_index]))
     }
 
     /// Returns the indices of the connections of such a flow.
-    pub fn indices(&self, opener: usize) -> &[u32] {
-        &self.opened[opener].indices
+    pub fn indices(&self, opening_flow_index: usize) -> &[u32] {
+        &self.opened[opening_flow_index].indices
     }
 
     /// Returns all such flows, in order.
@@ -139,13 +139,13 @@ impl ConnectionIds {
     }
 
     /// Takes the index of a closed connection for a new one of its flow.
-    pub fn reuse_index(&mut self, opener: usize) -> Option<u32> {
-        self.opened[opener].vacant.pop()
+    pub fn reuse_index(&mut self, opening_flow_index: usize) -> Option<u32> {
+        self.opened[opening_flow_index].vacant.pop()
     }
 
     /// Releases the index of this flow's closed connection.
-    pub fn release_index(&mut self, opener: usize, index: u32) {
-        self.opened[opener].vacant.push(index);
+    pub fn release_index(&mut self, opening_flow_index: usize, index: u32) {
+        self.opened[opening_flow_index].vacant.push(index);
     }
 
     /// Returns the maximum number of simultaneous connections of one such flow.
@@ -154,15 +154,15 @@ impl ConnectionIds {
     }
 
     /// Returns true if such a flow may have one more connection.
-    pub fn can_open(&self, opener: usize) -> bool {
-        let Opened { indices, vacant } = &self.opened[opener];
+    pub fn can_open(&self, opening_flow_index: usize) -> bool {
+        let Opened { indices, vacant } = &self.opened[opening_flow_index];
         !vacant.is_empty() || indices.len() < self.max() as usize
     }
 
     /// Assigns the next index to such a flow.
-    pub fn add(&mut self, opener: usize, index: u32) {
-        let indices = &mut self.opened[opener].indices;
-        self.opened_ids.push(self.fixed + (indices.len() * self.flows.len() + opener) as u32);
+    pub fn add(&mut self, opening_flow_index: usize, index: u32) {
+        let indices = &mut self.opened[opening_flow_index].indices;
+        self.opened_ids.push(self.fixed + (indices.len() * self.flows.len() + opening_flow_index) as u32);
         indices.push(index);
     }
 }
@@ -181,9 +181,9 @@ mod tests {
         let expected = [[4, 3], [4, 6], [7, 4], [7, 7], [9, 5], [4, 9]];
         for order in orders {
             let mut ids = whole.fresh();
-            for (index, &opener) in (3..).zip(order) {
-                assert!(ids.can_open(opener));
-                ids.add(opener, index);
+            for (index, &opening_flow_index) in (3..).zip(order) {
+                assert!(ids.can_open(opening_flow_index));
+                ids.add(opening_flow_index, index);
             }
             let mut found: Vec<[u32; 2]> = Vec::new();
             for index in 3..9 {
@@ -193,8 +193,11 @@ mod tests {
                     (ids.index_of(number), ids.endpoint_index(number * 2 + 1)),
                     (Some(index), Some(index * 2 + 1))
                 );
-                let (opener, flow) = ids.flow(number).unwrap();
-                assert_eq!((opener, flow), (order[index as usize - 3], whole.flows()[opener]));
+                let (opening_flow_index, flow) = ids.flow(number).unwrap();
+                assert_eq!(
+                    (opening_flow_index, flow),
+                    (order[index as usize - 3], whole.flows()[opening_flow_index])
+                );
                 found.push([flow, number]);
             }
             let sorted = |mut list: Vec<[u32; 2]>| {

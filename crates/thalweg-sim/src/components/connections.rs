@@ -78,15 +78,20 @@ impl Connections {
         self.ids.endpoint_id(index * 2) / 2
     }
 
-    /// Returns the current and past connections of a flow; closed ones have no engines.
-    pub fn of_flow(&self, flow: &Flow, opener: Option<usize>) -> impl Iterator<Item = u32> + use<'_> {
-        let opened = opener.map_or(&[][..], |opener| self.ids.indices(opener));
+    /// Returns the current and past connections of a flow; closed ones have no engines. `opening_flow_index` is its index
+    /// among the flows that open connections during the run, if it is one.
+    pub fn of_flow(
+        &self,
+        flow: &Flow,
+        opening_flow_index: Option<usize>,
+    ) -> impl Iterator<Item = u32> + use<'_> {
+        let opened = opening_flow_index.map_or(&[][..], |index| self.ids.indices(index));
         flow.initial_connections().chain(opened.iter().copied())
     }
 
     /// Returns the connections opened during the run that have not ended.
     pub fn open_transfers(&self) -> impl Iterator<Item = &Connection> {
-        let indices = (0..self.ids.flows().len()).flat_map(|opener| self.ids.indices(opener));
+        let indices = (0..self.ids.flows().len()).flat_map(|index| self.ids.indices(index));
         let is_open = |index: &&u32| {
             let engine = &self.endpoint(**index * 2).engine;
             !matches!(engine, Engine::Vacant) && !engine.is_closing()
@@ -102,14 +107,14 @@ impl Connections {
     }
 
     /// Returns the index of a flow's next connection, from those that it has from its start or those that it opens
-    /// during the run. `given` is the id assigned before the run, if any.
-    pub fn next_index(&mut self, flow: u32, given: Option<u32>, traffic: &Traffic) -> u32 {
-        let index = match traffic.opener(flow) {
-            Some(opener) => {
-                let vacant = self.ids.reuse_index(opener);
-                vacant.unwrap_or_else(|| self.add_entry(flow, opener, traffic))
+    /// during the run. `assigned_id` is the id assigned before the run, if any.
+    pub fn next_index(&mut self, flow: u32, assigned_id: Option<u32>, traffic: &Traffic) -> u32 {
+        let index = match traffic.opening_flow_index(flow) {
+            Some(opening_flow_index) => {
+                let vacant = self.ids.reuse_index(opening_flow_index);
+                vacant.unwrap_or_else(|| self.add_entry(flow, opening_flow_index, traffic))
             }
-            None => given.unwrap_or_else(|| self.ids.begin(self.list.len())),
+            None => assigned_id.unwrap_or_else(|| self.ids.begin(self.list.len())),
         };
         if index as usize == self.list.len() {
             self.push(Connection::UNOPENED, [Endpoint::VACANT, Endpoint::VACANT]);
@@ -118,25 +123,25 @@ impl Connections {
     }
 
     /// Allocates table entries for another connection of a flow that opens them during the run.
-    fn add_entry(&mut self, flow: u32, opener: usize, traffic: &Traffic) -> u32 {
+    fn add_entry(&mut self, flow: u32, opening_flow_index: usize, traffic: &Traffic) -> u32 {
         let paths = traffic.connection_paths(flow, Role::Transfer);
         let endpoints = paths.map(|path| Endpoint { path, flow, ..Endpoint::VACANT });
         let connection = Connection { flow, role: Role::Transfer, ..Connection::UNOPENED };
         let index = self.push(connection, endpoints);
-        self.ids.add(opener, index);
+        self.ids.add(opening_flow_index, index);
         index
     }
 
-    /// Allocates the entry of an endpoint, by its id, whose peer was opened in another partition.
+    /// Returns the index of an endpoint, by its id, whose peer was opened in another partition; allocates it if missing.
     #[cold]
     #[inline(never)]
-    pub fn add_endpoint(&mut self, id: EndpointId, traffic: &Traffic) -> EndpointIndex {
+    pub fn ensure_endpoint(&mut self, id: EndpointId, traffic: &Traffic) -> EndpointIndex {
         loop {
             if let Some(index) = self.ids.endpoint_index(id) {
                 return index;
             }
-            let Some((opener, flow)) = self.ids.flow(id / 2) else { return id };
-            self.add_entry(flow, opener, traffic);
+            let Some((opening_flow_index, flow)) = self.ids.flow(id / 2) else { return id };
+            self.add_entry(flow, opening_flow_index, traffic);
         }
     }
 
@@ -174,7 +179,7 @@ impl Connections {
     pub fn end_endpoint(&mut self, index: EndpointIndex, now: Time) -> (u32, Counts) {
         let endpoint = self.endpoint_mut(index);
         let engine = core::mem::replace(&mut endpoint.engine, Engine::Vacant);
-        endpoint.armed = Time::MAX;
+        endpoint.timer_at = Time::MAX;
         let ends =
             if index.is_multiple_of(2) { [&engine, &Engine::Vacant] } else { [&Engine::Vacant, &engine] };
         (endpoint.flow, Counts::from_engines(ends, None, now))
@@ -185,7 +190,7 @@ impl Connections {
         for index in [index * 2, index * 2 + 1] {
             let endpoint = self.endpoint_mut(index);
             endpoint.engine = Engine::Vacant;
-            endpoint.armed = Time::MAX;
+            endpoint.timer_at = Time::MAX;
         }
     }
 
@@ -206,9 +211,9 @@ impl Connections {
         }
     }
 
-    /// Attributes the wait of senders without packets in flight to their retransmission timer, which expires after the
-    /// end. `in_flight` are the ids of connections with packets in flight.
-    pub fn attribute_timer_waits(&mut self, in_flight: impl Iterator<Item = u32>, now: Time) {
+    /// Notifies senders without packets in flight, which count their wait as one for the retransmission timer: it expires
+    /// after the end. `in_flight` are the ids of connections with packets in flight.
+    pub fn notify_senders_of_silence(&mut self, in_flight: impl Iterator<Item = u32>, now: Time) {
         // One byte each: the memory of a run peaks here.
         let mut has_packets = vec![false; self.list.len()];
         for number in in_flight {

@@ -14,14 +14,14 @@ pub(crate) const NO_GATE: u16 = u16::MAX;
 pub(crate) struct NodeGate {
     gate: Gate,
     /// Time of its pending timer event; [`Time::MAX`] if none is queued.
-    armed: Time,
+    timer_at: Time,
     /// True while its outputs are processed; inputs received meanwhile are handled afterwards.
     is_processing_outputs: bool,
 }
 
 impl NodeGate {
     pub fn new(config: &GateConfig) -> Self {
-        Self { gate: Gate::new(config), armed: Time::MAX, is_processing_outputs: false }
+        Self { gate: Gate::new(config), timer_at: Time::MAX, is_processing_outputs: false }
     }
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum GateOutput {
         paused: bool,
     },
     /// Nothing until this time, for which an event must be queued.
-    Arm(Time),
+    SetTimer(Time),
     /// Nothing until the next input, or until a time for which an event is queued.
     Idle,
 }
@@ -93,9 +93,9 @@ impl FlowGates {
     /// Returns true if a gate's timer expires now, rather than being replaced by an earlier one.
     pub fn take_expired_timer(&mut self, gate: u16, now: Time) -> bool {
         let node = &mut self.nodes[usize::from(gate)];
-        let expires = node.armed == now;
+        let expires = node.timer_at == now;
         if expires {
-            node.armed = Time::MAX;
+            node.timer_at = Time::MAX;
         }
         expires
     }
@@ -116,9 +116,9 @@ impl FlowGates {
         match node.gate.poll(now) {
             Output::Event(GateEvent::Pause(connection)) => GateOutput::Pause { connection, paused: true },
             Output::Event(GateEvent::Resume(connection)) => GateOutput::Pause { connection, paused: false },
-            Output::Timeout { at, .. } if at < node.armed => {
-                node.armed = at;
-                GateOutput::Arm(at)
+            Output::Timeout { at, .. } if at < node.timer_at => {
+                node.timer_at = at;
+                GateOutput::SetTimer(at)
             }
             Output::Timeout { .. } | Output::Idle => GateOutput::Idle,
             Output::Transmit(never) => match never {},

@@ -293,7 +293,7 @@ impl Group {
 
     /// Returns the position of its flow of that number among all that open connections during the run, if it does.
     #[inline]
-    pub fn opener(&self, flow: u32) -> Option<usize> {
+    pub fn opening_flow_index(&self, flow: u32) -> Option<usize> {
         self.opening.map(|first| (first + flow - self.first_flow) as usize)
     }
 

@@ -87,8 +87,8 @@ impl Traffic {
 
     /// Returns the index of a flow among the flows that open connections during the run, if it is one.
     #[inline]
-    pub fn opener(&self, flow: u32) -> Option<usize> {
-        self.group_of(flow).opener(flow)
+    pub fn opening_flow_index(&self, flow: u32) -> Option<usize> {
+        self.group_of(flow).opening_flow_index(flow)
     }
 
     /// Returns true if the receivers of a flow's transfers are created by their first packet.

@@ -92,7 +92,7 @@ impl Network {
     #[inline(never)]
     fn can_pass_in_general(&self, link: u32) -> bool {
         self.transmitters[link as usize].wait != QueueMode::Watched
-            && !self.direction(link).queue.sees_all()
+            && !self.direction(link).queue.sees_idle_link_packets()
             && !self.rate(link).is_zero()
     }
 

@@ -28,11 +28,11 @@ pub(crate) struct Reader {
     left: u128,
     since: Time,
     /// Time of its pending event; [`Time::MAX`] if none is queued.
-    pub armed: Time,
+    pub timer_at: Time,
     /// True while its steps are being processed.
-    pub stepping: bool,
+    pub is_stepping: bool,
     /// True if the flow ends when everything has been read.
-    pub ending: bool,
+    pub is_ending: bool,
 }
 
 /// The next step of a reader.
@@ -58,16 +58,16 @@ impl Reader {
             reading: 0,
             left: 0,
             since: Time::ZERO,
-            armed: spec.changes.first().map_or(Time::MAX, |change| change.at),
-            stepping: false,
-            ending: false,
+            timer_at: spec.changes.first().map_or(Time::MAX, |change| change.at),
+            is_stepping: false,
+            is_ending: false,
             spec,
         }
     }
 
     /// Returns the time of its pending event.
-    pub fn armed(&self) -> Option<Time> {
-        (self.armed < Time::MAX).then_some(self.armed)
+    pub fn next_timer(&self) -> Option<Time> {
+        (self.timer_at < Time::MAX).then_some(self.timer_at)
     }
 
     /// Returns the bytes delivered but not read.
@@ -83,11 +83,12 @@ impl Reader {
     /// Handles the end of the sender: returns true if everything has been read; otherwise the flow ends with the last
     /// piece.
     pub fn ends_now(&mut self) -> bool {
-        self.ending = true;
+        self.is_ending = true;
         self.unread == 0
     }
 
-    pub fn keep(&mut self, bytes: u64) {
+    /// Adds delivered bytes to those that wait to be read.
+    pub fn on_delivered(&mut self, bytes: u64) {
         self.unread += bytes;
         self.unread_peak = self.unread_peak.max(self.unread);
     }
@@ -160,8 +161,8 @@ mod tests {
     #[test]
     fn reading_a_piece_takes_its_size_over_the_rate() {
         let mut reader = reader(SLOW, &[]);
-        assert_eq!((reader.armed(), reader.step(millis(0))), (None, ReadStep::Wait(Time::MAX)));
-        reader.keep(1500);
+        assert_eq!((reader.next_timer(), reader.step(millis(0))), (None, ReadStep::Wait(Time::MAX)));
+        reader.on_delivered(1500);
         assert_eq!(reader.step(millis(10)), ReadStep::Wait(millis(1010)));
         // A spurious step changes nothing.
         assert_eq!(reader.step(millis(500)), ReadStep::Wait(millis(1010)));
@@ -178,9 +179,9 @@ mod tests {
         let twice = Rate::from_bits_per_sec(16_000);
         let mut reader =
             reader(SLOW, &[(400, Rate::ZERO, false), (600, twice, true), (2000, Rate::MAX, false)]);
-        reader.keep(10_000);
+        reader.on_delivered(10_000);
         assert_eq!(
-            (reader.armed(), reader.step(millis(0))),
+            (reader.next_timer(), reader.step(millis(0))),
             (Some(millis(400)), ReadStep::Wait(millis(400)))
         );
         // 600 bytes are left and the rate is zero; then they take 300 ms.

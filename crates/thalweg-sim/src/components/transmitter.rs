@@ -49,7 +49,8 @@ impl Speed {
     pub fn from_spec(spec: &DirectionSpec) -> Self {
         let bits = spec.rate.as_bits_per_sec();
         let whole = bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
-        let is_one = whole && is_plain(spec) && !spec.queue.sees_all() && spec.feedback.is_none();
+        let is_one =
+            whole && is_plain(spec) && !spec.queue.sees_idle_link_packets() && spec.feedback.is_none();
         Self { picos_per_byte: if is_one { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 }, delay: spec.delay }
     }
 }

@@ -18,7 +18,7 @@ use thalweg_proto::units::Duration;
 impl<T: Tracing> EventLoop<T> {
     /// Starts a flow.
     pub(crate) fn on_start(&mut self, flow: u32) {
-        let opens = self.traffic.opener(flow).is_some();
+        let opens = self.traffic.opening_flow_index(flow).is_some();
         if !self.has_source(flow) {
             self.count_doubled();
             if !opens {
@@ -100,7 +100,8 @@ impl<T: Tracing> EventLoop<T> {
             self.write(main * 2, size);
             self.drain(main * 2);
         } else if let Some(size) = reaction.open {
-            if self.traffic.opener(flow).is_none_or(|opener| !self.connections.ids.can_open(opener)) {
+            if self.traffic.opening_flow_index(flow).is_none_or(|index| !self.connections.ids.can_open(index))
+            {
                 return self.fail_on_too_many_connections();
             }
             let connection = self.open(flow, Role::Transfer);
@@ -137,8 +138,8 @@ impl<T: Tracing> EventLoop<T> {
     /// Opens a connection with new engines.
     fn open(&mut self, flow: u32, role: Role) -> u32 {
         let opened = self.now;
-        let given = self.number_of(flow, role);
-        let number = self.connections.next_index(flow, given, &self.traffic);
+        let assigned_id = self.number_of(flow, role);
+        let number = self.connections.next_index(flow, assigned_id, &self.traffic);
         self.connections[number] = Connection { flow, role, opened, delivered_at: opened, size: 0 };
         if T::BUFFERS && self.has_source(flow) {
             let own = self.connections.id(number);
@@ -204,8 +205,8 @@ impl<T: Tracing> EventLoop<T> {
             self.forget_segments(number);
             self.connections.drop_engines(number);
         }
-        if let Some(opener) = self.traffic.opener(flow) {
-            self.connections.ids.release_index(opener, number);
+        if let Some(opening_flow_index) = self.traffic.opening_flow_index(flow) {
+            self.connections.ids.release_index(opening_flow_index, number);
         }
     }
 

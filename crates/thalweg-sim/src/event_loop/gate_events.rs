@@ -70,7 +70,7 @@ impl<T: Tracing> EventLoop<T> {
         loop {
             match self.gates.next_output(gate, self.now) {
                 GateOutput::Pause { connection, paused } => self.pause(connection, paused),
-                GateOutput::Arm(at) => {
+                GateOutput::SetTimer(at) => {
                     self.wheel.push(at, EventKind::Gate.key(u32::from(gate)));
                     break;
                 }

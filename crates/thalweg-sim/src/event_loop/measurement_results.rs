@@ -102,7 +102,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the current and past connections of a flow; closed ones have no engines.
     fn connections_of(&self, flow: usize) -> impl Iterator<Item = u32> + '_ {
-        self.connections.of_flow(&self.traffic.flows[flow], self.traffic.opener(flow as u32))
+        self.connections.of_flow(&self.traffic.flows[flow], self.traffic.opening_flow_index(flow as u32))
     }
 
     /// Returns the counts of all of a flow's connections, open ones included, over the whole run.
@@ -153,7 +153,7 @@ impl<T: Tracing> EventLoop<T> {
         let warmup = Time::ZERO + self.measured.warmup;
         let counted = ended.since(warmup);
         let conservation = self.measured.tally.conservation(self.network.packets.live());
-        self.connections.attribute_timer_waits(self.network.packets.connections(), self.now);
+        self.connections.notify_senders_of_silence(self.network.packets.connections(), self.now);
         // Frees memory for the results, which are as large in a network of many flows.
         self.network.packets = PacketPool::new();
         self.wheel = Wheel::new(Ties::Hash);

@@ -170,11 +170,11 @@ impl<T: Tracing> EventLoop<T> {
     fn on_timer(&mut self, id: EndpointId) {
         let Some(index) = self.connections.ids.endpoint_index(id) else { return };
         let endpoint = self.connections.endpoint_mut(index);
-        if endpoint.armed != self.now {
+        if endpoint.timer_at != self.now {
             // An earlier deadline replaced this one, or the connection has closed.
             return;
         }
-        endpoint.armed = Time::MAX;
+        endpoint.timer_at = Time::MAX;
         self.drain(index);
     }
 
@@ -237,8 +237,8 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn arm(&mut self, index: EndpointIndex, at: Time) {
         debug_assert!(at > self.now, "a time-out that is due already: the engine would spin");
         let endpoint = self.connections.endpoint_mut(index);
-        if at < endpoint.armed {
-            endpoint.armed = at;
+        if at < endpoint.timer_at {
+            endpoint.timer_at = at;
             self.wheel.push(at, EventKind::Timer.key(self.connections.ids.endpoint_id(index)));
         }
     }
@@ -310,7 +310,7 @@ impl<T: Tracing> EventLoop<T> {
             .connections
             .ids
             .endpoint_index(id)
-            .unwrap_or_else(|| self.connections.add_endpoint(id, &self.traffic));
+            .unwrap_or_else(|| self.connections.ensure_endpoint(id, &self.traffic));
         if self.connections.endpoint(index).path.host == NONE {
             self.deliver_to_endpoint(index, packet);
         } else {

@@ -13,9 +13,9 @@ impl<T: Tracing> EventLoop<T> {
     /// Buffers data delivered at the sink for an application with a read rate.
     pub(crate) fn keep_for_reader(&mut self, flow: u32, bytes: u64) {
         let Some(reader) = self.traffic.flows[flow as usize].reader_mut() else { return };
-        reader.keep(bytes);
+        reader.on_delivered(bytes);
         // The loop that already runs handles the immediate consequences of reading.
-        if !reader.stepping {
+        if !reader.is_stepping {
             self.go_on_reading(flow);
         }
     }
@@ -24,8 +24,8 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn on_reading(&mut self, flow: u32) {
         let Some(reader) = self.traffic.flows[flow as usize].reader_mut() else { return };
         // An earlier event may have replaced this one.
-        if reader.armed == self.now {
-            reader.armed = Time::MAX;
+        if reader.timer_at == self.now {
+            reader.timer_at = Time::MAX;
             self.go_on_reading(flow);
         }
     }
@@ -35,8 +35,8 @@ impl<T: Tracing> EventLoop<T> {
             let main = self.traffic.flows[flow as usize].main;
             let Some(reader) = self.traffic.flows[flow as usize].reader_mut() else { return };
             let step = reader.step(self.now);
-            reader.stepping = !matches!(step, ReadStep::Wait(_));
-            let is_last = reader.ending && reader.unread == 0;
+            reader.is_stepping = !matches!(step, ReadStep::Wait(_));
+            let is_last = reader.is_ending && reader.unread == 0;
             match step {
                 ReadStep::Read(bytes) => {
                     self.command(main * 2 + 1, Command::Consumed(bytes));
@@ -47,8 +47,8 @@ impl<T: Tracing> EventLoop<T> {
                 }
                 ReadStep::Announce => self.announce_reading(flow),
                 ReadStep::Wait(at) => {
-                    if at < reader.armed {
-                        reader.armed = at;
+                    if at < reader.timer_at {
+                        reader.timer_at = at;
                         self.wheel.push(at, EventKind::Application.key(flow | READS));
                     }
                     break;

@@ -94,7 +94,7 @@ impl Configure for Broken {
             drops_early: false,
             marks: false,
             is_random: false,
-            sees_all: false,
+            sees_idle_link_packets: false,
             serves_by_priority: false,
             isolates_hosts: false,
         }

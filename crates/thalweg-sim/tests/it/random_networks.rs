@@ -428,16 +428,16 @@ fn two_level() -> impl Strategy<Value = TransportSpec> {
                 "sstp",
                 sstp::EndsConfig::new(
                     sstp::SenderConfig {
-                        segment,
-                        packet,
+                        segment_packets: segment,
+                        max_payload: packet,
                         rate,
                         resume,
                         window,
                         soft: acknowledgement.is_soft(),
                     },
                     sstp::ReceiverConfig {
-                        segment,
-                        packet,
+                        segment_packets: segment,
+                        max_payload: packet,
                         window,
                         buffer,
                         acknowledgement,

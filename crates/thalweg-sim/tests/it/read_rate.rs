@@ -57,16 +57,16 @@ fn two_level() -> TransportSpec {
         "sstp",
         sstp::EndsConfig::new(
             sstp::SenderConfig {
-                segment: 6,
-                packet: 960,
+                segment_packets: 6,
+                max_payload: 960,
                 rate,
                 resume: sstp::Resume::AtOnce,
                 window: 10,
                 soft: false,
             },
             sstp::ReceiverConfig {
-                segment: 6,
-                packet: 960,
+                segment_packets: 6,
+                max_payload: 960,
                 window: 10,
                 buffer: 10,
                 acknowledgement: sstp::Acknowledgement::Firm,

@@ -184,7 +184,7 @@ impl<'a> Run<'a> {
     }
 
     fn efficiency(&self, segments: u64, span: Duration) -> f64 {
-        let ideal = self.packet_time.as_secs_f64() * f64::from(self.spec.sender.segment);
+        let ideal = self.packet_time.as_secs_f64() * f64::from(self.spec.sender.segment_packets);
         segments as f64 * ideal / span.as_secs_f64()
     }
 

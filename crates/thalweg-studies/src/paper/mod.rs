@@ -42,7 +42,7 @@ pub use paper_tables::format_tables;
 pub(crate) use paper_tables::{HIDDEN_KEYS, format_number, metric_words};
 pub use published_values::{Cell, Experiment, Published};
 pub use results_page::paper_report;
-pub use run_preparation::{Choice, PaperError, Prepared, distinct_runs, prepare_paper};
+pub use run_preparation::{Choice, PaperError, Prepared, collapse_identical_runs, prepare_paper};
 
 use thalweg_sim::{Quantity, RunResult};
 

@@ -86,8 +86,8 @@ pub struct Prepared {
     paper: &'static Paper,
     /// Selected experiments: the published ones, in the order of their file, then our own.
     pub experiments: Vec<Experiment>,
-    /// Experiments that run only when named, and were not.
-    pub left_out: Vec<String>,
+    /// Ids of long experiments, which run only when named or with all in full length, and were not.
+    pub skipped_long: Vec<String>,
     /// Processor time of a full run in minutes, about, if these runs are shortened.
     pub full_minutes: Option<u32>,
     /// All cases, in the order of the experiments.
@@ -124,19 +124,19 @@ pub fn prepare_paper(paper: &'static Paper, choice: &Choice) -> Result<Prepared,
         }
     }
     let mut experiments = select_experiments(experiments, &plan.figure, &choice.experiments)?;
-    let mut left_out = Vec::new();
+    let mut skipped_long = Vec::new();
     experiments.retain(|of| {
         let is_long = plan.experiment.iter().any(|planned| planned.id == of.id && planned.only_named);
         let is_named = |name: &String| *name == of.id || name.strip_prefix(OURS) == Some(of.id.as_str());
         let is_kept = !is_long || choice.full || choice.experiments.iter().any(is_named);
         if !is_kept {
-            left_out.push(of.id.clone());
+            skipped_long.push(of.id.clone());
         }
         is_kept
     });
     let full_minutes = plan.short.full_minutes.filter(|_| !choice.full);
     let mut prepared =
-        Prepared { paper, titles: Vec::new(), cases: Vec::new(), experiments, left_out, full_minutes };
+        Prepared { paper, titles: Vec::new(), cases: Vec::new(), experiments, skipped_long, full_minutes };
     for (number, experiment) in prepared.experiments.iter().enumerate() {
         let planned = plan.experiment.iter().filter(|planned| planned.id == experiment.id);
         let mut title = String::new();
@@ -224,8 +224,8 @@ fn select_experiments(
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-/// Returns the distinct runs of a case: a single one if all are identical, without randomness.
-pub fn distinct_runs(runs: &[RunResult]) -> &[RunResult] {
+/// Returns the runs of a case, or a single one if all are identical, for lack of randomness.
+pub fn collapse_identical_runs(runs: &[RunResult]) -> &[RunResult] {
     let alike = runs.windows(2).all(|two| two[0].fingerprint == two[1].fingerprint);
     if alike { &runs[..runs.len().min(1)] } else { runs }
 }
@@ -285,7 +285,7 @@ impl Prepared {
     /// be fewer, or an incomplete one; cases without their runs then have no value.
     pub fn results(&self, mut runs: Vec<RunResult>) -> Results {
         runs.truncate(runs.iter().position(|run| !run.complete).unwrap_or(runs.len()));
-        let measured = self.cases.iter().map(|case| runs.get(case.jobs.clone()).map(distinct_runs));
+        let measured = self.cases.iter().map(|case| runs.get(case.jobs.clone()).map(collapse_identical_runs));
         let measured: Vec<Option<&[RunResult]>> = measured.collect();
         let mut results = Results {
             paper: self.paper.name,

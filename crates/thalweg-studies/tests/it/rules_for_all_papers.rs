@@ -51,14 +51,14 @@ fn long_experiments_run_only_when_they_are_named() {
         prepared.experiments.iter().map(|of| of.id.clone()).collect()
     };
     let default_plan = prepare_all(gong);
-    let left_out = ["ours/buffers/155-mbps-60-ms", "ours/buffers/1-gbps-100-ms", long];
-    assert_eq!(default_plan.left_out, left_out);
+    let skipped_long = ["ours/buffers/155-mbps-60-ms", "ours/buffers/1-gbps-100-ms", long];
+    assert_eq!(default_plan.skipped_long, skipped_long);
     assert!(!ids(&default_plan).iter().any(|id| id == long));
     let named = |name: &str| Choice { experiments: vec![name.to_owned()], ..Choice::default() };
     let some = prepare_paper(gong, &named("ours")).unwrap();
-    assert!(ids(&some).len() > 1 && some.left_out == left_out);
+    assert!(ids(&some).len() > 1 && some.skipped_long == skipped_long);
     let prepared = prepare_paper(gong, &named(long)).unwrap();
-    assert_eq!((ids(&prepared), prepared.left_out.len()), (vec![long.to_owned()], 0));
+    assert_eq!((ids(&prepared), prepared.skipped_long.len()), (vec![long.to_owned()], 0));
     // 10^8 packets of 1024 bytes at 100 Mbit/s for each of the twelve points.
     assert_eq!(prepared.cases.len(), 12);
     for case in &prepared.cases {
@@ -73,7 +73,7 @@ fn full_runs_are_those_of_the_plan() {
     for paper in PAPERS {
         let full = prepare_paper(paper, &Choice { full: true, ..Choice::default() }).unwrap();
         let short = prepare_all(paper);
-        assert!(full.left_out.is_empty() && full.full_minutes.is_none(), "{}", paper.name);
+        assert!(full.skipped_long.is_empty() && full.full_minutes.is_none(), "{}", paper.name);
         for case in &short.cases {
             let whole = full.cases.iter().find(|of| of.name == case.name).unwrap();
             assert!(case.seeds.len() <= whole.seeds.len(), "{}", case.name);
@@ -182,8 +182,10 @@ fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
 fn every_shown_id_can_be_selected() {
     for paper in PAPERS {
         let default_plan = prepare_all(paper);
-        let listed =
-            default_plan.listing().map(|(id, _)| id.to_owned()).chain(default_plan.left_out.iter().cloned());
+        let listed = default_plan
+            .listing()
+            .map(|(id, _)| id.to_owned())
+            .chain(default_plan.skipped_long.iter().cloned());
         for id in listed {
             let ours = if id.starts_with("ours/") { id.clone() } else { format!("ours/{id}") };
             for name in [&id, &ours] {

@@ -22,16 +22,16 @@ const RTD: Duration = Duration::from_millis(30);
 fn black_box(window: u16, buffer: u16, acknowledgement: Acknowledgement, losses: Losses) -> Measured {
     let rate = RateSpec::with_average(RATE, RATE, 16, Bytes::new(1024)).unwrap();
     let sender = SenderConfig {
-        segment: 16,
-        packet: 1006,
+        segment_packets: 16,
+        max_payload: 1006,
         rate,
         resume: Resume::AtOnce,
         window,
         soft: acknowledgement.is_soft(),
     };
     let receiver = ReceiverConfig {
-        segment: 16,
-        packet: 1006,
+        segment_packets: 16,
+        max_payload: 1006,
         window,
         buffer,
         acknowledgement,

@@ -277,7 +277,8 @@ pub fn scenarios(octets: &[u8]) {
             }
         }
         3 => {
-            let _ = octets_as_text(octets).map(|text| thalweg_assess::Pack::read("pack.toml", text));
+            let _ =
+                octets_as_text(octets).map(|text| thalweg_assess::AssessmentPlan::read("pack.toml", text));
         }
         _ => {
             let _ = octets_as_text(octets).map(|text| thalweg_assess::Margins::read("margins.toml", text));

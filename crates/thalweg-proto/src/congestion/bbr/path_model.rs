@@ -3,7 +3,7 @@
 use super::{Acked, Bbr, FilterAdvance};
 
 /// Half the length of version 1's filter, in round trips (BtlBwFilterLen = 10).
-const HALF_OF_ROUNDS: u32 = 5;
+const HALF_FILTER_ROUNDS: u32 = 5;
 
 /// Maximum delivery rates of this ProbeBW cycle and the previous one (BBR.max_bw_filter, MaxBwFilterLen = 2), in bytes
 /// per second.
@@ -35,7 +35,7 @@ impl MaxBandwidth {
     /// Ends a round trip, for the filter of version 1.
     pub fn end_round(&mut self) {
         self.rounds += 1;
-        if self.rounds == HALF_OF_ROUNDS {
+        if self.rounds == HALF_FILTER_ROUNDS {
             self.rounds = 0;
             self.advance();
         }

@@ -6,11 +6,11 @@ use crate::units::{Duration, Time};
 
 /// Minimum time between probes, in seconds; up to one second is added at random ("Time Scale for Bandwidth Probing").
 /// A Reno flow of 25 Mbit/s and 30 ms needs this long without loss.
-const MIN_WAIT: f64 = 2.0;
+const MIN_PROBE_WAIT_S: f64 = 2.0;
 /// Maximum number of round trips between probes: fewer than 60 would harm CUBIC and Reno, and with many more
 /// a loss rate of 1 % would reduce the rate by more than a probe restores ("Design Considerations for
 /// Choosing Constant Parameters").
-const MAX_ROUNDS: f64 = 63.0;
+const MAX_ROUNDS_BETWEEN_PROBES: f64 = 63.0;
 /// Maximum number of doublings of the long-term bound's additive increase.
 const MAX_DOUBLINGS: u32 = 30;
 
@@ -91,7 +91,7 @@ impl Bbr {
     fn pick_probe_wait(&mut self, now: Time) {
         let mut stream = Stream::new(now.as_picos(), "bbr-probe-wait", self.sampler.delivered());
         self.cycle.rounds_since_up = stream.below(2) as u32;
-        self.cycle.wait = Duration::from_secs_f64(MIN_WAIT + stream.unit());
+        self.cycle.wait = Duration::from_secs_f64(MIN_PROBE_WAIT_S + stream.unit());
     }
 
     /// Implements StartProbeBW_REFILL().
@@ -144,7 +144,7 @@ impl Bbr {
     fn is_time_to_probe(&self, now: Time) -> bool {
         // "A Dual-Time-Scale Approach for Coexistence": a Reno flow needs as many round trips without loss to
         // reach this window.
-        let rounds = (self.target_inflight() / self.smss).min(MAX_ROUNDS);
+        let rounds = (self.target_inflight() / self.smss).min(MAX_ROUNDS_BETWEEN_PROBES);
         now.since(self.cycle.since) > self.cycle.wait || f64::from(self.cycle.rounds_since_up) >= rounds
     }
 

@@ -2,14 +2,14 @@
 
 use super::{Acked, Bbr, BbrState};
 
-/// Minimum increase of the delivery rate that counts as growth ("Exiting Acceleration Based on Bandwidth Plateau").
-const GROWTH: f64 = 1.25;
+/// Minimum factor of the delivery rate that counts as growth ("Exiting Acceleration Based on Bandwidth Plateau").
+const FULL_BW_GROWTH: f64 = 1.25;
 /// Round trips without growth that indicate a full pipe: fewer may reflect receive-window auto-tuning.
 const PLATEAU_ROUNDS: u32 = 3;
 /// Minimum number of separate lost ranges in a round trip that end Startup (BBRStartupFullLossCnt).
-const LOST_RANGES: u32 = 6;
+const FULL_LOSS_COUNT: u32 = 6;
 /// Maximum duration of Drain, in round trips.
-const DRAIN_ROUNDS: u64 = 3;
+const MAX_DRAIN_ROUNDS: u64 = 3;
 
 /// Full-pipe estimator.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +38,7 @@ impl Bbr {
         if self.full_bw.now || !ack.rs.round_start || ack.rs.app_limited || ack.rate <= 0.0 {
             return;
         }
-        if ack.rate >= self.full_bw.bw * GROWTH {
+        if ack.rate >= self.full_bw.bw * FULL_BW_GROWTH {
             self.full_bw.reset(ack.rate);
             return;
         }
@@ -70,7 +70,7 @@ impl Bbr {
         let in_recovery = self.loss.is_in_fast_recovery() || core::mem::take(&mut self.loss.marked);
         if self.full_bw.reached
             || !in_recovery
-            || ranges < LOST_RANGES
+            || ranges < FULL_LOSS_COUNT
             || !self.is_inflight_too_high(ack.rs.tx_in_flight, ack.rs.lost)
         {
             return;
@@ -88,7 +88,7 @@ impl Bbr {
         if self.state == BbrState::Drain
             && (ack.in_flight <= self.inflight(self.bw, 1.0)
                 // A queue of other flows would otherwise keep this one in Drain.
-                || self.sampler.rounds() > self.drain_start_round + DRAIN_ROUNDS)
+                || self.sampler.rounds() > self.drain_start_round + MAX_DRAIN_ROUNDS)
         {
             self.start_down(ack.now);
         }

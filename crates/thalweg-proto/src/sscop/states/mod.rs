@@ -25,7 +25,7 @@ impl<P: Payload> Sscop<P> {
         (v.vt_s, v.vt_ps, v.vt_a, v.vt_pa, v.vt_pd) =
             (SequenceNumber::ZERO, SequenceNumber::ZERO, SequenceNumber::ZERO, SequenceNumber::new(1), 0);
         (v.vr_r, v.vr_h) = (SequenceNumber::ZERO, SequenceNumber::ZERO);
-        self.credit = true;
+        self.window_was_open = true;
         self.polls.clear();
         if let Some(rate) = &mut self.rate {
             rate.restart();

@@ -1,4 +1,8 @@
-//! Arbitrary inputs of two-level flow-control endpoints, and arbitrary configurations.
+//! Arbitrary inputs and configurations for endpoints of SSTP, the segment streaming transport protocol of Gong and Parulkar
+//! (1992), with two-level flow control: a window of segments, and a rate of packets.
+//!
+//! The shipment number of the paper counts transmissions: a packet sent again has a new one. Segment and packet number are its
+//! position in the stream.
 
 use core::fmt::Debug;
 use proptest::prelude::*;
@@ -6,8 +10,8 @@ use thalweg_proto::payload::Payload;
 use thalweg_proto::sstp;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
-/// Returns numbers near the start of a connection, and any others.
-fn near<T: Clone + Debug + 'static>(
+/// Returns a strategy for mostly small numbers, as near the start of a connection, and sometimes any number.
+fn mostly_small<T: Clone + Debug + 'static>(
     any: impl Strategy<Value = T> + 'static,
     make: impl Fn(u8) -> T + 'static,
 ) -> impl Strategy<Value = T> {
@@ -15,16 +19,16 @@ fn near<T: Clone + Debug + 'static>(
 }
 
 pub fn pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = sstp::Pdu<P>> {
-    let word = || near(any::<u32>(), u32::from);
-    let half = || near(any::<u16>(), u16::from);
+    let word = || mostly_small(any::<u32>(), u32::from);
+    let half = || mostly_small(any::<u16>(), u16::from);
     let length = prop_oneof![6 => Just(10u32), 1 => 0u32..20];
-    let data = (word(), half(), near(any::<u16>(), |n| u16::from(n % 5)), any::<[bool; 3]>(), length)
+    let data = (word(), half(), mostly_small(any::<u16>(), |n| u16::from(n % 5)), any::<[bool; 3]>(), length)
         .prop_map(move |(shipment, segment, packet, [last, full, resent], length)| {
             let payload = make(length);
             sstp::Pdu::Data(sstp::Data { shipment, segment, packet, last, full, resent, payload })
         });
     let position = || {
-        (word(), half(), near(any::<u16>(), |n| u16::from(n % 5)))
+        (word(), half(), mostly_small(any::<u16>(), |n| u16::from(n % 5)))
             .prop_map(|(shipment, segment, packet)| sstp::Position { shipment, segment, packet })
     };
     let report = || {
@@ -69,8 +73,8 @@ pub fn sender_config() -> impl Strategy<Value = sstp::SenderConfig> {
     let resume = prop_oneof![Just(sstp::Resume::NextBurst), Just(sstp::Resume::AtOnce)];
     (1u16..6, 1u32..12, rate, resume, 0u16..20, any::<bool>()).prop_map(
         |(segment, packet, rate, resume, window, soft)| sstp::SenderConfig {
-            segment,
-            packet,
+            segment_packets: segment,
+            max_payload: packet,
             rate,
             resume,
             window,
@@ -89,8 +93,8 @@ pub fn receiver_config() -> impl Strategy<Value = sstp::ReceiverConfig> {
     (1u16..6, 0u16..20, 0u16..20, acknowledgement(), tolerance, 0u16..5, repeat, any::<bool>()).prop_map(
         |(segment, window, buffer, acknowledgement, tolerance, reordering, repeat, wait_for_consumption)| {
             sstp::ReceiverConfig {
-                segment,
-                packet: 12,
+                segment_packets: segment,
+                max_payload: 12,
                 window,
                 buffer,
                 acknowledgement,

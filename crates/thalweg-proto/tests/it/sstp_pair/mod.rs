@@ -28,13 +28,20 @@ pub const LINE: Duration = Duration::from_millis(10);
 pub fn sender_config(segment: u16, window: u16) -> SenderConfig {
     let rate = Rate::from_bits_per_sec(80_000);
     let rate = RateSpec::with_average(rate, rate, u32::from(segment), Bytes::new(10)).unwrap();
-    SenderConfig { segment, packet: PACKET, rate, resume: Resume::AtOnce, window, soft: false }
+    SenderConfig {
+        segment_packets: segment,
+        max_payload: PACKET,
+        rate,
+        resume: Resume::AtOnce,
+        window,
+        soft: false,
+    }
 }
 
 pub fn receiver_config(segment: u16, window: u16) -> ReceiverConfig {
     ReceiverConfig {
-        segment,
-        packet: PACKET,
+        segment_packets: segment,
+        max_payload: PACKET,
         window,
         buffer: window,
         acknowledgement: Acknowledgement::Hard,

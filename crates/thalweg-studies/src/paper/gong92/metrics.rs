@@ -163,7 +163,7 @@ fn connection_parameters(case: &CaseRuns<'_>) -> Option<Path> {
         rate: link.rate,
         round_trip: link.delay + link.delay,
         packet: Bytes::new(size.get()),
-        segment: u32::from(sender.segment),
+        segment: u32::from(sender.segment_packets),
     })
 }
 

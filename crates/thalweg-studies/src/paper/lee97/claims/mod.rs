@@ -62,7 +62,7 @@ impl Study<'_> {
     }
 }
 
-fn format_intervals(values: &[Interval]) -> String {
+fn format_means(values: &[Interval]) -> String {
     values.iter().map(|value| format!("{:.4}", value.mean)).collect::<Vec<_>>().join(" ")
 }
 
@@ -121,7 +121,7 @@ fn t_normal_has_an_optimum(study: &Study<'_>) -> Option<Claim> {
         };
         let values = T_NORMALS.iter().map(at).collect::<Option<Vec<Interval>>>()?;
         let times = T_NORMALS.map(|normal| normal.to_string()).join(", ");
-        evidence.add(format!("{figure}, T_normal {times} ms: {}", format_intervals(&values)));
+        evidence.add(format!("{figure}, T_normal {times} ms: {}", format_means(&values)));
         let best = index_of_greatest(&values)?;
         let peak = T_NORMALS[best];
         // Both parts in descending order.
@@ -189,7 +189,7 @@ fn t_error_has_an_optimum(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let values = T_ERRORS.iter().map(at).collect::<Option<Vec<Interval>>>()?;
     let times = T_ERRORS.map(|error| error.to_string()).join(", ");
-    evidence.add(format!("T_error {times} ms: {}", format_intervals(&values)));
+    evidence.add(format!("T_error {times} ms: {}", format_means(&values)));
     let best = values[index_of_greatest(&values)?];
     for end in [0, T_ERRORS.len() - 1] {
         let is_worse = best.minus(values[end]).is_surely_above(0.0);
@@ -211,7 +211,7 @@ fn large_windows_lose(study: &Study<'_>) -> Option<Claim> {
         };
         evidence.add(format!(
             "window {large}, loss {rarest}1e-4, 1e-3, 1e-2, 3e-2, 1e-1: {}",
-            format_intervals(&values)
+            format_means(&values)
         ));
         must_fall(&mut evidence, &format!("window {large}: efficiency does not fall with loss"), &values);
     }

@@ -1,8 +1,8 @@
 //! Claims of chapter 5: SEIF beside Slow Start, DEC bit and Tri-S.
 
 use super::{
-    Claim, DROPS, Decide, Evidence, Interval, LITTLE_PERCENT, MESSAGES, ONE_WAY, Study, format_intervals,
-    gain_percent, is_size, printed_gain,
+    Claim, DROPS, Decide, Evidence, Interval, LITTLE_PERCENT, MESSAGES, ONE_WAY, Study, agrees_in_size,
+    format_means, gain_percent, printed_gain,
 };
 use crate::paper::liang91::metrics::{MOVEMENT_CORRELATION, WINDOW_CORRELATION};
 use serde_json::{Value, json};
@@ -116,7 +116,8 @@ fn is_much_less_fair(study: &Study<'_>, id: &str, scheme: &str) -> Option<Eviden
     ));
     evidence.must(other.mean > seif.mean, "it is fairer".to_owned());
     evidence.size(other.mean > MUCH * seif.mean, "not by much".to_owned());
-    evidence.size(is_size(other, printed), format!("variance {:.3} in place of {printed}", other.mean));
+    evidence
+        .size(agrees_in_size(other, printed), format!("variance {:.3} in place of {printed}", other.mean));
     Some(evidence)
 }
 
@@ -129,7 +130,7 @@ fn dec_bit_is_much_less_fair_with_four(study: &Study<'_>) -> Option<Claim> {
 fn slow_start_drops_more(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for id in ONE_WAY {
-        let of = |scheme| study.further(id, scheme, DROPS);
+        let of = |scheme| study.unprinted_value(id, scheme, DROPS);
         let (slow, dec, seif) = (of("slow-start")?, of("dec-bit")?, of("seif")?);
         evidence.add(format!("{id}: {:.1} drops against {:.1} and {:.1}", slow.mean, dec.mean, seif.mean));
         let more = slow.minus(dec).is_surely_above(0.0) && slow.minus(seif).is_surely_above(0.0);
@@ -165,9 +166,9 @@ fn slow_middle_dec_bit_is_unfair(study: &Study<'_>) -> Option<Claim> {
 fn windows_move_together(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for id in [ONE_WAY[1], ONE_WAY[2], ONE_WAY[3], WINDOWS] {
-        let of = |scheme| Some(study.further(id, scheme, MOVEMENT_CORRELATION)?.mean);
+        let of = |scheme| Some(study.unprinted_value(id, scheme, MOVEMENT_CORRELATION)?.mean);
         let (seif, dec, slow) = (of("seif")?, of("dec-bit")?, of("slow-start")?);
-        let levels = |scheme| Some(study.further(id, scheme, WINDOW_CORRELATION)?.mean);
+        let levels = |scheme| Some(study.unprinted_value(id, scheme, WINDOW_CORRELATION)?.mean);
         evidence.add(format!(
             "{id}: {seif:.2}, against {dec:.2} (DEC bit) and {slow:.2} (Slow Start); of the windows themselves {:.2}, {:.2} and {:.2}",
             levels("seif")?,
@@ -234,8 +235,10 @@ fn carries_least(study: &Study<'_>, evidence: &mut Evidence, id: &str) -> Option
     ));
     evidence.must(loss.is_surely_below(0.0), format!("{id}: not below SEIF"));
     evidence.must(dec.minus(slow).is_surely_below(0.0), format!("{id}: not below Slow Start"));
-    evidence
-        .size(is_size(loss, wanted), format!("{id}: {:.0} % beside SEIF in place of {wanted:.0}", loss.mean));
+    evidence.size(
+        agrees_in_size(loss, wanted),
+        format!("{id}: {:.0} % beside SEIF in place of {wanted:.0}", loss.mean),
+    );
     Some(())
 }
 
@@ -268,7 +271,10 @@ fn two_ways_dec_bit_is_unfair(study: &Study<'_>) -> Option<Claim> {
         let (_, dec) = is_fairer(study, &mut evidence, id, "dec-bit", "forward")?;
         let keys = [("sources", json!("forward"))];
         let printed = study.printed(id, "dec-bit", "fairness_variance", &keys)?;
-        evidence.size(is_size(dec, printed), format!("{id}: variance {:.2} in place of {printed}", dec.mean));
+        evidence.size(
+            agrees_in_size(dec, printed),
+            format!("{id}: variance {:.2} in place of {printed}", dec.mean),
+        );
     }
     let text = "Two ways, DEC bit is unfair: less fair than SEIF with three users against one";
     Some(evidence.claim("5.1n", text).at("2.4.2, p. 18; 2.6, p. 21; 5.1, p. 80"))
@@ -309,7 +315,7 @@ fn most_users_seif_is_a_little_behind(study: &Study<'_>) -> Option<Claim> {
     let mark = if behind.is_surely_below(0.0) { "" } else { " (undecided)" };
     evidence.add(format!("{:+.1} +/- {:.1} %{mark} (printed {wanted:+.1})", behind.mean, behind.half));
     evidence.must(!behind.is_surely_above(0.0), "it is ahead".to_owned());
-    evidence.size(is_size(behind, wanted), format!("{:.1} % in place of {wanted:.1}", behind.mean));
+    evidence.size(agrees_in_size(behind, wanted), format!("{:.1} % in place of {wanted:.1}", behind.mean));
     let text =
         "With three users against two and the small buffer SEIF has a little less throughput than Slow Start";
     Some(evidence.claim("5.1q", text).at("5.1, p. 80"))
@@ -318,12 +324,12 @@ fn most_users_seif_is_a_little_behind(study: &Study<'_>) -> Option<Claim> {
 fn overhead_follows_users(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for group in [&TWO_WAYS[..4], &TWO_WAYS[4..]] {
-        let of = |(id, _): &(&str, &[&str])| study.further(id, "seif", MESSAGES);
+        let of = |(id, _): &(&str, &[&str])| study.unprinted_value(id, "seif", MESSAGES);
         let messages: Vec<Interval> = group.iter().map(of).collect::<Option<_>>()?;
         evidence.add(format!(
             "{}: {} messages for 2, 3, 4 and 5 users",
             group[0].0,
-            format_intervals(&messages, 0)
+            format_means(&messages, 0)
         ));
         for pair in messages.windows(2) {
             let more = pair[1].minus(pair[0]).is_surely_above(0.0);
@@ -331,8 +337,10 @@ fn overhead_follows_users(study: &Study<'_>) -> Option<Claim> {
         }
         let (few, many) = (messages[0].mean / 2.0, messages[3]);
         let each = Interval { mean: many.mean / 5.0, half: many.half / 5.0 };
-        evidence
-            .size(is_size(each, few), format!("{:.0} messages a user of five, {few:.0} of two", each.mean));
+        evidence.size(
+            agrees_in_size(each, few),
+            format!("{:.0} messages a user of five, {few:.0} of two", each.mean),
+        );
     }
     let text = "SEIF's overhead is in proportion to the number of users";
     Some(evidence.claim("5.1r", text).at("5.1, p. 80; 6.1, p. 92"))
@@ -357,7 +365,10 @@ fn only_two_ways_cost_throughput(study: &Study<'_>) -> Option<Claim> {
         ));
         evidence.must(seif.is_surely_below(0.0), format!("{to}: SEIF does not lose"));
         evidence.must(!slow.is_surely_below(-LITTLE_PERCENT), format!("{to}: Slow Start loses"));
-        evidence.size(is_size(seif, printed), format!("{to}: {:.1} % in place of {printed:.1}", seif.mean));
+        evidence.size(
+            agrees_in_size(seif, printed),
+            format!("{to}: {:.1} % in place of {printed:.1}", seif.mean),
+        );
     }
     let text = "More users cost SEIF's throughput in two-way traffic, not in one-way traffic, and hardly cost Slow Start's";
     Some(evidence.claim("5.1s", text).at("5.1, p. 80; 6.1, p. 92"))
@@ -387,7 +398,7 @@ fn telnet_large_packets(study: &Study<'_>) -> Option<Claim> {
             evidence.add(format!("{id}: {:+.1} % on {name} (printed {wanted:+.1})", gained.mean));
             evidence.must(gained.is_surely_above(0.0), format!("{id}: not surely above {name}"));
             let what = format!("{id}: {:+.1} % on {name} in place of {wanted:+.1}", gained.mean);
-            evidence.size(is_size(gained, wanted), what);
+            evidence.size(agrees_in_size(gained, wanted), what);
         }
     }
     let text = "Telnet with large packets: SEIF is clearly ahead of Slow Start and DEC bit";
@@ -408,8 +419,10 @@ fn seif_beats_tri_s(study: &Study<'_>) -> Option<Claim> {
         ));
         evidence.must(gained.is_surely_above(0.0), format!("{id}: not above our Tri-S"));
         evidence.must(seif.mean > theirs, format!("{id}: not above the printed Tri-S"));
-        evidence
-            .size(is_size(gained, wanted), format!("{id}: {:+.1} % in place of {wanted:+.1}", gained.mean));
+        evidence.size(
+            agrees_in_size(gained, wanted),
+            format!("{id}: {:+.1} % in place of {wanted:+.1}", gained.mean),
+        );
     }
     let text = "SEIF has more throughput than Tri-S in all four experiments, by 3 to 8 %";
     Some(evidence.claim("5.2a", text).at("5.2, p. 88; 5.3, p. 90; 6, p. 91"))

@@ -1,8 +1,8 @@
 //! Claims of chapter 6, and our own.
 
 use super::{
-    Claim, DROPS, Decide, Evidence, Interval, LITTLE_PERCENT, MESSAGES, Study, THROUGHPUT, gain_percent,
-    is_size,
+    Claim, DROPS, Decide, Evidence, Interval, LITTLE_PERCENT, MESSAGES, Study, THROUGHPUT, agrees_in_size,
+    gain_percent,
 };
 use crate::paper::liang91::metrics::VARIANCE_PER_RUN;
 use serde_json::json;
@@ -71,7 +71,7 @@ fn seif_drops_almost_nothing(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let mut some = Vec::new();
     for id in SEIF {
-        let drops = study.further(id, "seif", DROPS)?;
+        let drops = study.unprinted_value(id, "seif", DROPS)?;
         if drops.mean > 0.0 {
             some.push(format!("{id}: {:.1}", drops.mean));
         }
@@ -99,7 +99,7 @@ fn overhead_is_modest(study: &Study<'_>) -> Option<Claim> {
         ));
         evidence.must(share < 0.01, format!("{id}: more than 1 %"));
         evidence.size(
-            is_size(messages, printed),
+            agrees_in_size(messages, printed),
             format!("{id}: {:.0} bit/s in place of {printed:.0}", messages.mean),
         );
     }

@@ -1,8 +1,6 @@
 //! Claims of chapters 1 and 2, on earlier schemes.
 
-use super::{
-    Claim, DROPS, Decide, Evidence, Interval, MESSAGES, ONE_WAY, Study, THROUGHPUT, format_intervals,
-};
+use super::{Claim, DROPS, Decide, Evidence, Interval, MESSAGES, ONE_WAY, Study, THROUGHPUT, format_means};
 use crate::paper::liang91::metrics::VARIANCE_PER_RUN;
 use serde_json::json;
 
@@ -37,7 +35,7 @@ fn throughput_collapses_under_load(study: &Study<'_>) -> Option<Claim> {
     };
     let values: Vec<Interval> = LOADS.iter().map(at).collect::<Option<_>>()?;
     let windows = LOADS.map(|window| window.to_string()).join(", ");
-    evidence.add(format!("two windows of {windows} packets: {} kbit/s", format_intervals(&values, 1)));
+    evidence.add(format!("two windows of {windows} packets: {} kbit/s", format_means(&values, 1)));
     let means: Vec<f64> = values.iter().map(|of| of.mean).collect();
     let best = (0..means.len()).max_by(|&a, &b| means[a].total_cmp(&means[b]))?;
     // Gains for each further packet of the windows, up to the highest throughput.
@@ -92,9 +90,9 @@ fn source_quench_wastes(study: &Study<'_>) -> Option<Claim> {
 
 fn slow_start_costs_nothing(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let of = |id: &&str| study.further(id, "slow-start", MESSAGES);
+    let of = |id: &&str| study.unprinted_value(id, "slow-start", MESSAGES);
     let messages: Vec<Interval> = ONE_WAY.iter().map(of).collect::<Option<_>>()?;
-    evidence.add(format!("{} messages", format_intervals(&messages, 0)));
+    evidence.add(format!("{} messages", format_means(&messages, 0)));
     evidence.must(messages.iter().all(|of| of.mean == 0.0), "there are messages".to_owned());
     let text = "Slow Start consumes nothing of the network for its control";
     Some(evidence.claim("2.3.2a", text).at("abstract; 2.3.2, p. 16; 5.1, p. 80; 6, p. 91"))
@@ -103,7 +101,7 @@ fn slow_start_costs_nothing(study: &Study<'_>) -> Option<Claim> {
 fn slow_start_learns_from_losses(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for id in ONE_WAY {
-        let drops = study.further(id, "slow-start", DROPS)?;
+        let drops = study.unprinted_value(id, "slow-start", DROPS)?;
         evidence.add(format!("{id}: {:.1} drops", drops.mean));
         evidence.must(drops.is_surely_above(0.0), format!("{id}: none"));
     }

@@ -1,8 +1,8 @@
 //! Claims of chapters 3 and 4, on the design of SEIF.
 
 use super::{
-    Claim, DROPS, Decide, Evidence, Interval, MESSAGES, Study, THROUGHPUT, format_intervals, gain_percent,
-    interval_means, is_size, printed_gain,
+    Claim, DROPS, Decide, Evidence, Interval, MESSAGES, Study, THROUGHPUT, agrees_in_size, format_means,
+    gain_percent, interval_means, printed_gain,
 };
 use crate::paper::liang91::metrics::{QUEUE_WAVES, WAVE_INTERVAL, WAVE_IRREGULARITY, WINDOW_DEVIATION};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ fn the_threshold_of_80_percent(study: &Study<'_>) -> Option<Claim> {
         ));
         evidence.must(gained.mean * sign > 0.0, format!("beside {other} the other way"));
         evidence.size(
-            is_size(gained, wanted),
+            agrees_in_size(gained, wanted),
             format!("beside {other} {:+.1} % in place of {wanted:+.1}", gained.mean),
         );
     }
@@ -91,7 +91,7 @@ fn lower_thresholds_send_more(study: &Study<'_>) -> Option<Claim> {
     let at =
         |&threshold: &f64| study.interval("ours/4.1", "seif", MESSAGES, &[("threshold", json!(threshold))]);
     let messages: Vec<Interval> = [0.5, 0.7, 0.8, 0.9].iter().map(at).collect::<Option<_>>()?;
-    evidence.add(format!("{} messages at 50, 70, 80 and 90 %", format_intervals(&messages, 0)));
+    evidence.add(format!("{} messages at 50, 70, 80 and 90 %", format_means(&messages, 0)));
     let falls = messages.windows(2).all(|pair| pair[1].mean < pair[0].mean);
     evidence.must(falls, "not fewer with each step".to_owned());
     Some(evidence.claim("4.2b", "The lower the threshold, the more messages are sent").at("4.2, p. 39"))
@@ -111,7 +111,10 @@ fn avoidance_beats_reaction(study: &Study<'_>) -> Option<Claim> {
             gained.mean, gained.half
         ));
         evidence.must(!gained.is_surely_below(0.0), format!("{id}: a loss"));
-        evidence.size(is_size(gained, printed), format!("{id}: {:.1} % in place of {printed}", gained.mean));
+        evidence.size(
+            agrees_in_size(gained, printed),
+            format!("{id}: {:.1} % in place of {printed}", gained.mean),
+        );
     }
     let text = "Congestion avoidance (feedback at 80 %) has more throughput than feedback on drops in all six set-ups, by 5.67 to 11.88 %";
     Some(evidence.claim("4.2c", text).at("4.2, p. 44; 4.6, p. 59"))
@@ -133,14 +136,15 @@ fn avoidance_drops_almost_nothing(study: &Study<'_>) -> Option<Claim> {
     }
     evidence.add(format!("none in {without} of {} set-ups", REACTIONS.len()));
     evidence.must(2 * without > REACTIONS.len(), "drops in most set-ups".to_owned());
-    evidence.size(is_size(max, printed), format!("at most {:.0} in 60 s in place of {printed}", max.mean));
+    evidence
+        .size(agrees_in_size(max, printed), format!("at most {:.0} in 60 s in place of {printed}", max.mean));
     let text = "Avoidance drops no packet in most set-ups, reaction drops some in all, up to 71 in 60 s";
     Some(evidence.claim("4.2d", text).at("3.2.2, p. 28; 4.2, p. 44; 4.6, p. 59"))
 }
 
 fn avoidance_fluctuates_less(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let of = |scheme| study.further("4.2/exp-1", scheme, WINDOW_DEVIATION);
+    let of = |scheme| study.unprinted_value("4.2/exp-1", scheme, WINDOW_DEVIATION);
     let (avoiding, reacting) = (of("seif")?, of("reacting-feedback")?);
     evidence.add(format!("standard deviations of {:.2} and {:.2} packets", avoiding.mean, reacting.mean));
     evidence.must(avoiding.minus(reacting).is_surely_below(0.0), "not surely less".to_owned());
@@ -190,7 +194,10 @@ fn the_filter_gains_throughput(study: &Study<'_>) -> Option<Claim> {
         let wanted = printed_gain(printed("seif")?, printed("seif-nonfiltering")?);
         evidence.add(format!("{id}: {:+.2} % (printed {wanted:+.2})", gained.mean));
         evidence.must(gained.is_surely_above(0.0), format!("{id}: not surely"));
-        evidence.size(is_size(gained, wanted), format!("{id}: {:.2} % in place of {wanted:.2}", gained.mean));
+        evidence.size(
+            agrees_in_size(gained, wanted),
+            format!("{id}: {:.2} % in place of {wanted:.2}", gained.mean),
+        );
     }
     let text = "Filtering feedback gains a little throughput";
     Some(evidence.claim("4.3a", text).at("4.3, p. 50; 4.6, p. 59"))
@@ -209,8 +216,10 @@ fn the_filter_leaves_one_message_a_peak(study: &Study<'_>) -> Option<Claim> {
         evidence.must(each == wanted, format!("{scheme}: not {wanted} for a peak"));
         for (ours, metric) in [(messages, metrics[0]), (peaks, metrics[1])] {
             let printed = study.printed(ID, scheme, metric, &[])?;
-            evidence
-                .size(is_size(ours, printed), format!("{scheme}: {:.0} in place of {printed}", ours.mean));
+            evidence.size(
+                agrees_in_size(ours, printed),
+                format!("{scheme}: {:.0} in place of {printed}", ours.mean),
+            );
         }
     }
     let text =
@@ -233,7 +242,7 @@ fn bytes_beat_packets_when_buffers_are_scarce(study: &Study<'_>) -> Option<Claim
     evidence.must(scarce.is_surely_above(MIN_CLEAR_GAIN), "not clearly with 10".to_owned());
     evidence.must(ample.mean >= 0.0 && ample.mean < scarce.mean / 2.0, "not little with 20".to_owned());
     for (ours, printed) in [(scarce, printed_scarce), (ample, printed_ample)] {
-        evidence.size(is_size(ours, printed), format!("{:.1} % in place of {printed}", ours.mean));
+        evidence.size(agrees_in_size(ours, printed), format!("{:.1} % in place of {printed}", ours.mean));
     }
     let text = "In two-way traffic byte-oriented buffers beat packet-oriented ones by 25.21 % where buffers are scarce, by 2.44 % where they are not";
     Some(evidence.claim("4.4a", text).at("3.2.2, p. 27; 4.4, p. 53; 4.6, p. 59"))
@@ -263,7 +272,7 @@ fn one_way_any_cut_is_as_good(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for id in ONE_WAY_CUTS {
         let throughput = value_by_cut_back(study, id, THROUGHPUT, &[])?;
-        evidence.add(format!("{id}: {} kbit/s", format_intervals(&throughput, 2)));
+        evidence.add(format!("{id}: {} kbit/s", format_means(&throughput, 2)));
         let values = interval_means(&throughput);
         let (low, high) =
             (values.iter().copied().fold(f64::MAX, f64::min), values.iter().copied().fold(0.0, f64::max));
@@ -277,7 +286,7 @@ fn two_ways_shallow_cuts_carry_more(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let throughput = value_by_cut_back(study, TWO_WAY_CUTS, THROUGHPUT, &[])?;
     let printed = printed_cuts(study, TWO_WAY_CUTS, THROUGHPUT)?;
-    evidence.add(format!("{} kbit/s for 0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9", format_intervals(&throughput, 2)));
+    evidence.add(format!("{} kbit/s for 0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9", format_means(&throughput, 2)));
     for (place, pair) in throughput.windows(2).enumerate() {
         // The printed values have one step down, of 1.2 %.
         let falls = gain_percent(pair[1], pair[0]).is_surely_below(-2.0);
@@ -288,7 +297,7 @@ fn two_ways_shallow_cuts_carry_more(study: &Study<'_>) -> Option<Claim> {
     let wanted = printed_gain(printed[last], printed[0]);
     evidence.add(format!("{:+.1} % from 0 to 0.9 (printed {wanted:+.1})", gained.mean));
     evidence.must(gained.is_surely_above(0.0), "it does not grow".to_owned());
-    evidence.size(is_size(gained, wanted), format!("{:.1} % in place of {wanted:.1}", gained.mean));
+    evidence.size(agrees_in_size(gained, wanted), format!("{:.1} % in place of {wanted:.1}", gained.mean));
     let text = "Two ways, throughput grows with the cut-back parameter";
     Some(evidence.claim("4.5b", text).at("4.5, p. 53, 58"))
 }
@@ -321,7 +330,7 @@ fn messages_grow_steeply(study: &Study<'_>) -> Option<Claim> {
         let printed = printed_cuts(study, id, MESSAGES)?;
         evidence.add(format!(
             "{id}: {} messages for 0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9",
-            format_intervals(&messages, 0)
+            format_means(&messages, 0)
         ));
         for (place, pair) in messages[HALF..].windows(2).enumerate() {
             let falls = pair[1].minus(pair[0]).is_surely_below(0.0);
@@ -334,7 +343,8 @@ fn messages_grow_steeply(study: &Study<'_>) -> Option<Claim> {
         let (grown, wanted) = (last.mean / middle.mean, printed[CUT_BACKS.len() - 1] / printed[SEVEN_TENTHS]);
         let ratio = Interval { mean: grown, half: gain_percent(last, middle).half / 100.0 };
         evidence.add(format!("{grown:.1} times from 0.7 to 0.9 (printed {wanted:.1})"));
-        evidence.size(is_size(ratio, wanted), format!("{id}: {grown:.1} times in place of {wanted:.1}"));
+        evidence
+            .size(agrees_in_size(ratio, wanted), format!("{id}: {grown:.1} times in place of {wanted:.1}"));
     }
     let text = "Beyond 0.7 the number of messages grows steeply with the cut-back parameter";
     Some(evidence.claim("4.5d", text).at("4.5, p. 54, 55, 58; 4.6, p. 59"))
@@ -346,7 +356,7 @@ fn cuts_hardly_change_fairness(study: &Study<'_>) -> Option<Claim> {
         let variances = value_by_cut_back(study, id, "fairness_variance", &[])?;
         let of = |source: u32| value_by_cut_back(study, id, "throughput_kbps", &[("source", json!(source))]);
         let (one, two) = (of(1)?, of(2)?);
-        evidence.add(format!("{id}: variances {}", format_intervals(&variances, 4)));
+        evidence.add(format!("{id}: variances {}", format_means(&variances, 4)));
         for ((variance, cut), (one, two)) in variances.iter().zip(CUT_BACKS).zip(one.iter().zip(&two)) {
             let share = libm::sqrt(variance.mean) / ((one.mean + two.mean) / 2.0);
             let what = format!("{id}: users differ by {:.1} % from their mean at {cut}", 100.0 * share);

@@ -34,15 +34,15 @@ pub fn claims(results: &Results) -> Vec<Claim> {
 /// Decision of a claim; none if a value is missing.
 type Decide = fn(&Study<'_>) -> Option<Claim>;
 
-/// Selection of a row by further keys.
-type Keys<'a> = &'a [(&'a str, Value)];
+/// Further keys that select a row, with their values.
+type RowFilter<'a> = &'a [(&'a str, Value)];
 
 struct Study<'a>(&'a Results);
 
 impl Study<'_> {
     /// Returns the row of a value. `id` is a table without its prefix, such as `4.2/exp-1`, or one that begins with
     /// `ours/`.
-    fn row(&self, id: &str, scheme: &str, metric: &str, keys: Keys<'_>) -> Option<&Row> {
+    fn row(&self, id: &str, scheme: &str, metric: &str, keys: RowFilter<'_>) -> Option<&Row> {
         let name = match id.strip_prefix("ours/") {
             // Values of a table beyond the printed ones.
             Some(table) if table.starts_with(|c: char| c.is_ascii_digit()) => format!("ours/table-{table}"),
@@ -57,12 +57,12 @@ impl Study<'_> {
     }
 
     /// Returns the value with the half width of its interval, zero without randomness.
-    fn interval(&self, id: &str, scheme: &str, metric: &str, keys: Keys<'_>) -> Option<Interval> {
+    fn interval(&self, id: &str, scheme: &str, metric: &str, keys: RowFilter<'_>) -> Option<Interval> {
         Interval::from_row(self.row(id, scheme, metric, keys)?)
     }
 
     /// Returns the printed value.
-    fn printed(&self, id: &str, scheme: &str, metric: &str, keys: Keys<'_>) -> Option<f64> {
+    fn printed(&self, id: &str, scheme: &str, metric: &str, keys: RowFilter<'_>) -> Option<f64> {
         self.row(id, scheme, metric, keys)?.published()
     }
 
@@ -81,7 +81,7 @@ impl Study<'_> {
     }
 
     /// Returns a value of a table that is not printed: drops, messages.
-    fn further(&self, table: &str, scheme: &str, metric: &str) -> Option<Interval> {
+    fn unprinted_value(&self, table: &str, scheme: &str, metric: &str) -> Option<Interval> {
         self.interval(&format!("ours/{table}"), scheme, metric, &[])
     }
 }
@@ -98,16 +98,16 @@ fn printed_gain(better: f64, base: f64) -> f64 {
     100.0 * (better / base - 1.0)
 }
 
-/// Returns true if a value is of a printed size: its interval reaches the range between the printed one divided and
+/// Returns true if a value agrees with a printed one in size: its interval reaches the range between the printed one divided and
 /// multiplied by [`SIZE_FACTOR`].
-fn is_size(ours: Interval, printed: f64) -> bool {
+fn agrees_in_size(ours: Interval, printed: f64) -> bool {
     let (ours, printed) =
         if printed < 0.0 { (Interval { mean: -ours.mean, ..ours }, -printed) } else { (ours, printed) };
     !ours.is_surely_above(printed * SIZE_FACTOR) && !ours.is_surely_below(printed / SIZE_FACTOR)
 }
 
-/// Returns values in a list.
-fn format_intervals(values: &[Interval], decimals: usize) -> String {
+/// Returns the means of values in a list.
+fn format_means(values: &[Interval], decimals: usize) -> String {
     let words: Vec<String> = values.iter().map(|of| format!("{:.decimals$}", of.mean)).collect();
     words.join(", ")
 }

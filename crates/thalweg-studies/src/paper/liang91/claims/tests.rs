@@ -140,7 +140,7 @@ fn claims_with_verdict(results: &Results, verdict: Verdict) -> Vec<String> {
 }
 
 /// Selects a cell by scheme and metric, and by further keys.
-fn cell_selector<'a>(scheme: &'a str, metric: &'a str, keys: Keys<'a>) -> impl Fn(&Cell) -> bool + 'a {
+fn cell_selector<'a>(scheme: &'a str, metric: &'a str, keys: RowFilter<'a>) -> impl Fn(&Cell) -> bool + 'a {
     move |cell| {
         cell.scheme == scheme
             && cell.metric == metric

@@ -9,7 +9,7 @@ use thalweg_scenario::{MAX_REPS, toml_as_json};
 /// Plan of an assessment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Pack {
+pub struct AssessmentPlan {
     /// Title of the requirements document.
     pub title: String,
     /// Reference schemes, run in place of the scheme under test; the first one decides.
@@ -17,7 +17,7 @@ pub struct Pack {
     /// True if reports end with a template of the statement that RFC 9743 requires of authors.
     #[serde(default)]
     pub statement: bool,
-    /// File of margins, relative to the pack's folder.
+    /// File of margins, relative to the plan's folder.
     pub margins: String,
     /// Seeds per point.
     pub replications: u32,
@@ -57,7 +57,7 @@ pub struct Section {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// Sweep file, relative to the pack's folder.
+    /// Sweep file, relative to the plan's folder.
     pub sweep: String,
     /// Title of the experiment.
     pub title: String,
@@ -85,7 +85,7 @@ pub struct Claim {
     pub only: BTreeMap<String, Vec<String>>,
 }
 
-impl Pack {
+impl AssessmentPlan {
     /// Parses the text of a file; messages refer to it as `name`.
     ///
     /// # Errors
@@ -93,17 +93,17 @@ impl Pack {
     /// A description of the error.
     pub fn read(name: &str, text: &str) -> Result<Self, String> {
         let value = toml_as_json(name, text)?;
-        let pack: Self = serde_json::from_value(value).map_err(|error| format!("`{name}`: {error}"))?;
-        if pack.references.is_empty() {
+        let plan: Self = serde_json::from_value(value).map_err(|error| format!("`{name}`: {error}"))?;
+        if plan.references.is_empty() {
             return Err(format!("`{name}`: `references` needs a scheme, such as \"cubic\""));
         }
-        if pack.replications == 0 || pack.quick.replications == 0 || pack.quick.points == 0 {
+        if plan.replications == 0 || plan.quick.replications == 0 || plan.quick.points == 0 {
             return Err(format!("`{name}`: `replications` and `points` must be at least 1"));
         }
-        if pack.replications.max(pack.quick.replications) > MAX_REPS {
+        if plan.replications.max(plan.quick.replications) > MAX_REPS {
             return Err(format!("`{name}`: at most {MAX_REPS} replications are possible"));
         }
-        for section in &pack.sections {
+        for section in &plan.sections {
             if section.experiments.is_empty() == section.not_evaluated.is_none() {
                 let number = &section.number;
                 return Err(format!(
@@ -119,7 +119,7 @@ impl Pack {
                 }
             }
         }
-        Ok(pack)
+        Ok(plan)
     }
 
     /// Checks that all margins named by claims exist.
@@ -165,8 +165,8 @@ mod tests {
 
     const HEAD: &str = "title = \"T\"\nreferences = [\"cubic\"]\nmargins = \"m\"\nreplications = 2\nquick = { replications = 1, points = 1 }\n";
 
-    fn pack(rest: &str) -> Result<Pack, String> {
-        Pack::read("p.toml", &format!("{HEAD}{rest}"))
+    fn plan(rest: &str) -> Result<AssessmentPlan, String> {
+        AssessmentPlan::read("p.toml", &format!("{HEAD}{rest}"))
     }
 
     #[test]
@@ -174,10 +174,10 @@ mod tests {
         let section = |number: &str| {
             format!("[[section]]\nnumber = \"{number}\"\ntitle = \"x\"\nnot-evaluated = \"y\"\n")
         };
-        let pack = pack(&["5.2", "5.2.1", "5.20", "6.1"].map(section).concat()).unwrap();
+        let plan = plan(&["5.2", "5.2.1", "5.20", "6.1"].map(section).concat()).unwrap();
         let chosen = |only: &[&str]| {
             let only: Vec<String> = only.iter().map(|of| (*of).to_owned()).collect();
-            pack.sections_matching(&only)
+            plan.sections_matching(&only)
                 .map(|of| of.iter().map(|section| section.number.clone()).collect::<Vec<_>>())
         };
         assert_eq!(chosen(&["5.2"]).unwrap(), ["5.2", "5.2.1"]);
@@ -189,10 +189,10 @@ mod tests {
     #[test]
     fn errors_name_the_expected_form() {
         let empty = "[[section]]\nnumber = \"5\"\ntitle = \"x\"\n";
-        assert!(pack(empty).unwrap_err().contains("section 5 needs either experiments"));
+        assert!(plan(empty).unwrap_err().contains("section 5 needs either experiments"));
         let claim = "[[section.experiment]]\nsweep = \"s\"\ntitle = \"t\"\nclaim = [{ text = \"c\", of = OF, measure = \"M\", margin = \"m\" }]\n";
         let with = |of: &str, measure: &str| {
-            pack(&format!("{empty}{}", claim.replace("OF", of).replace("\"M\"", measure)))
+            plan(&format!("{empty}{}", claim.replace("OF", of).replace("\"M\"", measure)))
         };
         assert!(with("[\"a\"]", "\"gooodput_bps\"").unwrap_err().contains("did you mean `goodput_bps`?"));
         assert!(with("[\"a\", \"b\"]", "\"goodput_bps\"").unwrap_err().contains("needs one group"));
@@ -201,6 +201,6 @@ mod tests {
         let old = with("[\"a\", \"b\"]", "\"least_share\"").unwrap_err();
         assert!(old.contains("did you mean `min_share`?"), "{old}");
         let none = format!("{}{empty}not-evaluated = \"x\"\n", HEAD.replace("[\"cubic\"]", "[]"));
-        assert!(Pack::read("p.toml", &none).unwrap_err().contains("`references` needs a scheme"));
+        assert!(AssessmentPlan::read("p.toml", &none).unwrap_err().contains("`references` needs a scheme"));
     }
 }

@@ -84,9 +84,9 @@ const BUILT_IN: &[(&str, &str)] = files! {
 };
 
 /// Names of the built-in packs.
-pub const PACKS: &[&str] = &["rfc9743", "c4", "bbr-appendix"];
+pub const BUILT_IN_PLANS: &[&str] = &["rfc9743", "c4", "bbr-appendix"];
 
-/// Location of a pack and the files it refers to.
+/// Location of a plan and the files it refers to.
 #[derive(Clone, Debug)]
 pub enum Files {
     /// Built into the program.
@@ -158,7 +158,7 @@ impl Files {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assessment_pack::Pack;
+    use crate::assessment_plan::AssessmentPlan;
     use crate::equivalence_margins::Margins;
     use std::collections::BTreeSet;
     use thalweg_scenario::read_sweep_text;
@@ -177,17 +177,18 @@ mod tests {
     /// number of points is as stated.
     #[test]
     fn packs_fit_their_files() {
-        for name in PACKS {
-            let pack = Pack::read(name, &Files::BuiltIn.text(&format!("{name}.toml")).unwrap()).unwrap();
-            let margins = Files::BuiltIn.text(&pack.margins).unwrap();
-            pack.check_margins(&Margins::read(&pack.margins, &margins).unwrap()).unwrap();
+        for name in BUILT_IN_PLANS {
+            let plan =
+                AssessmentPlan::read(name, &Files::BuiltIn.text(&format!("{name}.toml")).unwrap()).unwrap();
+            let margins = Files::BuiltIn.text(&plan.margins).unwrap();
+            plan.check_margins(&Margins::read(&plan.margins, &margins).unwrap()).unwrap();
             let mut points = std::collections::BTreeMap::new();
-            for experiment in pack.sections.iter().flat_map(|section| &section.experiments) {
+            for experiment in plan.sections.iter().flat_map(|section| &section.experiments) {
                 let text = Files::BuiltIn.text(&experiment.sweep).unwrap();
                 let sweep = read_sweep_text(&experiment.sweep, &text).unwrap();
                 let schemes: Vec<&str> = sweep.schemes.iter().map(|of| of.text.as_str()).collect();
-                assert_eq!(schemes, pack.references, "{}", experiment.sweep);
-                assert_eq!(sweep.replications, Some(pack.replications), "{}", experiment.sweep);
+                assert_eq!(schemes, plan.references, "{}", experiment.sweep);
+                assert_eq!(sweep.replications, Some(plan.replications), "{}", experiment.sweep);
                 let sets: Vec<String> = sweep.sets.iter().map(|set| set.text.clone()).collect();
                 let loaded = Files::BuiltIn.load(&sweep.scenario.text, &sets, None, &Arc::default());
                 let spec =
@@ -200,18 +201,21 @@ mod tests {
                     "{}",
                     experiment.sweep
                 );
-                let plan = Plan::from_file(&sweep).unwrap();
+                let sweep_plan = Plan::from_file(&sweep).unwrap();
                 for claim in &experiment.claims {
                     assert!(claim.of.iter().all(|of| known.contains(of.as_str())), "{}", claim.text);
                     for (factor, values) in &claim.only {
-                        let factor =
-                            plan.factors.iter().find(|candidate| candidate.key.text == *factor).unwrap();
+                        let factor = sweep_plan
+                            .factors
+                            .iter()
+                            .find(|candidate| candidate.key.text == *factor)
+                            .unwrap();
                         let has =
                             |value: &String| factor.levels.iter().any(|level| level.unquoted() == value);
                         assert!(values.iter().all(has), "{}: {values:?}", claim.text);
                     }
                 }
-                points.insert(experiment.sweep.clone(), plan.points.len() / schemes.len());
+                points.insert(experiment.sweep.clone(), sweep_plan.points.len() / schemes.len());
             }
             if *name == "rfc9743" {
                 assert!(points.values().sum::<usize>() >= 320, "{points:?}");
