@@ -264,7 +264,10 @@ fn describe_path(path: &Path) -> String {
     let rate = match (path.was_filled, &path.trace) {
         (true, None) => rate,
         (true, Some(_)) => format!("{rate} in the middle, and varies (path.trace)"),
-        (false, _) => format!("{rate} or more (it was never filled)"),
+        (false, _) => format!(
+            "{rate} or more (it was never filled); simulated with {}, an assumption",
+            format_rate_to_digits(path.simulated_rate.as_f64(), 4)
+        ),
     };
     let losses = match path.losses {
         Losses::Independent(share) => {
@@ -402,6 +405,10 @@ fn deviation_sentence(
     options: Option<&str>,
 ) -> Option<String> {
     let sizes: Vec<&str> = found.iter().map(|(_, size)| size.as_str()).collect();
+    let rate = match path.was_filled {
+        true => "",
+        false => " Its rate is an assumption: other values of `rate` in the scenario may fit.",
+    };
     let queue = match (path.policer, path.queue_was_full) {
         (Some(_), _) => " Its queue is unknown: other values of `capacity` in the scenario may fit.",
         (None, false) => " Its queue is an assumption: other values of `queue` in the scenario may fit.",
@@ -416,7 +423,7 @@ fn deviation_sentence(
     (!sizes.is_empty()).then(|| {
         format!(
             "UNLIKE THE RECORDING: the simulated run has {}. The inferred path does not explain the recording; runs with \
-             other schemes share its errors.{queue}{options}",
+             other schemes share its errors.{rate}{queue}{options}",
             join_listed(&sizes)
         )
     })
@@ -514,6 +521,7 @@ fn inference_document(
         "path": {
             "rate_bps": path.rate.as_bits_per_sec(),
             "was_filled": path.was_filled,
+            "simulated_rate_bps": path.simulated_rate.as_bits_per_sec(),
             "varies": path.trace.is_some(),
             "round_trip_s": path.round_trip.as_secs_f64(),
             "queue_bytes": path.queue.get(),
@@ -580,7 +588,9 @@ mod tests {
                 ["unlike"],
             json!(["retransmitted_share"])
         );
-        assert!(describe_path(&path).contains("or more (it was never filled)"));
+        let assumed = "or more (it was never filled); simulated with 18.0000 Mbit/s, an assumption";
+        assert!(describe_path(&path).contains(assumed), "{}", describe_path(&path));
+        assert!(text.contains(" Its rate is an assumption: other values of `rate`"), "{text}");
         let slower = Outcome { goodput: live.goodput * 0.7, smoothed: live.smoothed * 1.3, ..live };
         let text = deviation_sentence(&setting_differences(&live, &slower, 0.0), &path, None).unwrap();
         assert!(text.contains("30 % less goodput and 30 % more of a mean smoothed round trip."), "{text}");
@@ -602,6 +612,9 @@ mod tests {
         assert!(text.contains(&format!("may differ: {options}")), "{text}");
         let known = Recording { simulated_scheme: Some("cubic".to_owned()), ..recorded };
         assert_eq!(assumed_options(&known, &Registry::default()), None);
+        path.was_filled = true;
+        let text = deviation_sentence(&setting_differences(&live, &again, 0.0), &path, None).unwrap();
+        assert!(!text.contains("Its rate is"), "{text}");
         path.policer = Some((path.rate, thalweg_proto::units::Bytes::new(15_000)));
         assert!(describe_path(&path).contains("unknown, as the policer drops"), "{}", describe_path(&path));
         assert!(

@@ -28,13 +28,13 @@ pub fn write_inferred_scenario(
     let _ = writeln!(text, "title = \"As recorded: {name}\"\nduration = \"{}\"", format_millis(seconds));
     text.push_str("warmup = \"0 s\" # the start was recorded, too\n\n");
     let _ = writeln!(text, "[[link]]\nname = \"path\"\nbetween = [\"here\", \"there\"]");
-    let lower_bound_comment = match path.was_filled {
-        true => "",
-        false => " # or more (it was never filled: others may get more)",
+    let assumption = match path.was_filled {
+        true => String::new(),
+        false => format!(" # an assumption: the path was never filled, and has {} or more", path.rate),
     };
     match path.trace {
         Some(_) => text.push_str(&format!("trace = \"{trace}\"\n")),
-        None => text.push_str(&format!("rate = \"{}\"{lower_bound_comment}\n", path.rate)),
+        None => text.push_str(&format!("rate = \"{}\"{assumption}\n", path.simulated_rate)),
     }
     let transmission = match path.trace {
         // At an opportunity of a trace a packet takes no time.
@@ -107,12 +107,12 @@ fn simulated_scheme<'a>(
 /// Maximum number of packets that an acknowledgement by number covers (RFC 5681, section 4.2); others wait for a timer.
 const ACKNOWLEDGED_AT_ONCE: usize = 2;
 
-/// Returns the part of the shortest round trip that is transmission: of the packet, and on a path that was filled, whose rate is known, of the
-/// one that it waited for if the same acknowledgement covers it.
+/// Returns the part of the shortest round trip that is transmission at the simulated rate: of the packet, and on a path that was filled, whose rate
+/// is known, of the one that it waited for if the same acknowledgement covers it.
 fn transmission_of_shortest(recording: &Recording, path: &Path) -> Duration {
     let trips = recording.round_trips();
     let Some(&(at, trip)) = trips.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else { return Duration::ZERO };
-    let of = |bytes: u64| path.rate.transmission_time(Bytes::new(bytes)).as_secs_f64();
+    let of = |bytes: u64| path.simulated_rate.transmission_time(Bytes::new(bytes)).as_secs_f64();
     let is_it = |packet: &&Packet| packet.acknowledged == Some(at);
     let (sent, mut bytes, mut longest) = (at - trip, 0, 0.0_f64);
     let waited_for = if path.was_filled { ACKNOWLEDGED_AT_ONCE } else { 1 };
@@ -131,7 +131,7 @@ pub fn more_transmission(recording: &Recording, path: &Path, registry: &Registry
     let is_delayed = values.optional::<bool>("delayed-ack") == Some(true) && path.trace.is_none();
     let together = values.optional::<u32>("delayed-ack.every").filter(|_| is_delayed).unwrap_or(1);
     let largest = recording.packets.iter().map(|packet| packet.size).max().unwrap_or(0);
-    let simulated = path.rate.transmission_time(Bytes::new(u64::from(largest))) * u64::from(together);
+    let simulated = path.simulated_rate.transmission_time(Bytes::new(u64::from(largest))) * u64::from(together);
     simulated.saturating_sub(transmission_of_shortest(recording, path))
 }
 
