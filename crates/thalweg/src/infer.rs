@@ -13,9 +13,9 @@ use std::sync::atomic::AtomicBool;
 use thalweg_catalog::option_syntax::split_name;
 use thalweg_catalog::{Environment, Registry};
 use thalweg_net::flow::SchemeError;
-use thalweg_report::infer::{
-    Change, Interval, Losses, Path, Recording, capture_limitation, inferred_scenario,
-};
+use thalweg_proto::units::Duration;
+use thalweg_report::infer::inferred_scenario::{InferredScenario, write_inferred_scenario};
+use thalweg_report::infer::{Change, Interval, Losses, Path, Recording, capture_limitation};
 use thalweg_report::output::{Align, Table, format_count, join_listed};
 use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_scenario::{Loaded, check_host, load_text_with, load_with};
@@ -102,19 +102,20 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     }
     let path = Path::infer(&recording).map_err(|error| unusable(&error))?;
     let folder = out.clone().unwrap_or_else(|| file.with_extension(""));
-    let scenario = write_scenario(&folder, &recording, &path, host.as_deref(), registry)?;
+    let (scenario, more_transmission) =
+        write_scenario(&folder, &recording, &path, host.as_deref(), registry)?;
     console.inform(&format!("Written: {}", scenario.display()));
     let live = recorded_outcome(&recording);
     let again = simulate_recording(&load_with(&scenario, &[], registry).map_err(Error::Scenario)?, *seed)?;
     let mut others = Vec::new();
     for scheme in &arguments.schemes {
         let instead = Recording { scheme: scheme.clone(), simulated_scheme: None, ..recording.clone() };
-        let text = scenario_text(&instead, &path, host.as_deref(), registry)?;
+        let text = inferred_scenario(&instead, &path, host.as_deref(), registry)?.text;
         let loaded =
             load_text_with("scenario.toml", &text, &folder, &[], registry).map_err(Error::Scenario)?;
         others.push((scheme.as_str(), simulate_recording(&loaded, *seed)?));
     }
-    let more = inferred_scenario::more_transmission(&recording, &path, registry).as_secs_f64();
+    let more = more_transmission.as_secs_f64();
     let unlike = setting_differences(&live, &again, more);
     if *json {
         let document = inference_document(&recording.scheme, &path, &live, &again, &others, &unlike);
@@ -168,13 +169,14 @@ fn host_of(given: &str) -> Result<String, Error> {
     Ok(host)
 }
 
+/// Writes the scenario, and returns its file and what transmission adds to the shortest round trip.
 fn write_scenario(
     folder: &FilePath,
     recording: &Recording,
     path: &Path,
     host: Option<&str>,
     registry: &Registry,
-) -> Result<PathBuf, Error> {
+) -> Result<(PathBuf, Duration), Error> {
     let failed = |error: &dyn std::fmt::Display| {
         Error::Failed(format!("cannot write to `{}`: {error}", folder.display()))
     };
@@ -184,21 +186,21 @@ fn write_scenario(
         trace.write(std::io::BufWriter::new(file)).map_err(|error| failed(&error))?;
     }
     let place = folder.join("scenario.toml");
-    let text = scenario_text(recording, path, host, registry)?;
+    let InferredScenario { text, more_transmission } = inferred_scenario(recording, path, host, registry)?;
     fs::write(&place, text).map_err(|error| failed(&error))?;
-    Ok(place)
+    Ok((place, more_transmission))
 }
 
 /// Name of the file with the capacity over time.
 const TRACE: &str = "path.trace";
 
-fn scenario_text(
+fn inferred_scenario(
     recording: &Recording,
     path: &Path,
     host: Option<&str>,
     registry: &Registry,
-) -> Result<String, Error> {
-    inferred_scenario::write_inferred_scenario(recording, path, TRACE, host, registry)
+) -> Result<InferredScenario, Error> {
+    write_inferred_scenario(recording, path, TRACE, host, registry)
         .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))
 }
 

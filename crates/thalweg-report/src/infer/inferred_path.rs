@@ -1,6 +1,6 @@
 //! Path inferred from a recording: its rate, round-trip time, queue and losses.
 
-use super::busy_spans::{Spans, largest};
+use super::busy_spans::{Spans, largest, sorted_acks};
 use super::outages::{Outage, outages};
 use super::path_change::{Base, Change, base_delay_change, margin};
 use super::{Packet, Recording};
@@ -117,7 +117,8 @@ impl Path {
         let shortest = sorted[0];
         let (change, is_certain) = base_delay_change(recording, &trips).unzip();
         let base = Base { shortest, change };
-        let spans = Spans::new(recording, &trips, &base);
+        let acks = sorted_acks(recording);
+        let spans = Spans::new(recording, &acks, &trips, &base);
         let busy = spans.busy_rates();
         let median = spans.busy_median();
         let was_filled = median.is_some();
@@ -158,7 +159,7 @@ impl Path {
         let policer = recording.policer.filter(|_| overflows == 0);
         let packet = largest(recording);
         let rate_interval = match was_filled {
-            true => median_interval(&busy, packet * 8.0 / spans.length),
+            true => median_interval(busy, packet * 8.0 / spans.length),
             false => (rate, f64::INFINITY),
         };
         let (round_trip, round_trip_interval) = lower_end(&sorted);
@@ -182,7 +183,7 @@ impl Path {
             simulated_queue: Bytes::new((assumed as u64).max(3000)),
             queue_was_full: overflows > 0,
             change: base.change,
-            outages: outages(recording, shortest),
+            outages: outages(recording, &acks, shortest),
             losses_need_queue,
             losses: if policer.is_some() { Losses::Independent(0.0) } else { random },
             overflows,

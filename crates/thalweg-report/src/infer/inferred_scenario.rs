@@ -5,6 +5,16 @@ use core::fmt::Write as _;
 use thalweg_catalog::{Environment, Kind, Registry, SchemeDescription, TextError, Value, Values};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
+/// Scenario of an inferred path.
+#[derive(Clone, Debug)]
+pub struct InferredScenario {
+    /// The scenario, as a file.
+    pub text: String,
+    /// Part of the simulated shortest round trip that the recorded one does not have, by the transmission of more data: early packets of a
+    /// recording may be smaller, and have acknowledgements of their own.
+    pub more_transmission: Duration,
+}
+
 /// Returns the scenario that simulates the recorded scheme on `path` for the duration of the recording, with the options
 /// of a simulated sender or else those of real paths. `trace` is the name of the capacity-trace file, if there is one;
 /// `host` describes the endpoints' hosts in scenario format, if known.
@@ -18,9 +28,10 @@ pub fn write_inferred_scenario(
     trace: &str,
     host: Option<&str>,
     registry: &Registry,
-) -> Result<String, TextError> {
+) -> Result<InferredScenario, TextError> {
     let mut text = String::from("# The path of a recording, as inferred from its sender.\n\n");
     let (description, values) = simulated_scheme(recording, registry)?;
+    let shortest = transmission_of_shortest(recording, path);
     let name = description.name;
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
     let header = recording.packets.iter().map(|packet| packet.size.saturating_sub(packet.length)).min();
@@ -39,7 +50,7 @@ pub fn write_inferred_scenario(
     let transmission = match path.trace {
         // At an opportunity of a trace a packet takes no time.
         Some(_) => Duration::ZERO,
-        None => transmission_of_shortest(recording, path),
+        None => shortest,
     };
     let _ = writeln!(text, "delay = \"{}\"", format_micros(path.round_trip.saturating_sub(transmission) / 2));
     match path.policer {
@@ -86,8 +97,9 @@ pub fn write_inferred_scenario(
     }
     let _ = writeln!(text, "\n[scheme.{name}]");
     let _ = writeln!(text, "segment = \"{data} B\"\nheader = \"{} B\"", header.unwrap_or(0));
+    let more_transmission = full_transmission(recording, path, &values).saturating_sub(shortest);
     text.push_str(&format_options(description, values, path.rate));
-    Ok(text)
+    Ok(InferredScenario { text, more_transmission })
 }
 
 /// Returns the scheme with the options of the simulated sender.
@@ -124,15 +136,12 @@ fn transmission_of_shortest(recording: &Recording, path: &Path) -> Duration {
     Duration::from_secs_f64(longest)
 }
 
-/// Returns how much longer the shortest round trip of the simulated run is than the recorded one because of the transmission of more data:
-/// early packets of a recording may be smaller, and have acknowledgements of their own.
-pub fn more_transmission(recording: &Recording, path: &Path, registry: &Registry) -> Duration {
-    let Ok((_, values)) = simulated_scheme(recording, registry) else { return Duration::ZERO };
+/// Returns the transmission time of the largest packets that one acknowledgement of the simulated receiver covers.
+fn full_transmission(recording: &Recording, path: &Path, values: &Values) -> Duration {
     let is_delayed = values.optional::<bool>("delayed-ack") == Some(true) && path.trace.is_none();
     let together = values.optional::<u32>("delayed-ack.every").filter(|_| is_delayed).unwrap_or(1);
     let largest = recording.packets.iter().map(|packet| packet.size).max().unwrap_or(0);
-    let simulated = path.simulated_rate.transmission_time(Bytes::new(u64::from(largest))) * u64::from(together);
-    simulated.saturating_sub(transmission_of_shortest(recording, path))
+    path.simulated_rate.transmission_time(Bytes::new(u64::from(largest))) * u64::from(together)
 }
 
 /// Formats the options of a simulation.
