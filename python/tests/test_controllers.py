@@ -179,10 +179,13 @@ def controller_that_acts(act: Callable[[Any], None]) -> type[Controller]:
         ("window", 0.5, ValueError, "0.5 does not"),
         ("window", 1e18, ValueError, "1000000000000000000 does not"),
         ("window", math.inf, ValueError, "inf does not"),
+        ("window", 10**400, ValueError, "window must lie from 1 to 1073741824 segments, and an integer of 1329 bits does not"),
+        ("window", -(10**400), ValueError, "an integer of 1329 bits does not"),
         ("window", "10", TypeError, "window is a number of segments, and not of type str"),
         ("window", None, TypeError, "not of type NoneType"),
         ("pacing_rate", 0.0, ValueError, "None does not pace"),
         ("pacing_rate", -1.0, ValueError, "-1 does not"),
+        ("pacing_rate", 10**400, ValueError, "from 1 to 1e15 bit/s, and an integer of 1329 bits does not; None does not pace"),
         ("pacing_rate", "fast", TypeError, "pacing_rate is a number of bit/s, or None, and not of type str"),
     ],
 )

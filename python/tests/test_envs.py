@@ -2,6 +2,10 @@
 
 import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -609,3 +613,48 @@ def test_values_are_chosen_from_lists_and_arrays() -> None:
     env = Env(PATH)
     env.reset(seed=1)
     env.step(10**400)
+
+
+@pytest.mark.parametrize("call", ["reset", "step"])
+@pytest.mark.parametrize(
+    ("made", "action"),
+    [
+        ("Env(path, interval=5000)", "0.0"),
+        ("VectorEnv(path, 2, interval=5000, jobs=2)", "[[0.0], [0.0]]"),
+        ("ParallelEnv(path, interval=5000)", "{'flow': 0.0}"),
+    ],
+)
+def test_ctrl_c_ends_a_long_step_and_the_episode(made: str, action: str, call: str) -> None:
+    # Of two intervals the second one takes minutes, or the first one.
+    start = "0 s" if call == "reset" else "5000.1 s"
+    flows = [{**PATH["flow"][0], "start": start}, {**PATH["flow"][0], "name": "other", "scheme": "cubic", "start": start}]
+    path = {"duration": "10000 s", "link": [{**PATH["link"][0], "rate": "1 Gbit/s", "loss": 0}], "flow": flows}
+    program = (
+        # Background jobs start with the signal ignored.
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import gymnasium\n"
+        "from thalweg.envs import Env, VectorEnv\n"
+        "from thalweg.marl import ParallelEnv\n"
+        f"path = {path!r}\n"
+        f"env = {made}\n"
+        f"{'' if call == 'reset' else 'env.reset(seed=1)'}\n"
+        "print('begun', flush=True)\n"
+        "try:\n"
+        f"    {'env.reset(seed=1)' if call == 'reset' else f'env.step({action})'}\n"
+        "except KeyboardInterrupt:\n"
+        "    try:\n"
+        f"        env.step({action})\n"
+        "    except gymnasium.error.ResetNeeded:\n"
+        "        print('interrupted', flush=True)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stdout.readline() == "begun\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        try:
+            output, _ = child.communicate(timeout=30)
+        finally:
+            child.kill()
+    assert output == "interrupted\n" and child.returncode == 0 and time.monotonic() - begun < 10

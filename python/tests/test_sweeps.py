@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,32 @@ def test_keys_of_files_are_those_of_the_schema() -> None:
 
     visit(schema)
     assert found == _toml.FILE_KEYS
+
+
+def test_quantities_and_units_are_those_of_the_schema() -> None:
+    schema = json.loads(thalweg._call(["schema"]))
+    kinds: dict[str, set[str]] = {}
+
+    def visit(of: Any) -> None:
+        if isinstance(of, dict):
+            properties = of.get("properties", {})
+            for name, item in (properties if isinstance(properties, dict) else {}).items():
+                kinds.setdefault(name, set()).update(re.findall(r'"#/\$defs/([a-z-]+)"', json.dumps(item)))
+            for item in of.values():
+                visit(item)
+        elif isinstance(of, list):
+            for item in of:
+                visit(item)
+
+    visit(schema)
+    assert {name for name in _toml._QUANTITIES if not kinds[name] & {"time", "rate"}} == set()
+    definitions = schema["$defs"]
+    patterns = {"s": "time", "B": "size", "bit/s": "rate"}
+    every = {unit for units in _toml._UNITS.values() for unit in units}
+    for plain, kind in patterns.items():
+        texts = [item["pattern"] for item in definitions[kind]["anyOf"] if "pattern" in item]
+        accepted = {unit for unit in every if any(re.search(pattern, f"5 {unit}") for pattern in texts)}
+        assert accepted == set(_toml._UNITS[plain]), kind
 
 
 def test_a_number_beside_texts_has_their_kind_of_unit() -> None:

@@ -35,7 +35,7 @@ from ._progress import progress_shown, show_progress
 from ._results import JOIN, Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
 from ._score import BATTERY, Score, ScorePart, evaluate_controller
 from ._thalweg import Controller, Sample
-from ._toml import Loaded, Scenario, absolute, number, texts, toml_changes, toml_document, with_unit, with_units_of_texts
+from ._toml import Loaded, Scenario, absolute, named, number, texts, toml_changes, toml_document, with_unit, with_units_of_texts
 
 __version__ = _thalweg.version
 
@@ -173,9 +173,7 @@ def _text(scenario: Scenario, factories: dict[str, Callable[[], Controller]] | N
         return scenario.name, scenario.text
     if isinstance(scenario, Mapping):
         return "scenario", toml_document(_with_names(scenario, factories) if factories is not None else scenario)
-    if not isinstance(scenario, (str, os.PathLike)):
-        raise ScenarioError(f"a scenario is a file, the name of a built-in one, or a dictionary, and not of type {type(scenario).__name__}")
-    return os.fspath(scenario), None
+    return named(scenario), None
 
 
 def _with_names(of: Any, factories: dict[str, Callable[[], Controller]]) -> Any:

@@ -10,9 +10,20 @@ from typing import Any
 from ._errors import ScenarioError
 
 
+def is_numpy_time(value: Any) -> bool:
+    """Returns true for numpy's times: they are integers to Python, in a unit that is lost."""
+    return getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M")
+
+
 def is_number(value: Any) -> bool:
-    """Returns true for real numbers. Numpy's times are integers to Python, in a unit that is lost."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and getattr(getattr(value, "dtype", None), "kind", "") not in ("m", "M")
+    """Returns true for real numbers."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not is_numpy_time(value)
+
+
+def plain(value: Any) -> Any:
+    """Returns arrays and numbers of numpy, pandas and others as lists and numbers of Python, other values unchanged."""
+    convert = getattr(value, "tolist", None)
+    return convert() if callable(convert) else value
 
 
 def integer(name: str, value: Any, least: int, most: int) -> int:

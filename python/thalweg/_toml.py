@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from . import _arguments as arguments
 from ._errors import ScenarioError
 
 Value: TypeAlias = "str | int | float | bool | Mapping[str, Any] | Sequence[Any]"
@@ -71,10 +72,9 @@ def toml_value(of: object) -> str:
         return str(int(of))
     if isinstance(of, float) and math.isfinite(of):
         return repr(float(of))
-    # Values of numpy, pandas and others are a list or a number now; `tolist` loses the unit of numpy's times.
-    plain = getattr(of, "tolist", None)
-    if callable(plain) and getattr(getattr(of, "dtype", None), "kind", "") not in ("m", "M"):
-        return toml_value(plain())
+    plain = of if arguments.is_numpy_time(of) else arguments.plain(of)
+    if plain is not of:
+        return toml_value(plain)
     words = f"{of!r} is no value of a scenario: it takes texts with units, numbers, true and false, lists, arrays and dictionaries"
     raise ScenarioError(words)
 
@@ -119,8 +119,7 @@ def with_units_of_texts(name: object, axis: Any) -> Any:
     """Returns the values of an axis; numbers beside texts that all have a unit get the unit of plain numbers."""
     if not isinstance(name, str) or name.rpartition(".")[2] not in _QUANTITIES:
         return axis
-    plain = getattr(axis, "tolist", None)
-    listed = plain() if callable(plain) else axis
+    listed = arguments.plain(axis)
     if not isinstance(listed, (list, tuple)):
         return axis
     found = {match[1] if (match := _QUANTITY.fullmatch(of)) else "" for of in listed if isinstance(of, str)}
@@ -160,8 +159,7 @@ def _absolute_change(change: str, folder: Path) -> str:
 
 def texts(of: Any) -> Iterator[str]:
     """Iterates over the texts in keys, and over those of changes among them."""
-    plain = getattr(of, "tolist", None)
-    listed = plain() if callable(plain) else of
+    listed = arguments.plain(of)
     if isinstance(listed, Mapping):
         for item in listed.values():
             yield from texts(item)
@@ -175,6 +173,13 @@ def texts(of: Any) -> Iterator[str]:
         yield text.partition("=")[2].strip().strip("\"'")
 
 
+def named(scenario: object) -> str:
+    """Returns the name of a scenario that is a file or built in."""
+    if not isinstance(scenario, (str, os.PathLike)):
+        raise ScenarioError(f"a scenario is a file, the name of a built-in one, or a dictionary, and not of type {type(scenario).__name__}")
+    return os.fspath(scenario)
+
+
 def loaded(scenario: Scenario) -> Loaded:
     """Returns a scenario that stays the same if its dictionary, the working directory or, unless it names other files, its file changes."""
     if isinstance(scenario, Loaded):
@@ -182,9 +187,7 @@ def loaded(scenario: Scenario) -> Loaded:
     here = Path.cwd()
     if isinstance(scenario, Mapping):
         return Loaded("scenario", toml_document(absolute(scenario, here)), here)
-    if not isinstance(scenario, (str, os.PathLike)):
-        raise ScenarioError(f"a scenario is a file, the name of a built-in one, or a dictionary, and not of type {type(scenario).__name__}")
-    name = os.fspath(scenario)
+    name = named(scenario)
     if not os.path.isfile(name):
         return Loaded(name, None, here)
     path = here / name

@@ -83,6 +83,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         if seed is not None:
             self._generator = generators(seed, 1)[0]
         first, varied = episode(self._generator, self._vary)
+        self._seen = {}
         self._simulations.reset([0], [first], [varied])
         self.agents = list(self.possible_agents)
         self._taken = 0
@@ -113,6 +114,8 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
             if name in self.agents:
                 taken[row] = checked_actions(actions[name], 1)[0]
         self._windows, rates = _decide(self._windows, self._seen, taken, self._pace)
+        # An interrupt, as by Ctrl-C, ends the episode.
+        self._seen = {}
         self._simulations.step(self._windows, rates)
         self._taken += 1
         observations = self._observe()

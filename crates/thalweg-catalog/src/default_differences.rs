@@ -54,7 +54,7 @@ impl DefaultDifference {
 
 /// Returns the unset options shared by these schemes whose defaults differ, except those inherent to a scheme. Of the
 /// latter, those that others can share and that change the results of applications with pauses are included where one
-/// pauses. A scheme that always uses ECN counts as one with `ecn`.
+/// pauses. A scheme that refuses the default of a switch counts as one with the other value: DCTCP always uses ECN.
 ///
 /// A preset sets many options. If only some schemes have one, it comes first, followed by the options that differ without
 /// it, and those that differ in any case.
@@ -110,26 +110,31 @@ fn option_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
             .filter(|&number| takes_default(&schemes[number], key, pauses, are_presets_chosen))
             .collect();
         let value = |number: &usize| value_in_use(&schemes[*number], key);
-        if key.name == ECN {
-            retain_comparable_ecn(&mut at_default, schemes, key);
-        }
-        if at_default.iter().all(|number| value(number) == at_default.first().and_then(value)) {
+        let is_same = |of: &[usize]| of.iter().all(|number| value(number) == of.first().and_then(value));
+        if is_same(&at_default) {
             continue;
         }
         let is_inherent = |of: &Compared<'_>| {
-            always_uses_ecn(of, key)
-                || Reason::find(of.description.name, key.name)
-                    .is_some_and(|reason| reason.bond != Bond::Loose)
+            Reason::find(of.description.name, key.name).is_some_and(|reason| reason.bond != Bond::Loose)
         };
         // An inherent value has no alternative.
         let inherent = at_default.iter().filter(|&&number| is_inherent(&schemes[number])).filter_map(value);
         let mut candidates: Vec<Value> = inherent.chain(of_hosts(key)).chain(of_live(key)).collect();
         candidates.extend(at_default.iter().filter_map(value));
-        let level = candidates.into_iter().find(|level| {
-            at_default
-                .iter()
-                .all(|&number| accepts_value(schemes[number].description, &levelled[number], key, *level))
-        });
+        let accepts = |number: usize, level: Value| {
+            accepts_value(schemes[number].description, &levelled[number], key, level)
+        };
+        let mut level =
+            candidates.iter().copied().find(|level| at_default.iter().all(|&number| accepts(number, *level)));
+        if level.is_none() && at_default.iter().any(|number| is_bound(&schemes[*number], key)) {
+            // No value suits schemes that are bound to different ones: those remain that differ and have a value in common.
+            let takers = |level: Value| -> Vec<usize> {
+                at_default.iter().copied().filter(|&number| accepts(number, level)).collect()
+            };
+            let mut found = candidates.iter().map(|level| (*level, takers(*level)));
+            let Some((common, takers)) = found.find(|(_, takers)| !is_same(takers)) else { continue };
+            (level, at_default) = (Some(common), takers);
+        }
         for &number in &at_default {
             level.into_iter().for_each(|level| levelled[number].set_value(key.name, level));
         }
@@ -139,37 +144,23 @@ fn option_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
     found
 }
 
-/// The option for ECN.
-const ECN: &str = "ecn";
-
-/// Returns the value of an option in use: the explicit one, that of a preset or the default, or `true` for `ecn` of a
-/// scheme that always uses it.
+/// Returns the value of an option in use: the explicit one, that of a preset or the default, or the other one of a switch
+/// whose value the scheme refuses.
 fn value_in_use(of: &Compared<'_>, key: &Key) -> Option<Value> {
-    if always_uses_ecn(of, key) { Some(Value::Switch(true)) } else { of.values.get(key.name) }
-}
-
-/// Returns true for the key `ecn` of a scheme with its own response to marks, which uses ECN in any case.
-fn always_uses_ecn(of: &Compared<'_>, key: &Key) -> bool {
-    let accepts = |on| accepts_value(of.description, of.values, key, Value::Switch(on));
-    key.name == ECN && accepts(true) && !accepts(false)
-}
-
-/// Removes the schemes whose ECN is no difference to remove: where one always uses ECN and the others can, those that
-/// cannot; else those that always use it.
-fn retain_comparable_ecn(at_default: &mut Vec<usize>, schemes: &[Compared<'_>], key: &Key) {
-    let always = |number: &usize| always_uses_ecn(&schemes[*number], key);
-    if !at_default.iter().any(always) {
-        return;
+    let accepts = |value| accepts_value(of.description, of.values, key, value);
+    match of.values.get(key.name) {
+        Some(Value::Switch(on)) if !accepts(Value::Switch(on)) && accepts(Value::Switch(!on)) => {
+            Some(Value::Switch(!on))
+        }
+        value => value,
     }
-    let capable = |number: &usize| {
-        let of = &schemes[*number];
-        accepts_value(of.description, of.values, key, Value::Switch(true))
-    };
-    let with_ecn: Vec<usize> = at_default.iter().copied().filter(capable).collect();
-    if with_ecn.iter().all(|number| value_in_use(&schemes[*number], key) == Some(Value::Switch(true))) {
-        at_default.retain(|number| !always(number));
-    } else {
-        *at_default = with_ecn;
+}
+
+/// Returns true for a switch that the scheme accepts with the value in use only.
+fn is_bound(of: &Compared<'_>, key: &Key) -> bool {
+    match value_in_use(of, key) {
+        Some(Value::Switch(on)) => !accepts_value(of.description, of.values, key, Value::Switch(!on)),
+        _ => false,
     }
 }
 
@@ -467,7 +458,7 @@ mod tests {
 
     /// Returns the schemes of an option with each value, and the level.
     fn ecn_of(texts: &[&str]) -> Option<(String, Option<Value>)> {
-        let of = between(texts).into_iter().find(|of| of.option == ECN)?;
+        let of = between(texts).into_iter().find(|of| of.option == "ecn")?;
         let each = of.values.iter().map(|(name, value)| format!("{name} {}", value.unwrap()));
         Some((each.collect::<Vec<_>>().join(", "), of.level))
     }

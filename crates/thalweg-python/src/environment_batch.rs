@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use thalweg::{Called, Prepared, Registry, agent_groups, prepare};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::Decision;
@@ -50,6 +51,34 @@ struct Template {
     step: Step,
     /// ECN codepoint of agents' packets; `None` for the scenario's.
     codepoint: Option<Ecn>,
+    interrupt: Interrupt,
+}
+
+/// Interrupt of a step by a signal, such as Ctrl-C.
+#[derive(Debug, Default)]
+struct Interrupt {
+    is_set: AtomicBool,
+    /// Exception of the signal's handler.
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Interrupt {
+    /// Handles pending signals; returns true if a handler has raised an exception. Python handles signals on its main thread only.
+    fn poll(&self) -> bool {
+        if !self.is_set.load(Ordering::Relaxed)
+            && let Err(error) = Python::attach(|py| py.check_signals())
+        {
+            *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            self.is_set.store(true, Ordering::Relaxed);
+        }
+        self.is_set.load(Ordering::Relaxed)
+    }
+
+    /// Returns the exception, and clears it.
+    fn take(&self) -> Option<PyErr> {
+        self.is_set.store(false, Ordering::Relaxed);
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl Template {
@@ -106,9 +135,11 @@ impl SimulationSlot {
         Ok(())
     }
 
-    fn advance(&mut self, rows: &mut [f64]) -> Result<(), Called> {
-        match self.episode.advance() {
+    /// Advances to the next decision, unless a signal interrupts it: the episode is then incomplete.
+    fn advance(&mut self, rows: &mut [f64], interrupt: &Interrupt) -> Result<(), Called> {
+        match self.episode.advance_unless(&|| interrupt.poll()) {
             Stop::DecisionDue => {}
+            Stop::Interrupted => return Ok(()),
             Stop::Finished => self.over = true,
             Stop::Broken => {
                 let error = self.episode.error().map(ToString::to_string).unwrap_or_default();
@@ -159,6 +190,7 @@ struct State {
     /// Latest observations, by simulation, agent and column.
     cells: Vec<f64>,
     pool: Pool<Task, (Task, Result<(), Called>)>,
+    template: Arc<Template>,
 }
 
 /// Slot of a simulation, with the latest observations of its agents.
@@ -190,14 +222,14 @@ impl Task {
                 if begun.episode.agents() * COLUMNS.len() != rows.len() {
                     return Err(error_result(&"the changes add or remove agents"));
                 }
-                begun.advance(rows)?;
+                begun.advance(rows, &template.interrupt)?;
                 *place = Some(begun);
                 Ok(())
             }
             What::GoOn { windows, rates, delay } => match place {
                 Some(place) if !place.over => {
                     place.decide(windows, rates, *delay)?;
-                    place.advance(rows)
+                    place.advance(rows, &template.interrupt)
                 }
                 _ => Ok(()),
             },
@@ -206,6 +238,14 @@ impl Task {
 }
 
 impl State {
+    /// Raises the exception of a signal that interrupted the operation. Some simulations are within a step then, and others behind it: all
+    /// have to begin again.
+    fn raise_interrupt(&mut self) -> PyResult<()> {
+        let Some(error) = self.template.interrupt.take() else { return Ok(()) };
+        self.slots.iter_mut().for_each(|slot| slot.place = None);
+        Err(error)
+    }
+
     /// Performs the operations; returns the error of the first simulation that failed.
     fn perform(&mut self, tasks: Vec<(usize, What)>) -> Result<(), Called> {
         let tasks = tasks.into_iter().map(|(number, what)| {
@@ -214,7 +254,11 @@ impl State {
         });
         let tasks = tasks.collect();
         let mut first: Option<(usize, Called)> = None;
-        for (Task { number, slot, .. }, outcome) in self.pool.all(tasks) {
+        let template = &self.template;
+        let poll = || {
+            template.interrupt.poll();
+        };
+        for (Task { number, slot, .. }, outcome) in self.pool.all(tasks, poll) {
             let width = slot.rows.len();
             self.cells[number * width..(number + 1) * width].copy_from_slice(&slot.rows);
             self.slots[number] = slot;
@@ -264,7 +308,11 @@ impl Environments {
         let made = prepare(&registry, &scenario, text.as_deref(), &sets).and_then(|prepared| {
             let episode = Episode::new(&prepared.spec, step).map_err(|error| error_result(&error))?;
             let plain = Arc::new(prepared);
-            Ok((episode.agents(), Template { registry, scenario, text, sets, plain, step, codepoint }))
+            let interrupt = Interrupt::default();
+            Ok((
+                episode.agents(),
+                Template { registry, scenario, text, sets, plain, step, codepoint, interrupt },
+            ))
         });
         let (agents, template) = match made {
             Ok(made) => made,
@@ -283,7 +331,8 @@ impl Environments {
         });
         let slot = || Slot { place: None, rows: vec![0.0; agents * COLUMNS.len()] };
         let slots = core::iter::repeat_with(slot).take(count).collect();
-        let state = Mutex::new(State { slots, cells: vec![0.0; cells], pool });
+        let state =
+            Mutex::new(State { slots, cells: vec![0.0; cells], pool, template: Arc::clone(&template) });
         let made = Self { template, agents, delay: length(delay), state };
         Ok((Some(made), 0, Vec::new()))
     }
@@ -324,6 +373,7 @@ impl Environments {
             tasks.insert(number, What::Begin { seed, changes });
         }
         let done = py.detach(|| state.perform(tasks.into_iter().collect()));
+        state.raise_interrupt()?;
         PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
         Ok(exit_status(done))
     }
@@ -389,6 +439,7 @@ impl Environments {
         });
         let tasks = tasks.collect();
         let done = py.detach(|| state.perform(tasks));
+        state.raise_interrupt()?;
         PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
         Ok(exit_status(done))
     }
@@ -409,6 +460,7 @@ impl Environments {
         state.cells.copy_from_slice(&task.slot.rows);
         let seen = task.slot.rows.clone();
         state.slots[0] = task.slot;
+        state.raise_interrupt()?;
         let (code, messages) = exit_status(done);
         Ok((seen, code, messages))
     }

@@ -2,11 +2,11 @@
 
 use crate::python_thread_state::Attached;
 use pyo3::exceptions::{
-    PyKeyboardInterrupt, PyNotImplementedError, PyPermissionError, PyTypeError, PyValueError,
+    PyKeyboardInterrupt, PyNotImplementedError, PyOverflowError, PyPermissionError, PyTypeError, PyValueError,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyTuple};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,7 +77,8 @@ impl Controller {
     fn set_window(&mut self, window: &Bound<'_, PyAny>) -> PyResult<()> {
         let found = extract_number(window, "window is a number of segments")?;
         if !(1.0..=MAX_WINDOW).contains(&found) {
-            let message = format!("window must lie from 1 to {MAX_WINDOW} segments, and {found} does not");
+            let shown = shown_number(window, found)?;
+            let message = format!("window must lie from 1 to {MAX_WINDOW} segments, and {shown} does not");
             return Err(PyValueError::new_err(message));
         }
         self.window = found;
@@ -98,8 +99,9 @@ impl Controller {
         };
         let found = extract_number(rate, "pacing_rate is a number of bit/s, or None")?;
         if !(1.0..=MAX_RATE).contains(&found) {
+            let shown = shown_number(rate, found)?;
             let message = format!(
-                "pacing_rate must lie from 1 to {MAX_RATE:e} bit/s, and {found} does not; None does not pace"
+                "pacing_rate must lie from 1 to {MAX_RATE:e} bit/s, and {shown} does not; None does not pace"
             );
             return Err(PyValueError::new_err(message));
         }
@@ -128,11 +130,23 @@ impl Controller {
 /// Upper limit of pacing rates, beyond any link rate.
 const MAX_RATE: f64 = 1e15;
 
+/// Returns a number; an integer beyond the range of floating-point numbers is infinite.
 fn extract_number(of: &Bound<'_, PyAny>, expected: &str) -> PyResult<f64> {
-    of.extract().map_err(|_| {
+    of.extract().or_else(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(of.py()) {
+            return Ok(if of.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY });
+        }
         let kind = of.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
-        PyTypeError::new_err(format!("{expected}, and not of type {kind}"))
+        Err(PyTypeError::new_err(format!("{expected}, and not of type {kind}")))
     })
+}
+
+/// Returns a number as shown in messages: an integer may have thousands of digits.
+fn shown_number(of: &Bound<'_, PyAny>, number: f64) -> PyResult<String> {
+    match number.is_infinite() && of.is_instance_of::<PyInt>() {
+        true => Ok(format!("an integer of {} bits", of.call_method0("bit_length")?)),
+        false => Ok(number.to_string()),
+    }
 }
 
 /// Events at a sender since the last call of `on_ack`.

@@ -2,9 +2,13 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, Result as Outcome};
+use std::time::Duration;
+
+/// Interval of polls while waiting for other threads.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Worker threads with the same function for all tasks. The submitting thread works too, to avoid waiting for a worker
 /// that the system has not woken yet.
@@ -72,12 +76,12 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
         Self { helpers: (0..helpers).map(help).collect(), shared, done, sender }
     }
 
-    /// Returns the results of tasks, in arbitrary order.
+    /// Returns the results of tasks, in arbitrary order. Calls `poll` at times while it waits for other threads.
     ///
     /// # Panics
     ///
     /// If the function panics on a task.
-    pub fn all(&self, tasks: Vec<T>) -> Vec<R> {
+    pub fn all(&self, tasks: Vec<T>, poll: impl Fn()) -> Vec<R> {
         // Discard results of an earlier call that panicked.
         self.done.try_iter().for_each(drop);
         let count = tasks.len();
@@ -88,14 +92,20 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
         while let Some(task) = self.shared.take() {
             let _ = self.sender.send(self.shared.perform(task));
         }
-        let outcomes = self.done.iter().take(count);
         let mut results = Vec::with_capacity(count);
-        let mut panicked = None;
-        for outcome in outcomes {
-            match outcome {
-                Ok(result) => results.push(result),
-                Err(panic) => panicked = Some(panic),
+        let (mut panicked, mut left) = (None, count);
+        while left > 0 {
+            match self.done.recv_timeout(POLL_INTERVAL) {
+                Ok(Ok(result)) => results.push(result),
+                Ok(Err(panic)) => panicked = Some(panic),
+                Err(RecvTimeoutError::Timeout) => {
+                    poll();
+                    continue;
+                }
+                // The pool has a sender of its own.
+                Err(RecvTimeoutError::Disconnected) => break,
             }
+            left -= 1;
         }
         panicked.map_or(results, |panic| resume_unwind(panic))
     }

@@ -182,6 +182,8 @@ pub enum Stop {
     Finished,
     /// A third-party component violated its contract; see [`Episode::error`].
     Broken,
+    /// The caller of [`Episode::advance_unless`] interrupted the step.
+    Interrupted,
 }
 
 /// Reason why an [`Episode`] cannot be built from a specification.
@@ -223,6 +225,9 @@ struct Pending {
     agent: usize,
     decision: Decision,
 }
+
+/// Number of events after which a step asks if it is interrupted, some milliseconds of computation.
+const EVENTS_BETWEEN_POLLS: u32 = 1 << 15;
 
 /// A run that stops for the decisions of agents.
 #[derive(Debug)]
@@ -296,6 +301,11 @@ impl Episode {
 
     /// Advances time to the next decision, or to the end of an agent's flow: the last step would otherwise count time without data.
     pub fn advance(&mut self) -> Stop {
+        self.advance_unless(&|| false)
+    }
+
+    /// Does the same, and asks every 32,768 events if it is interrupted: a step takes seconds if it has millions of events.
+    pub fn advance_unless(&mut self, is_interrupted: &dyn Fn() -> bool) -> Stop {
         for (state, _) in &self.agents {
             state.due.store(false, Ordering::Relaxed);
         }
@@ -303,9 +313,16 @@ impl Episode {
         let (Step::RoundTrip(length) | Step::Interval(length)) = self.step;
         let latest = self.stopped_at + length;
         let over = self.count_over();
+        let mut budget = EVENTS_BETWEEN_POLLS;
         loop {
+            if budget == 0 {
+                if is_interrupted() {
+                    return self.stop(Stop::Interrupted);
+                }
+                budget = EVENTS_BETWEEN_POLLS;
+            }
             let until = self.pending.first().map_or(latest, |pending| pending.at.min(latest));
-            match self.run.advance_until(until, &self.decision_due) {
+            match self.run.advance_until(until, &self.decision_due, &mut budget) {
                 Status::Finished => return self.stop(Stop::Finished),
                 Status::Broken => return self.stop(Stop::Broken),
                 Status::Running => {}

@@ -3,10 +3,9 @@
 use core::fmt;
 use serde::Deserialize;
 use std::fs;
-use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use thalweg_report::output::MAX_RESULTS;
+use thalweg_report::output::{MAX_RESULTS, temporary_name};
 use thalweg_report::results::Run;
 use thalweg_scenario::{Reader, read_text};
 
@@ -148,8 +147,7 @@ impl Store {
         place: &Path,
         fill: impl FnOnce(&mut io::BufWriter<fs::File>) -> io::Result<()>,
     ) -> Result<(), StoreError> {
-        // Stores of one process, and processes of several hosts or containers, may share the folder and their number.
-        let part = self.folder.join(format!(".partial-{:016x}", RandomState::new().hash_one(())));
+        let part = self.folder.join(temporary_name("partial"));
         let io = |error| StoreError::Io(place.to_owned(), error);
         if let Some(folder) = place.parent() {
             fs::create_dir_all(folder).map_err(io)?;

@@ -198,6 +198,11 @@ impl Packet {
         self.lost != Time::MAX
     }
 
+    /// Returns true if the path lost it: the sender took it for lost, and its retransmission was not spurious.
+    pub fn is_lost_on_path(&self) -> bool {
+        self.is_lost() && !self.is(Self::SPURIOUS)
+    }
+
     /// Returns the position after its last byte.
     pub const fn end(&self) -> u64 {
         self.position.saturating_add(self.length as u64)

@@ -13,9 +13,9 @@ use std::sync::atomic::AtomicBool;
 use thalweg_catalog::option_syntax::split_name;
 use thalweg_catalog::{Environment, Registry};
 use thalweg_net::flow::SchemeError;
-use thalweg_report::infer::{
-    Change, Interval, Losses, Path, Recording, capture_limitation, inferred_scenario,
-};
+use thalweg_proto::units::Duration;
+use thalweg_report::infer::inferred_scenario::{InferredScenario, write_inferred_scenario};
+use thalweg_report::infer::{Change, Interval, Losses, Path, Recording, capture_limitation};
 use thalweg_report::output::{Align, Table, format_count, join_listed};
 use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_scenario::{Loaded, check_host, load_text_with, load_with};
@@ -102,19 +102,20 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     }
     let path = Path::infer(&recording).map_err(|error| unusable(&error))?;
     let folder = out.clone().unwrap_or_else(|| file.with_extension(""));
-    let scenario = write_scenario(&folder, &recording, &path, host.as_deref(), registry)?;
+    let (scenario, more_transmission) =
+        write_scenario(&folder, &recording, &path, host.as_deref(), registry)?;
     console.inform(&format!("Written: {}", scenario.display()));
     let live = recorded_outcome(&recording);
     let again = simulate_recording(&load_with(&scenario, &[], registry).map_err(Error::Scenario)?, *seed)?;
     let mut others = Vec::new();
     for scheme in &arguments.schemes {
         let instead = Recording { scheme: scheme.clone(), simulated_scheme: None, ..recording.clone() };
-        let text = scenario_text(&instead, &path, host.as_deref(), registry)?;
+        let text = inferred_scenario(&instead, &path, host.as_deref(), registry)?.text;
         let loaded =
             load_text_with("scenario.toml", &text, &folder, &[], registry).map_err(Error::Scenario)?;
         others.push((scheme.as_str(), simulate_recording(&loaded, *seed)?));
     }
-    let more = inferred_scenario::more_transmission(&recording, &path, registry).as_secs_f64();
+    let more = more_transmission.as_secs_f64();
     let unlike = setting_differences(&live, &again, more);
     if *json {
         let document = inference_document(&recording.scheme, &path, &live, &again, &others, &unlike);
@@ -168,13 +169,14 @@ fn host_of(given: &str) -> Result<String, Error> {
     Ok(host)
 }
 
+/// Writes the scenario, and returns its file and what transmission adds to the shortest round trip.
 fn write_scenario(
     folder: &FilePath,
     recording: &Recording,
     path: &Path,
     host: Option<&str>,
     registry: &Registry,
-) -> Result<PathBuf, Error> {
+) -> Result<(PathBuf, Duration), Error> {
     let failed = |error: &dyn std::fmt::Display| {
         Error::Failed(format!("cannot write to `{}`: {error}", folder.display()))
     };
@@ -184,21 +186,21 @@ fn write_scenario(
         trace.write(std::io::BufWriter::new(file)).map_err(|error| failed(&error))?;
     }
     let place = folder.join("scenario.toml");
-    let text = scenario_text(recording, path, host, registry)?;
+    let InferredScenario { text, more_transmission } = inferred_scenario(recording, path, host, registry)?;
     fs::write(&place, text).map_err(|error| failed(&error))?;
-    Ok(place)
+    Ok((place, more_transmission))
 }
 
 /// Name of the file with the capacity over time.
 const TRACE: &str = "path.trace";
 
-fn scenario_text(
+fn inferred_scenario(
     recording: &Recording,
     path: &Path,
     host: Option<&str>,
     registry: &Registry,
-) -> Result<String, Error> {
-    inferred_scenario::write_inferred_scenario(recording, path, TRACE, host, registry)
+) -> Result<InferredScenario, Error> {
+    write_inferred_scenario(recording, path, TRACE, host, registry)
         .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))
 }
 
@@ -264,7 +266,10 @@ fn describe_path(path: &Path) -> String {
     let rate = match (path.was_filled, &path.trace) {
         (true, None) => rate,
         (true, Some(_)) => format!("{rate} in the middle, and varies (path.trace)"),
-        (false, _) => format!("{rate} or more (it was never filled)"),
+        (false, _) => format!(
+            "{rate} or more (it was never filled); simulated with {}, an assumption",
+            format_rate_to_digits(path.simulated_rate.as_f64(), 4)
+        ),
     };
     let losses = match path.losses {
         Losses::Independent(share) => {
@@ -402,6 +407,10 @@ fn deviation_sentence(
     options: Option<&str>,
 ) -> Option<String> {
     let sizes: Vec<&str> = found.iter().map(|(_, size)| size.as_str()).collect();
+    let rate = match path.was_filled {
+        true => "",
+        false => " Its rate is an assumption: other values of `rate` in the scenario may fit.",
+    };
     let queue = match (path.policer, path.queue_was_full) {
         (Some(_), _) => " Its queue is unknown: other values of `capacity` in the scenario may fit.",
         (None, false) => " Its queue is an assumption: other values of `queue` in the scenario may fit.",
@@ -416,7 +425,7 @@ fn deviation_sentence(
     (!sizes.is_empty()).then(|| {
         format!(
             "UNLIKE THE RECORDING: the simulated run has {}. The inferred path does not explain the recording; runs with \
-             other schemes share its errors.{queue}{options}",
+             other schemes share its errors.{rate}{queue}{options}",
             join_listed(&sizes)
         )
     })
@@ -514,6 +523,7 @@ fn inference_document(
         "path": {
             "rate_bps": path.rate.as_bits_per_sec(),
             "was_filled": path.was_filled,
+            "simulated_rate_bps": path.simulated_rate.as_bits_per_sec(),
             "varies": path.trace.is_some(),
             "round_trip_s": path.round_trip.as_secs_f64(),
             "queue_bytes": path.queue.get(),
@@ -580,7 +590,9 @@ mod tests {
                 ["unlike"],
             json!(["retransmitted_share"])
         );
-        assert!(describe_path(&path).contains("or more (it was never filled)"));
+        let assumed = "or more (it was never filled); simulated with 18.0000 Mbit/s, an assumption";
+        assert!(describe_path(&path).contains(assumed), "{}", describe_path(&path));
+        assert!(text.contains(" Its rate is an assumption: other values of `rate`"), "{text}");
         let slower = Outcome { goodput: live.goodput * 0.7, smoothed: live.smoothed * 1.3, ..live };
         let text = deviation_sentence(&setting_differences(&live, &slower, 0.0), &path, None).unwrap();
         assert!(text.contains("30 % less goodput and 30 % more of a mean smoothed round trip."), "{text}");
@@ -602,6 +614,9 @@ mod tests {
         assert!(text.contains(&format!("may differ: {options}")), "{text}");
         let known = Recording { simulated_scheme: Some("cubic".to_owned()), ..recorded };
         assert_eq!(assumed_options(&known, &Registry::default()), None);
+        path.was_filled = true;
+        let text = deviation_sentence(&setting_differences(&live, &again, 0.0), &path, None).unwrap();
+        assert!(!text.contains("Its rate is"), "{text}");
         path.policer = Some((path.rate, thalweg_proto::units::Bytes::new(15_000)));
         assert!(describe_path(&path).contains("unknown, as the policer drops"), "{}", describe_path(&path));
         assert!(

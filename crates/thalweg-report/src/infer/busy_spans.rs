@@ -34,6 +34,8 @@ const MEAN_OF: f64 = 5.0;
 #[derive(Debug)]
 pub(super) struct Spans {
     spans: Vec<Span>,
+    /// Rates of the busy spans in bit/s, sorted.
+    busy_rates: Vec<f64>,
     /// Mean rate between the first and the last acknowledgement, in bit/s; 0 in a short recording.
     mean_rate: f64,
     /// Length of each, in seconds.
@@ -42,27 +44,31 @@ pub(super) struct Spans {
 
 impl Spans {
     /// Divides `recording` into spans of several round trips and, on slow paths, of several packets.
-    pub(super) fn new(recording: &Recording, trips: &[(f64, f64)], base: &Base) -> Self {
-        let mut acks: Vec<(f64, u64)> = recording
-            .packets
-            .iter()
-            .filter_map(|packet| Some((packet.acknowledged?, u64::from(packet.size))))
-            .collect();
-        acks.sort_by(|a, b| a.0.total_cmp(&b.0));
+    pub(super) fn new(recording: &Recording, acks: &[Ack], trips: &[(f64, f64)], base: &Base) -> Self {
+        let mean = MeanRate::of(acks);
+        let of_length = |length: f64| Self::of_length(recording.seconds, acks, trips, base, mean, length);
         let length = SPAN.max(2.0 * base.shortest).max(recording.seconds / MAX_SPANS);
-        let first = Self::of_length(recording.seconds, &acks, trips, base, length);
-        let rate = first.busy_median().unwrap_or_else(|| first.highest_rate());
+        let first = of_length(length);
+        let busy_median = first.busy_median();
+        let rate = busy_median.unwrap_or_else(|| first.highest_rate());
         let packets = PACKETS.0 * largest(recording) * 8.0 / rate.max(1.0);
         let longer = length.max(packets.min(recording.seconds / PACKETS.1));
         if longer <= length {
             return first;
         }
-        let second = Self::of_length(recording.seconds, &acks, trips, base, longer);
+        let second = of_length(longer);
         // Where a queue stays for short times only, long spans have none.
-        if second.busy_median().is_some() || first.busy_median().is_none() { second } else { first }
+        if second.busy_median().is_some() || busy_median.is_none() { second } else { first }
     }
 
-    fn of_length(seconds: f64, acks: &[(f64, u64)], trips: &[(f64, f64)], base: &Base, length: f64) -> Self {
+    fn of_length(
+        seconds: f64,
+        acks: &[Ack],
+        trips: &[(f64, f64)],
+        base: &Base,
+        mean: MeanRate,
+        length: f64,
+    ) -> Self {
         // The last, incomplete span is left out.
         let mut spans = vec![Span::default(); (seconds / length) as usize];
         let mut before = f64::NEG_INFINITY;
@@ -80,37 +86,31 @@ impl Spans {
                 span.has_queue = Some(span.has_queue.unwrap_or(true) && has_queue);
             }
         }
-        let mean_rate = mean_rate(acks, MEAN_OF * length);
-        Self { spans, mean_rate, length }
+        let mean_rate = if mean.seconds < MEAN_OF * length { 0.0 } else { mean.rate };
+        let mut busy_rates: Vec<f64> =
+            (0..spans.len()).filter_map(|number| busy_rate(&spans, number)).collect();
+        busy_rates.sort_by(f64::total_cmp);
+        Self { spans, busy_rates, mean_rate, length }
     }
 
     pub(super) fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Returns the rate of a span in bit/s, if the bottleneck was busy in all of it: there was a queue in it and in those around it, as a queue
-    /// that starts or ends within a span did not last for all of it. The packets between the last acknowledgement of the span before
-    /// and that of this one left the bottleneck without a pause.
+    /// Returns the rate of a span in bit/s, if the bottleneck was busy in all of it.
     pub(super) fn busy_rate(&self, number: usize) -> Option<f64> {
-        let around = self.spans.get(number.checked_sub(1)?..number + 2)?;
-        let [before, span] = [around[0], around[1]];
-        let is_busy = around.iter().all(|span| span.has_queue == Some(true))
-            && span.last > before.last
-            && before.bytes > 0;
-        is_busy.then(|| span.bytes as f64 * 8.0 / (span.last - before.last))
+        busy_rate(&self.spans, number)
     }
 
-    /// Returns the rates of the busy spans, sorted.
-    pub(super) fn busy_rates(&self) -> Vec<f64> {
-        let mut rates: Vec<f64> = (0..self.len()).filter_map(|number| self.busy_rate(number)).collect();
-        rates.sort_by(f64::total_cmp);
-        rates
+    /// Returns the rates of the busy spans in bit/s, sorted.
+    pub(super) fn busy_rates(&self) -> &[f64] {
+        &self.busy_rates
     }
 
     /// Returns the median rate of the busy spans, if the path was filled. Where few spans have long round trips, and a lower rate than the mean of
     /// all, late answers of a host have made them long.
     pub(super) fn busy_median(&self) -> Option<f64> {
-        let busy = self.busy_rates();
+        let busy = &self.busy_rates;
         let median = *busy.get(busy.len() / 2).filter(|_| busy.len() >= FILLED.0)?;
         let bytes: u64 = self.spans.iter().map(|span| span.bytes).sum();
         let mean = bytes as f64 * 8.0 / (self.length * self.len() as f64);
@@ -131,8 +131,8 @@ impl Spans {
         };
         let close = side(has_risen).filter(|number| self.spans[*number].has_queue == Some(false));
         let close = median(close.map(|number| self.rate(number)).collect());
-        let busy = median(self.busy_rates())
-            .or_else(|| median(side(!has_risen).map(|number| self.rate(number)).collect()));
+        let busy_median = self.busy_rates.get(self.busy_rates.len() / 2).copied();
+        let busy = busy_median.or_else(|| median(side(!has_risen).map(|number| self.rate(number)).collect()));
         close.zip(busy).is_none_or(|(close, busy)| close < PAUSES * busy)
     }
 
@@ -161,11 +161,46 @@ impl Spans {
     }
 }
 
-/// Returns the mean rate in bit/s after the first acknowledgement until the last one, if these are at least `min` seconds apart, else 0.
-fn mean_rate(acks: &[(f64, u64)], min: f64) -> f64 {
-    let (Some(&(first, _)), Some(&(last, _))) = (acks.first(), acks.last()) else { return 0.0 };
-    let bytes: u64 = acks.iter().filter(|(at, _)| *at > first).map(|(_, bytes)| bytes).sum();
-    if last - first < min { 0.0 } else { bytes as f64 * 8.0 / (last - first) }
+/// Returns the rate of a span in bit/s, if the bottleneck was busy in all of it: there was a queue in it and in those around it, as a queue that
+/// starts or ends within a span did not last for all of it. The packets between the last acknowledgement of the span before and that of this one
+/// left the bottleneck without a pause.
+fn busy_rate(spans: &[Span], number: usize) -> Option<f64> {
+    let around = spans.get(number.checked_sub(1)?..number + 2)?;
+    let [before, span] = [around[0], around[1]];
+    let is_busy =
+        around.iter().all(|span| span.has_queue == Some(true)) && span.last > before.last && before.bytes > 0;
+    is_busy.then(|| span.bytes as f64 * 8.0 / (span.last - before.last))
+}
+
+/// An acknowledged packet: time of the acknowledgement, in seconds, and size, in bytes.
+pub(super) type Ack = (f64, u64);
+
+/// Returns the acknowledged packets in the order of their acknowledgements.
+pub(super) fn sorted_acks(recording: &Recording) -> Vec<Ack> {
+    let packets = recording.packets.iter();
+    let mut acks: Vec<Ack> =
+        packets.filter_map(|packet| Some((packet.acknowledged?, u64::from(packet.size)))).collect();
+    acks.sort_by(|a, b| a.0.total_cmp(&b.0));
+    acks
+}
+
+/// Mean rate after the first acknowledgement until the last one.
+#[derive(Clone, Copy, Debug)]
+struct MeanRate {
+    /// Rate, in bit/s; no number if the time is 0.
+    rate: f64,
+    /// Time between both, in seconds.
+    seconds: f64,
+}
+
+impl MeanRate {
+    fn of(acks: &[Ack]) -> Self {
+        let (Some(&(first, _)), Some(&(last, _))) = (acks.first(), acks.last()) else {
+            return Self { rate: 0.0, seconds: 0.0 };
+        };
+        let bytes: u64 = acks.iter().filter(|(at, _)| *at > first).map(|(_, bytes)| bytes).sum();
+        Self { rate: bytes as f64 * 8.0 / (last - first), seconds: last - first }
+    }
 }
 
 /// Returns the size of the largest packet, in bytes.

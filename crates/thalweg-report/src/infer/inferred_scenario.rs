@@ -5,6 +5,16 @@ use core::fmt::Write as _;
 use thalweg_catalog::{Environment, Kind, Registry, SchemeDescription, TextError, Value, Values};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
+/// Scenario of an inferred path.
+#[derive(Clone, Debug)]
+pub struct InferredScenario {
+    /// The scenario, as a file.
+    pub text: String,
+    /// Part of the simulated shortest round trip that the recorded one does not have, by the transmission of more data: early packets of a
+    /// recording may be smaller, and have acknowledgements of their own.
+    pub more_transmission: Duration,
+}
+
 /// Returns the scenario that simulates the recorded scheme on `path` for the duration of the recording, with the options
 /// of a simulated sender or else those of real paths. `trace` is the name of the capacity-trace file, if there is one;
 /// `host` describes the endpoints' hosts in scenario format, if known.
@@ -18,9 +28,10 @@ pub fn write_inferred_scenario(
     trace: &str,
     host: Option<&str>,
     registry: &Registry,
-) -> Result<String, TextError> {
+) -> Result<InferredScenario, TextError> {
     let mut text = String::from("# The path of a recording, as inferred from its sender.\n\n");
     let (description, values) = simulated_scheme(recording, registry)?;
+    let shortest = transmission_of_shortest(recording, path);
     let name = description.name;
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
     let header = recording.packets.iter().map(|packet| packet.size.saturating_sub(packet.length)).min();
@@ -28,18 +39,18 @@ pub fn write_inferred_scenario(
     let _ = writeln!(text, "title = \"As recorded: {name}\"\nduration = \"{}\"", format_millis(seconds));
     text.push_str("warmup = \"0 s\" # the start was recorded, too\n\n");
     let _ = writeln!(text, "[[link]]\nname = \"path\"\nbetween = [\"here\", \"there\"]");
-    let lower_bound_comment = match path.was_filled {
-        true => "",
-        false => " # or more (it was never filled: others may get more)",
+    let assumption = match path.was_filled {
+        true => String::new(),
+        false => format!(" # an assumption: the path was never filled, and has {} or more", path.rate),
     };
     match path.trace {
         Some(_) => text.push_str(&format!("trace = \"{trace}\"\n")),
-        None => text.push_str(&format!("rate = \"{}\"{lower_bound_comment}\n", path.rate)),
+        None => text.push_str(&format!("rate = \"{}\"{assumption}\n", path.simulated_rate)),
     }
     let transmission = match path.trace {
         // At an opportunity of a trace a packet takes no time.
         Some(_) => Duration::ZERO,
-        None => transmission_of_shortest(recording, path),
+        None => shortest,
     };
     let _ = writeln!(text, "delay = \"{}\"", format_micros(path.round_trip.saturating_sub(transmission) / 2));
     match path.policer {
@@ -86,8 +97,9 @@ pub fn write_inferred_scenario(
     }
     let _ = writeln!(text, "\n[scheme.{name}]");
     let _ = writeln!(text, "segment = \"{data} B\"\nheader = \"{} B\"", header.unwrap_or(0));
+    let more_transmission = full_transmission(recording, path, &values).saturating_sub(shortest);
     text.push_str(&format_options(description, values, path.rate));
-    Ok(text)
+    Ok(InferredScenario { text, more_transmission })
 }
 
 /// Returns the scheme with the options of the simulated sender.
@@ -107,12 +119,12 @@ fn simulated_scheme<'a>(
 /// Maximum number of packets that an acknowledgement by number covers (RFC 5681, section 4.2); others wait for a timer.
 const ACKNOWLEDGED_AT_ONCE: usize = 2;
 
-/// Returns the part of the shortest round trip that is transmission: of the packet, and on a path that was filled, whose rate is known, of the
-/// one that it waited for if the same acknowledgement covers it.
+/// Returns the part of the shortest round trip that is transmission at the simulated rate: of the packet, and on a path that was filled, whose rate
+/// is known, of the one that it waited for if the same acknowledgement covers it.
 fn transmission_of_shortest(recording: &Recording, path: &Path) -> Duration {
     let trips = recording.round_trips();
     let Some(&(at, trip)) = trips.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else { return Duration::ZERO };
-    let of = |bytes: u64| path.rate.transmission_time(Bytes::new(bytes)).as_secs_f64();
+    let of = |bytes: u64| path.simulated_rate.transmission_time(Bytes::new(bytes)).as_secs_f64();
     let is_it = |packet: &&Packet| packet.acknowledged == Some(at);
     let (sent, mut bytes, mut longest) = (at - trip, 0, 0.0_f64);
     let waited_for = if path.was_filled { ACKNOWLEDGED_AT_ONCE } else { 1 };
@@ -124,15 +136,12 @@ fn transmission_of_shortest(recording: &Recording, path: &Path) -> Duration {
     Duration::from_secs_f64(longest)
 }
 
-/// Returns how much longer the shortest round trip of the simulated run is than the recorded one because of the transmission of more data:
-/// early packets of a recording may be smaller, and have acknowledgements of their own.
-pub fn more_transmission(recording: &Recording, path: &Path, registry: &Registry) -> Duration {
-    let Ok((_, values)) = simulated_scheme(recording, registry) else { return Duration::ZERO };
+/// Returns the transmission time of the largest packets that one acknowledgement of the simulated receiver covers.
+fn full_transmission(recording: &Recording, path: &Path, values: &Values) -> Duration {
     let is_delayed = values.optional::<bool>("delayed-ack") == Some(true) && path.trace.is_none();
     let together = values.optional::<u32>("delayed-ack.every").filter(|_| is_delayed).unwrap_or(1);
     let largest = recording.packets.iter().map(|packet| packet.size).max().unwrap_or(0);
-    let simulated = path.rate.transmission_time(Bytes::new(u64::from(largest))) * u64::from(together);
-    simulated.saturating_sub(transmission_of_shortest(recording, path))
+    path.simulated_rate.transmission_time(Bytes::new(u64::from(largest))) * u64::from(together)
 }
 
 /// Formats the options of a simulation.

@@ -1,6 +1,7 @@
 //! Pauses of a path.
 
 use super::Recording;
+use super::busy_spans::Ack;
 
 /// Time without an acknowledgement although packets had been sent: an outage, or the loss of all of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,12 +15,10 @@ pub struct Outage {
 /// Minimum length of an outage, in seconds and in shortest round trips.
 const LENGTH: (f64, f64) = (1.0, 10.0);
 
-/// Returns the outages of a recording with this shortest round trip.
-pub(super) fn outages(recording: &Recording, shortest: f64) -> Vec<Outage> {
+/// Returns the outages of a recording with these acknowledgements, in order, and this shortest round trip.
+pub(super) fn outages(recording: &Recording, acks: &[Ack], shortest: f64) -> Vec<Outage> {
     let min = LENGTH.0.max(LENGTH.1 * shortest);
-    let mut times: Vec<f64> = recording.packets.iter().filter_map(|packet| packet.acknowledged).collect();
-    times.sort_by(f64::total_cmp);
-    let gaps = times.windows(2).map(|pair| Outage { from: pair[0], until: pair[1] });
+    let gaps = acks.windows(2).map(|pair| Outage { from: pair[0].0, until: pair[1].0 });
     let long = gaps.filter(|gap| gap.until - gap.from > min);
     // The answer to a packet that was sent in time would have come before: otherwise the sender paused.
     let is_due = |gap: &Outage| {

@@ -168,7 +168,7 @@ impl Recording {
             size: packet.size.saturating_add(headers),
             length: packet.length,
             acknowledged: packet.is_acked().then(|| at(packet.acked)),
-            lost: packet.is_lost() && !packet.is(thalweg_trace::Packet::SPURIOUS),
+            lost: packet.is_lost_on_path(),
             again: packet.is(thalweg_trace::Packet::AGAIN),
         });
         let smoothed = data.metrics.get(&Metric::SmoothedRtt).into_iter().flatten();

@@ -28,7 +28,11 @@ fn policed(kilobytes: u32) -> String {
 
 /// Returns the log of a simulated transfer over `link` for these seconds.
 fn simulated(scheme: &str, seed: u64, seconds: u32, link: &str) -> Recording {
-    let loaded = loaded(scheme, seed, seconds, link);
+    recorded(&loaded(scheme, seed, seconds, link))
+}
+
+/// Returns the log of the transfer of a scenario.
+fn recorded(loaded: &Loaded) -> Recording {
     let mut simulation = Simulation::new(loaded.spec(), QlogPackets::new(2_000_000)).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
     let (result, packets) = simulation.finish();
@@ -148,10 +152,41 @@ fn a_queue_that_was_never_full_has_a_true_lower_bound() {
         is_consistent(&path);
         // The scenario has an assumption, and names it.
         assert!(path.simulated_queue.get() > 9 * 1500, "{scheme}: {path:?}");
-        let text =
-            write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+        let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default())
+            .unwrap()
+            .text;
         let line = text.lines().find(|line| line.starts_with("queue = ")).unwrap();
         assert!(line.contains("# an assumption") && line.contains("were seen waiting"), "{line}");
+    }
+}
+
+/// A sender of a fixed rate does not fill the path that is inferred from it: the scenario has 1.5 times the lower bound, and names it an assumption.
+#[test]
+fn a_fixed_rate_does_not_fill_its_inferred_path() {
+    for (scheme, options) in [("sstp", "rate = \"6 Mbit/s\""), ("fixed", "window = \"20 pkt\"")] {
+        let link = format!(
+            "rate = \"20 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"60 pkt\"\n[scheme.{scheme}]\n{options}"
+        );
+        let recording = simulated(scheme, 1, 10, &link);
+        let path = Path::infer(&recording).unwrap();
+        let expected = 1.5 * path.rate.as_f64();
+        assert!(
+            !path.was_filled && (path.simulated_rate.as_f64() - expected).abs() <= 1.0,
+            "{scheme}: {path:?}"
+        );
+        let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default())
+            .unwrap()
+            .text;
+        let line = text.lines().find(|line| line.starts_with("rate = ")).unwrap();
+        assert!(line.starts_with(&format!("rate = \"{}\" # an assumption", path.simulated_rate)), "{line}");
+        assert!(line.ends_with(&format!("has {} or more", path.rate)), "{line}");
+        let again = load_text("again.toml", &text, std::path::Path::new("."), &[]).unwrap();
+        assert!(again.warnings.iter().all(|warning| warning.code != "scenario.rate"), "{scheme}: {text}");
+        let recording_again = recorded(&again);
+        let path_again = Path::infer(&recording_again).unwrap();
+        assert!(!path_again.was_filled, "{scheme}: {path_again:?}");
+        let [first, second] = [&recording, &recording_again].map(|of| of.delivered() as f64 / of.seconds);
+        assert!((second / first - 1.0).abs() < 0.02, "{scheme}: {first} {second}");
     }
 }
 
@@ -296,7 +331,8 @@ fn a_path_with_a_trace_has_all_of_its_delay() {
     let recording = simulated("thalweg", 1, 30, link);
     let path = Path::infer(&recording).unwrap();
     assert!(path.trace.is_some(), "{path:?}");
-    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    let text =
+        write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap().text;
     // 32.4 ms are 20 ms of delay, and 12 ms of transmission.
     assert!(text.contains("\ndelay = \"16208 us\"\n"), "{text}");
 }
@@ -328,7 +364,7 @@ fn options_of_simulated_senders_are_kept() {
         let link = format!("{}\n{more}", lossy("0.01"));
         let recording = simulated(scheme, 1, 5, &link);
         let path = Path::infer(&recording).unwrap();
-        let text = write_inferred_scenario(&recording, &path, "path.trace", None, &registry).unwrap();
+        let text = write_inferred_scenario(&recording, &path, "path.trace", None, &registry).unwrap().text;
         let again = load_text("again.toml", &text, std::path::Path::new("."), &[]).unwrap();
         let ends = |loaded: &Loaded| {
             let values = registry.scheme_of(&loaded.spec().groups[0].transport.endpoint_configs).unwrap().1;

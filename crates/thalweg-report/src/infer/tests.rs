@@ -1,6 +1,6 @@
 //! Tests of path inference from recordings of known paths.
 
-use super::inferred_scenario::{more_transmission, write_inferred_scenario};
+use super::inferred_scenario::{InferredScenario, write_inferred_scenario};
 use super::{Losses, Packet, Path, Recording, RecordingError};
 use thalweg_capture::qlog::{LiveLog, Metrics};
 use thalweg_catalog::{Environment, Kind, PathHints, Registry, SCHEMES, Value};
@@ -50,10 +50,12 @@ fn a_steady_path_is_found() {
     within(path.rate, 12.0, 0.02);
     assert!((path.round_trip.as_millis_f64() - 40.0).abs() < 0.1);
     assert_eq!((path.losses, path.was_filled, path.trace.clone()), (Losses::Independent(0.0), true, None));
+    assert_eq!(path.simulated_rate, path.rate);
     // 20 ms at 12 Mbit/s are 30 kB; the bandwidth-delay product is 60 kB, and nothing was dropped.
     assert!((28_000..31_000).contains(&path.queue.get()), "{:?}", path.queue);
     assert!((55_000..65_000).contains(&path.simulated_queue.get()), "{:?}", path.simulated_queue);
-    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    let text =
+        write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap().text;
     assert!(!text.contains("or more"), "{text}");
     let loaded = load_text("as-recorded.toml", &text, std::path::Path::new(""), &[]);
     assert!(loaded.is_ok(), "{text}");
@@ -99,8 +101,9 @@ fn no_queue_is_inferred_for_a_path_never_filled() {
     let path = Path::infer(&recording).unwrap();
     assert!(!path.was_filled && !path.queue_was_full, "{path:?}");
     // The scenario file alone marks it as a lower bound, too.
-    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
-    for (key, comment) in [("rate = ", "# or more"), ("queue = ", "# an assumption")] {
+    let text =
+        write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap().text;
+    for (key, comment) in [("rate = ", "# an assumption"), ("queue = ", "# an assumption")] {
         let line = text.lines().find(|line| line.starts_with(key)).unwrap();
         assert!(line.contains(comment), "{line}");
     }
@@ -129,7 +132,8 @@ fn a_rate_that_varies_becomes_a_trace() {
     let trace = path.trace.as_ref().expect("it varies");
     trace.check().unwrap();
     within(trace.mean_rate(), 24.0, 0.1);
-    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    let text =
+        write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap().text;
     assert!(text.contains("trace = \"path.trace\""), "{text}");
 }
 
@@ -157,14 +161,16 @@ fn the_first_packets_of_a_recording_are_smaller() {
     let mut path = Path::infer(&recording).unwrap();
     assert!((path.round_trip.as_millis_f64() - 100.0).abs() < 0.01, "{path:?}");
     path.rate = Rate::from_bits_per_sec(480_000);
+    path.simulated_rate = path.rate;
     let registry = Registry::default();
-    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &registry).unwrap();
+    let scenario =
+        |of: &Recording| write_inferred_scenario(of, &path, "path.trace", None, &registry).unwrap();
+    let InferredScenario { text, more_transmission: more } = scenario(&recording);
     assert!(text.contains("delay = \"40000 us\""), "{text}");
     // Two packets of 1500 bytes take 50 ms, two of 600 bytes 20 ms.
-    let more = more_transmission(&recording, &path, &registry);
     assert!((more.as_millis_f64() - 30.0).abs() < 0.01, "{more:?}");
     let immediate = Recording { scheme: "cubic:delayed-ack=false".to_owned(), ..recording };
-    let more = more_transmission(&immediate, &path, &registry);
+    let more = scenario(&immediate).more_transmission;
     assert!((more.as_millis_f64() - 5.0).abs() < 0.01, "{more:?}");
 }
 
@@ -174,7 +180,8 @@ fn options_of_real_endpoints_are_simulated() {
     let steady = recorded(0.02, |_| false, |_| 1.0);
     let path = Path::infer(&steady).unwrap();
     let recording = Recording { scheme: "newreno:rto.floor=150ms,delayed-ack=false".to_owned(), ..steady };
-    let text = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+    let text =
+        write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap().text;
     for line in ["rto.floor = \"150 ms\"", "rto.margin = \"150 ms\"", "delayed-ack = false"] {
         assert!(text.contains(line), "{line} is not in {text}");
     }
@@ -201,8 +208,9 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
         assert_eq!((found.name, &read), (description.name, &live), "{text}");
 
         let recording = Recording { scheme: text.clone(), ..steady.clone() };
-        let scenario =
-            write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
+        let scenario = write_inferred_scenario(&recording, &path, "path.trace", None, &Registry::default())
+            .unwrap()
+            .text;
         let loaded = load_text("as-recorded.toml", &scenario, std::path::Path::new(""), &[])
             .unwrap_or_else(|found| panic!("{text}: {}\n{scenario}", found[0].render()));
         let is_of_marks = |found: &&thalweg_scenario::Diagnostic| found.code == "scenario.marks";

@@ -1,11 +1,11 @@
 //! Writes and reads self-describing results folders.
 
 use super::number_format::Style;
+use super::temporary_name::temporary_name;
 use super::text_summary::format_summary;
 use crate::results::{Body, Document, ReadError};
 use core::fmt;
 use std::fs::{self, File};
-use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use thalweg_scenario::{Reader, read_text};
@@ -289,9 +289,9 @@ fn check_replaceable(target: &Path) -> Result<(), FolderError> {
     runs.into_iter().try_for_each(|run: io::Result<fs::DirEntry>| check_replaceable(&run.map_err(io)?.path()))
 }
 
-/// Returns a path that nobody else has: processes of several hosts or containers may have the same number.
+/// Returns a hidden path beside `name` that nobody else has.
 fn sibling_path(parent: &Path, name: &str, what: &str) -> PathBuf {
-    parent.join(format!(".{name}.{what}-{:016x}", RandomState::new().hash_one(())))
+    parent.join(temporary_name(&format!("{name}.{what}")))
 }
 
 /// Returns true for files that can occur any number of times: `trace.pcap`, `trace-SCHEME-SEED.pcap`, the same for qlog

@@ -132,6 +132,11 @@ impl Plot {
         }
     }
 
+    /// Returns true for counts, which begin again at the end of the warm-up.
+    const fn is_count(self) -> bool {
+        matches!(self, Self::Drops | Self::Marks)
+    }
+
     const fn is_of_links(self) -> bool {
         matches!(self.about().2, Source::Links(_))
     }
@@ -223,7 +228,7 @@ impl ViewSource<'_> {
         let all = if plot.is_of_links() { subjects.len() } else { subjects.len().max(first.flows.len()) };
         let shown = subjects.len().min(MAX_LINES);
         let lines = subjects.iter().take(MAX_LINES).flat_map(|(place, ones)| {
-            self.lines(ones, &subject_label(&links, first, &ones[0].subject), *place)
+            self.lines(plot, ones, &subject_label(&links, first, &ones[0].subject), *place)
         });
         let lines: Vec<Line> = lines.collect();
         let kind = if plot.is_of_links() { "queues" } else { "flows" };
@@ -255,7 +260,7 @@ impl ViewSource<'_> {
                 let all = self.series.of(plot.quantity());
                 let all = all.filter(|one| one.subject == *subject && one.scheme == of.scheme);
                 let all = all.filter(|one| runs.iter().any(|run| run.seed == one.seed));
-                self.lines(&all.collect::<Vec<_>>(), &of.scheme, place)
+                self.lines(plot, &all.collect::<Vec<_>>(), &of.scheme, place)
             };
             let lines: Vec<Line> = schemes.iter().enumerate().flat_map(of).collect();
             let runs =
@@ -278,8 +283,8 @@ impl ViewSource<'_> {
 
     /// Returns the lines of one subject: of a single run its line; of several runs the mean at the times common to all,
     /// over a faint line for each run.
-    fn lines(&self, ones: &[&One], label: &str, colour: usize) -> Vec<Line> {
-        let parts: Vec<(&[f64], &[f64])> = ones.iter().filter_map(|one| self.shown(one)).collect();
+    fn lines(&self, plot: Plot, ones: &[&One], label: &str, colour: usize) -> Vec<Line> {
+        let parts: Vec<(&[f64], &[f64])> = ones.iter().filter_map(|one| self.shown(plot, one)).collect();
         let line = |(times, values): (&[f64], &[f64]), points, is_faint| {
             let (times, values) = downsample(times, values, points);
             Line { label: String::new(), colour, times, values, is_faint }
@@ -297,12 +302,11 @@ impl ViewSource<'_> {
     }
 
     /// Returns the part of a series in the span shown; `None` if it is empty.
-    fn shown<'b>(&self, one: &'b One) -> Option<(&'b [f64], &'b [f64])> {
+    fn shown<'b>(&self, plot: Plot, one: &'b One) -> Option<(&'b [f64], &'b [f64])> {
         // There is no round-trip time before the first sample; the simulator writes zero.
-        let begun = match one.quantity.as_str() {
-            "rtt" => one.values.iter().position(|value| *value > 0.0).unwrap_or(0),
-            // The counts begin again at the end of the warm-up.
-            "drops" | "marks" if self.to > self.document.warmup_s => {
+        let begun = match plot {
+            Plot::RoundTrip => one.values.iter().position(|value| *value > 0.0).unwrap_or(0),
+            _ if plot.is_count() && self.to > self.document.warmup_s => {
                 one.times.partition_point(|time| *time <= self.document.warmup_s)
             }
             _ => 0,
@@ -586,7 +590,7 @@ mod tests {
         let shown = |from, to| {
             let sight = ViewSource { document: &document, series: &series, from, to };
             let one = series.of("drops").next().unwrap();
-            sight.shown(one).map(|(_, values)| values.to_vec())
+            sight.shown(Plot::Drops, one).map(|(_, values)| values.to_vec())
         };
         assert_eq!(shown(0.0, 30.0), Some(vec![0.0, 3.0]));
         assert_eq!(shown(0.0, 4.0), Some(vec![70.0]), "within the warm-up");

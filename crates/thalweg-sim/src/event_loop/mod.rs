@@ -122,14 +122,20 @@ impl<T: Tracing> EventLoop<T> {
         self.status()
     }
 
-    /// Handles the events up to a time and advances to it, or returns once `stop` is set or a flow is over.
-    pub fn advance_until(&mut self, time: Time, stop: &AtomicBool) -> Status {
+    /// Handles the events up to a time and advances to it, or returns once `stop` is set, a flow is over or `budget` events were handled.
+    /// Takes the events from `budget`.
+    pub fn advance_until(&mut self, time: Time, stop: &AtomicBool, budget: &mut u32) -> Status {
         let over = self.traffic.over;
-        while !self.ending.is_over() && !stop.load(Ordering::Relaxed) && self.traffic.over == over {
+        while *budget > 0
+            && !self.ending.is_over()
+            && !stop.load(Ordering::Relaxed)
+            && self.traffic.over == over
+        {
             if self.wheel.next().is_none_or(|next| next > time) {
                 self.now = self.now.max(time);
                 break;
             }
+            *budget -= 1;
             self.advance(1);
         }
         self.status()

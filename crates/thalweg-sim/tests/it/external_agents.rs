@@ -1,6 +1,7 @@
 //! Flows with externally controlled windows: stops, observations, and the effect of decisions.
 
 use crate::test_network::{direction, group, millis, pipe, run, window, with_random_loss};
+use core::cell::Cell;
 use thalweg_catalog::{EndpointConfigs, Environment};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{Decision, FixedConfig};
@@ -112,6 +113,24 @@ fn a_step_without_acknowledgements_ends() {
         assert_eq!((seen.acked, seen.rtt, seen.min_rtt), (0, None, None));
     }
     assert_eq!(episode.advance(), Stop::Finished);
+}
+
+/// A long step asks at times if it is interrupted; a later one begins where it ended.
+#[test]
+fn a_long_step_can_be_interrupted() {
+    let fast = direction(Rate::from_mbits_per_sec(1000), millis(10), Limit::Packets(1000));
+    let groups = spec_of_path(agent()).groups;
+    let (spec, length) = (Spec { groups, ..pipe(fast) }, Duration::from_secs(3));
+    let mut episode = Episode::new(&spec, Step::Interval(length)).unwrap();
+    // A short step has too few events to ask.
+    assert_eq!(episode.advance_unless(&|| true), Stop::DecisionDue);
+    assert!(episode.decide(0, Decision::window(1000.0), Duration::ZERO));
+    let polls = Cell::new(0);
+    let is_interrupted = || polls.replace(polls.get() + 1) == 1;
+    assert_eq!(episode.advance_unless(&is_interrupted), Stop::Interrupted);
+    let now = episode.now();
+    assert!(polls.get() == 2 && Time::ZERO + length < now && now < Time::ZERO + length * 2, "{now:?}");
+    assert_eq!((episode.advance(), episode.now()), (Stop::DecisionDue, now + length));
 }
 
 /// Two agents share the link in proportion to their windows.

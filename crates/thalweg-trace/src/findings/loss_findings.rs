@@ -81,7 +81,7 @@ const PERSISTENT: (f64, usize) = (0.005, 6);
 
 /// Returns the packets lost on the path, not by mistake of the sender.
 fn packets_lost_on_path<'a>(view: &Viewed<'a>) -> impl Iterator<Item = &'a Packet> {
-    view.direction.packets.iter().filter(|packet| packet.is_lost() && !packet.is(Packet::SPURIOUS))
+    view.direction.packets.iter().filter(|packet| packet.is_lost_on_path())
 }
 
 /// Finds losses in most parts of the connection while there was no queue.

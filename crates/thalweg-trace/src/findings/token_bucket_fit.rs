@@ -62,7 +62,7 @@ struct Arrival {
 impl Arrival {
     /// Returns the arrival of a packet since `start`; `None` without an outcome, as for one more copy of data.
     fn of_packet(packet: &Packet, start: Time) -> Option<Self> {
-        let is_lost = is_really_lost(packet);
+        let is_lost = packet.is_lost_on_path();
         (is_lost || packet.is_acked()).then(|| Self {
             time: packet.time.since(start).as_secs_f64(),
             size: f64::from(packet.size),
@@ -73,11 +73,6 @@ impl Arrival {
     const fn is_lost(&self) -> bool {
         self.rtt.is_none()
     }
-}
-
-/// Returns true if the packet was lost, and not only declared lost.
-fn is_really_lost(packet: &Packet) -> bool {
-    packet.is_lost() && !packet.is(Packet::SPURIOUS)
 }
 
 /// Outcomes against the predictions of a bucket.
@@ -120,8 +115,8 @@ impl Counts {
 /// Returns the token bucket that explains the losses of a direction, if one does.
 pub(super) fn token_bucket_fit(view: &Viewed<'_>) -> Option<TokenBucket> {
     let packets = &view.direction.packets;
-    let first = packets.iter().position(is_really_lost)?;
-    let last = packets.iter().rposition(is_really_lost)?;
+    let first = packets.iter().position(Packet::is_lost_on_path)?;
+    let last = packets.iter().rposition(Packet::is_lost_on_path)?;
     let start = packets[0].time;
     let arrivals: Vec<Arrival> =
         packets[..=last].iter().filter_map(|packet| Arrival::of_packet(packet, start)).collect();

@@ -139,7 +139,7 @@ pub fn recordings(octets: &[u8]) {
         found.write(&mut trace).unwrap();
     }
     let folder = Folder::new().with("trace", &trace);
-    check_loaded(load_text("scenario.toml", &scenario, &folder.0, &[]));
+    check_loaded(load_text("scenario.toml", &scenario.text, &folder.0, &[]));
 }
 
 /// Fuzzes result files: documents, tables of series, stored runs of a sweep, results of papers, stored scores of a hunt, and the
