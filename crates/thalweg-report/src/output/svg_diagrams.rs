@@ -185,8 +185,10 @@ impl Figure {
         }
         if highest > end {
             let value = match panel.across {
-                Some(Across { factor, unit, .. }) => format!("{} {unit}", to_three_digits(highest / factor)),
-                None => to_three_digits(highest / panel.factor),
+                Some(Across { factor, unit, .. }) => {
+                    format!("{} {unit}", format_three_significant_digits(highest / factor))
+                }
+                None => format_three_significant_digits(highest / panel.factor),
             };
             let note = format!("beyond the axis: up to {value}");
             let _ = writeln!(body, "{}", text_element(WIDTH - RIGHT, top - 9.0, "end", "tick", &note));
@@ -305,8 +307,8 @@ fn largest_beyond(values: &[f64], end: f64) -> Option<(usize, f64)> {
     beyond.filter(|(_, value)| value.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Formats a positive number with three significant digits.
-fn to_three_digits(value: f64) -> String {
+/// Formats a positive number, rounded to three significant digits: 1234.5 is `1230`.
+fn format_three_significant_digits(value: f64) -> String {
     let unit = libm::pow(10.0, libm::floor(libm::log10(value)) - 2.0);
     format_plain_number((value / unit).round() * unit)
 }

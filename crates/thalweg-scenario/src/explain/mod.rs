@@ -4,7 +4,8 @@ mod routes_and_failures;
 
 use super::keys::FramingName;
 use super::lint::{
-    estimate_memory, offered_rate_per_flow, queue_capacity_bytes, round_to_three_digits, to_four_digits,
+    estimate_memory, offered_rate_per_flow, queue_capacity_bytes, round_to_four_significant_digits,
+    round_to_three_significant_digits,
 };
 use super::path_properties::{GroupPath, Paths, direction_of_hop, nominal_rate, packet_sizes};
 use super::speedup_estimate::describe_speedup;
@@ -52,8 +53,11 @@ pub fn explain(loaded: &Loaded) -> String {
     }
     routes_and_failures::explain_routing(spec, &mut out);
     let memory = estimate_memory(spec, paths);
-    let _ =
-        writeln!(out, "\nMemory: about {} for the run.", round_to_three_digits(Bytes::new(memory.total())));
+    let _ = writeln!(
+        out,
+        "\nMemory: about {} for the run.",
+        round_to_three_significant_digits(Bytes::new(memory.total()))
+    );
     let _ = writeln!(out, "Threads (`--threads`): {}.", describe_speedup(spec, [4, 16]));
     out
 }
@@ -146,10 +150,10 @@ fn describe_flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: 
     let _ = writeln!(
         out,
         "    round trip {} unloaded; slowest {} at {}; bandwidth-delay product {} = {}",
-        to_four_digits(path.rtt),
+        round_to_four_significant_digits(path.rtt),
         path.bottleneck,
         path.rate,
-        round_to_three_digits(path.bdp()),
+        round_to_three_significant_digits(path.bdp()),
         format_in_packets(path.bdp(), packet)
     );
     let mut when = format!("starts at {}", group.start);
@@ -389,7 +393,7 @@ fn describe_direction(spec: &Spec, paths: &Paths, number: usize, back: bool) -> 
         Some(_) if !paths.carries_data(number, back) => {
             let size = match line.queue.limit() {
                 Limit::Packets(packets) => format!("{packets} packets"),
-                Limit::Bytes(bytes) => round_to_three_digits(Bytes::new(bytes)).to_string(),
+                Limit::Bytes(bytes) => round_to_three_significant_digits(Bytes::new(bytes)).to_string(),
                 Limit::Unlimited => String::new(),
             };
             let by = if packet > 0 { "acknowledgements only" } else { "no flow" };
@@ -399,11 +403,11 @@ fn describe_direction(spec: &Spec, paths: &Paths, number: usize, back: bool) -> 
             let _ = write!(
                 text,
                 "; {kind}{of} {} = {} = {:.2} bandwidth-delay products ({}), {} when full",
-                round_to_three_digits(size),
+                round_to_three_significant_digits(size),
                 format_in_packets(size, packet),
                 size.get() as f64 / bdp.get().max(1) as f64,
-                round_to_three_digits(bdp),
-                to_four_digits(nominal_rate(line).transmission_time(size))
+                round_to_three_significant_digits(bdp),
+                round_to_four_significant_digits(nominal_rate(line).transmission_time(size))
             );
         }
     }
@@ -486,7 +490,7 @@ fn describe_feedback(feedback: &FeedbackSpec) -> String {
                 SeifPolicy::Dynamic { alpha, response, .. } => {
                     format!(
                         "when more than {alpha} of the free space arrives within {}",
-                        to_four_digits(response)
+                        round_to_four_significant_digits(response)
                     )
                 }
             };

@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction_of_hop, packet_sizes};
 use super::Checked;
-use super::queue_depth_and_loss::to_four_digits;
+use super::queue_depth_and_loss::round_to_four_significant_digits;
 use std::collections::BTreeMap;
 use thalweg_catalog::protocol_family::ReceiveWindow;
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -93,7 +93,7 @@ pub(super) fn missing_warmup(checked: &Checked<'_>, report: &mut Report) {
     if let Some((group, origin)) = bulk.into_iter().find(|(group, _)| group.workload == WorkloadSpec::Bulk) {
         let message = format!("the start of `{}` is counted, as there is no `warmup`", group.name);
         // A short run keeps most of its time for measurement.
-        let warmup = to_four_digits(spec.duration / 4).min(Duration::from_secs(5));
+        let warmup = round_to_four_significant_digits(spec.duration / 4).min(Duration::from_secs(5));
         report.warn("scenario.warmup", origin.table, message).help(format!(
             "means of a run without end are those after its start: set `warmup = \"{warmup}\"`; \"0 s\" counts all on purpose"
         ));
@@ -123,9 +123,9 @@ pub(super) fn too_small_windows(checked: &Checked<'_>, report: &mut Report) {
             let message = format!(
                 "the windows over `{}` add up to {}, {:.0} % of the bandwidth-delay product ({})",
                 path.bottleneck,
-                super::links::round_to_three_digits(Bytes::new(*sum)),
+                super::links::round_to_three_significant_digits(Bytes::new(*sum)),
                 *sum as f64 / bdp.get() as f64 * 100.0,
-                super::links::round_to_three_digits(bdp)
+                super::links::round_to_three_significant_digits(bdp)
             );
             report
                 .warn("scenario.window", origin.scheme, message)
@@ -165,7 +165,7 @@ pub(super) fn unyielding_windows(checked: &Checked<'_>, report: &mut Report) {
         };
         let path_capacity = path.bdp().get().saturating_add(queue.get());
         if sum > path_capacity {
-            let about = |bytes| super::links::round_to_three_digits(Bytes::new(bytes));
+            let about = |bytes| super::links::round_to_three_significant_digits(Bytes::new(bytes));
             let message = format!(
                 "the windows over `{}` add up to {}, but its path and queue hold {}",
                 path.bottleneck,
@@ -213,7 +213,7 @@ pub(super) fn ineffective_readers(checked: &Checked<'_>, report: &mut Report) {
             let message = format!(
                 "`{}` has a receive window of {}, which {} at {} cannot fill",
                 group.name,
-                super::links::round_to_three_digits(Bytes::new(window)),
+                super::links::round_to_three_significant_digits(Bytes::new(window)),
                 spec.duration,
                 path.rate
             );

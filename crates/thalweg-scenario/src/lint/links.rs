@@ -68,8 +68,8 @@ pub(super) fn too_small_queues(checked: &Checked<'_>, report: &mut Report) {
                 let message = format!(
                     "the queue of `{}` holds {}, {percent:.1} % of a bandwidth-delay product ({})",
                     link.name,
-                    round_to_three_digits(bytes),
-                    round_to_three_digits(bdp)
+                    round_to_three_significant_digits(bytes),
+                    round_to_three_significant_digits(bdp)
                 );
                 let help = "most schemes do not fill a link with so small a queue; typical: \"1 bdp\"";
                 report.warn("scenario.buffer", span, message).help(help);
@@ -245,8 +245,8 @@ pub(in super::super) fn queue_capacity_bytes(queue: &DisciplineSpec, packet: u32
     }
 }
 
-/// Rounds an amount to three digits.
-pub(in super::super) fn round_to_three_digits(size: Bytes) -> Bytes {
+/// Rounds an amount to three significant digits.
+pub(in super::super) fn round_to_three_significant_digits(size: Bytes) -> Bytes {
     let mut unit = 1;
     while size.get() / unit >= 1000 {
         unit *= 10;

@@ -14,10 +14,10 @@ mod router_feedback;
 mod scheme_parameters;
 mod unused_settings;
 
-pub(super) use links::{queue_capacity_bytes, round_to_three_digits};
+pub(super) use links::{queue_capacity_bytes, round_to_three_significant_digits};
 pub use memory_estimate::{Memory, estimate_memory};
 pub(super) use offered_load::offered_rate_per_flow;
-pub(super) use queue_depth_and_loss::to_four_digits;
+pub(super) use queue_depth_and_loss::round_to_four_significant_digits;
 pub use randomness::is_random;
 pub use reordering::reordered_groups;
 

@@ -183,7 +183,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Returns the efficiency over `span`; 0 for an empty one.
     fn efficiency(&self, segments: u64, span: Duration) -> f64 {
+        if span == Duration::ZERO {
+            return 0.0;
+        }
         let ideal = self.packet_time.as_secs_f64() * f64::from(self.spec.sender.segment);
         segments as f64 * ideal / span.as_secs_f64()
     }

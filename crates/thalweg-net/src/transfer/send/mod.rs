@@ -75,7 +75,7 @@ where
     drop(counting);
     // After a write error, look for the receiver's reason.
     let result = match result {
-        Err(error @ Error::Interrupted(_)) => Err(sending.inbox.reason(error)),
+        Err(error @ Error::Interrupted(_)) => Err(sending.inbox.wait_for_reason(error)),
         result => result,
     };
     (sending.report.moved, sending.report.held) = (progress.moved(), progress.held());
