@@ -14,7 +14,7 @@ use std::io::Cursor;
 use std::rc::Rc;
 use thalweg_explore::Fnv;
 use thalweg_net::identity::{Entropy, PublicKey};
-use thalweg_net::pairing::{Ends, Guesses, PairingError, Verdict, initiate_with, serve_with};
+use thalweg_net::pairing::{Guesses, PairingError, PairingKeys, Verdict, initiate_with, serve_with};
 
 /// Length of each endpoint's first message.
 const HALF: usize = 33;
@@ -29,7 +29,7 @@ const GUESSES: u8 = 3;
 #[derive(Clone, Debug)]
 struct Run {
     is_server: bool,
-    ends: Ends,
+    ends: PairingKeys,
     /// Random seed, distinct for each run.
     seed: u8,
     received: Vec<u8>,
@@ -122,7 +122,7 @@ const GUESS: &str = "8765-4321";
 impl Run {
     /// Advances the run with the received messages.
     fn advance(&mut self, memo: &Memo, code: &str) {
-        let Ends { client, binding, .. } = self.ends;
+        let PairingKeys { client, binding, .. } = self.ends;
         let key = (self.is_server, self.seed, client, binding, self.received.clone(), code.to_owned());
         let mut memo = memo.borrow_mut();
         let (output, result) = memo.entry(key).or_insert_with(|| self.run(code));
@@ -190,9 +190,10 @@ impl Pairing {
     }
 
     fn begin(&self, is_server: bool, client: u8, server: u8, binding: u8, seed: u8) -> Run {
-        let mut ends = Ends { client: test_key(client), server: test_key(server), binding: [binding; 32] };
+        let mut ends =
+            PairingKeys { client: test_key(client), server: test_key(server), binding: [binding; 32] };
         if self.fault == Fault::PairingUnbound {
-            ends = Ends { client: test_key(1), server: test_key(2), binding: [0; 32] };
+            ends = PairingKeys { client: test_key(1), server: test_key(2), binding: [0; 32] };
         }
         let (received, output) = (Vec::new(), Vec::new());
         Run { is_server, ends, seed, received, output, is_cut: false, result: None }
@@ -341,7 +342,7 @@ const ATTACKERS: u8 = 100;
 
 impl System for Pairing {
     type Step = PairingStep;
-    type Remaining = ();
+    type RemainingSteps = ();
 
     fn digest(&self) -> u128 {
         let mut hash = Fnv::new();

@@ -3,7 +3,7 @@
 use super::counterexample_trace::replay_trace;
 use super::endpoint_pair::End;
 use super::explored_state::{State, Step};
-use super::visited_states::Visited;
+use super::visited_states::VisitedStates;
 use super::{Bounds, Scheme};
 use std::collections::HashSet;
 
@@ -49,7 +49,8 @@ pub fn search<S: Scheme>(
     bounds: &Bounds,
     mut show: impl FnMut(u64, u64) -> bool,
 ) -> SearchOutcome {
-    let mut search = Search { scheme, bounds, visited: Visited::default(), good: HashSet::new(), steps: 0 };
+    let mut search =
+        Search { scheme, bounds, visited: VisitedStates::default(), good: HashSet::new(), steps: 0 };
     let first = match State::first(scheme, bounds, &mut |_| {}) {
         Ok(first) => first,
         Err(what) => return search.outcome(true, Some((what, Vec::new(), None))),
@@ -88,7 +89,7 @@ type ViolationPath = (String, Vec<Step>, Option<usize>);
 struct Search<'a, S: Scheme> {
     scheme: &'a S,
     bounds: &'a Bounds,
-    visited: Visited<u128, Step, State<S>>,
+    visited: VisitedStates<u128, Step, State<S>>,
     /// States, without remaining faults, whose fault-free continuation completes.
     good: HashSet<u128>,
     steps: u64,

@@ -126,7 +126,7 @@ impl Hunt<'_> {
     /// A scheme is unknown, or its options are invalid.
     pub fn check(&self) -> Result<(), HuntError> {
         let mut candidate = self.space.draw(&mut Stream::new(0, "check", 0));
-        candidate.others.push(crate::candidate::Other { start: 0, extra_delay: 0 });
+        candidate.others.push(crate::candidate::CompetingFlow { start: 0, extra_delay: 0 });
         for tested in core::iter::once(self.schemes.tested).chain(self.against) {
             let schemes = Schemes { tested, ..self.schemes };
             let text = crate::candidate_scenario::candidate_scenario(&candidate, self.space, schemes, "");

@@ -53,10 +53,10 @@ pub fn simpler_candidates(candidate: &Candidate, space: &Space) -> Vec<Candidate
     all
 }
 
-type Single = fn(&mut Candidate) -> &mut u32;
+type NumberField = fn(&mut Candidate) -> &mut u32;
 
 /// Returns accessors of the disturbances that occur at most once.
-fn single_disturbances() -> [Single; 4] {
+fn single_disturbances() -> [NumberField; 4] {
     [
         |candidate| &mut candidate.jitter,
         |candidate| &mut candidate.loss,

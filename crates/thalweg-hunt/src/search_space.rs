@@ -1,6 +1,6 @@
 //! The search space of a hunt, and the operators that sample, mutate and cross candidates.
 
-use crate::candidate::{Candidate, Change, Disturbance, DisturbanceKind, Kinds, Other, Pulses};
+use crate::candidate::{Candidate, Change, CompetingFlow, Disturbance, DisturbanceKind, Kinds, Pulses};
 use crate::failure_goals::Goal;
 use core::f64::consts::LN_2;
 use core::ops::RangeInclusive;
@@ -108,7 +108,7 @@ impl Space {
                 off: draw_log_uniform(stream, &PULSE[1]),
                 percent: draw_log_uniform(stream, &PULSE[2]),
             }),
-            DisturbanceKind::Flows => candidate.others.push(Other {
+            DisturbanceKind::Flows => candidate.others.push(CompetingFlow {
                 start: stream.below(u64::from(self.times[1])) as u32,
                 extra_delay: if self.goal == Goal::Unfairness { draw_log_uniform(stream, &DELAY) } else { 0 },
             }),

@@ -13,9 +13,9 @@ use thalweg_proto::units::{Duration, Time};
 const MAX_DELAYED_ACKS: usize = 4096;
 
 /// Source and target addresses.
-type Ends = [SocketAddr; 2];
+type FlowAddresses = [SocketAddr; 2];
 
-fn ends(header: &Header) -> Ends {
+fn ends(header: &Header) -> FlowAddresses {
     [SocketAddr::new(header.source, header.ports[0]), SocketAddr::new(header.target, header.ports[1])]
 }
 
@@ -23,7 +23,7 @@ fn ends(header: &Header) -> Ends {
 type Packet = (usize, Time, Vec<u8>);
 
 #[derive(Debug)]
-struct Held {
+struct HeldPacket {
     until: Time,
     waiting: Vec<Packet>,
 }
@@ -33,8 +33,8 @@ struct Held {
 pub(crate) struct Acks {
     span: Duration,
     /// Endpoints by connection number in the network.
-    sources: HashMap<u32, Ends>,
-    held: HashMap<Ends, Held>,
+    sources: HashMap<u32, FlowAddresses>,
+    held: HashMap<FlowAddresses, HeldPacket>,
 }
 
 impl Acks {
@@ -55,7 +55,7 @@ impl Acks {
     /// Starts the delay for feedback to the source of a connection. Returns false if the connection is unknown.
     pub fn on_feedback(&mut self, at: Time, connection: u32) -> bool {
         let Some(ends) = self.sources.get(&connection) else { return false };
-        self.held.entry(*ends).or_insert_with(|| Held { until: at + self.span, waiting: Vec::new() });
+        self.held.entry(*ends).or_insert_with(|| HeldPacket { until: at + self.span, waiting: Vec::new() });
         true
     }
 
@@ -86,7 +86,8 @@ impl Acks {
         if self.next().is_none_or(|next| next > now) {
             return;
         }
-        let mut over: Vec<(Ends, Held)> = self.held.extract_if(|_, held| held.until <= now).collect();
+        let mut over: Vec<(FlowAddresses, HeldPacket)> =
+            self.held.extract_if(|_, held| held.until <= now).collect();
         over.sort_by_key(|(ends, held)| (held.until, *ends));
         for (_, held) in over {
             for (node, at, bytes) in held.waiting {

@@ -24,7 +24,7 @@ pub struct Groups {
 
 /// Merged outcome of all threads.
 #[derive(Debug)]
-pub struct Joined {
+pub struct MergedOutcome {
     /// Measurements of the network.
     pub result: RunResult,
     /// Counters of packets not simply forwarded from host to host.
@@ -91,7 +91,7 @@ impl Groups {
     }
 
     /// Merges the results of all threads, given in their order.
-    pub fn join(&self, driven: Vec<Driven>) -> Joined {
+    pub fn join(&self, driven: Vec<Driven>) -> MergedOutcome {
         let mut counts = Counts::default();
         let (mut results, mut accounts) = (Vec::new(), Vec::new());
         let (mut owners, mut max) = (Vec::new(), 0);
@@ -106,7 +106,7 @@ impl Groups {
         let mut result = live_network::join_results(results, &owners);
         // Each thread has recorded up to the flow limit.
         result.series.retain(|series| !series.quantity.is_of_flow() || series.subject < max);
-        Joined { result, counts, fidelity: Fidelity::from_threads(accounts) }
+        MergedOutcome { result, counts, fidelity: Fidelity::from_threads(accounts) }
     }
 
     fn of_link(&self, link: &LinkSpec) -> usize {

@@ -157,11 +157,11 @@ impl Fidelity {
         let mut why = Vec::new();
         let (late, bound) = (self.late.quantile(0.99), self.bound());
         if late > bound {
-            let [late, bound] = [late, bound].map(Rounded);
+            let [late, bound] = [late, bound].map(RoundedDuration);
             why.push(format!("1 % of packets left at least {late} late; the limit is {bound}"));
         }
         if self.late.max() > STALL_THRESHOLD {
-            why.push(format!("the emulator stalled for {}", Rounded(self.late.max())));
+            why.push(format!("the emulator stalled for {}", RoundedDuration(self.late.max())));
         }
         if self.lost_before > 0 {
             why.push(format!(
@@ -198,9 +198,9 @@ fn format_packet_count(count: u64) -> String {
 }
 
 /// Duration displayed to a microsecond.
-struct Rounded(Duration);
+struct RoundedDuration(Duration);
 
-impl fmt::Display for Rounded {
+impl fmt::Display for RoundedDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = self.0.as_picos() / 1_000_000;
         if micros == 0 {
@@ -213,8 +213,8 @@ impl fmt::Display for Rounded {
 impl fmt::Display for Fidelity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quantiles = |of: &Lateness| {
-            let [half, max] = [0.5, 0.99].map(|share| Rounded(of.quantile(share)));
-            format!("{half} (median), {max} (99 %), {} (max)", Rounded(of.max()))
+            let [half, max] = [0.5, 0.99].map(|share| RoundedDuration(of.quantile(share)));
+            format!("{half} (median), {max} (99 %), {} (max)", RoundedDuration(of.max()))
         };
         writeln!(f, "packets left late by {}", quantiles(&self.late))?;
         writeln!(f, "waits of packets, upper bounds: {}", quantiles(&self.unseen))?;

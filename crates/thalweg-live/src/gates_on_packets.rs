@@ -35,9 +35,9 @@ pub(crate) enum GateVerdict {
 }
 
 /// Flow key: addresses, protocol and ports, source to target.
-type Ends = ([IpAddr; 2], u8, [u16; 2]);
+type FlowKey = ([IpAddr; 2], u8, [u16; 2]);
 
-fn ends(header: &Header) -> Ends {
+fn ends(header: &Header) -> FlowKey {
     ([header.source, header.target], header.protocol, header.ports)
 }
 
@@ -55,7 +55,7 @@ struct Flow {
 /// Flows behind gates.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
-    flows: HashMap<Ends, Flow>,
+    flows: HashMap<FlowKey, Flow>,
     /// Time of the next check for ended flows.
     next_check: Option<Time>,
 }
@@ -165,7 +165,7 @@ impl Gates {
         self.next_check = (!self.flows.is_empty()).then_some(now + IDLE_TIMEOUT / 4);
     }
 
-    fn end(&mut self, ends: &Ends, live: &mut Live) {
+    fn end(&mut self, ends: &FlowKey, live: &mut Live) {
         if let Some(flow) = self.flows.remove(ends) {
             live.leave(flow.connection);
         }

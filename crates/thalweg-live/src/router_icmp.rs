@@ -20,7 +20,7 @@ pub(crate) enum IcmpError {
 
 /// Maximum message size that every host accepts, in bytes: IPv4 (RFC 1812, section 4.3.2.3) and IPv6 (RFC 4443, section
 /// 2.4).
-const LARGEST: [usize; 2] = [576, 1280];
+const MAX_ICMP_BYTES: [usize; 2] = [576, 1280];
 
 /// Returns an ICMP message about a packet from the router with this address. Returns `None` where RFC 1122, section
 /// 3.2.2, forbids it: about ICMP errors, non-initial fragments, and non-unicast addresses.
@@ -50,7 +50,7 @@ pub(crate) fn icmp_error_message(
         (IpAddr::V6(_), IcmpError::NoPort) => (1, 4, 0),
         (IpAddr::V6(_), IcmpError::TooBig(mtu)) => (2, 0, mtu),
     };
-    let (around, largest) = if router.is_ipv4() { (28, LARGEST[0]) } else { (48, LARGEST[1]) };
+    let (around, largest) = if router.is_ipv4() { (28, MAX_ICMP_BYTES[0]) } else { (48, MAX_ICMP_BYTES[1]) };
     let mut body = vec![kind, code, 0, 0];
     body.extend(word.to_be_bytes());
     body.extend(packet.get(..packet.len().min(largest - around))?);

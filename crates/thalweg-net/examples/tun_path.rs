@@ -66,7 +66,7 @@ struct Late {
 }
 
 /// Sample size; enough for the 99th percentile.
-const KEPT: usize = 10_000;
+const SAMPLE_SIZE: usize = 10_000;
 
 impl Default for Late {
     fn default() -> Self {
@@ -77,7 +77,7 @@ impl Default for Late {
 impl Late {
     fn add(&mut self, late: Duration) {
         self.seen += 1;
-        if self.kept.len() < KEPT {
+        if self.kept.len() < SAMPLE_SIZE {
             self.kept.push(late);
         } else if let Some(kept) = self.kept.get_mut(self.stream.below(self.seen) as usize) {
             *kept = late;

@@ -90,7 +90,7 @@ impl FromStr for Code {
 
 /// Keys of both ends, and the binding of their connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends {
+pub struct PairingKeys {
     /// Key of the client.
     pub client: PublicKey,
     /// Key of the server.
@@ -130,7 +130,7 @@ impl std::error::Error for PairingError {}
 /// Returns an error if the server does not know the code, or if the connection ended.
 pub fn pair_as_client(
     code: &Code,
-    ends: &Ends,
+    ends: &PairingKeys,
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
@@ -144,7 +144,7 @@ pub fn pair_as_client(
 pub fn initiate_with(
     entropy: &mut dyn Entropy,
     code: &Code,
-    ends: &Ends,
+    ends: &PairingKeys,
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
@@ -165,7 +165,7 @@ pub fn initiate_with(
 /// Returns an error if the client does not know the code, or if the connection ended.
 pub fn pair_as_server(
     code: &Code,
-    ends: &Ends,
+    ends: &PairingKeys,
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
@@ -179,7 +179,7 @@ pub fn pair_as_server(
 pub fn serve_with(
     entropy: &mut dyn Entropy,
     code: &Code,
-    ends: &Ends,
+    ends: &PairingKeys,
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
@@ -261,7 +261,7 @@ impl rand_core_06::RngCore for Draws<'_> {
 
 impl rand_core_06::CryptoRng for Draws<'_> {}
 
-impl Ends {
+impl PairingKeys {
     /// Returns both identities in SPAKE2's form.
     fn identities(&self) -> [Identity; 2] {
         [(&b"client"[..], &self.client), (b"server", &self.server)]
@@ -294,8 +294,8 @@ mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
 
-    fn ends() -> Ends {
-        Ends { client: PublicKey([1; 32]), server: PublicKey([2; 32]), binding: [3; 32] }
+    fn ends() -> PairingKeys {
+        PairingKeys { client: PublicKey([1; 32]), server: PublicKey([2; 32]), binding: [3; 32] }
     }
 
     fn code(text: &str) -> Code {
@@ -309,9 +309,9 @@ mod tests {
         [one, listener.accept().unwrap().0]
     }
 
-    type Paired = Result<(), PairingError>;
+    type PairingResult = Result<(), PairingError>;
 
-    fn pair(client: (&str, Ends), server: (&str, Ends)) -> (Paired, Paired) {
+    fn pair(client: (&str, PairingKeys), server: (&str, PairingKeys)) -> (PairingResult, PairingResult) {
         let [ours, theirs] = streams();
         let (code_there, ends_there) = (code(server.0), server.1);
         let there =
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn a_man_in_the_middle_gains_nothing() {
         // A man in the middle has two connections: another binding, and its own key in place of either end's.
-        let changes: [fn(&mut Ends); 3] = [
+        let changes: [fn(&mut PairingKeys); 3] = [
             |ends| ends.binding = [4; 32],
             |ends| ends.client = PublicKey([9; 32]),
             |ends| ends.server = PublicKey([9; 32]),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_queue::{Limit, LossSpec};
-use thalweg_scenario::{GroupPath, Loaded};
+use thalweg_scenario::{GroupPath, LoadedScenario};
 use thalweg_sim::simulation_spec::{GroupSpec, LinkSpec, Spec};
 
 /// Maximum number of links with controls: the bottlenecks of the first flows.
@@ -155,7 +155,7 @@ fn from_zero(
 }
 
 /// Returns the links with controls: the bottlenecks of the groups; the first link if there is none.
-fn controlled_links(loaded: &Loaded) -> BTreeSet<usize> {
+fn controlled_links(loaded: &LoadedScenario) -> BTreeSet<usize> {
     let hops = loaded.paths().groups.iter().flatten().filter_map(GroupPath::bottleneck_hop);
     let mut found: BTreeSet<usize> = BTreeSet::new();
     for link in hops.map(|hop| hop as usize / 2) {

@@ -43,7 +43,7 @@ pub struct State {
 
 /// A new instance of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Made {
+pub struct ControllerInstance {
     /// Number of the instance.
     pub id: u32,
     /// True to call `on_ack` at each acknowledgement, not once a round trip.
@@ -62,7 +62,7 @@ pub trait Script: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// The message of an exception.
-    fn make(&self, seed: u32) -> Result<Made, String>;
+    fn make(&self, seed: u32) -> Result<ControllerInstance, String>;
 
     /// Passes an event to an instance, and returns its decision. The numbers are a sample: kind (0 for an acknowledgement,
     /// 1 for a detected loss, 2 for a time-out, 3 for a mark), whether it is repeated, and the other fields of the Python

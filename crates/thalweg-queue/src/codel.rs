@@ -2,7 +2,7 @@
 
 use crate::impairment_spec::above_zero;
 use crate::timestamped_fifo::TimestampedQueue;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
 /// Parameters of [`CoDel`].
@@ -51,7 +51,7 @@ impl CoDel {
 }
 
 impl Discipline for CoDel {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if entry.urgent {
             self.queue.occupancy.enqueue_urgent(entry, &mut self.queue.urgent, dropped);
         } else {
@@ -59,7 +59,7 @@ impl Discipline for CoDel {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         if let Some(entry) = self.queue.pop_urgent() {
             return Some(entry);
         }
@@ -74,7 +74,7 @@ impl Discipline for CoDel {
         self.queue.occupancy.bytes()
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.queue.set_limit(limit, dropped);
     }
 }
@@ -121,7 +121,7 @@ impl Control {
         &mut self,
         now: Time,
         queue: &mut impl Backlog,
-        dropped: &mut Vec<Dropped>,
+        dropped: &mut Vec<DroppedPacket>,
     ) -> Option<Entry> {
         let Some((mut entry, mut may_drop)) = self.pop(now, queue) else {
             self.is_dropping = false;
@@ -139,7 +139,7 @@ impl Control {
                     self.drop_next = self.law(self.drop_next);
                     return Some(entry);
                 }
-                dropped.push(Dropped { entry, reason: DropReason::Early });
+                dropped.push(DroppedPacket { entry, reason: DropReason::Early });
                 let Some(next) = self.pop(now, queue) else {
                     self.is_dropping = false;
                     return None;
@@ -155,7 +155,7 @@ impl Control {
             let marked = self.config.ecn && entry.mark();
             let mut next = Some(entry);
             if !marked {
-                dropped.push(Dropped { entry, reason: DropReason::Early });
+                dropped.push(DroppedPacket { entry, reason: DropReason::Early });
                 next = self.pop(now, queue).map(|(entry, _)| entry);
             }
             self.is_dropping = next.is_some();
@@ -316,6 +316,6 @@ mod tests {
         let mut dropped = Vec::new();
         queue.enqueue(ms(0), entry(0, Ecn::NotEct), &mut dropped);
         queue.enqueue(ms(0), entry(1, Ecn::NotEct), &mut dropped);
-        assert_eq!(dropped, [Dropped { entry: entry(1, Ecn::NotEct), reason: DropReason::Full }]);
+        assert_eq!(dropped, [DroppedPacket { entry: entry(1, Ecn::NotEct), reason: DropReason::Full }]);
     }
 }

@@ -1,6 +1,6 @@
 //! Description of the speed-up of parallel execution.
 
-use thalweg_sim::partition::{Bound, SpeedupEstimate, estimate_speedup};
+use thalweg_sim::partition::{SpeedupEstimate, SpeedupLimit, estimate_speedup};
 use thalweg_sim::simulation_spec::Spec;
 
 /// Describes the estimated speed-up of a run of `spec` on some numbers of threads, and its limiting factor.
@@ -24,43 +24,43 @@ pub fn describe_speedup<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]
     }
 }
 
-fn describe_bound(bound: &Bound) -> Option<String> {
+fn describe_bound(bound: &SpeedupLimit) -> Option<String> {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     Some(match bound {
-        Bound::Threads => return None,
-        Bound::External(name) => {
+        SpeedupLimit::Threads => return None,
+        SpeedupLimit::External(name) => {
             format!("the third-party component `{name}` may not support several threads")
         }
-        Bound::Transfers(name) => {
+        SpeedupLimit::Transfers(name) => {
             format!(
                 "transfers of `{name}` arrive at random, and their handshakes keep both endpoints in one partition"
             )
         }
-        Bound::Link { name: [link, from, to], share } => {
+        SpeedupLimit::Link { name: [link, from, to], share } => {
             format!(
                 "`{link}` from {from} to {to}, with everything at too short a delay from it, has {} of the work",
                 percent(*share)
             )
         }
-        Bound::Flows { name, share } => {
+        SpeedupLimit::Flows { name, share } => {
             format!(
                 "flows at too short a delay from each other, such as `{name}`, have {} of the work",
                 percent(*share)
             )
         }
-        Bound::Feedback { name: [link, from, to], share } => {
+        SpeedupLimit::Feedback { name: [link, from, to], share } => {
             format!(
                 "the queue of `{link}` from {from} to {to} sends feedback to sources: with the links that carry it and everything at too short a delay from them, it has {} of the work",
                 percent(*share)
             )
         }
-        Bound::Gates { name, share } => {
+        SpeedupLimit::Gates { name, share } => {
             format!(
                 "the gate of `{name}` acts at once on all flows that begin there: these and its outgoing links have {} of the work",
                 percent(*share)
             )
         }
-        Bound::Delays(min) => {
+        SpeedupLimit::Delays(min) => {
             format!("{min} of lookahead has too few events for threads")
         }
     })

@@ -8,8 +8,8 @@
 use crate::buffered_trace_record::BufferedRecord;
 use crate::components::partition_boundary::Outbox;
 use crate::event_loop::{EventLoop, Status};
-use crate::packet_tracing::{Traced, Tracing};
-use crate::partition::Cut;
+use crate::packet_tracing::{DirectTracing, Tracing};
+use crate::partition::Partitioning;
 use crate::partition_record_merge::Merge;
 use crate::partition_split::{UnpartitionedState, merge_partitions, split_run};
 use crate::run_result::RunResult;
@@ -24,7 +24,7 @@ use thalweg_proto::units::{Duration, Time};
 pub(crate) struct Parallel<T: Tracing> {
     rest: UnpartitionedState<T>,
     parts: Vec<EventLoop<T>>,
-    cut: Cut,
+    cut: Partitioning,
     /// The end of the run.
     end: Time,
     /// The merger of the partitions' records, if they keep any.
@@ -33,7 +33,7 @@ pub(crate) struct Parallel<T: Tracing> {
 
 impl<T: Tracing + Clone + Send> Parallel<T> {
     /// Partitions a built run of `spec` that has not started. The records of partitions go to a tracer.
-    pub fn new(spec: &Spec, whole: EventLoop<T>, cut: Cut, tracer: Option<Traced>) -> Self {
+    pub fn new(spec: &Spec, whole: EventLoop<T>, cut: Partitioning, tracer: Option<DirectTracing>) -> Self {
         let merge =
             tracer.map(|tracer| Merge::new(tracer, spec.ties, whole.connections.ids.fresh(), cut.parts));
         let (rest, parts) = split_run(Box::new(whole), spec, &cut);
@@ -82,7 +82,7 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
     }
 
     /// Ends the run, early if it has not reached its end, and returns its results.
-    pub fn finish(mut self) -> (RunResult, Option<Traced>) {
+    pub fn finish(mut self) -> (RunResult, Option<DirectTracing>) {
         if !self.is_finished() {
             // Lagging partitions catch up with the first: all events up to that time have then happened, as on one
             // thread.
@@ -162,7 +162,7 @@ impl SharedState {
 
 /// The shared context of the threads of a run.
 struct Threads<'a> {
-    cut: &'a Cut,
+    cut: &'a Partitioning,
     boards: [SharedState; 2],
     /// Time limit: later events stay queued.
     end: u64,
@@ -187,7 +187,7 @@ const MAX_QUEUED_LISTS: usize = 2;
 type List = (Vec<BufferedRecord>, Time);
 
 impl<'a> Threads<'a> {
-    fn new(cut: &'a Cut, end: Time, enough: u64) -> Self {
+    fn new(cut: &'a Partitioning, end: Time, enough: u64) -> Self {
         Self {
             cut,
             boards: [SharedState::new(cut.parts), SharedState::new(cut.parts)],

@@ -1,7 +1,7 @@
 //! `thalweg hunt`: searches for the worst-case scenarios of a congestion control.
 
 use crate::batch_progress::{RESUME_HINT, counting_runs};
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::{integer_parser, parse_positive};
 use crate::version::program_identity;
@@ -107,7 +107,7 @@ fn search_spaces(
 }
 
 /// Hunts, stores a finding as a test, or runs such tests.
-pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
+pub fn hunt(arguments: &HuntArguments, console: &Console) -> CommandResult {
     if let Some(folder) = &arguments.check {
         return check_regression_cases(folder, console);
     }
@@ -219,7 +219,7 @@ fn finding_summary(finding: &Finding, file: &str) -> String {
 }
 
 /// Stores a finding as a regression test.
-fn store_regression_case(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
+fn store_regression_case(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> CommandResult {
     let [goal] = goals else {
         return Err(Error::argument("keep", "it takes one --goal, by which the finding is judged"));
     };
@@ -253,7 +253,7 @@ fn store_regression_case(file: &Path, folder: &Path, goals: &[Goal], console: &C
 }
 
 /// Runs regression tests.
-fn check_regression_cases(folder: &Path, console: &Console) -> Done {
+fn check_regression_cases(folder: &Path, console: &Console) -> CommandResult {
     let cases = read_cases(folder).map_err(Error::Usage)?;
     let mut failed = 0;
     for case in &cases {

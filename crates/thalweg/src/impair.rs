@@ -1,6 +1,6 @@
 //! `thalweg impair`: emulates a network path for the datagrams of any program.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::signal_flags::stop_flag_on_signals;
 use crate::value_parsers::{integer_parser, listen_address, parse_seconds, resolve_host};
 use clap::Args;
@@ -13,7 +13,7 @@ use thalweg_net::impair::{
     DirectionError, DirectionSpec, LinkDirectionStats, Relay, RelayConfig, RelayStats,
 };
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_scenario::{PATHS, known_path, nearest_name};
 use thalweg_sim::simulation_spec as sim;
@@ -111,7 +111,7 @@ pub struct ImpairArguments {
 }
 
 /// Relays until the run time is over or Ctrl-C, and prints the counters.
-pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
+pub fn impair(arguments: &ImpairArguments, console: &Console) -> CommandResult {
     let usage = |error: DirectionError| Error::Usage(error.to_string());
     let [path_up, path_down] = directions_of_named_path(arguments, &console.registry)?;
     let direction = |path: &DirectionSpec, options: &Option<String>| {
@@ -201,7 +201,7 @@ fn live_direction_from_simulated(line: sim::DirectionSpec) -> Result<DirectionSp
         return Err("a trace, a schedule or feedback");
     }
     let jitter = match line.variation {
-        Some(variation) if variation.each == Each::Flow => return Err("jitter of each flow"),
+        Some(variation) if variation.each == DrawScope::Flow => return Err("jitter of each flow"),
         Some(variation) => Some(variation.as_ref().clone()),
         None if line.jitter.is_zero() => None,
         None => Some(VariationSpec::new(TimeSpec::Uniform { min: Duration::ZERO, max: line.jitter })),

@@ -38,10 +38,10 @@ use thalweg_proto::transport::Signal;
 use udp_forwarding::DatagramRelay;
 
 /// A program's address and its target's address.
-pub(crate) type Ends = (SocketAddr, SocketAddr);
+pub(crate) type ConnectionAddresses = (SocketAddr, SocketAddr);
 
 /// Capacity of the packet queue.
-const WAITING: usize = 1024;
+const PACKET_QUEUE_CAPACITY: usize = 1024;
 /// Interval between checks for expired state.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval between queries for TCP retransmissions.
@@ -56,14 +56,14 @@ const DNS: u16 = 53;
 pub struct GatewayTap {
     addresses: [IpAddr; 2],
     /// Endpoint pairs that already have UDP sockets.
-    known: Known,
+    known: KnownConnections,
     packets: SyncSender<Vec<u8>>,
     wake: UnixDatagram,
     signals: Signals,
 }
 
-type Known = Arc<Mutex<HashSet<Ends>>>;
-type Signals = Arc<Mutex<Vec<(Ends, Signal)>>>;
+type KnownConnections = Arc<Mutex<HashSet<ConnectionAddresses>>>;
+type Signals = Arc<Mutex<Vec<(ConnectionAddresses, Signal)>>>;
 
 impl GatewayTap {
     /// Takes a packet that the gateway handles itself, and returns true; other packets go to the device of the
@@ -88,12 +88,12 @@ impl GatewayTap {
     }
 
     /// Returns the congestion signals of connections in the real network since the last call.
-    pub(crate) fn signals(&self) -> Vec<(Ends, Signal)> {
+    pub(crate) fn signals(&self) -> Vec<(ConnectionAddresses, Signal)> {
         core::mem::take(&mut *self.signals.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn ends(header: &Header) -> Ends {
+fn ends(header: &Header) -> ConnectionAddresses {
     (SocketAddr::new(header.source, header.ports[0]), SocketAddr::new(header.target, header.ports[1]))
 }
 
@@ -154,7 +154,7 @@ struct Forwarder {
     wake: UnixDatagram,
     waits: OwnedFd,
     next: u64,
-    known: Known,
+    known: KnownConnections,
     signals: Signals,
     diagnostics: Option<Sockets>,
     connecting: HashMap<u64, Connecting>,
@@ -180,7 +180,7 @@ pub fn open_gateway(
     let refused = |why: std::io::Error| {
         HostError::new("cannot open the gateway", Errno::from_io_error(&why).unwrap_or(Errno::IO))
     };
-    let (packets, queue) = sync_channel(WAITING);
+    let (packets, queue) = sync_channel(PACKET_QUEUE_CAPACITY);
     let pair = || {
         let (one, other) = UnixDatagram::pair()?;
         one.set_nonblocking(true)?;
@@ -189,7 +189,7 @@ pub fn open_gateway(
     };
     let ((wake, woken), (back, entrance)) = (pair().map_err(refused)?, pair().map_err(refused)?);
     let (addresses, host) = (plan.nodes[host.node].addresses, host.another().map_err(refused)?);
-    let (known, signals) = (Known::default(), Signals::default());
+    let (known, signals) = (KnownConnections::default(), Signals::default());
     let has_gates = plan.spec.nodes.iter().any(|node| node.gate.is_some());
     // Without it, gates get no loss signals from outside.
     let diagnostics = has_gates

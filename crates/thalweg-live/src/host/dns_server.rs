@@ -28,7 +28,7 @@ const HEADER: usize = 12;
 
 /// Node addresses by lower-case name.
 #[derive(Clone, Debug)]
-pub(crate) struct Known(HashMap<String, Vec<IpAddr>>);
+pub(crate) struct NodeAddresses(HashMap<String, Vec<IpAddr>>);
 
 /// Serves DNS at all hosts, from a thread that lives as long as this process.
 ///
@@ -42,7 +42,7 @@ pub fn serve(plan: &Plan, hosts: &[Host]) -> Result<(), HostError> {
             rustix::io::Errno::from_io_error(&why).unwrap_or(rustix::io::Errno::IO),
         )
     };
-    let known = Known::from_plan(plan);
+    let known = NodeAddresses::from_plan(plan);
     let mut sockets = Vec::new();
     for host in hosts {
         host.enter()?;
@@ -55,7 +55,7 @@ pub fn serve(plan: &Plan, hosts: &[Host]) -> Result<(), HostError> {
     Ok(())
 }
 
-impl Known {
+impl NodeAddresses {
     /// Creates the table from lower-case names.
     pub(crate) fn new(named: impl IntoIterator<Item = (String, Vec<IpAddr>)>) -> Self {
         Self(named.into_iter().collect())
@@ -160,9 +160,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn known() -> Known {
+    fn known() -> NodeAddresses {
         let addresses = vec!["10.71.0.2".parse().unwrap(), "fd74::2".parse().unwrap()];
-        Known(HashMap::from([("server".to_owned(), addresses)]))
+        NodeAddresses(HashMap::from([("server".to_owned(), addresses)]))
     }
 
     /// Returns a query as in RFC 1035, section 4.1, with recursion desired.

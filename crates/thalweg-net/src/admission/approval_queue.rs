@@ -1,7 +1,7 @@
 //! Unknown senders that wait for approval. The user is asked about one at a time, without blocking anything else.
 
 use super::admitted_sender::{AdmittedSender, OpenedStreams};
-use super::fair_queue::{FairQueue, Full};
+use super::fair_queue::{FairQueue, QueueFull};
 use crate::endpoint::Host;
 use crate::identity::PublicKey;
 use crate::live::{Connection, RecvStream};
@@ -91,7 +91,7 @@ impl ApprovalQueue {
         match self.queue.evict(host) {
             Ok(None) => {}
             Ok(Some(other)) => other.connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
-            Err(Full) => return connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
+            Err(QueueFull) => return connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
         }
         match PendingApproval::begin(now, connection) {
             Ok(pending) => self.queue.add(host, pending),

@@ -2,7 +2,7 @@
 
 use super::half_open_handshakes::CONTENDED_TIMEOUT;
 use super::shard_messages::ShardMessage;
-use super::shared_shard_state::{Begun, Hello, HelloOutcome};
+use super::shared_shard_state::{BegunHandshake, Hello, HelloOutcome};
 use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Listen, Refusal, State, Trust};
 use crate::datagram_batch::{Batch, Purpose};
 use crate::flow::Scheme;
@@ -103,7 +103,7 @@ impl Endpoint {
         let mut bytes = Vec::new();
         write_response(&mut bytes, source, &response);
         self.answer(from, bytes);
-        listener.put_back(local, Begun { responder, response });
+        listener.put_back(local, BegunHandshake { responder, response });
     }
 
     fn give_cookie(&mut self, now: Time, to: SocketAddr, source: ConnectionId, first: &[u8]) {

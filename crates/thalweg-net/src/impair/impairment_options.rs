@@ -179,7 +179,7 @@ const KEYS: [&str; 18] = [
 ];
 
 /// Options that may be repeated.
-const REPEATED: [&str; 3] = ["mtu-change", "blackout", "sleep"];
+const REPEATABLE_OPTIONS: [&str; 3] = ["mtu-change", "blackout", "sleep"];
 
 impl DirectionSpec {
     /// Sets the options in `text`: `KEY=VALUE`, separated by commas. `registry` provides the disciplines.
@@ -193,7 +193,7 @@ impl DirectionSpec {
             let (key, value) =
                 option.split_once('=').ok_or_else(|| DirectionError::Unknown(option.trim().to_owned()))?;
             let (key, value) = (key.trim(), value.trim());
-            if seen.contains(&key) && !REPEATED.contains(&key) {
+            if seen.contains(&key) && !REPEATABLE_OPTIONS.contains(&key) {
                 return Err(DirectionError::Twice(key.to_owned()));
             }
             seen.push(key);

@@ -7,7 +7,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::random_delay::Variation;
 use thalweg_queue::{
-    Aggregation, Any, ContractViolation, Discipline as _, DropReason, Dropped, Entry, Impairment,
+    Aggregation, Any, ContractViolation, Discipline as _, DropReason, DroppedPacket, Entry, Impairment,
     ImpairmentOutcome, StartDelay, VariationPeriod,
 };
 
@@ -96,7 +96,7 @@ pub struct LinkDirection {
     wire: BTreeMap<(Time, u64), DelayedDatagram>,
     launched: u64,
     held_bytes: usize,
-    dropped: Vec<Dropped>,
+    dropped: Vec<DroppedPacket>,
     /// Arrival time of the first datagram of any direction; blackouts count from it.
     first: Option<Time>,
     stats: LinkDirectionStats,
@@ -308,7 +308,7 @@ impl LinkDirection {
     }
 
     fn drop_what_was_dropped(&mut self) {
-        while let Some(Dropped { entry, reason }) = self.dropped.pop() {
+        while let Some(DroppedPacket { entry, reason }) = self.dropped.pop() {
             self.take(entry.packet);
             match reason {
                 DropReason::Full => self.stats.full += 1,

@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Time after which a silent host is probed, and interval of the probes. Most hosts answer sooner.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Number of refusals before giving up. Refusals can be forged: this limits the effect, and a live receiver has
 /// answered by then.
@@ -67,7 +67,7 @@ pub fn connect_reachable(
         }
         if begun.elapsed() >= PROBE_INTERVAL {
             // Without a probe there are no refusals.
-            let probe = probe.get_or_insert_with(|| Probe::new(remote, AGAIN).ok());
+            let probe = probe.get_or_insert_with(|| Probe::new(remote, RETRY_INTERVAL).ok());
             let refusals = probe.as_mut().map_or(0, |probe| probe.refusals(Instant::now()));
             if refusals >= REFUSALS && begun.elapsed() >= MIN_CONNECT_TIME {
                 return Err(ConnectFailure::Refused);

@@ -75,7 +75,7 @@ type Runs = BTreeMap<String, Value>;
 
 /// A value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Found {
+enum ExpressionValue {
     Number(f64),
     Condition(bool),
 }
@@ -109,8 +109,8 @@ impl Expression {
     /// A run has not the value, or the expression is a condition.
     pub fn number(&self, runs: &Runs) -> Result<f64, String> {
         match self.value(runs)? {
-            Found::Number(number) => Ok(number),
-            Found::Condition(_) => Err("the expression is a condition, not a number".to_owned()),
+            ExpressionValue::Number(number) => Ok(number),
+            ExpressionValue::Condition(_) => Err("the expression is a condition, not a number".to_owned()),
         }
     }
 
@@ -121,36 +121,36 @@ impl Expression {
     /// A run has not the value, or the expression is a number.
     pub fn holds(&self, runs: &Runs) -> Result<bool, String> {
         match self.value(runs)? {
-            Found::Condition(holds) => Ok(holds),
-            Found::Number(_) => Err("the expression is a number, not a condition".to_owned()),
+            ExpressionValue::Condition(holds) => Ok(holds),
+            ExpressionValue::Number(_) => Err("the expression is a number, not a condition".to_owned()),
         }
     }
 
-    fn value(&self, runs: &Runs) -> Result<Found, String> {
+    fn value(&self, runs: &Runs) -> Result<ExpressionValue, String> {
         match self {
-            Self::Number(number) => Ok(Found::Number(*number)),
-            Self::Operand(parts) => operand_value(parts, runs).map(Found::Number),
-            Self::Not(inner) => Ok(Found::Condition(!inner.holds(runs)?)),
+            Self::Number(number) => Ok(ExpressionValue::Number(*number)),
+            Self::Operand(parts) => operand_value(parts, runs).map(ExpressionValue::Number),
+            Self::Not(inner) => Ok(ExpressionValue::Condition(!inner.holds(runs)?)),
             Self::Binary(operator, sides) => operator.apply(sides, runs),
         }
     }
 }
 
 impl Operator {
-    fn apply(self, [left, right]: &[Expression; 2], runs: &Runs) -> Result<Found, String> {
+    fn apply(self, [left, right]: &[Expression; 2], runs: &Runs) -> Result<ExpressionValue, String> {
         let numbers = || Ok::<_, String>((left.number(runs)?, right.number(runs)?));
         Ok(match self {
-            Self::Or => Found::Condition(left.holds(runs)? || right.holds(runs)?),
-            Self::And => Found::Condition(left.holds(runs)? && right.holds(runs)?),
-            Self::Less => numbers().map(|(a, b)| Found::Condition(a < b))?,
-            Self::AtMost => numbers().map(|(a, b)| Found::Condition(a <= b))?,
-            Self::Greater => numbers().map(|(a, b)| Found::Condition(a > b))?,
-            Self::AtLeast => numbers().map(|(a, b)| Found::Condition(a >= b))?,
-            Self::Equal => numbers().map(|(a, b)| Found::Condition(a == b))?,
-            Self::Add => numbers().map(|(a, b)| Found::Number(a + b))?,
-            Self::Subtract => numbers().map(|(a, b)| Found::Number(a - b))?,
-            Self::Multiply => numbers().map(|(a, b)| Found::Number(a * b))?,
-            Self::Divide => numbers().map(|(a, b)| Found::Number(a / b))?,
+            Self::Or => ExpressionValue::Condition(left.holds(runs)? || right.holds(runs)?),
+            Self::And => ExpressionValue::Condition(left.holds(runs)? && right.holds(runs)?),
+            Self::Less => numbers().map(|(a, b)| ExpressionValue::Condition(a < b))?,
+            Self::AtMost => numbers().map(|(a, b)| ExpressionValue::Condition(a <= b))?,
+            Self::Greater => numbers().map(|(a, b)| ExpressionValue::Condition(a > b))?,
+            Self::AtLeast => numbers().map(|(a, b)| ExpressionValue::Condition(a >= b))?,
+            Self::Equal => numbers().map(|(a, b)| ExpressionValue::Condition(a == b))?,
+            Self::Add => numbers().map(|(a, b)| ExpressionValue::Number(a + b))?,
+            Self::Subtract => numbers().map(|(a, b)| ExpressionValue::Number(a - b))?,
+            Self::Multiply => numbers().map(|(a, b)| ExpressionValue::Number(a * b))?,
+            Self::Divide => numbers().map(|(a, b)| ExpressionValue::Number(a / b))?,
         })
     }
 }

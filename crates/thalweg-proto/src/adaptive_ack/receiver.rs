@@ -305,10 +305,10 @@ mod tests {
     }
 
     /// Report in the paper's notation: ((gap-in, gap-out), cumulative).
-    type Written = ((u64, u64), u64);
+    type WrittenReport = ((u64, u64), u64);
 
     /// Returns the reports due at `millis`, and the time of the next one.
-    fn reports<P: Payload>(receiver: &mut Receiver<P>, millis: u64) -> (Vec<Written>, Option<u64>) {
+    fn reports<P: Payload>(receiver: &mut Receiver<P>, millis: u64) -> (Vec<WrittenReport>, Option<u64>) {
         let mut reports = Vec::new();
         loop {
             match receiver.poll(at(millis)) {

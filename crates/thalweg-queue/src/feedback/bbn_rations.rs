@@ -13,7 +13,7 @@ use super::{ArrivalOutcome, Message, Passing, Policy, RationsSpec, View};
 use thalweg_proto::units::{Bytes, Time};
 
 /// Minimum utilisation of a full line: demand beyond it cannot be measured.
-const FULL: f64 = 0.97;
+const FULL_LINE_UTILISATION: f64 = 0.97;
 
 /// Minimum ration, so a small ration can grow again. A line that seems full for a million intervals has fewer sources
 /// than that.
@@ -51,7 +51,11 @@ impl Rations {
 
     fn update(&mut self, utilisation: f64) {
         let target = self.spec.target;
-        let wanted = if utilisation < FULL { utilisation } else { utilisation.max(target + self.ration) };
+        let wanted = if utilisation < FULL_LINE_UTILISATION {
+            utilisation
+        } else {
+            utilisation.max(target + self.ration)
+        };
         // An idle line has any amount left.
         let next = if wanted > 0.0 { target / wanted * self.ration } else { target };
         self.ration = next.min(target).max(MIN_RATION);

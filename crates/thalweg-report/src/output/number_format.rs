@@ -19,7 +19,7 @@ pub struct Style {
 pub const COLUMNS: usize = 100;
 
 const BOLD: &str = "\x1b[1m";
-const NORMAL: &str = "\x1b[0m";
+const RESET_STYLE: &str = "\x1b[0m";
 
 impl Style {
     /// Style of files and pipes: signs are ASCII, which scripts can match, and names keep their letters, as UTF-8.
@@ -29,12 +29,12 @@ impl Style {
 
     /// Formats `text` as a heading.
     pub fn bold(self, text: &str) -> String {
-        if self.colour { format!("{BOLD}{text}{NORMAL}") } else { text.to_owned() }
+        if self.colour { format!("{BOLD}{text}{RESET_STYLE}") } else { text.to_owned() }
     }
 
     /// Returns the control codes in texts of this style.
     pub const fn codes(self) -> &'static [&'static str] {
-        if self.colour { &[BOLD, NORMAL] } else { &[] }
+        if self.colour { &[BOLD, RESET_STYLE] } else { &[] }
     }
 
     /// Returns the sign between a value and its tolerance.

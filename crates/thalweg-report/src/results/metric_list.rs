@@ -1,7 +1,7 @@
 //! Metrics table: the single source for documents, means, tables, reports, pictures and the reference.
 
 use super::metric_definition::{
-    self, FlowView, Joined, MetricIndices, SUBJECTS, Tables, Unit, metric_indices, metric_positions,
+    self, Aggregation, FlowView, MetricIndices, SUBJECTS, Tables, Unit, metric_indices, metric_positions,
 };
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -132,7 +132,7 @@ metrics! {
     /// Number of measured one-way delays; in a group of more than 1000 flows, only the group's are measured.
     DelaySamples = Line::new("delay_samples", Unit::Count)
         .of_flow(|of| known_count(of.flow.delay.count))
-        .of_group(|of| known_count(of.delay.count)).aggregate_network_by(Joined::Sum);
+        .of_group(|of| known_count(of.delay.count)).aggregate_network_by(Aggregation::Sum);
     /// Minimum one-way delay of received data packets, from transmission at the source to arrival.
     DelayMin = Line::new("delay_min_s", Unit::Time)
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.min))
@@ -140,7 +140,7 @@ metrics! {
     /// Mean one-way delay.
     DelayMean = Line::new("delay_mean_s", Unit::Time).shown("Delay", "mean", MEANS.and(PAGE).and(BARS))
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.mean))
-        .of_group(|of| of_samples(&of.delay, |of| of.mean)).aggregate_network_by(Joined::MeanBy(Metric::DelaySamples));
+        .of_group(|of| of_samples(&of.delay, |of| of.mean)).aggregate_network_by(Aggregation::MeanBy(Metric::DelaySamples));
     /// Median one-way delay.
     DelayP50 = Line::new("delay_p50_s", Unit::Time).shown("Delay", "p50", FLOWS.and(GROUPS)).percentile()
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.p50))
@@ -153,7 +153,7 @@ metrics! {
     DelayP99 = Line::new("delay_p99_s", Unit::Time).shown("Delay", "p99", TRAFFIC.and(MEANS).and(BARS)).percentile()
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.p99))
         .of_group(|of| of_samples(&of.delay, |of| of.p99))
-        .aggregate_network_by(Joined::Most).called_in_network("delay_p99_worst_s");
+        .aggregate_network_by(Aggregation::Most).called_in_network("delay_p99_worst_s");
     /// Maximum one-way delay.
     DelayMax = Line::new("delay_max_s", Unit::Time)
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.max))

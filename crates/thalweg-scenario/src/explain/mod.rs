@@ -9,14 +9,14 @@ use super::lint::{
 };
 use super::path_properties::{GroupPath, Paths, direction_of_hop, nominal_rate, packet_sizes};
 use super::speedup_estimate::describe_speedup;
-use super::{Loaded, is_random};
+use super::{LoadedScenario, is_random};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::Misbehaviour;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, Recipients, SeifPolicy};
-use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 use thalweg_queue::{AckFilter, EcnTreatment, Limit, LossSpec, TokenBucketSpec};
 use thalweg_sim::simulation_spec::{
     DirectionSpec, Framing, GroupSpec, HostSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec,
@@ -24,7 +24,7 @@ use thalweg_sim::simulation_spec::{
 };
 
 /// Explains a scenario.
-pub fn explain(loaded: &Loaded) -> String {
+pub fn explain(loaded: &LoadedScenario) -> String {
     let (scenario, paths) = (&loaded.scenario, &loaded.paths);
     let spec = &scenario.spec;
     let mut out = String::new();
@@ -314,9 +314,9 @@ fn describe_variation(variation: &VariationSpec) -> String {
         }
     };
     let each = match (variation.each, variation.keeps_order) {
-        (Each::Flow, _) => "for each flow",
-        (Each::Packet, true) => "for each packet, in order",
-        (Each::Packet, false) => "for each packet, in any order",
+        (DrawScope::Flow, _) => "for each flow",
+        (DrawScope::Packet, true) => "for each packet, in order",
+        (DrawScope::Packet, false) => "for each packet, in any order",
     };
     format!("{time} ({kind}, {each})")
 }

@@ -2,7 +2,7 @@
 
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction_of_hop, packet_sizes};
-use super::Checked;
+use super::LintInput;
 use super::queue_depth_and_loss::round_to_four_significant_digits;
 use std::collections::BTreeMap;
 use thalweg_catalog::protocol_family::ReceiveWindow;
@@ -11,7 +11,7 @@ use thalweg_sim::shortest_paths::{DirectionId, shortest_path};
 use thalweg_sim::simulation_spec::{GroupSpec, WorkloadSpec};
 
 /// Rejects flows between disconnected nodes.
-pub(super) fn disconnected_flows(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn disconnected_flows(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
@@ -31,7 +31,7 @@ pub(super) fn disconnected_flows(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of warm-up, start and stop times that leave nothing to measure.
-pub(super) fn empty_measurement_times(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn empty_measurement_times(checked: &LintInput<'_>, report: &mut Report) {
     let (spec, origins) = (checked.spec, checked.origins);
     let end = Time::ZERO + spec.duration;
     if spec.warmup >= spec.duration {
@@ -84,7 +84,7 @@ pub(super) fn empty_measurement_times(checked: &Checked<'_>, report: &mut Report
 }
 
 /// Suggests a warm-up for flows that fill the path, if none is set.
-pub(super) fn missing_warmup(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn missing_warmup(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     if checked.origins.warmup.is_some() || !spec.warmup.is_zero() {
         return;
@@ -101,7 +101,7 @@ pub(super) fn missing_warmup(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of windows that together cannot fill the path.
-pub(super) fn too_small_windows(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn too_small_windows(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     // For each link direction: the sum of the windows of all its flows; `None` if some are not limited by windows.
     let mut together: BTreeMap<u32, Option<u64>> = BTreeMap::new();
@@ -136,7 +136,7 @@ pub(super) fn too_small_windows(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of windows that do not shrink on drops and exceed the capacity of path and queue.
-pub(super) fn unyielding_windows(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn unyielding_windows(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     // For each link direction: the sum of its windows that do not shrink, and the largest with its group.
     let mut together: BTreeMap<DirectionId, (u64, (u64, usize))> = BTreeMap::new();
@@ -193,7 +193,7 @@ pub(super) fn max_outstanding_bytes(group: &GroupSpec) -> Option<u64> {
 }
 
 /// Warns of slow sink applications without effect: their receive windows are too large, or the run is too short.
-pub(super) fn ineffective_readers(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn ineffective_readers(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {

@@ -27,7 +27,7 @@ use super::resolve::Origins;
 use thalweg_sim::simulation_spec::Spec;
 
 /// The common input of all checks.
-struct Checked<'a> {
+struct LintInput<'a> {
     spec: &'a Spec,
     origins: &'a Origins,
     paths: &'a Paths,
@@ -35,7 +35,7 @@ struct Checked<'a> {
 
 /// Checks a resolved scenario: reports settings that cannot work as errors, and probable mistakes as warnings.
 pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) {
-    let checked = Checked { spec, origins, paths };
+    let checked = LintInput { spec, origins, paths };
     links::zero_rates(&checked, report);
     flow_routes_and_times::disconnected_flows(&checked, report);
     if report.errors() > 0 {

@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::path_properties::nominal_rate;
 use super::super::source_text::Span;
-use super::Checked;
+use super::LintInput;
 use super::links::{queue_capacity_bytes, round_to_three_significant_digits};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_queue::{FcfsConfig, Limit, LossSpec, RedConfig, RedUnit};
@@ -27,7 +27,7 @@ impl<'a> CheckedDirection<'a> {
 }
 
 /// Warns of links that lose everything, and, at most once per link, of unreachable RED thresholds or a very deep queue.
-pub(super) fn check_queue_depth_and_loss(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn check_queue_depth_and_loss(checked: &LintInput<'_>, report: &mut Report) {
     for (number, (link, origin)) in checked.spec.links.iter().zip(&checked.origins.links).enumerate() {
         for is_backward in [false, true] {
             let direction = CheckedDirection { link, number, is_backward };
@@ -89,7 +89,7 @@ fn unreachable_red_thresholds(
 
 /// Warns of an unmanaged queue far above the bandwidth-delay product, and returns true if it is one.
 fn deep_buffer(
-    checked: &Checked<'_>,
+    checked: &LintInput<'_>,
     direction: &CheckedDirection<'_>,
     capacity: Bytes,
     span: Span,

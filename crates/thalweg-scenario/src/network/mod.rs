@@ -64,7 +64,7 @@ struct Drawing {
 
 /// The context of a network's table.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Given<'a> {
+pub struct NetworkContext<'a> {
     /// The scenario's seed.
     pub seed: u64,
     /// The source of the topology file, if it was read.
@@ -101,7 +101,11 @@ fn is_too_small(at: Option<&At<u32>>, min: u32, what: &str, report: &mut Report)
 }
 
 /// Returns the links of a network; none after a reported error.
-pub fn expand_network(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) -> Option<Links> {
+pub fn expand_network(
+    network: &At<NetworkTable>,
+    given: NetworkContext<'_>,
+    report: &mut Report,
+) -> Option<Links> {
     let (span, seed) = (network.span, given.seed);
     let mut missing_delay_reason = None;
     let drawing = match &network.value {
@@ -182,7 +186,7 @@ mod tests {
     fn made(text: &str) -> (Vec<[String; 2]>, BTreeMap<String, usize>) {
         let (network, mut report) =
             (At { value: decode_network_table(text), span: Span::default() }, Report::default());
-        let given = Given { seed: 1, ..Given::default() };
+        let given = NetworkContext { seed: 1, ..NetworkContext::default() };
         let links = expand_network(&network, given, &mut report).expect("a network").links;
         let ends = |link: &At<Link>| {
             let ends = link.between.as_ref().unwrap().value.0.clone();

@@ -8,7 +8,7 @@ use super::super::keys::{
 use super::super::source_text::Span;
 use super::super::table_declarations::{At, Fields};
 use super::super::value_types::Name;
-use super::link_direction::Pending;
+use super::link_direction::PendingItems;
 use super::offered_load::PendingLoad;
 use super::traffic_pattern::MAX_PAIRS;
 use super::unresolved_link_direction::LinkLocation;
@@ -36,7 +36,7 @@ impl Resolver<'_> {
         document: &Document,
         spec: &mut Spec,
         origins: &mut Origins,
-        pending: &mut Pending,
+        pending: &mut PendingItems,
     ) {
         let flows: &[At<Flow>] = document.flow.as_deref().map_or(&[], Vec::as_slice);
         if flows.len() > MAX_GROUPS {
@@ -99,7 +99,7 @@ impl Resolver<'_> {
         shared: &FlowDefaults,
         document: &Document,
         number: usize,
-        pending: &mut Pending,
+        pending: &mut PendingItems,
     ) -> Option<(GroupSpec, GroupOrigin)> {
         let mut keys = flow.shared.clone();
         merge_access(&mut keys.access, &shared.access);
@@ -249,7 +249,7 @@ impl Resolver<'_> {
         access: &At<Access>,
         name: &str,
         number: usize,
-        pending: &mut Pending,
+        pending: &mut PendingItems,
     ) -> AccessSpec {
         let mut side = |side: &Option<At<Side>>, which: &str, first: usize| {
             let mut table = side.as_ref().map(|at| at.value.clone()).unwrap_or_default();

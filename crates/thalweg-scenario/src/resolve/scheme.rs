@@ -1,7 +1,7 @@
 //! Resolves the keys of schemes to their configuration.
 
 use super::super::diagnostic::Report;
-use super::super::explicit_options::Given;
+use super::super::explicit_options::ExplicitOptions;
 use super::super::keys::{Common, Document, SchemeRef, SchemeTable};
 use super::super::path_properties::Paths;
 use super::super::source_text::Span;
@@ -53,7 +53,7 @@ pub(super) struct PendingScheme {
     group: usize,
     scheme: String,
     description: &'static SchemeDescription,
-    given: Given,
+    given: ExplicitOptions,
     span: Span,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::components::drop_tail::DropTail;
 use crate::components::packet_pool::{NONE, PacketPool};
-use crate::components::router_feedback::Watched;
+use crate::components::router_feedback::WatchedQueue;
 use crate::measure::Occupancy;
 use crate::simulation_spec::{DirectionSpec, Framing, JitterChange};
 use std::sync::Arc;
@@ -109,7 +109,7 @@ pub(crate) struct PortState {
     pub packets: u64,
     pub bytes: u64,
     pub queue: Option<Box<TransmitQueue>>,
-    pub extra: Option<Box<Extra>>,
+    pub extra: Option<Box<RareState>>,
 }
 
 /// The queue of a transmitter, created when a packet first finds it busy.
@@ -122,7 +122,7 @@ pub(crate) struct TransmitQueue {
     pub drops_early: u64,
     pub filtered: u64,
     pub marks: u64,
-    pub feedback: Option<Box<Watched>>,
+    pub feedback: Option<Box<WatchedQueue>>,
 }
 
 /// The queueing discipline.
@@ -134,7 +134,7 @@ pub(crate) enum Queue {
 
 /// Rarely used state of a direction.
 #[derive(Debug)]
-pub(crate) struct Extra {
+pub(crate) struct RareState {
     pub rate: Rate,
     pub delay: Duration,
     /// Picoseconds in service. Waiting for tokens of a shaper does not count.
@@ -179,7 +179,7 @@ impl Varying {
     }
 }
 
-impl Extra {
+impl RareState {
     /// Applies new random delays. Existing random streams continue; `stream` creates new ones.
     pub fn set_jitter(&mut self, change: &JitterChange, stream: impl Fn(&'static str) -> Stream) {
         match &mut self.jitter {
@@ -297,7 +297,7 @@ impl Transmitter {
         now: Time,
         size: u32,
         spec: &DirectionSpec,
-        extra: Option<&mut Extra>,
+        extra: Option<&mut RareState>,
     ) -> Time {
         let (leaves, delay) = service_times(now, self.busy_until, size, spec, extra);
         self.busy_until = leaves;
@@ -311,7 +311,7 @@ fn service_times(
     idle: Time,
     size: u32,
     spec: &DirectionSpec,
-    extra: Option<&mut Extra>,
+    extra: Option<&mut RareState>,
 ) -> (Time, Duration) {
     let on_wire = spec.framing.on_wire(size);
     let at_rate = |begins: Time, rate: Rate| {
@@ -337,7 +337,7 @@ impl PortState {
     /// Returns the state of an idle transmitter; `stream` creates random streams by purpose.
     pub fn new(spec: &DirectionSpec, stream: impl Fn(&'static str) -> Stream) -> Self {
         let extra = (!is_plain(spec)).then(|| {
-            Box::new(Extra {
+            Box::new(RareState {
                 rate: spec.rate,
                 delay: spec.delay,
                 busy: 0,
@@ -444,7 +444,7 @@ impl TransmitQueue {
             Queue::Discipline(discipline)
         };
         let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
-        let watched = |spec| Box::new(Watched { watch: watch(spec), messages: 0, bytes: 0, next: 0 });
+        let watched = |spec| Box::new(WatchedQueue { watch: watch(spec), messages: 0, bytes: 0, next: 0 });
         Self {
             queue,
             occupancy: measured.then(Box::default),

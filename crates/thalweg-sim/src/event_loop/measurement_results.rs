@@ -340,7 +340,7 @@ impl<T: Tracing> EventLoop<T> {
                     busy.then(a.queue.mean_bytes.total_cmp(&b.queue.mean_bytes))
                 });
                 if let Some(busiest) = busiest
-                    && results[busiest].utilisation > BUSY
+                    && results[busiest].utilisation > MIN_BOTTLENECK_UTILISATION
                 {
                     results[busiest].bottleneck = true;
                 }
@@ -426,7 +426,7 @@ impl<T: Tracing> EventLoop<T> {
 }
 
 /// Minimum utilisation of a bottleneck.
-const BUSY: f64 = 0.5;
+const MIN_BOTTLENECK_UTILISATION: f64 = 0.5;
 
 /// Returns the part of `delivered` bytes that this many packets cannot have carried, given the mean payload of those
 /// `taken`.

@@ -8,7 +8,7 @@ use super::EventLoop;
 use crate::Pdu;
 use crate::components::flow_state::Role;
 use crate::components::packet_pool::{EndpointIndex, Flags, PackedPdu, Packet};
-use crate::components::router_feedback::Watched;
+use crate::components::router_feedback::WatchedQueue;
 use crate::event_kinds::EventKind;
 use crate::packet_trace::Step;
 use crate::packet_tracing::Tracing;
@@ -99,7 +99,7 @@ impl<T: Tracing> EventLoop<T> {
         dropped.map(|victim| self.passing(link, victim.entry.packet)).collect()
     }
 
-    fn watched(&mut self, link: u32) -> Option<&mut Watched> {
+    fn watched(&mut self, link: u32) -> Option<&mut WatchedQueue> {
         self.network.port_state_mut(link)?.queue.as_mut()?.feedback.as_deref_mut()
     }
 

@@ -11,7 +11,7 @@ use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
 use crate::run_result::Transfer;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::random_delay::Each;
+use thalweg_queue::random_delay::DrawScope;
 
 impl<T: Tracing> EventLoop<T> {
     /// Records the end of a flow's transfer over one connection.
@@ -149,7 +149,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Returns the constant random delay of `flow` on a link; zero if each packet draws.
     fn delay_of_flow(&self, link: u32, flow: u32) -> Duration {
         let variation = self.network.direction(link).variation.as_deref();
-        let Some(spec) = variation.filter(|spec| spec.each == Each::Flow) else { return Duration::ZERO };
+        let Some(spec) = variation.filter(|spec| spec.each == DrawScope::Flow) else { return Duration::ZERO };
         let (of_flow, group) = self.traffic.flow_and_group(flow);
         let side = link.saturating_sub(of_flow.links) / 2;
         let index = flow - group.first_flow;

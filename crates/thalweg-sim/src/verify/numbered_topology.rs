@@ -3,7 +3,7 @@
 use crate::simulation_spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_queue::random_delay::{Each, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, VariationSpec};
 use thalweg_queue::{AckFilter, CapacityTrace, ImpairmentSpec, Limit};
 
 /// A location of packets.
@@ -27,7 +27,7 @@ pub(super) struct Link<'a> {
 
 /// Endpoints of a flow, and true for hosts with processing costs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ends {
+pub(super) struct FlowEndpoints {
     pub nodes: [Node; 2],
     pub has_processing_cost: [bool; 2],
 }
@@ -187,11 +187,13 @@ impl Topology {
         }
     }
 
-    pub fn ends(&self, flow: u32) -> Option<Ends> {
+    pub fn ends(&self, flow: u32) -> Option<FlowEndpoints> {
         let after = self.groups.partition_point(|group| group.first_flow <= flow);
         let group = self.groups[..after].iter().rev().find(|group| group.spec.count > 0)?;
-        (flow - group.first_flow < group.spec.count)
-            .then(|| Ends { nodes: group.ends(flow), has_processing_cost: group.has_processing_cost })
+        (flow - group.first_flow < group.spec.count).then(|| FlowEndpoints {
+            nodes: group.ends(flow),
+            has_processing_cost: group.has_processing_cost,
+        })
     }
 }
 
@@ -220,7 +222,8 @@ pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
     let periods_alike = direction
         .periodic_variation
         .is_none_or(|periodic_variation| periodic_variation.delay_spread.is_zero());
-    let varies_in_order = |variation: &VariationSpec| variation.keeps_order && variation.each == Each::Packet;
+    let varies_in_order =
+        |variation: &VariationSpec| variation.keeps_order && variation.each == DrawScope::Packet;
     max_reorder_delay(&direction.impairment).is_zero()
         && direction.variation.as_deref().is_none_or(varies_in_order)
         && is_known

@@ -12,7 +12,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_scenario::load;
 use thalweg_sim::packet_trace::{NoTrace, Tracer};
 use thalweg_sim::{Quantity, RunResult, Simulation, Status};
-use thalweg_studies::model::black_box_connection::{BlackBox, Losses, Measured};
+use thalweg_studies::model::black_box_connection::{BlackBox, BlackBoxMeasurements, Losses};
 use thalweg_studies::model::gong92::{self, Form};
 
 const RATE: Rate = Rate::from_mbits_per_sec(100);
@@ -45,7 +45,12 @@ fn black_box_model(window: u16, buffer: u16, acknowledgement: Acknowledgement, l
 }
 
 /// Runs the paper's model.
-fn black_box(window: u16, buffer: u16, acknowledgement: Acknowledgement, losses: Losses) -> Measured {
+fn black_box(
+    window: u16,
+    buffer: u16,
+    acknowledgement: Acknowledgement,
+    losses: Losses,
+) -> BlackBoxMeasurements {
     black_box_model(window, buffer, acknowledgement, losses).run()
 }
 

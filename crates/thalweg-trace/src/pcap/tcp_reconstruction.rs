@@ -17,7 +17,7 @@
 //!
 //! A segment longer than the maximum segment size was captured before a network card cut it. It counts as several packets.
 
-use super::connection_endpoints::{End, Ends, capture_point, label_connection};
+use super::connection_endpoints::{ConnectionEnds, End, capture_point, label_connection};
 use super::packet_headers::Segment;
 use crate::position_ranges::Ranges;
 use crate::trace_model::{Ack, Connection, Direction, Limit, Packet, Point, Protocol, Sack, Timeout};
@@ -26,7 +26,7 @@ use thalweg_units::{Duration, Time};
 
 /// TCP connection.
 pub(super) struct Tcp {
-    ends: Ends,
+    ends: ConnectionEnds,
     start: Time,
     last: Time,
     halves: [Half; 2],

@@ -20,7 +20,7 @@ pub(crate) struct Builder {
     limits: Limits,
     /// Packets and acknowledgements kept.
     kept: usize,
-    done: Vec<Done>,
+    done: Vec<FinishedConnection>,
     current: Open,
     /// Description that precedes its events.
     pending: Option<Head>,
@@ -31,7 +31,7 @@ pub(crate) struct Builder {
 }
 
 /// A finished connection, with its wall-clock time.
-struct Done {
+struct FinishedConnection {
     connection: Connection,
     /// Wall-clock time of the trace's [`Time::ZERO`], in seconds since 1970.
     epoch: Option<f64>,
@@ -164,7 +164,7 @@ impl Builder {
         let clock = Clock::new(head, &times);
         for group in groups {
             let connection = group.finish(head, &clock, self.is_ours);
-            self.done.push(Done { connection, epoch: clock.epoch });
+            self.done.push(FinishedConnection { connection, epoch: clock.epoch });
         }
     }
 
@@ -222,7 +222,7 @@ impl Builder {
             notes.push(format!("{} events of further connections were skipped.", self.beyond));
         }
         let mut connections = Vec::with_capacity(self.done.len());
-        for Done { mut connection, epoch } in self.done {
+        for FinishedConnection { mut connection, epoch } in self.done {
             if let Some(epoch) = epoch.filter(|epoch| is_common && *epoch > first) {
                 connection.shift(Duration::from_secs_f64(epoch - first));
             }

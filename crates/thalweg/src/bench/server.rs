@@ -4,7 +4,7 @@ use super::bench_arguments::{BenchOptions, BenchServerArguments};
 use super::bench_socket::{bench_error, open_socket, process_cpu_time, transfer_counts};
 use super::bench_streams::{MAX_DURATION, POLL_INTERVAL, Request, read_within, write_for};
 use super::result_text::server_line;
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::performance_advice_text::Findings;
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use serde_json::Value;
@@ -17,10 +17,10 @@ use thalweg_net::admission::close_after_finish;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Clock, Connection, NetError, Socket};
 use thalweg_net::performance_advice::Advisor;
-use thalweg_net::session::{Closed, code};
+use thalweg_net::session::{CloseReason, code};
 use thalweg_proto::payload::Slice;
 
-pub fn run_server(arguments: &BenchServerArguments, console: &Console) -> Done {
+pub fn run_server(arguments: &BenchServerArguments, console: &Console) -> CommandResult {
     let (socket, identity) = open_socket(arguments.bind, &arguments.socket, Some(&console.registry))?;
     console.inform(&format!("listening on {}, key {}", socket.local(), identity.public()));
     let stop = stop_flag_of_caller_or_signals(console)?;
@@ -161,7 +161,7 @@ fn serve_connection(connection: Connection, longest: Duration, work: &CpuAccount
     send.write_slice(Slice::new((text.len() as u32).to_be_bytes()))?;
     match send.finish() {
         // The client stops waiting at a timeout, and reports its own count.
-        Err(NetError::Closed(Closed::Peer { code: code::DONE, .. })) => {}
+        Err(NetError::Closed(CloseReason::Peer { code: code::DONE, .. })) => {}
         finished => finished?,
     }
     watch.close(code::DONE, "");

@@ -5,7 +5,7 @@
 
 use super::live_run_results;
 use super::option_differences::Likeness;
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::kernel_schemes::{control_of, is_kernel};
 use crate::report::{ReportTarget, read_results_part};
 use crate::run_and_compare::{join_scheme_pieces, load_with_schemes};
@@ -22,7 +22,7 @@ use thalweg_report::output::{
 };
 use thalweg_report::report::{AllSeries, Part, SideBySide};
 use thalweg_report::results::Scenario;
-use thalweg_scenario::Loaded;
+use thalweg_scenario::LoadedScenario;
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::simulation_spec::{GroupSpec, Spec};
 use thalweg_sim::{Quantity, RunResult, Simulation};
@@ -52,7 +52,7 @@ struct FlowOutcome {
 }
 
 /// Compares schemes, live and simulated.
-pub fn compare_simulated_and_live(arguments: &CompareArguments, console: &Console) -> Done {
+pub fn compare_simulated_and_live(arguments: &CompareArguments, console: &Console) -> CommandResult {
     let source = &Source::find(&arguments.file)?;
     let names = join_scheme_pieces(&arguments.schemes);
     let ours: Vec<String> = names.iter().filter(|name| !is_kernel(name)).cloned().collect();
@@ -145,7 +145,7 @@ pub fn compare_simulated_and_live(arguments: &CompareArguments, console: &Consol
 }
 
 /// Returns for each flow of a scenario whether it belongs to one of the named groups; to any, if none is named.
-fn compared_flows(loaded: &Loaded, groups: &[String]) -> Result<Vec<bool>, Error> {
+fn compared_flows(loaded: &LoadedScenario, groups: &[String]) -> Result<Vec<bool>, Error> {
     let named = loaded.groups_named(groups).map_err(|why| Error::argument("flows", why))?;
     let flows = loaded.spec().groups.iter().zip(1..);
     let of_group = |(group, position): (&GroupSpec, usize)| {
@@ -233,7 +233,7 @@ struct LiveParameters<'a> {
 }
 
 /// A scenario with one scheme for all flows, simulated and live.
-pub(crate) struct Both {
+pub(crate) struct SimulatedAndLive {
     /// Goodput of all flows in bit/s: simulated, live.
     pub goodput: [f64; 2],
     /// Mean one-way delay in seconds, if known: simulated, live.
@@ -250,7 +250,7 @@ pub(crate) fn run_simulated_and_live(
     carrier: &str,
     folder: &Path,
     console: &Console,
-) -> Result<Both, Error> {
+) -> Result<SimulatedAndLive, Error> {
     let (_, schemes, _) = load_with_schemes(source, &[], &[scheme.to_owned()], &[], &console.registry)?;
     let Some(chosen) = schemes.first() else {
         return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
@@ -259,7 +259,7 @@ pub(crate) fn run_simulated_and_live(
     let parameters = LiveParameters { source, sets: &[], seed: None, flows: &[], compared: &[] };
     let live = run_live(carrier, parameters, Some(folder))?;
     let not_valid = live.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why.clone());
-    Ok(Both {
+    Ok(SimulatedAndLive {
         goodput: [simulated.goodput(), live.goodput()],
         delay: [simulated.delay(), live.delay()],
         not_valid,

@@ -22,7 +22,7 @@ pub(super) struct Delay {
     window: Duration,
     first: Option<RelativeDelay>,
     /// Minima over half to all of the window.
-    base: Shortest,
+    base: WindowedMinimum,
     /// Shortest delay since the last drain began, time of the last sample at or near it, and the same within an interval
     /// from that beginning.
     shortest: f64,
@@ -46,12 +46,12 @@ pub(super) struct Delay {
 
 /// Windowed minimum delay: minima of this half of the window and of the last half.
 #[derive(Clone, Copy, Debug)]
-struct Shortest {
+struct WindowedMinimum {
     halves: [f64; 2],
     turned: Time,
 }
 
-impl Shortest {
+impl WindowedMinimum {
     const NONE: Self = Self { halves: [f64::INFINITY; 2], turned: Time::ZERO };
 
     /// Returns the minimum delay; infinite before the first sample.
@@ -98,7 +98,7 @@ impl Delay {
         Self {
             window,
             first: None,
-            base: Shortest::NONE,
+            base: WindowedMinimum::NONE,
             shortest: f64::INFINITY,
             seen: Time::ZERO,
             seen_in_interval: Time::ZERO,

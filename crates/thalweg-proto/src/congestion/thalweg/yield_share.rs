@@ -18,11 +18,11 @@ const STAYS: f64 = 0.5;
 const ROUNDS_BEFORE_YIELD: (u32, u32) = (8, 128);
 /// Share of the distance to the fair rate given up, and minimum share of the window kept.
 const PART: f64 = 0.5;
-const KEPT: f64 = 0.75;
+const YIELDED_WINDOW_SHARE: f64 = 0.75;
 /// Round trips without growth after a yield.
 const PAUSE: u32 = 10;
 /// Share of the former window that is reached again if no flow took the yield.
-const AGAIN: f64 = 0.95;
+const REGAINED_WINDOW_SHARE: f64 = 0.95;
 /// Maximum uncertainty of delays, as a share of the target, at which queues can be distinguished.
 const MAX_UNCERTAINTY: f64 = 0.5;
 
@@ -61,7 +61,7 @@ impl Yielding {
             return false;
         }
         if self.before > 0.0 {
-            let is_alone = window > AGAIN * self.before;
+            let is_alone = window > REGAINED_WINDOW_SHARE * self.before;
             self.rounds_before_yield = if is_alone {
                 (2 * self.rounds_before_yield).min(ROUNDS_BEFORE_YIELD.1)
             } else {
@@ -91,7 +91,7 @@ impl Thalweg {
         }
         self.yielding.yield_share(self.window);
         let share = self.target_rule().share(target, queueing, self.min_rtt);
-        self.window *= (1.0 - PART * (1.0 - share)).max(KEPT);
+        self.window *= (1.0 - PART * (1.0 - share)).max(YIELDED_WINDOW_SHARE);
         true
     }
 }

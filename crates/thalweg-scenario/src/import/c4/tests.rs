@@ -1,7 +1,7 @@
 //! Tests of imported specifications, by parsing the generated scenarios, and of rejected lines and their reasons.
 
 use super::*;
-use crate::{Loaded, load_text};
+use crate::{LoadedScenario, load_text};
 use std::path::Path;
 use thalweg_proto::units::Time;
 use thalweg_sim::simulation_spec::{LinkSpec, WorkloadSpec};
@@ -9,7 +9,7 @@ use thalweg_sim::simulation_spec::{LinkSpec, WorkloadSpec};
 const ALONE: &str = "main_cc_algo: bbr\nmain_start_time: 0\nmain_scenario_text: =b1:*1:397:3000000;\nnb_connections: 1\n\
                      main_target_time: 2500000\ndata_rate_in_gbps: 0.016\nlatency: 30000\nqueue_delay_max: 60000\nicid: 0123\n";
 
-fn read(text: &str) -> Loaded {
+fn read(text: &str) -> LoadedScenario {
     let imported = import_c4("case.txt", text, &Choices::default()).unwrap();
     load_text("case.toml", &imported.scenario, Path::new(""), &[]).unwrap_or_else(|found| {
         let errors: String = found.iter().map(|one| one.render() + "\n").collect();

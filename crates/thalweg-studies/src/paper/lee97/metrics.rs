@@ -4,7 +4,7 @@
 //! processing time (121.2 us), as transmission takes less and overlaps. (The paper's term is "throughput with no
 //! error"; that this is the limit follows from its optimum of 40 ms, see `docs/papers/lee97.md`.)
 
-use super::super::{CaseRuns, Cell, Measured, Runs};
+use super::super::{CaseRuns, Cell, MeasuredCell, Runs};
 use serde_json::Value;
 use thalweg_proto::units::Duration;
 use thalweg_report::statistics::mean;
@@ -21,7 +21,7 @@ const LOW_LOSS: f64 = 1e-4;
 const HIGH_LOSS: f64 = 0.1;
 
 /// Returns the efficiency of every case.
-pub fn case_efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn case_efficiencies(runs: &Runs<'_>) -> Vec<MeasuredCell> {
     let of = |case: &CaseRuns<'_>| {
         let scheme = text_key(case, "scheme").unwrap_or_default();
         // The duration of a run does not identify its result.
@@ -31,7 +31,7 @@ pub fn case_efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
         });
         (cell, case_efficiency(case))
     };
-    let mut cells: Vec<Measured> = runs.cases.iter().map(of).collect();
+    let mut cells: Vec<MeasuredCell> = runs.cases.iter().map(of).collect();
     if let Some(best) = most_efficient_value(
         runs,
         "T_normal_ms",

@@ -8,8 +8,8 @@ use super::super::evidence::Evidence;
 use super::super::{Claim, Results, Row};
 use super::metrics::{CLASSES, DELIVERED, GAIN, RESENT, START_ORDER, STARVED, TIME};
 use super::table_2::{
-    ALIKE, Both, DISCIPLINES, Study, class_pairs, environment_pairs, in_print, largest_relative_distance,
-    must_stand_out,
+    ALIKE, DISCIPLINES, OursAndPrinted, Study, class_pairs, environment_pairs, in_print,
+    largest_relative_distance, must_stand_out,
 };
 use serde_json::json;
 
@@ -17,7 +17,8 @@ const GATED: [&str; 4] = ["cc/cc", "ts/ts", "cc/be", "ts/be"];
 const TCP: [&str; 4] = ["TCP1", "TCP2", "TCP3", "TCP4"];
 const UDP: [&str; 2] = ["UDP3", "UDP4"];
 /// Pairs of adjacent priorities of one protocol, the higher first.
-const ORDERED: [(&str, &str); 4] = [("TCP1", "TCP2"), ("TCP2", "TCP3"), ("TCP3", "TCP4"), ("UDP3", "UDP4")];
+const PRIORITY_PAIRS: [(&str, &str); 4] =
+    [("TCP1", "TCP2"), ("TCP2", "TCP3"), ("TCP3", "TCP4"), ("UDP3", "UDP4")];
 /// Pairs of a TCP class and a UDP class of the next lower priority.
 const TCP_FIRST: [(&str, &str); 2] = [("TCP2", "UDP3"), ("TCP3", "UDP4")];
 /// Pairs of adjacent priorities of two protocols, the higher first.
@@ -78,7 +79,7 @@ fn priority_outranks_protocol(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn congestion_gates_follow_priority(study: &Study<'_>) -> Option<Claim> {
-    let evidence = study.faster(&class_pairs(&["cc/cc", "cc/be"], &ORDERED))?;
+    let evidence = study.faster(&class_pairs(&["cc/cc", "cc/be"], &PRIORITY_PAIRS))?;
     Some(
         evidence.claim("3.1a", "1 MB with congestion gates: times follow priority within TCP and within UDP"),
     )
@@ -88,7 +89,7 @@ fn short_flows_mostly_follow_priority(study: &Study<'_>) -> Option<Claim> {
     let (mut pairs, mut ordered) = (0, 0);
     for scheme in ["cc/cc", "cc/be"] {
         for discipline in DISCIPLINES {
-            for (high, low) in ORDERED {
+            for (high, low) in PRIORITY_PAIRS {
                 pairs += 1;
                 let is_ordered =
                     study.short(scheme, discipline, high)? < study.short(scheme, discipline, low)?;
@@ -109,7 +110,7 @@ fn short_flows_have_exceptions(study: &Study<'_>) -> Option<Claim> {
     let mut exceptions = Vec::new();
     for scheme in ["cc/cc", "cc/be"] {
         for discipline in DISCIPLINES {
-            for (high, low) in ORDERED.iter().chain(&ACROSS) {
+            for (high, low) in PRIORITY_PAIRS.iter().chain(&ACROSS) {
                 let (first, second) =
                     (study.short(scheme, discipline, high)?, study.short(scheme, discipline, low)?);
                 if first > second {
@@ -132,7 +133,7 @@ fn short_flows_have_exceptions(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn slots_follow_priority(study: &Study<'_>) -> Option<Claim> {
-    let evidence = study.faster(&class_pairs(&["ts/ts", "ts/be"], &ORDERED))?;
+    let evidence = study.faster(&class_pairs(&["ts/ts", "ts/be"], &PRIORITY_PAIRS))?;
     Some(evidence.claim("3.1d", "1 MB with slots: times follow priority within TCP and within UDP"))
 }
 
@@ -232,12 +233,12 @@ fn disciplines_hardly_matter_with_slots(study: &Study<'_>) -> Option<Claim> {
 fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
     // The mean over environments and classes of the distance from the class's mean over disciplines.
     let fluctuation = |wanted: &str| {
-        let mut sum = Both { ours: 0.0, printed: Some(0.0) };
+        let mut sum = OursAndPrinted { ours: 0.0, printed: Some(0.0) };
         let mut count = 0.0;
         for scheme in ["cc/cc", "ts/ts", "cc/be", "ts/be", "be/be"] {
             for class in CLASSES {
                 let cell = study.both((scheme, wanted, class))?;
-                let all: Vec<Both> =
+                let all: Vec<OursAndPrinted> =
                     DISCIPLINES.iter().map(|of| study.both((scheme, of, class))).collect::<Option<_>>()?;
                 let of = all.len() as f64;
                 let mean = all.iter().map(|cell| cell.ours).sum::<f64>() / of;
@@ -248,7 +249,7 @@ fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
                 count += 1.0;
             }
         }
-        Some(Both { ours: sum.ours / count, printed: sum.printed.map(|sum| sum / count) })
+        Some(OursAndPrinted { ours: sum.ours / count, printed: sum.printed.map(|sum| sum / count) })
     };
     let mut evidence = Evidence::default();
     for calm in ["FCFS", "SFQ"] {
@@ -593,7 +594,7 @@ fn mean_time_error(study: &Study<'_>, scheme: &str, ageing: Option<&str>) -> Opt
     let mut sum = 0.0;
     for discipline in DISCIPLINES {
         for class in CLASSES {
-            let Both { ours, printed } = study.both((scheme, discipline, class))?;
+            let OursAndPrinted { ours, printed } = study.both((scheme, discipline, class))?;
             let time = |ageing| {
                 let keys =
                     [(key, json!(ageing)), ("discipline", json!(discipline)), ("source", json!(class))];

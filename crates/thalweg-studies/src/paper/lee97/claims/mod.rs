@@ -37,7 +37,7 @@ const LITTLE: f64 = 0.005;
 /// Maximum advantage of another T_error, in efficiency, with which 5 ms still lies on the plateau.
 const PLATEAU: f64 = 0.005;
 /// Difference between the best and the worst value above which T_error matters.
-const MUCH: f64 = 0.05;
+const SIGNIFICANT_DIFFERENCE: f64 = 0.05;
 
 struct Study<'a>(&'a Results);
 
@@ -174,7 +174,7 @@ fn t_error_decides_at_high_loss(study: &Study<'_>) -> Option<Claim> {
     let normals = [10, 20, 40, 80].map(|normal| study.times("figure-7", normal, 5));
     let normals = normals.into_iter().collect::<Option<Vec<f64>>>()?;
     evidence.add(format!("T_error 1 to 40 ms changes {:.4}", relative_spread(&errors)));
-    evidence.must(relative_spread(&errors) > MUCH, "T_error has little effect".to_owned());
+    evidence.must(relative_spread(&errors) > SIGNIFICANT_DIFFERENCE, "T_error has little effect".to_owned());
     evidence.add(format!("T_normal 10 to 80 ms changes {:.4}", relative_spread(&normals)));
     evidence.must(relative_spread(&normals) < LITTLE, "T_normal matters".to_owned());
     let text = "Window 400, loss 1e-1: efficiency depends on T_error, not on T_normal";

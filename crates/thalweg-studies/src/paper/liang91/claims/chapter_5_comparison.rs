@@ -51,7 +51,7 @@ const MAX_USERS: &str = "5.9/exp-8";
 /// Experiment of the figures with windows.
 const WINDOWS: &str = "5.6/exp-6";
 /// Ratio of variances from which one scheme is much less fair.
-const MUCH: f64 = 10.0;
+const MUCH_LESS_FAIR_RATIO: f64 = 10.0;
 
 /// Adds the steps that SEIF carries more than the others in an experiment.
 fn carries_most(study: &Study<'_>, evidence: &mut Evidence, id: &str) -> Option<()> {
@@ -115,7 +115,7 @@ fn is_much_less_fair(study: &Study<'_>, id: &str, scheme: &str) -> Option<Eviden
         other.mean, seif.mean
     ));
     evidence.must(other.mean > seif.mean, "it is fairer".to_owned());
-    evidence.size(other.mean > MUCH * seif.mean, "not by much".to_owned());
+    evidence.size(other.mean > MUCH_LESS_FAIR_RATIO * seif.mean, "not by much".to_owned());
     evidence.size(is_size(other, printed), format!("variance {:.3} in place of {printed}", other.mean));
     Some(evidence)
 }
