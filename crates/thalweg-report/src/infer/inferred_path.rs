@@ -90,7 +90,7 @@ const MIN_ACKNOWLEDGED: usize = 20;
 /// Maximum relative deviation from the median, in most busy spans, of a constant rate.
 const STEADY: f64 = 0.2;
 /// Fraction of the longest queueing delay above which losses are attributed to the queue.
-const FULL_QUEUE_DELAY_SHARE: f64 = 0.7;
+const FULL: f64 = 0.7;
 /// Minimum burst length relative to independent losses, and minimum number of bursts, for a Gilbert channel.
 const RUNS: (f64, usize) = (1.2, 10);
 
@@ -144,7 +144,7 @@ impl Path {
         let min = margin(shortest);
         let longest =
             delay_at_losses(recording, &waits, min, longest).map_or(longest, |full| longest.min(full));
-        let is_full = |wait: f64| was_filled && longest > min && wait > FULL_QUEUE_DELAY_SHARE * longest;
+        let is_full = |wait: f64| was_filled && longest > min && wait > FULL * longest;
         let (random, overflows, loss) = link_losses(recording, &waits, &is_full);
         let losses_need_queue = was_filled && need_queue(recording, &waits, &is_full, min);
         // What a bucket drops is neither the queue's loss nor the link's.

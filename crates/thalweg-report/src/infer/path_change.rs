@@ -108,7 +108,7 @@ fn time_of(trips: &[(f64, f64)], round_trips: [f64; 2], margin: f64) -> f64 {
 }
 
 /// Minimum time without a packet at the bottleneck, relative to the shortest round trip and to the median time between transmissions, and in seconds.
-const MIN_IDLE_TIMES: (f64, f64, f64) = (0.25, 8.0, 0.005);
+const IDLE: (f64, f64, f64) = (0.25, 8.0, 0.005);
 
 /// Returns the acknowledgement times and round trips of packets that met an empty queue: a queue would have drained while the sender sent
 /// nothing, and the packet's round trip would be that much shorter than that of the packet before.
@@ -118,7 +118,7 @@ fn at_empty_queues(recording: &Recording, shortest: f64) -> impl Iterator<Item =
         pairs().map(|(before, packet)| packet.sent - before.sent).filter(|gap| *gap > 0.0).collect();
     let middle = gaps.len() / 2;
     let median = if gaps.is_empty() { 0.0 } else { *gaps.select_nth_unstable_by(middle, f64::total_cmp).1 };
-    let idle = (shortest * MIN_IDLE_TIMES.0).max(median * MIN_IDLE_TIMES.1).max(MIN_IDLE_TIMES.2);
+    let idle = (shortest * IDLE.0).max(median * IDLE.1).max(IDLE.2);
     pairs().filter_map(move |(before, packet)| {
         let (first, second) = (before.acknowledged?, packet.acknowledged?);
         let [first_trip, trip] = [first - before.sent, second - packet.sent];

@@ -257,13 +257,12 @@ fn files_that_are_no_recording_are_refused_with_what_was_expected() {
     let metrics = "{\"time\":0,\"name\":\"recovery:metrics_updated\",\"data\":{\"cwnd\":9}}";
     assert!(log("client", metrics).contains("no packets with data"));
     // Too few packets for a path.
-    let few = of_events(&[("0", PACKET_SENT, &sent_number("0")), ("1", PACKET_RECEIVED, &ranges("[0,0]"))])
-        .unwrap();
+    let few = of_events(&[("0", SENT, &sent_number("0")), ("1", RECEIVED, &ranges("[0,0]"))]).unwrap();
     assert!(Path::infer(&few).is_err());
 }
 
-const PACKET_SENT: &str = "transport:packet_sent";
-const PACKET_RECEIVED: &str = "transport:packet_received";
+const SENT: &str = "transport:packet_sent";
+const RECEIVED: &str = "transport:packet_received";
 
 fn sent_number(number: &str) -> String {
     format!(
@@ -290,29 +289,18 @@ fn numbers_beyond_sense_do_no_harm() {
     let first = sent_number("0");
     let acked = ranges("[0,0]");
     for time in ["1e308", "-1e308", "-1", "6.1e11", "1e20"] {
-        let found = of_events(&[
-            ("0", PACKET_SENT, &first),
-            ("1", PACKET_RECEIVED, &acked),
-            (time, PACKET_SENT, &sent_number("1")),
-        ]);
+        let found =
+            of_events(&[("0", SENT, &first), ("1", RECEIVED, &acked), (time, SENT, &sent_number("1"))]);
         let recording = found.unwrap();
         let is_finite = |packet: &Packet| packet.sent.is_finite() && packet.sent >= 0.0;
         assert!(recording.packets.iter().all(is_finite) && recording.seconds.is_finite(), "{time}");
     }
     for number in ["18446744073709551615", "18446744073709551616", "1e308", "-1", "4294967296"] {
         let range = ranges(&format!("[0,{number}]"));
-        let _ = of_events(&[
-            ("0", PACKET_SENT, &first),
-            ("1", PACKET_SENT, &sent_number(number)),
-            ("2", PACKET_RECEIVED, &range),
-        ]);
+        let _ = of_events(&[("0", SENT, &first), ("1", SENT, &sent_number(number)), ("2", RECEIVED, &range)]);
     }
     // An acknowledgement whose time is before that of its packet counts at the time of the packet.
-    let early = [
-        ("0", PACKET_SENT, &*first),
-        ("9", PACKET_SENT, &sent_number("1")),
-        ("5", PACKET_RECEIVED, &ranges("[1,1]")),
-    ];
+    let early = [("0", SENT, &*first), ("9", SENT, &sent_number("1")), ("5", RECEIVED, &ranges("[1,1]"))];
     assert_eq!(of_events(&early).unwrap().packets[1].acknowledged, Some(0.009));
 }
 
@@ -320,11 +308,10 @@ fn numbers_beyond_sense_do_no_harm() {
 #[test]
 fn acknowledgements_of_the_same_again_cost_nothing() {
     let count = 20_000;
-    let mut events: Vec<(String, &str, String)> = (0..count)
-        .map(|number| (number.to_string(), PACKET_SENT, sent_number(&number.to_string())))
-        .collect();
+    let mut events: Vec<(String, &str, String)> =
+        (0..count).map(|number| (number.to_string(), SENT, sent_number(&number.to_string()))).collect();
     for number in 0..count {
-        events.push(((count + number).to_string(), PACKET_RECEIVED, ranges(&format!("[0,{}]", count - 1))));
+        events.push(((count + number).to_string(), RECEIVED, ranges(&format!("[0,{}]", count - 1))));
     }
     let events: Vec<_> = events.iter().map(|(time, name, data)| (&**time, *name, &**data)).collect();
     let recording = of_events(&events).unwrap();

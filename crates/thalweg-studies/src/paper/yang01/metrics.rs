@@ -56,7 +56,7 @@ pub fn unpublished_values(runs: &Runs<'_>) -> Vec<MeasuredCell> {
             keys.fold(Cell::unpublished(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
         };
         let mut wanted = Vec::new();
-        if runs.id == "ours/newcomers" {
+        if runs.id == "ours/new-flows" {
             wanted.extend([DELIVERED, STARVED].map(|metric| cell(metric).with("source", "PATIENT")));
             let gain = cell(GAIN).with("source", "PATIENT");
             cells.extend(ageing_gain(runs, case).map(|values| (gain, values)));
