@@ -51,13 +51,13 @@ fn search_system<W: System>(
         }
     };
     let first = make(false);
-    if let Some(number) = visited.add((first.digest(), first.left()), None) {
+    if let Some(number) = visited.add((first.digest(), first.remaining_steps()), None) {
         visited.push(number, ());
     }
     let mut popped = 0u64;
     while let Some((number, ())) = visited.pop() {
         popped += 1;
-        let goes_on = !popped.is_multiple_of(100) || show(visited.states(), visited.waiting());
+        let goes_on = !popped.is_multiple_of(100) || show(visited.states(), visited.queued_states());
         if !goes_on || visited.states() * STATE_BYTES > memory.get() {
             return outcome(&visited, steps, completing_states, false, None);
         }
@@ -66,7 +66,7 @@ fn search_system<W: System>(
         }
         let path = visited.path(number);
         let mut world = state_after_steps(make, &path);
-        let (base, left) = (world.digest(), world.left());
+        let (base, left) = (world.digest(), world.remaining_steps());
         let mut in_vain = 0;
         for step in world.steps() {
             if in_vain >= MAX_IN_VAIN {
@@ -89,7 +89,7 @@ fn search_system<W: System>(
             }
             // The state has changed: the next step needs it rebuilt.
             in_vain = MAX_IN_VAIN;
-            if let Some(next) = visited.add((digest, world.left()), Some((number, step))) {
+            if let Some(next) = visited.add((digest, world.remaining_steps()), Some((number, step))) {
                 visited.push(next, ());
                 completing_states += 1;
                 if let Err(what) = world.run_without_attacker() {
@@ -135,7 +135,7 @@ impl System for World {
         self.digest()
     }
 
-    fn left(&self) -> RemainingSteps {
+    fn remaining_steps(&self) -> RemainingSteps {
         self.left
     }
 

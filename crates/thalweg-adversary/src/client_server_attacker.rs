@@ -120,7 +120,7 @@ impl World {
         let mut hash = Fnv::new();
         for agent in &self.agents {
             agent.endpoint.digest(self.now, &mut hash);
-            (agent.drawn(), &agent.made).hash(&mut hash);
+            (agent.draw_count(), &agent.made).hash(&mut hash);
             for exchange in &agent.exchanges {
                 (
                     exchange.binding,

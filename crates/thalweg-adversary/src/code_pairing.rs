@@ -251,7 +251,7 @@ impl Pairing {
                     guessed: guessed && self.fault != Fault::GuessUncounted,
                 },
             });
-            let verdict = self.guesses.after(&result);
+            let verdict = self.guesses.after_attempt(&result);
             self.log_line(format!("    receiver: {verdict:?}"));
             match verdict {
                 Verdict::Paired => {
@@ -303,7 +303,7 @@ impl Pairing {
         self.evaluate_results()
     }
 
-    fn cut(&mut self, side: Side) -> Result<(), String> {
+    fn cut_connection(&mut self, side: Side) -> Result<(), String> {
         // A connection has two ends.
         let both = self.joined.is_some() && self.receiver.as_ref().is_none_or(|run| !run.is_by_attacker());
         for run in [
@@ -320,12 +320,12 @@ impl Pairing {
     }
 
     fn carry(&mut self, to: Side) -> Result<(), String> {
-        let payload = self.waiting(to).unwrap_or_default();
+        let payload = self.data_in_flight_to(to).unwrap_or_default();
         self.deliver(to, &payload)
     }
 
     /// Returns the data in flight to an endpoint on the connection between the two.
-    fn waiting(&self, to: Side) -> Option<Vec<u8>> {
+    fn data_in_flight_to(&self, to: Side) -> Option<Vec<u8>> {
         let output = self.joined.as_ref()?;
         let run = self.end(to).filter(|run| !run.is_cut && run.result.is_none() && !run.is_by_attacker())?;
         let output = match to {
@@ -355,7 +355,7 @@ impl System for Pairing {
         hash.value()
     }
 
-    fn left(&self) {}
+    fn remaining_steps(&self) {}
 
     fn restore(&mut self, (): ()) {}
 
@@ -370,7 +370,7 @@ impl System for Pairing {
             steps.push(PairingStep::AttackerMeetsReceiver);
         }
         for side in [Side::Sender, Side::Receiver] {
-            if self.waiting(side).is_some() {
+            if self.data_in_flight_to(side).is_some() {
                 steps.push(PairingStep::Carry(side));
             }
             if self.end(side).is_some_and(|run| run.result.is_none()) {
@@ -415,7 +415,7 @@ impl System for Pairing {
             }
             PairingStep::Cut(side) => {
                 self.log_line(format!("the connection of the {} is cut", name(side)));
-                self.cut(side)
+                self.cut_connection(side)
             }
             PairingStep::Send(side, payload) => {
                 let what = match payload {
@@ -437,7 +437,7 @@ impl System for Pairing {
         self.log_line("from here on the attacker does nothing, and its connection times out");
         for side in [Side::Receiver, Side::Sender] {
             if self.is_with_attacker(side) {
-                self.cut(side)?;
+                self.cut_connection(side)?;
             }
         }
         let is_cut = self.sender.as_ref().is_some_and(|run| run.is_cut);
@@ -449,7 +449,7 @@ impl System for Pairing {
             self.take(PairingStep::SenderMeetsReceiver)?;
         }
         while let Some(side) =
-            [Side::Sender, Side::Receiver].into_iter().find(|side| self.waiting(*side).is_some())
+            [Side::Sender, Side::Receiver].into_iter().find(|side| self.data_in_flight_to(*side).is_some())
         {
             self.take(PairingStep::Carry(side))?;
         }

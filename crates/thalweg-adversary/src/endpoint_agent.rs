@@ -125,7 +125,7 @@ impl Agent {
     }
 
     /// Returns the number of random draws so far, which determines the next one.
-    pub fn drawn(&self) -> u64 {
+    pub fn draw_count(&self) -> u64 {
         self.draws.0.lock().map_or(0, |state| state.1)
     }
 

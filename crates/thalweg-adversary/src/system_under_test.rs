@@ -11,7 +11,7 @@ pub trait System {
 
     /// Returns a hash of the state that determines the future, without [`System::left`].
     fn digest(&self) -> u128;
-    fn left(&self) -> Self::RemainingSteps;
+    fn remaining_steps(&self) -> Self::RemainingSteps;
     fn restore(&mut self, left: Self::RemainingSteps);
     fn steps(&self) -> Vec<Self::Step>;
     /// Takes a step. An error describes the rule that it violates.

@@ -415,7 +415,7 @@ impl Assessment<'_> {
             results.push(SectionResults {
                 number: section.number.clone(),
                 title: section.title.clone(),
-                verdict: Verdict::joined(verdicts),
+                verdict: Verdict::combine(verdicts),
                 not_evaluated: section.not_evaluated.clone(),
                 experiments,
             });

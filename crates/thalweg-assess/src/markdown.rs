@@ -174,7 +174,9 @@ pub fn compare_assessments(documents: &[Document]) -> String {
             let _ = writeln!(text, "{}\n", router_support_sentence(needs));
         }
         for (section, experiment, claim) in document.claims() {
-            let Some(worst) = claim.worst().filter(|_| claim.verdict == Verdict::DoesNot) else { continue };
+            let Some(worst) = claim.worst_point().filter(|_| claim.verdict == Verdict::DoesNot) else {
+                continue;
+            };
             let cell_result = format_point(claim, worst, Style::PLAIN);
             let measure = &claim.measure;
             let _ = writeln!(

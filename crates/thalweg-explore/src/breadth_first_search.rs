@@ -61,7 +61,7 @@ pub fn search<S: Scheme>(
     let mut visited = 0u64;
     while let Some((number, state)) = search.visited.pop() {
         visited += 1;
-        if visited.is_multiple_of(1000) && !show(search.visited.states(), search.visited.waiting()) {
+        if visited.is_multiple_of(1000) && !show(search.visited.states(), search.visited.queued_states()) {
             return search.outcome(false, None);
         }
         if search.memory() > bounds.memory.get() {
@@ -135,7 +135,7 @@ impl<S: Scheme> Search<'_, S> {
             digest = state.digest(self.scheme, false);
         }
         if !self.good.contains(&digest) {
-            self.rest(state).map_err(|what| (what, path.len()))?;
+            self.check_periodic_timer(state).map_err(|what| (what, path.len()))?;
             path.push(digest);
         }
         self.good.extend(path);
@@ -143,7 +143,7 @@ impl<S: Scheme> Search<'_, S> {
     }
 
     /// Checks the receiver's periodic timer after completion.
-    fn rest(&self, mut state: State<S>) -> Result<(), String> {
+    fn check_periodic_timer(&self, mut state: State<S>) -> Result<(), String> {
         let mut periods = Vec::new();
         for _ in 0..3 {
             if state.wait(End::Receiver) == thalweg_proto::units::Duration::MAX {
@@ -185,7 +185,7 @@ impl<S: Scheme> Search<'_, S> {
 
     fn memory(&self) -> u64 {
         let visited = self.visited.states() + self.good.len() as u64;
-        visited * VISITED_BYTES + self.visited.waiting() * STATE_BYTES
+        visited * VISITED_BYTES + self.visited.queued_states() * STATE_BYTES
     }
 
     fn outcome(&self, complete: bool, wrong: Option<ViolationPath>) -> SearchOutcome {

@@ -317,7 +317,7 @@ pub fn search_endless(
     while let Some((number, pair)) = search.visited.pop() {
         visited += 1;
         let goes_on =
-            !visited.is_multiple_of(1000) || show(search.visited.states(), search.visited.waiting());
+            !visited.is_multiple_of(1000) || show(search.visited.states(), search.visited.queued_states());
         if !goes_on || search.memory() > memory.get() {
             return search.outcome(endless, false, None);
         }
@@ -392,7 +392,7 @@ impl Search {
 
     fn memory(&self) -> u64 {
         let visited = self.visited.states() + self.recovering.len() as u64;
-        visited * VISITED_BYTES + self.visited.waiting() * STATE_BYTES
+        visited * VISITED_BYTES + self.visited.queued_states() * STATE_BYTES
     }
 
     fn outcome(

@@ -59,7 +59,7 @@ impl<Key: Eq + Hash, Step: Copy, State> VisitedStates<Key, Step, State> {
     }
 
     /// Returns the number of queued states.
-    pub fn waiting(&self) -> u64 {
+    pub fn queued_states(&self) -> u64 {
         self.waiting.len() as u64
     }
 
@@ -88,7 +88,10 @@ mod tests {
         visited.push(3, "d");
         visited.push(1, "b");
         assert_eq!((visited.path(0), visited.path(3)), (vec![], vec![2, 4]));
-        assert_eq!((visited.states(), visited.waiting(), visited.depth(), visited.depth_of(1)), (4, 2, 2, 1));
+        assert_eq!(
+            (visited.states(), visited.queued_states(), visited.depth(), visited.depth_of(1)),
+            (4, 2, 2, 1)
+        );
         assert_eq!((visited.pop(), visited.pop(), visited.pop()), (Some((3, "d")), Some((1, "b")), None));
     }
 }

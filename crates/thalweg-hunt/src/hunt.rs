@@ -149,7 +149,7 @@ impl Hunt<'_> {
         let mut status = Status { total, ..Status::default() };
         let mut refused = 0;
         for number in 0..generations {
-            let worst = search.ranked().first().map_or(0, |(score, _)| *score);
+            let worst = search.candidates_by_score().first().map_or(0, |(score, _)| *score);
             if self.stop.load(Ordering::Relaxed) || worst == FAULT_SCORE {
                 break;
             }
@@ -239,7 +239,7 @@ impl Hunt<'_> {
     /// Confirms, minimises and describes the worst candidates.
     fn finding(&self, search: &Search, candidates: u64, refused: u64) -> Finding {
         let goal = self.space.goal;
-        let ranked = search.ranked();
+        let ranked = search.candidates_by_score();
         let confirmed: Vec<Candidate> =
             ranked.iter().take(CONFIRMED_CANDIDATES).map(|(_, candidate)| (*candidate).clone()).collect();
         let scores = self.lowest_scores(&confirmed, SEEDS);

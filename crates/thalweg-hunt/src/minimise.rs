@@ -44,7 +44,7 @@ pub fn simpler_candidates(candidate: &Candidate, space: &Space) -> Vec<Candidate
         // Roundest value first.
         for round in [round_to_1_2_5, round_to_digits::<1>] {
             with(&|candidate| {
-                if let Some(value) = self::candidate_values(candidate).into_iter().nth(number) {
+                if let Some(value) = candidate_values(candidate).into_iter().nth(number) {
                     *value = round(*value);
                 }
             });

@@ -15,7 +15,7 @@ const MAX_DELAYED_ACKS: usize = 4096;
 /// Source and target addresses.
 type FlowAddresses = [SocketAddr; 2];
 
-fn ends(header: &Header) -> FlowAddresses {
+fn flow_addresses(header: &Header) -> FlowAddresses {
     [SocketAddr::new(header.source, header.ports[0]), SocketAddr::new(header.target, header.ports[1])]
 }
 
@@ -44,7 +44,7 @@ impl Acks {
 
     /// Records data that a host sends on a connection. Returns true for the first.
     pub fn on_sent(&mut self, connection: u32, header: &Header) -> bool {
-        self.sources.insert(connection, ends(header)).is_none()
+        self.sources.insert(connection, flow_addresses(header)).is_none()
     }
 
     /// Removes a closed connection.
@@ -64,7 +64,7 @@ impl Acks {
         if self.held.is_empty() {
             return Some(packet);
         }
-        let [from, to] = ends(header);
+        let [from, to] = flow_addresses(header);
         let Some(held) = self.held.get_mut(&[to, from]) else { return Some(packet) };
         if !Segment::parse(&packet.2, header).is_some_and(|segment| segment.is_pure_ack()) {
             return Some(packet);

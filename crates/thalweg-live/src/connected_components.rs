@@ -130,7 +130,7 @@ impl Groups {
 /// Returns the group of each node: the lowest node number connected to it.
 fn component_of_each_node(plan: &Plan) -> Vec<usize> {
     let mut group: Vec<usize> = (0..plan.spec.nodes.len()).collect();
-    fn first(group: &mut [usize], mut node: usize) -> usize {
+    fn find_root(group: &mut [usize], mut node: usize) -> usize {
         while group[node] != node {
             // Path halving.
             group[node] = group[group[node]];
@@ -139,10 +139,10 @@ fn component_of_each_node(plan: &Plan) -> Vec<usize> {
         node
     }
     for link in &plan.spec.links {
-        let [a, b] = [link.a, link.b].map(|node| first(&mut group, node.0 as usize));
+        let [a, b] = [link.a, link.b].map(|node| find_root(&mut group, node.0 as usize));
         group[a.max(b)] = a.min(b);
     }
-    (0..group.len()).map(|node| first(&mut group, node)).collect()
+    (0..group.len()).map(|node| find_root(&mut group, node)).collect()
 }
 
 #[cfg(test)]

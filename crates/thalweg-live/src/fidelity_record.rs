@@ -130,7 +130,7 @@ impl Fidelity {
             merged.elapsed = merged.elapsed.max(thread.elapsed);
             merged.busy += thread.busy;
             merged.threads += thread.threads;
-            let share = thread.late.quantile(0.99).as_secs_f64() / thread.bound().as_secs_f64();
+            let share = thread.late.quantile(0.99).as_secs_f64() / thread.lateness_bound().as_secs_f64();
             merged.late.max = merged.late.max.max(thread.late.max);
             merged.unseen.max = merged.unseen.max.max(thread.unseen.max);
             if latest.as_ref().is_none_or(|(max, _)| share > *max) {
@@ -147,7 +147,7 @@ impl Fidelity {
     }
 
     /// Returns the bound on the 99th percentile of lateness.
-    fn bound(&self) -> Duration {
+    fn lateness_bound(&self) -> Duration {
         let [min, max] = LATENESS_LIMITS;
         Duration::from_picos(self.shortest.as_picos() / 10).clamp(min, max)
     }
@@ -155,7 +155,7 @@ impl Fidelity {
     /// Returns the verdict.
     pub fn verdict(&self) -> Verdict {
         let mut why = Vec::new();
-        let (late, bound) = (self.late.quantile(0.99), self.bound());
+        let (late, bound) = (self.late.quantile(0.99), self.lateness_bound());
         if late > bound {
             let [late, bound] = [late, bound].map(RoundedDuration);
             why.push(format!("1 % of packets left at least {late} late; the limit is {bound}"));

@@ -108,7 +108,7 @@ fn relay(
                 match rustix::io::write(devices[1 - direction], &datagram.bytes) {
                     Ok(_) => {}
                     Err(Errno::AGAIN | Errno::NOBUFS) => unsent += 1,
-                    Err(error) => return ended(error, unsent),
+                    Err(error) => return end_on_removed_device(error, unsent),
                 }
             }
         }
@@ -122,7 +122,7 @@ fn relay(
                         lines[direction].arrive(clock.now(), datagram);
                     }
                     Err(Errno::AGAIN) => break,
-                    Err(error) => return ended(error, unsent),
+                    Err(error) => return end_on_removed_device(error, unsent),
                 }
             }
         }
@@ -133,7 +133,7 @@ fn relay(
 const BATCH: usize = 64;
 
 /// Returns the count if the error means a removed device.
-fn ended(error: Errno, unsent: u64) -> Result<u64, Errno> {
+fn end_on_removed_device(error: Errno, unsent: u64) -> Result<u64, Errno> {
     match error {
         Errno::IO | Errno::BADFD | Errno::NODEV => Ok(unsent),
         error => Err(error),

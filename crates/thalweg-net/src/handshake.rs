@@ -109,7 +109,7 @@ impl Initiator {
     ///
     /// # Errors
     /// No error that a peer could cause.
-    pub fn again(&self) -> Result<Self, HandshakeError> {
+    pub fn resend(&self) -> Result<Self, HandshakeError> {
         Self::new(&self.identity, self.source, self.ephemeral.0)
     }
 
@@ -523,7 +523,7 @@ mod tests {
         let forger = Identity::from_secret([66; 32]);
         let (_, forged) = Responder::new(&forger, SOURCE, [13; 32], &first, &server_parameters()).unwrap();
         assert_eq!(initiator.read(&forged).unwrap().1, forger.public());
-        let mut initiator = initiator.again().unwrap();
+        let mut initiator = initiator.resend().unwrap();
         assert_eq!(initiator.first(), first);
         let (_, response) = Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters()).unwrap();
         assert_eq!(initiator.read(&response).unwrap().1, server.public());

@@ -134,8 +134,8 @@ impl Laboratory {
                 self.finished = Some(finished);
                 Ok(answer)
             }
-            Request::Results => self.finished().map(|finished| json!(finished.document)),
-            Request::Report => self.finished().map(|finished| json!(finished.report())),
+            Request::Results => self.finished_run().map(|finished| json!(finished.document)),
+            Request::Report => self.finished_run().map(|finished| json!(finished.report())),
             Request::Answer { lesson, question, answer, runs } => {
                 let verdict: Result<Verdict, String> = lesson::find_lesson(&lesson)
                     .ok_or_else(|| format!("there is no lesson `{lesson}`"))
@@ -147,7 +147,7 @@ impl Laboratory {
         }
     }
 
-    fn finished(&self) -> Result<&FinishedRun, Vec<PageDiagnostic>> {
+    fn finished_run(&self) -> Result<&FinishedRun, Vec<PageDiagnostic>> {
         self.finished.as_ref().ok_or_else(no_run)
     }
 

@@ -199,7 +199,7 @@ impl Scripted {
         }
     }
 
-    fn observed(&self, kind: u8, repeated: bool, now: Time) -> [f64; SAMPLE_NUMBERS] {
+    fn sample_values(&self, kind: u8, repeated: bool, now: Time) -> [f64; SAMPLE_NUMBERS] {
         sample_numbers(kind, repeated, &self.observer.observe(now))
     }
 }
@@ -215,7 +215,7 @@ impl Controller for Scripted {
         let round_ends = self.observer.on_ack(sample, stamp);
         if round_ends || self.per_packet {
             let now = sample.connection.now;
-            let numbers = self.observed(0, false, now);
+            let numbers = self.sample_values(0, false, now);
             self.observer.begin(now);
             self.call(Event::Ack, &numbers);
         }
@@ -232,7 +232,7 @@ impl Controller for Scripted {
             LossKind::Mark => 3,
         };
         self.observer.follow(&sample.connection);
-        let numbers = self.observed(kind, sample.repeated, sample.connection.now);
+        let numbers = self.sample_values(kind, sample.repeated, sample.connection.now);
         self.call(Event::Loss, &numbers);
     }
 

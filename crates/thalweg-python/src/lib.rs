@@ -86,7 +86,7 @@ fn run_interruptible<T: Send + 'static>(
 }
 
 fn show_progress(caller: &Caller, show: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-    let (Some(show), Some(seen)) = (show, caller.seen()) else { return Ok(()) };
+    let (Some(show), Some(seen)) = (show, caller.progress()) else { return Ok(()) };
     show.call1((seen.share, seen.text)).map(drop)
 }
 

@@ -408,7 +408,7 @@ mod tests {
 
     /// Keeps each flow, given with its source and destination, backlogged, and returns the bytes that each sends in
     /// 40,000 packets.
-    fn sent(isolation: Isolation, flows: &[[u32; 2]]) -> Vec<u64> {
+    fn bytes_sent(isolation: Isolation, flows: &[[u32; 2]]) -> Vec<u64> {
         let mut queue = queue(isolation, Limit::Unlimited);
         let mut sent = vec![0; flows.len()];
         let put = |queue: &mut Cake, flow: u32| {
@@ -427,7 +427,7 @@ mod tests {
 
     /// Returns the shares in percent.
     fn shares(isolation: Isolation, flows: &[[u32; 2]]) -> Vec<u64> {
-        let sent = sent(isolation, flows);
+        let sent = bytes_sent(isolation, flows);
         let all: u64 = sent.iter().sum();
         sent.iter().map(|bytes| (bytes * 100 + all / 2) / all).collect()
     }

@@ -238,7 +238,7 @@ mod tests {
     }
 
     /// Entries from 10 on stand for acknowledgements, which supersede all earlier ones; other entries stand for data.
-    fn filtered(filter: AckFilter, packets: &[u32], limit: u64) -> (Vec<u32>, Vec<u32>, u64) {
+    fn run_filter(filter: AckFilter, packets: &[u32], limit: u64) -> (Vec<u32>, Vec<u32>, u64) {
         let mut queue = Fcfs::new(Limit::Packets(limit));
         let mut dropped = Vec::new();
         for &packet in packets {
@@ -258,18 +258,18 @@ mod tests {
     /// CAKE's `ack-filter` drops the first of two redundant acknowledgements: two are left of any number.
     #[test]
     fn a_conservative_filter_leaves_two() {
-        let (left, gone, full) = filtered(AckFilter::Conservative, &[10, 1, 11, 12, 2, 13, 14], 5);
+        let (left, gone, full) = run_filter(AckFilter::Conservative, &[10, 1, 11, 12, 2, 13, 14], 5);
         assert_eq!((left, gone, full), (vec![1, 2, 13, 14], vec![10, 11, 12], 0));
-        let (left, gone, _) = filtered(AckFilter::Conservative, &[10, 1, 11], 5);
+        let (left, gone, _) = run_filter(AckFilter::Conservative, &[10, 1, 11], 5);
         assert_eq!((left, gone), (vec![10, 1, 11], vec![]));
     }
 
     /// US patent application 2004/0213278: the newest acknowledgement replaces the old one, in a full queue as well.
     #[test]
     fn the_newest_acknowledgement_replaces_the_first() {
-        let (left, gone, full) = filtered(AckFilter::Newest, &[1, 10, 2, 11, 12, 3, 13], 3);
+        let (left, gone, full) = run_filter(AckFilter::Newest, &[1, 10, 2, 11, 12, 3, 13], 3);
         assert_eq!((left, gone, full), (vec![1, 13, 2], vec![10, 11, 12], 1), "3 finds the queue full");
-        let queue = filtered(AckFilter::None, &[10, 11, 12], 2);
+        let queue = run_filter(AckFilter::None, &[10, 11, 12], 2);
         assert_eq!(queue, (vec![10, 11], vec![], 1));
     }
 

@@ -46,7 +46,7 @@ impl Priority {
     }
 
     /// Returns the level of the lowest priority with packets.
-    fn lowest(&self) -> Option<usize> {
+    fn lowest_level(&self) -> Option<usize> {
         self.levels.iter().rposition(|level| !level.is_empty())
     }
 }
@@ -65,7 +65,7 @@ impl Discipline for Priority {
         self.occupancy.add(&entry);
         self.levels[priority_level(&entry)].push_back(entry);
         while self.occupancy.is_exceeded() {
-            let Some(victim) = self.lowest().and_then(|lowest| self.levels[lowest].pop_back()) else {
+            let Some(victim) = self.lowest_level().and_then(|lowest| self.levels[lowest].pop_back()) else {
                 return;
             };
             self.occupancy.remove(&victim);
@@ -97,7 +97,9 @@ impl Discipline for Priority {
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.occupancy.set_limit(limit);
         while self.occupancy.is_exceeded() {
-            let Some(victim) = self.lowest().and_then(|lowest| self.levels[lowest].pop_back()) else { break };
+            let Some(victim) = self.lowest_level().and_then(|lowest| self.levels[lowest].pop_back()) else {
+                break;
+            };
             self.occupancy.remove(&victim);
             dropped.push(DroppedPacket { entry: victim, reason: DropReason::Full });
         }

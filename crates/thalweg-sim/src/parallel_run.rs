@@ -150,7 +150,7 @@ impl SharedState {
     }
 
     /// Returns the earliest arrival of the packets from one partition to another.
-    fn sent(&self, from: usize, to: usize) -> &AtomicU64 {
+    fn earliest_arrival(&self, from: usize, to: usize) -> &AtomicU64 {
         &self.notices[from].0.sent[to / WORDS].0[to % WORDS]
     }
 
@@ -272,12 +272,12 @@ impl<'a> Threads<'a> {
             if !self.wait(round, board) {
                 return;
             }
-            for from in
-                (0..parts).filter(|&from| board.sent(from, number).load(Ordering::Relaxed) != NO_MESSAGE)
+            for from in (0..parts)
+                .filter(|&from| board.earliest_arrival(from, number).load(Ordering::Relaxed) != NO_MESSAGE)
             {
                 part.admit(from, &mut board.in_transit(from, number));
             }
-            let (first, until) = self.until(number, board);
+            let (first, until) = self.round_end(number, board);
             let is_due = T::BUFFERS && (until.is_none() || board.sum(|of| &of.buffered) >= MANY_BUFFERED);
             if is_due && !deliver_records(part, Time::from_picos(first)) {
                 return;
@@ -292,13 +292,14 @@ impl<'a> Threads<'a> {
 
     /// Returns the time of the next event of all partitions, and the time before which this partition can handle its
     /// events; `None` in the last round. All partitions compute the same from the published values.
-    fn until(&self, number: usize, board: &SharedState) -> (u64, Option<u64>) {
+    fn round_end(&self, number: usize, board: &SharedState) -> (u64, Option<u64>) {
         let parts = self.cut.parts;
         let (mut first, mut until) = (u64::MAX, u64::MAX);
         for part in 0..parts {
             let own = board.notices[part].0.next.load(Ordering::Relaxed);
-            let next =
-                (0..parts).map(|from| board.sent(from, part).load(Ordering::Relaxed)).fold(own, u64::min);
+            let next = (0..parts)
+                .map(|from| board.earliest_arrival(from, part).load(Ordering::Relaxed))
+                .fold(own, u64::min);
             first = first.min(next);
             until = until.min(next.saturating_add(self.cut.distance[part * parts + number]));
         }
@@ -315,7 +316,7 @@ impl<'a> Threads<'a> {
                 None if outbox.is_empty() => NO_MESSAGE,
                 None => NO_PACKETS,
             };
-            board.sent(number, to).store(arrives, Ordering::Relaxed);
+            board.earliest_arrival(number, to).store(arrives, Ordering::Relaxed);
             // The previous content has been taken.
             if arrives != NO_MESSAGE {
                 core::mem::swap(&mut *board.in_transit(number, to), outbox);

@@ -91,7 +91,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn first(&self) -> Option<&BufferedRecord> {
+    fn first_record(&self) -> Option<&BufferedRecord> {
         self.lists.front()?.get(self.at)
     }
 
@@ -165,7 +165,7 @@ impl Merge {
     /// `done`.
     pub fn deliver_before(&mut self, end: Time, mut done: impl FnMut(Vec<BufferedRecord>)) {
         while let Some((part, next)) = self.first_two(end) {
-            while let Some(record) = self.streams[part].first() {
+            while let Some(record) = self.streams[part].first_record() {
                 let is_after = |next: &EventOrder| record.order.compare(next, self.ties) == Ordering::Greater;
                 if record.order.time >= end || next.as_ref().is_some_and(is_after) {
                     break;
@@ -182,7 +182,7 @@ impl Merge {
         let mut first: Option<(usize, EventOrder)> = None;
         let mut second: Option<EventOrder> = None;
         let heads = self.streams.iter().enumerate();
-        for (part, head) in heads.filter_map(|(part, stream)| Some((part, stream.first()?.order))) {
+        for (part, head) in heads.filter_map(|(part, stream)| Some((part, stream.first_record()?.order))) {
             let is_before = |other: &EventOrder| head.compare(other, self.ties) == Ordering::Less;
             if first.as_ref().is_none_or(|(_, first)| is_before(first)) {
                 second = first.map(|(_, order)| order);

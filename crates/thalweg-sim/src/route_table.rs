@@ -39,7 +39,7 @@ impl RouteTable {
         let mut starts = Vec::new();
         let epochs = spec.routing.epochs();
         for (_, failed) in &epochs {
-            let mut routes = Routes::without(spec, failed);
+            let mut routes = Routes::without_links(spec, failed);
             starts.push(match spec.routing.paths {
                 Multipath::One => builder.paths(&mut routes, &wanted),
                 Multipath::Flow | Multipath::Packet => builder.add_all_paths(&mut routes, &wanted),

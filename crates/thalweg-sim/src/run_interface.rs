@@ -155,7 +155,7 @@ impl<T: Tracer> Simulation<T> {
 impl Run {
     fn new(spec: &Spec, tracer: DirectTracing, threads: usize) -> Result<Self, SpecError> {
         if tracer.0.is_enabled() {
-            return Self::traced(spec, tracer, threads);
+            return Self::with_direct_tracing(spec, tracer, threads);
         }
         let run = crate::run_builder::build_run(spec, Untraced)?;
         Ok(match partition_run(spec, threads) {
@@ -164,7 +164,7 @@ impl Run {
         })
     }
 
-    fn traced(spec: &Spec, tracer: DirectTracing, threads: usize) -> Result<Self, SpecError> {
+    fn with_direct_tracing(spec: &Spec, tracer: DirectTracing, threads: usize) -> Result<Self, SpecError> {
         let Some(cut) = partition_run(spec, threads) else {
             return Ok(Self::Traced(Box::new(crate::run_builder::build_run(spec, tracer)?)));
         };

@@ -490,7 +490,7 @@ fn importance_by_metric(
             Some((values, _)) => {
                 let selected: Vec<f64> =
                     kept.iter().map(|&point| values[plan.points[point][number] as usize]).collect();
-                Classes::drawn(&selected)
+                Classes::bin_by_rank(&selected)
             }
             None => Classes {
                 of: kept.iter().map(|&point| plan.points[point][number] as usize).collect(),

@@ -279,7 +279,8 @@ impl<'a> Sweep<'a> {
                         }
                         Err(LoadError::Other(why)) => return Err(SweepError::Other(why)),
                         Err(LoadError::Scenario(found)) => {
-                            let matching = found.iter().filter_map(|one| self.placed(point, number, one));
+                            let matching =
+                                found.iter().filter_map(|one| self.place_diagnostic(point, number, one));
                             let matching =
                                 Some(matching.collect::<Vec<_>>()).filter(|matching| !matching.is_empty());
                             other.get_or_insert(found);
@@ -308,7 +309,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Maps a point's diagnostic about its value of a factor to the position in the sweep file.
-    fn placed(&self, point: usize, number: usize, found: &Diagnostic) -> Option<Diagnostic> {
+    fn place_diagnostic(&self, point: usize, number: usize, found: &Diagnostic) -> Option<Diagnostic> {
         let argument = found.file().strip_prefix("--set ")?.parse::<usize>().ok()?;
         let matching = argument.checked_sub(self.file.sets.len() + 1)?;
         let plain = self
@@ -461,10 +462,10 @@ impl<'a> Sweep<'a> {
     ///
     /// The failure of the point.
     pub fn spec(&self, point: usize) -> Result<Arc<Spec>, Failure> {
-        self.prepared(point).map(|prepared| prepared.spec)
+        self.prepare_point(point).map(|prepared| prepared.spec)
     }
 
-    fn prepared(&self, point: usize) -> Result<PreparedPoint, Failure> {
+    fn prepare_point(&self, point: usize) -> Result<PreparedPoint, Failure> {
         let lock = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = lock().iter().find(|(other, _)| *other == point) {
             return known.clone();
@@ -482,7 +483,8 @@ impl<'a> Sweep<'a> {
             LoadError::Scenario(found) => {
                 let placed = |one: &Diagnostic| {
                     let factors = 0..self.plan.factors.len();
-                    let matching = factors.filter_map(|number| self.placed(point, number, one)).next();
+                    let matching =
+                        factors.filter_map(|number| self.place_diagnostic(point, number, one)).next();
                     matching.unwrap_or_else(|| placed_set(self.file, one)).render().trim_end().to_owned()
                 };
                 fail(found.iter().take(3).map(placed).collect::<Vec<_>>().join("\n"))
@@ -503,7 +505,7 @@ impl<'a> Sweep<'a> {
 
     /// Checks whether the store has a run.
     fn find_run(&self, (point, seed): (usize, u64), store: &Store) -> RunState {
-        let prepared = match self.prepared(point) {
+        let prepared = match self.prepare_point(point) {
             Ok(prepared) => prepared,
             Err(failure) => return RunState::Done(Outcome::Failed(failure)),
         };
@@ -578,7 +580,7 @@ impl<'a> Sweep<'a> {
                 .collect();
             let take = |at: usize| {
                 let (number, name, answer) = &answers[at];
-                (*number, self.taken(name, jobs[*number].1, answer, store))
+                (*number, self.save_received_run(name, jobs[*number].1, answer, store))
             };
             // Save received runs even after a stop request.
             let go_on = AtomicBool::new(false);
@@ -595,7 +597,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Saves a run received from an engine.
-    fn taken(&self, name: &str, seed: u64, answer: &Response, store: &Store) -> Outcome {
+    fn save_received_run(&self, name: &str, seed: u64, answer: &Response, store: &Store) -> Outcome {
         let bytes = match answer {
             Response::Failed(why) => return failed_outcome(seed, why.clone()),
             Response::Completed(bytes) => bytes,

@@ -163,7 +163,7 @@ mod tests {
         let bar = Bar { bar: progress_bar(0, target), console: &console, begun: Instant::now() };
         bar.count(1, 2, "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nb");
         bar.bar.tick();
-        let text = caller.caller.seen().unwrap().text;
+        let text = caller.caller.progress().unwrap().text;
         assert_eq!(text, "a\\u001b]0;x\\u0007\\u009b2J\\u202e b");
         assert!(written.lock().unwrap().iter().any(|line| line.contains(&text)));
     }

@@ -63,7 +63,7 @@ pub struct CommandProgress {
 
 impl Caller {
     /// Returns the current progress; `None` if nothing is counted.
-    pub fn seen(&self) -> Option<CommandProgress> {
+    pub fn progress(&self) -> Option<CommandProgress> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

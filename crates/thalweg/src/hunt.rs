@@ -113,7 +113,7 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> CommandResult {
     }
     let goals: Vec<Goal> = match arguments.goal.as_slice() {
         [] => Goal::ALL.to_vec(),
-        names => names.iter().filter_map(|name| Goal::named(name)).collect(),
+        names => names.iter().filter_map(|name| Goal::by_name(name)).collect(),
     };
     if let Some(file) = &arguments.keep {
         return store_regression_case(file, &arguments.cases, &goals, console);
@@ -269,7 +269,7 @@ fn check_regression_cases(folder: &Path, console: &Console) -> CommandResult {
         let line = match &checked.score {
             Ok(score) => {
                 let score_text =
-                    Goal::named(&case.goal).map_or_else(String::new, |goal| goal.score_text(*score));
+                    Goal::by_name(&case.goal).map_or_else(String::new, |goal| goal.score_text(*score));
                 format!("{mark} {}: {score_text} (score {score:.3}, {limits})\n", case.file)
             }
             Err(why) => format!("{mark} {}: {why}\n", case.file),

@@ -334,15 +334,16 @@ mod tests {
         arguments: ImpairArguments,
     }
 
-    fn parsed(line: &str) -> ImpairArguments {
+    fn parse_line(line: &str) -> ImpairArguments {
         let words = format!("impair --listen 127.0.0.1:0 --to 127.0.0.1:9 {line}");
         ImpairCommand::try_parse_from(words.split_whitespace()).unwrap().arguments
     }
 
     #[test]
     fn options_apply_to_both_directions_and_then_to_each() {
-        let arguments =
-            parsed("--rate 20Mbit/s --delay 300ms --loss 1% --blackout 1s..2s --blackout 3s..4s --up loss=0");
+        let arguments = parse_line(
+            "--rate 20Mbit/s --delay 300ms --loss 1% --blackout 1s..2s --blackout 3s..4s --up loss=0",
+        );
         let (mut expected, registry) = (DirectionSpec::default(), Registry::default());
         let options = "rate=20Mbit/s,delay=300ms,loss=0.01,blackout=1s..2s,blackout=3s..4s";
         expected.set_all(options, &registry).unwrap();
@@ -357,7 +358,7 @@ mod tests {
     fn paths_are_live() {
         let registry = Arc::new(Registry::default());
         for known in PATHS {
-            let arguments = parsed(&format!("--path {} --jitter 3ms", known.name));
+            let arguments = parse_line(&format!("--path {} --jitter 3ms", known.name));
             let [up, down] = directions_of_named_path(&arguments, &registry).unwrap();
             let [to_user, back] = known_path(known.name, &registry).unwrap().unwrap();
             assert_eq!((down.rate, up.rate), (Some(to_user.rate), Some(back.rate)), "{}", known.name);
@@ -370,7 +371,7 @@ mod tests {
             apply_options_of_both_directions(&arguments, &mut changed, &registry).unwrap();
             assert_eq!((changed.rate, changed.jitter.is_some()), (up.rate, true));
         }
-        let unknown = directions_of_named_path(&parsed("--path starling"), &registry)
+        let unknown = directions_of_named_path(&parse_line("--path starling"), &registry)
             .map_err(|error| error.to_string());
         assert_eq!(unknown.unwrap_err(), "there is no path `starling`; did you mean `starlink`?");
     }
@@ -379,7 +380,7 @@ mod tests {
     fn mistakes_end_before_anything_is_bound() {
         let console = Console::new("thalweg", true, std::sync::Arc::default());
         for line in ["--loss 2", "--queue tail", "--down delay", "--loss 70% --burst 1pkt"] {
-            assert!(matches!(impair(&parsed(line), &console), Err(Error::Usage(_))), "{line}");
+            assert!(matches!(impair(&parse_line(line), &console), Err(Error::Usage(_))), "{line}");
         }
     }
 }

@@ -233,7 +233,7 @@ fn execute_runs(
         None => None,
     };
     let traces = [
-        captures.as_ref().map(Captures::written),
+        captures.as_ref().map(Captures::output_path),
         qlogs.as_ref().map(Qlogs::written),
         sequences.as_ref().map(Sequences::written),
     ];

@@ -51,7 +51,7 @@ pub(super) fn packet_headers(record: &Record<'_>, echoes: bool) -> Headers {
                 u16::MAX,
             );
             tcp.payload = segment.payload.len();
-            fill(&mut tcp, record.size);
+            pad_options(&mut tcp, record.size);
             prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Window(window::Pdu::Ack(ack)) => {
@@ -66,12 +66,12 @@ pub(super) fn packet_headers(record: &Record<'_>, echoes: bool) -> Headers {
                 window,
             );
             append_sack_option(&mut tcp, ack);
-            fill(&mut tcp, record.size);
+            pad_options(&mut tcp, record.size);
             prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Handshake(Control { protocol: Protocol::Tcp, step }) => {
             let mut tcp = opens_or_closes(&ends, *step);
-            fill(&mut tcp, record.size);
+            pad_options(&mut tcp, record.size);
             prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Feedback(feedback) => {
@@ -231,7 +231,7 @@ fn append_sack_option(tcp: &mut Part, ack: &window::Ack) {
 
 /// Appends no-operations (RFC 9293, section 3.1) up to the size of the packet on the wire, 20 bytes of it IP, in whole words and as far as there
 /// is room for options. The simulated transport has options without contents in its headers, such as timestamps.
-fn fill(tcp: &mut Part, size: u32) {
+fn pad_options(tcp: &mut Part, size: u32) {
     let taken = (20 + tcp.length as u32).saturating_add(tcp.payload);
     let free = (MAX_TCP_HEADER_BYTES - tcp.length) as u32;
     let words = size.saturating_sub(taken).min(free) / 4;
@@ -266,7 +266,7 @@ fn prepend_ip_header(record: &Record<'_>, ends: &PacketEndpoints, protocol: u8, 
         let sum = sum_words(&addresses) + u64::from(protocol) + u64::from(length as u16);
         let odd = before % 2 == 1;
         let end = part.trailer.map_or(0, |[a, b]| u16::from_be_bytes(if odd { [b, a] } else { [a, b] }));
-        let parts = self::sum_words(&part.bytes[..part.length]) + self::sum_words(&part.body);
+        let parts = sum_words(&part.bytes[..part.length]) + sum_words(&part.body);
         let checksum = fold_checksum(sum + parts + u64::from(end));
         part.bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     } else {

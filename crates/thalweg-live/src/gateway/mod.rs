@@ -74,7 +74,11 @@ impl GatewayTap {
         };
         let keeps = match header.protocol {
             TCP => Segment::parse(bytes, &header).is_some_and(|segment| segment.is_first()),
-            UDP => !self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&ends(&header)),
+            UDP => !self
+                .known
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .contains(&connection_addresses(&header)),
             ICMP => bytes.get(header.at) == Some(&8) && !self.addresses.contains(&header.target),
             ICMP6 => bytes.get(header.at) == Some(&128) && !self.addresses.contains(&header.target),
             _ => false,
@@ -93,7 +97,7 @@ impl GatewayTap {
     }
 }
 
-fn ends(header: &Header) -> ConnectionAddresses {
+fn connection_addresses(header: &Header) -> ConnectionAddresses {
     (SocketAddr::new(header.source, header.ports[0]), SocketAddr::new(header.target, header.ports[1]))
 }
 
@@ -286,8 +290,8 @@ impl Forwarder {
                 Ok(packet) => {
                     let Some(header) = Header::parse(&packet) else { continue };
                     match header.protocol {
-                        TCP => self.open(packet, ends(&header)),
-                        UDP => self.begin(&packet, ends(&header)),
+                        TCP => self.open(packet, connection_addresses(&header)),
+                        UDP => self.begin(&packet, connection_addresses(&header)),
                         _ => self.forward_echo(&packet, &header),
                     }
                 }

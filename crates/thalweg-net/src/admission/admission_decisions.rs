@@ -166,7 +166,7 @@ impl<K: KnownSenders> Admission<K> {
 
     /// Returns the total number of rejected senders.
     pub fn denied(&self) -> u64 {
-        self.denials.all()
+        self.denials.total()
     }
 
     /// Returns the events since the last call, in order.
@@ -198,7 +198,7 @@ impl<K: KnownSenders> Admission<K> {
             self.deny(now, refusal.remote, refusal.peer, DenialReason::Handshake(refusal.reason));
         }
         self.denials.count(more);
-        if let Some(rest) = self.denials.rest(now) {
+        if let Some(rest) = self.denials.take_summary(now) {
             self.notify(AdmissionEvent::MoreDenied(rest));
         }
         if let Some((sender, approval)) = self.approvals.poll(now, approver) {

@@ -114,7 +114,7 @@ impl ApprovalQueue {
         self.remove_gone(now, approver);
         let (at, next) = self.queue.next()?;
         if self.queue.shown().is_none() {
-            let preview = next.seen();
+            let preview = next.preview();
             if !preview.is_complete && now.saturating_duration_since(next.since) < ANNOUNCEMENT_TIMEOUT {
                 return None;
             }
@@ -195,7 +195,7 @@ impl PendingApproval {
         Ok(Self { connection, key, since: now, seen, is_decided, begun })
     }
 
-    fn seen(&self) -> Preview {
+    fn preview(&self) -> Preview {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

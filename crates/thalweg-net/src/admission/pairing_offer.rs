@@ -110,7 +110,7 @@ impl PairingOffer {
         };
         let Some(Attempt { connection, .. }) = self.attempt.take() else { return PairingEvent::None };
         let remote = connection.remote().to_string();
-        let verdict = result.map_or(Verdict::Nothing, |result| self.guesses.after(&result));
+        let verdict = result.map_or(Verdict::Nothing, |result| self.guesses.after_attempt(&result));
         match verdict {
             Verdict::Paired => {
                 close_after_finish(&connection, code::DONE, "");

@@ -292,7 +292,7 @@ impl DirectionSpec {
     }
 
     /// Returns the MTU at `now`; `first` is the arrival time of the first datagram.
-    pub(super) fn largest(&self, first: Time, now: Time) -> Option<Bytes> {
+    pub(super) fn mtu_at(&self, first: Time, now: Time) -> Option<Bytes> {
         let since = now.since(first);
         let last = self.mtu_changes.iter().filter(|change| change.at <= since).max_by_key(|last| last.at);
         last.map(|last| last.mtu).or(self.mtu)
@@ -449,7 +449,7 @@ mod tests {
         );
         spec.set_all("mtu-change=5s:1280B,mtu-change=9s:1400B", &Registry::default()).unwrap();
         assert_eq!(
-            [4, 5, 8, 9].map(|secs| spec.largest(first, at(secs)).unwrap().get()),
+            [4, 5, 8, 9].map(|secs| spec.mtu_at(first, at(secs)).unwrap().get()),
             [1300, 1280, 1280, 1400]
         );
     }

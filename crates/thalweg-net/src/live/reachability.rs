@@ -179,7 +179,7 @@ mod tests {
 
     /// Returns the time in milliseconds after which a peer at `remote` has ended, if it has within 20 s. `received` and
     /// `sent` give the counters at a time.
-    fn ended(remote: SocketAddr, received: fn(u64) -> u64, sent: fn(u64) -> u64) -> Option<u64> {
+    fn end_time(remote: SocketAddr, received: fn(u64) -> u64, sent: fn(u64) -> u64) -> Option<u64> {
         let begun = Instant::now();
         let mut detector = ClosedPortDetector::new(remote);
         (0..100).map(|update| 200 * update).find(|&millis| {
@@ -200,12 +200,12 @@ mod tests {
         let open = there.local_addr().unwrap();
         let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let seconds = |millis| millis / 1000;
-        let took = ended(closed, |_| 9, seconds).unwrap();
+        let took = end_time(closed, |_| 9, seconds).unwrap();
         assert!((5000..=6000).contains(&took), "{took}");
         // An outage of the path, as far as can be known.
-        assert_eq!(ended(open, |_| 9, seconds), None);
+        assert_eq!(end_time(open, |_| 9, seconds), None);
         // Refusals are forged, and the peer answers every fourth second, or nothing is sent that it could answer.
-        assert_eq!(ended(closed, |millis| millis / 4000, seconds), None);
-        assert_eq!(ended(closed, |_| 9, |_| 2), None);
+        assert_eq!(end_time(closed, |millis| millis / 4000, seconds), None);
+        assert_eq!(end_time(closed, |_| 9, |_| 2), None);
     }
 }

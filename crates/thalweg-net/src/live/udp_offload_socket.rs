@@ -306,7 +306,7 @@ impl Udp {
     /// Sends the datagrams of a run with one GSO call.
     fn send_together(&self, run: &Run, contents: &[u8]) -> io::Result<()> {
         let transmit = Transmit {
-            destination: self.mapped(run.destination),
+            destination: self.to_mapped_address(run.destination),
             ecn: ecn_of_purpose(run.purpose),
             contents,
             segment_size: (contents.len() > run.segment).then_some(run.segment),
@@ -334,7 +334,7 @@ impl Udp {
 
     /// Sends datagrams of one run in one call without GSO. Returns the number of accepted bytes: at least one datagram.
     fn send_singly(&self, run: &Run, contents: &[u8]) -> io::Result<usize> {
-        let destination = self.mapped(run.destination).as_any();
+        let destination = self.to_mapped_address(run.destination).as_any();
         let mut datagrams = contents.chunks(run.segment);
         let slices: [_; MESSAGES] =
             std::array::from_fn(|_| [IoSlice::new(datagrams.next().unwrap_or_default())]);
@@ -376,7 +376,7 @@ impl Udp {
     }
 
     /// Converts an IPv4 address to its mapped form for an IPv6 socket.
-    fn mapped(&self, address: SocketAddr) -> SocketAddr {
+    fn to_mapped_address(&self, address: SocketAddr) -> SocketAddr {
         match address {
             SocketAddr::V4(v4) if self.is_v6 => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
             address => address,
@@ -434,7 +434,11 @@ mod tests {
     use thalweg_proto::units::Duration;
 
     /// Returns the ECN codepoints of received datagrams.
-    fn arrived(receiver: &UdpSocket, state: &UdpSocketState, count: usize) -> Vec<Option<EcnCodepoint>> {
+    fn arrival_codepoints(
+        receiver: &UdpSocket,
+        state: &UdpSocketState,
+        count: usize,
+    ) -> Vec<Option<EcnCodepoint>> {
         let mut seen = Vec::new();
         let mut buffer = vec![0; MAX_BUFFER_BYTES];
         while seen.len() < count {
@@ -487,7 +491,11 @@ mod tests {
                     }
                     assert_eq!(sender.send(&batch, &batch.runs()[0], 0).unwrap(), SendOutcome::All);
                 }
-                assert_eq!(arrived(&receiver, &state, expected.len()), expected, "{from} {offload:?}");
+                assert_eq!(
+                    arrival_codepoints(&receiver, &state, expected.len()),
+                    expected,
+                    "{from} {offload:?}"
+                );
                 if offload == Offload::None {
                     assert_eq!(sender.stats.sends, 4, "{from}: one call a run");
                 }

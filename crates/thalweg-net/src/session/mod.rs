@@ -617,7 +617,7 @@ impl Session {
         if let Some((_, sent)) = self.ping_sent.take_if(|(sent, _)| *sent == token) {
             let rtt = now.since(sent);
             self.rtt = Some(rtt);
-            self.autotuning.measured(rtt);
+            self.autotuning.on_rtt_sample(rtt);
         }
     }
 

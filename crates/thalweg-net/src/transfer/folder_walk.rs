@@ -349,7 +349,7 @@ impl SourceFile {
         let mut have = 0;
         while have < into.len() {
             match self.read(&mut into[have..])? {
-                0 => return Err(self.changed()),
+                0 => return Err(self.changed_fault()),
                 count => have += count,
             }
         }
@@ -384,7 +384,7 @@ impl SourceFile {
     pub fn checksum(&self) -> Result<Digest, Fault> {
         let digest = tree_hash::hash_file(&self.file, self.stamp.size());
         let digest = digest.map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => self.changed(),
+            io::ErrorKind::UnexpectedEof => self.changed_fault(),
             _ => Fault::from_source_error(&error),
         })?;
         self.check().map(|()| digest)
@@ -399,12 +399,12 @@ impl SourceFile {
         if metadata.is_file() && Stamp::from_metadata(&metadata) == self.stamp {
             Ok(())
         } else {
-            Err(self.changed())
+            Err(self.changed_fault())
         }
     }
 
     /// Returns the fault for a changed file: removed, or modified.
-    pub fn changed(&self) -> Fault {
+    pub fn changed_fault(&self) -> Fault {
         match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => FaultKind::Vanished.into(),
             _ => FaultKind::Changed.into(),

@@ -89,7 +89,7 @@ impl Expression {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { rest: text.trim_start(), depth: 0 };
         let expression = parser.level(0)?;
-        if parser.rest.is_empty() { Ok(expression) } else { Err(parser.expected("an operator")) }
+        if parser.rest.is_empty() { Ok(expression) } else { Err(parser.unexpected_token("an operator")) }
     }
 
     /// Returns the names of the runs that it refers to.
@@ -203,7 +203,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn expected(&self, what: &str) -> String {
+    fn unexpected_token(&self, what: &str) -> String {
         let at: String = self.rest.chars().take(20).collect();
         if at.is_empty() {
             format!("expected {what} at the end")
@@ -247,7 +247,7 @@ impl Parser<'_> {
             self.skip(1);
             let inner = self.level(0)?;
             if !self.rest.starts_with(')') {
-                return Err(self.expected("`)`"));
+                return Err(self.unexpected_token("`)`"));
             }
             self.skip(1);
             inner
@@ -263,7 +263,7 @@ impl Parser<'_> {
     fn number(&mut self) -> Result<Expression, String> {
         let is_of_number = |c: char| c.is_ascii_digit() || ".e".contains(c);
         let length = self.rest.find(|c| !is_of_number(c)).unwrap_or(self.rest.len());
-        let number = self.rest[..length].parse().map_err(|_| self.expected("a number"))?;
+        let number = self.rest[..length].parse().map_err(|_| self.unexpected_token("a number"))?;
         self.skip(length);
         Ok(Expression::Number(number))
     }
@@ -273,7 +273,7 @@ impl Parser<'_> {
         loop {
             let (part, length) = match self.rest.strip_prefix('"') {
                 Some(quoted) => {
-                    let end = quoted.find('"').ok_or_else(|| self.expected("a closed name"))?;
+                    let end = quoted.find('"').ok_or_else(|| self.unexpected_token("a closed name"))?;
                     (&quoted[..end], end + 2)
                 }
                 None => {
@@ -282,7 +282,7 @@ impl Parser<'_> {
                 }
             };
             if part.is_empty() {
-                return Err(self.expected("a value"));
+                return Err(self.unexpected_token("a value"));
             }
             parts.push(part.to_owned());
             self.rest = &self.rest[length..];

@@ -174,7 +174,7 @@ impl CongestionGate {
         let before = Time::ZERO + now.since(Time::ZERO).saturating_sub(self.config.check);
         for rank in self.flows.values_mut().filter(|rank| rank.is_raised_since(before)) {
             self.present[rank.level() as usize] -= 1;
-            rank.served(&self.config.ageing);
+            rank.on_service(&self.config.ageing);
             self.present[rank.level() as usize] += 1;
         }
         // Yang and Fu 2001, section 1.1: congestion stops the lowest priority that sends, its absence resumes

@@ -49,7 +49,7 @@ impl Rank {
     }
 
     /// Records that the flow has been served.
-    pub(super) fn served(&mut self, ageing: &Ageing) {
+    pub(super) fn on_service(&mut self, ageing: &Ageing) {
         match ageing.then {
             AfterService::FallsBack => self.now = self.base,
             AfterService::Stays => self.base = self.now,

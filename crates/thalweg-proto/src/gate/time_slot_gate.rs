@@ -146,7 +146,7 @@ impl SlotGate {
     /// Ends the turn and queues its flow again.
     fn end(&mut self, at: Time, turn: Turn) {
         if let Some(rank) = self.flows.get_mut(&turn.flow) {
-            rank.served(&self.config.ageing);
+            rank.on_service(&self.config.ageing);
             if !self.queue.is_empty() {
                 rank.wait(at);
                 self.events.push_back(GateEvent::Pause(turn.flow));

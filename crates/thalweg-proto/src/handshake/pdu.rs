@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use crate::payload::Length;
 
-    fn all() -> impl Iterator<Item = Control> {
+    fn all_controls() -> impl Iterator<Item = Control> {
         let steps = [
             HandshakeStep::Syn,
             HandshakeStep::SynAck,
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn packets_round_trip_through_the_codec() {
-        for control in all() {
+        for control in all_controls() {
             let mut bytes = Vec::new();
             control.encode(&mut bytes);
             assert_eq!(Control::decode(Slice::new(bytes.clone())), Some(control));

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn written(pdu: &Pdu<Slice>) -> Vec<u8> {
+    fn encoded_bytes(pdu: &Pdu<Slice>) -> Vec<u8> {
         let mut bytes = Vec::new();
         encode(pdu, &mut bytes);
         bytes
@@ -137,7 +137,10 @@ mod tests {
     #[test]
     fn the_layout_is_the_documented_one() {
         let pdu = Pdu::Data(data_from_fields(LAST_FLAG | KEY, [7, 0x0102, 3], Slice::new(*b"abc")));
-        assert_eq!(written(&pdu), [&[1, 6, 0, 0, 0, 0, 0, 7, 0, 0, 1, 2, 0, 0, 0, 3][..], b"abc"].concat());
+        assert_eq!(
+            encoded_bytes(&pdu),
+            [&[1, 6, 0, 0, 0, 0, 0, 7, 0, 0, 1, 2, 0, 0, 0, 3][..], b"abc"].concat()
+        );
         let packets = vec![
             Some(Arrival { ecn: Ecn::Ce, before: 5 }),
             None,
@@ -145,21 +148,21 @@ mod tests {
         ];
         let pdu = Pdu::Report(Report { begin: 9, at: 0x0001_8000, wants_key: true, packets });
         assert_eq!(
-            written(&pdu),
+            encoded_bytes(&pdu),
             [2, 1, 0, 3, 0, 0, 0, 9, 0, 1, 0x80, 0, 0xE0, 5, 0, 0, 0b1011_1111, 0b1111_1110]
         );
     }
 
     #[test]
     fn malformed_pdus_are_rejected() {
-        let good = written(&Pdu::Report(Report { packets: vec![None], ..Report::default() }));
+        let good = encoded_bytes(&Pdu::Report(Report { packets: vec![None], ..Report::default() }));
         assert!(decode(&Slice::new(good.clone())).is_some());
         for (at, value) in [(0, 3), (1, 2), (3, 0), (3, 2), (12, 1), (13, 1)] {
             let mut bytes = good.clone();
             bytes[at] = value;
             assert_eq!(decode(&Slice::new(bytes)), None, "byte {at} as {value}");
         }
-        let data = written(&Pdu::Data(data_from_fields(FIRST_FLAG, [1, 2, 3], Slice::new(*b"x"))));
+        let data = encoded_bytes(&Pdu::Data(data_from_fields(FIRST_FLAG, [1, 2, 3], Slice::new(*b"x"))));
         assert!(decode(&Slice::new(data.clone())).is_some());
         assert_eq!(decode(&Slice::new(&data[..16])), None, "no payload");
         assert_eq!(decode(&Slice::new([&data[..1], &[8], &data[2..]].concat())), None, "an unknown flag");
@@ -176,7 +179,7 @@ mod tests {
             bytes.extend(count.to_be_bytes());
             bytes.extend(rest);
             if let Some(pdu) = decode(&Slice::new(bytes.clone())) {
-                prop_assert_eq!(written(&pdu), bytes);
+                prop_assert_eq!(encoded_bytes(&pdu), bytes);
             }
         }
     }

@@ -123,7 +123,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     }
 
     /// Returns all segments.
-    fn all(&self) -> impl Iterator<Item = Record<I>> {
+    fn records(&self) -> impl Iterator<Item = Record<I>> {
         (0..self.records.len()).filter_map(|index| self.record(index))
     }
 
@@ -154,7 +154,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// Returns the number of selectively acknowledged bytes.
     pub fn sacked_bytes(&self) -> u64 {
-        let sacked = self.all().filter(|record| record.state == SegmentState::Sacked);
+        let sacked = self.records().filter(|record| record.state == SegmentState::Sacked);
         sacked.map(|record| u64::from(record.length)).sum()
     }
 
@@ -505,7 +505,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// Returns the segments in the network.
     pub fn in_network(&self) -> impl Iterator<Item = Record<I>> {
-        self.all().filter(|record| record.state == SegmentState::InFlight)
+        self.records().filter(|record| record.state == SegmentState::InFlight)
     }
 
     /// Returns the index of the first lost segment.

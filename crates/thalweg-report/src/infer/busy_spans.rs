@@ -28,7 +28,7 @@ struct Span {
 }
 
 /// Minimum number of spans between the first and the last acknowledgement for the mean rate to be certain.
-const MEAN_OF: f64 = 5.0;
+const MIN_SPANS_OF_MEAN: f64 = 5.0;
 
 /// Spans of a recording.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Spans {
                 span.has_queue = Some(span.has_queue.unwrap_or(true) && has_queue);
             }
         }
-        let mean_rate = mean_rate(acks, MEAN_OF * length);
+        let mean_rate = mean_rate(acks, MIN_SPANS_OF_MEAN * length);
         Self { spans, mean_rate, length }
     }
 

@@ -394,20 +394,20 @@ mod tests {
         mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&run_result(seed, *mbits))).collect()
     }
 
-    fn compared(a: [u64; 3], b: [u64; 3]) -> String {
+    fn compare_text(a: [u64; 3], b: [u64; 3]) -> String {
         let schemes = vec![("<vegas>".to_owned(), runs(a)), ("cubic".to_owned(), runs(b))];
         answer_section(&Document::from_comparison(test_header(&[1, 2, 3]), schemes))
     }
 
     #[test]
     fn a_comparison_states_winner_and_significance() {
-        let clear = compared([70, 71, 70], [50, 50, 49]);
+        let clear = compare_text([70, 71, 70], [50, 50, 49]);
         assert!(
             clear.contains("<p class=\"main\">&lt;vegas&gt;</p><p class=\"sure yes\">Sure: more than chance"),
             "{clear}"
         );
         assert!(clear.contains("excludes zero"), "{clear}");
-        let open = compared([70, 40, 60], [50, 60, 61]);
+        let open = compare_text([70, 40, 60], [50, 60, 61]);
         assert!(open.contains("no clear winner</p><p class=\"sure no\">"), "{open}");
         let schemes = vec![
             ("a".to_owned(), runs([70, 40, 60])),

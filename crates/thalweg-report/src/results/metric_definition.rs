@@ -258,7 +258,7 @@ impl<M: Copy> Line<M> {
     }
 
     /// Aggregates by sum: groups over their flows, the network over its groups.
-    pub(super) const fn summed(mut self) -> Self {
+    pub(super) const fn sum_over_members(mut self) -> Self {
         (self.group, self.network) = (Aggregation::Sum, Aggregation::Sum);
         self
     }

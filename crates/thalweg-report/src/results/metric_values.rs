@@ -149,7 +149,7 @@ impl<S: Subject> Values<S> {
     }
 
     /// Aggregates the values of several subjects.
-    pub(super) fn joined<M: Subject, T>(
+    pub(super) fn aggregate<M: Subject, T>(
         each: &[&Values<M>],
         aggregate: &T,
         transfers: &Transfers,

@@ -81,7 +81,7 @@ pub fn read_column(
         let mut thrift = Thrift::new(rest);
         let header = parse_page_header(&mut thrift)?;
         let stored;
-        (stored, rest) = thrift.rest().split_at_checked(header.stored).ok_or(Malformed)?;
+        (stored, rest) = thrift.unread().split_at_checked(header.stored).ok_or(Malformed)?;
         *left = left
             .checked_sub(header.decompressed.max(header.stored))
             .ok_or("has more data than a list of a million rows")?;

@@ -119,7 +119,7 @@ impl Metadata {
                         return Err(Malformed);
                     }
                     self.columns.push(Column {
-                        of: node.of(),
+                        of: node.column_type(),
                         is_optional: node.repetition == Some(1),
                         name: node.name.clone(),
                         index,
@@ -181,7 +181,7 @@ struct Logical {
 
 impl Node {
     /// Returns the type of a column. Legacy converted types apply where there is no logical type.
-    fn of(&self) -> Type {
+    fn column_type(&self) -> Type {
         let other = |name: &str| Type::Other(name.to_owned());
         if self.children > 0 {
             return other("nested values");

@@ -56,7 +56,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// Returns what is not read yet.
-    pub const fn rest(&self) -> &'a [u8] {
+    pub const fn unread(&self) -> &'a [u8] {
         self.rest
     }
 
@@ -252,7 +252,7 @@ mod tests {
             }
             thrift.skip(of)
         });
-        assert_eq!((read, found, thrift.rest()), (Ok(()), vec![7], &[99][..]));
+        assert_eq!((read, found, thrift.unread()), (Ok(()), vec![7], &[99][..]));
     }
 
     /// Nesting and declared lengths are bounded by what follows.

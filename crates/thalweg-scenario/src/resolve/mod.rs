@@ -298,7 +298,7 @@ impl Resolver<'_> {
                 self.nodes_incomplete = true;
                 break;
             }
-            let Some((a, b)) = self.ends(link, spec) else {
+            let Some((a, b)) = self.end_nodes(link, spec) else {
                 self.nodes_incomplete = true;
                 continue;
             };
@@ -371,7 +371,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the nodes at a link's ends; creates missing ones.
-    fn ends(&mut self, link: &At<Link>, spec: &mut Spec) -> Option<(NodeId, NodeId)> {
+    fn end_nodes(&mut self, link: &At<Link>, spec: &mut Spec) -> Option<(NodeId, NodeId)> {
         let between = link.between.as_ref()?;
         let [a, b] = between.value.0.as_slice() else {
             if !link.broken {

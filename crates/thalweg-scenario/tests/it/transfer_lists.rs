@@ -251,7 +251,7 @@ fn published_distributions_are_read_as_they_are() {
         ("10 kB, 15 %, x\n", 1, "expected 2 columns (size, share), found 3"),
         ("1000 0.5\n2 000 1\n", 1, "expected a size and a share"),
     ] {
-        let rendered = self::rendered_diagnostics(load_with_list(text, bad));
+        let rendered = rendered_diagnostics(load_with_list(text, bad));
         assert!(
             rendered.contains(expected) && rendered.contains(&format!("flows:{line}:")),
             "{text}{rendered}"

@@ -304,7 +304,7 @@ impl PacketPool {
                 delay: None,
             })),
             PackedPdu::Packed(packed) => Pdu::unpack(packed),
-            PackedPdu::Large(index) => self.large(index),
+            PackedPdu::Large(index) => self.large_pdu(index),
         }
     }
 
@@ -324,7 +324,7 @@ impl PacketPool {
     }
 
     #[cold]
-    fn large(&self, index: u32) -> Pdu {
+    fn large_pdu(&self, index: u32) -> Pdu {
         self.large[index as usize].pdu()
     }
 
@@ -377,17 +377,17 @@ impl PacketPool {
 
     /// Adds all packets of another table, without their contents or positions.
     pub fn absorb(&mut self, other: &Self) {
-        for packet in other.all() {
+        for packet in other.packets() {
             self.add(Packet { cargo: PackedPdu::Ack { cumulative: 0, window: 0, ce: 0 }, ..*packet });
         }
     }
 
     /// Returns the connection of each packet.
     pub fn connections(&self) -> impl Iterator<Item = u32> {
-        self.all().map(|packet| packet.connection)
+        self.packets().map(|packet| packet.connection)
     }
 
-    fn all(&self) -> impl Iterator<Item = &Packet> {
+    fn packets(&self) -> impl Iterator<Item = &Packet> {
         let mut is_free = vec![false; self.packets.len()];
         let mut free = self.free;
         while let Some(slot) = self.packets.get(free as usize) {

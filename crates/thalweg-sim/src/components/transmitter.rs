@@ -396,11 +396,15 @@ impl PortState {
             None => spec.rate.transmission_time(Bytes::new(self.bytes)),
         };
         // The packet in service was counted up to its departure.
-        if busy_until == Time::MAX { before + busy } else { before + busy - self.remaining(now, busy_until) }
+        if busy_until == Time::MAX {
+            before + busy
+        } else {
+            before + busy - self.remaining_service_time(now, busy_until)
+        }
     }
 
     /// Returns the remaining service time of the packet in service.
-    pub fn remaining(&self, now: Time, busy_until: Time) -> Duration {
+    pub fn remaining_service_time(&self, now: Time, busy_until: Time) -> Duration {
         busy_until.since(self.extra.as_ref().map_or(now, |extra| extra.begins.max(now)))
     }
 

@@ -119,13 +119,13 @@ impl Lanes {
     /// Takes the earliest entry, which must exist; returns its lane and its packet.
     #[inline(always)]
     pub fn pop(&mut self, tie_mask: u64) -> (u32, u32) {
-        let number = self.firsts[self.begin as usize % MAX_LANES].about();
+        let number = self.firsts[self.begin as usize % MAX_LANES].lane_index();
         self.begin = self.begin.wrapping_add(1);
         let lane = &mut self.lanes[number as usize % LANES];
         let packet = lane.packet;
         match lane.behind.pop() {
             Some(next) => {
-                lane.packet = next.about();
+                lane.packet = next.lane_index();
                 self.insert(Item::new(next.entry(), number), tie_mask);
             }
             None => (lane.distance, lane.last) = (UNUSED_DISTANCE, u64::MAX),
@@ -136,7 +136,7 @@ impl Lanes {
     /// Returns the packet of a lane's entry, counted from the first.
     #[inline]
     pub fn packet(&self, number: usize, place: u32) -> Option<u32> {
-        self.lanes[number].behind.at(place).map(Item::about)
+        self.lanes[number].behind.item_at(place).map(Item::lane_index)
     }
 }
 
@@ -152,7 +152,7 @@ impl Item {
     }
 
     #[inline(always)]
-    fn about(self) -> u32 {
+    fn lane_index(self) -> u32 {
         (self.rest >> 32) as u32
     }
 }
@@ -174,7 +174,7 @@ impl Fifo {
     }
 
     #[inline(always)]
-    fn at(&self, number: u32) -> Option<Item> {
+    fn item_at(&self, number: u32) -> Option<Item> {
         if number < self.count { self.entries.get(self.index(number)).copied() } else { None }
     }
 

@@ -7,11 +7,11 @@
 
 mod cell_assignment;
 
-use self::cell_assignment::{Grouping, UNEVEN};
 use crate::components::connection_ids::{has_independent_ends, opens_connections};
 use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
 use crate::shortest_paths::{DirectionId, FlowPaths, Routes, all_paths};
 use crate::simulation_spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
+use cell_assignment::{Grouping, UNEVEN};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -105,7 +105,7 @@ pub fn estimate_speedup<const COUNT: usize>(
     let cells = Cells::new(spec);
     threads.map(|threads| {
         let Some(best) = cells.best(threads) else { return alone(cells.bound_of_one()) };
-        let bound = cells.bound(&best, threads);
+        let bound = cells.speedup_limit(&best, threads);
         if best.speedup < WORTH {
             alone(bound)
         } else {
@@ -528,7 +528,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    fn bound(&self, best: &Grouping, threads: usize) -> SpeedupLimit {
+    fn speedup_limit(&self, best: &Grouping, threads: usize) -> SpeedupLimit {
         let (cell, share) = best.heaviest;
         if best.speedup * UNEVEN >= 0.75 * threads as f64 {
             SpeedupLimit::Threads

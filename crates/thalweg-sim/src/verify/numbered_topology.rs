@@ -307,7 +307,7 @@ impl Budget {
     }
 
     /// Returns the opportunities up to `time`, inclusive.
-    fn until(&self, time: Time) -> u64 {
+    fn opportunities_until(&self, time: Time) -> u64 {
         let (period, picos) = (self.trace.period.as_picos().max(1), time.as_picos());
         let within = Time::from_picos(picos % period);
         let part = self.trace.opportunities.partition_point(|&at| at <= within) as u64;
@@ -315,10 +315,10 @@ impl Budget {
     }
 
     /// Returns the opportunities at exactly `time`.
-    fn at(&self, time: Time) -> u64 {
+    fn opportunities_at(&self, time: Time) -> u64 {
         match time.as_picos() {
-            0 => self.until(time),
-            picos => self.until(time) - self.until(Time::from_picos(picos - 1)),
+            0 => self.opportunities_until(time),
+            picos => self.opportunities_until(time) - self.opportunities_until(Time::from_picos(picos - 1)),
         }
     }
 
@@ -328,12 +328,12 @@ impl Budget {
         let bytes = u64::from(self.trace.bytes);
         if start > self.last {
             self.last = start;
-            self.left = self.at(start) * bytes;
+            self.left = self.opportunities_at(start) * bytes;
         }
-        let more = self.until(left).saturating_sub(self.until(self.last)) * bytes;
-        let enough = self.left + more >= size && left >= self.last && self.at(left) > 0;
+        let more = self.opportunities_until(left).saturating_sub(self.opportunities_until(self.last)) * bytes;
+        let enough = self.left + more >= size && left >= self.last && self.opportunities_at(left) > 0;
         let rest = (self.left + more).saturating_sub(size);
-        self.left = rest.min(self.at(left) * bytes);
+        self.left = rest.min(self.opportunities_at(left) * bytes);
         self.last = self.last.max(left);
         enough
     }

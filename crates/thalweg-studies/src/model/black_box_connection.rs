@@ -72,7 +72,7 @@ impl BlackBox {
     pub fn run(&self) -> BlackBoxMeasurements {
         let mut run = Run::new(self);
         run.run();
-        run.measured()
+        run.measurements()
     }
 }
 
@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn measured(&self) -> BlackBoxMeasurements {
+    fn measurements(&self) -> BlackBoxMeasurements {
         let all = self.times.delivered();
         let (from, before) = self.counted_from.unwrap_or((self.now, all));
         let delay = if self.counted_from.is_some() { self.times.delay() } else { SegmentDelay::default() };

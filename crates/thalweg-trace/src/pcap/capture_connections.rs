@@ -97,7 +97,7 @@ impl Connections {
     }
 
     /// Returns the connection of a packet, if there is one: `found` is that of its key.
-    fn known(&mut self, found: Option<usize>, key: &Key, direction: usize) -> Option<usize> {
+    fn known_connection(&mut self, found: Option<usize>, key: &Key, direction: usize) -> Option<usize> {
         let interface = key.interface;
         let index = found.or_else(|| {
             let others = (0..self.interfaces.min(MAX_SEARCHED)).filter(|other| *other != interface);
@@ -150,7 +150,7 @@ impl Connections {
                 self.all[index].directions[direction] = Some(key.interface);
                 Some(index)
             }
-            found => self.known(found, &key, direction),
+            found => self.known_connection(found, &key, direction),
         };
         // A SYN with another number begins a new connection between the same ports.
         let is_new = |index: usize| match (&self.all[index].protocol, &segment) {

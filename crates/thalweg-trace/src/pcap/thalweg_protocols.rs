@@ -156,7 +156,7 @@ impl Pdus {
         if let Some(part) = part {
             return own.data(time, &part, datagram, is_full);
         }
-        let before = peer.kept();
+        let before = peer.kept_packets();
         match &pdu {
             Pdu::AdaptiveAck(adaptive_ack::Pdu::Ack(report)) => {
                 peer.acknowledge(time, report.cumulative, is_full);
@@ -183,7 +183,7 @@ impl Pdus {
             }
             _ => {}
         }
-        peer.kept().saturating_sub(before)
+        peer.kept_packets().saturating_sub(before)
     }
 
     pub(super) fn finish(self) -> Connection {
@@ -204,7 +204,7 @@ impl Pdus {
 }
 
 impl Half {
-    fn kept(&self) -> usize {
+    fn kept_packets(&self) -> usize {
         self.direction.acks.len() + self.direction.sacks.len() + self.direction.round_trips.len()
     }
 

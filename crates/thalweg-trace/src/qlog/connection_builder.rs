@@ -97,7 +97,7 @@ struct Space {
 impl Open {
     /// Returns the group that the first received packet of another group continues: quinn's client changes the group at the first answer
     /// of the server. It is the only one that has sent, and has Initial packets alone.
-    fn answered(&self) -> Option<usize> {
+    fn answered_direction(&self) -> Option<usize> {
         let waits = |group: &Group| {
             let later = group.ends.iter().flat_map(|end| &end.spaces[1..]);
             group.ends[0].direction.counts.packets > 0
@@ -189,8 +189,8 @@ impl Builder {
                 self.beyond += 1;
                 return Ok(());
             }
-            None if kind == Kind::Received && open.answered().is_some() => {
-                let group = open.answered().unwrap_or_default();
+            None if kind == Kind::Received && open.answered_direction().is_some() => {
+                let group = open.answered_direction().unwrap_or_default();
                 open.by_name.insert(event.group.to_string(), group);
                 group
             }
@@ -301,7 +301,7 @@ impl Group {
             }
             Kind::Lost => {
                 for number in data.number.iter().chain(&data.numbers) {
-                    self.ends[0].lost(time, space, *number);
+                    self.ends[0].record_loss(time, space, *number);
                 }
                 0
             }
@@ -508,7 +508,7 @@ impl End {
         }
     }
 
-    fn lost(&mut self, time: Time, space: usize, number: u64) {
+    fn record_loss(&mut self, time: Time, space: usize, number: u64) {
         let space = &self.spaces[space];
         let found = space.packets.binary_search_by_key(&number, |packet| packet.0);
         let Ok(at) = found else {

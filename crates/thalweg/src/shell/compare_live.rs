@@ -326,12 +326,12 @@ fn run_live(
 
 impl SchemeOutcome {
     /// Returns the compared flows.
-    fn compared(&self) -> impl Iterator<Item = &FlowOutcome> {
+    fn compared_outcomes(&self) -> impl Iterator<Item = &FlowOutcome> {
         self.flows.iter().filter(|flow| flow.is_compared)
     }
 
     fn goodput(&self) -> f64 {
-        self.compared().map(|flow| flow.goodput).sum()
+        self.compared_outcomes().map(|flow| flow.goodput).sum()
     }
 
     /// Returns the goodput of the other flows.
@@ -340,26 +340,26 @@ impl SchemeOutcome {
     }
 
     fn jain(&self) -> Option<f64> {
-        let squares: f64 = self.compared().map(|flow| flow.goodput * flow.goodput).sum();
-        let count = self.compared().count() as f64;
+        let squares: f64 = self.compared_outcomes().map(|flow| flow.goodput * flow.goodput).sum();
+        let count = self.compared_outcomes().count() as f64;
         (count > 1.0 && squares > 0.0).then(|| self.goodput().powi(2) / (count * squares))
     }
 
     fn delay(&self) -> Option<f64> {
         let (sum, count) = self
-            .compared()
+            .compared_outcomes()
             .filter_map(|flow| flow.delay)
             .fold((0.0, 0.0), |(sum, all), (mean, count)| (mean.mul_add(count, sum), all + count));
         (count > 0.0).then(|| sum / count)
     }
 
-    fn resent(&self) -> f64 {
-        self.compared().map(|flow| flow.resent).sum()
+    fn retransmissions(&self) -> f64 {
+        self.compared_outcomes().map(|flow| flow.resent).sum()
     }
 
     /// Returns the mean window over all flows.
     fn window(&self) -> Option<f64> {
-        let windows: Vec<f64> = self.compared().filter_map(|flow| flow.window).collect();
+        let windows: Vec<f64> = self.compared_outcomes().filter_map(|flow| flow.window).collect();
         (!windows.is_empty()).then(|| windows.iter().sum::<f64>() / windows.len() as f64)
     }
 }
@@ -379,7 +379,7 @@ fn outcomes_table(outcomes: &[SchemeOutcome], has_others: bool) -> Table {
         table.row(lead.into_iter().chain(others).chain([
             outcome.jain().map_or_else(none, |jain| format!("{jain:.3}")),
             outcome.delay().map_or_else(none, format_seconds),
-            format!("{:.0}", outcome.resent()),
+            format!("{:.0}", outcome.retransmissions()),
             outcome.window().map_or_else(none, |window| format!("{window:.1}")),
             match &outcome.fidelity {
                 None => none(),
@@ -414,7 +414,7 @@ fn outcomes_document(outcomes: &[SchemeOutcome]) -> Value {
             "goodput_of_others_bps": outcome.flows.iter().any(|flow| !flow.is_compared).then(|| outcome.goodput_of_others()),
             "jain": outcome.jain(),
             "delay_mean_s": outcome.delay(),
-            "retransmissions": outcome.resent(),
+            "retransmissions": outcome.retransmissions(),
             "mean_window_packets": outcome.window(),
             "valid": outcome.fidelity.as_ref().map(|(is_valid, _)| is_valid),
             "why_not": outcome.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why),

@@ -27,7 +27,7 @@ impl EarlyFailure {
     }
 
     /// Returns the failure for a transfer that the peer refused.
-    pub fn refused(error: Error) -> Self {
+    pub fn from_refusal(error: Error) -> Self {
         Self { result: "refused", error }
     }
 

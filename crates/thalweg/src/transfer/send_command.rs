@@ -259,7 +259,7 @@ impl Sender<'_> {
         if let Some(metrics) = &self.metrics {
             metrics.end(&outcome);
         }
-        if let Some(refused) = self.refused(&watch) {
+        if let Some(refused) = self.rejection(&watch) {
             return Err(refused);
         }
         if outcome.result.is_ok() {
@@ -387,7 +387,7 @@ impl Sender<'_> {
     }
 
     /// Returns the failure if the receiver rejected this sender before any data.
-    fn refused(&self, connection: &Connection) -> Option<EarlyFailure> {
+    fn rejection(&self, connection: &Connection) -> Option<EarlyFailure> {
         let Some(CloseReason::Peer { code, reason }) = connection.closed() else { return None };
         let name = &self.name;
         let error = match code {
@@ -400,7 +400,7 @@ impl Sender<'_> {
             code::SCHEME => Error::Failed(format!("{name}: {reason}")),
             _ => return None,
         };
-        Some(EarlyFailure::refused(error))
+        Some(EarlyFailure::from_refusal(error))
     }
 
     fn explain(&self, error: &NetError) -> EarlyFailure {

@@ -257,7 +257,7 @@ impl Summary {
         }
         console.inform(&self.sentence());
         self.advice.iter().for_each(|advice| console.inform(&format!("note: {advice}")));
-        let again = self.again();
+        let again = self.describe_retry();
         if self.result != "interrupted" {
             again.iter().for_each(|again| console.inform(&format!("note: {again}")));
         }
@@ -280,7 +280,7 @@ impl Summary {
     }
 
     /// Describes what another attempt will find.
-    fn again(&self) -> Option<String> {
+    fn describe_retry(&self) -> Option<String> {
         if self.is_cut {
             let left = self.left.iter().map(|left| format!("; the partial data is in {left}"));
             let left: String = left.collect();

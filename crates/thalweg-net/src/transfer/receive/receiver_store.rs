@@ -149,7 +149,7 @@ impl Store {
         }
         level.last.clone_from(&offer.name);
         let folder = level.folder.clone();
-        let name = self.shown(depth, &offer.name);
+        let name = self.printable_path(depth, &offer.name);
         let path = self.levels[..=depth].iter().map(|level| level.last.len()).sum::<usize>();
         let weight = offer.weight(path);
         let result = if self.destination.is_none() {
@@ -222,13 +222,13 @@ impl Store {
         let Some(depth) = usize::try_from(depth).ok().filter(|depth| *depth < self.levels.len()) else {
             return sender_violation("it reports a missing entry outside of a folder");
         };
-        let name = self.shown(depth, name);
+        let name = self.printable_path(depth, name);
         self.results.note(|report| report.add_missing(&name, fault));
         Ok(())
     }
 
     /// Returns the printable path of `name` in the folder at `depth`.
-    fn shown(&self, depth: usize, name: &[u8]) -> String {
+    fn printable_path(&self, depth: usize, name: &[u8]) -> String {
         let folders = self.levels[1..=depth].iter().map(|level| level.name.as_str());
         file_names::format_path(folders.chain([&*escape_unsafe(name)]))
     }
@@ -374,7 +374,7 @@ impl Store {
         self.results.progress.set_current(name.as_bytes());
         let cut = (file.is_none() || place.is_none()).then(|| UnresumableItem {
             name: name.clone(),
-            left: place.as_ref().and_then(|place| self.left(place)),
+            left: place.as_ref().and_then(|place| self.unfinished_path(place)),
         });
         let sink = match (place, &self.destination) {
             (Some(place), Some(to)) => {
@@ -410,7 +410,7 @@ impl Store {
     }
 
     /// Returns the printable path of the unfinished file of `place`.
-    fn left(&self, place: &EntryTarget) -> Option<PathBuf> {
+    fn unfinished_path(&self, place: &EntryTarget) -> Option<PathBuf> {
         self.destination.as_ref().map(|destination| destination.path.join(place.part_path()))
     }
 

@@ -75,7 +75,7 @@ impl<W: Write> SendingTransfer<'_, W> {
             // Look for holes at block boundaries.
             let max = max.min((BLOCK - position % BLOCK) as usize);
             let count = match file.read(&mut buffer[..max]) {
-                Ok(0) => return Ok(End::Fault(file.changed())),
+                Ok(0) => return Ok(End::Fault(file.changed_fault())),
                 Ok(count) => count,
                 Err(fault) => return Ok(End::Fault(fault)),
             };

@@ -91,7 +91,7 @@ enum Offers {
 
 impl Offers {
     /// Returns the number of items the user named.
-    fn named(&self) -> u64 {
+    fn named_items(&self) -> u64 {
         match self {
             Self::Walk(walk) => walk.left(),
             Self::Stream(_) => 1,
@@ -137,7 +137,7 @@ impl<W: Write> SendingTransfer<'_, W> {
             version: VERSION,
             checksum: options.checksum,
             priority: options.priority,
-            named: offers.named(),
+            named: offers.named_items(),
         })?;
         let mut all_offered = false;
         loop {

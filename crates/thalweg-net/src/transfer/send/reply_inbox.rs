@@ -76,7 +76,7 @@ impl Inbox {
     pub fn poll(&mut self) -> Result<Option<ToSender>, Error> {
         match self.pop() {
             Some(frame) => Ok(Some(frame)),
-            None => self.arrived(),
+            None => self.take_arrived(),
         }
     }
 
@@ -98,7 +98,7 @@ impl Inbox {
     /// Returns true if the receiver has given up an offer. Messages read on the way stay queued.
     pub fn has_failed(&mut self, id: u64) -> Result<bool, Error> {
         while self.later.len() < MAX_QUEUED_MESSAGES
-            && let Some(frame) = self.arrived()?
+            && let Some(frame) = self.take_arrived()?
         {
             self.push(frame);
         }
@@ -129,7 +129,7 @@ impl Inbox {
         }
     }
 
-    /// Returns the reason for which the receiver ended the transfer, such as a refusal, or `error` if none arrives in time.
+    /// Returns why the receiver ended the transfer, such as a refusal, or `error` if no reason arrives in time.
     pub fn wait_for_reason(&mut self, error: Error) -> Error {
         let deadline = Instant::now() + REASON_TIMEOUT;
         loop {
@@ -145,7 +145,7 @@ impl Inbox {
         }
     }
 
-    fn arrived(&mut self) -> Result<Option<ToSender>, Error> {
+    fn take_arrived(&mut self) -> Result<Option<ToSender>, Error> {
         loop {
             match self.frames.try_recv() {
                 Ok(Ok(None)) => self.is_woken = true,

@@ -297,7 +297,7 @@ mod tests {
     fn losses_that_persist_at_the_reduced_rate_are_the_paths() {
         let (before, evidence) = decide(tally(1000.0, 10.0), tally(400.0, 4.0));
         assert_eq!((before, evidence.is_trial()), (Some(1000.0), false));
-        near(evidence.rate(), (14.0 - 14f64.sqrt()) / 1400.0);
+        assert_near(evidence.rate(), (14.0 - 14f64.sqrt()) / 1400.0);
         let (before, evidence) = decide(tally(1000.0, 10.0), tally(200.0, 2.0));
         assert_eq!((before, evidence.is_trial(), evidence.rate()), (None, true, 0.0), "too few to decide");
         let (before, evidence) = decide(tally(1000.0, 40.0), tally(150.0, 6.0));
@@ -360,7 +360,7 @@ mod tests {
         }
     }
 
-    fn near(value: f64, wanted: f64) {
+    fn assert_near(value: f64, wanted: f64) {
         assert!((value - wanted).abs() < 1e-9, "{value} for {wanted}");
     }
 }

@@ -101,19 +101,30 @@ mod tests {
     use super::*;
 
     /// Returns the round trips until a yield, for this excess by round trip; at most 200.
-    fn until(yielding: &mut Yielding, window: f64, mut excess: impl FnMut(i32) -> f64) -> Option<i32> {
+    fn round_trips_until_yield(
+        yielding: &mut Yielding,
+        window: f64,
+        mut excess: impl FnMut(i32) -> f64,
+    ) -> Option<i32> {
         (0..200).find(|&round| yielding.stays(window, excess(round)))
     }
 
     /// The excess of a single flow drains in time, and that of competing traffic is outside this rule.
     #[test]
     fn only_a_standing_queue_triggers_a_yield() {
-        assert_eq!(until(&mut Yielding::default(), 1e6, |_| 0.3), Some(7));
-        assert_eq!(until(&mut Yielding::default(), 1e6, |round| 0.9 * 0.75f64.powi(round)), None);
-        assert_eq!(until(&mut Yielding::default(), 1e6, |_| 0.09), None);
-        assert_eq!(until(&mut Yielding::default(), 1e6, |_| 1.5), None);
+        assert_eq!(round_trips_until_yield(&mut Yielding::default(), 1e6, |_| 0.3), Some(7));
         assert_eq!(
-            until(&mut Yielding::default(), 1e6, |round| if round % 5 == 0 { 0.0 } else { 0.3 }),
+            round_trips_until_yield(&mut Yielding::default(), 1e6, |round| 0.9 * 0.75f64.powi(round)),
+            None
+        );
+        assert_eq!(round_trips_until_yield(&mut Yielding::default(), 1e6, |_| 0.09), None);
+        assert_eq!(round_trips_until_yield(&mut Yielding::default(), 1e6, |_| 1.5), None);
+        assert_eq!(
+            round_trips_until_yield(&mut Yielding::default(), 1e6, |round| if round % 5 == 0 {
+                0.0
+            } else {
+                0.3
+            }),
             None
         );
     }
@@ -122,7 +133,7 @@ mod tests {
     #[test]
     fn the_count_restarts_after_a_longer_queue_drains() {
         let begins = |round| if round < 3 { 0.9 } else { 0.3 };
-        assert_eq!(until(&mut Yielding::default(), 1e6, begins), Some(3 + 7));
+        assert_eq!(round_trips_until_yield(&mut Yielding::default(), 1e6, begins), Some(3 + 7));
     }
 
     #[test]
@@ -130,12 +141,12 @@ mod tests {
         let mut yielding = Yielding::default();
         let mut waits = Vec::new();
         for _ in 0..5 {
-            waits.push(until(&mut yielding, 1e6, |_| 0.3).expect("stays") + 1);
+            waits.push(round_trips_until_yield(&mut yielding, 1e6, |_| 0.3).expect("stays") + 1);
             yielding.yield_share(1e6);
         }
         assert_eq!(waits, [8, 16, 32, 64, 128]);
         // Another flow took the yielded part.
-        assert_eq!(until(&mut yielding, 0.8e6, |_| 0.3), Some(7));
+        assert_eq!(round_trips_until_yield(&mut yielding, 0.8e6, |_| 0.3), Some(7));
         yielding.yield_share(0.8e6);
         assert_eq!((0..20).filter(|_| yielding.pauses()).count(), PAUSE as usize);
     }

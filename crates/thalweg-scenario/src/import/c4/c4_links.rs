@@ -43,7 +43,7 @@ pub(super) fn import_link(
         Some(line) => parse_phases(start, line)?,
     };
     let refused = |why: &str| match scenario {
-        Some(line) => line.refused(why),
+        Some(line) => line.reject(why),
         None => RejectedSpecification { line: 0, why: why.to_owned() },
     };
     let Some(&(first, _)) = phases.first() else { return Err(refused("it has no phase")) };
@@ -167,7 +167,7 @@ fn parse_phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), Rejected
         queue: Duration::ZERO,
     };
     let wrong = |field: &str| {
-        line.refused(format!(
+        line.reject(format!(
             "`{field}` of `{item}` is not understood; a phase is `1000000:U0.01:D0.1:L15000:J1000:W:Q100000`, or `link_scenario` one of \
              none, black_hole, drop_and_back, low_and_up, wifi_fade, wifi_suspension"
         ))
@@ -190,10 +190,10 @@ fn parse_phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), Rejected
             Some('Q') => phase.queue = time(rest)?,
             Some('W') => phase.is_wifi = true,
             Some('S') if rest == "0" => {}
-            Some('S') => return Err(line.refused("picoquic's own dual queue (`S`) cannot be expressed")),
+            Some('S') => return Err(line.reject("picoquic's own dual queue (`S`) cannot be expressed")),
             Some('B' | 'P') => {
                 return Err(
-                    line.refused("losses at fixed distances in packets (`B`, `P`) cannot be expressed")
+                    line.reject("losses at fixed distances in packets (`B`, `P`) cannot be expressed")
                 );
             }
             _ => return Err(wrong(field)),

@@ -66,13 +66,13 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    fn refused(self, why: impl Into<String>) -> RejectedSpecification {
+    fn reject(self, why: impl Into<String>) -> RejectedSpecification {
         RejectedSpecification { line: self.number, why: why.into() }
     }
 
     fn number(self) -> Result<u64, RejectedSpecification> {
         let why = || format!("`{}` is a whole number, but here it is `{}`", self.key, self.value);
-        self.value.parse().map_err(|_| self.refused(why()))
+        self.value.parse().map_err(|_| self.reject(why()))
     }
 
     /// Parses the value in microseconds.
@@ -84,7 +84,7 @@ impl Line<'_> {
         parse_gigabits(self.value).ok_or_else(|| {
             let why =
                 format!("`{}` is a rate in Gbit/s, such as 0.02, but here it is `{}`", self.key, self.value);
-            self.refused(why)
+            self.reject(why)
         })
     }
 }
@@ -153,7 +153,7 @@ pub fn import_c4(
             } else {
                 "a remembered path (careful resume) cannot be expressed"
             };
-            return Err(line.refused(format!("{what}; `--skip {key}` ignores it")));
+            return Err(line.reject(format!("{what}; `--skip {key}` ignores it")));
         }
     }
     let start = Phase {
@@ -191,7 +191,7 @@ pub fn import_c4(
                 "options of {} cannot be expressed; `--skip {}` ignores it",
                 algorithm.value, options.key
             );
-            return Err(options.refused(why));
+            return Err(options.reject(why));
         }
         let size =
             parse_response_size(find(&key("scenario_text")).ok_or_else(|| missing(&key("scenario_text")))?)?;
@@ -277,7 +277,7 @@ fn parse_scheme(line: Line<'_>, choices: &Choices) -> Result<Scheme, RejectedSpe
             let why = format!(
                 "there is no `{algorithm}` here; name a scheme for it, such as `--scheme {algorithm}=bbr`"
             );
-            return Err(line.refused(why));
+            return Err(line.reject(why));
         }
     };
     Ok(Scheme { name: name.to_owned(), is_same: true })
@@ -293,7 +293,7 @@ fn parse_response_size(line: Line<'_>) -> Result<u64, RejectedSpecification> {
             "{} streams{media} cannot be expressed; one download is `=b1:*1:397:5000000;`",
             streams.len()
         );
-        return Err(line.refused(why));
+        return Err(line.reject(why));
     };
     let fields: Vec<&str> = stream.split(':').collect();
     let sizes = match fields[..] {
@@ -308,7 +308,7 @@ fn parse_response_size(line: Line<'_>) -> Result<u64, RejectedSpecification> {
         let why = format!(
             "`{stream}` is not one download; that is `=b1:*1:397:5000000`, with bytes to ask and to answer"
         );
-        line.refused(why)
+        line.reject(why)
     })
 }
 

@@ -17,7 +17,7 @@ fn read(text: &str) -> LoadedScenario {
     })
 }
 
-fn refused(text: &str) -> String {
+fn refusal(text: &str) -> String {
     import_c4("case.txt", text, &Choices::default()).unwrap_err().to_string()
 }
 
@@ -64,7 +64,7 @@ fn a_second_connection_is_in_the_background() {
     assert_eq!(background.start.since(Time::ZERO), Duration::from_millis(530));
     assert_eq!(background.transport.scheme, "cubic");
     assert!(
-        refused(&ALONE.replace("nb_connections: 1", "nb_connections: 2"))
+        refusal(&ALONE.replace("nb_connections: 1", "nb_connections: 2"))
             .contains("`background_cc_algo` is missing")
     );
 }
@@ -171,10 +171,10 @@ fn inexpressible_specifications_are_rejected_with_their_line() {
             "line 4: there are 1 to 5 connections, not 9",
         ),
     ] {
-        assert!(refused(&text).starts_with(why), "{} in place of {why}", refused(&text));
+        assert!(refusal(&text).starts_with(why), "{} in place of {why}", refusal(&text));
     }
     assert!(
-        refused(&ALONE.replace("=b1:*1:397:3000000;", "=a1:d50:p2:S:n250:80;=v:s30:p4:S:n9:37:G3:I37;"))
+        refusal(&ALONE.replace("=b1:*1:397:3000000;", "=a1:d50:p2:S:n250:80;=v:s30:p4:S:n9:37:G3:I37;"))
             .contains("some are media")
     );
 }

@@ -42,7 +42,7 @@ fn case_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         match cell.metric.as_str() {
             // Link series count packets, not the cells that carry them.
             "throughput_percent" if is_framed => None,
-            "throughput_percent" => view.used(span),
+            "throughput_percent" => view.utilisation_percent(span),
             "fairness_index" => Some(jain_index(&view.shares(span)?)),
             "queue_mean_pdus" => mean(&view.queue(span)?),
             "queue_min_pdus" => view.queue(span)?.into_iter().reduce(f64::min),
@@ -147,7 +147,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns the utilisation of the bottleneck in a span, in percent.
-    fn used(&self, span: Span) -> Option<f64> {
+    fn utilisation_percent(&self, span: Span) -> Option<f64> {
         let rate = mean(&self.samples(Quantity::LinkRate, self.link, span)?)?;
         Some(100.0 * rate * (span.to - span.from) / bottleneck_capacity(span))
     }

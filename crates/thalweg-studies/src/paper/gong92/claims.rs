@@ -98,7 +98,7 @@ fn decide_claim(id: &str, text: &str, parts: &[(bool, String)]) -> Option<Claim>
         if *holds {
             evidence.add(statement.clone());
         }
-        evidence.must(*holds, statement.clone());
+        evidence.require(*holds, statement.clone());
     }
     (!parts.is_empty()).then(|| evidence.claim(id, text))
 }
@@ -285,7 +285,7 @@ fn seventy_percent(study: &Study<'_>) -> Option<Claim> {
     let (gain, points) = (100.0 * (with / without - 1.0), 100.0 * (with - without));
     let mut evidence = Evidence::default();
     evidence.add(format!("{gain:.0} % higher, {points:.1} points of efficiency"));
-    evidence.must(gain > 0.0, "it is not higher".to_owned());
+    evidence.require(gain > 0.0, "it is not higher".to_owned());
     evidence.size(gain > 70.0, format!("{gain:.0} % instead of more than 70"));
     let text = "at a buffer of 0.25 w_a and p = 1e-5 the throughput is more than 70 % higher";
     Some(evidence.claim("4.3.2b", text))
