@@ -1,14 +1,14 @@
-"""The end of scripts that are stopped with Ctrl-C: a line and the exit code of shells for that, no traceback."""
+"""Exit of scripts on Ctrl-C: one line and the exit code that shells use, without a traceback."""
 
 import sys
 
-STOPPED = 130
+SIGINT_EXIT_CODE = 130
 
 
 def run_script(main):
-    """Calls `main`, which is the whole script."""
+    """Calls `main`; exits with a line on Ctrl-C."""
     try:
         main()
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
-        sys.exit(STOPPED)
+        sys.exit(SIGINT_EXIT_CODE)

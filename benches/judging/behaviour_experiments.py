@@ -1,4 +1,4 @@
-"""Behaviour of a scheme without a numeric goal: beside others, in short and long queues, when the path changes."""
+"""Experiments on behaviour without a numeric goal: competition, small and large buffers, changes of the path."""
 
 import itertools
 import statistics
@@ -6,16 +6,18 @@ from pathlib import Path
 
 from . import behaviour_plots, path_goals, scenario_runs
 
+# Rate of the path in Mbit/s, and its round-trip time in ms.
 RATE, RTT = 100, 100
 # When flows start, in seconds: the second and the fifth have the next half minute to get their share.
 STARTS, END = (0, 10, 40, 45, 60), 90
-STEP = 0.25  # s, of series
-OUTAGE, DROP, BACK = 10, 10, 25
+SERIES_INTERVAL = 0.25  # s
+# Times of an outage, and of a fall of the rate and its end, in seconds.
+OUTAGE_AT, RATE_DROP_AT, RATE_RESTORED_AT = 10, 10, 25
 # Lossy long fat networks, measured from LONG_WARMUP to LONG_END: Mbit/s, ms, loss rate, queue in BDP.
-LONG = ((5, 50, 200), (300, 600, 1000), (0.001, 0.02, 0.1), (0.25, 2))
+LONG_FAT_NETWORKS = ((5, 50, 200), (300, 600, 1000), (0.001, 0.02, 0.1), (0.25, 2))
 LONG_WARMUP, LONG_END = 10, 60
 # A new or recovering flow counts as converged at this fraction of its target, held for this time in seconds.
-NEAR, FOR = 0.8, 2
+CONVERGED_SHARE, HOLD_SECONDS = 0.8, 2
 
 
 class Run:
@@ -25,15 +27,15 @@ class Run:
         flows = [{"from": "here", "to": "there", **path_goals.flow_with_host(flow, options.host)} for flow in flows]
         link = {"name": "path", "between": ["here", "there"], "rate": f"{RATE} Mbit/s", "delay": f"{RTT / 2} ms",
                 "queue": buffer_size(1), **link}
-        made = {"title": title, "duration": f"{seconds} s", "warmup": f"{warmup} s",
-                "measure": {"interval": f"{STEP} s", "flows": 8}, "link": [link], "flow": flows}
+        scenario = {"title": title, "duration": f"{seconds} s", "warmup": f"{warmup} s",
+                "measure": {"interval": f"{SERIES_INTERVAL} s", "flows": 8}, "link": [link], "flow": flows}
         self.series = {}
-        self.run, _ = scenario_runs.run_scenario(made, seed, 1, options.thalweg, None, self.read)
+        self.run, _ = scenario_runs.run_scenario(scenario, seed, 1, options.thalweg, None, self.read_series)
         self.flows = path_goals.by_name(self.run["flows"])
         self.groups = path_goals.by_name(self.run["groups"])
-        self.link = next(each for each in self.run["links"] if each["from"] == "here")
+        self.link = next(link for link in self.run["links"] if link["from"] == "here")
 
-    def read(self, lines):
+    def read_series(self, lines):
         for line in lines:
             cells = line.rstrip("\n").split(",")
             if cells[2] in ("goodput", "queue-bytes"):
@@ -44,16 +46,17 @@ class Run:
         return [(at, value / 1e6) for at, value in self.series.get(("goodput", name), [])]
 
     def queue(self, rate):
-        """The queue of the path in ms at a rate that may depend on time."""
+        """The queue of the path in ms; `rate` is the rate in Mbit/s at a time."""
         return [(at, 8e3 * value / (rate(at) * 1e6)) for at, value in self.series.get(("queue-bytes", "path here->there"), [])]
 
 
-def buffer_size(products, rate=RATE, rtt=RTT):
-    return f"{round(products * scenario_runs.difficult_paths.bdp_bytes(rate, rtt))} B"
+def buffer_size(bdps, rate=RATE, rtt=RTT):
+    return f"{round(bdps * scenario_runs.difficult_paths.bdp_bytes(rate, rtt))} B"
 
 
 def max_goodput(rate):
     """Goodput where all packets are full and none is lost."""
+    # Of packets of 1500 bytes 70 are headers.
     return rate * 1430 / 1500
 
 
@@ -62,7 +65,7 @@ def tested_flow(spec, rtt=RTT, rate=RATE, **keys):
 
 
 def time_to_reach(series, since, level):
-    """How long after `since` a series is above a level, and stays there for `FOR` seconds; infinite where it never does."""
+    """How long after `since` a series is above a level, and stays there for `HOLD_SECONDS`; infinite where it never does."""
     begun = None
     for at, value in series:
         if at <= since:
@@ -71,13 +74,13 @@ def time_to_reach(series, since, level):
             begun = None
         elif begun is None:
             begun = at
-        if begun is not None and at - begun >= FOR - STEP / 2:
+        if begun is not None and at - begun >= HOLD_SECONDS - SERIES_INTERVAL / 2:
             return begun - since
     return float("inf")
 
 
 def moving_average(series, points=8):
-    """The moving average over the last points, of which there are this many."""
+    """The moving average over the last `points` points."""
     return [(at, sum(value for _, value in series[max(0, place - points + 1):place + 1]) / min(place + 1, points))
             for place, (at, _) in enumerate(series)]
 
@@ -90,10 +93,10 @@ def five_flows_converge(spec, options, seed):
     lines = [moving_average(run.goodput(flow["name"])) for flow in flows]
     most = max_goodput(RATE)
     second = [point for point in lines[1] if point[0] <= STARTS[2]]
-    return {"second flow reaches 80 % of its share after, s": time_to_reach(second, STARTS[1], NEAR * most / 2),
-            "its final share, half a minute later, %": 100 * second[-1][1] / (most / 2),
-            "fifth flow, s": time_to_reach(lines[4], STARTS[4], NEAR * most / 5),
-            "its final share, %": 100 * lines[4][-1][1] / (most / 5)}, lines
+    return {"second flow reaches 80 % of its share after, s": time_to_reach(second, STARTS[1], CONVERGED_SHARE * most / 2),
+            "second flow: share after half a minute, %": 100 * second[-1][1] / (most / 2),
+            "fifth flow, s": time_to_reach(lines[4], STARTS[4], CONVERGED_SHARE * most / 5),
+            "fifth flow: final share, %": 100 * lines[4][-1][1] / (most / 5)}, lines
 
 
 def short_and_long_round_trips(spec, options, seed):
@@ -109,47 +112,49 @@ def short_and_long_round_trips(spec, options, seed):
 def beside_cubic(spec, options, seed):
     found = {}
     for others in (1, 4, 16):
-        both = {"spread": "1 s"}
-        flows = [tested_flow(spec, **both), {"name": "others", "count": others, "scheme": scenario_runs.competing_scheme("cubic"), **both}]
+        common = {"spread": "1 s"}
+        flows = [tested_flow(spec, **common), {"name": "others", "count": others, "scheme": scenario_runs.competing_scheme("cubic"), **common}]
         run = Run(f"beside {others} CUBIC, {spec}", 60, {}, flows, options, seed)
         mine, all_others = run.groups["own"]["goodput_bps"], run.groups["others"]["goodput_bps"]
         found[f"beside {others} CUBIC: times the fair share"] = mine / ((mine + all_others) or 1) * (1 + others)
     return found, list(found.values())
 
 
-def short_and_long_buffers(spec, options, seed):
+def small_and_large_buffers(spec, options, seed):
     found = {}
-    for products in (0.1, 10):
-        run = Run(f"a buffer of {products} BDP, {spec}", 30, {"queue": buffer_size(products)}, [tested_flow(spec)], options, seed)
+    for bdps in (0.1, 10):
+        run = Run(f"a buffer of {bdps} BDP, {spec}", 30, {"queue": buffer_size(bdps)}, [tested_flow(spec)], options, seed)
         flow = run.flows["own"]
-        found[f"buffer of {products} BDP: Mbit/s"] = flow["goodput_bps"] / 1e6
-        found[f"{products} BDP: queue, 95th percentile, ms"] = 1e3 * (flow["delay_p95_s"] - flow["delay_min_s"])
-        found[f"{products} BDP: retransmitted, %"] = 100 * flow["retransmissions"] / max(flow["sent_packets"], 1)
+        found[f"buffer of {bdps} BDP: Mbit/s"] = flow["goodput_bps"] / 1e6
+        found[f"{bdps} BDP: queue, 95th percentile, ms"] = 1e3 * (flow["delay_p95_s"] - flow["delay_min_s"])
+        found[f"{bdps} BDP: retransmitted, %"] = 100 * flow["retransmissions"] / max(flow["sent_packets"], 1)
     return found, None
 
 
-def outage(spec, options, seed):
-    link = {"schedule": [{"at": f"{OUTAGE} s", "outage": "2 s"}]}
+def recovery_after_outage(spec, options, seed):
+    """Recovery after an outage of two seconds."""
+    link = {"schedule": [{"at": f"{OUTAGE_AT} s", "outage": "2 s"}]}
     run = Run(f"an outage of 2 s, {spec}", 30, link, [tested_flow(spec)], options, seed)
     line = moving_average(run.goodput("own"), 2)
-    before = statistics.mean(value for at, value in line if OUTAGE - 5 < at <= OUTAGE)
-    return {"outage of 2 s: 80 % reached after, s": time_to_reach(line, OUTAGE + 2, NEAR * before),
+    before = statistics.mean(value for at, value in line if OUTAGE_AT - 5 < at <= OUTAGE_AT)
+    return {"outage of 2 s: 80 % reached after, s": time_to_reach(line, OUTAGE_AT + 2, CONVERGED_SHARE * before),
             "outage: retransmitted, %": 100 * run.flows["own"]["retransmissions"] / max(run.flows["own"]["sent_packets"], 1)}, line
 
 
-def capacity_to_a_tenth(spec, options, seed):
+def capacity_drop_to_a_tenth(spec, options, seed):
     """The capacity falls to a tenth, and comes back."""
-    link = {"schedule": [{"at": f"{DROP} s", "rate": f"{RATE / 10} Mbit/s"}, {"at": f"{BACK} s", "rate": f"{RATE} Mbit/s"}]}
+    link = {"schedule": [{"at": f"{RATE_DROP_AT} s", "rate": f"{RATE / 10} Mbit/s"}, {"at": f"{RATE_RESTORED_AT} s", "rate": f"{RATE} Mbit/s"}]}
     run = Run(f"capacity to a tenth, {spec}", 40, link, [tested_flow(spec)], options, seed)
     line = moving_average(run.goodput("own"), 2)
-    queue = run.queue(lambda at: RATE / 10 if DROP < at <= BACK else RATE)
-    during = [value for at, value in queue if DROP < at <= BACK]
-    before = statistics.mean(value for at, value in line if DROP - 5 < at <= DROP)
+    queue = run.queue(lambda at: RATE / 10 if RATE_DROP_AT < at <= RATE_RESTORED_AT else RATE)
+    during = [value for at, value in queue if RATE_DROP_AT < at <= RATE_RESTORED_AT]
+    before = statistics.mean(value for at, value in line if RATE_DROP_AT - 5 < at <= RATE_DROP_AT)
     return {"capacity reduced to a tenth: mean queue, ms": statistics.mean(during),
-            "capacity restored: 80 % reached after, s": time_to_reach(line, BACK, NEAR * before)}, (line, queue)
+            "capacity restored: 80 % reached after, s": time_to_reach(line, RATE_RESTORED_AT, CONVERGED_SHARE * before)}, (line, queue)
 
 
-def policer(spec, options, seed):
+def goodput_behind_policer(spec, options, seed):
+    """Goodput and losses behind a policer."""
     queue = {"discipline": "policer", "capacity": buffer_size(1), "rate": "20 Mbit/s", "burst": "250 kB"}
     run = Run(f"a policer, {spec}", 30, {"queue": queue}, [tested_flow(spec)], options, seed)
     flow = run.flows["own"]
@@ -174,15 +179,15 @@ def beside_short_flows(spec, options, seed):
     group = run.groups["short"]
     return {"competing short flows: mean completion, ms": 1e3 * group["completion_mean_s"],
             "short flows: 95th percentile, ms": 1e3 * group["completion_p95_s"],
-            "its goodput beside them, of 80 available, Mbit/s": run.flows["own"]["goodput_bps"] / 1e6}, None
+            "beside short flows with a load of 20 %: Mbit/s": run.flows["own"]["goodput_bps"] / 1e6}, None
 
 
 def lossy_long_fat_networks(spec, options, seed):
-    """Goodput on each long fat network, relative to the possible."""
+    """Goodput on each long fat network, relative to the maximum."""
     shares = []
-    for rate, rtt, loss, products in itertools.product(*LONG):
+    for rate, rtt, loss, bdps in itertools.product(*LONG_FAT_NETWORKS):
         link = {"rate": f"{rate} Mbit/s", "delay": f"{rtt / 2} ms", "loss": loss,
-                "queue": buffer_size(products, rate, rtt)}
+                "queue": buffer_size(bdps, rate, rtt)}
         run = Run(f"a lossy long fat network, {spec}", LONG_END, link, [tested_flow(spec, rtt, rate)], options, seed, LONG_WARMUP)
         share = run.flows["own"]["goodput_bps"] / 1e6 / (max_goodput(rate) * (1 - loss))
         shares.append(max(share, 1e-3))
@@ -190,12 +195,13 @@ def lossy_long_fat_networks(spec, options, seed):
             "the worst of these, %": 100 * min(shares)}, None
 
 
-EXPERIMENTS = [five_flows_converge, short_and_long_round_trips, beside_cubic, short_and_long_buffers, outage, capacity_to_a_tenth, policer,
+EXPERIMENTS = [five_flows_converge, short_and_long_round_trips, beside_cubic, small_and_large_buffers, recovery_after_outage,
+               capacity_drop_to_a_tenth, goodput_behind_policer,
                thousand_flows, beside_short_flows, lossy_long_fat_networks]
 
 
 def mean_text(values):
-    """A mean; of times that are infinite how often they were not."""
+    """The mean of the finite values, and their number if some are infinite."""
     finite = [value for value in values if value != float("inf")]
     if not finite:
         return "never"

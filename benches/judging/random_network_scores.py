@@ -1,4 +1,4 @@
-"""What schemes make of the random networks: scores of each run, kept in a file, and what they come to."""
+"""Scores of schemes on random networks: runs, stored results and summaries."""
 
 import hashlib
 import json
@@ -10,19 +10,19 @@ from pathlib import Path
 
 from . import random_networks, scenario_runs
 
-# Of one run no more than this, in seconds.
-LIMIT = 300
+# Maximum time of a run, in seconds.
+RUN_TIMEOUT = 300
 # Name: meaning, and the worst value: the smallest, the largest, or the furthest from 1.
 SCORES = {
-    "goodput": ("of what is possible", min),
-    "delay": ("median round trip, in those of an empty path", max),
-    "delay95": ("95th percentile of round trips", max),
+    "goodput": ("share of the possible", min),
+    "delay": ("median round trip / base round trip", max),
+    "delay95": ("95th percentile / base round trip", max),
     "again": ("packets sent / packets necessary", max),
     "jain": ("Jain's index", min),
-    "beside": ("share beside others, in fair ones", None),
+    "beside": ("share beside others / fair share", None),
 }
-# No score counts for less in a mean.
-LEAST = 1e-3
+# Minimum of a value in a geometric mean.
+MIN_SCORE = 1e-3
 
 
 def read_goodputs(lines):
@@ -39,7 +39,7 @@ def read_goodputs(lines):
 def measure_network(network, spec, options):
     """The scores of a run; only those that the network has."""
     several = sum(group["count"] for group in network.own) > 1
-    made = scenario_runs.run_scenario(network.scenario(spec), options.seed, 1, options.thalweg, LIMIT, read_goodputs if several else None)
+    made = scenario_runs.run_scenario(network.scenario(spec), options.seed, 1, options.thalweg, RUN_TIMEOUT, read_goodputs if several else None)
     run, late_goodputs = made if several else (made[0], {})
     own = [group for group in run["groups"] if group["name"].startswith("own-")]
     flows = [flow for flow in run["flows"] if flow["group"].startswith("own-")]
@@ -47,7 +47,7 @@ def measure_network(network, spec, options):
     forward = next(link for link in run["links"] if link["from"] == "here" and link["name"] == "path")
     found = {}
     possible = network.possible * 1e6 * random_networks.SHARE * (1 - network.loss)
-    # What comes the same way beside those judged.
+    # Goodput of competing flows in the same direction.
     others = sum(group["goodput_bps"] for group in run["groups"] if group["name"] in network.competitors)
     if network.fair:
         both = max(goodput + others, 1)
@@ -58,9 +58,9 @@ def measure_network(network, spec, options):
         found["goodput"] = goodput / max(possible - others, 1)
     found.update(network_delays(network, own))
     sent, again = (sum(group[name] for group in own) for name in ("sent_packets", "retransmissions"))
-    # What the wire lost of these had to go again; where others send, too, their part of it is theirs.
-    part = sent / max(forward["packets"], sent, 1)
-    lost = part * (forward["losses"] + forward["corrupted"])
+    # Losses of the link make retransmissions necessary; of those, the share of these flows in its packets counts.
+    packet_share = sent / max(forward["packets"], sent, 1)
+    lost = packet_share * (forward["losses"] + forward["corrupted"])
     found["again"] = 1 + max(again - lost, 0) / max(sent - again, 1)
     if several:
         shares = [late_goodputs.get(flow["name"], 0.0) for flow in flows]
@@ -71,7 +71,7 @@ def measure_network(network, spec, options):
 
 
 def network_delays(network, own):
-    """Round trips of the packets of those judged, in ones without a queue, weighted by how many they are."""
+    """Percentiles of the round trip in base round trips, weighted by samples."""
     transmission = random_networks.PACKET / (network.rate * 1e6)
     total, weights = {"delay": 0.0, "delay95": 0.0}, 0
     for group, keys in zip(own, network.own):
@@ -86,10 +86,10 @@ def network_delays(network, own):
     return {name: value / weights for name, value in total.items()} if weights else {}
 
 
-# Measurements so far, a JSON record a line.
+# Stored results, one JSON record per line.
 
 def program_version(thalweg):
-    """What tells builds apart."""
+    """A hash of the executable."""
     return hashlib.sha256(Path(thalweg).read_bytes()).hexdigest()[:12]
 
 
@@ -107,7 +107,7 @@ def read_known_runs(file):
 
 
 def collect_runs(options):
-    """The records of all networks with all schemes, by both. What is missing is run and added to the file."""
+    """The records of all networks with all schemes, by network and scheme. Missing runs are made and added to the file."""
     build = program_version(options.thalweg)
     before = read_known_runs(options.results)
     found, missing = {}, []
@@ -116,14 +116,14 @@ def collect_runs(options):
         for spec in options.schemes:
             made = run_digest(network, spec)
             key = (network.name, spec, build, made, options.seed)
-            if key in before:
+            if key in before and "failed" not in before[key]:
                 found[network.name, spec] = before[key]
-            elif spec in options.reuse and (old := other_build(before, key)):
+            elif spec in options.reuse and (old := record_of_other_build(before, key)):
                 found[network.name, spec] = old
             else:
                 missing.append((network, spec, made))
 
-    def one(task):
+    def run_one(task):
         network, spec, made = task
         record = {"network": network.name, "theme": network.theme, "scheme": spec, "version": build, "scenario": made,
                   "seed": options.seed}
@@ -137,7 +137,7 @@ def collect_runs(options):
 
     Path(options.results).parent.mkdir(parents=True, exist_ok=True)
     with open(options.results, "a", encoding="utf-8") as results:
-        for done, record in enumerate(scenario_runs.run_parallel(one, missing, options.jobs), 1):
+        for done, record in enumerate(scenario_runs.run_parallel(run_one, missing, options.jobs), 1):
             results.write(json.dumps(record) + "\n")
             results.flush()
             found[record["network"], record["scheme"]] = record
@@ -146,37 +146,37 @@ def collect_runs(options):
     return found
 
 
-def other_build(records, key):
+def record_of_other_build(records, key):
     """The last record of the same run with another executable."""
     same = [record for of, record in records.items() if (*of[:2], *of[3:]) == (*key[:2], *key[3:])]
     return same[-1] if same else None
 
 
-# What it comes to.
+# Summaries.
 
 def geometric_mean(values):
-    values = [math.log(max(value, LEAST)) for value in values]
+    values = [math.log(max(value, MIN_SCORE)) for value in values]
     return math.exp(sum(values) / len(values)) if values else None
 
 
-def scheme_badness(name):
-    """What sorts the worst first."""
+def worst_first_key(name):
+    """A sort key that puts the worst value first."""
     worst = SCORES[name][1]
     if worst is None:
-        return lambda value: -abs(math.log(max(value, LEAST)))
+        return lambda value: -abs(math.log(max(value, MIN_SCORE)))
     return (lambda value: value) if worst is min else (lambda value: -value)
 
 
-def network_score(found, spec, name, theme=None):
-    """The values of a score, by the network."""
+def scores_by_network(found, spec, name, theme=None):
+    """The values of a score by network."""
     return {network: record["scores"][name] for (network, of), record in found.items()
             if of == spec and name in record.get("scores", {}) and theme in (None, record["theme"])}
 
 
 def network_power(found, spec, theme=None):
     """Goodput over delay (Kleinrock 1979), as the geometric mean."""
-    goodput, delay = (network_score(found, spec, name, theme) for name in ("goodput", "delay"))
-    return geometric_mean([max(goodput[name], LEAST) / delay[name] for name in goodput if name in delay])
+    goodput, delay = (scores_by_network(found, spec, name, theme) for name in ("goodput", "delay"))
+    return geometric_mean([max(goodput[name], MIN_SCORE) / delay[name] for name in goodput if name in delay])
 
 
 def format_score(value, name=""):
@@ -192,8 +192,8 @@ def print_summary(found, options):
     print(f"| scheme | {' | '.join(heads)} | unfair: the same, above 1 | power: goodput over delay | failed |")
     print("| --- |" + " ---: |" * (len(SCORES) + 3))
     for spec in options.schemes:
-        cells = [format_score(geometric_mean(network_score(found, spec, name).values()), name) for name in SCORES]
-        beside = [max(value, 1 / max(value, LEAST)) for value in network_score(found, spec, "beside").values()]
+        cells = [format_score(geometric_mean(scores_by_network(found, spec, name).values()), name) for name in SCORES]
+        beside = [max(value, 1 / max(value, MIN_SCORE)) for value in scores_by_network(found, spec, "beside").values()]
         failed = sum("failed" in record for (_, of), record in found.items() if of == spec)
         print(f"| {spec} | {' | '.join(cells)} | {format_score(geometric_mean(beside))} | {format_score(network_power(found, spec))} | {failed} |")
 
@@ -206,7 +206,7 @@ def print_themes(found, options):
         cells = []
         for spec in options.schemes:
             names = ["goodput", "delay", "again"]
-            means = {name: geometric_mean(network_score(found, spec, name, theme).values()) for name in SCORES}
+            means = {name: geometric_mean(scores_by_network(found, spec, name, theme).values()) for name in SCORES}
             names += [name for name in ("jain", "beside") if means[name] is not None]
             cells.append(" / ".join(format_score(means[name], name) if name != "again" or means[name] is None
                                     else f"{100 * (means[name] - 1):.1f} %" for name in names))
@@ -218,8 +218,8 @@ def print_worst(found, options):
     print("\nThe worst five of each score (`--only N` tells of one, `--keep DIR` writes its scenario):\n")
     for spec in options.schemes:
         for name in SCORES:
-            values = network_score(found, spec, name)
-            first = sorted(values, key=lambda network: scheme_badness(name)(values[network]))[:5]
+            values = scores_by_network(found, spec, name)
+            first = sorted(values, key=lambda network: worst_first_key(name)(values[network]))[:5]
             print(f"{spec}, {name}: " + "; ".join(f"{network} {found[network, spec]['theme']} {format_score(values[network], name)}"
                                                   for network in first))
 

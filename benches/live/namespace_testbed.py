@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT / "benches"))
 
-from keyboard_interrupt import STOPPED, run_script  # noqa: E402, F401
+from keyboard_interrupt import SIGINT_EXIT_CODE, run_script  # noqa: E402, F401
 
 SCENARIO = ROOT / "scenarios" / "difficult-path.toml"
 THALWEG = str(ROOT / "target/release/thalweg")
@@ -227,7 +227,7 @@ def end_with_parent():
     def end(*_):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
-        sys.exit(STOPPED)
+        sys.exit(SIGINT_EXIT_CODE)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)

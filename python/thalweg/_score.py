@@ -47,7 +47,7 @@ _STUDENT_T = (
 
 @dataclass(frozen=True)
 class ScorePart:
-    """Results of a candidate on one path, as ratios to the reference (1 is equal): geometric means over seeds."""
+    """Results of a candidate on one path. Power, goodput and mean one-way delay are ratios to the reference, as geometric means over seeds."""
 
     power: float
     goodput: float
@@ -65,8 +65,9 @@ class Score:
 
     value: float
     low: float
+    """Lower end of the 95 % interval over seeds."""
     high: float
-    """95 % interval over seeds."""
+    """Upper end of that interval."""
     parts: dict[str, ScorePart]
     """Results by path."""
     seed: int
@@ -85,7 +86,7 @@ class Score:
 
 def mean_and_interval(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Returns the equally weighted mean of the means of groups, and half of its 95 % interval from the variances within the groups;
-    infinite for groups of one value. The degrees of freedom are Welch's and Satterthwaite's (Satterthwaite 1946): groups differ in
+    infinite if a group has one value. The degrees of freedom are Welch's and Satterthwaite's (Satterthwaite 1946): groups differ in
     variance, and the largest decides."""
     means = [sum(group) / len(group) for group in groups]
     mean = sum(means) / len(means)
@@ -112,27 +113,27 @@ _REFUSED_EVENTS = (
     "open", "import", "os.", "subprocess.", "socket.", "ctypes.", "gc.", "mmap.", "pty.", "shutil.", "signal.", "fcntl.", "sqlite3.",
     "sys._getframe", "sys._current", "sys.setprofile", "sys.settrace", "sys.addaudithook", "_thread.", "code.__new__",
 )  # fmt: skip
-_hooked = False
+_is_hook_installed = False
 
 
-def _refuse_candidate(event: str, arguments: tuple[Any, ...]) -> None:
+def _refuse_event_of_candidate(event: str, arguments: tuple[Any, ...]) -> None:
     if event.startswith(_REFUSED_EVENTS) and _thalweg.in_candidate():
-        raise PermissionError(f"a candidate sees samples and nothing else: {event} is not for it")
+        raise PermissionError(f"a candidate may use only its samples: {event} is refused")
 
 
-def watch_parent() -> None:
+def install_audit_hook() -> None:
     """Installs the audit hook for the rest of the process. It affects candidates only."""
-    global _hooked
-    if _hooked:
+    global _is_hook_installed
+    if _is_hook_installed:
         return
-    _hooked = True
-    sys.addaudithook(_refuse_candidate)
+    _is_hook_installed = True
+    sys.addaudithook(_refuse_event_of_candidate)
     if sys.version_info < (3, 12):
         # Earlier versions raise no audit event for threads.
         start = _thread.start_new_thread
 
         def start_new_thread(*arguments: Any) -> int:
-            _refuse_candidate("_thread.start_new_thread", ())
+            _refuse_event_of_candidate("_thread.start_new_thread", ())
             return start(*arguments)
 
         for place, name in ((_thread, "start_new_thread"), (_thread, "start_new"), (threading, "_start_new_thread")):
@@ -144,7 +145,7 @@ def evaluate_controller(
 ) -> Score:
     """Returns the score of the candidate; `compare` runs it on a scenario beside the reference and returns the document."""
     first = secrets.randbits(48) if seed is None else seed
-    watch_parent()
+    install_audit_hook()
     parts: dict[str, ScorePart] = {}
     powers: list[list[float]] = []
     runs = 0
@@ -171,7 +172,7 @@ def evaluate_controller(
 
 
 def _log_ratio(candidate: float | None, reference: float | None) -> float:
-    """Returns the logarithm of the candidate's ratio to the reference, at least that of a thousandth; 0 without a reference."""
+    """Returns the logarithm of the ratio, of at least 0.001, of candidate to reference; 0 without a reference."""
     if not reference:
         return 0.0
     return math.log(max((candidate or 0.0) / reference, _MIN_RATIO))

@@ -27,7 +27,7 @@ const MONOTONIC_START: i64 = 1_000_000;
 const CALENDAR_START: i64 = 1_800_000_000;
 
 /// Picoseconds of a nanosecond, and nanoseconds of a second.
-const PICOS: u64 = 1000;
+const PICOS_PER_NANO: u64 = 1000;
 const NANOS: u64 = 1_000_000_000;
 
 thread_local! {
@@ -46,7 +46,7 @@ impl Drop for Restore {
 
 /// Runs `act` with the clocks of this thread at a simulated time, rounded down to nanoseconds.
 pub fn with_simulated_clock<R>(now: Time, act: impl FnOnce() -> R) -> R {
-    let _restore = Restore(NOW.replace(Some(now.as_picos() / PICOS)));
+    let _restore = Restore(NOW.replace(Some(now.as_picos() / PICOS_PER_NANO)));
     act()
 }
 
@@ -54,7 +54,7 @@ pub fn with_simulated_clock<R>(now: Time, act: impl FnOnce() -> R) -> R {
 pub fn simulated_time_of(instant: Instant) -> Time {
     static START: LazyLock<Instant> = LazyLock::new(|| with_simulated_clock(Time::ZERO, Instant::now));
     let nanos = instant.saturating_duration_since(*START).as_nanos();
-    Time::from_picos(u64::try_from(nanos * u128::from(PICOS)).unwrap_or(u64::MAX))
+    Time::from_picos(u64::try_from(nanos * u128::from(PICOS_PER_NANO)).unwrap_or(u64::MAX))
 }
 
 /// Reads a clock: the simulated time within [`with_simulated_clock`], and the system's elsewhere.

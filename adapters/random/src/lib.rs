@@ -72,7 +72,7 @@ pub fn fill_random(bytes: &mut [u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn drawn(generator: &mut Generator) -> [u8; 11] {
+    fn draw_bytes(generator: &mut Generator) -> [u8; 11] {
         let mut bytes = [0; 11];
         assert!(with_generator(generator, || fill_random(&mut bytes)));
         bytes
@@ -81,11 +81,11 @@ mod tests {
     #[test]
     fn draws_depend_on_the_seed_alone_and_continue() {
         let (mut one, mut same, mut other) = (Generator::new(1), Generator::new(1), Generator::new(2));
-        let first = drawn(&mut one);
-        assert_ne!(first, drawn(&mut other));
-        let second = drawn(&mut one);
+        let first = draw_bytes(&mut one);
+        assert_ne!(first, draw_bytes(&mut other));
+        let second = draw_bytes(&mut one);
         assert_ne!(first, second);
-        assert_eq!([drawn(&mut same), drawn(&mut same)], [first, second]);
+        assert_eq!([draw_bytes(&mut same), draw_bytes(&mut same)], [first, second]);
     }
 
     /// The reference sequence of SplitMix64 from seed 0 (Vigna's splitmix64.c).

@@ -12,8 +12,7 @@ use thalweg_stack_contract::{Config, Connection, Ecn, Failure, Side, State, Stat
 const CLIENT: (Ipv4Address, u16) = (Ipv4Address::new(10, 0, 0, 1), 49_152);
 const SERVER: (Ipv4Address, u16) = (Ipv4Address::new(10, 0, 0, 2), 5001);
 
-/// Picoseconds of a microsecond.
-const PICOS: u64 = 1_000_000;
+const PICOS_PER_MICRO: u64 = 1_000_000;
 
 /// One end of a connection: a host with one socket.
 pub struct Smoltcp {
@@ -22,11 +21,12 @@ pub struct Smoltcp {
     interface: Interface,
     sockets: SocketSet<'static>,
     socket: SocketHandle,
-    /// True once the client was connected, and once it has ended its stream.
+    /// The client was connected.
     was_open: bool,
+    /// The client has ended its stream.
     is_ending: bool,
-    /// End of the data sent so far; data before it is a retransmission.
-    sent: Option<TcpSeqNumber>,
+    /// SND.MAX: end of the data sent so far; data before it is a retransmission.
+    snd_max: Option<TcpSeqNumber>,
     retransmissions: u64,
 }
 
@@ -54,10 +54,10 @@ impl Smoltcp {
         });
         let buffer = || SocketBuffer::new(vec![0; config.buffer as usize]);
         // One end of each only receives, and the other only sends.
-        let small = || SocketBuffer::new(vec![0; 4096]);
+        let small_buffer = || SocketBuffer::new(vec![0; 4096]);
         let mut socket = match side {
-            Side::Client => Socket::new(small(), buffer()),
-            Side::Server => Socket::new(buffer(), small()),
+            Side::Client => Socket::new(small_buffer(), buffer()),
+            Side::Server => Socket::new(buffer(), small_buffer()),
         };
         socket.set_congestion_control(control);
         match side {
@@ -74,7 +74,7 @@ impl Smoltcp {
             socket,
             was_open: false,
             is_ending: false,
-            sent: None,
+            snd_max: None,
             retransmissions: 0,
         }
     }
@@ -95,7 +95,7 @@ impl Smoltcp {
 
 impl Smoltcp {
     /// Counts a sent packet if it repeats data: the stack has no counters.
-    fn count(&mut self, packet: &[u8]) {
+    fn count_packet(&mut self, packet: &[u8]) {
         let Ok(packet) = Ipv4Packet::new_checked(packet) else { return };
         let Ok(segment) = TcpPacket::new_checked(packet.payload()) else { return };
         let length = segment.payload().len();
@@ -103,15 +103,15 @@ impl Smoltcp {
             return;
         }
         let (start, end) = (segment.seq_number(), segment.seq_number() + length);
-        match self.sent {
-            Some(sent) if start < sent => self.retransmissions += 1,
-            _ => self.sent = Some(end),
+        match self.snd_max {
+            Some(snd_max) if start < snd_max => self.retransmissions += 1,
+            _ => self.snd_max = Some(end),
         }
     }
 }
 
 fn smoltcp_instant(time: Time) -> Instant {
-    Instant::from_micros(i64::try_from(time.as_picos() / PICOS).unwrap_or(i64::MAX))
+    Instant::from_micros(i64::try_from(time.as_picos() / PICOS_PER_MICRO).unwrap_or(i64::MAX))
 }
 
 impl Connection for Smoltcp {
@@ -125,18 +125,18 @@ impl Connection for Smoltcp {
             self.poll(now);
             self.queues.pop()
         })?;
-        self.count(&packet);
+        self.count_packet(&packet);
         buffer.extend(packet);
         Some(Transmit { ecn: Ecn::NotEct, segment: None, is_last: false })
     }
 
     fn timeout(&mut self, now: Time) -> Option<Time> {
         if self.queues.is_full() {
-            // It goes on once these packets have left.
+            // The stack continues once these packets have left.
             return None;
         }
         let at = self.interface.poll_at(smoltcp_instant(now), &self.sockets)?;
-        Some(Time::from_picos(u64::try_from(at.total_micros()).unwrap_or_default().saturating_mul(PICOS)))
+        Some(Time::from_picos(u64::try_from(at.total_micros()).unwrap_or_default().saturating_mul(PICOS_PER_MICRO)))
     }
 
     fn expire(&mut self, now: Time) {
@@ -175,7 +175,7 @@ impl Connection for Smoltcp {
     fn state(&mut self) -> State {
         let state = self.sockets.get::<Socket<'_>>(self.socket).state();
         match (self.side, state) {
-            // The server has acknowledged the end.
+            // The server has acknowledged the FIN.
             (Side::Client, Tcp::FinWait2 | Tcp::TimeWait) if self.is_ending => State::Finished,
             (Side::Client, Tcp::Closed) if self.was_open && self.is_ending => State::Finished,
             (Side::Client, Tcp::Closed) => State::Failed(Failure::Released),

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub struct Queues {
     mtu: usize,
-    /// Maximum number of waiting outgoing packets; the stack continues once they have left.
+    /// Maximum number of queued outgoing packets; the stack continues once they have left.
     max_outgoing: usize,
     incoming: VecDeque<Vec<u8>>,
     outgoing: VecDeque<Vec<u8>>,
@@ -20,7 +20,7 @@ impl Queues {
         Self { mtu, max_outgoing, incoming: VecDeque::new(), outgoing: VecDeque::new() }
     }
 
-    /// Returns true if packets must leave before the stack can send others.
+    /// Returns true if packets must leave before the stack can send or receive others.
     pub fn is_full(&self) -> bool {
         self.outgoing.len() >= self.max_outgoing
     }
@@ -41,12 +41,16 @@ impl Device for Queues {
     type TxToken<'a> = Outgoing<'a>;
 
     fn receive(&mut self, _now: Instant) -> Option<(Incoming, Outgoing<'_>)> {
+        // The answer to a packet needs a place in the queue; until then the packet waits.
+        if self.is_full() {
+            return None;
+        }
         let packet = self.incoming.pop_front()?;
         Some((Incoming(packet), Outgoing(&mut self.outgoing)))
     }
 
     fn transmit(&mut self, _now: Instant) -> Option<Outgoing<'_>> {
-        (self.outgoing.len() < self.max_outgoing).then_some(Outgoing(&mut self.outgoing))
+        (!self.is_full()).then_some(Outgoing(&mut self.outgoing))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
@@ -67,7 +71,7 @@ impl RxToken for Incoming {
     }
 }
 
-/// Room for a packet to send.
+/// Token for one packet to send.
 #[derive(Debug)]
 pub struct Outgoing<'a>(&'a mut VecDeque<Vec<u8>>);
 
@@ -77,5 +81,24 @@ impl TxToken for Outgoing<'_> {
         let result = write(&mut packet);
         self.0.push_back(packet);
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_queue_accepts_no_answer() {
+        let mut queues = Queues::new(1500, 1);
+        queues.push(&[1]);
+        queues.transmit(Instant::ZERO).unwrap().consume(1, |packet| packet[0] = 2);
+        assert!(queues.is_full() && queues.transmit(Instant::ZERO).is_none());
+        assert!(queues.receive(Instant::ZERO).is_none(), "its answer would exceed the queue");
+        assert_eq!(queues.pop(), Some(vec![2]));
+        let (packet, answer) = queues.receive(Instant::ZERO).expect("the packet is still there");
+        packet.consume(|bytes| assert_eq!(bytes, [1]));
+        answer.consume(1, |packet| packet[0] = 3);
+        assert_eq!(queues.pop(), Some(vec![3]));
     }
 }

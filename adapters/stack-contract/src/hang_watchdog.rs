@@ -41,7 +41,7 @@ static WATCHDOG_STARTED: Once = Once::new();
 static LIMIT: LazyLock<Duration> = LazyLock::new(call_limit);
 
 thread_local! {
-    static OWN: RefCell<Arc<Calls>> = RefCell::new({
+    static THREAD_CALLS: RefCell<Arc<Calls>> = RefCell::new({
         let calls = Arc::new(Calls::default());
         let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
         threads.retain(|calls| calls.strong_count() > 0);
@@ -82,7 +82,7 @@ impl Drop for Return<'_> {
 
 /// Makes a call of a stack.
 pub fn guard_call<R>(stack: StackId, now: Time, call: impl FnOnce() -> R) -> R {
-    OWN.with_borrow(|own| {
+    THREAD_CALLS.with_borrow(|own| {
         own.stack.store(stack.0, Ordering::Relaxed);
         own.at.store(now.as_picos(), Ordering::Relaxed);
         own.count.fetch_add(1, Ordering::Release);

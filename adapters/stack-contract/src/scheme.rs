@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use thalweg_catalog::option_keys::{Key, Keys, key};
 use thalweg_catalog::protocol_family::{Adjustment, EndNeeds, ReceiveWindow};
 use thalweg_catalog::{
-    Bound, ConfigError, Environment, Family, Kind, Properties, Range, SchemeDescription, SchemeTraits, Values,
+    KeyBoundConfig, ConfigError, Environment, Family, Kind, Properties, Range, SchemeDescription, SchemeTraits, Values,
 };
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Payload;
@@ -89,7 +89,7 @@ impl<S> PartialEq for Datagrams<S> {
     }
 }
 
-impl<S: Stack> Bound for Datagrams<S> {
+impl<S: Stack> KeyBoundConfig for Datagrams<S> {
     fn from_values(values: &Values) -> Self {
         let config = Config {
             mtu: values.required("mtu"),

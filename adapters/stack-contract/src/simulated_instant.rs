@@ -13,11 +13,11 @@ use thalweg_proto::units::{Duration, Time};
 static START: LazyLock<Instant> = LazyLock::new(|| Instant::now() + StdDuration::from_secs(86_400));
 
 /// Picoseconds of a nanosecond.
-const PICOS: u64 = 1000;
+const PICOS_PER_NANO: u64 = 1000;
 
 /// Returns the instant of a simulated time.
 pub fn instant(time: Time) -> Instant {
-    *START + StdDuration::from_nanos(time.as_picos() / PICOS)
+    *START + StdDuration::from_nanos(time.as_picos() / PICOS_PER_NANO)
 }
 
 /// Returns the simulated time of an instant: zero before the start, and [`Time::MAX`] beyond the end of simulated time.
@@ -31,7 +31,7 @@ pub fn duration(duration: StdDuration) -> Duration {
 }
 
 fn saturating_picos(duration: StdDuration) -> u64 {
-    u64::try_from(duration.as_nanos() * u128::from(PICOS)).unwrap_or(u64::MAX)
+    u64::try_from(duration.as_nanos() * u128::from(PICOS_PER_NANO)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -52,21 +52,21 @@ pub fn create_endpoint_qlog(
     Some(Box::new(create_limited_file(&path)))
 }
 
-fn create_limited_file(path: &Path) -> Limited {
+fn create_limited_file(path: &Path) -> SizeLimitedFile {
     match File::create(path) {
-        Ok(file) => Limited { file: BufWriter::new(file), left: MAX_SIZE },
+        Ok(file) => SizeLimitedFile { file: BufWriter::new(file), left: MAX_SIZE },
         Err(error) => panic!("the qlog file `{}` cannot be created: {error}", path.display()),
     }
 }
 
 /// A file with a maximum size.
-struct Limited {
+struct SizeLimitedFile {
     file: BufWriter<File>,
     /// Bytes that may still be written.
     left: u64,
 }
 
-impl Write for Limited {
+impl Write for SizeLimitedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let length = bytes.len() as u64;
         if length > self.left {

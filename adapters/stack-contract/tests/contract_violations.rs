@@ -220,7 +220,7 @@ macro_rules! stacks {
                     }
                 }
 
-                impl Named for Of<{ Violation::$Violation as usize }> {
+                impl Named for OfKind<{ Violation::$Violation as usize }> {
                     const SCHEME: &'static SchemeDescription = {
                         static SCHEME: SchemeDescription = scheme::<Scheme>("A stack for tests.");
                         &SCHEME
@@ -231,14 +231,14 @@ macro_rules! stacks {
 
         fn registry() -> Arc<Registry> {
             let mut registry = Registry::default();
-            $(registry.add_scheme(<Of<{ Violation::$Violation as usize }> as Named>::SCHEME);)+
+            $(registry.add_scheme(<OfKind<{ Violation::$Violation as usize }> as Named>::SCHEME);)+
             Arc::new(registry)
         }
     };
 }
 
 /// A kind as a type.
-struct Of<const KIND: usize>;
+struct OfKind<const KIND: usize>;
 
 trait Named {
     const SCHEME: &'static SchemeDescription;

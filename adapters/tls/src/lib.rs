@@ -34,7 +34,7 @@ pub const CERTIFICATE: &[u8] = include_bytes!("../certificate.der");
 pub const KEY: &[u8] = include_bytes!("../key.der");
 
 /// The time of all handshakes, in seconds since 1970: within the validity of the certificate.
-const NOW: u64 = 1_800_000_000;
+const HANDSHAKE_UNIX_TIME: u64 = 1_800_000_000;
 
 /// Returns the configuration of clients.
 ///
@@ -96,7 +96,7 @@ struct FixedTime;
 
 impl TimeProvider for FixedTime {
     fn current_time(&self) -> Option<UnixTime> {
-        Some(UnixTime::since_unix_epoch(Duration::from_secs(NOW)))
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(HANDSHAKE_UNIX_TIME)))
     }
 }
 

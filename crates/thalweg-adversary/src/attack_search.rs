@@ -1,11 +1,11 @@
 //! The search through all states that the attacker can reach.
 
 use crate::attacker_steps::AttackStep;
-use crate::client_server_attacker::{Remaining, World};
+use crate::client_server_attacker::{RemainingSteps, World};
 use crate::code_pairing::{Memo, Pairing};
 use crate::system_under_test::System;
 use crate::{Bounds, Fault, PairingBounds};
-use thalweg_explore::{Counterexample, SearchOutcome, Visited};
+use thalweg_explore::{Counterexample, SearchOutcome, VisitedStates};
 use thalweg_proto::units::Bytes;
 
 /// Memory per state in bytes: the path to it is stored, not the state.
@@ -38,25 +38,26 @@ fn search_system<W: System>(
     memory: Bytes,
     show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> SearchOutcome {
-    let mut visited: Visited<(u128, W::Remaining), W::Step, ()> = Visited::default();
+    let mut visited: VisitedStates<(u128, W::RemainingSteps), W::Step, ()> = VisitedStates::default();
     let (mut steps, mut completing_states) = (0, 0);
-    let outcome =
-        |visited: &Visited<_, _, _>, steps, completing_states, complete, counterexample| SearchOutcome {
+    let outcome = |visited: &VisitedStates<_, _, _>, steps, completing_states, complete, counterexample| {
+        SearchOutcome {
             states: visited.states(),
             steps,
             depth: visited.depth(),
             completing_states,
             complete,
             counterexample,
-        };
+        }
+    };
     let first = make(false);
-    if let Some(number) = visited.add((first.digest(), first.left()), None) {
+    if let Some(number) = visited.add((first.digest(), first.remaining_steps()), None) {
         visited.push(number, ());
     }
     let mut popped = 0u64;
     while let Some((number, ())) = visited.pop() {
         popped += 1;
-        let goes_on = !popped.is_multiple_of(100) || show(visited.states(), visited.waiting());
+        let goes_on = !popped.is_multiple_of(100) || show(visited.states(), visited.queued_states());
         if !goes_on || visited.states() * STATE_BYTES > memory.get() {
             return outcome(&visited, steps, completing_states, false, None);
         }
@@ -65,7 +66,7 @@ fn search_system<W: System>(
         }
         let path = visited.path(number);
         let mut world = state_after_steps(make, &path);
-        let (base, left) = (world.digest(), world.left());
+        let (base, left) = (world.digest(), world.remaining_steps());
         let mut in_vain = 0;
         for step in world.steps() {
             if in_vain >= MAX_IN_VAIN {
@@ -88,7 +89,7 @@ fn search_system<W: System>(
             }
             // The state has changed: the next step needs it rebuilt.
             in_vain = MAX_IN_VAIN;
-            if let Some(next) = visited.add((digest, world.left()), Some((number, step))) {
+            if let Some(next) = visited.add((digest, world.remaining_steps()), Some((number, step))) {
                 visited.push(next, ());
                 completing_states += 1;
                 if let Err(what) = world.run_without_attacker() {
@@ -128,17 +129,17 @@ fn replay_trace<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_settl
 
 impl System for World {
     type Step = AttackStep;
-    type Remaining = Remaining;
+    type RemainingSteps = RemainingSteps;
 
     fn digest(&self) -> u128 {
         self.digest()
     }
 
-    fn left(&self) -> Remaining {
+    fn remaining_steps(&self) -> RemainingSteps {
         self.left
     }
 
-    fn restore(&mut self, left: Remaining) {
+    fn restore(&mut self, left: RemainingSteps) {
         self.left = left;
     }
 
@@ -179,7 +180,7 @@ mod tests {
     #[test]
     fn states_with_the_same_digest_do_the_same() {
         let bounds = Bounds { forgeries: 1, restarts: 1, closes: 1, ..Bounds::default() };
-        let mut states: HashMap<(u128, Remaining), Vec<AttackStep>> = HashMap::new();
+        let mut states: HashMap<(u128, RemainingSteps), Vec<AttackStep>> = HashMap::new();
         let mut line = vec![Vec::new()];
         let mut compared = 0;
         for depth in 0..5 {

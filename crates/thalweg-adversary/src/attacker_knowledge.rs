@@ -6,7 +6,7 @@ use thalweg_net::wire::{ConnectionId, HEADER, Packet, TOKEN};
 
 /// A datagram sent by an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownDatagram {
     /// Number of the sending agent.
     pub by: usize,
     pub from: SocketAddr,
@@ -17,7 +17,7 @@ pub struct Known {
 /// Everything that the attacker has observed, in order of first observation. Pieces are named by their position.
 #[derive(Debug, Default)]
 pub struct Knowledge {
-    pub datagrams: Vec<Known>,
+    pub datagrams: Vec<KnownDatagram>,
     pub ids: Vec<ConnectionId>,
     pub cookies: Vec<Vec<u8>>,
     /// First messages of handshakes.
@@ -41,7 +41,7 @@ impl Knowledge {
     }
 
     /// Adds a datagram; returns true if it is new.
-    pub fn learn(&mut self, known: Known) -> bool {
+    pub fn learn(&mut self, known: KnownDatagram) -> bool {
         if self.datagrams.contains(&known) {
             return false;
         }

@@ -1,7 +1,7 @@
 //! Steps of the attacker and of the other agents.
 
 use crate::attacker_knowledge::Knowledge;
-use crate::client_server_attacker::{ATTACKER, CLIENT, OTHER, Remaining, SERVER, World};
+use crate::client_server_attacker::{ATTACKER, CLIENT, RemainingSteps, SECOND_SERVER, SERVER, World};
 use std::net::SocketAddr;
 use thalweg_net::wire::{
     COOKIE, ConnectionId, Packet, write_confirm, write_cookie, write_hello, write_reset, write_response,
@@ -132,7 +132,7 @@ impl World {
             (SourceAddress::Attacker, CLIENT),
             (SourceAddress::Client, SERVER),
             (SourceAddress::Attacker, SERVER),
-            (SourceAddress::Attacker, OTHER),
+            (SourceAddress::Attacker, SECOND_SERVER),
         ];
         for (number, datagram) in self.known.datagrams.iter().enumerate() {
             for (from, to) in routes {
@@ -161,7 +161,7 @@ impl World {
         for forgery in forgeries {
             let bytes = forgery.write(known, &[]);
             for (from, to) in routes {
-                let is_known = |datagram: &crate::attacker_knowledge::Known| {
+                let is_known = |datagram: &crate::attacker_knowledge::KnownDatagram| {
                     (datagram.from, datagram.to) == (self.address(from), self.agents[to].address)
                         && datagram.bytes == bytes
                 };
@@ -172,7 +172,7 @@ impl World {
                     Forgery::Cookie { .. } | Forgery::Version { .. } | Forgery::Response { .. } => {
                         to == CLIENT
                     }
-                    Forgery::Reset { .. } | Forgery::Packet { .. } => to != OTHER,
+                    Forgery::Reset { .. } | Forgery::Packet { .. } => to != SECOND_SERVER,
                 };
                 // A hello without a cookie is no forgery, and with the next cookie it is one.
                 let is_plain =
@@ -190,7 +190,7 @@ impl World {
     /// Describes the rule that the step violates.
     pub fn take(&mut self, step: AttackStep) -> Result<(), String> {
         self.sent.clear();
-        let Remaining { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.left;
+        let RemainingSteps { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.left;
         match step {
             AttackStep::Connect | AttackStep::Deliver(..) => {}
             AttackStep::ConnectAttacker(_) => *intrusions -= 1,

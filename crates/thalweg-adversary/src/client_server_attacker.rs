@@ -1,7 +1,7 @@
 //! A client, a server, another socket of the server's identity, and the attacker, with the rules that must hold between
 //! them.
 
-use crate::attacker_knowledge::{Knowledge, Known};
+use crate::attacker_knowledge::{Knowledge, KnownDatagram};
 use crate::endpoint_agent::{Agent, opposite_side};
 use crate::{Bounds, Fault};
 use core::hash::{Hash as _, Hasher as _};
@@ -21,7 +21,7 @@ use thalweg_proto::units::{Duration, Time};
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
 /// Another socket of the server's identity.
-pub const OTHER: usize = 2;
+pub const SECOND_SERVER: usize = 2;
 /// The attacker as a client trusted by the server.
 pub const TRUSTED_ATTACKER: usize = 3;
 
@@ -30,7 +30,7 @@ pub const ATTACKER: ([u8; 4], u16) = ([192, 0, 2, 66], 666);
 
 /// Remaining budget of each kind of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Remaining {
+pub struct RemainingSteps {
     pub connections: u8,
     pub forgeries: u8,
     pub intrusions: u8,
@@ -53,9 +53,9 @@ pub struct World {
     pub agents: Vec<Agent>,
     pub known: Knowledge,
     pub attempts: Vec<Attempt>,
-    pub left: Remaining,
+    pub left: RemainingSteps,
     /// Datagrams sent since this list was last emptied.
-    pub sent: Vec<Known>,
+    pub sent: Vec<KnownDatagram>,
     /// Trace, where requested.
     pub log: Option<Vec<String>>,
     /// New cookies are not added to the attacker's knowledge: it can request another at any time.
@@ -86,7 +86,7 @@ impl World {
             Agent::new(now, "insider", false, attacker, quiet_endpoint_config(3)),
             Agent::new(now, "pretender", false, there, server("pretender", Trust::Anyone, 3)),
         ];
-        let left = Remaining {
+        let left = RemainingSteps {
             connections: bounds.connections,
             forgeries: bounds.forgeries,
             intrusions: bounds.intrusions,
@@ -120,7 +120,7 @@ impl World {
         let mut hash = Fnv::new();
         for agent in &self.agents {
             agent.endpoint.digest(self.now, &mut hash);
-            (agent.drawn(), &agent.made).hash(&mut hash);
+            (agent.draw_count(), &agent.made).hash(&mut hash);
             for exchange in &agent.exchanges {
                 (
                     exchange.binding,
@@ -302,7 +302,7 @@ impl World {
         self.check_amplification_limit(agent)
     }
 
-    fn on_sent(&mut self, datagram: Known, incoming: Option<(SocketAddr, &[u8])>) {
+    fn on_sent(&mut self, datagram: KnownDatagram, incoming: Option<(SocketAddr, &[u8])>) {
         let sender = &mut self.agents[datagram.by];
         sender.traffic.entry(datagram.to).or_default().1 += datagram.bytes.len() as u64;
         let mut is_kept = true;
@@ -412,7 +412,7 @@ impl World {
         }
         while !self.is_settled() {
             let mut at = 0;
-            while let Some(Known { by, from, to, bytes }) = self.sent.get(at).cloned() {
+            while let Some(KnownDatagram { by, from, to, bytes }) = self.sent.get(at).cloned() {
                 at += 1;
                 let honest = self.agents.iter().position(|agent| agent.is_honest && agent.address == to);
                 if let Some(agent) = honest.filter(|_| self.agents[by].is_honest) {
@@ -458,7 +458,7 @@ impl World {
 
     /// Queries every agent that answers statelessly about every connection id that the attacker has observed.
     pub fn check_ids(&mut self) -> Result<(), String> {
-        for agent in [SERVER, OTHER] {
+        for agent in [SERVER, SECOND_SERVER] {
             for place in 0..self.known.ids.len() {
                 let id = self.known.ids[place];
                 let is_answered = self.agents[agent].resets.iter().any(

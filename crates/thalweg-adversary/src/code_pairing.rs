@@ -14,7 +14,7 @@ use std::io::Cursor;
 use std::rc::Rc;
 use thalweg_explore::Fnv;
 use thalweg_net::identity::{Entropy, PublicKey};
-use thalweg_net::pairing::{Ends, Guesses, PairingError, Verdict, initiate_with, serve_with};
+use thalweg_net::pairing::{Guesses, PairingError, PairingKeys, Verdict, initiate_with, serve_with};
 
 /// Length of each endpoint's first message.
 const HALF: usize = 33;
@@ -29,7 +29,7 @@ const GUESSES: u8 = 3;
 #[derive(Clone, Debug)]
 struct Run {
     is_server: bool,
-    ends: Ends,
+    ends: PairingKeys,
     /// Random seed, distinct for each run.
     seed: u8,
     received: Vec<u8>,
@@ -122,7 +122,7 @@ const GUESS: &str = "8765-4321";
 impl Run {
     /// Advances the run with the received messages.
     fn advance(&mut self, memo: &Memo, code: &str) {
-        let Ends { client, binding, .. } = self.ends;
+        let PairingKeys { client, binding, .. } = self.ends;
         let key = (self.is_server, self.seed, client, binding, self.received.clone(), code.to_owned());
         let mut memo = memo.borrow_mut();
         let (output, result) = memo.entry(key).or_insert_with(|| self.run(code));
@@ -190,9 +190,10 @@ impl Pairing {
     }
 
     fn begin(&self, is_server: bool, client: u8, server: u8, binding: u8, seed: u8) -> Run {
-        let mut ends = Ends { client: test_key(client), server: test_key(server), binding: [binding; 32] };
+        let mut ends =
+            PairingKeys { client: test_key(client), server: test_key(server), binding: [binding; 32] };
         if self.fault == Fault::PairingUnbound {
-            ends = Ends { client: test_key(1), server: test_key(2), binding: [0; 32] };
+            ends = PairingKeys { client: test_key(1), server: test_key(2), binding: [0; 32] };
         }
         let (received, output) = (Vec::new(), Vec::new());
         Run { is_server, ends, seed, received, output, is_cut: false, result: None }
@@ -250,7 +251,7 @@ impl Pairing {
                     guessed: guessed && self.fault != Fault::GuessUncounted,
                 },
             });
-            let verdict = self.guesses.after(&result);
+            let verdict = self.guesses.after_attempt(&result);
             self.log_line(format!("    receiver: {verdict:?}"));
             match verdict {
                 Verdict::Paired => {
@@ -302,7 +303,7 @@ impl Pairing {
         self.evaluate_results()
     }
 
-    fn cut(&mut self, side: Side) -> Result<(), String> {
+    fn cut_connection(&mut self, side: Side) -> Result<(), String> {
         // A connection has two ends.
         let both = self.joined.is_some() && self.receiver.as_ref().is_none_or(|run| !run.is_by_attacker());
         for run in [
@@ -319,12 +320,12 @@ impl Pairing {
     }
 
     fn carry(&mut self, to: Side) -> Result<(), String> {
-        let payload = self.waiting(to).unwrap_or_default();
+        let payload = self.data_in_flight_to(to).unwrap_or_default();
         self.deliver(to, &payload)
     }
 
     /// Returns the data in flight to an endpoint on the connection between the two.
-    fn waiting(&self, to: Side) -> Option<Vec<u8>> {
+    fn data_in_flight_to(&self, to: Side) -> Option<Vec<u8>> {
         let output = self.joined.as_ref()?;
         let run = self.end(to).filter(|run| !run.is_cut && run.result.is_none() && !run.is_by_attacker())?;
         let output = match to {
@@ -341,7 +342,7 @@ const ATTACKERS: u8 = 100;
 
 impl System for Pairing {
     type Step = PairingStep;
-    type Remaining = ();
+    type RemainingSteps = ();
 
     fn digest(&self) -> u128 {
         let mut hash = Fnv::new();
@@ -354,7 +355,7 @@ impl System for Pairing {
         hash.value()
     }
 
-    fn left(&self) {}
+    fn remaining_steps(&self) {}
 
     fn restore(&mut self, (): ()) {}
 
@@ -369,7 +370,7 @@ impl System for Pairing {
             steps.push(PairingStep::AttackerMeetsReceiver);
         }
         for side in [Side::Sender, Side::Receiver] {
-            if self.waiting(side).is_some() {
+            if self.data_in_flight_to(side).is_some() {
                 steps.push(PairingStep::Carry(side));
             }
             if self.end(side).is_some_and(|run| run.result.is_none()) {
@@ -414,7 +415,7 @@ impl System for Pairing {
             }
             PairingStep::Cut(side) => {
                 self.log_line(format!("the connection of the {} is cut", name(side)));
-                self.cut(side)
+                self.cut_connection(side)
             }
             PairingStep::Send(side, payload) => {
                 let what = match payload {
@@ -436,7 +437,7 @@ impl System for Pairing {
         self.log_line("from here on the attacker does nothing, and its connection times out");
         for side in [Side::Receiver, Side::Sender] {
             if self.is_with_attacker(side) {
-                self.cut(side)?;
+                self.cut_connection(side)?;
             }
         }
         let is_cut = self.sender.as_ref().is_some_and(|run| run.is_cut);
@@ -448,7 +449,7 @@ impl System for Pairing {
             self.take(PairingStep::SenderMeetsReceiver)?;
         }
         while let Some(side) =
-            [Side::Sender, Side::Receiver].into_iter().find(|side| self.waiting(*side).is_some())
+            [Side::Sender, Side::Receiver].into_iter().find(|side| self.data_in_flight_to(*side).is_some())
         {
             self.take(PairingStep::Carry(side))?;
         }

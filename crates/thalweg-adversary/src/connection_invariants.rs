@@ -4,7 +4,7 @@ use crate::client_server_attacker::World;
 use crate::endpoint_agent::{Exchange, opposite_side};
 use std::net::SocketAddr;
 use thalweg_net::identity::PublicKey;
-use thalweg_net::session::{Closed, Side};
+use thalweg_net::session::{CloseReason, Side};
 
 impl World {
     /// Checks RFC 9000, section 8: at most three bytes for one to an unvalidated address.
@@ -92,23 +92,23 @@ impl World {
     pub fn check_close_reason(
         &self,
         exchange: &Exchange,
-        why: &Closed,
+        why: &CloseReason,
         incoming: Option<(SocketAddr, &[u8])>,
     ) -> Result<(), String> {
         let other =
             self.find_connection_end(exchange.binding, opposite_side(exchange.side)).map(|(_, other)| other);
         match why {
-            Closed::Here => exchange
+            CloseReason::Here => exchange
                 .is_left
                 .then_some(())
                 .ok_or_else(|| "an end closed a connection that its application had not closed".to_owned()),
-            Closed::Peer { .. } => {
+            CloseReason::Peer { .. } => {
                 let is_true = other.is_some_and(|other| other.is_left);
                 is_true
                     .then_some(())
                     .ok_or_else(|| "a connection was closed in the name of a peer that did not".to_owned())
             }
-            Closed::Reset => {
+            CloseReason::Reset => {
                 let reset = incoming.map_or(&[][..], |(_, incoming)| incoming);
                 let is_owners = exchange.with.is_some_and(|owner| self.agents[owner].resets.contains(reset));
                 if !is_owners {
@@ -121,10 +121,11 @@ impl World {
                     .then_some(())
                     .ok_or_else(|| "a connection that its peer still has was reset".to_owned())
             }
-            Closed::Silent => Ok(()),
-            Closed::PathMtuTooSmall | Closed::Protocol | Closed::Forgeries | Closed::Failed(_) => {
-                Err(format!("a connection failed: {why:?}"))
-            }
+            CloseReason::Silent => Ok(()),
+            CloseReason::PathMtuTooSmall
+            | CloseReason::Protocol
+            | CloseReason::Forgeries
+            | CloseReason::Failed(_) => Err(format!("a connection failed: {why:?}")),
         }
     }
 }
@@ -169,8 +170,8 @@ mod tests {
     fn unrequested_closes_are_detected() {
         let world = connected_world();
         let exchange = &world.agents[CLIENT].exchanges[0];
-        let peer = Closed::Peer { code: 0, reason: String::new() };
-        for why in [Closed::Here, peer.clone(), Closed::Reset, Closed::Protocol] {
+        let peer = CloseReason::Peer { code: 0, reason: String::new() };
+        for why in [CloseReason::Here, peer.clone(), CloseReason::Reset, CloseReason::Protocol] {
             assert!(world.check_close_reason(exchange, &why, None).is_err(), "{why:?}");
         }
         // The first reset was sent while the server's socket had the connection, the second after it had lost it.
@@ -180,10 +181,13 @@ mod tests {
         let incoming = Some((world.agents[SERVER].address, &reset[..]));
         let exchange = world.agents[CLIENT].exchanges[0].clone();
         assert!(
-            world.check_close_reason(&exchange, &Closed::Reset, incoming).unwrap_err().contains("still has")
+            world
+                .check_close_reason(&exchange, &CloseReason::Reset, incoming)
+                .unwrap_err()
+                .contains("still has")
         );
         world.agents[SERVER].exchanges[0].is_forgotten = true;
-        assert_eq!(world.check_close_reason(&exchange, &Closed::Reset, incoming), Ok(()));
+        assert_eq!(world.check_close_reason(&exchange, &CloseReason::Reset, incoming), Ok(()));
         world.agents[SERVER].exchanges[0].is_left = true;
         assert_eq!(world.check_close_reason(&exchange, &peer, None), Ok(()));
     }

@@ -1,13 +1,13 @@
 //! Agents: real endpoints, with an application that sends one datagram on each connection.
 
-use crate::attacker_knowledge::Known;
+use crate::attacker_knowledge::KnownDatagram;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle};
 use thalweg_net::identity::{Entropy, PublicKey};
-use thalweg_net::session::{Closed, Next, Side};
+use thalweg_net::session::{CloseReason, PollResult, Side};
 use thalweg_net::wire::ConnectionId;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
@@ -45,7 +45,7 @@ pub struct Exchange {
     pub with: Option<usize>,
     /// Closed by the local application.
     pub is_left: bool,
-    pub closed: Option<Closed>,
+    pub closed: Option<CloseReason>,
     /// State lost in a restart of the endpoint.
     pub is_forgotten: bool,
     /// The one datagram that the application sends.
@@ -125,7 +125,7 @@ impl Agent {
     }
 
     /// Returns the number of random draws so far, which determines the next one.
-    pub fn drawn(&self) -> u64 {
+    pub fn draw_count(&self) -> u64 {
         self.draws.0.lock().map_or(0, |state| state.1)
     }
 
@@ -136,19 +136,19 @@ impl Agent {
     }
 
     /// Polls the endpoint: returns the datagrams it sends and the events since the last poll.
-    pub fn poll(&mut self, now: Time, number: usize) -> (Vec<Known>, Vec<(Handle, EndpointEvent)>) {
+    pub fn poll(&mut self, now: Time, number: usize) -> (Vec<KnownDatagram>, Vec<(Handle, EndpointEvent)>) {
         let (mut batch, mut sent, mut events) = (Batch::new(), Vec::new(), Vec::new());
         loop {
             batch.clear();
             let next = self.endpoint.poll(now, &mut batch);
-            sent.extend(batch.datagrams().map(|(run, bytes)| Known {
+            sent.extend(batch.datagrams().map(|(run, bytes)| KnownDatagram {
                 by: number,
                 from: self.address,
                 to: run.destination,
                 bytes: bytes.to_vec(),
             }));
             events.extend(core::iter::from_fn(|| self.endpoint.event()));
-            if let Next::At(at) = next {
+            if let PollResult::At(at) = next {
                 self.due = at;
                 if batch.is_empty() {
                     return (sent, events);

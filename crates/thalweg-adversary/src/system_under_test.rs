@@ -7,12 +7,12 @@ pub trait System {
     /// A step of the system.
     type Step: Copy;
     /// Remaining budget of steps; steps without effect are not counted.
-    type Remaining: Copy + Eq + Hash;
+    type RemainingSteps: Copy + Eq + Hash;
 
     /// Returns a hash of the state that determines the future, without [`System::left`].
     fn digest(&self) -> u128;
-    fn left(&self) -> Self::Remaining;
-    fn restore(&mut self, left: Self::Remaining);
+    fn remaining_steps(&self) -> Self::RemainingSteps;
+    fn restore(&mut self, left: Self::RemainingSteps);
     fn steps(&self) -> Vec<Self::Step>;
     /// Takes a step. An error describes the rule that it violates.
     fn take(&mut self, step: Self::Step) -> Result<(), String>;

@@ -17,9 +17,9 @@ use thalweg_catalog::Registry;
 use thalweg_proto::units::Duration;
 use thalweg_report::results::Run;
 use thalweg_report::statistics::{Estimate, paired_difference};
-use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile, read_sweep_text};
+use thalweg_scenario::{Diagnostic, LoadedScenario, PlacedText, SchemeOverride, SweepFile, read_sweep_text};
 use thalweg_sweep::{
-    Budget, Engine, LoadError, Made, Program, Status, Store, Sweep, SweepError, Unfinished,
+    Budget, Engine, LoadError, PointResult, Program, Status, Store, Sweep, SweepError, Unfinished,
     add_missing_entries,
 };
 
@@ -87,13 +87,13 @@ impl From<SweepError> for AssessError {
 
 /// Reader of one sweep's scenario.
 pub(crate) type Load<'a> =
-    Box<dyn Fn(&[String], Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> + Sync + 'a>;
+    Box<dyn Fn(&[String], Option<SchemeOverride<'_>>) -> Result<LoadedScenario, LoadError> + Sync + 'a>;
 
 /// Tests of a claim's points.
 type Tests = Vec<Option<Test>>;
 
 /// Point, with its values under each scheme by claim.
-struct Measured {
+struct MeasuredPoint {
     values: BTreeMap<String, String>,
     command: String,
     /// Values by scheme, claim of the sweep, and seed.
@@ -266,9 +266,10 @@ impl Assessment<'_> {
             let path = self.files.path(&experiment.sweep);
             let mut file = read_sweep_text(&path, &text).map_err(AssessError::Scenario)?;
             let place = file.schemes.first().map_or(0..0, |of| of.place.clone());
-            let placed = |name: &&str| Placed { text: (*name).to_owned(), place: place.clone() };
+            let placed = |name: &&str| PlacedText { text: (*name).to_owned(), place: place.clone() };
             file.schemes = schemes.iter().map(placed).collect();
-            file.sets.extend(self.choice.sets.iter().map(|set| Placed { text: set.clone(), place: 0..0 }));
+            file.sets
+                .extend(self.choice.sets.iter().map(|set| PlacedText { text: set.clone(), place: 0..0 }));
             files.push((experiment.sweep.clone(), file));
         }
         Ok(files)
@@ -297,11 +298,11 @@ impl Assessment<'_> {
     fn measure(
         &self,
         sweep: &Sweep<'_>,
-        made: &[Made],
+        made: &[PointResult],
         store: &Store,
         schemes: &[&str],
         claims: &[&Claim],
-    ) -> Vec<Measured> {
+    ) -> Vec<MeasuredPoint> {
         let point = |first: usize| {
             let (mut of, mut different) = (Vec::new(), Vec::new());
             let mut inapplicable = Vec::new();
@@ -322,7 +323,7 @@ impl Assessment<'_> {
                 let prints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
                 different.push(prints.len() as u32);
             }
-            Measured {
+            MeasuredPoint {
                 values: values_of(sweep, first),
                 command: self.command(sweep, first, sweep.seed),
                 of,
@@ -338,7 +339,7 @@ impl Assessment<'_> {
     fn decide(
         &self,
         sections: &[&Section],
-        measured: &BTreeMap<&str, Vec<Measured>>,
+        measured: &BTreeMap<&str, Vec<MeasuredPoint>>,
         courses: &BTreeMap<&str, Vec<Transient>>,
         schemes: &[&str],
     ) -> Vec<SectionResults> {
@@ -350,7 +351,7 @@ impl Assessment<'_> {
                     let number =
                         claims_of(sections, &experiment.sweep).position(|other| core::ptr::eq(other, claim));
                     let known = measured.get(experiment.sweep.as_str()).map_or(&[][..], Vec::as_slice);
-                    let chosen: Vec<&Measured> =
+                    let chosen: Vec<&MeasuredPoint> =
                         known.iter().filter(|point| is_chosen(claim, &point.values)).collect();
                     let (subject, of) = self.points(claim, number.unwrap_or(0), &chosen, schemes);
                     has_gaps.push(chosen.iter().any(|point| point.has_failed));
@@ -414,7 +415,7 @@ impl Assessment<'_> {
             results.push(SectionResults {
                 number: section.number.clone(),
                 title: section.title.clone(),
-                verdict: Verdict::joined(verdicts),
+                verdict: Verdict::combine(verdicts),
                 not_evaluated: section.not_evaluated.clone(),
                 experiments,
             });
@@ -427,7 +428,7 @@ impl Assessment<'_> {
         &self,
         claim: &Claim,
         number: usize,
-        measured: &[&Measured],
+        measured: &[&MeasuredPoint],
         schemes: &[&str],
     ) -> (Vec<PointResults>, Vec<Tests>) {
         let Ok(margin) = self.margins.find(&claim.margin) else { return Default::default() };
@@ -435,7 +436,7 @@ impl Assessment<'_> {
         let places = || self.plan.references.iter().map(|reference| scheme_index(schemes, reference));
         let mut tests: Vec<Tests> = places()
             .map(|reference| {
-                let test = |point: &&Measured| match band.is_relative() {
+                let test = |point: &&MeasuredPoint| match band.is_relative() {
                     _ if point.inapplicable[number] => None,
                     true => {
                         claim_decisions::test_point(&point.of[0][number], &point.of[reference][number], band)
@@ -446,15 +447,16 @@ impl Assessment<'_> {
             })
             .collect();
         if !band.is_relative() {
-            let known = |point: &&Measured| !point.inapplicable[number];
-            let subject = |point: &&Measured| claim_decisions::test_point(&point.of[0][number], &[], band);
+            let known = |point: &&MeasuredPoint| !point.inapplicable[number];
+            let subject =
+                |point: &&MeasuredPoint| claim_decisions::test_point(&point.of[0][number], &[], band);
             tests.push(
                 measured.iter().map(|point| Some(point).filter(|of| known(of)).and_then(subject)).collect(),
             );
         }
         let subject = if band.is_relative() { tests.first() } else { tests.last() };
         let outcomes = claim_decisions::claim_outcomes(subject.map_or(&[], Vec::as_slice));
-        let point = |(point, outcome): (&&Measured, ClaimOutcome)| {
+        let point = |(point, outcome): (&&MeasuredPoint, ClaimOutcome)| {
             let subject = &point.of[0][number];
             let mean = estimate_mean(subject);
             let references = self.plan.references.iter().zip(places()).map(|(scheme, place)| {

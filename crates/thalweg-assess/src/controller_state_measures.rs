@@ -202,7 +202,7 @@ mod tests {
     use thalweg_report::parallel_batch::{Job, run_single_job};
     use thalweg_scenario::toml_as_json;
 
-    fn of(text: &str) -> Result<StateMeasure, String> {
+    fn parse_measure(text: &str) -> Result<StateMeasure, String> {
         let value = toml_as_json("m", &format!("of = {text}"))?;
         let parsed: StateMeasure =
             serde_json::from_value(value["of"].clone()).map_err(|error| error.to_string())?;
@@ -232,7 +232,7 @@ mod tests {
             visit("up", 3.0, 7.0, [6.0, 7.0, 5.0, 20.0]),
             visit("rest", 7.0, 8.0, [7.0, 7.0, 7.0, 7.0]),
         ];
-        of(text).unwrap().value(&run, &run.flows[0])
+        parse_measure(text).unwrap().value(&run, &run.flows[0])
     }
 
     /// Values by hand from the four visits above.
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_expected_form() {
-        let fault = |text: &str| of(text).unwrap_err();
+        let fault = |text: &str| parse_measure(text).unwrap_err();
         assert!(fault("{ value = \"window\" }").contains("such as `window_packets.min`"));
         assert!(fault("{ value = \"from_s\", over = \"rate\" }").contains("`over` needs `rate_bps`"));
         assert!(fault("{ between = [\"now\", \"1 s\"] }").contains("two times"));
@@ -281,7 +281,8 @@ mod tests {
 
     #[test]
     fn values_have_units() {
-        let formatted = |text: &str, value: f64| format_value(&of(text).unwrap().name(), value).unwrap();
+        let formatted =
+            |text: &str, value: f64| format_value(&parse_measure(text).unwrap().name(), value).unwrap();
         assert_eq!(formatted("{ state = \"up\", value = \"length_s\" }", 0.25), "0.250 s");
         assert_eq!(formatted("{ state = \"up\", value = \"pacing_bps.last\" }", 5e6), "5.00 Mbit/s");
         assert_eq!(formatted("{ state = \"up\", value = \"a.last\", over = \"b.last\" }", 0.5), "0.500");

@@ -110,7 +110,8 @@ fn verdict_css_class(verdict: Verdict) -> &'static str {
 fn write_overview(html: &mut String, document: &Document) {
     html.push_str("<section aria-label=\"Claims\"><h2>Claims</h2>\n<p class=\"note\">The worst point of each claim: the distance from the reference as a share of its value, or the value where a bound decides.</p>\n<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Section</th><th>Claim</th><th>Verdict</th><th class=\"number\">Points</th><th class=\"number\">Within</th><th class=\"number\">Beyond</th><th>At worst</th></tr></thead><tbody>\n");
     for (section, experiment, claim) in document.claims() {
-        let worst = claim.worst().map(|point| format_point(claim, point, TEXT_STYLE)).unwrap_or_default();
+        let worst =
+            claim.worst_point().map(|point| format_point(claim, point, TEXT_STYLE)).unwrap_or_default();
         let _ = writeln!(
             html,
             "<tr><td>{}</td><td>{}: {}</td><td class=\"{}\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td></tr>",

@@ -43,7 +43,7 @@ pub fn junit(document: &Document) -> String {
             let inside = match claim.verdict {
                 Verdict::Holds => String::new(),
                 Verdict::DoesNotHold => {
-                    let command = claim.worst().map(|point| point.command.as_str()).unwrap_or_default();
+                    let command = claim.worst_point().map(|point| point.command.as_str()).unwrap_or_default();
                     format!("<failure message=\"{line}\">{}</failure>", escape(command))
                 }
                 Verdict::NotDecided | Verdict::NotEvaluated => format!("<skipped message=\"{line}\"/>"),

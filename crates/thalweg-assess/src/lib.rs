@@ -29,7 +29,7 @@ pub use assessment_plan::{AssessmentPlan, Claim, Experiment, Section};
 pub use equivalence_margins::{Band, Margin, Margins};
 pub use html_page::page;
 pub use junit::junit;
-pub use live_sample::Sampled;
+pub use live_sample::LivePoint;
 pub use markdown::{compare_assessments, markdown};
 pub use plan_files::{BUILT_IN_PLANS, Files};
 pub use results_document::{

@@ -8,7 +8,7 @@ use thalweg_sim::simulation_spec::{Spec, WorkloadSpec};
 
 /// Point that live networks can carry, with the scheme under test for all of its flows.
 #[derive(Clone, Debug)]
-pub struct Sampled {
+pub struct LivePoint {
     /// Sweep file.
     pub sweep: String,
     /// Value of each factor.
@@ -29,7 +29,7 @@ impl Assessment<'_> {
     /// # Errors
     ///
     /// The plan or the scheme is invalid.
-    pub fn sample(&self, max: usize) -> Result<Vec<Sampled>, AssessError> {
+    pub fn sample(&self, max: usize) -> Result<Vec<LivePoint>, AssessError> {
         let sections = self.plan.sections_matching(&self.choice.only).map_err(AssessError::Invalid)?;
         let schemes = [self.scheme];
         let mut all = Vec::new();
@@ -55,7 +55,7 @@ impl Assessment<'_> {
                 spec: Spec::clone(spec),
                 registry: Arc::clone(self.registry),
             };
-            Sampled { sweep: sweep.clone(), values: values.clone(), scenario }
+            LivePoint { sweep: sweep.clone(), values: values.clone(), scenario }
         });
         Ok(chosen.collect())
     }

@@ -178,7 +178,7 @@ pub fn compare_assessments(documents: &[Document]) -> String {
             let _ = writeln!(text, "{}\n", router_support_sentence(needs));
         }
         for (section, experiment, claim) in document.claims() {
-            let Some(worst) = claim.worst().filter(|_| claim.verdict == Verdict::DoesNotHold) else {
+            let Some(worst) = claim.worst_point().filter(|_| claim.verdict == Verdict::DoesNotHold) else {
                 continue;
             };
             let cell_result = format_point(claim, worst, Style::PLAIN);

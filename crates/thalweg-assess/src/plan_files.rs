@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_scenario::{
-    Diagnostic, Loaded, SchemeOverride, load_built_in_with_override, load_with_override, read_text,
+    Diagnostic, LoadedScenario, SchemeOverride, load_built_in_with_override, load_with_override, read_text,
 };
 
 macro_rules! files {
@@ -125,7 +125,7 @@ impl Files {
         sets: &[String],
         scheme_override: Option<SchemeOverride<'_>>,
         registry: &Arc<Registry>,
-    ) -> Result<Loaded, Vec<Diagnostic>> {
+    ) -> Result<LoadedScenario, Vec<Diagnostic>> {
         match self {
             Self::BuiltIn => load_built_in_with_override(name, BUILT_IN, sets, scheme_override, registry),
             Self::Folder(folder) => load_with_override(&folder.join(name), sets, scheme_override, registry),

@@ -78,7 +78,7 @@ impl Verdict {
     }
 
     /// Combines the verdicts of claims into a section's verdict.
-    pub fn joined(of: impl Iterator<Item = Self>) -> Self {
+    pub fn combine(of: impl Iterator<Item = Self>) -> Self {
         let mut known: Vec<Self> = of.filter(|verdict| *verdict != Self::NotEvaluated).collect();
         known.sort_unstable();
         match known.as_slice() {
@@ -227,7 +227,7 @@ impl ClaimResults {
     }
 
     /// Returns the worst point: of the failing ones if any fails, otherwise of all.
-    pub fn worst(&self) -> Option<&PointResults> {
+    pub fn worst_point(&self) -> Option<&PointResults> {
         let has_failed = self.count(ClaimOutcome::DoesNotHold) > 0;
         let candidates =
             self.points.iter().filter(|point| !has_failed || point.outcome == ClaimOutcome::DoesNotHold);
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn a_section_is_as_good_as_its_worst_claim() {
         use Verdict::{DoesNotHold, Holds, NotDecided, NotEvaluated};
-        let joined = |of: &[Verdict]| Verdict::joined(of.iter().copied());
+        let joined = |of: &[Verdict]| Verdict::combine(of.iter().copied());
         assert_eq!(joined(&[Holds, NotEvaluated]), Holds);
         assert_eq!(joined(&[Holds, NotDecided]), NotDecided);
         assert_eq!(joined(&[NotDecided, DoesNotHold, Holds]), DoesNotHold);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use thalweg_proto::congestion::SharedPath;
 use thalweg_proto::units::Duration;
 use thalweg_report::output::format_value;
-use thalweg_report::results::{Flow, Metric, Of, Run};
+use thalweg_report::results::{Flow, Metric, Run, SubjectKind};
 use thalweg_report::statistics::mean;
 use thalweg_scenario::{Paths, nearest_name, packet_sizes};
 use thalweg_sim::simulation_spec::Spec;
@@ -33,7 +33,7 @@ const SHARE_OF_MEAN: &str = "share_of_mean";
 /// Name of [`Measure::QueuePerTarget`].
 const QUEUE_PER_TARGET: &str = "queue_per_target";
 /// Names of measures that are no metrics.
-const OTHERS: [&str; 3] = [MIN_SHARE, SHARE_OF_MEAN, QUEUE_PER_TARGET];
+const NON_METRIC_MEASURES: [&str; 3] = [MIN_SHARE, SHARE_OF_MEAN, QUEUE_PER_TARGET];
 
 /// Measure in the format of packs.
 #[derive(Deserialize)]
@@ -52,13 +52,13 @@ impl<'de> Deserialize<'de> for Measure {
                 return Ok(Self::States(measured));
             }
         };
-        let all = || Metric::all_of(Of::Group).chain(Metric::all_of(Of::Link));
+        let all = || Metric::all_of(SubjectKind::Group).chain(Metric::all_of(SubjectKind::Link));
         let found = all().find(|metric| metric.line().name == name).map(Self::Of);
         let found = found.or_else(|| (name == MIN_SHARE).then_some(Self::MinShare));
         let found = found.or_else(|| (name == SHARE_OF_MEAN).then_some(Self::ShareOfMean));
         let found = found.or_else(|| (name == QUEUE_PER_TARGET).then_some(Self::QueuePerTarget));
         found.ok_or_else(|| {
-            let names = all().map(|metric| metric.line().name).chain(OTHERS);
+            let names = all().map(|metric| metric.line().name).chain(NON_METRIC_MEASURES);
             let help = nearest_name(&name, names).map(|near| format!("; did you mean `{near}`?"));
             serde::de::Error::custom(format!("there is no measure `{name}`{}", help.unwrap_or_default()))
         })

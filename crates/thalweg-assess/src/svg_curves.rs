@@ -8,7 +8,7 @@ use thalweg_report::report::html_text_and_pages::escape;
 
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 150.0;
-const LEFT: f64 = 84.0;
+const LEFT_MARGIN: f64 = 84.0;
 const TOP: f64 = 34.0;
 
 /// Appends the picture of a transient: a curve for each scheme.
@@ -21,10 +21,10 @@ pub fn draw_transient(html: &mut String, transient: &Transient) {
     let title = escape(&values.join(", "));
     let max = transient.goodput_bps.iter().flat_map(|(_, samples)| samples).copied().fold(0.0, f64::max);
     let count = transient.goodput_bps.iter().map(|(_, samples)| samples.len()).max().unwrap_or(0);
-    let (wide, high) = (WIDTH - LEFT - 10.0, HEIGHT - TOP - 18.0);
+    let (wide, high) = (WIDTH - LEFT_MARGIN - 10.0, HEIGHT - TOP - 18.0);
     let _ = write!(
         html,
-        "<svg class=\"heat\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\" font-size=\"11\"><title>{title}</title><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.3\"/>"
+        "<svg class=\"heat\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\" font-size=\"11\"><title>{title}</title><rect x=\"{LEFT_MARGIN}\" y=\"{TOP}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.3\"/>"
     );
     let text = |html: &mut String, x: f64, y: f64, anchor: &str, label: &str| {
         let _ = write!(
@@ -35,13 +35,13 @@ pub fn draw_transient(html: &mut String, transient: &Transient) {
     };
     let head: String = values.join(", ").chars().take(HEAD).collect();
     text(html, 4.0, 12.0, "start", &head);
-    text(html, LEFT - 4.0, TOP + 9.0, "end", &format_rate(max));
-    text(html, LEFT - 4.0, TOP + high, "end", "0");
-    text(html, LEFT, HEIGHT - 4.0, "start", "0 s");
+    text(html, LEFT_MARGIN - 4.0, TOP + 9.0, "end", &format_rate(max));
+    text(html, LEFT_MARGIN - 4.0, TOP + high, "end", "0");
+    text(html, LEFT_MARGIN, HEIGHT - 4.0, "start", "0 s");
     text(html, WIDTH - 10.0, HEIGHT - 4.0, "end", &format!("{:.0} s", transient.interval_s * count as f64));
     for (number, (scheme, samples)) in transient.goodput_bps.iter().enumerate() {
         let point = |(place, value): (usize, &f64)| {
-            let x = LEFT + wide * (place as f64 + 0.5) / count.max(1) as f64;
+            let x = LEFT_MARGIN + wide * (place as f64 + 0.5) / count.max(1) as f64;
             let y = TOP + high * (1.0 - if max > 0.0 { value / max } else { 0.0 });
             format!("{x:.1},{y:.1}")
         };
@@ -56,7 +56,7 @@ pub fn draw_transient(html: &mut String, transient: &Transient) {
         let _ = write!(
             html,
             "<text x=\"{:.0}\" y=\"27\" style=\"fill:var(--c{})\">{}</text>",
-            LEFT + 110.0 * number as f64,
+            LEFT_MARGIN + 110.0 * number as f64,
             number % COLOURS,
             escape(&scheme.chars().take(SCHEME).collect::<String>())
         );

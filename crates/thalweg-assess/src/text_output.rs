@@ -112,7 +112,7 @@ pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
     if missing > 0 {
         text.push_str(&format!(", {missing} without a result"));
     }
-    if let Some(worst) = claim.worst().filter(|_| within < total) {
+    if let Some(worst) = claim.worst_point().filter(|_| within < total) {
         text.push_str(&format!("; worst {}", format_point(claim, worst, style)));
         let at = point_words(worst);
         if !at.is_empty() {

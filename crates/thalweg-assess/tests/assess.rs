@@ -101,9 +101,9 @@ struct Stubborn {
 }
 
 #[derive(Clone, Debug)]
-struct Held(Stubborn, f64);
+struct HeldCase(Stubborn, f64);
 
-impl Controller for Held {
+impl Controller for HeldCase {
     type PacketInfo = ();
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         self.1 += f64::from(sample.counted);
@@ -116,10 +116,10 @@ impl Controller for Held {
 }
 
 impl ConfigureController for Stubborn {
-    type Controller = Held;
+    type Controller = HeldCase;
     const NAME: &'static str = "stubborn";
-    fn make(&self) -> Held {
-        Held(*self, 0.0)
+    fn make(&self) -> HeldCase {
+        HeldCase(*self, 0.0)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::family_list::families;
 use crate::protocol_family::Family;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::endpoint::{End, Notice};
-use thalweg_proto::handshake::{self, Carried, Listener, Opener};
+use thalweg_proto::handshake::{self, InnerEngine, Listener, Opener};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::{DataUnit, Wire};
 use thalweg_proto::random::Stream;
@@ -301,7 +301,7 @@ impl<P: Payload> Engine for AnyEngine<P> {
     }
 }
 
-impl<P: Payload> Carried for AnyEngine<P> {
+impl<P: Payload> InnerEngine for AnyEngine<P> {
     fn end(&self) -> &dyn End {
         Self::end(self)
     }

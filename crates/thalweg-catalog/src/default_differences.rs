@@ -236,7 +236,7 @@ fn accepts_value(description: &SchemeDescription, values: &Values, key: &Key, va
 
 /// Returns the default of real hosts, if Linux and the standards track agree on it.
 fn of_hosts(key: &Key) -> Option<Value> {
-    let (_, text) = window_presets::BOTH.iter().find(|(name, _)| *name == key.name)?;
+    let (_, text) = window_presets::LINUX_AND_STANDARDS.iter().find(|(name, _)| *name == key.name)?;
     key.kind.read(text).ok()
 }
 

@@ -1,6 +1,6 @@
 //! The type of a queue discipline's description in the catalogue.
 
-use crate::explicit_values::{Bound, Values};
+use crate::explicit_values::{KeyBoundConfig, Values};
 use crate::option_keys::{ConfigError, Environment, Keys};
 use core::fmt;
 use thalweg_queue::{Configure, DisciplineSpec, Limit};
@@ -32,7 +32,7 @@ impl fmt::Debug for DisciplineDescription {
 
 impl DisciplineDescription {
     /// Describes the discipline with the configuration `C`, without constraints between values.
-    pub const fn new<C: Configure + Bound>(about: &'static str, keys: Keys) -> Self {
+    pub const fn new<C: Configure + KeyBoundConfig>(about: &'static str, keys: Keys) -> Self {
         Self {
             name: C::NAME,
             about,

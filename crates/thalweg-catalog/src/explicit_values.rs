@@ -261,7 +261,7 @@ impl<T: Field> Field for Option<T> {
 }
 
 /// A configuration whose fields are values of keys.
-pub trait Bound: Sized {
+pub trait KeyBoundConfig: Sized {
     /// Returns the configuration of these values.
     fn from_values(values: &Values) -> Self;
 
@@ -284,7 +284,7 @@ pub trait Bound: Sized {
 /// | `Word` | a type bound by [`words!`](crate::words) |
 /// | any of these, without a default | `Option` of the type; `None` if the key is unset |
 ///
-/// `Segments` and `Length` have no field type: implement [`Bound`](crate::Bound) by hand for them.
+/// `Segments` and `Length` have no field type: implement [`KeyBoundConfig`](crate::KeyBoundConfig) by hand for them.
 ///
 /// # Panics
 ///
@@ -293,7 +293,7 @@ pub trait Bound: Sized {
 #[macro_export]
 macro_rules! bind {
     ($Config:ty { $($field:ident: $key:literal),* $(,)? }) => {
-        impl $crate::Bound for $Config {
+        impl $crate::KeyBoundConfig for $Config {
             fn from_values(values: &$crate::Values) -> Self {
                 let _ = values;
                 Self { $($field: values.required($key)),* }

@@ -23,7 +23,7 @@ use thalweg_proto::transport::{
     SenderStats, ViolationKind,
 };
 use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::window::Carried;
+use thalweg_proto::window::ControllerPayload;
 use thalweg_proto::{Ecn, Output};
 
 /// Maximum number of outputs of an engine at one instant; more count as an endless loop.
@@ -140,15 +140,17 @@ impl<F: Open> Configured for F {
         self
     }
     fn ends_of_lengths(&self) -> Makers<'_, Length> {
-        let sender = || -> Box<dyn AnyEnd<Length>> { Box::new(Typed(self.sender::<Length>(), None)) };
-        let receiver = || -> Box<dyn AnyEnd<Length>> { Box::new(Typed(self.receiver::<Length>(), None)) };
+        let sender = || -> Box<dyn AnyEnd<Length>> { Box::new(TypedEngine(self.sender::<Length>(), None)) };
+        let receiver =
+            || -> Box<dyn AnyEnd<Length>> { Box::new(TypedEngine(self.receiver::<Length>(), None)) };
         (Box::new(sender), Box::new(receiver), |_| None)
     }
     fn ends_of_bytes(&self) -> Makers<'_, Slice> {
         let encode: Encode<F::Pdu<Slice>> = Some(Wire::encode);
-        let sender = move || -> Box<dyn AnyEnd<Slice>> { Box::new(Typed(self.sender::<Slice>(), encode)) };
+        let sender =
+            move || -> Box<dyn AnyEnd<Slice>> { Box::new(TypedEngine(self.sender::<Slice>(), encode)) };
         let receiver =
-            move || -> Box<dyn AnyEnd<Slice>> { Box::new(Typed(self.receiver::<Slice>(), encode)) };
+            move || -> Box<dyn AnyEnd<Slice>> { Box::new(TypedEngine(self.receiver::<Slice>(), encode)) };
         let decode: Decode<Slice> = |bytes| {
             <F::Pdu<Slice> as Wire>::decode(bytes).map(|pdu| ExternalPdu::new(pdu, Some(Wire::encode)))
         };
@@ -157,7 +159,7 @@ impl<F: Open> Configured for F {
 }
 
 /// A payload supported by engines of other crates: lengths in simulations, bytes on real paths.
-pub trait Carries: Carried {
+pub trait Carries: ControllerPayload {
     #[doc(hidden)]
     fn external_sender(of: &ExternalFamily) -> ExternalEnd<Self>;
     #[doc(hidden)]
@@ -370,9 +372,9 @@ trait AnyEnd<P: Payload>: fmt::Debug + Send {
 
 /// An engine with the wire format of its PDUs.
 #[derive(Debug)]
-struct Typed<E, U>(E, Encode<U>);
+struct TypedEngine<E, U>(E, Encode<U>);
 
-impl<P, U, E> AnyEnd<P> for Typed<E, U>
+impl<P, U, E> AnyEnd<P> for TypedEngine<E, U>
 where
     P: Payload,
     U: DataUnit<P> + Send + Sync + 'static,

@@ -40,7 +40,7 @@ pub use default_differences::{
 pub use discipline_description::DisciplineDescription;
 pub use disciplines::DISCIPLINES;
 pub use endpoint_configs::EndpointConfigs;
-pub use explicit_values::{Bound, Field, Values};
+pub use explicit_values::{Field, KeyBoundConfig, Values};
 pub use external_family::{Carries, ExternalEnd, ExternalFamily, ExternalPdu, Open};
 pub use live_option_reference::live_reference;
 pub use option_keys::{ConfigError, Environment, Key, Keys, Kind, Live, Preset, Table};

@@ -166,11 +166,11 @@ impl Kind {
 
     /// Describes a range, phrased to follow the name of a key, in the unit of `like`.
     pub fn range_in_words(&self, range: &Range, like: &Value) -> String {
-        range.in_words(|bound| self.bound(bound, like))
+        range.in_words(|bound| self.format_bound(bound, like))
     }
 
     /// Formats a bound of a range in the unit of the kind.
-    fn bound(&self, bound: f64, like: &Value) -> String {
+    fn format_bound(&self, bound: f64, like: &Value) -> String {
         match (self, like) {
             (Self::Time | Self::Interval, _) => Duration::from_secs_f64(bound).to_string(),
             (Self::Rate, _) => Rate::from_bits_per_sec(bound as u64).to_string(),

@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn mistakes_of_descriptions_are_found_when_they_are_added() {
         const TIME: Key = key("target", Kind::Time, "5 ms", "A time.");
-        const LONG: &[Key] =
+        const LONG_KEYS: &[Key] =
             &[key("target", Kind::Time, "5 s", "A time.").within(Range::between(0.0, 1.0), "")];
         const LIVE: &[Key] = &[TIME.live_default("x", "it differs")];
         for (name, keys, cause) in [
@@ -263,7 +263,7 @@ mod tests {
                 "the discipline `mine` cannot be added: there are two keys `target`: rename one",
             ),
             ("mine", &[Key { default: "5", ..TIME }], "the default `5` of `target`: "),
-            ("mine", LONG, "the default `5 s` of `target`: it must lie from 0 s to 1 s"),
+            ("mine", LONG_KEYS, "the default `5 s` of `target`: it must lie from 0 s to 1 s"),
             ("mine", LIVE, "the default `x` of `target`: "),
             (
                 "mine",

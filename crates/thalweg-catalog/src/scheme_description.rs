@@ -1,7 +1,7 @@
 //! The type of a transport scheme's description in the catalogue.
 
 use crate::endpoint_configs::EndpointConfigs;
-use crate::explicit_values::{Bound, Values};
+use crate::explicit_values::{KeyBoundConfig, Values};
 use crate::external_family::{ExternalFamily, Open};
 use crate::option_keys::{ConfigError, Environment, Keys};
 use crate::option_values::Value;
@@ -156,7 +156,7 @@ impl SchemeDescription {
     /// the name of the family. Beside the keys, both live ends must agree on the packet size.
     pub const fn for_family<F>(about: &'static str, keys: Keys, traits: SchemeTraits) -> Self
     where
-        F: Open + Bound,
+        F: Open + KeyBoundConfig,
     {
         Self {
             name: F::NAME,

@@ -3,7 +3,7 @@
 use super::counterexample_trace::replay_trace;
 use super::endpoint_pair::End;
 use super::explored_state::{State, Step};
-use super::visited_states::Visited;
+use super::visited_states::VisitedStates;
 use super::{Bounds, Scheme};
 use std::collections::HashSet;
 
@@ -49,7 +49,8 @@ pub fn search<S: Scheme>(
     bounds: &Bounds,
     mut show: impl FnMut(u64, u64) -> bool,
 ) -> SearchOutcome {
-    let mut search = Search { scheme, bounds, visited: Visited::default(), good: HashSet::new(), steps: 0 };
+    let mut search =
+        Search { scheme, bounds, visited: VisitedStates::default(), good: HashSet::new(), steps: 0 };
     let first = match State::first(scheme, bounds, &mut |_| {}) {
         Ok(first) => first,
         Err(what) => return search.outcome(true, Some((what, Vec::new(), None))),
@@ -60,7 +61,7 @@ pub fn search<S: Scheme>(
     let mut visited = 0u64;
     while let Some((number, state)) = search.visited.pop() {
         visited += 1;
-        if visited.is_multiple_of(1000) && !show(search.visited.states(), search.visited.waiting()) {
+        if visited.is_multiple_of(1000) && !show(search.visited.states(), search.visited.queued_states()) {
             return search.outcome(false, None);
         }
         if search.memory() > bounds.memory.get() {
@@ -88,7 +89,7 @@ type ViolationPath = (String, Vec<Step>, Option<usize>);
 struct Search<'a, S: Scheme> {
     scheme: &'a S,
     bounds: &'a Bounds,
-    visited: Visited<u128, Step, State<S>>,
+    visited: VisitedStates<u128, Step, State<S>>,
     /// States, without remaining faults, whose fault-free continuation completes.
     good: HashSet<u128>,
     steps: u64,
@@ -134,7 +135,7 @@ impl<S: Scheme> Search<'_, S> {
             digest = state.digest(self.scheme, false);
         }
         if !self.good.contains(&digest) {
-            self.rest(state).map_err(|what| (what, path.len()))?;
+            self.check_periodic_timer(state).map_err(|what| (what, path.len()))?;
             path.push(digest);
         }
         self.good.extend(path);
@@ -142,7 +143,7 @@ impl<S: Scheme> Search<'_, S> {
     }
 
     /// Checks the receiver's periodic timer after completion.
-    fn rest(&self, mut state: State<S>) -> Result<(), String> {
+    fn check_periodic_timer(&self, mut state: State<S>) -> Result<(), String> {
         let mut periods = Vec::new();
         for _ in 0..3 {
             if state.wait(End::Receiver) == thalweg_proto::units::Duration::MAX {
@@ -184,7 +185,7 @@ impl<S: Scheme> Search<'_, S> {
 
     fn memory(&self) -> u64 {
         let visited = self.visited.states() + self.good.len() as u64;
-        visited * VISITED_BYTES + self.visited.waiting() * STATE_BYTES
+        visited * VISITED_BYTES + self.visited.queued_states() * STATE_BYTES
     }
 
     fn outcome(&self, complete: bool, wrong: Option<ViolationPath>) -> SearchOutcome {

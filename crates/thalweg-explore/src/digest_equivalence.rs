@@ -88,7 +88,7 @@ fn window_states_are_distinguished() {
 #[test]
 fn controller_states_are_distinguished() {
     for name in ["sack-newreno", "sack-cubic", "sack-prague", "sack-copa", "sack-ledbat-plus-plus"] {
-        let scheme = Controlled::named(name).unwrap_or_else(|| panic!("{name}"));
+        let scheme = Controlled::by_name(name).unwrap_or_else(|| panic!("{name}"));
         for delays in [0, 1] {
             let (states, merged) = count_merged_states(&scheme, &test_bounds(delays));
             assert!(states > 200 && merged > 0, "{name}: {states} states, {merged} merged");

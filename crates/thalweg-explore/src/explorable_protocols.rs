@@ -54,7 +54,7 @@ pub fn explore_protocol(
         "go-back-n" => Some(search(&window(Recovery::GoBackN), bounds, show)),
         "sack-bbr" => Some(search(&Controlled::bbr(), bounds, show)),
         "sscop" => Some(search(&Sscop::default(), bounds, show)),
-        name if name.starts_with("sack-") => Some(search(&Controlled::named(name)?, bounds, show)),
+        name if name.starts_with("sack-") => Some(search(&Controlled::by_name(name)?, bounds, show)),
         name => Some(search(&Sstp::new(acknowledgement_mode(name)?).ok()?, bounds, show)),
     }
 }

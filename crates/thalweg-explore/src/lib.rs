@@ -63,7 +63,7 @@ pub use livelock_search::{Endless, search_endless};
 pub use sscop::Sscop;
 pub use sstp::Sstp;
 pub use tagged_payload::Tag;
-pub use visited_states::Visited;
+pub use visited_states::VisitedStates;
 pub use window::Window;
 pub use window_with_controller::Controlled;
 

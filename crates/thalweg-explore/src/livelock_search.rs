@@ -9,7 +9,7 @@
 //! retransmissions, or the stream never recovers.
 
 use super::fnv_hash::Fnv;
-use super::visited_states::Visited;
+use super::visited_states::VisitedStates;
 use super::{Counterexample, SearchOutcome};
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -82,7 +82,7 @@ struct EndlessQueue;
 impl Payload for OpaqueByte {
     type Queue = EndlessQueue;
     type Store = EndlessQueue;
-    type Kept = ();
+    type StoredForm = ();
 
     fn len(&self) -> u32 {
         1
@@ -125,7 +125,7 @@ impl Store<OpaqueByte> for EndlessQueue {
 
 /// The next event: an arrival of data or of a report, or a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum NextEvent {
     Data,
     Report,
     SenderTimer,
@@ -192,25 +192,28 @@ impl Pair {
     }
 
     /// Returns the next event; reports come first among simultaneous ones.
-    fn next(&self) -> (Time, Next) {
+    fn next(&self) -> (Time, NextEvent) {
         let front =
             |queue: &VecDeque<(Time, Pdu<OpaqueByte>)>| queue.front().map_or(Time::MAX, |(at, _)| *at);
         let times = [
-            (front(&self.reverse), Next::Report),
-            (front(&self.forward), Next::Data),
-            (self.due[0], Next::SenderTimer),
-            (self.due[1], Next::ReceiverTimer),
+            (front(&self.reverse), NextEvent::Report),
+            (front(&self.forward), NextEvent::Data),
+            (self.due[0], NextEvent::SenderTimer),
+            (self.due[1], NextEvent::ReceiverTimer),
         ];
-        let first = |one: (Time, Next), other: (Time, Next)| if other.0 < one.0 { other } else { one };
-        times.into_iter().reduce(first).unwrap_or((Time::MAX, Next::Report))
+        let first =
+            |one: (Time, NextEvent), other: (Time, NextEvent)| if other.0 < one.0 { other } else { one };
+        times.into_iter().reduce(first).unwrap_or((Time::MAX, NextEvent::Report))
     }
 
     /// Returns true if the next arrival may be lost.
     fn may_lose(&self) -> bool {
         match self.next().1 {
-            Next::Data => self.losses[0] > 0 && self.forward.front().is_some_and(|(_, pdu)| pdu.is_data()),
-            Next::Report => self.losses[1] > 0,
-            Next::SenderTimer | Next::ReceiverTimer => false,
+            NextEvent::Data => {
+                self.losses[0] > 0 && self.forward.front().is_some_and(|(_, pdu)| pdu.is_data())
+            }
+            NextEvent::Report => self.losses[1] > 0,
+            NextEvent::SenderTimer | NextEvent::ReceiverTimer => false,
         }
     }
 
@@ -219,7 +222,7 @@ impl Pair {
         let (at, next) = self.next();
         self.now = at;
         match next {
-            Next::Report => {
+            NextEvent::Report => {
                 let arriving = self.reverse.pop_front().filter(|_| !lose);
                 self.losses[1] -= u8::from(lose);
                 if let Some((_, pdu)) = arriving {
@@ -227,7 +230,7 @@ impl Pair {
                 }
                 self.drain_sender(observe);
             }
-            Next::Data => {
+            NextEvent::Data => {
                 let arriving = self.forward.pop_front().filter(|_| !lose);
                 self.losses[0] -= u8::from(lose);
                 if let Some((_, pdu)) = arriving {
@@ -235,8 +238,8 @@ impl Pair {
                 }
                 self.drain_receiver(observe);
             }
-            Next::SenderTimer => self.drain_sender(observe),
-            Next::ReceiverTimer => self.drain_receiver(observe),
+            NextEvent::SenderTimer => self.drain_sender(observe),
+            NextEvent::ReceiverTimer => self.drain_receiver(observe),
         }
     }
 
@@ -295,7 +298,7 @@ const fn is_retransmission(pdu: &Pdu<OpaqueByte>) -> bool {
 
 struct Search {
     /// States with their remaining losses; a step is true if its packet was lost.
-    visited: Visited<(u128, [u8; 2]), bool, Pair>,
+    visited: VisitedStates<(u128, [u8; 2]), bool, Pair>,
     /// States that recover.
     recovering: HashSet<u128>,
     steps: u64,
@@ -312,7 +315,7 @@ pub fn search_endless(
     memory: Bytes,
     show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<SearchOutcome, RateError> {
-    let mut search = Search { visited: Visited::default(), recovering: HashSet::new(), steps: 0 };
+    let mut search = Search { visited: VisitedStates::default(), recovering: HashSet::new(), steps: 0 };
     let first = Pair::new(endless)?;
     if let Some(livelock) = search.add(first, None) {
         return search.outcome(endless, true, Some(livelock));
@@ -321,7 +324,7 @@ pub fn search_endless(
     while let Some((number, pair)) = search.visited.pop() {
         visited += 1;
         let goes_on =
-            !visited.is_multiple_of(1000) || show(search.visited.states(), search.visited.waiting());
+            !visited.is_multiple_of(1000) || show(search.visited.states(), search.visited.queued_states());
         if !goes_on || search.memory() > memory.get() {
             return search.outcome(endless, false, None);
         }
@@ -396,7 +399,7 @@ impl Search {
 
     fn memory(&self) -> u64 {
         let visited = self.visited.states() + self.recovering.len() as u64;
-        visited * VISITED_BYTES + self.visited.waiting() * STATE_BYTES
+        visited * VISITED_BYTES + self.visited.queued_states() * STATE_BYTES
     }
 
     fn outcome(
@@ -430,7 +433,7 @@ fn livelock_trace(endless: &Endless, path: &[bool], cycle: Cycle) -> Result<Vec<
     let mut take = |lines: &mut Vec<String>, lose: bool, is_in_cycle: bool| {
         let (at, next) = pair.next();
         let at = at.since(Time::ZERO);
-        let queue = if next == Next::Report { &pair.reverse } else { &pair.forward };
+        let queue = if next == NextEvent::Report { &pair.reverse } else { &pair.forward };
         if let Some((_, pdu)) = queue.front().filter(|_| lose) {
             lines.push(format!("{at}: {} is lost", pdu.description()));
         }

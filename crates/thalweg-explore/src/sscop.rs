@@ -24,7 +24,7 @@ impl Default for Sscop {
             cc: second,
             poll: second,
             keep_alive: second * 2,
-            idle: IDLE,
+            idle: TIMER_IDLE,
             ..Config::default().timers
         };
         Self(Config { max_pd: 2, max_stat: 3, timers, ..Config::default() })
@@ -32,7 +32,7 @@ impl Default for Sscop {
 }
 
 /// `Timer_IDLE`, the longest timer that repeats a PDU.
-const IDLE: Duration = Duration::from_secs(15);
+const TIMER_IDLE: Duration = Duration::from_secs(15);
 
 impl Scheme for Sscop {
     type Pdu = Pdu<Tag>;
@@ -44,7 +44,7 @@ impl Scheme for Sscop {
 
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
         let faults = u64::from(bounds.losses) + u64::from(bounds.delays) + u64::from(bounds.expiries);
-        let timers = TimerConfig { no_response: IDLE * (faults + 2), ..self.0.timers };
+        let timers = TimerConfig { no_response: TIMER_IDLE * (faults + 2), ..self.0.timers };
         let credit = if bounds.slow_reader { Credit::User } else { self.0.credit };
         let sscop = Arc::new(Config { window: bounds.window, timers, credit, ..self.0.clone() });
         let config = EndpointConfig { sscop, segment: 1 };

@@ -26,7 +26,7 @@ pub struct TagStore(BTreeMap<u64, Tag>);
 impl Payload for Tag {
     type Queue = TagQueue;
     type Store = TagStore;
-    type Kept = Self;
+    type StoredForm = Self;
 
     fn len(&self) -> u32 {
         self.length

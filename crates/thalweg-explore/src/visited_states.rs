@@ -6,20 +6,20 @@ use std::hash::Hash;
 
 /// States by their digests `Key`, each with the step that first reached it, and the queue of unvisited states.
 #[derive(Debug)]
-pub struct Visited<Key, Step, State> {
+pub struct VisitedStates<Key, Step, State> {
     numbers: HashMap<Key, u32>,
     origins: Vec<Option<(u32, Step)>>,
     depths: Vec<u32>,
     waiting: VecDeque<(u32, State)>,
 }
 
-impl<Key, Step, State> Default for Visited<Key, Step, State> {
+impl<Key, Step, State> Default for VisitedStates<Key, Step, State> {
     fn default() -> Self {
         Self { numbers: HashMap::new(), origins: Vec::new(), depths: Vec::new(), waiting: VecDeque::new() }
     }
 }
 
-impl<Key: Eq + Hash, Step: Copy, State> Visited<Key, Step, State> {
+impl<Key: Eq + Hash, Step: Copy, State> VisitedStates<Key, Step, State> {
     /// Adds a state reached by `origin`, a step from a state of that number; returns its number, or `None` if known.
     pub fn add(&mut self, key: Key, origin: Option<(u32, Step)>) -> Option<u32> {
         let number = self.origins.len() as u32;
@@ -59,7 +59,7 @@ impl<Key: Eq + Hash, Step: Copy, State> Visited<Key, Step, State> {
     }
 
     /// Returns the number of queued states.
-    pub fn waiting(&self) -> u64 {
+    pub fn queued_states(&self) -> u64 {
         self.waiting.len() as u64
     }
 
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_state_is_visited_once_on_its_shortest_path() {
-        let mut visited = Visited::default();
+        let mut visited = VisitedStates::default();
         assert_eq!(visited.add('a', None), Some(0));
         assert_eq!((visited.add('b', Some((0, 1))), visited.add('c', Some((0, 2)))), (Some(1), Some(2)));
         assert_eq!(visited.add('c', Some((1, 3))), None);
@@ -88,7 +88,10 @@ mod tests {
         visited.push(3, "d");
         visited.push(1, "b");
         assert_eq!((visited.path(0), visited.path(3)), (vec![], vec![2, 4]));
-        assert_eq!((visited.states(), visited.waiting(), visited.depth(), visited.depth_of(1)), (4, 2, 2, 1));
+        assert_eq!(
+            (visited.states(), visited.queued_states(), visited.depth(), visited.depth_of(1)),
+            (4, 2, 2, 1)
+        );
         assert_eq!((visited.pop(), visited.pop(), visited.pop()), (Some((3, "d")), Some((1, "b")), None));
     }
 }

@@ -37,7 +37,7 @@ pub struct Controlled<C> {
 impl Controlled<Any> {
     /// Creates the scheme with a controller of [`CONTROLLED`] and an initial window of two; `None` for an unknown name
     /// or a controller with a sender of its own.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn by_name(name: &str) -> Option<Self> {
         let (initial_window, initial_ssthresh, gain) = (2.0, f64::INFINITY, 1.0 / 16.0);
         let config: ControllerConfig = match name {
             "sack-newreno" => NewRenoConfig {

@@ -26,7 +26,7 @@ pub struct Candidate {
     /// Datagram sources that send in bursts.
     pub pulses: Vec<Pulses>,
     /// Flows of other schemes, or of the same scheme with another round-trip time.
-    pub others: Vec<Other>,
+    pub others: Vec<CompetingFlow>,
 }
 
 /// Change of the bottleneck.
@@ -74,7 +74,7 @@ impl Pulses {
 
 /// Competing flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Other {
+pub struct CompetingFlow {
     /// Start time, in milliseconds.
     pub start: u32,
     /// Additional one-way delay of its path, in microseconds.

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_scenario::{Diagnostic, Loaded, load_text_with};
+use thalweg_scenario::{Diagnostic, LoadedScenario, load_text_with};
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{Simulation, Status};
@@ -108,7 +108,7 @@ pub(crate) fn read_candidate(
     text: &str,
     folder: &Path,
     registry: &Arc<Registry>,
-) -> Result<Loaded, Vec<Diagnostic>> {
+) -> Result<LoadedScenario, Vec<Diagnostic>> {
     load_text_with(name, text, folder, &[], registry)
 }
 

@@ -40,7 +40,7 @@ impl Goal {
     }
 
     /// Returns the goal with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|goal| goal.name() == name)
     }
 

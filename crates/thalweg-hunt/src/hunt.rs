@@ -128,7 +128,7 @@ impl Hunt<'_> {
     /// A scheme is unknown, or its options are invalid.
     pub fn check(&self) -> Result<(), HuntError> {
         let mut candidate = self.space.draw(&mut Stream::new(0, "check", 0));
-        candidate.others.push(crate::candidate::Other { start: 0, extra_delay: 0 });
+        candidate.others.push(crate::candidate::CompetingFlow { start: 0, extra_delay: 0 });
         for tested in core::iter::once(self.schemes.tested).chain(self.against) {
             let schemes = Schemes { tested, ..self.schemes };
             let text = crate::candidate_scenario::candidate_scenario(&candidate, self.space, schemes, "");
@@ -151,7 +151,7 @@ impl Hunt<'_> {
         let mut status = Status { total, ..Status::default() };
         let mut refused = 0;
         for number in 0..generations {
-            let worst = search.ranked().first().map_or(0, |(score, _)| *score);
+            let worst = search.candidates_by_score().first().map_or(0, |(score, _)| *score);
             if self.stop.load(Ordering::Relaxed) || worst == FAULT_SCORE {
                 break;
             }
@@ -244,7 +244,7 @@ impl Hunt<'_> {
     /// Confirms, minimises and describes the worst candidates.
     fn finding(&self, search: &Search, candidates: u64, refused: u64) -> Finding {
         let goal = self.space.goal;
-        let ranked = search.ranked();
+        let ranked = search.candidates_by_score();
         let confirmed: Vec<Candidate> =
             ranked.iter().take(CONFIRMED_CANDIDATES).map(|(_, candidate)| (*candidate).clone()).collect();
         let scores = self.lowest_scores(&confirmed, SEEDS);

@@ -18,7 +18,7 @@ mod minimise;
 mod regression_cases;
 mod search_space;
 
-pub use candidate::{Candidate, Change, Disturbance, DisturbanceKind, Kinds, Other, Pulses};
+pub use candidate::{Candidate, Change, CompetingFlow, Disturbance, DisturbanceKind, Kinds, Pulses};
 pub use candidate_scenario::{MAX_LINES, Schemes, candidate_scenario};
 pub use candidate_score::{Evaluator, NoScore};
 pub use failure_goals::{GROUP_UNDER_TEST, Goal};

@@ -47,7 +47,7 @@ impl Search {
 
     /// Returns the next candidates to evaluate.
     pub fn propose(&self) -> Vec<Candidate> {
-        let ranked = self.ranked();
+        let ranked = self.candidates_by_score();
         let first = self.generation * GENERATION as u64;
         let candidate = |number: u64| {
             let mut stream = Stream::new(self.seed, "hunt", first + number);
@@ -84,7 +84,7 @@ impl Search {
     }
 
     /// Returns the candidates of the archive, highest score first.
-    pub fn ranked(&self) -> Vec<(Score, &Candidate)> {
+    pub fn candidates_by_score(&self) -> Vec<(Score, &Candidate)> {
         let mut ranked: Vec<(Score, &Candidate)> =
             self.archive.values().map(|(score, candidate)| (*score, candidate)).collect();
         // At equal scores, fewer disturbances make the better finding.
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn it_finds_what_chance_does_not() {
         let found = search(1, 80);
-        let best = found.ranked()[0];
+        let best = found.candidates_by_score()[0];
         assert!(best.0 > 900_000, "{best:?}");
         let space = Space::new(Goal::Starvation, Kinds::all());
         let drawn = (0..80 * GENERATION as u64)
@@ -142,7 +142,10 @@ mod tests {
     #[test]
     fn a_seed_names_a_search() {
         let [one, again, other] = [search(1, 3), search(1, 3), search(2, 3)];
-        assert_eq!((one.propose(), one.ranked()), (again.propose(), again.ranked()));
+        assert_eq!(
+            (one.propose(), one.candidates_by_score()),
+            (again.propose(), again.candidates_by_score())
+        );
         assert_ne!(one.propose(), other.propose());
     }
 
@@ -150,7 +153,7 @@ mod tests {
     #[test]
     fn each_combination_has_a_worst_one() {
         let found = search(1, 20);
-        let ranked = found.ranked();
+        let ranked = found.candidates_by_score();
         let kinds: std::collections::BTreeSet<Kinds> =
             ranked.iter().map(|(_, candidate)| candidate.kinds()).collect();
         assert!(kinds.len() > 20 && ranked.is_sorted_by(|one, other| one.0 >= other.0), "{}", kinds.len());

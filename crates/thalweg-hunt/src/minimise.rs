@@ -44,7 +44,7 @@ pub fn simpler_candidates(candidate: &Candidate, space: &Space) -> Vec<Candidate
         // Roundest value first.
         for round in [round_to_1_2_5, round_to_digits::<1>] {
             with(&|candidate| {
-                if let Some(value) = self::candidate_values(candidate).into_iter().nth(number) {
+                if let Some(value) = candidate_values(candidate).into_iter().nth(number) {
                     *value = round(*value);
                 }
             });
@@ -53,10 +53,10 @@ pub fn simpler_candidates(candidate: &Candidate, space: &Space) -> Vec<Candidate
     all
 }
 
-type Single = fn(&mut Candidate) -> &mut u32;
+type NumberField = fn(&mut Candidate) -> &mut u32;
 
 /// Returns accessors of the disturbances that occur at most once.
-fn single_disturbances() -> [Single; 4] {
+fn single_disturbances() -> [NumberField; 4] {
     [
         |candidate| &mut candidate.jitter,
         |candidate| &mut candidate.loss,

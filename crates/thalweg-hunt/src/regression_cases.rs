@@ -62,7 +62,7 @@ pub fn read_cases(folder: &Path) -> Result<Vec<Case>, String> {
     let list: List = serde_json::from_value(value).map_err(|error| format!("`{shown}`: {error}"))?;
     for case in &list.cases {
         let Case { file, goal, .. } = case;
-        if Goal::named(goal).is_none() {
+        if Goal::by_name(goal).is_none() {
             let known: Vec<&str> = Goal::ALL.into_iter().map(Goal::name).collect();
             return Err(format!(
                 "`{shown}`: `{file}`: there is no goal `{goal}`; there are {}",
@@ -81,7 +81,7 @@ pub fn check_case(case: &Case, folder: &Path, registry: &Arc<Registry>) -> Check
     let score = || {
         let path = folder.join(&case.file);
         let text = read_text(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
-        let goal = Goal::named(&case.goal).ok_or_else(|| format!("there is no goal `{}`", case.goal))?;
+        let goal = Goal::by_name(&case.goal).ok_or_else(|| format!("there is no goal `{}`", case.goal))?;
         score_of(&path.display().to_string(), &text, folder, goal, registry)
     };
     CheckedCase { case: case.clone(), score: score() }

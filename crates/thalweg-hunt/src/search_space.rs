@@ -1,6 +1,6 @@
 //! The search space of a hunt, and the operators that sample, mutate and cross candidates.
 
-use crate::candidate::{Candidate, Change, Disturbance, DisturbanceKind, Kinds, Other, Pulses};
+use crate::candidate::{Candidate, Change, CompetingFlow, Disturbance, DisturbanceKind, Kinds, Pulses};
 use crate::failure_goals::Goal;
 use core::f64::consts::LN_2;
 use core::ops::RangeInclusive;
@@ -54,7 +54,7 @@ impl Space {
     }
 
     /// Returns the last start time of a disturbance, in milliseconds.
-    fn last(&self) -> u32 {
+    fn last_start(&self) -> u32 {
         self.times[2] * 9 / 10
     }
 
@@ -80,7 +80,7 @@ impl Space {
 
     /// Adds a disturbance of a kind, or samples it anew if at most one is allowed.
     fn add(&self, candidate: &mut Candidate, kind: DisturbanceKind, stream: &mut Stream) {
-        let at = stream.below(u64::from(self.last())) as u32;
+        let at = stream.below(u64::from(self.last_start())) as u32;
         let change = |what| Change { at, what };
         match kind {
             DisturbanceKind::Rates => {
@@ -108,7 +108,7 @@ impl Space {
                 off: draw_log_uniform(stream, &PULSE[1]),
                 percent: draw_log_uniform(stream, &PULSE[2]),
             }),
-            DisturbanceKind::Flows => candidate.others.push(Other {
+            DisturbanceKind::Flows => candidate.others.push(CompetingFlow {
                 start: stream.below(u64::from(self.times[1])) as u32,
                 extra_delay: if self.goal == Goal::Unfairness { draw_log_uniform(stream, &DELAY) } else { 0 },
             }),
@@ -172,7 +172,7 @@ impl Space {
     /// Returns the nearest candidate of this space: values in range and with two digits, changes ordered and
     /// non-overlapping.
     pub fn nearest_candidate(&self, mut candidate: Candidate) -> Candidate {
-        let [counted, disturbances_end] = [self.times[1], self.last()];
+        let [counted, disturbances_end] = [self.times[1], self.last_start()];
         candidate.rate = round_to_digits::<2>(clamp_to_range(candidate.rate, &RATE));
         candidate.delay = round_to_digits::<2>(clamp_to_range(candidate.delay, &DELAY));
         candidate.queue = round_to_digits::<2>(clamp_to_range(candidate.queue, &QUEUE));

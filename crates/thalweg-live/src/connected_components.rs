@@ -24,7 +24,7 @@ pub struct Groups {
 
 /// Merged outcome of all threads.
 #[derive(Debug)]
-pub struct Joined {
+pub struct MergedOutcome {
     /// Measurements of the network.
     pub result: RunResult,
     /// Counters of packets not simply forwarded from host to host.
@@ -91,7 +91,7 @@ impl Groups {
     }
 
     /// Merges the results of all threads, given in their order.
-    pub fn join(&self, driven: Vec<Driven>) -> Joined {
+    pub fn join(&self, driven: Vec<Driven>) -> MergedOutcome {
         let mut counts = Counts::default();
         let (mut results, mut accounts) = (Vec::new(), Vec::new());
         let (mut owners, mut max) = (Vec::new(), 0);
@@ -106,7 +106,7 @@ impl Groups {
         let mut result = live_network::join_results(results, &owners);
         // Each thread has recorded up to the flow limit.
         result.series.retain(|series| !series.quantity.is_of_flow() || series.subject < max);
-        Joined { result, counts, fidelity: Fidelity::from_threads(accounts) }
+        MergedOutcome { result, counts, fidelity: Fidelity::from_threads(accounts) }
     }
 
     fn of_link(&self, link: &LinkSpec) -> usize {
@@ -130,7 +130,7 @@ impl Groups {
 /// Returns the group of each node: the lowest node number connected to it.
 fn component_of_each_node(plan: &Plan) -> Vec<usize> {
     let mut group: Vec<usize> = (0..plan.spec.nodes.len()).collect();
-    fn first(group: &mut [usize], mut node: usize) -> usize {
+    fn find_root(group: &mut [usize], mut node: usize) -> usize {
         while group[node] != node {
             // Path halving.
             group[node] = group[group[node]];
@@ -139,10 +139,10 @@ fn component_of_each_node(plan: &Plan) -> Vec<usize> {
         node
     }
     for link in &plan.spec.links {
-        let [a, b] = [link.a, link.b].map(|node| first(&mut group, node.0 as usize));
+        let [a, b] = [link.a, link.b].map(|node| find_root(&mut group, node.0 as usize));
         group[a.max(b)] = a.min(b);
     }
-    (0..group.len()).map(|node| first(&mut group, node)).collect()
+    (0..group.len()).map(|node| find_root(&mut group, node)).collect()
 }
 
 #[cfg(test)]

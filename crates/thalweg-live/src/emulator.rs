@@ -502,7 +502,7 @@ impl Emulator {
                     return self.translate(now, node, (routers, out), bytes, header);
                 }
                 if header.may_fragment {
-                    return self.cut(now, node, routers, bytes, mtu);
+                    return self.forward_fragments(now, node, routers, bytes, mtu);
                 }
                 self.counts.too_big += 1;
                 IcmpError::TooBig(mtu)
@@ -544,7 +544,7 @@ impl Emulator {
     }
 
     /// Fragments a packet at a router and forwards the fragments.
-    fn cut(&mut self, now: Time, node: usize, routers: usize, bytes: &[u8], mtu: u32) {
+    fn forward_fragments(&mut self, now: Time, node: usize, routers: usize, bytes: &[u8], mtu: u32) {
         for mut piece in fragment_ipv4(bytes, mtu as usize) {
             let Some(header) = Header::parse(&piece) else { continue };
             let hops = header.hops.saturating_sub(u8::try_from(routers + 1).unwrap_or(u8::MAX));

@@ -65,7 +65,7 @@ const WHILE: Duration = Duration::from_millis(1);
 /// Maximum events per poll.
 const EVENTS: usize = 64;
 /// Maximum size of a packet or GSO run with its header, in bytes.
-const LARGEST: usize = 1 << 17;
+const MAX_RUN_BYTES: usize = 1 << 17;
 
 /// Moves packets between devices and network until `stop` is readable or the run ends. `began` is the origin of its
 /// time.
@@ -107,7 +107,7 @@ pub fn run_event_loop(
     let processor = rustix::time::ClockId::ThreadCPUTime;
     let mut fidelity = Fidelity { threads: 1, ..Fidelity::default() };
     let mut events = Vec::with_capacity(EVENTS);
-    let mut buffer = vec![0; LARGEST];
+    let mut buffer = vec![0; MAX_RUN_BYTES];
     let mut runs: Vec<Runs> = devices.iter().map(|_| Runs::default()).collect();
     // Devices with runs to flush.
     let mut touched = Vec::new();
@@ -153,7 +153,7 @@ pub fn run_event_loop(
             let now = clock.now();
             if now >= seen {
                 watch.observe(now, &emulator, &fidelity);
-                seen = now + network_snapshots::EVERY;
+                seen = now + network_snapshots::SNAPSHOT_INTERVAL;
             }
             next = Some(next.map_or(seen, |next| next.min(seen)));
         }

@@ -130,7 +130,7 @@ impl Fidelity {
             merged.elapsed = merged.elapsed.max(thread.elapsed);
             merged.busy += thread.busy;
             merged.threads += thread.threads;
-            let share = thread.late.quantile(0.99).as_secs_f64() / thread.bound().as_secs_f64();
+            let share = thread.late.quantile(0.99).as_secs_f64() / thread.lateness_bound().as_secs_f64();
             merged.late.max = merged.late.max.max(thread.late.max);
             merged.unseen.max = merged.unseen.max.max(thread.unseen.max);
             if latest.as_ref().is_none_or(|(max, _)| share > *max) {
@@ -147,7 +147,7 @@ impl Fidelity {
     }
 
     /// Returns the bound on the 99th percentile of lateness.
-    fn bound(&self) -> Duration {
+    fn lateness_bound(&self) -> Duration {
         let [min, max] = LATENESS_LIMITS;
         Duration::from_picos(self.shortest.as_picos() / 10).clamp(min, max)
     }
@@ -155,13 +155,13 @@ impl Fidelity {
     /// Returns the verdict.
     pub fn verdict(&self) -> Verdict {
         let mut why = Vec::new();
-        let (late, bound) = (self.late.quantile(0.99), self.bound());
+        let (late, bound) = (self.late.quantile(0.99), self.lateness_bound());
         if late > bound {
-            let [late, bound] = [late, bound].map(Rounded);
+            let [late, bound] = [late, bound].map(RoundedDuration);
             why.push(format!("1 % of packets left at least {late} late; the limit is {bound}"));
         }
         if self.late.max() > STALL_THRESHOLD {
-            why.push(format!("the emulator stalled for {}", Rounded(self.late.max())));
+            why.push(format!("the emulator stalled for {}", RoundedDuration(self.late.max())));
         }
         if self.lost_before > 0 {
             why.push(format!(
@@ -198,9 +198,9 @@ fn format_packet_count(count: u64) -> String {
 }
 
 /// Duration displayed to a microsecond.
-struct Rounded(Duration);
+struct RoundedDuration(Duration);
 
-impl fmt::Display for Rounded {
+impl fmt::Display for RoundedDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = self.0.as_picos() / 1_000_000;
         if micros == 0 {
@@ -213,8 +213,8 @@ impl fmt::Display for Rounded {
 impl fmt::Display for Fidelity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quantiles = |of: &Lateness| {
-            let [half, max] = [0.5, 0.99].map(|share| Rounded(of.quantile(share)));
-            format!("{half} (median), {max} (99 %), {} (max)", Rounded(of.max()))
+            let [half, max] = [0.5, 0.99].map(|share| RoundedDuration(of.quantile(share)));
+            format!("{half} (median), {max} (99 %), {} (max)", RoundedDuration(of.max()))
         };
         writeln!(f, "packets left late by {}", quantiles(&self.late))?;
         writeln!(f, "waits of packets, upper bounds: {}", quantiles(&self.unseen))?;

@@ -13,7 +13,7 @@ pub use crate::tun_queue::HEADER;
 /// Answers a message to the name server of a host that knows `server`; `None` where there must be no answer.
 pub fn name_answer(message: &[u8]) -> Option<Vec<u8>> {
     let addresses = vec![IpAddr::from([10, 71, 0, 2]), IpAddr::from([0xfd74, 0, 0, 0, 0, 0, 0, 2])];
-    crate::host::dns_server::Known::new([("server".to_owned(), addresses)]).answer(message)
+    crate::host::dns_server::NodeAddresses::new([("server".to_owned(), addresses)]).answer(message)
 }
 
 /// Splits a GSO buffer, preceded by the device's header, into packets; returns their lengths.

@@ -35,9 +35,9 @@ pub(crate) enum GateVerdict {
 }
 
 /// Flow key: addresses, protocol and ports, source to target.
-type Ends = ([IpAddr; 2], u8, [u16; 2]);
+type FlowKey = ([IpAddr; 2], u8, [u16; 2]);
 
-fn ends(header: &Header) -> Ends {
+fn flow_key(header: &Header) -> FlowKey {
     ([header.source, header.target], header.protocol, header.ports)
 }
 
@@ -55,7 +55,7 @@ struct Flow {
 /// Flows behind gates.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
-    flows: HashMap<Ends, Flow>,
+    flows: HashMap<FlowKey, Flow>,
     /// Time of the next check for ended flows.
     next_check: Option<Time>,
 }
@@ -81,7 +81,7 @@ impl Gates {
             TCP => segment.is_some_and(|segment| segment.payload > 0),
             _ => false,
         };
-        let ends = ends(header);
+        let ends = flow_key(header);
         let flow = match self.flows.entry(ends) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(_) if !is_data => return GateVerdict::Passes,
@@ -123,7 +123,7 @@ impl Gates {
 
     /// Handles a packet received for a host behind a gate.
     pub fn on_received(&mut self, bytes: &[u8], header: &Header, live: &mut Live) {
-        let ([source, target], protocol, [from, to]) = ends(header);
+        let ([source, target], protocol, [from, to]) = flow_key(header);
         let ends = ([target, source], protocol, [to, from]);
         let Some(flow) = self.flows.get_mut(&ends) else { return };
         let (Some(segment), Some(sender)) = (Segment::parse(bytes, header), &mut flow.tcp) else { return };
@@ -165,7 +165,7 @@ impl Gates {
         self.next_check = (!self.flows.is_empty()).then_some(now + IDLE_TIMEOUT / 4);
     }
 
-    fn end(&mut self, ends: &Ends, live: &mut Live) {
+    fn end(&mut self, ends: &FlowKey, live: &mut Live) {
         if let Some(flow) = self.flows.remove(ends) {
             live.leave(flow.connection);
         }

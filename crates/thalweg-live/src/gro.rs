@@ -138,13 +138,13 @@ impl Run {
     }
 
     /// Writes the buffer; packet by packet if the system does not accept such buffers.
-    fn write(&mut self, port: &Port) -> Result<Written, Errno> {
+    fn write(&mut self, port: &Port) -> Result<WrittenForm, Errno> {
         let Shape { kind, header, headers_len, .. } = self.shape;
         let last =
             self.packets.last().and_then(|(_, packet)| packet.get(header.transport_offset + 13)).copied();
-        let [(_, first), rest @ ..] = self.packets.as_mut_slice() else { return Ok(Written::Merged) };
+        let [(_, first), rest @ ..] = self.packets.as_mut_slice() else { return Ok(WrittenForm::Merged) };
         if rest.is_empty() {
-            return port.write(first).map(|()| Written::Merged);
+            return port.write(first).map(|()| WrittenForm::Merged);
         }
         set_headers(first, &self.shape, self.bytes, last.unwrap_or(0));
         let offload = Offload {
@@ -155,13 +155,13 @@ impl Run {
             || [first.as_slice()].into_iter().chain(rest.iter().map(|(_, packet)| &packet[headers_len..]));
         match port.write_run(offload, headers_len as u16, parts()) {
             Err(Errno::INVAL) => {
-                let mut done = Ok(Written::InParts);
+                let mut done = Ok(WrittenForm::InParts);
                 split_gso_buffer(offload, &parts().collect::<Vec<_>>().concat(), |packet| {
                     done = done.and_then(|written| port.write(&packet).map(|()| written));
                 });
                 done
             }
-            written => written.map(|()| Written::Merged),
+            written => written.map(|()| WrittenForm::Merged),
         }
     }
 }
@@ -213,7 +213,7 @@ fn set_headers(first: &mut [u8], shape: &Shape, bytes: usize, last_flags: u8) {
 
 /// Form of a written buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
+enum WrittenForm {
     Merged,
     /// Packet by packet: the system does not accept such buffers.
     InParts,
@@ -289,8 +289,8 @@ impl Runs {
     fn write(&mut self, port: &Port, mut run: Run, on_delivery: &mut impl FnMut(DeliveryEvent)) {
         run.packets.iter().for_each(|(at, _)| on_delivery(DeliveryEvent::Leaves(*at)));
         match run.write(port) {
-            Ok(Written::Merged) => {}
-            Ok(Written::InParts) => self.tcp_alone |= run.shape.kind == GsoKind::Datagrams,
+            Ok(WrittenForm::Merged) => {}
+            Ok(WrittenForm::InParts) => self.tcp_alone |= run.shape.kind == GsoKind::Datagrams,
             Err(error) => on_delivery(DeliveryEvent::Refused(error, run.packets.len() as u64)),
         }
     }
@@ -311,13 +311,13 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
 
     /// Host that records all writes.
-    struct Kept {
+    struct RecordingHost {
         port: Port,
         host: UnixDatagram,
         runs: Runs,
     }
 
-    impl Kept {
+    impl RecordingHost {
         fn new() -> Self {
             let (one, host) = UnixDatagram::pair().unwrap();
             host.set_nonblocking(true).unwrap();
@@ -356,11 +356,14 @@ mod tests {
         for kind in [GsoKind::Tcp4, GsoKind::Tcp6, GsoKind::Datagrams] {
             let packets = pieces(kind, 1000, &unsealed(kind, u32::MAX - 1500, ACK | PSH, &data(4500)));
             assert_eq!(packets.len(), 5);
-            assert_eq!(Kept::new().hand(&packets, 10), [&*packets], "{kind:?}");
+            assert_eq!(RecordingHost::new().hand(&packets, 10), [&*packets], "{kind:?}");
             // Beyond the merge span.
-            assert_eq!(Kept::new().hand(&packets, 101).len(), 5);
+            assert_eq!(RecordingHost::new().hand(&packets, 101).len(), 5);
             // 50 us apart, three are within 100 us.
-            assert_eq!(Kept::new().hand(&packets, 50).iter().map(Vec::len).collect::<Vec<_>>(), [3, 2]);
+            assert_eq!(
+                RecordingHost::new().hand(&packets, 50).iter().map(Vec::len).collect::<Vec<_>>(),
+                [3, 2]
+            );
         }
     }
 
@@ -370,7 +373,7 @@ mod tests {
     fn packets_with_different_headers_are_not_merged() {
         let original = pieces(GsoKind::Tcp4, 1000, &unsealed(GsoKind::Tcp4, 0, ACK, &data(5000)));
         let run_lengths = |packets: &[Vec<u8>]| {
-            let seen = Kept::new().hand(packets, 1);
+            let seen = RecordingHost::new().hand(packets, 1);
             assert_eq!(seen.concat(), packets);
             seen.iter().map(Vec::len).collect::<Vec<_>>()
         };
@@ -446,10 +449,10 @@ mod tests {
         let flows: Vec<Vec<Vec<u8>>> = (0..10).map(of).collect();
         let turns: Vec<Vec<u8>> =
             (0..2).flat_map(|turn| flows[..4].iter().map(move |flow| flow[turn].clone())).collect();
-        assert_eq!(Kept::new().hand(&turns, 1), flows[..4]);
+        assert_eq!(RecordingHost::new().hand(&turns, 1), flows[..4]);
         let turns: Vec<Vec<u8>> =
             (0..2).flat_map(|turn| flows.iter().map(move |flow| flow[turn].clone())).collect();
-        let mut seen = Kept::new().hand(&turns, 1).concat();
+        let mut seen = RecordingHost::new().hand(&turns, 1).concat();
         let mut sent = turns;
         seen.sort();
         sent.sort();

@@ -37,7 +37,7 @@ mod tcp_headers;
 mod thread_priority;
 mod tun_queue;
 
-pub use connected_components::{Groups, Joined};
+pub use connected_components::{Groups, MergedOutcome};
 pub use emulator::{Counts, Delivery, Emulator, LinkDirectionState};
 pub use event_loop::{Device, Driven, FileCapture, NetworkObservers, run_event_loop};
 pub use fidelity_record::{Fidelity, Lateness, Verdict};

@@ -67,7 +67,7 @@ impl Nat {
             self.forget(&owner);
         }
         if !self.mappings.contains_key(&owner) {
-            let port = self.free(now, protocol, from.0.is_ipv6())?;
+            let port = self.free_port(now, protocol, from.0.is_ipv6())?;
             self.owners.insert((protocol, from.0.is_ipv6(), port), owner);
             self.mappings.insert(owner, Mapping { port, targets: HashSet::new(), made: now, last: now });
         }
@@ -119,7 +119,7 @@ impl Nat {
     }
 
     /// Returns a free external port.
-    fn free(&mut self, now: Time, protocol: u8, is_v6: bool) -> Option<u16> {
+    fn free_port(&mut self, now: Time, protocol: u8, is_v6: bool) -> Option<u16> {
         if self.mappings.len() >= MAX_MAPPINGS {
             let over = self.mappings.iter().filter(|(owner, mapping)| self.is_over(now, owner.0, mapping));
             let over: Vec<Owner> = over.map(|(owner, _)| *owner).collect();
@@ -152,7 +152,7 @@ mod tests {
         Time::ZERO + Duration::from_secs(seconds)
     }
 
-    fn of(kind: NatKind, rebind: Option<Duration>) -> Nat {
+    fn nat_of_kind(kind: NatKind, rebind: Option<Duration>) -> Nat {
         Nat::new(kind, rebind)
     }
 
@@ -166,7 +166,7 @@ mod tests {
             (NatKind::PortRestricted, true, [true, false, false]),
             (NatKind::Symmetric, false, [true, false, false]),
         ] {
-            let mut nat = of(kind, None);
+            let mut nat = nat_of_kind(kind, None);
             let port = nat.leave(at(0), UDP, place(1, 5000), place(9, 53)).unwrap();
             let seen = [place(9, 53), place(9, 54), place(8, 53)]
                 .map(|from| nat.enter(at(1), UDP, from, port) == Some(place(1, 5000)));
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn two_hosts_with_one_port_have_two_outside() {
-        let mut nat = of(NatKind::FullCone, None);
+        let mut nat = nat_of_kind(NatKind::FullCone, None);
         let ports = [1, 2].map(|host| nat.leave(at(0), UDP, place(host, 5000), place(9, 53)).unwrap());
         assert_ne!(ports[0], ports[1]);
         assert_eq!(nat.enter(at(0), UDP, place(9, 53), ports[1]), Some(place(2, 5000)));
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn ports_change_when_time_is_over() {
-        let mut nat = of(NatKind::FullCone, Some(Duration::from_secs(10)));
+        let mut nat = nat_of_kind(NatKind::FullCone, Some(Duration::from_secs(10)));
         let mut leave =
             |seconds, protocol| nat.leave(at(seconds), protocol, place(1, 5000), place(9, 53)).unwrap();
         let first = leave(3, UDP);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn idle_ports_expire_and_their_number_is_bounded() {
-        let mut nat = of(NatKind::Symmetric, None);
+        let mut nat = nat_of_kind(NatKind::Symmetric, None);
         let port = nat.leave(at(0), UDP, place(1, 1), place(9, 53)).unwrap();
         assert!(nat.enter(at(119), UDP, place(9, 53), port).is_some());
         assert_eq!(nat.enter(at(120), UDP, place(9, 53), port), None);

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use thalweg_proto::units::{Duration, Time};
 
 /// Interval between snapshots.
-pub(crate) const EVERY: Duration = Duration::from_millis(250);
+pub(crate) const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Snapshot of a network.
 #[derive(Clone, Debug, Default)]

@@ -20,7 +20,7 @@ pub(crate) enum IcmpError {
 
 /// Maximum message size that every host accepts, in bytes: IPv4 (RFC 1812, section 4.3.2.3) and IPv6 (RFC 4443, section
 /// 2.4).
-const LARGEST: [usize; 2] = [576, 1280];
+const MAX_ICMP_BYTES: [usize; 2] = [576, 1280];
 
 /// Returns an ICMP message about a packet from the router with this address. Returns `None` where RFC 1122, section
 /// 3.2.2, forbids it: about ICMP errors, non-initial fragments, and non-unicast addresses.
@@ -50,7 +50,7 @@ pub(crate) fn icmp_error_message(
         (IpAddr::V6(_), IcmpError::NoPort) => (1, 4, 0),
         (IpAddr::V6(_), IcmpError::TooBig(mtu)) => (2, 0, mtu),
     };
-    let (around, largest) = if router.is_ipv4() { (28, LARGEST[0]) } else { (48, LARGEST[1]) };
+    let (around, largest) = if router.is_ipv4() { (28, MAX_ICMP_BYTES[0]) } else { (48, MAX_ICMP_BYTES[1]) };
     let mut body = vec![kind, code, 0, 0];
     body.extend(word.to_be_bytes());
     body.extend(packet.get(..packet.len().min(largest - around))?);
@@ -95,14 +95,14 @@ mod tests {
     use crate::ip_header::tests::udp_v4;
     use std::net::{Ipv4Addr, Ipv6Addr};
 
-    fn about(error: IcmpError, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn icmp_error(error: IcmpError, bytes: &[u8]) -> Option<Vec<u8>> {
         icmp_error_message(Ipv4Addr::new(10, 0, 0, 9).into(), error, bytes, &Header::parse(bytes).unwrap())
     }
 
     #[test]
     fn messages_describe_the_error_of_a_packet() {
         let packet = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 1, &[7; 2000]);
-        let exceeded = about(IcmpError::TimeExceeded, &packet).unwrap();
+        let exceeded = icmp_error(IcmpError::TimeExceeded, &packet).unwrap();
         let header = Header::parse(&exceeded).unwrap();
         assert_eq!(
             (header.source.to_string(), header.target.to_string()),
@@ -110,7 +110,7 @@ mod tests {
         );
         assert_eq!((&exceeded[20..22], checksum(&[&exceeded[20..]])), ([11, 0].as_slice(), 0));
         assert_eq!((exceeded.len(), &exceeded[28..]), (576, &packet[..548]));
-        let big = about(IcmpError::TooBig(1300), &packet).unwrap();
+        let big = icmp_error(IcmpError::TooBig(1300), &packet).unwrap();
         assert_eq!(big[20..22], [3, 4]);
         assert_eq!(u16::from_be_bytes([big[26], big[27]]), 1300);
     }
@@ -118,9 +118,9 @@ mod tests {
     #[test]
     fn no_error_is_sent_about_an_error() {
         let packet = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 1, b"x");
-        let first = about(IcmpError::NoRoute, &packet).unwrap();
-        assert_eq!(about(IcmpError::TimeExceeded, &first), None);
-        assert_eq!(about(IcmpError::NoRoute, &udp_v4([224, 0, 0, 1], [10, 0, 0, 2], 1, b"x")), None);
+        let first = icmp_error(IcmpError::NoRoute, &packet).unwrap();
+        assert_eq!(icmp_error(IcmpError::TimeExceeded, &first), None);
+        assert_eq!(icmp_error(IcmpError::NoRoute, &udp_v4([224, 0, 0, 1], [10, 0, 0, 2], 1, b"x")), None);
     }
 
     #[test]

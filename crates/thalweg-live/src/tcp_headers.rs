@@ -210,7 +210,7 @@ mod tests {
     }
 
     /// Returns a sender of ten 100-byte segments from `start`.
-    fn sent(start: u32) -> Sender {
+    fn sender_of_ten_segments(start: u32) -> Sender {
         let mut sender = Sender::new(&data(start, 100));
         for number in 0..10 {
             assert_eq!(sender.on_sent(&data(start.wrapping_add(100 * number), 100)), None);
@@ -222,7 +222,7 @@ mod tests {
     fn third_duplicates_are_distinguished_from_timeouts() {
         // Sequence numbers wrap in the middle.
         let start = u32::MAX - 450;
-        let mut sender = sent(start);
+        let mut sender = sender_of_ten_segments(start);
         for _ in 0..3 {
             assert_eq!(sender.on_received(&ack(start, true, 0)), None);
         }
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn retransmissions_after_a_timeout_belong_to_it() {
-        let mut sender = sent(1000);
+        let mut sender = sender_of_ten_segments(1000);
         assert_eq!(sender.on_sent(&data(1000, 100)), Some(Signal::Timeout));
         sender.on_received(&ack(1100, false, 0));
         assert_eq!(sender.on_sent(&data(1100, 100)), None);
@@ -250,13 +250,13 @@ mod tests {
 
     #[test]
     fn a_probe_for_the_last_segment_is_no_sign() {
-        let mut sender = sent(1000);
+        let mut sender = sender_of_ten_segments(1000);
         assert_eq!(sender.on_sent(&data(1900, 100)), None);
     }
 
     #[test]
     fn a_mark_counts_once_until_it_is_answered() {
-        let mut sender = sent(1000);
+        let mut sender = sender_of_ten_segments(1000);
         assert_eq!(sender.on_received(&ack(1100, false, ECE)), Some(Signal::Mark));
         assert_eq!(sender.on_received(&ack(1200, false, ECE)), None);
         let answer = Segment { flags: ACK | CWR, ..data(2000, 100) };
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_sender_is_done_when_its_end_is_acknowledged() {
-        let mut sender = sent(1000);
+        let mut sender = sender_of_ten_segments(1000);
         let last = Segment { flags: ACK | FIN, ..data(2000, 0) };
         sender.on_sent(&last);
         sender.on_received(&ack(2000, false, 0));

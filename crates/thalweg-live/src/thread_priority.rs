@@ -7,7 +7,7 @@ use std::time::Duration;
 const SLICE: Duration = Duration::from_micros(100);
 
 /// Nice value of a thread with the highest priority.
-const FIRST: i32 = -20;
+const HIGHEST_PRIORITY_NICE: i32 = -20;
 
 /// Arguments of `sched_setattr`, as of Linux 3.14.
 #[repr(C)]
@@ -42,7 +42,7 @@ pub(crate) fn raise_priority() {
         libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
     }
     // Fails without the privilege to raise priority.
-    let _ = rustix::process::setpriority_process(None, FIRST);
+    let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY_NICE);
     // The default timer slack delays a sleep by up to 50 us.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }

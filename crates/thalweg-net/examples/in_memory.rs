@@ -9,7 +9,7 @@ use thalweg_net::endpoint::{
     Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle, Listen, Trust,
 };
 use thalweg_net::identity::{Entropy, Identity};
-use thalweg_net::session::{Next, SessionEvent};
+use thalweg_net::session::{PollResult, SessionEvent};
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -102,7 +102,7 @@ impl End {
                 });
             }
             match next {
-                Next::At(at) if self.batch.is_empty() => return Some(at),
+                PollResult::At(at) if self.batch.is_empty() => return Some(at),
                 _ => {}
             }
         }

@@ -66,7 +66,7 @@ struct Late {
 }
 
 /// Sample size; enough for the 99th percentile.
-const KEPT: usize = 10_000;
+const SAMPLE_SIZE: usize = 10_000;
 
 impl Default for Late {
     fn default() -> Self {
@@ -77,7 +77,7 @@ impl Default for Late {
 impl Late {
     fn add(&mut self, late: Duration) {
         self.seen += 1;
-        if self.kept.len() < KEPT {
+        if self.kept.len() < SAMPLE_SIZE {
             self.kept.push(late);
         } else if let Some(kept) = self.kept.get_mut(self.stream.below(self.seen) as usize) {
             *kept = late;
@@ -108,7 +108,7 @@ fn relay(
                 match rustix::io::write(devices[1 - direction], &datagram.bytes) {
                     Ok(_) => {}
                     Err(Errno::AGAIN | Errno::NOBUFS) => unsent += 1,
-                    Err(error) => return ended(error, unsent),
+                    Err(error) => return end_on_removed_device(error, unsent),
                 }
             }
         }
@@ -122,7 +122,7 @@ fn relay(
                         lines[direction].arrive(clock.now(), datagram);
                     }
                     Err(Errno::AGAIN) => break,
-                    Err(error) => return ended(error, unsent),
+                    Err(error) => return end_on_removed_device(error, unsent),
                 }
             }
         }
@@ -133,7 +133,7 @@ fn relay(
 const BATCH: usize = 64;
 
 /// Returns the count if the error means a removed device.
-fn ended(error: Errno, unsent: u64) -> Result<u64, Errno> {
+fn end_on_removed_device(error: Errno, unsent: u64) -> Result<u64, Errno> {
     match error {
         Errno::IO | Errno::BADFD | Errno::NODEV => Ok(unsent),
         error => Err(error),

@@ -123,7 +123,7 @@ mod tests {
     use crate::identity::SystemEntropy;
 
     const SOURCE: ConnectionId = ConnectionId([1; 8]);
-    const FIRST: &[u8] = &[2; 32];
+    const FIRST_INPUT: &[u8] = &[2; 32];
 
     /// Holds RFC 9000, section 8.1.4.
     #[test]
@@ -131,25 +131,25 @@ mod tests {
         let cookies = Cookies::new(&mut SystemEntropy::new());
         let now = Time::ZERO + Duration::from_secs(100);
         let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();
-        let cookie = cookies.make(now, client, SOURCE, FIRST);
-        assert!(cookies.check(now, client, SOURCE, FIRST, &cookie));
-        assert!(cookies.check(now + LIFE, client, SOURCE, FIRST, &cookie));
-        assert!(!cookies.check(now + LIFE + Duration::from_nanos(1), client, SOURCE, FIRST, &cookie));
+        let cookie = cookies.make(now, client, SOURCE, FIRST_INPUT);
+        assert!(cookies.check(now, client, SOURCE, FIRST_INPUT, &cookie));
+        assert!(cookies.check(now + LIFE, client, SOURCE, FIRST_INPUT, &cookie));
+        assert!(!cookies.check(now + LIFE + Duration::from_nanos(1), client, SOURCE, FIRST_INPUT, &cookie));
         // A cookie from the future: the server restarted, or the cookie is forged.
-        assert!(!cookies.check(Time::ZERO, client, SOURCE, FIRST, &cookie));
+        assert!(!cookies.check(Time::ZERO, client, SOURCE, FIRST_INPUT, &cookie));
         for other in ["192.0.2.1:1001", "192.0.2.2:1000", "[2001:db8::1]:1000"] {
-            assert!(!cookies.check(now, other.parse().unwrap(), SOURCE, FIRST, &cookie), "{other}");
+            assert!(!cookies.check(now, other.parse().unwrap(), SOURCE, FIRST_INPUT, &cookie), "{other}");
         }
-        assert!(!cookies.check(now, client, ConnectionId([2; 8]), FIRST, &cookie));
+        assert!(!cookies.check(now, client, ConnectionId([2; 8]), FIRST_INPUT, &cookie));
         assert!(!cookies.check(now, client, SOURCE, &[3; 32], &cookie));
         for at in 0..COOKIE {
             let mut forged = cookie;
             forged[at] ^= 0x80;
-            assert!(!cookies.check(now, client, SOURCE, FIRST, &forged), "byte {at}");
-            assert!(!cookies.check(now, client, SOURCE, FIRST, &cookie[..at]));
+            assert!(!cookies.check(now, client, SOURCE, FIRST_INPUT, &forged), "byte {at}");
+            assert!(!cookies.check(now, client, SOURCE, FIRST_INPUT, &cookie[..at]));
         }
         let others = Cookies::new(&mut SystemEntropy::new());
-        assert!(!others.check(now, client, SOURCE, FIRST, &cookie));
+        assert!(!others.check(now, client, SOURCE, FIRST_INPUT, &cookie));
     }
 
     /// Each server's cookie time has a random offset of its own.
@@ -157,7 +157,7 @@ mod tests {
     fn a_cookie_does_not_reveal_the_server_uptime() {
         let (now, client) = (Time::ZERO + Duration::from_secs(100), "192.0.2.1:1000".parse().unwrap());
         let time = |now| {
-            let cookie = Cookies::new(&mut SystemEntropy::new()).make(now, client, SOURCE, FIRST);
+            let cookie = Cookies::new(&mut SystemEntropy::new()).make(now, client, SOURCE, FIRST_INPUT);
             u64::from_be_bytes(cookie[..8].try_into().unwrap())
         };
         let (mut same, mut real) = (0, 0);

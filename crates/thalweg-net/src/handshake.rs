@@ -34,9 +34,9 @@ pub const MAX_SCHEME: usize = crate::flow::MAX_ENCODING;
 
 /// Rejected handshake message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failed;
+pub struct HandshakeError;
 
-impl From<snow::Error> for Failed {
+impl From<snow::Error> for HandshakeError {
     fn from(_: snow::Error) -> Self {
         Self
     }
@@ -93,7 +93,11 @@ impl Initiator {
     ///
     /// # Errors
     /// No error that a peer could cause.
-    pub fn new(identity: &Identity, source: ConnectionId, ephemeral: [u8; 32]) -> Result<Self, Failed> {
+    pub fn new(
+        identity: &Identity,
+        source: ConnectionId,
+        ephemeral: [u8; 32],
+    ) -> Result<Self, HandshakeError> {
         let prologue = handshake_prologue(source);
         let mut state = noise_builder(identity, ephemeral, &prologue)?.build_initiator()?;
         let first = write_message(&mut state, &[])?;
@@ -105,7 +109,7 @@ impl Initiator {
     ///
     /// # Errors
     /// No error that a peer could cause.
-    pub fn again(&self) -> Result<Self, Failed> {
+    pub fn resend(&self) -> Result<Self, HandshakeError> {
         Self::new(&self.identity, self.source, self.ephemeral.0)
     }
 
@@ -118,18 +122,18 @@ impl Initiator {
     ///
     /// # Errors
     /// Returns an error for a message that the server did not make for this handshake; the state stays unchanged.
-    pub fn read(&mut self, message: &[u8]) -> Result<(ServerParameters, PublicKey), Failed> {
+    pub fn read(&mut self, message: &[u8]) -> Result<(ServerParameters, PublicKey), HandshakeError> {
         let payload = read_message(&mut self.state, message)?;
         let key = remote_key(&self.state)?;
-        Ok((ServerParameters::decode(&payload).ok_or(Failed)?, key))
+        Ok((ServerParameters::decode(&payload).ok_or(HandshakeError)?, key))
     }
 
     /// Returns the third message and the secrets. Call it once, after [`Initiator::read`].
     ///
     /// # Errors
     /// Returns an error if the parameters are too long, or for calls out of order.
-    pub fn confirm(mut self, parameters: &ClientParameters) -> Result<(Vec<u8>, Secrets), Failed> {
-        let message = write_message(&mut self.state, &parameters.encode().ok_or(Failed)?)?;
+    pub fn confirm(mut self, parameters: &ClientParameters) -> Result<(Vec<u8>, Secrets), HandshakeError> {
+        let message = write_message(&mut self.state, &parameters.encode().ok_or(HandshakeError)?)?;
         Ok((message, derive_secrets(&mut self.state)?))
     }
 }
@@ -153,7 +157,7 @@ struct Start {
 }
 
 impl Start {
-    fn respond(&self) -> Result<(HandshakeState, Vec<u8>), Failed> {
+    fn respond(&self) -> Result<(HandshakeState, Vec<u8>), HandshakeError> {
         let prologue = handshake_prologue(self.source);
         let mut state = noise_builder(&self.identity, self.ephemeral.0, &prologue)?.build_responder()?;
         read_message(&mut state, &self.first)?;
@@ -173,7 +177,7 @@ impl Responder {
         ephemeral: [u8; 32],
         first: &[u8],
         parameters: &ServerParameters,
-    ) -> Result<(Self, Vec<u8>), Failed> {
+    ) -> Result<(Self, Vec<u8>), HandshakeError> {
         let start = Start {
             identity: identity.clone(),
             source,
@@ -195,19 +199,19 @@ impl Responder {
     /// # Errors
     /// Returns an error for a message that the client did not make for this handshake. The client's own confirm is
     /// accepted after any number of forgeries.
-    pub fn read(&mut self, message: &[u8]) -> Result<(ClientParameters, PublicKey, Secrets), Failed> {
+    pub fn read(&mut self, message: &[u8]) -> Result<(ClientParameters, PublicKey, Secrets), HandshakeError> {
         let mut state = match self.state.take() {
             Some(state) => state,
             None => self.start.respond()?.0,
         };
         if state.is_handshake_finished() {
             self.state = Some(state);
-            return Err(Failed);
+            return Err(HandshakeError);
         }
         // A message that is invalid only in its second part changes the state irreversibly.
         let payload = read_message(&mut state, message)?;
         let key = remote_key(&state)?;
-        let parameters = ClientParameters::decode(&payload).ok_or(Failed)?;
+        let parameters = ClientParameters::decode(&payload).ok_or(HandshakeError)?;
         let secrets = derive_secrets(&mut state)?;
         self.state = Some(state);
         Ok((parameters, key, secrets))
@@ -225,22 +229,22 @@ fn noise_builder<'a>(
     identity: &'a Identity,
     ephemeral: [u8; 32],
     prologue: &'a [u8],
-) -> Result<Builder<'a>, Failed> {
-    let pattern = PATTERN.parse().map_err(|_| Failed)?;
+) -> Result<Builder<'a>, HandshakeError> {
+    let pattern = PATTERN.parse().map_err(|_| HandshakeError)?;
     let resolver: BoxedCryptoResolver = Box::new(Resolver::new(ephemeral));
     Ok(Builder::with_resolver(pattern, resolver).local_private_key(identity.secret())?.prologue(prologue)?)
 }
 
-fn write_message(state: &mut HandshakeState, payload: &[u8]) -> Result<Vec<u8>, Failed> {
+fn write_message(state: &mut HandshakeState, payload: &[u8]) -> Result<Vec<u8>, HandshakeError> {
     let mut message = vec![0; MAX_MESSAGE];
     let length = state.write_message(payload, &mut message)?;
     message.truncate(length);
     Ok(message)
 }
 
-fn read_message(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, Failed> {
+fn read_message(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
     if message.len() > MAX_MESSAGE {
-        return Err(Failed);
+        return Err(HandshakeError);
     }
     let mut payload = vec![0; MAX_MESSAGE];
     let length = state.read_message(message, &mut payload)?;
@@ -248,16 +252,17 @@ fn read_message(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, F
     Ok(payload)
 }
 
-fn remote_key(state: &HandshakeState) -> Result<PublicKey, Failed> {
-    let key: [u8; 32] = state.get_remote_static().and_then(|key| key.try_into().ok()).ok_or(Failed)?;
+fn remote_key(state: &HandshakeState) -> Result<PublicKey, HandshakeError> {
+    let key: [u8; 32] =
+        state.get_remote_static().and_then(|key| key.try_into().ok()).ok_or(HandshakeError)?;
     Ok(PublicKey(key))
 }
 
-fn derive_secrets(state: &mut HandshakeState) -> Result<Secrets, Failed> {
+fn derive_secrets(state: &mut HandshakeState) -> Result<Secrets, HandshakeError> {
     if !state.is_handshake_finished() {
-        return Err(Failed);
+        return Err(HandshakeError);
     }
-    let binding = state.get_handshake_hash().try_into().map_err(|_| Failed)?;
+    let binding = state.get_handshake_hash().try_into().map_err(|_| HandshakeError)?;
     let (client, server) = state.dangerously_get_raw_split();
     Ok(Secrets { client: Secret(client), server: Secret(server), binding })
 }
@@ -326,7 +331,7 @@ impl Resolver {
 
 impl CryptoResolver for Resolver {
     fn resolve_rng(&self) -> Option<Box<dyn Random>> {
-        Some(Box::new(Once(Some(self.ephemeral))))
+        Some(Box::new(SingleUseRandom(Some(self.ephemeral))))
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
@@ -388,9 +393,9 @@ impl Dh for Contributory {
 }
 
 /// Random bytes for one key. A second request would get the same bytes, so it fails.
-struct Once(Option<[u8; 32]>);
+struct SingleUseRandom(Option<[u8; 32]>);
 
-impl Random for Once {
+impl Random for SingleUseRandom {
     fn try_fill_bytes(&mut self, into: &mut [u8]) -> Result<(), snow::Error> {
         let bytes = self.0.take().filter(|bytes| bytes.len() == into.len()).ok_or(snow::Error::Rng)?;
         into.copy_from_slice(&bytes);
@@ -518,7 +523,7 @@ mod tests {
         let forger = Identity::from_secret([66; 32]);
         let (_, forged) = Responder::new(&forger, SOURCE, [13; 32], &first, &server_parameters()).unwrap();
         assert_eq!(initiator.read(&forged).unwrap().1, forger.public());
-        let mut initiator = initiator.again().unwrap();
+        let mut initiator = initiator.resend().unwrap();
         assert_eq!(initiator.first(), first);
         let (_, response) = Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters()).unwrap();
         assert_eq!(initiator.read(&response).unwrap().1, server.public());

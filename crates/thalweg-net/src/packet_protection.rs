@@ -154,7 +154,7 @@ pub struct Decryptor {
 
 /// Reason for a failed decryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum DecryptionError {
     /// Duplicate, or too old for the replay window.
     Replayed,
     /// Authentication failure.
@@ -199,16 +199,16 @@ impl Decryptor {
     /// # Errors
     /// Returns an error for a duplicate or an inauthentic packet; neither changes the keys or the replay window.
     #[inline]
-    pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), Refused> {
+    pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), DecryptionError> {
         if self.forged >= self.max_forged {
-            return Err(Refused::IntegrityLimit);
+            return Err(DecryptionError::IntegrityLimit);
         }
-        let number = packet_number(packet, self.window.next()).ok_or(Refused::Forged)?;
+        let number = packet_number(packet, self.window.next()).ok_or(DecryptionError::Forged)?;
         if number >= LAST_NUMBER || packet.len() < HEADER + TAG {
-            return Err(Refused::Forged);
+            return Err(DecryptionError::Forged);
         }
         if !self.window.is_new(number) {
-            return Err(Refused::Replayed);
+            return Err(DecryptionError::Replayed);
         }
         let is_current = number.wrapping_sub(self.epoch * self.epoch_length) < self.epoch_length;
         let epoch = if is_current { self.epoch } else { number / self.epoch_length };
@@ -216,9 +216,9 @@ impl Decryptor {
             open_with(&self.key, number, packet)
         } else if epoch < self.epoch {
             let previous = self.previous.as_ref().filter(|_| epoch + 1 == self.epoch);
-            open_with(previous.ok_or(Refused::Replayed)?, number, packet)
+            open_with(previous.ok_or(DecryptionError::Replayed)?, number, packet)
         } else if epoch - self.epoch > MAX_EPOCHS_AHEAD {
-            return Err(Refused::Forged);
+            return Err(DecryptionError::Forged);
         } else {
             self.open_ahead(epoch, number, packet)
         };
@@ -249,9 +249,9 @@ impl Decryptor {
 
     /// Counts an authentication failure.
     #[cold]
-    fn on_forged(&mut self) -> Refused {
+    fn on_forged(&mut self) -> DecryptionError {
         self.forged += 1;
-        if self.forged >= self.max_forged { Refused::IntegrityLimit } else { Refused::Forged }
+        if self.forged >= self.max_forged { DecryptionError::IntegrityLimit } else { DecryptionError::Forged }
     }
 
     fn is_previous_needed(&self) -> bool {
@@ -312,7 +312,7 @@ mod tests {
         let mut opened = packet.clone();
         let (number, range) = decryptor.open(&mut opened).unwrap();
         assert_eq!((number, &opened[range]), (0, &b"hello"[..]));
-        assert_eq!(decryptor.open(&mut packet.clone()), Err(Refused::Replayed));
+        assert_eq!(decryptor.open(&mut packet.clone()), Err(DecryptionError::Replayed));
     }
 
     /// Holds RFC 9001, section 5.3.
@@ -324,10 +324,10 @@ mod tests {
         for bit in 0..packet.len() * 8 {
             let mut forged = packet.clone();
             forged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(decryptor.open(&mut forged), Err(Refused::Forged), "bit {bit}");
+            assert_eq!(decryptor.open(&mut forged), Err(DecryptionError::Forged), "bit {bit}");
         }
         for length in 0..packet.len() {
-            assert_eq!(decryptor.open(&mut packet[..length].to_vec()), Err(Refused::Forged));
+            assert_eq!(decryptor.open(&mut packet[..length].to_vec()), Err(DecryptionError::Forged));
         }
         assert_eq!(decryptor.next_number(), 0);
         assert!(decryptor.open(&mut packet.clone()).is_ok());
@@ -377,10 +377,10 @@ mod tests {
         let (mut encryptor, mut decryptor) = pair(10);
         let packets: Vec<_> = (0..100u8).map(|n| seal(&mut encryptor, &[n])).collect();
         assert!(decryptor.open(&mut packets[40].clone()).is_ok());
-        assert_eq!(decryptor.open(&mut packets[95].clone()), Err(Refused::Forged));
+        assert_eq!(decryptor.open(&mut packets[95].clone()), Err(DecryptionError::Forged));
         assert!(decryptor.open(&mut packets[85].clone()).is_ok());
         // Packets from before the jump are lost with their key.
-        assert_eq!(decryptor.open(&mut packets[50].clone()), Err(Refused::Replayed));
+        assert_eq!(decryptor.open(&mut packets[50].clone()), Err(DecryptionError::Replayed));
     }
 
     /// Holds RFC 9001, section 6.6.
@@ -395,20 +395,23 @@ mod tests {
             packet
         };
         // Under the current keys, the next and the previous ones.
-        assert_eq!(decryptor.open(&mut forged(0)), Err(Refused::Forged));
-        assert_eq!(decryptor.open(&mut forged(15)), Err(Refused::Forged));
+        assert_eq!(decryptor.open(&mut forged(0)), Err(DecryptionError::Forged));
+        assert_eq!(decryptor.open(&mut forged(15)), Err(DecryptionError::Forged));
         assert!(decryptor.open(&mut packets[15].clone()).is_ok());
-        assert_eq!(decryptor.open(&mut forged(9)), Err(Refused::Forged));
+        assert_eq!(decryptor.open(&mut forged(9)), Err(DecryptionError::Forged));
         // Packets without a decryption attempt do not count: a duplicate, a packet from too far ahead or behind, and
         // one without room for a tag.
         for _ in 0..10 {
-            assert_eq!(decryptor.open(&mut packets[15].clone()), Err(Refused::Replayed));
-            assert_eq!(decryptor.open(&mut forged(99)), Err(Refused::Forged));
-            assert_eq!(decryptor.open(&mut packets[16][..HEADER + TAG - 1].to_vec()), Err(Refused::Forged));
+            assert_eq!(decryptor.open(&mut packets[15].clone()), Err(DecryptionError::Replayed));
+            assert_eq!(decryptor.open(&mut forged(99)), Err(DecryptionError::Forged));
+            assert_eq!(
+                decryptor.open(&mut packets[16][..HEADER + TAG - 1].to_vec()),
+                Err(DecryptionError::Forged)
+            );
         }
         assert!(decryptor.open(&mut packets[16].clone()).is_ok());
-        assert_eq!(decryptor.open(&mut forged(17)), Err(Refused::IntegrityLimit));
-        assert_eq!(decryptor.open(&mut packets[17].clone()), Err(Refused::IntegrityLimit));
+        assert_eq!(decryptor.open(&mut forged(17)), Err(DecryptionError::IntegrityLimit));
+        assert_eq!(decryptor.open(&mut packets[17].clone()), Err(DecryptionError::IntegrityLimit));
         // The limit cannot exceed that of the cipher.
         decryptor.limit_forgeries(u64::MAX);
         assert_eq!(decryptor.max_forged, INTEGRITY_LIMIT);
@@ -418,6 +421,6 @@ mod tests {
     fn keys_of_the_two_directions_differ() {
         let mut encryptor = Encryptor::new(Secret([1; 32]));
         let mut decryptor = Decryptor::new(Secret([2; 32]));
-        assert_eq!(decryptor.open(&mut seal(&mut encryptor, b"x")), Err(Refused::Forged));
+        assert_eq!(decryptor.open(&mut seal(&mut encryptor, b"x")), Err(DecryptionError::Forged));
     }
 }

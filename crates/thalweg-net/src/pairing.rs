@@ -90,7 +90,7 @@ impl FromStr for Code {
 
 /// Keys of both ends, and the binding of their connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends {
+pub struct PairingKeys {
     /// Key of the client.
     pub client: PublicKey,
     /// Key of the server.
@@ -130,7 +130,7 @@ impl std::error::Error for PairingError {}
 /// Returns an error if the server does not know the code, or if the connection ended.
 pub fn pair_as_client(
     code: &Code,
-    ends: &Ends,
+    ends: &PairingKeys,
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
@@ -144,7 +144,7 @@ pub fn pair_as_client(
 pub fn initiate_with(
     entropy: &mut dyn Entropy,
     code: &Code,
-    ends: &Ends,
+    ends: &PairingKeys,
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
@@ -165,7 +165,7 @@ pub fn initiate_with(
 /// Returns an error if the client does not know the code, or if the connection ended.
 pub fn pair_as_server(
     code: &Code,
-    ends: &Ends,
+    ends: &PairingKeys,
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
@@ -179,7 +179,7 @@ pub fn pair_as_server(
 pub fn serve_with(
     entropy: &mut dyn Entropy,
     code: &Code,
-    ends: &Ends,
+    ends: &PairingKeys,
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
@@ -225,7 +225,7 @@ impl Default for Guesses {
 
 impl Guesses {
     /// Updates the count after an attempt, at the end that [serves](pair_as_server).
-    pub fn after(&mut self, attempt: &Result<(), PairingError>) -> Verdict {
+    pub fn after_attempt(&mut self, attempt: &Result<(), PairingError>) -> Verdict {
         match attempt {
             Ok(()) => Verdict::Paired,
             Err(PairingError::Stream { guessed: false, .. }) => Verdict::Nothing,
@@ -261,7 +261,7 @@ impl rand_core_06::RngCore for Draws<'_> {
 
 impl rand_core_06::CryptoRng for Draws<'_> {}
 
-impl Ends {
+impl PairingKeys {
     /// Returns both identities in SPAKE2's form.
     fn identities(&self) -> [Identity; 2] {
         [(&b"client"[..], &self.client), (b"server", &self.server)]
@@ -294,8 +294,8 @@ mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
 
-    fn ends() -> Ends {
-        Ends { client: PublicKey([1; 32]), server: PublicKey([2; 32]), binding: [3; 32] }
+    fn pairing_keys() -> PairingKeys {
+        PairingKeys { client: PublicKey([1; 32]), server: PublicKey([2; 32]), binding: [3; 32] }
     }
 
     fn code(text: &str) -> Code {
@@ -309,9 +309,9 @@ mod tests {
         [one, listener.accept().unwrap().0]
     }
 
-    type Paired = Result<(), PairingError>;
+    type PairingResult = Result<(), PairingError>;
 
-    fn pair(client: (&str, Ends), server: (&str, Ends)) -> (Paired, Paired) {
+    fn pair(client: (&str, PairingKeys), server: (&str, PairingKeys)) -> (PairingResult, PairingResult) {
         let [ours, theirs] = streams();
         let (code_there, ends_there) = (code(server.0), server.1);
         let there =
@@ -334,14 +334,14 @@ mod tests {
 
     #[test]
     fn matching_codes_pair() {
-        let (here, there) = pair(("1234-5678", ends()), ("12345678", ends()));
+        let (here, there) = pair(("1234-5678", pairing_keys()), ("12345678", pairing_keys()));
         here.unwrap();
         there.unwrap();
     }
 
     #[test]
     fn a_wrong_code_is_a_guess() {
-        let (here, there) = pair(("1234-5678", ends()), ("1234-5679", ends()));
+        let (here, there) = pair(("1234-5678", pairing_keys()), ("1234-5679", pairing_keys()));
         // The server signals failure by ending the stream; neither proof was right.
         assert!(matches!(here, Err(PairingError::Stream { guessed: true, .. })), "{here:?}");
         assert!(matches!(there, Err(PairingError::Wrong)), "{there:?}");
@@ -350,15 +350,15 @@ mod tests {
     #[test]
     fn a_man_in_the_middle_gains_nothing() {
         // A man in the middle has two connections: another binding, and its own key in place of either end's.
-        let changes: [fn(&mut Ends); 3] = [
+        let changes: [fn(&mut PairingKeys); 3] = [
             |ends| ends.binding = [4; 32],
             |ends| ends.client = PublicKey([9; 32]),
             |ends| ends.server = PublicKey([9; 32]),
         ];
         for change in changes {
-            let mut others = ends();
+            let mut others = pairing_keys();
             change(&mut others);
-            let (here, there) = pair(("1234-5678", ends()), ("1234-5678", others));
+            let (here, there) = pair(("1234-5678", pairing_keys()), ("1234-5678", others));
             assert!(here.is_err());
             assert!(matches!(there, Err(PairingError::Wrong)), "{there:?}");
         }
@@ -368,33 +368,33 @@ mod tests {
     fn three_wrong_guesses_are_the_last() {
         let stream = |guessed| PairingError::Stream { error: io::ErrorKind::UnexpectedEof.into(), guessed };
         let mut guesses = Guesses::default();
-        assert_eq!(guesses.after(&Err(stream(false))), Verdict::Nothing);
-        assert_eq!(guesses.after(&Err(PairingError::Wrong)), Verdict::Wrong(2));
-        assert_eq!(guesses.after(&Err(stream(true))), Verdict::Wrong(1));
-        assert_eq!(guesses.after(&Err(stream(false))), Verdict::Nothing);
-        assert_eq!(guesses.after(&Ok(())), Verdict::Paired);
-        assert_eq!(guesses.after(&Err(PairingError::Wrong)), Verdict::Over);
+        assert_eq!(guesses.after_attempt(&Err(stream(false))), Verdict::Nothing);
+        assert_eq!(guesses.after_attempt(&Err(PairingError::Wrong)), Verdict::Wrong(2));
+        assert_eq!(guesses.after_attempt(&Err(stream(true))), Verdict::Wrong(1));
+        assert_eq!(guesses.after_attempt(&Err(stream(false))), Verdict::Nothing);
+        assert_eq!(guesses.after_attempt(&Ok(())), Verdict::Paired);
+        assert_eq!(guesses.after_attempt(&Err(PairingError::Wrong)), Verdict::Over);
     }
 
     #[test]
     fn only_a_late_abort_counts_as_a_guess() {
         let [ours, theirs] = streams();
         drop(ours);
-        let result = pair_as_server(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
+        let result = pair_as_server(&code("12345678"), &pairing_keys(), &mut &theirs, &mut &theirs);
         assert!(matches!(result, Err(PairingError::Stream { guessed: false, .. })), "{result:?}");
         // A valid half, then silence.
         let [ours, theirs] = streams();
         let password = Password::new(b"00000000");
-        let [client, server] = ends().identities();
+        let [client, server] = pairing_keys().identities();
         let (_, half) = Spake2::<Ed25519Group>::start_a(&password, &client, &server);
         (&ours).write_all(&half).unwrap();
         ours.shutdown(std::net::Shutdown::Write).unwrap();
-        let result = pair_as_server(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
+        let result = pair_as_server(&code("12345678"), &pairing_keys(), &mut &theirs, &mut &theirs);
         assert!(matches!(result, Err(PairingError::Stream { guessed: true, .. })), "{result:?}");
         // An invalid half.
         let [ours, theirs] = streams();
         (&ours).write_all(&[0xff; HALF]).unwrap();
-        let result = pair_as_server(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
+        let result = pair_as_server(&code("12345678"), &pairing_keys(), &mut &theirs, &mut &theirs);
         assert!(matches!(result, Err(PairingError::Wrong)), "{result:?}");
     }
 }

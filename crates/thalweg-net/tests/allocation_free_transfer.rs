@@ -3,7 +3,7 @@
 
 mod allocation_counter;
 
-use allocation_counter::{CALLS, HELD};
+use allocation_counter::{CALLS, HELD_BYTES};
 use std::sync::atomic::Ordering;
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;
@@ -41,14 +41,14 @@ const POOLED: u64 = 9000;
 
 /// Counters since the start of the process.
 #[derive(Clone, Copy, Debug)]
-struct Counted {
+struct ProcessCounters {
     calls: u64,
     held: i64,
     packets: u64,
 }
 
 /// Transfers data, and returns the counts after each mark, in received bytes.
-fn allocation_counts(offload: Offload, marks: &[u64]) -> Vec<Counted> {
+fn allocation_counts(offload: Offload, marks: &[u64]) -> Vec<ProcessCounters> {
     let (_socket, ours, theirs) = connection(offload);
     let watch = ours.another();
     let (mut send, _keep) = ours.split();
@@ -66,9 +66,9 @@ fn allocation_counts(offload: Offload, marks: &[u64]) -> Vec<Counted> {
     while receive.read_slices(&mut pieces).unwrap() > 0 {
         arrived += pieces.drain(..).map(|piece: Slice| u64::from(piece.len())).sum::<u64>();
         if marks.get(counted.len()).is_some_and(|mark| arrived >= *mark) {
-            counted.push(Counted {
+            counted.push(ProcessCounters {
                 calls: CALLS.load(Ordering::Relaxed),
-                held: HELD.load(Ordering::Relaxed),
+                held: HELD_BYTES.load(Ordering::Relaxed),
                 packets: watch.stats().packets_sent,
             });
         }

@@ -8,10 +8,10 @@ mod attacker;
 mod endpoint_pair;
 
 use allocation_counter::allocated_bytes;
-use attacker::{Hostile, accepted_connection, server};
+use attacker::{HostileClient, accepted_connection, server};
 use endpoint_pair::{Channel, Pair, client_config, server_config};
 use std::sync::{Mutex, PoisonError};
-use thalweg_net::endpoint::{Arrival, Limits, Shared};
+use thalweg_net::endpoint::{Arrival, Limits, ReceivedDatagrams};
 use thalweg_net::wire::{HEADER, TAG};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
@@ -131,7 +131,7 @@ fn out_of_order_data_is_bounded_per_socket() {
         let mut hostiles = Vec::new();
         for number in 0..connections {
             let now = START + Duration::from_millis(u64::from(number));
-            let mut hostile = Hostile::connect(&mut endpoint, now, number, scheme.as_bytes());
+            let mut hostile = HostileClient::connect(&mut endpoint, now, number, scheme.as_bytes());
             let (handle, _) =
                 accepted_connection(&mut endpoint).unwrap_or_else(|| panic!("{:?}", hostile.closed));
             endpoint.authorise(handle);
@@ -158,7 +158,7 @@ fn retained_packets_do_not_pin_large_buffers() {
     // Garbage needs no key. Authentic packets arrive while the driver reports no memory for whole buffers.
     for is_garbage in [true, false] {
         let mut endpoint = server(server_config());
-        let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
+        let mut hostile = HostileClient::connect(&mut endpoint, START, 1, b"cubic");
         let (handle, _) = accepted_connection(&mut endpoint).unwrap();
         endpoint.authorise(handle);
         let before = allocated_bytes();
@@ -170,7 +170,7 @@ fn retained_packets_do_not_pin_large_buffers() {
                 let other = hostile.sealed(&vec![0; stride - HEADER - TAG]);
                 together.extend(if is_garbage { vec![9; stride] } else { other });
             }
-            let share = |bytes| Shared { bytes: Slice::new(bytes), must_copy: !is_garbage };
+            let share = |bytes| ReceivedDatagrams { bytes: Slice::new(bytes), must_copy: !is_garbage };
             let arrival = Arrival { from: hostile.address, ecn: Ecn::NotEct };
             endpoint.receive(START, arrival, stride, together, share);
             hostile.collect(&mut endpoint, START);

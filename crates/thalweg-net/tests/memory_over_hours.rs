@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle, Limits};
-use thalweg_net::session::{Next, SessionConfig, SessionEvent, code};
+use thalweg_net::session::{PollResult, SessionConfig, SessionEvent, code};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::random::Stream;
@@ -27,7 +27,7 @@ const LOSS: f64 = 0.01;
 const EACH_MEMORY: u64 = 128 << 10;
 
 /// Number of connections per host.
-const EACH: usize = 100;
+const CONNECTIONS_PER_HOST: usize = 100;
 
 /// Maximum time between two actions of a client; every sixth action is its last.
 const PAUSE: Duration = Duration::from_secs(1200);
@@ -114,10 +114,10 @@ impl World {
             batch: Batch::new(),
         };
         world.by_address.insert(SERVER.parse().unwrap(), 0);
-        for number in 1..=connections.div_ceil(EACH) {
+        for number in 1..=connections.div_ceil(CONNECTIONS_PER_HOST) {
             world.hosts.push(host(number, client_config()));
             world.moves(number);
-            for _ in 0..EACH.min(connections - (number - 1) * EACH) {
+            for _ in 0..CONNECTIONS_PER_HOST.min(connections - (number - 1) * CONNECTIONS_PER_HOST) {
                 let after = world.draw.uniform_duration(Duration::from_secs(600));
                 world.plan(after, Event::Acts(number, Act::Open));
             }
@@ -224,7 +224,7 @@ impl World {
                 is_idle = false;
                 self.on_event(host, handle, &event);
             }
-            if let (true, Next::At(at)) = (is_idle, next) {
+            if let (true, PollResult::At(at)) = (is_idle, next) {
                 let old = self.hosts[host].wake;
                 self.events.remove(&old);
                 self.count += 1;

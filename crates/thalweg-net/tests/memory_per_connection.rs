@@ -28,8 +28,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Returns the resident memory of an idle connection at both ends, in bytes. It is measured before anything else in this
 /// process: memory of an earlier test, returned meanwhile, would count against it.
 fn bytes_of_an_idle_connection() -> usize {
-    static MEASURED: OnceLock<usize> = OnceLock::new();
-    *MEASURED.get_or_init(measure_idle_connections)
+    static BYTES_PER_CONNECTION: OnceLock<usize> = OnceLock::new();
+    *BYTES_PER_CONNECTION.get_or_init(measure_idle_connections)
 }
 
 /// Buffers fill during the first half million packets; a million more do not change memory use.

@@ -25,5 +25,5 @@ mod wasm_interface;
 pub use opened_traces::{Files, LIMITS, view_traces};
 pub use page_requests::Laboratory;
 pub use scenario_input::MAX_MEMORY;
-pub use script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
+pub use script_controller::{ControllerInstance, Event, SAMPLE_NUMBERS, Script, State};
 pub use sliced_run::Run;

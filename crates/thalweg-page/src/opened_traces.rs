@@ -1,13 +1,13 @@
 //! Traces: files that the reader of the page opens, read as `thalweg view` reads them, and their page of plots.
 
-use crate::scenario_input::Shown;
+use crate::scenario_input::PageDiagnostic;
 use crate::sliced_run::version;
 use core::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{self, Read};
-use thalweg_report::report::{Shown as Named, trace_page};
+use thalweg_report::report::{NamedTrace, trace_page};
 use thalweg_trace::{Limits, Trace, find_all, read};
 
 /// Bounds of each file: its packets and the page's series fit the 4 GiB of a WebAssembly module.
@@ -48,7 +48,7 @@ struct Viewed {
     connections: usize,
     findings: usize,
     /// Files that are no traces.
-    errors: Vec<Shown>,
+    errors: Vec<PageDiagnostic>,
 }
 
 /// Reads files and returns their page; files that are no traces are named beside it.
@@ -56,23 +56,23 @@ struct Viewed {
 /// # Errors
 ///
 /// If none of the files is a trace.
-pub fn view_traces(names: &[String], files: &dyn Files) -> Result<Value, Vec<Shown>> {
+pub fn view_traces(names: &[String], files: &dyn Files) -> Result<Value, Vec<PageDiagnostic>> {
     if names.is_empty() || names.len() > MAX_FILES {
         let message = format!("there are {} files; a page has 1 to {MAX_FILES}", names.len());
-        return Err(vec![Shown::error("page.trace", message)]);
+        return Err(vec![PageDiagnostic::error("page.trace", message)]);
     }
     let mut errors = Vec::new();
     let mut traces: Vec<(String, Trace)> = Vec::new();
     for (file, name) in unique_names(names).into_iter().enumerate() {
         match read(&mut Stream { files, file, place: 0 }, &LIMITS) {
             Ok(trace) => traces.push((name, trace)),
-            Err(error) => errors.push(Shown::error("page.trace", format!("{name}: {error}"))),
+            Err(error) => errors.push(PageDiagnostic::error("page.trace", format!("{name}: {error}"))),
         }
     }
     if traces.is_empty() {
         return Err(errors);
     }
-    let named: Vec<Named<'_>> = traces.iter().map(|(name, trace)| Named { name, trace }).collect();
+    let named: Vec<NamedTrace<'_>> = traces.iter().map(|(name, trace)| NamedTrace { name, trace }).collect();
     let connections = traces.iter().flat_map(|(_, trace)| &trace.connections);
     let found = connections
         .clone()
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Held(Vec<&'static [u8]>);
+    struct HeldFiles(Vec<&'static [u8]>);
 
-    impl Files for Held {
+    impl Files for HeldFiles {
         fn read(&self, file: usize, from: u64, to: &mut [u8]) -> Result<usize, String> {
             let bytes = self.0[file].get(usize::try_from(from).unwrap()..).unwrap_or_default();
             if bytes == b"!" {
@@ -123,7 +123,7 @@ mod tests {
 
     fn view_all(names: &[&str], files: Vec<&'static [u8]>) -> Result<Value, Vec<String>> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        view_traces(&names, &Held(files))
+        view_traces(&names, &HeldFiles(files))
             .map_err(|errors| errors.into_iter().map(|error| error.message).collect())
     }
 
@@ -135,7 +135,7 @@ mod tests {
         let answer = view_all(&["a.pcap.gz", "b.qlog.gz"], vec![CAPTURE, LOG]).unwrap();
         let traces = [CAPTURE, LOG].map(|mut bytes| read(&mut bytes, &Limits::default()).unwrap());
         let named = [("a.pcap.gz", &traces[0]), ("b.qlog.gz", &traces[1])];
-        let expected = trace_page(&named.map(|(name, trace)| Named { name, trace }), &version());
+        let expected = trace_page(&named.map(|(name, trace)| NamedTrace { name, trace }), &version());
         assert!(answer["page"] == expected.as_str(), "the pages differ");
         let count: usize = traces.iter().map(|trace| trace.connections.len()).sum();
         assert_eq!((&answer["connections"], &answer["errors"]), (&json!(count), &json!([])));

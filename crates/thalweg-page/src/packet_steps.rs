@@ -33,7 +33,7 @@ pub struct PacketStep {
 
 /// The steps since they were last taken.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct KeptSteps {
     steps: VecDeque<PacketStep>,
     /// Number of steps that were discarded.
     omitted: u64,
@@ -41,7 +41,7 @@ pub struct Kept {
 
 /// The tracer of a run: records steps if it is on.
 #[derive(Clone, Debug)]
-pub struct Steps(Option<Rc<RefCell<Kept>>>);
+pub struct Steps(Option<Rc<RefCell<KeptSteps>>>);
 
 impl Steps {
     /// Returns a tracer that records, or one that does not and costs nothing.

@@ -2,9 +2,9 @@
 
 use crate::lesson::{self, Answer, Verdict};
 use crate::scenario_controls::scenario_controls;
-use crate::scenario_input::{Input, Shown, page_registry};
+use crate::scenario_input::{Input, PageDiagnostic, page_registry};
 use crate::script_controller::{Scheme, Script};
-use crate::sliced_run::{Finished, Progress, Run, version};
+use crate::sliced_run::{FinishedRun, Progress, Run, version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -55,11 +55,11 @@ enum Request {
 
 /// Explanation of a scenario.
 #[derive(Debug, Serialize)]
-struct Checked {
+struct ScenarioExplanation {
     title: String,
     description: String,
     explanation: String,
-    warnings: Vec<Shown>,
+    warnings: Vec<PageDiagnostic>,
     expanded: String,
     duration_s: f64,
     warmup_s: f64,
@@ -73,7 +73,7 @@ pub struct Laboratory {
     scheme: Option<Scheme>,
     registry: Arc<Registry>,
     run: Option<Run>,
-    finished: Option<Finished>,
+    finished: Option<FinishedRun>,
 }
 
 impl Laboratory {
@@ -88,7 +88,7 @@ impl Laboratory {
     pub fn answer(&mut self, request: &str) -> String {
         let answer = match serde_json::from_str(request) {
             Ok(request) => self.handle(request),
-            Err(error) => Err(vec![Shown::error("page.request", error.to_string())]),
+            Err(error) => Err(vec![PageDiagnostic::error("page.request", error.to_string())]),
         };
         match answer {
             Ok(answer) => json!({ "ok": answer }).to_string(),
@@ -104,7 +104,7 @@ impl Laboratory {
         }
     }
 
-    fn handle(&mut self, request: Request) -> Result<Value, Vec<Shown>> {
+    fn handle(&mut self, request: Request) -> Result<Value, Vec<PageDiagnostic>> {
         match request {
             Request::List => Ok(self.list()),
             Request::Check { input } => self.check(&input),
@@ -134,20 +134,20 @@ impl Laboratory {
                 self.finished = Some(finished);
                 Ok(answer)
             }
-            Request::Results => self.finished().map(|finished| json!(finished.document)),
-            Request::Report => self.finished().map(|finished| json!(finished.report())),
+            Request::Results => self.finished_run().map(|finished| json!(finished.document)),
+            Request::Report => self.finished_run().map(|finished| json!(finished.report())),
             Request::Answer { lesson, question, answer, runs } => {
                 let verdict: Result<Verdict, String> = lesson::find_lesson(&lesson)
                     .ok_or_else(|| format!("there is no lesson `{lesson}`"))
                     .and_then(|lesson| lesson.check(question, &answer, &runs));
                 verdict
                     .map(|verdict| json!(verdict))
-                    .map_err(|error| vec![Shown::error("page.lesson", error)])
+                    .map_err(|error| vec![PageDiagnostic::error("page.lesson", error)])
             }
         }
     }
 
-    fn finished(&self) -> Result<&Finished, Vec<Shown>> {
+    fn finished_run(&self) -> Result<&FinishedRun, Vec<PageDiagnostic>> {
         self.finished.as_ref().ok_or_else(no_run)
     }
 
@@ -171,15 +171,15 @@ impl Laboratory {
         })
     }
 
-    fn check(&self, input: &Input) -> Result<Value, Vec<Shown>> {
+    fn check(&self, input: &Input) -> Result<Value, Vec<PageDiagnostic>> {
         let loaded = input.load(&self.registry).map_err(|errors| self.with_exception(errors))?;
         let spec = loaded.spec();
         let needed: Memory = estimate_memory(spec, loaded.paths());
-        let checked = Checked {
+        let checked = ScenarioExplanation {
             title: loaded.scenario.title.clone(),
             description: loaded.scenario.description.clone(),
             explanation: loaded.explain(),
-            warnings: Shown::all(&loaded.warnings),
+            warnings: PageDiagnostic::all(&loaded.warnings),
             expanded: loaded.expanded(),
             duration_s: spec.duration.as_secs_f64(),
             warmup_s: spec.warmup.as_secs_f64(),
@@ -190,14 +190,14 @@ impl Laboratory {
     }
 
     /// Adds the exception of the page's controller, if it has raised one.
-    fn with_exception(&self, mut errors: Vec<Shown>) -> Vec<Shown> {
+    fn with_exception(&self, mut errors: Vec<PageDiagnostic>) -> Vec<PageDiagnostic> {
         if let Some(raised) = self.scheme.as_ref().and_then(Scheme::take_raised) {
-            errors.insert(0, Shown::error("page.controller", raised));
+            errors.insert(0, PageDiagnostic::error("page.controller", raised));
         }
         errors
     }
 
-    fn progress(&mut self, advance: impl FnOnce(&mut Run) -> Progress) -> Result<Value, Vec<Shown>> {
+    fn progress(&mut self, advance: impl FnOnce(&mut Run) -> Progress) -> Result<Value, Vec<PageDiagnostic>> {
         let run = self.run.as_mut().ok_or_else(no_run)?;
         let mut progress = advance(run);
         if let (Some(error), Some(scheme)) = (&mut progress.error, &self.scheme)
@@ -217,12 +217,12 @@ impl Laboratory {
     }
 }
 
-fn no_run() -> Vec<Shown> {
-    vec![Shown::error("page.request", "there is no run".to_owned())]
+fn no_run() -> Vec<PageDiagnostic> {
+    vec![PageDiagnostic::error("page.request", "there is no run".to_owned())]
 }
 
 /// Returns the results for the page, with the first flows and links of many.
-fn results_for_page(finished: &Finished) -> Value {
+fn results_for_page(finished: &FinishedRun) -> Value {
     let mut document = json!(finished.document);
     let run = &mut document["runs"][0];
     let mut counts = [0, 0];

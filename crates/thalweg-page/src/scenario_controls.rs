@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_queue::{Limit, LossSpec};
-use thalweg_scenario::{GroupPath, Loaded};
+use thalweg_scenario::{GroupPath, LoadedScenario};
 use thalweg_sim::simulation_spec::{GroupSpec, LinkSpec, Spec};
 
 /// Maximum number of links with controls: the bottlenecks of the first flows.
@@ -85,7 +85,7 @@ pub fn scenario_controls(input: &Input, registry: &Arc<Registry>) -> Vec<Control
     for (number, group) in groups {
         found.extend(of_group(number, group, spec, &schemes));
     }
-    if is_large { found } else { trial.accepted(found) }
+    if is_large { found } else { trial.settable_controls(found) }
 }
 
 /// A scenario that is loaded again with changes, to find out if it accepts them.
@@ -100,7 +100,7 @@ impl Trial<'_> {
     }
 
     /// Returns the controls whose present value can be set. Keys of generated links, for instance, cannot be set.
-    fn accepted(&self, found: Vec<Control>) -> Vec<Control> {
+    fn settable_controls(&self, found: Vec<Control>) -> Vec<Control> {
         if self.accepts(found.iter().map(Control::set).collect()) {
             return found;
         }
@@ -155,7 +155,7 @@ fn from_zero(
 }
 
 /// Returns the links with controls: the bottlenecks of the groups; the first link if there is none.
-fn controlled_links(loaded: &Loaded) -> BTreeSet<usize> {
+fn controlled_links(loaded: &LoadedScenario) -> BTreeSet<usize> {
     let hops = loaded.paths().groups.iter().flatten().filter_map(GroupPath::bottleneck_hop);
     let mut found: BTreeSet<usize> = BTreeSet::new();
     for link in hops.map(|hop| hop as usize / 2) {
@@ -260,14 +260,14 @@ mod tests {
     use super::*;
     use crate::scenario_input::page_registry;
 
-    fn found(name: &str) -> Vec<Control> {
+    fn controls_of(name: &str) -> Vec<Control> {
         scenario_controls(&Input { name: name.to_owned(), ..Input::default() }, &page_registry(None))
     }
 
     #[test]
     fn each_built_in_scenario_has_controls_whose_values_change_nothing() {
         for scenario in thalweg_scenario::BUILT_IN {
-            let found = found(scenario.name);
+            let found = controls_of(scenario.name);
             assert!(found.len() >= 3, "{}: {found:?}", scenario.name);
             let registry = page_registry(None);
             let original = Input { name: scenario.name.to_owned(), ..Input::default() };
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_link_and_its_flows_have_the_controls_of_the_scenario() {
-        let found = found("dumbbell");
+        let found = controls_of("dumbbell");
         let keys: Vec<&str> = found.iter().map(|control| control.key.as_str()).collect();
         assert_eq!(
             keys,
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_queue_written_as_a_table_keeps_its_discipline() {
-        let found = found("l4s");
+        let found = controls_of("l4s");
         assert!(found.iter().any(|control| control.key == "link.access.queue.capacity"), "{found:?}");
     }
 

@@ -4,7 +4,7 @@ use crate::script_controller::Scheme;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 use thalweg_catalog::Registry;
-use thalweg_scenario::{BUILT_IN, Diagnostic, Files, Loaded, Severity, load_text_beside};
+use thalweg_scenario::{BUILT_IN, Diagnostic, Files, LoadedScenario, Severity, load_text_beside};
 
 /// Memory of a run that fits a browser, in bytes: a WebAssembly module has 4 GiB, a phone's page about one.
 pub const MAX_MEMORY: u64 = 1 << 30;
@@ -29,7 +29,7 @@ pub struct Input {
 
 /// A diagnostic for the page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Shown {
+pub struct PageDiagnostic {
     /// Severity: "note", "warning" or "error".
     severity: &'static str,
     /// Stable name of the diagnostic.
@@ -46,7 +46,7 @@ pub struct Shown {
     text: String,
 }
 
-impl Shown {
+impl PageDiagnostic {
     /// Returns a diagnostic with its position.
     pub fn from_diagnostic(diagnostic: &Diagnostic) -> Self {
         Self {
@@ -106,19 +106,19 @@ impl Input {
     /// # Errors
     ///
     /// An unknown name, or a text that is too long.
-    pub fn source(&self) -> Result<&str, Vec<Shown>> {
+    pub fn source(&self) -> Result<&str, Vec<PageDiagnostic>> {
         if let Some(text) = &self.text {
             if text.len() > MAX_TEXT {
                 let message =
                     format!("the scenario has {} bytes; the page takes at most {MAX_TEXT}", text.len());
-                return Err(vec![Shown::error("page.size", message)]);
+                return Err(vec![PageDiagnostic::error("page.size", message)]);
             }
             return Ok(text);
         }
         let found = BUILT_IN.iter().find(|scenario| scenario.name == self.name);
         found.map(|scenario| scenario.text).ok_or_else(|| {
             let message = format!("there is no built-in scenario `{}`", self.name);
-            vec![Shown::error("page.scenario", message)]
+            vec![PageDiagnostic::error("page.scenario", message)]
         })
     }
 
@@ -132,15 +132,15 @@ impl Input {
     /// # Errors
     ///
     /// Its diagnostics; or that a run does not fit a browser.
-    pub fn load(&self, registry: &Arc<Registry>) -> Result<Loaded, Vec<Shown>> {
+    pub fn load(&self, registry: &Arc<Registry>) -> Result<LoadedScenario, Vec<PageDiagnostic>> {
         let text = self.source()?;
         let loaded = load_text_beside(&self.file(), text, builtin_files(), &self.sets, registry)
-            .map_err(|diagnostics| Shown::all(&diagnostics))?;
+            .map_err(|diagnostics| PageDiagnostic::all(&diagnostics))?;
         if let Some(mut error) = loaded.check_memory(MAX_MEMORY) {
             error.message.push_str(" to a page in a browser");
             let help = error.help.take().unwrap_or_default();
             error.help = Some(format!("{help}; the command `thalweg run` has all memory of the host"));
-            return Err(vec![Shown::from_diagnostic(&error)]);
+            return Err(vec![PageDiagnostic::from_diagnostic(&error)]);
         }
         let spec = loaded.spec();
         if spec.warmup >= spec.duration {
@@ -148,7 +148,7 @@ impl Input {
                 "the warm-up ({}) is not shorter than the run ({}), and nothing would be counted",
                 spec.warmup, spec.duration
             );
-            return Err(vec![Shown::error("page.warmup", message)]);
+            return Err(vec![PageDiagnostic::error("page.warmup", message)]);
         }
         Ok(loaded)
     }
@@ -158,7 +158,7 @@ impl Input {
 mod tests {
     use super::*;
 
-    fn load(input: &Input) -> Result<Loaded, Vec<Shown>> {
+    fn load(input: &Input) -> Result<LoadedScenario, Vec<PageDiagnostic>> {
         input.load(&page_registry(None))
     }
 

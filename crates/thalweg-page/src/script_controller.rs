@@ -43,7 +43,7 @@ pub struct State {
 
 /// A new instance of a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Made {
+pub struct ControllerInstance {
     /// Number of the instance.
     pub id: u32,
     /// True to call `on_ack` at each acknowledgement, not once a round trip.
@@ -62,7 +62,7 @@ pub trait Script: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// The message of an exception.
-    fn make(&self, seed: u32) -> Result<Made, String>;
+    fn make(&self, seed: u32) -> Result<ControllerInstance, String>;
 
     /// Passes an event to an instance, and returns its decision. The numbers are a sample: kind (0 for an acknowledgement,
     /// 1 for a detected loss, 2 for a time-out, 3 for a mark), whether it is repeated, and the other fields of the Python
@@ -199,7 +199,7 @@ impl Scripted {
         }
     }
 
-    fn observed(&self, kind: u8, repeated: bool, now: Time) -> [f64; SAMPLE_NUMBERS] {
+    fn sample_values(&self, kind: u8, repeated: bool, now: Time) -> [f64; SAMPLE_NUMBERS] {
         sample_numbers(kind, repeated, &self.observer.observe(now))
     }
 }
@@ -215,7 +215,7 @@ impl Controller for Scripted {
         let round_ends = self.observer.on_ack(sample, stamp);
         if round_ends || self.per_packet {
             let now = sample.connection.now;
-            let numbers = self.observed(0, false, now);
+            let numbers = self.sample_values(0, false, now);
             self.observer.begin(now);
             self.call(Event::Ack, &numbers);
         }
@@ -232,7 +232,7 @@ impl Controller for Scripted {
             LossKind::Mark => 3,
         };
         self.observer.follow(&sample.connection);
-        let numbers = self.observed(kind, sample.repeated, sample.connection.now);
+        let numbers = self.sample_values(kind, sample.repeated, sample.connection.now);
         self.call(Event::Loss, &numbers);
     }
 

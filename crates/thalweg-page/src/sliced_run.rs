@@ -1,7 +1,7 @@
 //! A run that the page advances in slices.
 
 use crate::packet_steps::{PacketStep, Steps};
-use crate::scenario_input::{Input, Shown};
+use crate::scenario_input::{Input, PageDiagnostic};
 use serde::Serialize;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
@@ -11,7 +11,7 @@ use thalweg_report::report::{AllSeries, report};
 use thalweg_report::results::{
     Contention, Document, FairShares, Header, MARGIN, Scenario, differing_defaults_within,
 };
-use thalweg_scenario::Loaded;
+use thalweg_scenario::LoadedScenario;
 use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::{Series, Simulation, Status};
 
@@ -20,18 +20,18 @@ use thalweg_sim::{Series, Simulation, Status};
 pub struct Run {
     simulation: Simulation<Steps>,
     steps: Steps,
-    loaded: Loaded,
+    loaded: LoadedScenario,
     seed: u64,
     file: String,
 }
 
 /// A finished run.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedRun {
     /// The results document, as `thalweg run --json` prints it.
     pub document: Document,
     series: AllSeries,
-    loaded: Loaded,
+    loaded: LoadedScenario,
 }
 
 /// Progress of a run.
@@ -73,18 +73,18 @@ impl Run {
         seed: Option<u64>,
         is_stepped: bool,
         registry: &Arc<Registry>,
-    ) -> Result<Self, Vec<Shown>> {
+    ) -> Result<Self, Vec<PageDiagnostic>> {
         let loaded = input.load(registry)?;
         let seed = seed.unwrap_or(loaded.spec().seed);
         let spec = Spec { seed, ..loaded.spec().clone() };
         let steps = Steps::new(is_stepped);
         let simulation = Simulation::new(&spec, steps.clone())
-            .map_err(|error| vec![Shown::error("page.run", error.to_string())])?;
+            .map_err(|error| vec![PageDiagnostic::error("page.run", error.to_string())])?;
         Ok(Self { simulation, steps, loaded, seed, file: input.file() })
     }
 
     /// Returns the scenario.
-    pub const fn loaded(&self) -> &Loaded {
+    pub const fn loaded(&self) -> &LoadedScenario {
         &self.loaded
     }
 
@@ -179,7 +179,7 @@ impl Run {
     }
 
     /// Ends the run, early if it is not finished.
-    pub fn finish(self) -> Finished {
+    pub fn finish(self) -> FinishedRun {
         let spec = self.loaded.spec();
         let header = Header {
             tool_version: version(),
@@ -198,7 +198,7 @@ impl Run {
         let runs = vec![thalweg_report::results::Run::from_result(&result)];
         let starved = FairShares::from_spec(spec).starved(None, &runs);
         let document = Document { starved, ..Document::from_runs(header, runs) };
-        Finished { document, series, loaded: self.loaded }
+        FinishedRun { document, series, loaded: self.loaded }
     }
 
     /// Returns the simulated time.
@@ -207,7 +207,7 @@ impl Run {
     }
 }
 
-impl Finished {
+impl FinishedRun {
     /// Returns the results as text.
     pub fn summary(&self) -> String {
         format_summary(&self.document, Style::UNICODE)

@@ -1,7 +1,7 @@
 //! The page's requests: runs as the command makes them, controllers, and requests that are wrong.
 
 use crate::page_requests::Laboratory;
-use crate::script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
+use crate::script_controller::{ControllerInstance, Event, SAMPLE_NUMBERS, Script, State};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -137,13 +137,13 @@ impl Script for Aimd {
         CeResponse::None
     }
 
-    fn make(&self, _seed: u32) -> Result<Made, String> {
+    fn make(&self, _seed: u32) -> Result<ControllerInstance, String> {
         if self.fails_to_start {
             return Err("TypeError: no such class".to_owned());
         }
         self.made.fetch_add(1, Ordering::Relaxed);
         *self.window.lock().unwrap() = 10.0;
-        Ok(Made { id: 7, per_packet: false, state: State { window: 10.0, pacing_rate: None } })
+        Ok(ControllerInstance { id: 7, per_packet: false, state: State { window: 10.0, pacing_rate: None } })
     }
 
     fn call(&self, id: u32, event: Event, numbers: &[f64; SAMPLE_NUMBERS]) -> Result<State, String> {

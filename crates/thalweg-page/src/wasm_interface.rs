@@ -8,8 +8,8 @@
 
 use crate::opened_traces::{Files, view_traces};
 use crate::page_requests::Laboratory;
-use crate::scenario_input::Shown;
-use crate::script_controller::{Event, Made, SAMPLE_NUMBERS, Script, State};
+use crate::scenario_input::PageDiagnostic;
+use crate::script_controller::{ControllerInstance, Event, SAMPLE_NUMBERS, Script, State};
 use core::cell::RefCell;
 use serde_json::json;
 use std::sync::Arc;
@@ -77,12 +77,12 @@ impl Script for PageScript {
         }
     }
 
-    fn make(&self, seed: u32) -> Result<Made, String> {
+    fn make(&self, seed: u32) -> Result<ControllerInstance, String> {
         let mut numbers = [0.0; 2];
         // SAFETY: the page writes two numbers.
         let made = unsafe { controller_make(seed, numbers.as_mut_ptr()) };
         let made = u32::try_from(made).map_err(|_| last_error())?;
-        Ok(Made { id: made / 2, per_packet: made % 2 == 1, state: controller_state(numbers) })
+        Ok(ControllerInstance { id: made / 2, per_packet: made % 2 == 1, state: controller_state(numbers) })
     }
 
     fn call(&self, id: u32, event: Event, numbers: &[f64; SAMPLE_NUMBERS]) -> Result<State, String> {
@@ -145,7 +145,7 @@ pub extern "C" fn answer() -> *const usize {
 pub extern "C" fn traces() -> *const usize {
     STATE.with_borrow_mut(|state| {
         let answer = serde_json::from_slice::<Vec<String>>(&state.request)
-            .map_err(|error| vec![Shown::error("page.request", error.to_string())])
+            .map_err(|error| vec![PageDiagnostic::error("page.request", error.to_string())])
             .and_then(|names| view_traces(&names, &PageFiles));
         let answer = match answer {
             Ok(answer) => json!({ "ok": answer }),

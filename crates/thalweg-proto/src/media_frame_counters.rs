@@ -7,16 +7,16 @@ use crate::units::{Duration, Rate};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MediaCounts {
     /// Counters of the encoder.
-    pub encoded: Encoded,
+    pub encoded: EncoderCounters,
     /// Counters of the receiver.
-    pub shown: Shown,
+    pub shown: PlayoutCounters,
     /// Time from the capture of a frame to the arrival of its last packet.
     pub delay: Histogram,
 }
 
 /// Counters of an encoder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Encoded {
+pub struct EncoderCounters {
     /// Encoded frames.
     pub frames: u64,
     /// Encoded bytes.
@@ -29,7 +29,7 @@ pub struct Encoded {
 
 /// Outcome of frames at the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct PlayoutCounters {
     /// Frames shown.
     pub frames: u64,
     /// Incomplete frames.
@@ -44,7 +44,7 @@ pub struct Shown {
     pub frozen: Duration,
 }
 
-impl Encoded {
+impl EncoderCounters {
     /// Returns the encoder's mean rate; `None` before the first frame.
     pub fn rate(&self) -> Option<Rate> {
         (!self.time.is_zero()).then(|| Rate::from_transfer(crate::units::Bytes::new(self.bytes), self.time))

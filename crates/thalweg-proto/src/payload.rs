@@ -11,7 +11,7 @@ pub trait Payload: Clone + Debug + PartialEq {
     /// Out-of-order buffer of received data.
     type Store: Store<Self>;
     /// The content of a piece apart from its length.
-    type Kept: Clone + Debug;
+    type StoredForm: Clone + Debug;
 
     /// Returns the number of bytes.
     fn len(&self) -> u32;
@@ -28,10 +28,10 @@ pub trait Payload: Clone + Debug + PartialEq {
     fn blank(length: u32) -> Self;
 
     /// Returns the content apart from the length.
-    fn keep(&self) -> Self::Kept;
+    fn keep(&self) -> Self::StoredForm;
 
     /// Restores a piece from its content and its length.
-    fn restore(kept: &Self::Kept, length: u32) -> Self;
+    fn restore(kept: &Self::StoredForm, length: u32) -> Self;
 }
 
 /// A first-in first-out buffer of application data.
@@ -78,7 +78,7 @@ pub struct LengthStore;
 impl Payload for Length {
     type Queue = LengthQueue;
     type Store = LengthStore;
-    type Kept = ();
+    type StoredForm = ();
 
     #[inline]
     fn len(&self) -> u32 {
@@ -175,7 +175,7 @@ impl Eq for Slice {}
 impl Payload for Slice {
     type Queue = SliceQueue;
     type Store = SliceStore;
-    type Kept = Self;
+    type StoredForm = Self;
 
     #[inline]
     fn len(&self) -> u32 {
@@ -260,7 +260,7 @@ impl SliceQueue {
 }
 
 /// Pieces shorter than this are copied into blocks, in bytes.
-const SHORT: u32 = 512;
+const COPY_BELOW_BYTES: u32 = 512;
 /// Block size, in bytes.
 const BLOCK: u64 = 4096;
 
@@ -284,8 +284,9 @@ pub struct SliceStore {
 impl Store<Slice> for SliceStore {
     #[inline]
     fn insert(&mut self, offset: u64, data: Slice) {
-        let is_next = offset == self.run_end && self.run.back().is_some_and(|last| last.len() >= SHORT);
-        if data.len() < SHORT && !is_next {
+        let is_next =
+            offset == self.run_end && self.run.back().is_some_and(|last| last.len() >= COPY_BELOW_BYTES);
+        if data.len() < COPY_BELOW_BYTES && !is_next {
             return self.copy(offset, data.as_bytes());
         }
         if self.run.is_empty() {

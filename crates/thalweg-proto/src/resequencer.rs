@@ -79,7 +79,7 @@ pub struct Resequencer<T> {
     /// Number of the next item to release.
     next: u64,
     /// Items beyond `next`, in order.
-    held: VecDeque<Held<T>>,
+    held: VecDeque<HeldItem<T>>,
     /// Gaps that were given up, oldest first.
     given_up: VecDeque<Gap>,
     lateness: Lateness,
@@ -87,7 +87,7 @@ pub struct Resequencer<T> {
 }
 
 #[derive(Clone, Debug)]
-struct Held<T> {
+struct HeldItem<T> {
     number: u64,
     /// Earliest arrival among this item and those beyond it: any gap before it is known since then.
     since: Time,
@@ -187,7 +187,7 @@ impl<T> Resequencer<T> {
             self.note(now, now.since(since));
         }
         let waited = number - self.next != at as u64;
-        self.held.insert(at, Held { number, since, waited, item });
+        self.held.insert(at, HeldItem { number, since, waited, item });
         None
     }
 

@@ -13,7 +13,7 @@ pub const ROUTER_FEEDBACK: u8 = 9;
 pub const LENGTH: usize = 26;
 
 /// Flag: the packet named by the feedback was dropped.
-const DROPPED: u8 = 1;
+const DROPPED_FLAG: u8 = 1;
 const RATE: u8 = 2;
 
 /// The unencrypted header of a protected packet.
@@ -54,7 +54,7 @@ impl RouterFeedback {
         bytes[0] = ROUTER_FEEDBACK;
         bytes[1..9].copy_from_slice(&self.head.connection);
         bytes[9..13].copy_from_slice(&self.head.number.to_be_bytes());
-        bytes[13] = if self.dropped { DROPPED } else { 0 } | if self.rate.is_some() { RATE } else { 0 };
+        bytes[13] = if self.dropped { DROPPED_FLAG } else { 0 } | if self.rate.is_some() { RATE } else { 0 };
         bytes[14..18].copy_from_slice(&self.queue.to_be_bytes());
         bytes[18..].copy_from_slice(&self.rate.map_or(0, Rate::as_bits_per_sec).to_be_bytes());
         bytes
@@ -69,12 +69,12 @@ impl RouterFeedback {
         let (&[flags], rest) = rest.split_first_chunk()?;
         let (queue, rest) = rest.split_first_chunk()?;
         let rate = u64::from_be_bytes(*rest.first_chunk()?);
-        if flags & !(DROPPED | RATE) != 0 {
+        if flags & !(DROPPED_FLAG | RATE) != 0 {
             return None;
         }
         Some(Self {
             head: Head { connection: *connection, number: u32::from_be_bytes(*number) },
-            dropped: flags & DROPPED != 0,
+            dropped: flags & DROPPED_FLAG != 0,
             queue: u32::from_be_bytes(*queue),
             rate: (flags & RATE != 0).then(|| Rate::from_bits_per_sec(rate)),
         })

@@ -29,7 +29,7 @@ use thalweg::{Called, Caller, Registry, Request, Simulated, simulate};
 use thalweg_report::output::{
     Cells, Pixels, QuantityHistory, Rows, format_value as value_in_words, render_pixels,
 };
-use thalweg_report::results::{Metric, Of, Run};
+use thalweg_report::results::{Metric, Run, SubjectKind};
 use thalweg_sweep::svg_charts::HeatMap;
 
 /// Polling interval for Ctrl-C.
@@ -86,7 +86,7 @@ fn run_interruptible<T: Send + 'static>(
 }
 
 fn show_progress(caller: &Caller, show: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-    let (Some(show), Some(seen)) = (show, caller.seen()) else { return Ok(()) };
+    let (Some(show), Some(seen)) = (show, caller.progress()) else { return Ok(()) };
     show.call1((seen.share, seen.text)).map(drop)
 }
 
@@ -146,11 +146,11 @@ fn listed()
 -> (Vec<(String, String)>, Vec<(String, String)>, Vec<(String, &'static str, String, &'static str)>) {
     let [schemes, scenarios] = thalweg::list_names(&Arc::default());
     let subjects = [
-        (Of::Flow, "flow"),
-        (Of::Group, "group"),
-        (Of::Network, "network"),
-        (Of::Link, "link"),
-        (Of::SizeClass, "size class"),
+        (SubjectKind::Flow, "flow"),
+        (SubjectKind::Group, "group"),
+        (SubjectKind::Network, "network"),
+        (SubjectKind::Link, "link"),
+        (SubjectKind::SizeClass, "size class"),
     ];
     let metrics = subjects.into_iter().flat_map(|(of, subject)| {
         let about = |metric: Metric| metric.line().about.trim().replace("\n ", " ");
@@ -205,7 +205,7 @@ fn heat_map(
     cells: Vec<Vec<Option<f64>>>,
     scale: (f64, f64),
 ) -> PyResult<String> {
-    let found = Metric::all_of(Of::Network).find(|of| of.name(Of::Network) == metric);
+    let found = Metric::all_of(SubjectKind::Network).find(|of| of.name(SubjectKind::Network) == metric);
     let metric =
         found.ok_or_else(|| PyKeyError::new_err(format!("there is no metric `{metric}` of networks")))?;
     if cells.len() != rows.1.len() || cells.iter().any(|row| row.len() != columns.1.len()) {

@@ -1,7 +1,7 @@
 //! One type for all queue disciplines, selected at run time.
 
-use crate::discipline_spec::Made;
-use crate::{AckFilter, ContractViolation, Discipline, DisciplineSpec, Dropped, Entry, Limit};
+use crate::discipline_spec::CreatedQueue;
+use crate::{AckFilter, ContractViolation, Discipline, DisciplineSpec, DroppedPacket, Entry, Limit};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Rate, Time};
 
@@ -10,16 +10,16 @@ use thalweg_proto::units::{Rate, Time};
 /// Only `Fcfs` is stored inline and called without dynamic dispatch: most queues of a large network use it, and most of
 /// them are empty. Other disciplines are boxed, so they do not enlarge every queue.
 #[derive(Debug)]
-pub struct Any(Made);
+pub struct Any(CreatedQueue);
 
 /// Calls a method of the discipline. FIFO, the most common one, is inlined in the caller; the others are kept out of
 /// its way.
 macro_rules! each {
     ($any:expr, $queue:ident => $call:expr) => {
         match $any {
-            Made::Fcfs($queue) => $call,
-            Made::Other($queue) => $call,
-            Made::External($queue) => $call,
+            CreatedQueue::Fcfs($queue) => $call,
+            CreatedQueue::Other($queue) => $call,
+            CreatedQueue::External($queue) => $call,
         }
     };
 }
@@ -39,8 +39,8 @@ impl Any {
     #[inline]
     pub fn violation(&self) -> Option<ContractViolation> {
         match &self.0 {
-            Made::External(external) => external.violation(),
-            Made::Fcfs(_) | Made::Other(_) => None,
+            CreatedQueue::External(external) => external.violation(),
+            CreatedQueue::Fcfs(_) | CreatedQueue::Other(_) => None,
         }
     }
 }
@@ -54,23 +54,23 @@ impl Any {
         filter: AckFilter,
         entry: Entry,
         superfluous: impl Fn(&Entry) -> bool,
-        dropped: &mut Vec<Dropped>,
+        dropped: &mut Vec<DroppedPacket>,
     ) -> bool {
         match &mut self.0 {
-            Made::Fcfs(queue) => queue.filter(filter, entry, superfluous, dropped),
-            Made::Other(_) | Made::External(_) => false,
+            CreatedQueue::Fcfs(queue) => queue.filter(filter, entry, superfluous, dropped),
+            CreatedQueue::Other(_) | CreatedQueue::External(_) => false,
         }
     }
 }
 
 impl Discipline for Any {
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         each!(&mut self.0, queue => queue.enqueue(now, entry, dropped));
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         each!(&mut self.0, queue => queue.dequeue(now, dropped))
     }
 
@@ -97,7 +97,7 @@ impl Discipline for Any {
         each!(&mut self.0, queue => queue.set_hosts(hosts));
     }
 
-    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         each!(&mut self.0, queue => queue.set_limit(now, limit, dropped));
     }
 }

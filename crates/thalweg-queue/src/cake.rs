@@ -5,7 +5,7 @@ use crate::flow_hash_buckets::Buckets;
 use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -220,10 +220,10 @@ impl Cake {
     }
 
     /// Drops a packet from the head of the longest queue, and notifies its COBALT instance.
-    fn drop_from_longest(&mut self, now: Time, mine: u32, dropped: &mut Vec<Dropped>) -> bool {
+    fn drop_from_longest(&mut self, now: Time, mine: u32, dropped: &mut Vec<DroppedPacket>) -> bool {
         let Some(lane) = self.lanes.longest(mine) else { return false };
         let Some((entry, _)) = self.pop(lane) else { return false };
-        dropped.push(Dropped { entry, reason: DropReason::Full });
+        dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         let slot = self.lanes.get(lane).state.slot as usize;
         self.slots[slot].control.overflow(now, &self.parameters);
         true
@@ -237,7 +237,7 @@ impl Cake {
     }
 
     /// Dequeues from a queue; `None` if COBALT drops its last packet or it has none.
-    fn serve(&mut self, now: Time, lane: u32, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn serve(&mut self, now: Time, lane: u32, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         let slot = self.lanes.get(lane).state.slot as usize;
         loop {
             let Some((mut entry, since)) = self.pop(lane) else {
@@ -251,13 +251,13 @@ impl Cake {
             if !must_drop || self.lanes.get(lane).is_empty() {
                 return Some(entry);
             }
-            dropped.push(Dropped { entry, reason: DropReason::Early });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Early });
         }
     }
 }
 
 impl Discipline for Cake {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if entry.urgent {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
@@ -284,7 +284,7 @@ impl Discipline for Cake {
         while self.occupancy.is_exceeded() && self.drop_from_longest(now, lane, dropped) {}
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
@@ -332,7 +332,7 @@ impl Discipline for Cake {
         self.hosts = hosts;
     }
 
-    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.occupancy.set_limit(limit);
         self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         while self.occupancy.is_exceeded() && self.lanes.busy() > 0 && self.drop_from_longest(now, 0, dropped)
@@ -408,7 +408,7 @@ mod tests {
 
     /// Keeps each flow, given with its source and destination, backlogged, and returns the bytes that each sends in
     /// 40,000 packets.
-    fn sent(isolation: Isolation, flows: &[[u32; 2]]) -> Vec<u64> {
+    fn bytes_sent(isolation: Isolation, flows: &[[u32; 2]]) -> Vec<u64> {
         let mut queue = queue(isolation, Limit::Unlimited);
         let mut sent = vec![0; flows.len()];
         let put = |queue: &mut Cake, flow: u32| {
@@ -427,7 +427,7 @@ mod tests {
 
     /// Returns the shares in percent.
     fn shares(isolation: Isolation, flows: &[[u32; 2]]) -> Vec<u64> {
-        let sent = sent(isolation, flows);
+        let sent = bytes_sent(isolation, flows);
         let all: u64 = sent.iter().sum();
         sent.iter().map(|bytes| (bytes * 100 + all / 2) / all).collect()
     }

@@ -2,7 +2,7 @@
 
 use crate::impairment_spec::above_zero;
 use crate::timestamped_fifo::TimestampedQueue;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
 /// Parameters of [`CoDel`].
@@ -51,7 +51,7 @@ impl CoDel {
 }
 
 impl Discipline for CoDel {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if entry.urgent {
             self.queue.occupancy.enqueue_urgent(entry, &mut self.queue.urgent, dropped);
         } else {
@@ -59,7 +59,7 @@ impl Discipline for CoDel {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         if let Some(entry) = self.queue.pop_urgent() {
             return Some(entry);
         }
@@ -74,7 +74,7 @@ impl Discipline for CoDel {
         self.queue.occupancy.bytes()
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.queue.set_limit(limit, dropped);
     }
 }
@@ -121,7 +121,7 @@ impl Control {
         &mut self,
         now: Time,
         queue: &mut impl Backlog,
-        dropped: &mut Vec<Dropped>,
+        dropped: &mut Vec<DroppedPacket>,
     ) -> Option<Entry> {
         let Some((mut entry, mut may_drop)) = self.pop(now, queue) else {
             self.is_dropping = false;
@@ -139,7 +139,7 @@ impl Control {
                     self.drop_next = self.law(self.drop_next);
                     return Some(entry);
                 }
-                dropped.push(Dropped { entry, reason: DropReason::Early });
+                dropped.push(DroppedPacket { entry, reason: DropReason::Early });
                 let Some(next) = self.pop(now, queue) else {
                     self.is_dropping = false;
                     return None;
@@ -155,7 +155,7 @@ impl Control {
             let marked = self.config.ecn && entry.mark();
             let mut next = Some(entry);
             if !marked {
-                dropped.push(Dropped { entry, reason: DropReason::Early });
+                dropped.push(DroppedPacket { entry, reason: DropReason::Early });
                 next = self.pop(now, queue).map(|(entry, _)| entry);
             }
             self.is_dropping = next.is_some();
@@ -241,7 +241,7 @@ mod tests {
 
     /// Returns the times of drops and marks, in ms. The queue starts with 50 packets; one arrives and one leaves every
     /// millisecond, and each waits for 50 ms as long as nothing is dropped.
-    fn standing(config: CoDelConfig, ecn: Ecn, until: u64) -> Vec<u64> {
+    fn drop_times_of_standing_queue(config: CoDelConfig, ecn: Ecn, until: u64) -> Vec<u64> {
         let mut queue = CoDel::new(Limit::Unlimited, config);
         let (mut dropped, mut packet, mut times) = (Vec::new(), 0, Vec::new());
         let mut offer = |queue: &mut CoDel, now| {
@@ -267,16 +267,19 @@ mod tests {
     fn drops_begin_after_an_interval_and_speed_up_by_the_square_root() {
         // Waits reach 5 ms at 5 ms; the first drop is 100 ms later, and the following ones after 100, 100/sqrt(2),
         // 100/sqrt(3) ... ms: at 105, 205, 275.7, 333.4, 383.4, 428.2 ms.
-        let times = standing(CoDelConfig::default(), Ecn::NotEct, 430);
+        let times = drop_times_of_standing_queue(CoDelConfig::default(), Ecn::NotEct, 430);
         assert_eq!(times, [105, 205, 276, 334, 384, 429]);
     }
 
     #[test]
     fn ecn_capable_packets_are_marked_at_the_same_times() {
-        assert_eq!(standing(CoDelConfig::default(), Ecn::Ect0, 430), [105, 205, 276, 334, 384, 429]);
+        assert_eq!(
+            drop_times_of_standing_queue(CoDelConfig::default(), Ecn::Ect0, 430),
+            [105, 205, 276, 334, 384, 429]
+        );
         // Without ECN they are dropped.
         let without = CoDelConfig { ecn: false, ..CoDelConfig::default() };
-        assert_eq!(standing(without, Ecn::Ect0, 210), [105, 205]);
+        assert_eq!(drop_times_of_standing_queue(without, Ecn::Ect0, 210), [105, 205]);
     }
 
     #[test]
@@ -284,8 +287,8 @@ mod tests {
         // A target above the waits of 50 ms, or a packet size above the queue: nothing is dropped in 10 s.
         let patient = CoDelConfig { target: Duration::from_millis(60), ..CoDelConfig::default() };
         let large = CoDelConfig { max_packet: Bytes::new(60_000), ..CoDelConfig::default() };
-        assert_eq!(standing(patient, Ecn::NotEct, 10_000), [0u64; 0]);
-        assert_eq!(standing(large, Ecn::NotEct, 10_000), [0u64; 0]);
+        assert_eq!(drop_times_of_standing_queue(patient, Ecn::NotEct, 10_000), [0u64; 0]);
+        assert_eq!(drop_times_of_standing_queue(large, Ecn::NotEct, 10_000), [0u64; 0]);
     }
 
     #[test]
@@ -316,6 +319,6 @@ mod tests {
         let mut dropped = Vec::new();
         queue.enqueue(ms(0), entry(0, Ecn::NotEct), &mut dropped);
         queue.enqueue(ms(0), entry(1, Ecn::NotEct), &mut dropped);
-        assert_eq!(dropped, [Dropped { entry: entry(1, Ecn::NotEct), reason: DropReason::Full }]);
+        assert_eq!(dropped, [DroppedPacket { entry: entry(1, Ecn::NotEct), reason: DropReason::Full }]);
     }
 }

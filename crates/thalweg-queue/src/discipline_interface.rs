@@ -60,7 +60,7 @@ pub enum DropReason {
 
 /// Dropped packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedPacket {
     /// Dropped entry.
     pub entry: Entry,
     /// Reason for the drop.
@@ -79,12 +79,12 @@ pub struct Dropped {
 /// discipline ([`ViolationKind`](crate::ViolationKind)).
 pub trait Discipline {
     /// Enqueues a packet that arrives at `now`. Appends drops, of the arrival or of queued packets, to `dropped`.
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>);
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>);
 
     /// Dequeues the next packet for the link, free at `now`. Called only while a packet waits. Returns `None` only if the queue is empty, after drops at
     /// dequeue, which are appended to `dropped`. So every discipline is work-conserving: a link's `shaper` delays packets,
     /// and a [policer](crate::Policer) drops them.
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry>;
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry>;
 
     /// Returns the packet that the next [`dequeue`](Discipline::dequeue) will probably return, if that is cheap to
     /// tell: a prefetch hint. Not called for external disciplines.
@@ -109,5 +109,5 @@ pub trait Discipline {
     /// Changes the limit at `now`. Appends packets that no longer fit to `dropped`: the latest arrivals or, with queues
     /// per flow, those dropped on overflow. Not called for external disciplines: a scenario that schedules another
     /// capacity for one is refused.
-    fn set_limit(&mut self, _now: Time, _limit: Limit, _dropped: &mut Vec<Dropped>) {}
+    fn set_limit(&mut self, _now: Time, _limit: Limit, _dropped: &mut Vec<DroppedPacket>) {}
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Created queue.
 #[derive(Debug)]
-pub(crate) enum Made {
+pub(crate) enum CreatedQueue {
     /// FIFO.
     Fcfs(Fcfs),
     /// Other discipline of this crate.
@@ -130,13 +130,16 @@ impl DisciplineSpec {
     }
 
     /// Creates an empty queue. FIFO has no state but its packets, and needs no configuration.
-    pub(crate) fn make(&self, streams: Streams<'_>) -> Made {
+    pub(crate) fn make(&self, streams: Streams<'_>) -> CreatedQueue {
         match self.config::<crate::FcfsConfig>() {
-            Some(_) => Made::Fcfs(Fcfs::new(self.limit)),
-            None if self.is_external => {
-                Made::External(Box::new(ExternalQueue::new(self.name, &*self.config, self.limit, streams)))
-            }
-            None => Made::Other(self.config.make(self.limit, streams)),
+            Some(_) => CreatedQueue::Fcfs(Fcfs::new(self.limit)),
+            None if self.is_external => CreatedQueue::External(Box::new(ExternalQueue::new(
+                self.name,
+                &*self.config,
+                self.limit,
+                streams,
+            ))),
+            None => CreatedQueue::Other(self.config.make(self.limit, streams)),
         }
     }
 }

@@ -6,7 +6,8 @@ use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Configure, Discipline, DropReason, Dropped, Entry, Limit, SharedBufferDrop, SpecError, Streams, Traits,
+    Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SharedBufferDrop, SpecError, Streams,
+    Traits,
 };
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
@@ -137,14 +138,14 @@ impl Drr {
 }
 
 impl Discipline for Drr {
-    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if entry.urgent {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let key = self.key(entry.flow);
         if self.config.overflow.refuses(&self.lanes, key, &entry, &self.occupancy) {
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             return;
         }
         let (mine, is_new) = self.lanes.open(key);
@@ -159,12 +160,12 @@ impl Discipline for Drr {
                 return;
             };
             self.occupancy.remove(&entry);
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
     }
 
-    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
@@ -189,7 +190,7 @@ impl Discipline for Drr {
         self.occupancy.bytes()
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.occupancy.set_limit(limit);
         self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         while self.occupancy.is_exceeded() {
@@ -197,7 +198,7 @@ impl Discipline for Drr {
                 break;
             };
             self.occupancy.remove(&entry);
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
         self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);

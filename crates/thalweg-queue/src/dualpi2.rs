@@ -2,7 +2,7 @@
 
 use crate::impairment_spec::{above_zero, check_probability};
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
@@ -209,7 +209,7 @@ impl DualPi2 {
     }
 
     /// Dequeues from the low-latency queue: `None` if the packet was dropped.
-    fn serve_low_latency(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn serve_low_latency(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         let (mut entry, arrival) = self.low_latency.pop_front()?;
         self.occupancy.remove(&entry);
         let coupled = self.coupled_probability();
@@ -218,7 +218,7 @@ impl DualPi2 {
         let probability = if coupled < 1.0 {
             coupled.max(self.native_probability(now.since(arrival)))
         } else if self.drops.next(self.classic_probability()) {
-            dropped.push(Dropped { entry, reason: DropReason::Early });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Early });
             return None;
         } else {
             coupled
@@ -230,7 +230,7 @@ impl DualPi2 {
     }
 
     /// Dequeues from the classic queue: `None` if the packet was dropped.
-    fn serve_classic(&mut self, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn serve_classic(&mut self, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         let (mut entry, _) = self.classic.pop_front()?;
         self.occupancy.remove(&entry);
         if self.signals.next(self.classic_probability())
@@ -238,7 +238,7 @@ impl DualPi2 {
             // displace the others.
             && (self.coupled_probability() >= 1.0 || !entry.mark())
         {
-            dropped.push(Dropped { entry, reason: DropReason::Early });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Early });
             return None;
         }
         Some(entry)
@@ -246,7 +246,7 @@ impl DualPi2 {
 }
 
 impl Discipline for DualPi2 {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         self.catch_up(now);
         if entry.urgent {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
@@ -260,11 +260,11 @@ impl Discipline for DualPi2 {
             };
             queue.push_back((entry, now));
         } else {
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         self.catch_up(now);
         if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
@@ -290,7 +290,7 @@ impl Discipline for DualPi2 {
         self.occupancy.bytes()
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.occupancy.set_limit(limit);
         while self.occupancy.is_exceeded() {
             // Of the two queues, the one with the later last arrival drops it.
@@ -302,7 +302,7 @@ impl Discipline for DualPi2 {
             };
             let Some((entry, _)) = line.pop_back() else { break };
             self.occupancy.remove(&entry);
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
         self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }

@@ -7,7 +7,7 @@
 //! at the end and names neither the discipline nor the packet.
 
 use crate::discipline_config::{ErasedConfig, Queue};
-use crate::{Discipline, DropReason, Dropped, Entry, Limit, Streams};
+use crate::{Discipline, DropReason, DroppedPacket, Entry, Limit, Streams};
 use core::fmt;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -135,7 +135,7 @@ impl ExternalQueue {
     }
 
     /// Checks the drops after the first `before`. Discards drops reported by a discipline that violated its contract.
-    fn account(&mut self, dropped: &mut Vec<Dropped>, before: usize) {
+    fn account(&mut self, dropped: &mut Vec<DroppedPacket>, before: usize) {
         for victim in dropped.iter().skip(before) {
             self.release(&victim.entry);
         }
@@ -147,18 +147,18 @@ impl ExternalQueue {
 }
 
 impl Discipline for ExternalQueue {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         let before = dropped.len();
         self.held.insert(entry.packet, entry.size);
         self.bytes += u64::from(entry.size);
         let _ = self.guard(|queue| queue.enqueue(now, entry, dropped));
         self.account(dropped, before);
         if self.violation.is_some() {
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         let before = dropped.len();
         let entry = self.guard(|queue| queue.dequeue(now, dropped)).flatten();
         if let Some(entry) = &entry {
@@ -171,7 +171,7 @@ impl Discipline for ExternalQueue {
         entry.filter(|_| self.violation.is_none())
     }
 
-    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         let before = dropped.len();
         let _ = self.guard(|queue| queue.set_limit(now, limit, dropped));
         self.account(dropped, before);
@@ -201,7 +201,7 @@ mod tests {
 
     /// Fault of a discipline after three packets.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    enum Wrong {
+    enum DisciplineFault {
         Nothing,
         Count,
         Bytes,
@@ -218,30 +218,31 @@ mod tests {
     struct Line {
         queue: VecDeque<Entry>,
         taken: u32,
-        wrong: Wrong,
+        wrong: DisciplineFault,
     }
 
     impl Line {
-        fn is_wrong(&self, how: Wrong) -> bool {
+        fn is_wrong(&self, how: DisciplineFault) -> bool {
             self.wrong == how && self.taken >= 3
         }
     }
 
     impl Discipline for Line {
-        fn enqueue(&mut self, _: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        fn enqueue(&mut self, _: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
             self.taken += 1;
             self.queue.push_back(entry);
-            if self.is_wrong(Wrong::DropsWhatItLacks) {
-                dropped.push(Dropped { entry: Entry { packet: 77, ..entry }, reason: DropReason::Early });
+            if self.is_wrong(DisciplineFault::DropsWhatItLacks) {
+                dropped
+                    .push(DroppedPacket { entry: Entry { packet: 77, ..entry }, reason: DropReason::Early });
             }
-            assert!(!self.is_wrong(Wrong::Panics), "a test's discipline");
+            assert!(!self.is_wrong(DisciplineFault::Panics), "a test's discipline");
         }
-        fn dequeue(&mut self, _: Time, _: &mut Vec<Dropped>) -> Option<Entry> {
-            let first = if self.is_wrong(Wrong::Withheld) { None } else { self.queue.pop_front() }?;
+        fn dequeue(&mut self, _: Time, _: &mut Vec<DroppedPacket>) -> Option<Entry> {
+            let first = if self.is_wrong(DisciplineFault::Withheld) { None } else { self.queue.pop_front() }?;
             match self.wrong {
-                Wrong::Forged => Some(Entry { packet: 99, ..first }),
-                Wrong::Resized => Some(Entry { size: first.size + 1, ..first }),
-                Wrong::Twice => {
+                DisciplineFault::Forged => Some(Entry { packet: 99, ..first }),
+                DisciplineFault::Resized => Some(Entry { size: first.size + 1, ..first }),
+                DisciplineFault::Twice => {
                     self.queue.push_front(first);
                     Some(first)
                 }
@@ -249,15 +250,15 @@ mod tests {
             }
         }
         fn packets(&self) -> u64 {
-            self.queue.len() as u64 + u64::from(self.is_wrong(Wrong::Count))
+            self.queue.len() as u64 + u64::from(self.is_wrong(DisciplineFault::Count))
         }
         fn bytes(&self) -> u64 {
             let bytes: u64 = self.queue.iter().map(|entry| u64::from(entry.size)).sum();
-            bytes - u64::from(self.is_wrong(Wrong::Bytes))
+            bytes - u64::from(self.is_wrong(DisciplineFault::Bytes))
         }
     }
 
-    impl Configure for Wrong {
+    impl Configure for DisciplineFault {
         type Queue = Line;
         const NAME: &'static str = "mine";
         fn check(&self) -> Result<(), SpecError> {
@@ -280,16 +281,16 @@ mod tests {
     #[test]
     fn each_violation_is_reported_when_it_occurs() {
         for (wrong, after, what) in [
-            (Wrong::Nothing, 9, ""),
-            (Wrong::Count, 3, "reports 4 packets where 3 are queued"),
-            (Wrong::Bytes, 3, "reports 2999 bytes where 3000 are queued"),
-            (Wrong::Twice, 4, "reports 3 packets where 2 are queued"),
-            (Wrong::Forged, 4, "dequeued a packet that it does not hold"),
-            (Wrong::Resized, 4, "dequeued a packet with another size"),
-            (Wrong::Withheld, 4, "dequeued no packet for an idle link although 3 are queued"),
-            (Wrong::DropsWhatItLacks, 3, "dequeued a packet that it does not hold"),
-            (Wrong::Panics, 3, "panicked"),
-            (Wrong::CannotBeMade, 0, "panicked"),
+            (DisciplineFault::Nothing, 9, ""),
+            (DisciplineFault::Count, 3, "reports 4 packets where 3 are queued"),
+            (DisciplineFault::Bytes, 3, "reports 2999 bytes where 3000 are queued"),
+            (DisciplineFault::Twice, 4, "reports 3 packets where 2 are queued"),
+            (DisciplineFault::Forged, 4, "dequeued a packet that it does not hold"),
+            (DisciplineFault::Resized, 4, "dequeued a packet with another size"),
+            (DisciplineFault::Withheld, 4, "dequeued no packet for an idle link although 3 are queued"),
+            (DisciplineFault::DropsWhatItLacks, 3, "dequeued a packet that it does not hold"),
+            (DisciplineFault::Panics, 3, "panicked"),
+            (DisciplineFault::CannotBeMade, 0, "panicked"),
         ] {
             let mut streams = |purpose| Stream::new(1, purpose, 0);
             let mut queue = ExternalQueue::new("mine", &wrong, Limit::Unlimited, &mut streams);
@@ -311,7 +312,7 @@ mod tests {
             let expected =
                 if what.is_empty() { String::new() } else { format!("the discipline `mine` {what}") };
             assert_eq!((found.unwrap_or(9), message), (after, expected), "{wrong:?}");
-            assert_eq!(left.map(|entry| entry.packet), (wrong == Wrong::Nothing).then_some(0));
+            assert_eq!(left.map(|entry| entry.packet), (wrong == DisciplineFault::Nothing).then_some(0));
             // Reported drops are all of packets that were enqueued.
             assert!(dropped.iter().all(|victim| victim.entry.packet < 3), "{wrong:?}: {dropped:?}");
         }

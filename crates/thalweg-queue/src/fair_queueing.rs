@@ -5,7 +5,7 @@ use crate::flow_queues::Lanes;
 use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};
 
@@ -150,7 +150,7 @@ impl FairQueueing {
 }
 
 impl Discipline for FairQueueing {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         self.rounds.advance(now, |lane| Self::close_if_empty(&mut self.lanes, lane));
         if entry.urgent {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
@@ -160,11 +160,11 @@ impl Discipline for FairQueueing {
         while self.occupancy.is_exceeded() {
             let Some(victim) = self.lanes.longest(lane) else { return };
             let Some(entry) = self.drop_last(victim) else { return };
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
     }
 
-    fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, _dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         self.rounds.complete(|lane| Self::close_if_empty(&mut self.lanes, lane));
         if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
@@ -197,13 +197,13 @@ impl Discipline for FairQueueing {
         self.rounds.set_rate(rate);
     }
 
-    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.rounds.advance(now, |lane| Self::close_if_empty(&mut self.lanes, lane));
         self.occupancy.set_limit(limit);
         self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         while self.occupancy.is_exceeded() {
             let Some(entry) = self.lanes.longest(0).and_then(|victim| self.drop_last(victim)) else { break };
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
         self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }

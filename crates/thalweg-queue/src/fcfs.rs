@@ -1,6 +1,6 @@
 //! The queue discipline FIFO (first come, first served), with drop-tail.
 
-use crate::{AckFilter, Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
+use crate::{AckFilter, Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
@@ -82,7 +82,7 @@ impl Fcfs {
         filter: AckFilter,
         entry: Entry,
         superfluous: impl Fn(&Entry) -> bool,
-        dropped: &mut Vec<Dropped>,
+        dropped: &mut Vec<DroppedPacket>,
     ) -> bool {
         let mut found = (self.urgent..self.queue.len()).filter(|&at| superfluous(&self.queue[at]));
         let Some(first) = found.next() else { return false };
@@ -95,11 +95,11 @@ impl Fcfs {
         if takes_place {
             let old = core::mem::replace(&mut self.queue[first], entry);
             self.bytes = self.bytes - u64::from(old.size) + u64::from(entry.size);
-            dropped.push(Dropped { entry: old, reason: DropReason::Filtered });
+            dropped.push(DroppedPacket { entry: old, reason: DropReason::Filtered });
         }
         for at in going.into_iter().rev() {
             let entry = self.take(at);
-            dropped.extend(entry.map(|entry| Dropped { entry, reason: DropReason::Filtered }));
+            dropped.extend(entry.map(|entry| DroppedPacket { entry, reason: DropReason::Filtered }));
         }
         takes_place
     }
@@ -113,16 +113,16 @@ impl Fcfs {
 
 impl Discipline for Fcfs {
     #[inline]
-    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if self.fits(entry.size) {
             self.store(entry);
         } else {
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         let entry = self.queue.pop_front()?;
         self.forget(entry);
         Some(entry)
@@ -143,7 +143,7 @@ impl Discipline for Fcfs {
         self.bytes
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.limit = limit;
         let is_exceeded = |queue: &Self| match limit {
             Limit::Packets(limit) => queue.queue.len() as u64 > limit,
@@ -153,7 +153,7 @@ impl Discipline for Fcfs {
         while is_exceeded(self) {
             let Some(entry) = self.queue.pop_back() else { return };
             self.forget(entry);
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
     }
 }
@@ -201,7 +201,7 @@ mod tests {
         assert!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(2, 40, false)).is_empty());
         let mut dropped = Vec::new();
         queue.enqueue(Time::ZERO, entry(3, 40, false), &mut dropped);
-        assert_eq!(dropped, [Dropped { entry: entry(3, 40, false), reason: DropReason::Full }]);
+        assert_eq!(dropped, [DroppedPacket { entry: entry(3, 40, false), reason: DropReason::Full }]);
         assert_eq!((queue.packets(), queue.bytes()), (2, 1540));
         assert_eq!(dequeue_all(&mut queue, Time::ZERO), [1, 2]);
         assert_eq!((queue.packets(), queue.bytes()), (0, 0));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     /// Entries from 10 on stand for acknowledgements, which supersede all earlier ones; other entries stand for data.
-    fn filtered(filter: AckFilter, packets: &[u32], limit: u64) -> (Vec<u32>, Vec<u32>, u64) {
+    fn run_filter(filter: AckFilter, packets: &[u32], limit: u64) -> (Vec<u32>, Vec<u32>, u64) {
         let mut queue = Fcfs::new(Limit::Packets(limit));
         let mut dropped = Vec::new();
         for &packet in packets {
@@ -258,18 +258,18 @@ mod tests {
     /// CAKE's `ack-filter` drops the first of two redundant acknowledgements: two are left of any number.
     #[test]
     fn a_conservative_filter_leaves_two() {
-        let (left, gone, full) = filtered(AckFilter::Conservative, &[10, 1, 11, 12, 2, 13, 14], 5);
+        let (left, gone, full) = run_filter(AckFilter::Conservative, &[10, 1, 11, 12, 2, 13, 14], 5);
         assert_eq!((left, gone, full), (vec![1, 2, 13, 14], vec![10, 11, 12], 0));
-        let (left, gone, _) = filtered(AckFilter::Conservative, &[10, 1, 11], 5);
+        let (left, gone, _) = run_filter(AckFilter::Conservative, &[10, 1, 11], 5);
         assert_eq!((left, gone), (vec![10, 1, 11], vec![]));
     }
 
     /// US patent application 2004/0213278: the newest acknowledgement replaces the old one, in a full queue as well.
     #[test]
     fn the_newest_acknowledgement_replaces_the_first() {
-        let (left, gone, full) = filtered(AckFilter::Newest, &[1, 10, 2, 11, 12, 3, 13], 3);
+        let (left, gone, full) = run_filter(AckFilter::Newest, &[1, 10, 2, 11, 12, 3, 13], 3);
         assert_eq!((left, gone, full), (vec![1, 13, 2], vec![10, 11, 12], 1), "3 finds the queue full");
-        let queue = filtered(AckFilter::None, &[10, 11, 12], 2);
+        let queue = run_filter(AckFilter::None, &[10, 11, 12], 2);
         assert_eq!(queue, (vec![10, 11], vec![], 1));
     }
 

@@ -41,7 +41,7 @@ pub(crate) struct Lanes<S, T> {
 }
 
 /// Packet capacity kept by a closed lane.
-const KEPT: usize = 16;
+const KEPT_CAPACITY: usize = 16;
 
 impl<S: Default, T> Lanes<S, T> {
     pub(crate) const fn new() -> Self {
@@ -73,7 +73,7 @@ impl<S: Default, T> Lanes<S, T> {
         debug_assert!(place.is_empty());
         self.by_key.remove(&place.key);
         place.state = S::default();
-        place.queue.shrink_to(KEPT);
+        place.queue.shrink_to(KEPT_CAPACITY);
         self.vacant.push(lane);
     }
 

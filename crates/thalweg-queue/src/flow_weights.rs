@@ -55,7 +55,7 @@ mod tests {
     use thalweg_proto::units::{Rate, Time};
 
     /// Returns the bytes sent by each of three backlogged flows with priorities 1, 2 and 6 and these packet sizes.
-    fn given(spec: &DisciplineSpec, sizes: [u32; 3]) -> [u64; 3] {
+    fn bytes_sent(spec: &DisciplineSpec, sizes: [u32; 3]) -> [u64; 3] {
         let mut queue = Any::new(spec, |purpose| Stream::new(1, purpose, 0));
         queue.set_rate(Rate::from_mbits_per_sec(10));
         let (mut given, mut dropped) = ([0u64; 3], Vec::new());
@@ -93,7 +93,7 @@ mod tests {
             for spec in specs(weights) {
                 assert_eq!(spec.serves_by_priority(), weights.differ(), "{spec:?}");
                 for sizes in [[1500, 1500, 1500], [1500, 500, 64]] {
-                    let given = given(&spec, sizes);
+                    let given = bytes_sent(&spec, sizes);
                     let (sum, shares) = (given.iter().sum::<u64>() as f64, expected.iter().sum::<f64>());
                     for (bytes, weight) in given.iter().zip(expected) {
                         let found = *bytes as f64 / sum / (weight / shares);

@@ -6,7 +6,7 @@ use crate::flow_queues::Lanes;
 use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Time};
@@ -118,7 +118,7 @@ impl FqCoDel {
     }
 
     /// Drops packets from the head of the largest queue.
-    fn drop_from_longest(&mut self, mine: u32, dropped: &mut Vec<Dropped>) {
+    fn drop_from_longest(&mut self, mine: u32, dropped: &mut Vec<DroppedPacket>) {
         let Some(lane) = self.lanes.longest(mine) else { return };
         let mut view = View { lanes: &mut self.lanes, occupancy: &mut self.occupancy, lane };
         let half = view.bytes() / 2;
@@ -126,7 +126,7 @@ impl FqCoDel {
             let Some((entry, _)) = view.pop() else { return };
             // RFC 8290, section 4.1: from the head, which reports the loss earlier by the queue's delay.
             // Drops in batches make the search for the largest queue rare.
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             if view.bytes() <= half {
                 return;
             }
@@ -134,7 +134,13 @@ impl FqCoDel {
     }
 
     /// Dequeues from a queue. An empty queue moves to the old queues or is removed.
-    fn serve(&mut self, now: Time, lane: u32, is_new: bool, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn serve(
+        &mut self,
+        now: Time,
+        lane: u32,
+        is_new: bool,
+        dropped: &mut Vec<DroppedPacket>,
+    ) -> Option<Entry> {
         let mut control =
             self.lanes.state(lane).control.take().unwrap_or_else(|| Control::new(self.config.codel));
         let mut view = View { lanes: &mut self.lanes, occupancy: &mut self.occupancy, lane };
@@ -156,7 +162,7 @@ impl FqCoDel {
 }
 
 impl Discipline for FqCoDel {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if entry.urgent {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
@@ -176,7 +182,7 @@ impl Discipline for FqCoDel {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
@@ -225,7 +231,7 @@ impl Discipline for FqCoDel {
         self.occupancy.bytes()
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.occupancy.set_limit(limit);
         self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         while self.occupancy.is_exceeded() && self.lanes.busy() > 0 {

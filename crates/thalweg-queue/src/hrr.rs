@@ -4,7 +4,7 @@ use crate::flow_queues::Lanes;
 use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Time};
 
@@ -233,7 +233,7 @@ impl Hrr {
     }
 
     /// Removes the last packets of the longest flows until the rest fits.
-    fn drop_excess(&mut self, preferred: u32, dropped: &mut Vec<Dropped>) {
+    fn drop_excess(&mut self, preferred: u32, dropped: &mut Vec<DroppedPacket>) {
         while self.occupancy.is_exceeded() {
             let Some(lane) = self.lanes.longest(preferred) else { return };
             let Some((entry, ())) =
@@ -242,7 +242,7 @@ impl Hrr {
                 return;
             };
             self.occupancy.remove(&entry);
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             if self.lanes.get(lane).is_empty() {
                 self.leave(lane, entry.flow);
             }
@@ -251,7 +251,7 @@ impl Hrr {
 }
 
 impl Discipline for Hrr {
-    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if entry.urgent {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
@@ -265,7 +265,7 @@ impl Discipline for Hrr {
         self.drop_excess(lane, dropped);
     }
 
-    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
@@ -305,7 +305,7 @@ impl Discipline for Hrr {
         self.occupancy.bytes()
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.occupancy.set_limit(limit);
         self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         if self.occupancy.is_exceeded()

@@ -90,7 +90,7 @@ pub use ack_filter::AckFilter;
 pub use any_discipline::Any;
 pub use capacity_trace::{CapacityError, CapacityTrace};
 pub use discipline_config::{Configure, Streams, Traits};
-pub use discipline_interface::{Discipline, DropReason, Dropped, Entry, Limit};
+pub use discipline_interface::{Discipline, DropReason, DroppedPacket, Entry, Limit};
 pub use discipline_spec::DisciplineSpec;
 pub use external_discipline_guard::{ContractViolation, ViolationKind};
 pub use flow_weights::Weights;

@@ -218,7 +218,7 @@ mod tests {
     //! Tests the exact rules of losses; their statistics are tested in `tests/it/loss_processes.rs`.
     use super::*;
 
-    fn lost(spec: &LossSpec, n: u64) -> Vec<u64> {
+    fn lost_packets(spec: &LossSpec, n: u64) -> Vec<u64> {
         let mut process = LossProcess::new(spec, Stream::new(1, "loss", 0));
         (1..=n).filter(|_| process.draw_loss(1500)).collect()
     }
@@ -226,30 +226,30 @@ mod tests {
     #[test]
     fn a_list_loses_exactly_its_packets() {
         // Numbers count from 1; the end of the list is the end of losses.
-        assert_eq!(lost(&LossSpec::List([1, 2, 5].into()), 20), [1, 2, 5]);
-        assert_eq!(lost(&LossSpec::List([].into()), 20), []);
+        assert_eq!(lost_packets(&LossSpec::List([1, 2, 5].into()), 20), [1, 2, 5]);
+        assert_eq!(lost_packets(&LossSpec::List([].into()), 20), []);
     }
 
     #[test]
     fn an_unchecked_list_does_not_panic() {
         // Zeros and numbers out of order are skipped.
-        assert_eq!(lost(&LossSpec::List([0, 0, 3, 2, 3, 7, u64::MAX].into()), 20), [3, 7]);
+        assert_eq!(lost_packets(&LossSpec::List([0, 0, 3, 2, 3, 7, u64::MAX].into()), 20), [3, 7]);
     }
 
     #[test]
     fn the_extremes_are_certain() {
         // 0 loses nothing, 1 everything; a chain that cannot leave its bad state starts there.
-        assert_eq!(lost(&LossSpec::Uniform { probability: 0.0 }, 1000).len(), 0);
-        assert_eq!(lost(&LossSpec::Uniform { probability: 1.0 }, 1000).len(), 1000);
+        assert_eq!(lost_packets(&LossSpec::Uniform { probability: 0.0 }, 1000).len(), 0);
+        assert_eq!(lost_packets(&LossSpec::Uniform { probability: 1.0 }, 1000).len(), 1000);
         let chain = |good_to_bad, bad_to_good| LossSpec::GilbertElliott {
             good_to_bad,
             bad_to_good,
             loss_good: 0.0,
             loss_bad: 1.0,
         };
-        assert_eq!(lost(&chain(0.0, 0.0), 1000).len(), 0);
-        assert_eq!(lost(&chain(0.1, 0.0), 1000).len(), 1000);
-        assert_eq!(lost(&chain(1.0, 1.0), 1000).len(), 500);
+        assert_eq!(lost_packets(&chain(0.0, 0.0), 1000).len(), 0);
+        assert_eq!(lost_packets(&chain(0.1, 0.0), 1000).len(), 1000);
+        assert_eq!(lost_packets(&chain(1.0, 1.0), 1000).len(), 500);
     }
 
     #[test]
@@ -279,23 +279,26 @@ mod tests {
                 process.draw_loss(1500)
             })
             .collect();
-        assert_eq!(pattern, lost(&spec, 100));
+        assert_eq!(pattern, lost_packets(&spec, 100));
     }
 
     #[test]
     fn nan_does_not_panic() {
         // Invalid values must not cause a panic.
         for bad in [f64::NAN, f64::INFINITY, -1.0, 2.0] {
-            lost(&LossSpec::Uniform { probability: bad }, 10);
+            lost_packets(&LossSpec::Uniform { probability: bad }, 10);
             let (a, b) = (bad, bad);
-            lost(&LossSpec::GilbertElliott { good_to_bad: a, bad_to_good: b, loss_good: a, loss_bad: b }, 10);
+            lost_packets(
+                &LossSpec::GilbertElliott { good_to_bad: a, bad_to_good: b, loss_good: a, loss_bad: b },
+                10,
+            );
         }
     }
 
     #[test]
     fn periodic_losses_are_those_of_their_numbers() {
-        assert_eq!(lost(&LossSpec::Periodic { every: 4 }, 13), [4, 8, 12]);
-        assert_eq!(lost(&LossSpec::Periodic { every: 1 }, 3), [1, 2, 3]);
+        assert_eq!(lost_packets(&LossSpec::Periodic { every: 4 }, 13), [4, 8, 12]);
+        assert_eq!(lost_packets(&LossSpec::Periodic { every: 1 }, 3), [1, 2, 3]);
         let spec = LossSpec::Periodic { every: 4 };
         assert_eq!((spec.mean_rate(), spec.mean_burst()), (0.25, 1.0));
         assert!(LossSpec::Periodic { every: 0 }.check().is_err());
@@ -312,8 +315,8 @@ mod tests {
             let deviation = (expected * (1.0 - expected) / 1e5).sqrt();
             assert!((found - expected).abs() < 5.0 * deviation, "{size}: {found} for {expected}");
         }
-        assert_eq!(lost(&LossSpec::BitErrors { rate: 1.0 }, 3), [1, 2, 3]);
-        assert_eq!(lost(&LossSpec::BitErrors { rate: 0.0 }, 1000), []);
+        assert_eq!(lost_packets(&LossSpec::BitErrors { rate: 1.0 }, 3), [1, 2, 3]);
+        assert_eq!(lost_packets(&LossSpec::BitErrors { rate: 0.0 }, 1000), []);
     }
 
     /// The numbers x(k) = (1 - rho) u(k) + rho x(k - 1) have the mean 1/2, the variance (1 - rho) / (1 + rho) / 12 and
@@ -322,7 +325,7 @@ mod tests {
     /// are at 0.9.
     #[test]
     fn correlated_losses_match_netem() {
-        let of = |correlation| lost(&LossSpec::Correlated { probability: 0.5, correlation }, 200_000);
+        let of = |correlation| lost_packets(&LossSpec::Correlated { probability: 0.5, correlation }, 200_000);
         for (correlation, expected, near) in
             [(0.0, 0.5, 0.01), (0.9, 0.5 + libm::asin(0.9) / core::f64::consts::PI, 0.02)]
         {
@@ -333,6 +336,6 @@ mod tests {
                 lost.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() as f64 / lost.len() as f64;
             assert!((again - expected).abs() < near, "{correlation}: {again} for {expected}");
         }
-        assert_eq!(lost(&LossSpec::Correlated { probability: 0.0, correlation: 0.5 }, 1000), []);
+        assert_eq!(lost_packets(&LossSpec::Correlated { probability: 0.0, correlation: 0.5 }, 1000), []);
     }
 }

@@ -30,7 +30,7 @@ pub struct VariationPeriod {
 
 impl PeriodicVariationSpec {
     /// Minimum period.
-    pub const SHORTEST: Duration = Duration::from_millis(100);
+    pub const MIN_PERIOD: Duration = Duration::from_millis(100);
 
     /// Checks that the period is long enough, and that rate and transmission time remain above zero.
     ///
@@ -38,7 +38,7 @@ impl PeriodicVariationSpec {
     /// Returns the first value out of range as a [`SpecError`].
     pub fn check(&self) -> Result<(), SpecError> {
         check_share("rate-spread", self.rate_spread)?;
-        if self.every < Self::SHORTEST {
+        if self.every < Self::MIN_PERIOD {
             return Err(SpecError::TooSmall { what: "every", value: self.every.as_secs_f64() });
         }
         above_zero("every, less the outage", self.every.saturating_sub(self.outage).as_secs_f64())

@@ -2,7 +2,7 @@
 
 use crate::impairment_spec::{above_zero, check_probability};
 use crate::timestamped_fifo::TimestampedQueue;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};
 
@@ -171,7 +171,7 @@ impl Pie {
 }
 
 impl Discipline for Pie {
-    fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         self.catch_up(now);
         if entry.urgent {
             self.queue.occupancy.enqueue_urgent(entry, &mut self.queue.urgent, dropped);
@@ -182,14 +182,14 @@ impl Discipline for Pie {
             // unresponsive flows.
             let marks = self.probability <= self.config.ecn_threshold && entry.mark();
             if !marks {
-                dropped.push(Dropped { entry, reason: DropReason::Early });
+                dropped.push(DroppedPacket { entry, reason: DropReason::Early });
                 return;
             }
         }
         self.queue.store(now, entry, dropped);
     }
 
-    fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, _dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         self.catch_up(now);
         if let Some(entry) = self.queue.pop_urgent() {
             return Some(entry);
@@ -207,7 +207,7 @@ impl Discipline for Pie {
         self.queue.occupancy.bytes()
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.queue.set_limit(limit, dropped);
     }
 }

@@ -1,6 +1,6 @@
 //! Occupancy of a queue relative to its limit.
 
-use crate::{DropReason, Dropped, Entry, Limit};
+use crate::{DropReason, DroppedPacket, Entry, Limit};
 use std::collections::VecDeque;
 
 /// Occupancy and limit, for disciplines with several queues under one limit.
@@ -28,11 +28,15 @@ impl Occupancy {
     }
 
     /// Drops urgent packets from the tail until the rest fits.
-    pub(crate) fn drop_excess_urgent(&mut self, urgent: &mut VecDeque<Entry>, dropped: &mut Vec<Dropped>) {
+    pub(crate) fn drop_excess_urgent(
+        &mut self,
+        urgent: &mut VecDeque<Entry>,
+        dropped: &mut Vec<DroppedPacket>,
+    ) {
         while self.is_exceeded() {
             let Some(entry) = urgent.pop_back() else { return };
             self.remove(&entry);
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
     }
 
@@ -79,13 +83,13 @@ impl Occupancy {
         &mut self,
         entry: Entry,
         urgent: &mut VecDeque<Entry>,
-        dropped: &mut Vec<Dropped>,
+        dropped: &mut Vec<DroppedPacket>,
     ) {
         if self.fits(entry.size) {
             self.add(&entry);
             urgent.push_back(entry);
         } else {
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
     }
 

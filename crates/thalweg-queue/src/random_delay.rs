@@ -65,7 +65,7 @@ pub enum TimeSpec {
 
 /// Scope of one draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Each {
+pub enum DrawScope {
     /// One draw per packet.
     #[default]
     Packet,
@@ -79,7 +79,7 @@ pub struct VariationSpec {
     /// Distribution of the delay.
     pub distribution: TimeSpec,
     /// Scope of one draw.
-    pub each: Each,
+    pub each: DrawScope,
     /// Preserves order: a packet that would overtake the previous one arrives together with it. With one draw per flow,
     /// packets of different flows may overtake each other.
     pub keeps_order: bool,
@@ -91,7 +91,7 @@ pub struct VariationSpec {
 impl VariationSpec {
     /// Creates an independent draw per packet, in order.
     pub const fn new(distribution: TimeSpec) -> Self {
-        Self { distribution, each: Each::Packet, keeps_order: true, correlation: 0.0 }
+        Self { distribution, each: DrawScope::Packet, keeps_order: true, correlation: 0.0 }
     }
 
     /// Returns the reason why the variation is invalid, if it is.
@@ -99,7 +99,7 @@ impl VariationSpec {
         let is_correlated = self.correlation != 0.0;
         match () {
             () if !(0.0..=1.0).contains(&self.correlation) => Some("the correlation must be from 0 to 1"),
-            () if is_correlated && self.each == Each::Flow => {
+            () if is_correlated && self.each == DrawScope::Flow => {
                 Some("a correlation is of the packets of a wire, but each flow has one draw")
             }
             () if is_correlated && self.distribution.quantile(0.5).is_none() => {
@@ -350,8 +350,8 @@ impl Variation {
         of_flow: impl FnOnce() -> Duration,
     ) -> Time {
         match spec.each {
-            Each::Flow => arrives + *self.flows.entry(flow).or_insert_with(of_flow),
-            Each::Packet => {
+            DrawScope::Flow => arrives + *self.flows.entry(flow).or_insert_with(of_flow),
+            DrawScope::Packet => {
                 let drawn = arrives + self.draw(spec);
                 if !spec.keeps_order {
                     return drawn;
@@ -541,6 +541,6 @@ mod tests {
         assert!(VariationSpec { correlation: 0.5, ..spec }.fault().unwrap().contains("several draws"));
         let uniform = VariationSpec::new(TimeSpec::Uniform { min: ms(0.0), max: ms(1.0) });
         assert!(VariationSpec { correlation: 1.5, ..uniform.clone() }.fault().is_some());
-        assert!(VariationSpec { correlation: 0.5, each: Each::Flow, ..uniform }.fault().is_some());
+        assert!(VariationSpec { correlation: 0.5, each: DrawScope::Flow, ..uniform }.fault().is_some());
     }
 }

@@ -1,6 +1,6 @@
 //! The queue discipline Random Drop (Mankin 1990): a full queue drops a random packet.
 
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Time;
 
@@ -52,17 +52,17 @@ impl RandomDrop {
 
 impl Discipline for RandomDrop {
     #[inline]
-    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if self.queue.fits(entry.size) {
             self.queue.store(entry);
         } else {
             let entry = self.overflow(entry);
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         self.queue.dequeue(now, dropped)
     }
 
@@ -76,7 +76,7 @@ impl Discipline for RandomDrop {
         self.queue.bytes()
     }
 
-    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.queue.set_limit(now, limit, dropped);
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::impairment_spec::{above_zero, check_probability};
 use crate::{
-    Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, LinkIdle, SpecError, Streams, Traits,
+    Configure, Discipline, DropReason, DroppedPacket, Entry, Fcfs, Limit, LinkIdle, SpecError, Streams,
+    Traits,
 };
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Rate, Time};
@@ -169,7 +170,7 @@ impl Red {
 }
 
 impl Discipline for Red {
-    fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if entry.urgent {
             return self.queue.enqueue(now, entry, dropped);
         }
@@ -182,11 +183,11 @@ impl Discipline for Red {
         if stays {
             self.queue.enqueue(now, entry, dropped);
         } else {
-            dropped.push(Dropped { entry, reason: DropReason::Early });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Early });
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         let entry = self.queue.dequeue(now, dropped)?;
         self.link.on_dequeue(now, &entry);
         Some(entry)
@@ -208,7 +209,7 @@ impl Discipline for Red {
         self.link.set_rate(rate);
     }
 
-    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.queue.set_limit(now, limit, dropped);
     }
 }

@@ -5,7 +5,8 @@ use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Configure, Discipline, DropReason, Dropped, Entry, Limit, SharedBufferDrop, SpecError, Streams, Traits,
+    Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SharedBufferDrop, SpecError, Streams,
+    Traits,
 };
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
@@ -118,7 +119,7 @@ impl Sfq {
 }
 
 impl Discipline for Sfq {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         self.perturb_if_due(now);
         if entry.urgent {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
@@ -126,7 +127,7 @@ impl Discipline for Sfq {
         }
         let bucket = self.buckets.bucket_of(entry.flow);
         if self.config.overflow.refuses(&self.lanes, bucket, &entry, &self.occupancy) {
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             return;
         }
         self.occupancy.add(&entry);
@@ -138,12 +139,12 @@ impl Discipline for Sfq {
                 return;
             };
             self.occupancy.remove(&entry);
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
     }
 
-    fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, _dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         self.perturb_if_due(now);
         if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
@@ -167,7 +168,7 @@ impl Discipline for Sfq {
         self.occupancy.bytes()
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.occupancy.set_limit(limit);
         self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         while self.occupancy.is_exceeded() {
@@ -175,7 +176,7 @@ impl Discipline for Sfq {
                 break;
             };
             self.occupancy.remove(&entry);
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
         self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);

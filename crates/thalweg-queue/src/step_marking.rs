@@ -1,6 +1,6 @@
 //! A FIFO that marks every packet above a threshold, as DCTCP expects (RFC 8257).
 
-use crate::{Configure, Discipline, Dropped, Entry, Fcfs, Limit, Streams, Traits};
+use crate::{Configure, Discipline, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits};
 use thalweg_proto::units::Time;
 
 /// Queue length above which arrivals are marked, with its unit.
@@ -52,14 +52,14 @@ impl Step {
 }
 
 impl Discipline for Step {
-    fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if !entry.urgent && self.is_above() {
             entry.mark();
         }
         self.queue.enqueue(now, entry, dropped);
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         self.queue.dequeue(now, dropped)
     }
 
@@ -75,7 +75,7 @@ impl Discipline for Step {
         self.queue.bytes()
     }
 
-    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.queue.set_limit(now, limit, dropped);
     }
 }

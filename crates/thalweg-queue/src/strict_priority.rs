@@ -1,7 +1,7 @@
 //! A queue that serves packets in the order of their priority.
 
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
@@ -46,34 +46,34 @@ impl Priority {
     }
 
     /// Returns the level of the lowest priority with packets.
-    fn lowest(&self) -> Option<usize> {
+    fn lowest_level(&self) -> Option<usize> {
         self.levels.iter().rposition(|level| !level.is_empty())
     }
 }
 
 impl Discipline for Priority {
-    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if entry.urgent {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         if !self.config.push_out && !self.occupancy.fits(entry.size) {
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             return;
         }
         // The arrival is the last of its own priority: without lower priorities it is the victim.
         self.occupancy.add(&entry);
         self.levels[priority_level(&entry)].push_back(entry);
         while self.occupancy.is_exceeded() {
-            let Some(victim) = self.lowest().and_then(|lowest| self.levels[lowest].pop_back()) else {
+            let Some(victim) = self.lowest_level().and_then(|lowest| self.levels[lowest].pop_back()) else {
                 return;
             };
             self.occupancy.remove(&victim);
-            dropped.push(Dropped { entry: victim, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry: victim, reason: DropReason::Full });
         }
     }
 
-    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
@@ -94,12 +94,14 @@ impl Discipline for Priority {
         self.occupancy.bytes()
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.occupancy.set_limit(limit);
         while self.occupancy.is_exceeded() {
-            let Some(victim) = self.lowest().and_then(|lowest| self.levels[lowest].pop_back()) else { break };
+            let Some(victim) = self.lowest_level().and_then(|lowest| self.levels[lowest].pop_back()) else {
+                break;
+            };
             self.occupancy.remove(&victim);
-            dropped.push(Dropped { entry: victim, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry: victim, reason: DropReason::Full });
         }
         self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }

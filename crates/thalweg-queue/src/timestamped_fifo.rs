@@ -1,7 +1,7 @@
 //! FIFO of packets with arrival timestamps.
 
 use crate::queue_occupancy::Occupancy;
-use crate::{Dropped, Entry, Limit};
+use crate::{DroppedPacket, Entry, Limit};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
@@ -21,7 +21,7 @@ impl TimestampedQueue {
     }
 
     /// Enqueues a packet that arrives at `now`. Appends it to `dropped` if it does not fit.
-    pub fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    pub fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if entry.urgent {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
         } else {
@@ -40,22 +40,22 @@ impl TimestampedQueue {
     }
 
     /// Enqueues an ordinary packet, if it fits.
-    pub(crate) fn store(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    pub(crate) fn store(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if self.occupancy.fits(entry.size) {
             self.occupancy.add(&entry);
             self.queue.push_back((entry, now));
         } else {
-            dropped.push(Dropped { entry, reason: crate::DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: crate::DropReason::Full });
         }
     }
 
     /// Changes the limit, and drops the latest arrivals, ordinary packets first.
-    pub(crate) fn set_limit(&mut self, limit: Limit, dropped: &mut Vec<Dropped>) {
+    pub(crate) fn set_limit(&mut self, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.occupancy.set_limit(limit);
         while self.occupancy.is_exceeded() {
             let Some((entry, _)) = self.queue.pop_back() else { break };
             self.occupancy.remove(&entry);
-            dropped.push(Dropped { entry, reason: crate::DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: crate::DropReason::Full });
         }
         self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
@@ -88,7 +88,7 @@ mod tests {
         queue.enqueue(ms(2), urgent, &mut dropped);
         queue.enqueue(ms(3), ordinary_entry(2), &mut dropped);
         queue.enqueue(ms(4), ordinary_entry(3), &mut dropped);
-        assert_eq!(dropped, [Dropped { entry: ordinary_entry(3), reason: crate::DropReason::Full }]);
+        assert_eq!(dropped, [DroppedPacket { entry: ordinary_entry(3), reason: crate::DropReason::Full }]);
         assert_eq!((queue.packets(), queue.bytes()), (3, 3 * u64::from(urgent.size)));
         assert_eq!((queue.pop_urgent(), queue.pop_urgent()), (Some(urgent), None));
         assert_eq!(

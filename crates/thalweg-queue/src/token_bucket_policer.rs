@@ -2,8 +2,8 @@
 
 use crate::token_bucket::TokenBucket;
 use crate::{
-    Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, SpecError, Streams, TokenBucketSpec,
-    Traits,
+    Configure, Discipline, DropReason, DroppedPacket, Entry, Fcfs, Limit, SpecError, Streams,
+    TokenBucketSpec, Traits,
 };
 use thalweg_proto::units::{Bytes, Rate, Time};
 
@@ -41,13 +41,13 @@ impl Policer {
 }
 
 impl Discipline for Policer {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if !entry.urgent {
             let size = u64::from(entry.size);
             // RFC 2697, section 3: a red packet takes no tokens, or a flow far above the rate would get none
             // of it.
             if !self.bucket.conforms(now, size) {
-                dropped.push(Dropped { entry, reason: DropReason::Early });
+                dropped.push(DroppedPacket { entry, reason: DropReason::Early });
                 return;
             }
             self.bucket.take(now, size);
@@ -55,7 +55,7 @@ impl Discipline for Policer {
         self.queue.enqueue(now, entry, dropped);
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         self.queue.dequeue(now, dropped)
     }
 
@@ -71,7 +71,7 @@ impl Discipline for Policer {
         self.queue.bytes()
     }
 
-    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.queue.set_limit(now, limit, dropped);
     }
 }

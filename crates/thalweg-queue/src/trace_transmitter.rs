@@ -77,16 +77,16 @@ impl CapacityClock {
         let period = self.trace.period.as_picos();
         let (repetition, within) = (after.as_picos() / period, Time::from_picos(after.as_picos() % period));
         let position = self.trace.opportunities.partition_point(|&at| at <= within) as u64;
-        self.wrapped(repetition, position)
+        self.wrap_position(repetition, position)
     }
 
     /// Returns the opportunity `count` after the next.
     fn advanced(&self, count: u64) -> (u64, u64) {
-        self.wrapped(self.next.0, self.next.1 + count)
+        self.wrap_position(self.next.0, self.next.1 + count)
     }
 
     /// Carries positions beyond the end of the trace over to later repetitions.
-    fn wrapped(&self, repetition: u64, position: u64) -> (u64, u64) {
+    fn wrap_position(&self, repetition: u64, position: u64) -> (u64, u64) {
         let length = self.trace.opportunities.len() as u64;
         if position < length {
             (repetition, position)

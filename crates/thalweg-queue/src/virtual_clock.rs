@@ -3,7 +3,7 @@
 use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
+use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};
 
@@ -107,17 +107,17 @@ impl VirtualClock {
     }
 
     /// Drops the packets with the highest stamps until the rest fits.
-    fn drop_excess(&mut self, dropped: &mut Vec<Dropped>) {
+    fn drop_excess(&mut self, dropped: &mut Vec<DroppedPacket>) {
         while self.occupancy.is_exceeded() {
             let Some((_, entry)) = self.packets.pop_last() else { return };
             self.occupancy.remove(&entry);
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
         }
     }
 }
 
 impl Discipline for VirtualClock {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if entry.urgent {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
@@ -129,7 +129,7 @@ impl Discipline for VirtualClock {
         self.drop_excess(dropped);
     }
 
-    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
@@ -150,7 +150,7 @@ impl Discipline for VirtualClock {
         self.line = rate;
     }
 
-    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
         self.occupancy.set_limit(limit);
         self.drop_excess(dropped);
         self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);

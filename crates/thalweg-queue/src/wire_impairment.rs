@@ -180,7 +180,7 @@ mod tests {
         (0..n).map(|_| impairment.outcome(1000)).collect()
     }
 
-    fn all() -> ImpairmentSpec {
+    fn all_impairments() -> ImpairmentSpec {
         ImpairmentSpec {
             loss: LossSpec::Uniform { probability: 0.1 },
             duplicate: 0.05,
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn each_impairment_has_its_probability() {
         // 200 000 packets: the counts are within 5 standard deviations, and delays have the mean of a uniform.
-        let outcomes = outcomes(&all(), 200_000);
+        let outcomes = outcomes(&all_impairments(), 200_000);
         let count = |f: &dyn Fn(&ImpairmentOutcome) -> bool| {
             outcomes.iter().filter(|outcome| f(outcome)).count() as f64
         };
@@ -262,8 +262,9 @@ mod tests {
     #[test]
     fn enabling_one_impairment_leaves_the_others_unchanged() {
         // The packets corrupted under loss are those corrupted without loss, minus the lost ones.
-        let calm = outcomes(&ImpairmentSpec { loss: LossSpec::None, duplicate: 0.0, ..all() }, 10_000);
-        for (with, without) in outcomes(&all(), 10_000).iter().zip(&calm) {
+        let calm =
+            outcomes(&ImpairmentSpec { loss: LossSpec::None, duplicate: 0.0, ..all_impairments() }, 10_000);
+        for (with, without) in outcomes(&all_impairments(), 10_000).iter().zip(&calm) {
             assert!(
                 with.lost || (with.corrupted, with.extra_delay) == (without.corrupted, without.extra_delay)
             );
@@ -273,13 +274,14 @@ mod tests {
     #[test]
     fn a_change_leaves_other_streams_unchanged() {
         // Duplication is raised half-way; losses continue unchanged.
-        let steady = outcomes(&all(), 2_000);
-        let mut impairment = Impairment::new(&all(), stream);
+        let steady = outcomes(&all_impairments(), 2_000);
+        let mut impairment = Impairment::new(&all_impairments(), stream);
         let changed: Vec<ImpairmentOutcome> = (0..2_000)
             .map(|i| {
                 if i == 1_000 {
-                    impairment
-                        .set(&ImpairmentSpec { duplicate: 0.5, ..all() }, |_| panic!("streams are kept"));
+                    impairment.set(&ImpairmentSpec { duplicate: 0.5, ..all_impairments() }, |_| {
+                        panic!("streams are kept")
+                    });
                 }
                 impairment.outcome(1000)
             })
@@ -293,12 +295,12 @@ mod tests {
     fn impairments_may_stop_and_resume() {
         // After a period without impairments the streams continue; they are not created anew, and the pattern differs
         // from the first.
-        let mut impairment = Impairment::new(&all(), stream);
+        let mut impairment = Impairment::new(&all_impairments(), stream);
         let first: Vec<ImpairmentOutcome> = (0..1_000).map(|_| impairment.outcome(1000)).collect();
         impairment.set(&ImpairmentSpec::default(), stream);
         assert!(impairment.is_transparent());
         assert!((0..1_000).all(|_| impairment.outcome(1000) == ImpairmentOutcome::UNIMPAIRED));
-        impairment.set(&all(), |_| panic!("streams are kept"));
+        impairment.set(&all_impairments(), |_| panic!("streams are kept"));
         let second: Vec<ImpairmentOutcome> = (0..1_000).map(|_| impairment.outcome(1000)).collect();
         assert_ne!(first, second);
     }

@@ -65,7 +65,7 @@ impl Progress {
 
 /// Error of a specification that cannot be simulated, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedJob {
     /// Index of the job.
     pub job: usize,
     /// Cause.
@@ -89,7 +89,7 @@ pub fn run_jobs<T: Tracer + Send>(
     tracer: impl Fn(usize) -> T + Sync,
     mut each: impl FnMut(usize, RunResult, Run, T),
     mut tick: impl FnMut(),
-) -> Result<(), Failed> {
+) -> Result<(), FailedJob> {
     let work = |number: usize| {
         let outcome = simulate_job(number, &jobs[number], progress, tracer(number));
         if outcome.is_err() {
@@ -101,7 +101,7 @@ pub fn run_jobs<T: Tracer + Send>(
     let done = |number, outcome: Outcome<T>| match outcome {
         _ if failed.is_some() => {}
         Ok((result, run, tracer)) => each(number, result, run, tracer),
-        Err(error) => failed = Some(Failed { job: number, error }),
+        Err(error) => failed = Some(FailedJob { job: number, error }),
     };
     run_parallel(jobs.len(), threads, &progress.stop, work, done, &mut tick);
     failed.map_or(Ok(()), Err)

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn near(value: f64, expected: f64, tolerance: f64) {
+    fn assert_near(value: f64, expected: f64, tolerance: f64) {
         assert!((value - expected).abs() <= tolerance, "{value} is not {expected} within {tolerance}");
     }
 
@@ -274,29 +274,29 @@ mod tests {
             (0.995, 10, 3.169),
             (0.999, 3, 10.215),
         ] {
-            near(student_quantile(p, degrees), expected, 0.000_51);
+            assert_near(student_quantile(p, degrees), expected, 0.000_51);
         }
-        near(student_quantile(0.975, 1), libm::tan(0.475 * core::f64::consts::PI), 1e-12);
-        near(student_quantile(0.975, 2), 0.95 / libm::sqrt(2.0 * 0.975 * 0.025), 1e-12);
-        near(student_quantile(0.025, 4), -2.776_445_105, 1e-9);
+        assert_near(student_quantile(0.975, 1), libm::tan(0.475 * core::f64::consts::PI), 1e-12);
+        assert_near(student_quantile(0.975, 2), 0.95 / libm::sqrt(2.0 * 0.975 * 0.025), 1e-12);
+        assert_near(student_quantile(0.025, 4), -2.776_445_105, 1e-9);
     }
 
     #[test]
     fn the_expansion_joins_the_exact_sum() {
         for p in [0.9, 0.95, 0.975, 0.995] {
             let expanded = student_expansion(normal_quantile(p), EXACT_DEGREES as f64);
-            near(expanded, student_quantile(p, EXACT_DEGREES), 1e-9);
+            assert_near(expanded, student_quantile(p, EXACT_DEGREES), 1e-9);
         }
-        near(student_quantile(0.975, 1_000_000_000), 1.959_963_985, 1e-8);
+        assert_near(student_quantile(0.975, 1_000_000_000), 1.959_963_985, 1e-8);
     }
 
     #[test]
     fn mean_and_variance_of_a_textbook_sample() {
         let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
         assert_eq!(mean(&values), Some(5.0));
-        near(variance(&values).unwrap(), 32.0 / 7.0, 1e-12);
+        assert_near(variance(&values).unwrap(), 32.0 / 7.0, 1e-12);
         assert_eq!((mean(&[]), variance(&[1.0])), (None, None));
-        near(geometric_mean(&[2.0, 8.0, 32.0]).unwrap(), 8.0, 1e-14);
+        assert_near(geometric_mean(&[2.0, 8.0, 32.0]).unwrap(), 8.0, 1e-14);
         assert_eq!((geometric_mean(&[]), geometric_mean(&[1.0, 0.0])), (None, None));
     }
 
@@ -309,12 +309,12 @@ mod tests {
         let second = some([1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]);
         let difference = paired_difference(&first, &second).unwrap();
         let half = difference.ci95.unwrap();
-        near(difference.mean, 1.58, 1e-12);
-        near(difference.mean - half, 0.700_114_2, 1e-7);
-        near(difference.mean + half, 2.459_885_8, 1e-7);
+        assert_near(difference.mean, 1.58, 1e-12);
+        assert_near(difference.mean - half, 0.700_114_2, 1e-7);
+        assert_near(difference.mean + half, 2.459_885_8, 1e-7);
         assert_eq!(difference.excludes_zero(), Some(true));
         // R: `t.test` gives t = 4.0621 and p = 0.002833.
-        near(difference.p_value().unwrap(), 0.002_833, 5e-7);
+        assert_near(difference.p_value().unwrap(), 0.002_833, 5e-7);
     }
 
     #[test]
@@ -322,14 +322,14 @@ mod tests {
         let p = |values: &[f64]| Estimate::from_values(values).unwrap().p_value();
         assert_eq!((p(&[1.0]), p(&[2.0, 2.0]), p(&[-1.0, 1.0])), (None, Some(0.0), Some(1.0)));
         // With one degree of freedom Student's distribution is Cauchy's: p = 1 - 2 atan(t) / pi, and t is 3 here.
-        near(p(&[1.0, 2.0]).unwrap(), 1.0 - 2.0 * libm::atan(3.0) / core::f64::consts::PI, 1e-12);
+        assert_near(p(&[1.0, 2.0]).unwrap(), 1.0 - 2.0 * libm::atan(3.0) / core::f64::consts::PI, 1e-12);
     }
 
     /// R: `p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")` gives 0.03, 0.06, 0.06, 0.02.
     #[test]
     fn holms_correction_agrees_with_r() {
         for (found, expected) in holm(&[0.01, 0.04, 0.03, 0.005]).into_iter().zip([0.03, 0.06, 0.06, 0.02]) {
-            near(found, expected, 1e-15);
+            assert_near(found, expected, 1e-15);
         }
         assert_eq!(holm(&[0.6, 0.7]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
@@ -349,7 +349,7 @@ mod tests {
         let (base, other) = ([Some(0.1), Some(0.2), Some(0.7)], [Some(0.105), Some(0.205), Some(0.705)]);
         let difference = paired_difference(&base, &other).unwrap();
         assert_eq!((difference.ci95, difference.std_dev), (Some(0.0), Some(0.0)));
-        near(difference.mean, 0.005, 1e-15);
+        assert_near(difference.mean, 0.005, 1e-15);
         let unequal = paired_difference(&base, &[Some(0.105), Some(0.205), Some(0.705 + 1e-12)]).unwrap();
         assert!(unequal.ci95.unwrap() > 1e-13);
     }
@@ -366,7 +366,7 @@ mod tests {
     fn jain_of_a_share_of_the_users() {
         let mut shares = vec![5.0; 20];
         shares.resize(100, 0.0);
-        near(jain_index(&shares), 0.2, 1e-12);
+        assert_near(jain_index(&shares), 0.2, 1e-12);
         assert_eq!(jain_index(&[3.0, 3.0, 3.0]), 1.0);
         assert_eq!(jain_index(&[0.0, 0.0]), 1.0);
     }
@@ -381,9 +381,9 @@ mod tests {
     #[test]
     fn quantiles_interpolate() {
         let values = [10.0, 1.0, 4.0, 2.0, 3.0];
-        near(quantile(&values, 0.25).unwrap(), 2.0, 1e-12);
-        near(quantile(&values, 0.5).unwrap(), 3.0, 1e-12);
-        near(quantile(&values, 0.9).unwrap(), 7.6, 1e-12);
+        assert_near(quantile(&values, 0.25).unwrap(), 2.0, 1e-12);
+        assert_near(quantile(&values, 0.5).unwrap(), 3.0, 1e-12);
+        assert_near(quantile(&values, 0.9).unwrap(), 7.6, 1e-12);
         assert_eq!(quantile(&[], 0.5), None);
     }
 }

@@ -15,7 +15,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// The explicit values of a table, with their positions.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct ExplicitOptions {
     /// The values.
     pub values: Values,
     /// The positions of the values, by key.
@@ -26,7 +26,7 @@ pub struct Given {
     pub broken: bool,
 }
 
-impl Given {
+impl ExplicitOptions {
     /// Creates an empty set of values.
     pub const fn new(keys: Keys) -> Self {
         Self {

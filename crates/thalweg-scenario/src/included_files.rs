@@ -55,7 +55,7 @@ impl Loader {
             return Table::default();
         }
         let mut open = Vec::new();
-        self.merged(source, directory, &mut open, report)
+        self.merge_includes(source, directory, &mut open, report)
     }
 
     /// Reads a file that is no scenario.
@@ -103,7 +103,7 @@ impl Loader {
                     return Table::default();
                 }
                 open.push(real);
-                let table = self.merged(id, &directory, open, report);
+                let table = self.merge_includes(id, &directory, open, report);
                 open.pop();
                 table
             }
@@ -133,7 +133,7 @@ impl Loader {
     }
 
     /// Merges the tables of a source over those of its includes.
-    fn merged(
+    fn merge_includes(
         &mut self,
         source: u32,
         directory: &Path,

@@ -37,7 +37,7 @@ mod unknown_unit;
 mod value_types;
 
 pub use built_in_scenarios::{BUILT_IN, BuiltIn};
-pub use diagnostic::{Diagnostic, Rendered, Severity, nearest_name};
+pub use diagnostic::{Diagnostic, RenderedDiagnostic, Severity, nearest_name};
 pub use file_schema::{file_schema, schema_with};
 pub use flow_group_lookup::group_named;
 pub use key_reference::keys_reference;
@@ -50,8 +50,8 @@ pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
 pub use source_text::{Files, MAX_READ, Position, ReadError, Reader, Source, read_text};
 pub use speedup_estimate::describe_speedup;
 pub use sweep::{
-    Drawn, List, Listed, MAX_REPS, Placed, Range, SamplingMethod, SweepFile, Values, Varied, read_sweep,
-    read_sweep_text,
+    DrawnPoints, List, ListedKey, MAX_REPS, PlacedText, Range, SamplingMethod, SweepFile, Values, Varied,
+    read_sweep, read_sweep_text,
 };
 pub use toml_writer::toml_string as toml_text;
 
@@ -89,7 +89,7 @@ impl Scenario {
 
 /// A valid scenario and its warnings.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedScenario {
     /// The scenario.
     pub scenario: Scenario,
     /// Warnings, in file order.
@@ -104,7 +104,7 @@ pub struct Loaded {
     units: BTreeMap<String, &'static str>,
 }
 
-impl Loaded {
+impl LoadedScenario {
     /// Returns the simulation to run.
     pub fn spec(&self) -> &Spec {
         &self.scenario.spec
@@ -226,7 +226,7 @@ impl Loaded {
 ///
 /// # Errors
 /// All errors and warnings.
-pub fn load(path: &Path, sets: &[String]) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load(path: &Path, sets: &[String]) -> Result<LoadedScenario, Vec<Diagnostic>> {
     load_with(path, sets, &Arc::default())
 }
 
@@ -234,7 +234,11 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Loaded, Vec<Diagnostic>> {
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_with(path: &Path, sets: &[String], registry: &Arc<Registry>) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load_with(
+    path: &Path,
+    sets: &[String],
+    registry: &Arc<Registry>,
+) -> Result<LoadedScenario, Vec<Diagnostic>> {
     load_with_override(path, sets, None, registry)
 }
 
@@ -247,7 +251,7 @@ pub fn load_with_override(
     sets: &[String],
     scheme_override: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,
-) -> Result<Loaded, Vec<Diagnostic>> {
+) -> Result<LoadedScenario, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::default());
     let table = loader.load(path, &mut report);
     finish(table, sets, scheme_override, path.parent().unwrap_or(Path::new("")), report, loader)
@@ -262,7 +266,7 @@ pub fn load_text(
     text: &str,
     directory: &Path,
     sets: &[String],
-) -> Result<Loaded, Vec<Diagnostic>> {
+) -> Result<LoadedScenario, Vec<Diagnostic>> {
     load_text_with(name, text, directory, sets, &Arc::default())
 }
 
@@ -276,7 +280,7 @@ pub fn load_text_with(
     directory: &Path,
     sets: &[String],
     registry: &Arc<Registry>,
-) -> Result<Loaded, Vec<Diagnostic>> {
+) -> Result<LoadedScenario, Vec<Diagnostic>> {
     load_text_with_override(name, text, directory, sets, None, registry)
 }
 
@@ -291,7 +295,7 @@ pub fn load_text_with_override(
     sets: &[String],
     scheme_override: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,
-) -> Result<Loaded, Vec<Diagnostic>> {
+) -> Result<LoadedScenario, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::default());
     let table = loader.load_text(name, text, directory, &mut report);
     finish(table, sets, scheme_override, directory, report, loader)
@@ -307,7 +311,7 @@ pub fn load_text_beside(
     files: Files,
     sets: &[String],
     registry: &Arc<Registry>,
-) -> Result<Loaded, Vec<Diagnostic>> {
+) -> Result<LoadedScenario, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::with(files));
     let table = loader.load_text(name, text, Path::new(""), &mut report);
     finish(table, sets, None, Path::new(""), report, loader)
@@ -317,7 +321,7 @@ pub fn load_text_beside(
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_built_in(name: &str, files: Files, sets: &[String]) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load_built_in(name: &str, files: Files, sets: &[String]) -> Result<LoadedScenario, Vec<Diagnostic>> {
     load_built_in_with_override(name, files, sets, None, &Arc::default())
 }
 
@@ -331,7 +335,7 @@ pub fn load_built_in_with_override(
     sets: &[String],
     scheme_override: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,
-) -> Result<Loaded, Vec<Diagnostic>> {
+) -> Result<LoadedScenario, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::with(files));
     let table = loader.load(Path::new(name), &mut report);
     finish(table, sets, scheme_override, Path::new(""), report, loader)
@@ -380,7 +384,7 @@ fn finish(
     directory: &Path,
     mut report: Report,
     mut loader: Loader,
-) -> Result<Loaded, Vec<Diagnostic>> {
+) -> Result<LoadedScenario, Vec<Diagnostic>> {
     set_option::apply_sets(sets, 1, &mut table, directory, &mut loader, &mut report);
     // Positions of overridden flows are those of resolved groups.
     traffic_matrix::expand_matrices(&mut table, &mut loader, &mut report);
@@ -417,7 +421,7 @@ fn finish(
         built_in: loader.built_in(),
         replaced,
     };
-    let resolve::Resolved { spec, origins, paths, former, mut schemes } =
+    let resolve::ResolvedDocument { spec, origins, paths, former, mut schemes } =
         resolve::resolve(&document, scope, &mut report);
     if report.errors() == 0 {
         lint::lint(&spec, &origins, &paths, &mut report);
@@ -436,5 +440,14 @@ fn finish(
     let (title, description) = (text(&document.title), text(&document.description));
     let scenario = Scenario { title, description, spec, registry: Arc::clone(report.registry()) };
     let (warnings, units) = (report.take(), report.take_units());
-    Ok(Loaded { scenario, warnings, former, schemes, paths, origins, sources: report.into_sources(), units })
+    Ok(LoadedScenario {
+        scenario,
+        warnings,
+        former,
+        schemes,
+        paths,
+        origins,
+        sources: report.into_sources(),
+        units,
+    })
 }

@@ -1,7 +1,7 @@
 //! Scheme overrides for a scenario's flows, and their effect on the flows' options.
 
 use super::diagnostic::Report;
-use super::explicit_options::Given;
+use super::explicit_options::ExplicitOptions;
 use super::keys::{Common, SchemeRef};
 use super::parsed_tree::{Table, Value, ValueKind};
 use super::table_declarations::{At, Decode as _};
@@ -39,9 +39,9 @@ impl SchemeOverride<'_> {
 }
 
 /// The replaced schemes, by position of the flow.
-pub(crate) type Replaced = BTreeMap<usize, Option<At<SchemeRef>>>;
+pub(crate) type ReplacedSchemes = BTreeMap<usize, Option<At<SchemeRef>>>;
 
-pub(crate) fn decode(former: BTreeMap<usize, Option<Value>>, report: &mut Report) -> Replaced {
+pub(crate) fn decode(former: BTreeMap<usize, Option<Value>>, report: &mut Report) -> ReplacedSchemes {
     let mut read = |value: Value| {
         let scheme = SchemeRef::decode(&value, report)?;
         Some(At { value: scheme, span: value.span })
@@ -71,7 +71,7 @@ pub struct ReplacedOption {
     pub outcome: OptionOutcome,
 }
 
-impl Given {
+impl ExplicitOptions {
     /// Inherits the applicable options of a `former` scheme and returns the outcome of each.
     pub fn inherit_options(
         &mut self,

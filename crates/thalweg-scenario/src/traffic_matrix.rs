@@ -134,9 +134,9 @@ fn default_unit(flow: &Table, report: &mut Report) -> Option<Option<f64>> {
 }
 
 /// The nodes of `from` or `to`: names, or patterns with `*`.
-type Ends = (Vec<String>, Span);
+type EndNodes = (Vec<String>, Span);
 
-fn resolve_endpoints(flow: &Table, key: &str, span: Span, report: &mut Report) -> Option<Ends> {
+fn resolve_endpoints(flow: &Table, key: &str, span: Span, report: &mut Report) -> Option<EndNodes> {
     let Some(value) = flow.get(key) else {
         report
             .error("scenario.missing", span, format!("flow needs `{key}`"))
@@ -264,7 +264,7 @@ fn split_row(line: &str) -> Vec<&str> {
 }
 
 type Line<'a> = (Vec<&'a str>, Span);
-type Found = Result<Vec<Demand>, (Span, String)>;
+type DemandResult = Result<Vec<Demand>, (Span, String)>;
 
 /// Parses demands, one per line of at most `columns` cells.
 fn parse_demand_list(
@@ -272,7 +272,7 @@ fn parse_demand_list(
     [from, to, rate]: [usize; 3],
     columns: usize,
     unit: Option<f64>,
-) -> Found {
+) -> DemandResult {
     let one = |(cells, span): &Line<'_>| {
         if let Some(fault) =
             list_columns::surplus_cells_reason(cells, columns, &COLUMNS.map(|names| names[0]))
@@ -296,7 +296,7 @@ fn parse_square_matrix(
     nodes: &[String],
     unit: Option<f64>,
     at: impl Fn(&str) -> Span,
-) -> Option<Found> {
+) -> Option<DemandResult> {
     let (first, _) = &lines[0];
     let is_number = |cell: &&str| cell.parse::<f64>().is_ok();
     let rows = lines.len();
@@ -369,7 +369,7 @@ fn parse_demand_bits(text: &str, unit: Option<f64>) -> Result<f64, String> {
 
 /// Adds up the demands of each pair of nodes in `from` and `to`, in file order. Omits demands of zero; warns of demands
 /// from a node to itself.
-fn sum_demands(demands: Vec<Demand>, [from, to]: &[Ends; 2], report: &mut Report) -> Vec<Demand> {
+fn sum_demands(demands: Vec<Demand>, [from, to]: &[EndNodes; 2], report: &mut Report) -> Vec<Demand> {
     let mut places: BTreeMap<[String; 2], usize> = BTreeMap::new();
     let mut joined: Vec<Demand> = Vec::new();
     let mut own: Option<Span> = None;

@@ -62,13 +62,13 @@ fn parse_plain_quantity<T: FromStr<Err = UnitError>>(number: &str, unit: PlainUn
 }
 
 /// Minimum number that is likely meant in the base unit, without a prefix.
-const LARGE: f64 = 1e5;
+const MIN_BASE_UNIT_NUMBER: f64 = 1e5;
 
 fn unit_error<T: Decode>(value: &Value, error: &UnitError, report: &mut Report) {
     match error {
         UnitError::NoUnit { number, suggestion } => {
             let message = format!("`{number}` has no unit");
-            let is_large = number.parse().is_ok_and(|number: f64| number >= LARGE);
+            let is_large = number.parse().is_ok_and(|number: f64| number >= MIN_BASE_UNIT_NUMBER);
             let label = match (T::COMMON_UNITS, T::PLAIN.filter(|_| is_large)) {
                 (_, Some(unit)) => format!("did you mean \"{number} {}\"?", unit.name),
                 ([], None) => format!("did you mean \"{suggestion}\"?"),

@@ -9,12 +9,12 @@ use thalweg_proto::Ecn;
 #[derive(Clone, Debug)]
 pub(crate) struct BufferedRecord {
     pub order: EventOrder,
-    pub what: What,
+    pub what: RecordContent,
 }
 
 /// The content of a record.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum RecordContent {
     /// A step of a packet.
     Step { step: Step, ecn: Ecn, link: u32, packet: PacketId, size: u32, pdu: Pdu },
     /// A connection of a flow opens.

@@ -61,7 +61,7 @@ impl PartialEq for AgentConfig {
     }
 }
 
-impl thalweg_catalog::Bound for AgentConfig {
+impl thalweg_catalog::KeyBoundConfig for AgentConfig {
     fn from_values(values: &Values) -> Self {
         let (initial_window, l4s) = (values.required("initial-window"), values.required("l4s"));
         Self { initial_window, l4s, state: Arc::default() }
@@ -220,7 +220,7 @@ impl core::error::Error for EpisodeError {}
 
 /// A decision that has not taken effect yet.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingDecision {
     at: Time,
     agent: usize,
     decision: Decision,
@@ -238,7 +238,7 @@ pub struct Episode {
     /// Shared state and flow number of each agent.
     agents: Vec<(Arc<AgentState>, u32)>,
     /// Delayed decisions, in order of time.
-    pending: Vec<Pending>,
+    pending: Vec<PendingDecision>,
     stopped_at: Time,
 }
 
@@ -288,7 +288,7 @@ impl Episode {
         } else {
             let at = self.now() + delay;
             let place = self.pending.partition_point(|other| other.at <= at);
-            self.pending.insert(place, Pending { at, agent, decision });
+            self.pending.insert(place, PendingDecision { at, agent, decision });
         }
         true
     }
@@ -330,7 +330,7 @@ impl Episode {
             if self.decision_due.load(Ordering::Relaxed) || self.count_over() > over {
                 return self.stop(Stop::DecisionDue);
             }
-            while let Some(&Pending { agent, decision, .. }) =
+            while let Some(&PendingDecision { agent, decision, .. }) =
                 self.pending.first().filter(|pending| pending.at <= self.now())
             {
                 self.pending.remove(0);

@@ -43,15 +43,15 @@ impl Tracing for Untraced {
 }
 
 /// The tracing mode that passes each event to a tracer at once.
-pub(crate) struct Traced(pub Box<dyn Tracer>);
+pub(crate) struct DirectTracing(pub Box<dyn Tracer>);
 
-impl fmt::Debug for Traced {
+impl fmt::Debug for DirectTracing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Traced")
     }
 }
 
-impl Tracing for Traced {
+impl Tracing for DirectTracing {
     const ENABLED: bool = true;
     fn record(&mut self, _order: EventOrder, record: &Record<'_>) {
         self.0.record(record);

@@ -8,8 +8,8 @@
 use crate::buffered_trace_record::BufferedRecord;
 use crate::components::partition_boundary::Outbox;
 use crate::event_loop::{EventLoop, Status};
-use crate::packet_tracing::{Traced, Tracing};
-use crate::partition::Cut;
+use crate::packet_tracing::{DirectTracing, Tracing};
+use crate::partition::Partitioning;
 use crate::partition_record_merge::Merge;
 use crate::partition_split::{UnpartitionedState, merge_partitions, split_run};
 use crate::run_result::RunResult;
@@ -24,7 +24,7 @@ use thalweg_proto::units::{Duration, Time};
 pub(crate) struct Parallel<T: Tracing> {
     rest: UnpartitionedState<T>,
     parts: Vec<EventLoop<T>>,
-    cut: Cut,
+    cut: Partitioning,
     /// The end of the run.
     end: Time,
     /// The merger of the partitions' records, if they keep any.
@@ -33,7 +33,7 @@ pub(crate) struct Parallel<T: Tracing> {
 
 impl<T: Tracing + Clone + Send> Parallel<T> {
     /// Partitions a built run of `spec` that has not started. The records of partitions go to a tracer.
-    pub fn new(spec: &Spec, whole: EventLoop<T>, cut: Cut, tracer: Option<Traced>) -> Self {
+    pub fn new(spec: &Spec, whole: EventLoop<T>, cut: Partitioning, tracer: Option<DirectTracing>) -> Self {
         let merge =
             tracer.map(|tracer| Merge::new(tracer, spec.ties, whole.connections.ids.fresh(), cut.parts));
         let (rest, parts) = split_run(Box::new(whole), spec, &cut);
@@ -82,7 +82,7 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
     }
 
     /// Ends the run, early if it has not reached its end, and returns its results.
-    pub fn finish(mut self) -> (RunResult, Option<Traced>) {
+    pub fn finish(mut self) -> (RunResult, Option<DirectTracing>) {
         if !self.is_finished() {
             // Lagging partitions catch up with the first: all events up to that time have then happened, as on one
             // thread.
@@ -150,7 +150,7 @@ impl SharedState {
     }
 
     /// Returns the earliest arrival of the packets from one partition to another.
-    fn sent(&self, from: usize, to: usize) -> &AtomicU64 {
+    fn earliest_arrival(&self, from: usize, to: usize) -> &AtomicU64 {
         &self.notices[from].0.sent[to / WORDS].0[to % WORDS]
     }
 
@@ -162,7 +162,7 @@ impl SharedState {
 
 /// The shared context of the threads of a run.
 struct Threads<'a> {
-    cut: &'a Cut,
+    cut: &'a Partitioning,
     boards: [SharedState; 2],
     /// Time limit: later events stay queued.
     end: u64,
@@ -187,7 +187,7 @@ const MAX_QUEUED_LISTS: usize = 2;
 type List = (Vec<BufferedRecord>, Time);
 
 impl<'a> Threads<'a> {
-    fn new(cut: &'a Cut, end: Time, enough: u64) -> Self {
+    fn new(cut: &'a Partitioning, end: Time, enough: u64) -> Self {
         Self {
             cut,
             boards: [SharedState::new(cut.parts), SharedState::new(cut.parts)],
@@ -272,12 +272,12 @@ impl<'a> Threads<'a> {
             if !self.wait(round, board) {
                 return;
             }
-            for from in
-                (0..parts).filter(|&from| board.sent(from, number).load(Ordering::Relaxed) != NO_MESSAGE)
+            for from in (0..parts)
+                .filter(|&from| board.earliest_arrival(from, number).load(Ordering::Relaxed) != NO_MESSAGE)
             {
                 part.admit(from, &mut board.in_transit(from, number));
             }
-            let (first, until) = self.until(number, board);
+            let (first, until) = self.round_end(number, board);
             let is_due = T::BUFFERS && (until.is_none() || board.sum(|of| &of.buffered) >= MANY_BUFFERED);
             if is_due && !deliver_records(part, Time::from_picos(first)) {
                 return;
@@ -292,13 +292,14 @@ impl<'a> Threads<'a> {
 
     /// Returns the time of the next event of all partitions, and the time before which this partition can handle its
     /// events; `None` in the last round. All partitions compute the same from the published values.
-    fn until(&self, number: usize, board: &SharedState) -> (u64, Option<u64>) {
+    fn round_end(&self, number: usize, board: &SharedState) -> (u64, Option<u64>) {
         let parts = self.cut.parts;
         let (mut first, mut until) = (u64::MAX, u64::MAX);
         for part in 0..parts {
             let own = board.notices[part].0.next.load(Ordering::Relaxed);
-            let next =
-                (0..parts).map(|from| board.sent(from, part).load(Ordering::Relaxed)).fold(own, u64::min);
+            let next = (0..parts)
+                .map(|from| board.earliest_arrival(from, part).load(Ordering::Relaxed))
+                .fold(own, u64::min);
             first = first.min(next);
             until = until.min(next.saturating_add(self.cut.distance[part * parts + number]));
         }
@@ -315,7 +316,7 @@ impl<'a> Threads<'a> {
                 None if outbox.is_empty() => NO_MESSAGE,
                 None => NO_PACKETS,
             };
-            board.sent(number, to).store(arrives, Ordering::Relaxed);
+            board.earliest_arrival(number, to).store(arrives, Ordering::Relaxed);
             // The previous content has been taken.
             if arrives != NO_MESSAGE {
                 core::mem::swap(&mut *board.in_transit(number, to), outbox);

@@ -4,12 +4,12 @@
 //! come from one partition, in order. Hence each partition's list is sorted, and the lists are merged up to the time
 //! that all partitions have reached.
 
-use crate::buffered_trace_record::{BufferedRecord, What};
+use crate::buffered_trace_record::{BufferedRecord, RecordContent};
 use crate::components::connection_ids::ConnectionIds;
 use crate::components::packet_pool::copy_pdu;
 use crate::event_queue::EventOrder;
 use crate::packet_trace::{PacketId, Record, Step, Tracer};
-use crate::packet_tracing::{Traced, Tracing};
+use crate::packet_tracing::{DirectTracing, Tracing};
 use crate::simulation_spec::Ties;
 use core::cmp::Ordering;
 use std::collections::VecDeque;
@@ -18,12 +18,12 @@ use thalweg_proto::units::Time;
 
 /// The steps to record, one bit each.
 #[derive(Debug, Default)]
-struct Wanted {
+struct WantedSteps {
     by_link: Vec<u16>,
     at_ends: u16,
 }
 
-impl Wanted {
+impl WantedSteps {
     /// Returns the steps that a tracer needs, with `links` transmitters.
     fn for_tracer(tracer: &dyn Tracer, links: usize) -> Self {
         let at = |link: u32| {
@@ -38,13 +38,13 @@ impl Wanted {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PartitionRecordBuffer {
     buffered: Vec<BufferedRecord>,
-    wanted: Arc<Wanted>,
+    wanted: Arc<WantedSteps>,
 }
 
 impl PartitionRecordBuffer {
     /// Returns a buffer for the records that a tracer needs, with `links` transmitters.
-    pub fn for_tracer(tracer: &Traced, links: usize) -> Self {
-        Self { buffered: Vec::new(), wanted: Arc::new(Wanted::for_tracer(tracer.0.as_ref(), links)) }
+    pub fn for_tracer(tracer: &DirectTracing, links: usize) -> Self {
+        Self { buffered: Vec::new(), wanted: Arc::new(WantedSteps::for_tracer(tracer.0.as_ref(), links)) }
     }
 }
 
@@ -61,19 +61,20 @@ impl Tracing for PartitionRecordBuffer {
     fn record(&mut self, order: EventOrder, record: &Record<'_>) {
         let Record { step, link, packet, ecn, size, pdu, .. } = *record;
         let pdu = copy_pdu(pdu);
-        self.buffered.push(BufferedRecord { order, what: What::Step { step, ecn, link, packet, size, pdu } });
+        self.buffered
+            .push(BufferedRecord { order, what: RecordContent::Step { step, ecn, link, packet, size, pdu } });
     }
 
     fn gate(&mut self, order: EventOrder, connection: u32, paused: bool) {
-        self.buffered.push(BufferedRecord { order, what: What::Gate { connection, paused } });
+        self.buffered.push(BufferedRecord { order, what: RecordContent::Gate { connection, paused } });
     }
 
     fn on_warmup_end(&mut self, order: EventOrder) {
-        self.buffered.push(BufferedRecord { order, what: What::Warm });
+        self.buffered.push(BufferedRecord { order, what: RecordContent::Warm });
     }
 
     fn open(&mut self, order: EventOrder, connection: u32, flow: u32, reply: bool) {
-        self.buffered.push(BufferedRecord { order, what: What::Opened { connection, flow, reply } });
+        self.buffered.push(BufferedRecord { order, what: RecordContent::Opened { connection, flow, reply } });
     }
 
     fn buffered(&mut self) -> Option<&mut Vec<BufferedRecord>> {
@@ -90,7 +91,7 @@ struct Stream {
 }
 
 impl Stream {
-    fn first(&self) -> Option<&BufferedRecord> {
+    fn first_record(&self) -> Option<&BufferedRecord> {
         self.lists.front()?.get(self.at)
     }
 
@@ -108,7 +109,7 @@ impl Stream {
 /// Merger of the records of all partitions, in the order of a single thread.
 #[derive(Debug)]
 pub(crate) struct Merge {
-    tracer: Traced,
+    tracer: DirectTracing,
     ties: Ties,
     streams: Vec<Stream>,
     connections: OpenedConnections,
@@ -148,7 +149,7 @@ impl OpenedConnections {
 
 impl Merge {
     /// Returns an empty merger for `parts` partitions of a run with this tie-break and these connection ids.
-    pub fn new(tracer: Traced, ties: Ties, ids: ConnectionIds, parts: usize) -> Self {
+    pub fn new(tracer: DirectTracing, ties: Ties, ids: ConnectionIds, parts: usize) -> Self {
         let connections = OpenedConnections { ids, flows: Vec::new() };
         Self { tracer, ties, streams: (0..parts).map(|_| Stream::default()).collect(), connections }
     }
@@ -164,7 +165,7 @@ impl Merge {
     /// `done`.
     pub fn deliver_before(&mut self, end: Time, mut done: impl FnMut(Vec<BufferedRecord>)) {
         while let Some((part, next)) = self.first_two(end) {
-            while let Some(record) = self.streams[part].first() {
+            while let Some(record) = self.streams[part].first_record() {
                 let is_after = |next: &EventOrder| record.order.compare(next, self.ties) == Ordering::Greater;
                 if record.order.time >= end || next.as_ref().is_some_and(is_after) {
                     break;
@@ -181,7 +182,7 @@ impl Merge {
         let mut first: Option<(usize, EventOrder)> = None;
         let mut second: Option<EventOrder> = None;
         let heads = self.streams.iter().enumerate();
-        for (part, head) in heads.filter_map(|(part, stream)| Some((part, stream.first()?.order))) {
+        for (part, head) in heads.filter_map(|(part, stream)| Some((part, stream.first_record()?.order))) {
             let is_before = |other: &EventOrder| head.compare(other, self.ties) == Ordering::Less;
             if first.as_ref().is_none_or(|(_, first)| is_before(first)) {
                 second = first.map(|(_, order)| order);
@@ -194,16 +195,16 @@ impl Merge {
     }
 
     /// Returns the tracer at the end.
-    pub fn finish(self) -> Traced {
+    pub fn finish(self) -> DirectTracing {
         self.tracer
     }
 }
 
 /// Passes one record to a tracer.
-fn deliver_record(tracer: &mut Traced, connections: &mut OpenedConnections, record: &BufferedRecord) {
+fn deliver_record(tracer: &mut DirectTracing, connections: &mut OpenedConnections, record: &BufferedRecord) {
     let BufferedRecord { order, what } = record;
     match what {
-        What::Step { step, ecn, link, packet, size, pdu } => {
+        RecordContent::Step { step, ecn, link, packet, size, pdu } => {
             let connection = connections.position(packet.connection);
             let (flow, reply) = connections.flow(connection);
             tracer.record(
@@ -221,11 +222,11 @@ fn deliver_record(tracer: &mut Traced, connections: &mut OpenedConnections, reco
                 },
             );
         }
-        What::Opened { connection, flow, reply } => connections.open(*connection, *flow, *reply),
-        What::Gate { connection, paused } => {
+        RecordContent::Opened { connection, flow, reply } => connections.open(*connection, *flow, *reply),
+        RecordContent::Gate { connection, paused } => {
             tracer.gate(*order, connections.position(*connection), *paused);
         }
-        What::Warm => tracer.on_warmup_end(*order),
+        RecordContent::Warm => tracer.on_warmup_end(*order),
     }
 }
 

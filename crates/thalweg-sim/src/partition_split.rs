@@ -14,7 +14,7 @@ use crate::components::flows_and_groups::Traffic;
 use crate::components::forwarding_state::Network;
 use crate::components::host_processor::Host;
 use crate::components::packet_pool::{NONE, PacketPool};
-use crate::components::partition_boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
+use crate::components::partition_boundary::{Boundary, EndedFlow, Moment, Owners, RemoteTransfers};
 use crate::components::reading_application::READS;
 use crate::components::run_end::Ending;
 use crate::components::transmitter::{PortState, Transmitter};
@@ -22,7 +22,7 @@ use crate::event_kinds::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::event_queue::Wheel;
 use crate::packet_tracing::Tracing;
-use crate::partition::Cut;
+use crate::partition::Partitioning;
 use crate::run_result::Transfer;
 use crate::simulation_spec::{DirectionSpec, Spec};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub(crate) struct UnpartitionedState<T: Tracing> {
 pub(crate) fn split_run<T: Tracing + Clone>(
     mut whole: Box<EventLoop<T>>,
     spec: &Spec,
-    cut: &Cut,
+    cut: &Partitioning,
 ) -> (UnpartitionedState<T>, Vec<EventLoop<T>>) {
     let owners = Arc::new(assign_owners(&whole, spec, cut));
     let part_of = |link: usize| owners.links[link];
@@ -196,7 +196,7 @@ fn merge_tables<X: Send>(mut tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
 }
 
 /// Returns the owners of all items, and the connection ids, which are those of the whole run.
-fn assign_owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
+fn assign_owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Partitioning) -> Owners {
     let mut links = cut.links.clone();
     for ((flow, &source), &sink) in whole.traffic.flows.iter().zip(&cut.sources).zip(&cut.sinks) {
         // A flow's own links follow those of the previous flow. If its endpoints are in different partitions, it has at
@@ -316,7 +316,7 @@ pub(crate) fn merge_partitions<T: Tracing>(
             left_out += more;
             ended.extend(kept);
         }
-        for Ended { connection, moment, is_listed } in core::mem::take(&mut boundary.ended) {
+        for EndedFlow { connection, moment, is_listed } in core::mem::take(&mut boundary.ended) {
             let transfer = whole.end_near(connection, is_listed);
             ended.extend(transfer.map(|transfer| (moment, transfer)));
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;
 
 /// A route: source node, destination node, and true if it continues on a link of the packet's own flow.
-type Ends = (NodeId, NodeId, bool);
+type RouteKey = (NodeId, NodeId, bool);
 
 /// The route table and the start positions of its routes.
 #[derive(Debug)]
@@ -20,13 +20,13 @@ pub(crate) struct RouteTable {
     /// Times of route changes, without the start of the run.
     pub changes: Vec<Time>,
     /// Start positions by epoch.
-    starts: Vec<BTreeMap<Ends, u32>>,
+    starts: Vec<BTreeMap<RouteKey, u32>>,
 }
 
 impl RouteTable {
     /// Builds the routes of all flows.
     pub fn new(spec: &Spec) -> Self {
-        let wanted: BTreeSet<Ends> = spec
+        let wanted: BTreeSet<RouteKey> = spec
             .groups
             .iter()
             .flat_map(|group| {
@@ -39,7 +39,7 @@ impl RouteTable {
         let mut starts = Vec::new();
         let epochs = spec.routing.epochs();
         for (_, failed) in &epochs {
-            let mut routes = Routes::without(spec, failed);
+            let mut routes = Routes::without_links(spec, failed);
             starts.push(match spec.routing.paths {
                 Multipath::One => builder.paths(&mut routes, &wanted),
                 Multipath::Flow | Multipath::Packet => builder.add_all_paths(&mut routes, &wanted),
@@ -78,7 +78,7 @@ struct RouteTableBuilder {
 
 impl RouteTableBuilder {
     /// Adds one path for each wanted route.
-    fn paths(&mut self, routes: &mut Routes<'_>, wanted: &BTreeSet<Ends>) -> BTreeMap<Ends, u32> {
+    fn paths(&mut self, routes: &mut Routes<'_>, wanted: &BTreeSet<RouteKey>) -> BTreeMap<RouteKey, u32> {
         let mut starts = BTreeMap::new();
         for &(from, to, exits) in wanted {
             let Some(path) = routes.path(from, to) else { continue };
@@ -90,7 +90,11 @@ impl RouteTableBuilder {
     }
 
     /// Adds all shortest paths; paths to the same node share their common suffix.
-    fn add_all_paths(&mut self, routes: &mut Routes<'_>, wanted: &BTreeSet<Ends>) -> BTreeMap<Ends, u32> {
+    fn add_all_paths(
+        &mut self,
+        routes: &mut Routes<'_>,
+        wanted: &BTreeSet<RouteKey>,
+    ) -> BTreeMap<RouteKey, u32> {
         let by_sink: BTreeSet<(NodeId, bool, NodeId)> =
             wanted.iter().map(|&(from, to, exits)| (to, exits, from)).collect();
         let mut starts = BTreeMap::new();

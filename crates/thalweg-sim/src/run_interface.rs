@@ -3,7 +3,7 @@
 use crate::event_loop::{EventLoop, Status};
 use crate::measure::Recorder;
 use crate::packet_trace::{NoTrace, Tracer};
-use crate::packet_tracing::{Traced, Untraced};
+use crate::packet_tracing::{DirectTracing, Untraced};
 use crate::parallel_run::Parallel;
 use crate::partition::partition_run;
 use crate::partition_record_merge::PartitionRecordBuffer;
@@ -27,12 +27,12 @@ pub struct Simulation<T: Tracer = NoTrace> {
 #[derive(Debug)]
 enum Run {
     /// Records nothing; the tracer is returned at the end.
-    Untraced(Box<EventLoop<Untraced>>, Traced),
+    Untraced(Box<EventLoop<Untraced>>, DirectTracing),
     /// Runs on several threads and records nothing.
-    Parallel(Box<Parallel<Untraced>>, Traced),
+    Parallel(Box<Parallel<Untraced>>, DirectTracing),
     /// Runs on several threads and buffers records for a tracer.
     Recorded(Box<Parallel<PartitionRecordBuffer>>),
-    Traced(Box<EventLoop<Traced>>),
+    Traced(Box<EventLoop<DirectTracing>>),
 }
 
 impl<T: Tracer> Simulation<T> {
@@ -53,7 +53,7 @@ impl<T: Tracer> Simulation<T> {
     ///
     /// As [`new`](Self::new).
     pub fn on_threads(spec: &Spec, tracer: T, threads: usize) -> Result<Self, SpecError> {
-        let run = Run::new(spec, Traced(Box::new(tracer)), threads)?;
+        let run = Run::new(spec, DirectTracing(Box::new(tracer)), threads)?;
         Ok(Self { run, tracer: PhantomData })
     }
 
@@ -143,7 +143,7 @@ impl<T: Tracer> Simulation<T> {
 
     /// Ends the run, early if it has not reached its end, and returns its results and the tracer.
     pub fn finish(self) -> (RunResult, T) {
-        let (result, Traced(tracer)) = self.run.finish();
+        let (result, DirectTracing(tracer)) = self.run.finish();
         let tracer: Box<dyn Any> = tracer;
         match tracer.downcast::<T>() {
             Ok(tracer) => (result, *tracer),
@@ -153,9 +153,9 @@ impl<T: Tracer> Simulation<T> {
 }
 
 impl Run {
-    fn new(spec: &Spec, tracer: Traced, threads: usize) -> Result<Self, SpecError> {
+    fn new(spec: &Spec, tracer: DirectTracing, threads: usize) -> Result<Self, SpecError> {
         if tracer.0.is_enabled() {
-            return Self::traced(spec, tracer, threads);
+            return Self::with_direct_tracing(spec, tracer, threads);
         }
         let run = crate::run_builder::build_run(spec, Untraced)?;
         Ok(match partition_run(spec, threads) {
@@ -164,7 +164,7 @@ impl Run {
         })
     }
 
-    fn traced(spec: &Spec, tracer: Traced, threads: usize) -> Result<Self, SpecError> {
+    fn with_direct_tracing(spec: &Spec, tracer: DirectTracing, threads: usize) -> Result<Self, SpecError> {
         let Some(cut) = partition_run(spec, threads) else {
             return Ok(Self::Traced(Box::new(crate::run_builder::build_run(spec, tracer)?)));
         };
@@ -182,7 +182,7 @@ impl Run {
         }
     }
 
-    fn finish(self) -> (RunResult, Traced) {
+    fn finish(self) -> (RunResult, DirectTracing) {
         match self {
             Self::Untraced(run, tracer) => (run.finish().0, tracer),
             Self::Parallel(run, tracer) => (run.finish().0, tracer),

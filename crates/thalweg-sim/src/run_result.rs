@@ -2,7 +2,7 @@
 
 use crate::fairness_measures::jain_index;
 pub use thalweg_proto::histogram::{SHARES, Summary};
-use thalweg_proto::media::{Encoded, Shown};
+use thalweg_proto::media::{EncoderCounters, PlayoutCounters};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -309,11 +309,11 @@ pub struct StateVariable {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaResult {
     /// Counts of the encoder.
-    pub encoded: Encoded,
+    pub encoded: EncoderCounters,
     /// Mean encoder rate; `None` before the first frame.
     pub rate: Option<Rate>,
     /// Frame counts by outcome.
-    pub shown: Shown,
+    pub shown: PlayoutCounters,
     /// Delay of whole frames from capture to the arrival of their last packet.
     pub delay: Summary,
 }

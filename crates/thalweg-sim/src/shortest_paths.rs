@@ -54,11 +54,11 @@ impl ShortestPathDag {
 impl<'a> Routes<'a> {
     /// Prepares the search in `spec`; the nodes of all its links must exist.
     pub fn new(spec: &'a Spec) -> Self {
-        Self::without(spec, &BTreeSet::new())
+        Self::without_links(spec, &BTreeSet::new())
     }
 
     /// Prepares the search without failed links.
-    pub(crate) fn without(spec: &'a Spec, failed: &BTreeSet<u32>) -> Self {
+    pub(crate) fn without_links(spec: &'a Spec, failed: &BTreeSet<u32>) -> Self {
         let mut leaving = vec![Vec::new(); spec.nodes.len()];
         for (index, link) in (0..).zip(&spec.links).filter(|(index, _)| !failed.contains(index)) {
             let forward = 2 * index;
@@ -202,7 +202,7 @@ pub fn all_paths(spec: &Spec) -> BTreeMap<(NodeId, NodeId), FlowPaths> {
     let epochs = spec.routing.epochs();
     let several = epochs.len() > 1;
     for (number, (_, failed)) in epochs.iter().enumerate() {
-        let mut routes = Routes::without(spec, failed);
+        let mut routes = Routes::without_links(spec, failed);
         let is_first = number == 0;
         if is_first || spec.routing.paths == Multipath::One {
             // By source node, as the search is per node.

@@ -18,7 +18,7 @@ pub struct Classes {
 
 impl Classes {
     /// Bins numbers sampled from a range into equal parts by rank.
-    pub fn drawn(numbers: &[f64]) -> Self {
+    pub fn bin_by_rank(numbers: &[f64]) -> Self {
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
         // Classes must be large: the means of small ones differ by chance alone.
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn drawn_values_are_classed_by_order() {
         let numbers: Vec<f64> = (0..400).map(|n| f64::from((n * 37) % 400)).collect();
-        let classes = Classes::drawn(&numbers);
+        let classes = Classes::bin_by_rank(&numbers);
         assert_eq!(classes.count, 10);
         let share = explained_variance_share(&numbers, &classes).unwrap();
         // A tenth of the range holds a hundredth of the variance.

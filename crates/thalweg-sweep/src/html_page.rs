@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use thalweg_report::output::{Remedy, differing_defaults_warning, format_value, heads_of};
 use thalweg_report::report::first_screen_cards::{Card, write_cards};
 use thalweg_report::report::html_text_and_pages::{Page, escape};
-use thalweg_report::results::{Metric, Of};
+use thalweg_report::results::{Metric, SubjectKind};
 
 /// Maximum number of values of a factor in a heat map.
 const MAX_CELLS: usize = 40;
@@ -52,7 +52,7 @@ fn metric_heading(metric: Metric) -> String {
 }
 
 fn point_mean(point: &PointResults, metric: Metric) -> Option<f64> {
-    point.metrics.get(metric.name(Of::Network)).map(|of| of.mean)
+    point.metrics.get(metric.name(SubjectKind::Network)).map(|of| of.mean)
 }
 
 fn answer_cards(document: &Document, metrics: &[Metric]) -> Vec<Card> {
@@ -259,7 +259,7 @@ fn write_importance(html: &mut String, document: &Document, metrics: &[Metric]) 
     }
     html.push_str("<th class=\"number\">Chance</th></tr></thead><tbody>\n");
     for &metric in metrics {
-        let Some(of) = document.importance.get(metric.name(Of::Network)) else { continue };
+        let Some(of) = document.importance.get(metric.name(SubjectKind::Network)) else { continue };
         let _ = write!(html, "<tr><td>{}</td>", escape(&metric_heading(metric)));
         let shares = factors.iter().map(|factor| of.factors.get(&factor.name).copied()).chain([of.chance]);
         for share in shares {
@@ -308,7 +308,7 @@ fn write_points(html: &mut String, document: &Document, metrics: &[Metric]) {
         }
         let _ = write!(html, "<td class=\"number\" data-value=\"{0}\">{0}</td>", point.seeds.len());
         for &metric in metrics {
-            match point.metrics.get(metric.name(Of::Network)) {
+            match point.metrics.get(metric.name(SubjectKind::Network)) {
                 Some(of) => {
                     let half =
                         of.ci95.map(|half| format!(" ± {}", format_value(metric, half))).unwrap_or_default();

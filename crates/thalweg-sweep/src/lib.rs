@@ -26,9 +26,11 @@ pub use batch_codec::Task;
 pub use differing_defaults::{add_missing_entries, differing_defaults};
 pub use html_page::page;
 pub use program_identity::{Program, SOURCES, build_of_file};
-pub use remote_client::{Engine, Lost};
+pub use remote_client::{Engine, EngineError};
 pub use remote_worker::run_batch;
 pub use results_document::{Document, FactorResults, FailedPoint, Importance, PointResults};
 pub use run_store::{Purpose, Store, StoreError};
-pub use sweep_execution::{Budget, Failure, Load, LoadError, Made, Status, Sweep, SweepError, Unfinished};
+pub use sweep_execution::{
+    Budget, Failure, Load, LoadError, PointResult, Status, Sweep, SweepError, Unfinished,
+};
 pub use sweep_points::{Factor, Level, Plan, PlanError, Point};

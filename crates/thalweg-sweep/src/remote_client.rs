@@ -47,15 +47,15 @@ const WEIGHT: f64 = 0.3;
 
 /// Error that ends an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost(pub String);
+pub struct EngineError(pub String);
 
-impl fmt::Display for Lost {
+impl fmt::Display for EngineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl core::error::Error for Lost {}
+impl core::error::Error for EngineError {}
 
 /// Line received from an engine.
 #[derive(Debug, Default, Deserialize)]
@@ -76,7 +76,7 @@ type Frame = (Head, Vec<u8>);
 /// Remote executor of runs.
 pub struct Engine<'a> {
     output: Box<dyn Write + Send>,
-    frames: Receiver<Result<Frame, Lost>>,
+    frames: Receiver<Result<Frame, EngineError>>,
     on_note: Box<dyn Fn(&str) + 'a>,
     /// Number of concurrent batches.
     slots: usize,
@@ -133,7 +133,7 @@ impl<'a> Engine<'a> {
     /// The socket handle cannot be duplicated.
     pub fn at(stream: UnixStream, program: &Program, on_note: impl Fn(&str) + 'a) -> io::Result<Self> {
         let input = BufReader::new(stream.try_clone()?);
-        Ok(Self::new(input, Sending(stream), program, on_note))
+        Ok(Self::new(input, SendingHalf(stream), program, on_note))
     }
 
     /// Returns true if another task would soon be sent.
@@ -158,14 +158,14 @@ impl<'a> Engine<'a> {
     /// # Errors
     ///
     /// The engine is lost.
-    pub fn poll(&mut self, more: usize, timeout: Duration) -> Result<Vec<(usize, Response)>, Lost> {
+    pub fn poll(&mut self, more: usize, timeout: Duration) -> Result<Vec<(usize, Response)>, EngineError> {
         let sent = self.send(more);
         match (self.frames.recv_timeout(timeout), sent) {
             // The engine's last line explains more than the write error.
             (Ok(frame), _) => self.take(frame?),
             (Err(RecvTimeoutError::Timeout), Ok(())) => Ok(Vec::new()),
             (Err(RecvTimeoutError::Timeout), Err(error)) => Err(connection_lost(&error)),
-            (Err(RecvTimeoutError::Disconnected), _) => Err(Lost(GONE.to_owned())),
+            (Err(RecvTimeoutError::Disconnected), _) => Err(EngineError(ENGINE_EXITED.to_owned())),
         }
     }
 
@@ -215,9 +215,9 @@ impl<'a> Engine<'a> {
         self.output.flush()
     }
 
-    fn take(&mut self, (head, body): Frame) -> Result<Vec<(usize, Response)>, Lost> {
+    fn take(&mut self, (head, body): Frame) -> Result<Vec<(usize, Response)>, EngineError> {
         if let Some(why) = head.lost {
-            return Err(Lost(why));
+            return Err(EngineError(why));
         }
         if let Some(note) = &head.note {
             (self.on_note)(note);
@@ -226,7 +226,8 @@ impl<'a> Engine<'a> {
             self.slots = slots;
         }
         let Some(batch) = head.batch else { return Ok(Vec::new()) };
-        let strange = |why: &str| Lost(format!("invalid answer from the engine: batch {batch}: {why}"));
+        let strange =
+            |why: &str| EngineError(format!("invalid answer from the engine: batch {batch}: {why}"));
         let tasks = self.batches.remove(&batch).ok_or_else(|| strange("not requested"))?;
         if let Some(why) = head.failed {
             // One task may have failed the whole batch: retry each alone.
@@ -246,9 +247,9 @@ impl<'a> Engine<'a> {
 }
 
 /// Sending half of a socket. On drop it signals end of stream; the receiving half stays readable.
-struct Sending(UnixStream);
+struct SendingHalf(UnixStream);
 
-impl Write for Sending {
+impl Write for SendingHalf {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -258,7 +259,7 @@ impl Write for Sending {
     }
 }
 
-impl Drop for Sending {
+impl Drop for SendingHalf {
     fn drop(&mut self) {
         // The peer may have closed first.
         let _ = self.0.shutdown(Shutdown::Write);
@@ -266,20 +267,20 @@ impl Drop for Sending {
 }
 
 /// Error text for an engine that ends without giving a reason.
-const GONE: &str = "the engine has exited";
+const ENGINE_EXITED: &str = "the engine has exited";
 
-fn connection_lost(error: &io::Error) -> Lost {
-    Lost(format!("{GONE}: {error}"))
+fn connection_lost(error: &io::Error) -> EngineError {
+    EngineError(format!("{ENGINE_EXITED}: {error}"))
 }
 
 /// Reads the next line with its payload.
-fn read_frame(input: &mut impl BufRead) -> Result<Frame, Lost> {
+fn read_frame(input: &mut impl BufRead) -> Result<Frame, EngineError> {
     let mut line = Vec::new();
     input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).map_err(|error| connection_lost(&error))?;
     if line.is_empty() {
-        return Err(Lost(GONE.to_owned()));
+        return Err(EngineError(ENGINE_EXITED.to_owned()));
     }
-    let strange = |why: &str| Lost(format!("invalid answer from the engine: {why}"));
+    let strange = |why: &str| EngineError(format!("invalid answer from the engine: {why}"));
     let head: Head = serde_json::from_slice(&line).map_err(|error| strange(&error.to_string()))?;
     if head.bytes > MAX_TAKEN {
         return Err(strange(&format!("{} bytes are more than {MAX_TAKEN}", head.bytes)));

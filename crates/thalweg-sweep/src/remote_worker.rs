@@ -1,10 +1,10 @@
 //! Worker side of remote execution: executes the runs of a batch.
 
 use crate::batch_codec::{self, Response};
-use crate::run_catching_failures::{Simulated, simulate_catching_panics};
+use crate::run_catching_failures::{SimulationOutcome, simulate_catching_panics};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use thalweg_scenario::{Diagnostic, Loaded};
+use thalweg_scenario::{Diagnostic, LoadedScenario};
 
 /// Executes the runs of a batch sequentially on this thread, and returns the answer. `load` reads a scenario; `memory`
 /// is the memory available to one run, if known.
@@ -14,7 +14,7 @@ use thalweg_scenario::{Diagnostic, Loaded};
 /// The batch is invalid, or `stop` was set.
 pub fn run_batch(
     batch: &[u8],
-    load: impl Fn(&str) -> Result<Loaded, Vec<Diagnostic>>,
+    load: impl Fn(&str) -> Result<LoadedScenario, Vec<Diagnostic>>,
     memory: Option<u64>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<u8>, String> {
@@ -31,11 +31,11 @@ pub fn run_batch(
             let answer = match &spec {
                 Err(why) => Response::Failed(why.clone()),
                 Ok(spec) => match simulate_catching_panics(spec, seed, stop) {
-                    Simulated::Made(run) => {
+                    SimulationOutcome::Made(run) => {
                         Response::Completed(serde_json::to_vec(&run).map_err(|error| error.to_string())?)
                     }
-                    Simulated::Failed(why) => Response::Failed(why),
-                    Simulated::Stopped => return Err("it was stopped".to_owned()),
+                    SimulationOutcome::Failed(why) => Response::Failed(why),
+                    SimulationOutcome::Stopped => return Err("it was stopped".to_owned()),
                 },
             };
             batch_codec::append_response(&answer, &mut bytes);

@@ -2,7 +2,7 @@
 
 use crate::factor_importance::{Classes, explained_variance_share};
 use crate::run_store::Store;
-use crate::sweep_execution::{Budget, Made, Sweep};
+use crate::sweep_execution::{Budget, PointResult, Sweep};
 use crate::sweep_points::{Factor, Plan};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use thalweg_report::output::{
     mean_in_words, share_in_words,
 };
 use thalweg_report::results::{
-    DifferingDefault, Metric, Metrics, Of, Run, Summary, Tables as In, goodput_share,
+    DifferingDefault, Metric, Metrics, Run, SubjectKind, Summary, Tables as In, goodput_share,
 };
 use thalweg_report::statistics::Estimate;
 
@@ -216,7 +216,7 @@ impl Document {
     /// Tables cannot be written.
     pub fn new(
         sweep: &Sweep<'_>,
-        made: &[Made],
+        made: &[PointResult],
         store: &Store,
         rerun: impl Fn(usize, u64) -> String,
     ) -> io::Result<Self> {
@@ -269,7 +269,7 @@ impl Document {
         }
         tables.finish()?;
         let (shard, shards) = sweep.shard;
-        let is_in_shard = |(point, _): &(usize, &Made)| *point as u32 % shards.max(1) == shard;
+        let is_in_shard = |(point, _): &(usize, &PointResult)| *point as u32 % shards.max(1) == shard;
         let complete =
             made.iter().enumerate().filter(is_in_shard).all(|(_, of)| of.is_finished || of.failure.is_some());
         let factors = plan.factors.iter().zip(factor_units(sweep)).map(|(factor, unit)| FactorResults {
@@ -303,7 +303,7 @@ impl Document {
 
     /// Returns the factors in descending order of the explained share of a metric.
     pub fn ranked(&self, metric: Metric) -> Vec<(&str, f64)> {
-        let Some(of) = self.importance.get(metric.name(Of::Network)) else { return Vec::new() };
+        let Some(of) = self.importance.get(metric.name(SubjectKind::Network)) else { return Vec::new() };
         let mut ranked: Vec<(&str, f64)> =
             of.factors.iter().map(|(name, share)| (name.as_str(), *share)).collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -337,7 +337,7 @@ impl Document {
             };
             let goodput = |point: &PointResults| {
                 let beside = point.beside.as_ref()?;
-                let rest = beside.rest.get(Metric::Goodput.name(Of::Network));
+                let rest = beside.rest.get(Metric::Goodput.name(SubjectKind::Network));
                 Some(vec![
                     beside.share.map_or_else(|| style.nothing().to_owned(), |of| share_in_words(&of, style)),
                     rest.map_or_else(
@@ -398,7 +398,7 @@ impl Document {
     fn extremes(&self, style: Style) -> String {
         let mut text = String::new();
         for metric in metrics_of(&self.points) {
-            let name = metric.name(Of::Network);
+            let name = metric.name(SubjectKind::Network);
             let mean = |point: &&PointResults| point.metrics.get(name).map(|of| of.mean);
             let known = || self.points.iter().filter(|point| mean(point).is_some());
             let by = |a: &&PointResults, b: &&PointResults| {
@@ -426,7 +426,7 @@ impl Document {
     fn explanation(&self, style: Style) -> String {
         let mut text = String::new();
         for metric in shown_metrics() {
-            let Some(of) = self.importance.get(metric.name(Of::Network)) else { continue };
+            let Some(of) = self.importance.get(metric.name(SubjectKind::Network)) else { continue };
             let ranked = self.ranked(metric);
             let shares: Vec<String> =
                 ranked.iter().map(|(name, share)| format!("{name} {:.0} %", share * 100.0)).collect();
@@ -458,10 +458,12 @@ const MAX_SHOWN: usize = 40;
 
 /// Returns the metrics shown for points.
 pub(crate) fn metrics_of(points: &[PointResults]) -> Vec<Metric> {
-    let has =
-        |metric: &Metric| points.iter().any(|point| point.metrics.contains_key(metric.name(Of::Network)));
+    let has = |metric: &Metric| {
+        points.iter().any(|point| point.metrics.contains_key(metric.name(SubjectKind::Network)))
+    };
     let varies = |metric: &Metric| {
-        let of = |point: &PointResults| point.metrics.get(metric.name(Of::Network)).map(|of| of.mean);
+        let of =
+            |point: &PointResults| point.metrics.get(metric.name(SubjectKind::Network)).map(|of| of.mean);
         let mut known = points.iter().filter_map(of);
         let first = known.next();
         !metric.line().is_rare
@@ -488,7 +490,7 @@ fn importance_by_metric(
             Some((values, _)) => {
                 let selected: Vec<f64> =
                     kept.iter().map(|&point| values[plan.points[point][number] as usize]).collect();
-                Classes::drawn(&selected)
+                Classes::bin_by_rank(&selected)
             }
             None => Classes {
                 of: kept.iter().map(|&point| plan.points[point][number] as usize).collect(),
@@ -498,7 +500,7 @@ fn importance_by_metric(
         .collect();
     let mut all = BTreeMap::new();
     for metric in shown_metrics() {
-        let name = metric.name(Of::Network);
+        let name = metric.name(SubjectKind::Network);
         let estimates: Option<Vec<_>> = points.iter().map(|point| point.metrics.get(name)).collect();
         let Some(estimates) = estimates.filter(|estimates| estimates.len() > 1) else { continue };
         let values: Vec<f64> = estimates.iter().map(|of| of.mean).collect();
@@ -549,7 +551,7 @@ mod tests {
     use crate::sweep_execution::LoadError;
     use std::path::Path;
     use std::sync::Arc;
-    use thalweg_scenario::{Loaded, SchemeOverride, load_text_with_override, read_sweep_text};
+    use thalweg_scenario::{LoadedScenario, SchemeOverride, load_text_with_override, read_sweep_text};
 
     const SCENARIO: &str = r#"
 [[link]]
@@ -582,9 +584,10 @@ link.core.delay = ["5 ms", "10 ms"]
         };
         let mut registry = read(&[], None, &Arc::default()).unwrap().scenario.registry;
         Arc::make_mut(&mut registry).accept_unitless_numbers();
-        let load = |sets: &[String], other: Option<SchemeOverride<'_>>| -> Result<Loaded, LoadError> {
-            read(sets, other, &registry).map_err(LoadError::Scenario)
-        };
+        let load =
+            |sets: &[String], other: Option<SchemeOverride<'_>>| -> Result<LoadedScenario, LoadError> {
+                read(sets, other, &registry).map_err(LoadError::Scenario)
+            };
         let file = read_sweep_text("s.toml", SWEEP).unwrap();
         let program = Program { version: "1".to_owned(), build: "b".to_owned() };
         let sweep = Sweep::new(&file, &load, (Budget::Runs(1), &program), Arc::default()).unwrap();

@@ -9,7 +9,7 @@ use thalweg_sim::simulation_spec::Spec;
 
 /// Outcome of a simulation.
 #[derive(Clone, Debug)]
-pub enum Simulated {
+pub enum SimulationOutcome {
     /// Completed run.
     Made(Box<Run>),
     /// Stopped early.
@@ -19,16 +19,16 @@ pub enum Simulated {
 }
 
 /// Simulates on this thread, until the end or until `stop` is set. A panic is reported as a failure.
-pub fn simulate_catching_panics(spec: &Arc<Spec>, seed: u64, stop: &Arc<AtomicBool>) -> Simulated {
+pub fn simulate_catching_panics(spec: &Arc<Spec>, seed: u64, stop: &Arc<AtomicBool>) -> SimulationOutcome {
     let job = Job { spec: Arc::clone(spec), seed, events: None, threads: 1 };
     match catch_unwind(AssertUnwindSafe(|| parallel_batch::run_single_job(&job, stop))) {
-        Ok(Ok((result, run))) if result.complete => Simulated::Made(Box::new(run)),
-        Ok(Ok(_)) => Simulated::Stopped,
-        Ok(Err(error)) => Simulated::Failed(format!("it cannot be simulated: {error}")),
+        Ok(Ok((result, run))) if result.complete => SimulationOutcome::Made(Box::new(run)),
+        Ok(Ok(_)) => SimulationOutcome::Stopped,
+        Ok(Err(error)) => SimulationOutcome::Failed(format!("it cannot be simulated: {error}")),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
-            Simulated::Failed(format!("it panicked, which is a bug in the simulator: {text}"))
+            SimulationOutcome::Failed(format!("it panicked, which is a bug in the simulator: {text}"))
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::batch_codec::{Response, Task};
 use crate::differing_defaults::{add_missing_entries, differing_defaults};
 use crate::program_identity::Program;
-use crate::remote_client::{Engine, Lost};
-use crate::run_catching_failures::{Simulated, simulate_catching_panics};
+use crate::remote_client::{Engine, EngineError};
+use crate::run_catching_failures::{SimulationOutcome, simulate_catching_panics};
 use crate::run_store::{Store, StoreError};
 use crate::sweep_points::{Plan, PlanError};
 use core::fmt;
@@ -14,11 +14,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as WallTime;
 use thalweg_report::parallel_batch;
 use thalweg_report::results::{DifferingDefault, Goal, MIN_RUNS, Run};
-use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile, group_named};
+use thalweg_scenario::{Diagnostic, LoadedScenario, PlacedText, SchemeOverride, SweepFile, group_named};
 use thalweg_sim::simulation_spec::Spec;
 
 /// Reads the sweep's scenario with changes as in `--set`, optionally with another scheme for some flows.
-pub type Load<'a> = dyn Fn(&[String], Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> + Sync + 'a;
+pub type Load<'a> =
+    dyn Fn(&[String], Option<SchemeOverride<'_>>) -> Result<LoadedScenario, LoadError> + Sync + 'a;
 
 /// Error of loading a scenario.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ pub enum Unfinished {
     /// A run could not be saved.
     Store(StoreError),
     /// The engine that executes the runs was lost.
-    Engine(Lost),
+    Engine(EngineError),
 }
 
 impl fmt::Display for Unfinished {
@@ -101,12 +102,12 @@ pub struct Sweep<'a> {
     load: &'a Load<'a>,
     flows: Vec<usize>,
     /// Cache of recently used points: consecutive runs often share a point.
-    recent: Mutex<VecDeque<(usize, Result<Prepared, Failure>)>>,
+    recent: Mutex<VecDeque<(usize, Result<PreparedPoint, Failure>)>>,
 }
 
 /// Point ready to run.
 #[derive(Clone, Debug)]
-struct Prepared {
+struct PreparedPoint {
     spec: Arc<Spec>,
     expanded: Arc<str>,
 }
@@ -122,7 +123,7 @@ pub struct Failure {
 
 /// Result of a point.
 #[derive(Clone, Debug, Default)]
-pub struct Made {
+pub struct PointResult {
     /// Names of its runs in the store, by seed.
     pub runs: Vec<(u64, String)>,
     /// True if all of its runs are complete.
@@ -155,11 +156,11 @@ enum Outcome {
 }
 
 /// State of a run before execution.
-enum Found {
+enum RunState {
     /// Nothing left to execute.
     Done(Outcome),
     /// Run to execute, with its name in the store.
-    Pending(String, Prepared),
+    Pending(String, PreparedPoint),
 }
 
 impl<'a> Sweep<'a> {
@@ -251,7 +252,7 @@ impl<'a> Sweep<'a> {
         all
     }
 
-    pub(crate) fn load(&self, point: usize) -> Result<Loaded, LoadError> {
+    pub(crate) fn load(&self, point: usize) -> Result<LoadedScenario, LoadError> {
         let scheme_override = self.scheme(point).map(|scheme| SchemeOverride { scheme, flows: &self.flows });
         (self.load)(&self.sets(point), scheme_override)
     }
@@ -278,7 +279,8 @@ impl<'a> Sweep<'a> {
                         }
                         Err(LoadError::Other(why)) => return Err(SweepError::Other(why)),
                         Err(LoadError::Scenario(found)) => {
-                            let matching = found.iter().filter_map(|one| self.placed(point, number, one));
+                            let matching =
+                                found.iter().filter_map(|one| self.place_diagnostic(point, number, one));
                             let matching =
                                 Some(matching.collect::<Vec<_>>()).filter(|matching| !matching.is_empty());
                             other.get_or_insert(found);
@@ -307,7 +309,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Maps a point's diagnostic about its value of a factor to the position in the sweep file.
-    fn placed(&self, point: usize, number: usize, found: &Diagnostic) -> Option<Diagnostic> {
+    fn place_diagnostic(&self, point: usize, number: usize, found: &Diagnostic) -> Option<Diagnostic> {
         let argument = found.file().strip_prefix("--set ")?.parse::<usize>().ok()?;
         let matching = argument.checked_sub(self.file.sets.len() + 1)?;
         let plain = self
@@ -323,7 +325,7 @@ impl<'a> Sweep<'a> {
             Some(factor) => *factor == number,
             None => factor.is_scheme,
         };
-        let value = Placed { text: level.toml.clone(), place: level.place.clone() };
+        let value = PlacedText { text: level.toml.clone(), place: level.place.clone() };
         let at_level = || Diagnostic {
             source: Arc::clone(&self.file.source),
             span: level.place.clone(),
@@ -346,8 +348,8 @@ impl<'a> Sweep<'a> {
         store: &Store,
         mut engine: Option<&mut Engine<'_>>,
         mut tick: impl FnMut(Status),
-    ) -> Result<Vec<Made>, Unfinished> {
-        let mut made: Vec<Made> = vec![Made::default(); self.plan.points.len()];
+    ) -> Result<Vec<PointResult>, Unfinished> {
+        let mut made: Vec<PointResult> = vec![PointResult::default(); self.plan.points.len()];
         let (shard, shards) = (self.shard.0 as usize, self.shard.1.max(1) as usize);
         let mut open: Vec<usize> = (0..made.len()).filter(|point| point % shards == shard).collect();
         let first = match self.budget {
@@ -371,7 +373,7 @@ impl<'a> Sweep<'a> {
             let each = |number: usize, outcome| {
                 let (point, seed) = jobs[number];
                 let mut status = now.lock().unwrap_or_else(PoisonError::into_inner);
-                let made: &mut Made = &mut made[point];
+                let made: &mut PointResult = &mut made[point];
                 match outcome {
                     Outcome::Kept { name, was_there } => {
                         status.found += usize::from(was_there);
@@ -415,7 +417,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Marks points that had all of their runs when the sweep was interrupted.
-    fn close(&self, made: &mut [Made], open: &[usize], runs: u32) {
+    fn close(&self, made: &mut [PointResult], open: &[usize], runs: u32) {
         for &point in open {
             let is_fixed = matches!(self.budget, Budget::Runs(_));
             made[point].is_finished = is_fixed && made[point].runs.len() == runs as usize;
@@ -424,7 +426,7 @@ impl<'a> Sweep<'a> {
 
     /// Checks points with `runs` runs and returns the unfinished ones. The number of runs per point is the same as in
     /// sequential execution.
-    fn unfinished(&self, made: &mut [Made], open: &[usize], runs: u32, store: &Store) -> Vec<usize> {
+    fn unfinished(&self, made: &mut [PointResult], open: &[usize], runs: u32, store: &Store) -> Vec<usize> {
         let mut more = Vec::new();
         for &point in open {
             let of = &mut made[point];
@@ -460,10 +462,10 @@ impl<'a> Sweep<'a> {
     ///
     /// The failure of the point.
     pub fn spec(&self, point: usize) -> Result<Arc<Spec>, Failure> {
-        self.prepared(point).map(|prepared| prepared.spec)
+        self.prepare_point(point).map(|prepared| prepared.spec)
     }
 
-    fn prepared(&self, point: usize) -> Result<Prepared, Failure> {
+    fn prepare_point(&self, point: usize) -> Result<PreparedPoint, Failure> {
         let lock = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = lock().iter().find(|(other, _)| *other == point) {
             return known.clone();
@@ -475,13 +477,14 @@ impl<'a> Sweep<'a> {
         prepared
     }
 
-    fn prepare(&self, point: usize) -> Result<Prepared, Failure> {
+    fn prepare(&self, point: usize) -> Result<PreparedPoint, Failure> {
         let fail = |why: String| Failure { seed: None, why };
         let loaded = self.load(point).map_err(|error| match error {
             LoadError::Scenario(found) => {
                 let placed = |one: &Diagnostic| {
                     let factors = 0..self.plan.factors.len();
-                    let matching = factors.filter_map(|number| self.placed(point, number, one)).next();
+                    let matching =
+                        factors.filter_map(|number| self.place_diagnostic(point, number, one)).next();
                     matching.unwrap_or_else(|| placed_set(self.file, one)).render().trim_end().to_owned()
                 };
                 fail(found.iter().take(3).map(placed).collect::<Vec<_>>().join("\n"))
@@ -497,20 +500,20 @@ impl<'a> Sweep<'a> {
         if let Some(error) = memory.and_then(|memory| loaded.check_memory(memory)) {
             return Err(fail(error.render().trim_end().to_owned()));
         }
-        Ok(Prepared { expanded: loaded.expanded().into(), spec: Arc::new(loaded.scenario.spec) })
+        Ok(PreparedPoint { expanded: loaded.expanded().into(), spec: Arc::new(loaded.scenario.spec) })
     }
 
     /// Checks whether the store has a run.
-    fn find_run(&self, (point, seed): (usize, u64), store: &Store) -> Found {
-        let prepared = match self.prepared(point) {
+    fn find_run(&self, (point, seed): (usize, u64), store: &Store) -> RunState {
+        let prepared = match self.prepare_point(point) {
             Ok(prepared) => prepared,
-            Err(failure) => return Found::Done(Outcome::Failed(failure)),
+            Err(failure) => return RunState::Done(Outcome::Failed(failure)),
         };
         let name = Store::name(&self.program.build, &prepared.expanded, seed);
         if store.is_complete_run(&name, seed) {
-            return Found::Done(Outcome::Kept { name, was_there: true });
+            return RunState::Done(Outcome::Kept { name, was_there: true });
         }
-        Found::Pending(name, prepared)
+        RunState::Pending(name, prepared)
     }
 
     /// Saves a completed run.
@@ -529,13 +532,13 @@ impl<'a> Sweep<'a> {
 
     fn make(&self, job: (usize, u64), store: &Store) -> Outcome {
         let (name, prepared) = match self.find_run(job, store) {
-            Found::Done(outcome) => return outcome,
-            Found::Pending(name, prepared) => (name, prepared),
+            RunState::Done(outcome) => return outcome,
+            RunState::Pending(name, prepared) => (name, prepared),
         };
         match simulate_catching_panics(&prepared.spec, job.1, &self.stop) {
-            Simulated::Made(run) => self.keep(name, job.1, &run, store),
-            Simulated::Failed(why) => failed_outcome(job.1, why),
-            Simulated::Stopped => Outcome::Stopped,
+            SimulationOutcome::Made(run) => self.keep(name, job.1, &run, store),
+            SimulationOutcome::Failed(why) => failed_outcome(job.1, why),
+            SimulationOutcome::Stopped => Outcome::Stopped,
         }
     }
 
@@ -547,7 +550,7 @@ impl<'a> Sweep<'a> {
         engine: &mut Engine<'_>,
         mut each: impl FnMut(usize, Outcome),
         mut show: impl FnMut(),
-    ) -> Result<(), Lost> {
+    ) -> Result<(), EngineError> {
         let (mut next, mut due) = (0, 0);
         // Names of the runs in progress, and early outcomes of jobs after the next one due.
         let mut in_progress: BTreeMap<usize, String> = BTreeMap::new();
@@ -557,8 +560,8 @@ impl<'a> Sweep<'a> {
                 let count = JOBS_PER_POLL.min(jobs.len() - next);
                 let unfinished = |number: usize| self.find_run(jobs[next + number], store);
                 let found = |number: usize, found| match found {
-                    Found::Done(outcome) => drop(early.insert(next + number, outcome)),
-                    Found::Pending(name, prepared) => {
+                    RunState::Done(outcome) => drop(early.insert(next + number, outcome)),
+                    RunState::Pending(name, prepared) => {
                         let number = next + number;
                         in_progress.insert(number, name);
                         engine.enqueue(Task { number, scenario: prepared.expanded, seed: jobs[number].1 });
@@ -577,7 +580,7 @@ impl<'a> Sweep<'a> {
                 .collect();
             let take = |at: usize| {
                 let (number, name, answer) = &answers[at];
-                (*number, self.taken(name, jobs[*number].1, answer, store))
+                (*number, self.save_received_run(name, jobs[*number].1, answer, store))
             };
             // Save received runs even after a stop request.
             let go_on = AtomicBool::new(false);
@@ -594,7 +597,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Saves a run received from an engine.
-    fn taken(&self, name: &str, seed: u64, answer: &Response, store: &Store) -> Outcome {
+    fn save_received_run(&self, name: &str, seed: u64, answer: &Response, store: &Store) -> Outcome {
         let bytes = match answer {
             Response::Failed(why) => return failed_outcome(seed, why.clone()),
             Response::Completed(bytes) => bytes,
@@ -617,11 +620,11 @@ const JOBS_PER_POLL: usize = 256;
 const POLL_TIMEOUT: WallTime = WallTime::from_millis(50);
 
 /// Returns the indices, from 1, of the flows that the file's schemes apply to.
-fn replaced_flows(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError> {
+fn replaced_flows(file: &SweepFile, loaded: &LoadedScenario) -> Result<Vec<usize>, SweepError> {
     if file.flows.is_empty() {
         return Ok(loaded.compared_flows());
     }
-    let place = |wanted: &Placed| {
+    let place = |wanted: &PlacedText| {
         group_named(loaded.spec(), &wanted.text).map_err(|why| file.error(wanted.place.clone(), why, None))
     };
     let (found, faults): (Vec<_>, Vec<_>) = file.flows.iter().map(place).partition(Result::is_ok);
@@ -635,7 +638,7 @@ fn replaced_flows(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, Sweep
 
 /// Returns the groups covered by the results: the groups of `flows`, or the single group with varied keys. Empty if
 /// that is all groups.
-fn compared_groups(file: &SweepFile, plan: &Plan, loaded: &Loaded) -> Vec<String> {
+fn compared_groups(file: &SweepFile, plan: &Plan, loaded: &LoadedScenario) -> Vec<String> {
     let groups = &loaded.spec().groups;
     let varied = || {
         let keys = plan.factors.iter().filter(|factor| !factor.is_scheme).map(|factor| &factor.key.text);

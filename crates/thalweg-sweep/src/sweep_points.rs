@@ -3,7 +3,7 @@
 use core::ops::Range;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_scenario::{Drawn, Placed, SweepFile, Values, Varied};
+use thalweg_scenario::{DrawnPoints, PlacedText, SweepFile, Values, Varied};
 
 /// Maximum number of points of a sweep.
 const MAX_POINTS: usize = 1_000_000;
@@ -15,7 +15,7 @@ pub const SCHEME: &str = "scheme";
 #[derive(Clone, Debug)]
 pub struct Factor {
     /// Key as in `--set`, and its position in the file; `scheme` for schemes.
-    pub key: Placed,
+    pub key: PlacedText,
     /// True for the scheme of the flows.
     pub is_scheme: bool,
     /// Values over the points.
@@ -49,8 +49,8 @@ impl Factor {
         if self.is_scheme {
             return None;
         }
-        type Read = fn(&str) -> Option<f64>;
-        let kinds: [(Read, &str); 5] = [
+        type ReadNumber = fn(&str) -> Option<f64>;
+        let kinds: [(ReadNumber, &str); 5] = [
             (|text| text.parse().ok().filter(|number: &f64| number.is_finite()), ""),
             (|text| text.parse::<Duration>().ok().map(Duration::as_secs_f64), "_s"),
             (|text| text.parse::<Rate>().ok().map(Rate::as_f64), "_bps"),
@@ -109,7 +109,7 @@ impl Plan {
                     }
                 }
                 Varied::List(list) => {
-                    let of_key = |(position, key): (usize, &Placed)| {
+                    let of_key = |(position, key): (usize, &PlacedText)| {
                         make_factor(
                             key,
                             list.rows.iter().filter_map(|row| row.get(position)).map(literal_level).collect(),
@@ -130,9 +130,9 @@ impl Plan {
         }
         if !file.schemes.is_empty() {
             let name =
-                |of: &Placed| Level { toml: of.text.clone(), place: of.place.clone(), is_literal: false };
+                |of: &PlacedText| Level { toml: of.text.clone(), place: of.place.clone(), is_literal: false };
             let levels: Vec<Level> = file.schemes.iter().map(name).collect();
-            let key = Placed { text: SCHEME.to_owned(), place: file.schemes[0].place.clone() };
+            let key = PlacedText { text: SCHEME.to_owned(), place: file.schemes[0].place.clone() };
             let points: Vec<Point> = (0..levels.len() as u32).map(|level| vec![level]).collect();
             plan.cross(vec![Factor { key, is_scheme: true, levels, is_drawn: false }], &points)?;
         }
@@ -186,17 +186,17 @@ impl Plan {
     }
 }
 
-fn literal_level(value: &Placed) -> Level {
+fn literal_level(value: &PlacedText) -> Level {
     Level { toml: value.text.clone(), place: value.place.clone(), is_literal: true }
 }
 
-fn make_factor(key: &Placed, levels: Vec<Level>, is_drawn: bool) -> Factor {
+fn make_factor(key: &PlacedText, levels: Vec<Level>, is_drawn: bool) -> Factor {
     Factor { key: key.clone(), is_scheme: false, levels, is_drawn }
 }
 
 /// Samples the value of each point. Each key has its own random stream, so adding a key does not change the values of
 /// others.
-fn sample_factor(drawn: &Drawn, key: &Placed, values: &Values) -> Factor {
+fn sample_factor(drawn: &DrawnPoints, key: &PlacedText, values: &Values) -> Factor {
     let count = drawn.points;
     let mut stream = Stream::new(drawn.seed, &key.text, 0);
     let mut strata: Vec<u32> = (0..count).collect();

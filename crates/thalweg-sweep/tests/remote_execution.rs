@@ -8,9 +8,9 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use thalweg_scenario::{Loaded, SchemeOverride, load_text_with_override, read_sweep_text};
+use thalweg_scenario::{LoadedScenario, SchemeOverride, load_text_with_override, read_sweep_text};
 use thalweg_sweep::{
-    Budget, Engine, LoadError, Made, Program, Purpose, Status, Store, Sweep, Unfinished, run_batch,
+    Budget, Engine, LoadError, PointResult, Program, Purpose, Status, Store, Sweep, Unfinished, run_batch,
 };
 
 const SCENARIO: &str = r#"
@@ -35,7 +35,7 @@ reps = 3
 link.core.rate = ["5 Mbit/s", "10 Mbit/s", "20 Mbit/s"]
 "#;
 
-fn load(sets: &[String], scheme_override: Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> {
+fn load(sets: &[String], scheme_override: Option<SchemeOverride<'_>>) -> Result<LoadedScenario, LoadError> {
     load_text_with_override("x", SCENARIO, Path::new(""), sets, scheme_override, &Arc::default())
         .map_err(LoadError::Scenario)
 }
@@ -65,7 +65,7 @@ fn made(
     store: &Store,
     slots: usize,
     act: impl FnMut(u64, Vec<u8>, &mut UnixStream) -> bool + Send + 'static,
-) -> (Result<Vec<Made>, Unfinished>, Status, Vec<String>) {
+) -> (Result<Vec<PointResult>, Unfinished>, Status, Vec<String>) {
     let file = read_sweep_text("s.toml", SWEEP).unwrap();
     let program = program();
     let sweep = Sweep::new(&file, &load, (Budget::Runs(3), &program), Arc::default()).unwrap();
@@ -123,7 +123,7 @@ fn runs_of(batch: &[u8]) -> usize {
 }
 
 /// Returns the runs saved by local execution of the same sweep.
-fn made_here(name: &str) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<Made>) {
+fn made_here(name: &str) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<PointResult>) {
     let (folder, store) = store(name);
     let file = read_sweep_text("s.toml", SWEEP).unwrap();
     let program = program();
@@ -132,7 +132,7 @@ fn made_here(name: &str) -> (BTreeMap<PathBuf, Vec<u8>>, Vec<Made>) {
     (saved_runs(&folder), made)
 }
 
-fn metric_names(made: &[Made]) -> Vec<&[(u64, String)]> {
+fn metric_names(made: &[PointResult]) -> Vec<&[(u64, String)]> {
     made.iter().map(|made| made.runs.as_slice()).collect()
 }
 

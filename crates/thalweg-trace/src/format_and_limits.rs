@@ -74,16 +74,16 @@ pub enum ReadError {
 }
 
 /// Formats that are read, for messages.
-pub const EXPECTED: &str = "qlog (JSON or JSON-SEQ), pcap, pcapng, the output of `ss -tin` or of bpftrace, each also compressed by gzip";
+pub const EXPECTED_FORMATS: &str = "qlog (JSON or JSON-SEQ), pcap, pcapng, the output of `ss -tin` or of bpftrace, each also compressed by gzip";
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => write!(f, "the file is empty; expected {EXPECTED}"),
-            Self::Unknown => write!(f, "this is no trace; expected {EXPECTED}"),
+            Self::Empty => write!(f, "the file is empty; expected {EXPECTED_FORMATS}"),
+            Self::Unknown => write!(f, "this is no trace; expected {EXPECTED_FORMATS}"),
             Self::NetLog => write!(
                 f,
-                "this is a NetLog of Chromium (chrome://net-export), which is not read; capture the packets, with the browser's SSLKEYLOGFILE for QUIC; expected {EXPECTED}"
+                "this is a NetLog of Chromium (chrome://net-export), which is not read; capture the packets, with the browser's SSLKEYLOGFILE for QUIC; expected {EXPECTED_FORMATS}"
             ),
             Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::Unusable { format, problem } => write!(f, "{}: {problem}", format.name()),

@@ -28,7 +28,7 @@ mod trace_model;
 
 pub use direction_summary::{RttSummary, Summary, sorted_quantile};
 pub use findings::{Finding, find_all};
-pub use format_and_limits::{EXPECTED, Format, Limits, ReadError};
+pub use format_and_limits::{EXPECTED_FORMATS, Format, Limits, ReadError};
 pub use format_detection::{read, read_with_keys};
 pub use pcap::KeyLog;
 pub use trace_model::{

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     /// Inserts a range; returns the new parts.
-    fn added(ranges: &mut Ranges, start: u64, end: u64) -> Vec<(u64, u64)> {
+    fn insert_range(ranges: &mut Ranges, start: u64, end: u64) -> Vec<(u64, u64)> {
         let mut parts = Vec::new();
         ranges.insert(start, end, |from, to| parts.push((from, to)));
         parts
@@ -92,32 +92,32 @@ mod tests {
     #[test]
     fn parts_are_new_once() {
         let mut ranges = Ranges::default();
-        assert_eq!(added(&mut ranges, 10, 20), [(10, 20)]);
-        assert_eq!(added(&mut ranges, 10, 20), []);
-        assert_eq!(added(&mut ranges, 12, 15), []);
-        assert_eq!(added(&mut ranges, 5, 12), [(5, 10)]);
-        assert_eq!(added(&mut ranges, 20, 25), [(20, 25)]);
+        assert_eq!(insert_range(&mut ranges, 10, 20), [(10, 20)]);
+        assert_eq!(insert_range(&mut ranges, 10, 20), []);
+        assert_eq!(insert_range(&mut ranges, 12, 15), []);
+        assert_eq!(insert_range(&mut ranges, 5, 12), [(5, 10)]);
+        assert_eq!(insert_range(&mut ranges, 20, 25), [(20, 25)]);
         assert_eq!(ranges.len(), 1);
-        assert_eq!(added(&mut ranges, 30, 40), [(30, 40)]);
-        assert_eq!(added(&mut ranges, 0, 50), [(0, 5), (25, 30), (40, 50)]);
+        assert_eq!(insert_range(&mut ranges, 30, 40), [(30, 40)]);
+        assert_eq!(insert_range(&mut ranges, 0, 50), [(0, 5), (25, 30), (40, 50)]);
         assert_eq!(ranges.len(), 1);
-        assert_eq!(added(&mut ranges, 7, 7), []);
+        assert_eq!(insert_range(&mut ranges, 7, 7), []);
     }
 
     #[test]
     fn positions_below_are_removed() {
         let mut ranges = Ranges::default();
-        added(&mut ranges, 0, 10);
-        added(&mut ranges, 20, 30);
+        insert_range(&mut ranges, 0, 10);
+        insert_range(&mut ranges, 20, 30);
         ranges.remove_below(25);
-        assert_eq!(added(&mut ranges, 0, 30), [(0, 25)]);
+        assert_eq!(insert_range(&mut ranges, 0, 30), [(0, 25)]);
     }
 
     #[test]
     fn taken_positions_are_counted() {
         let mut ranges = Ranges::default();
-        added(&mut ranges, 0, 10);
-        added(&mut ranges, 20, 30);
+        insert_range(&mut ranges, 0, 10);
+        insert_range(&mut ranges, 20, 30);
         assert_eq!(ranges.take(5, 25), 10);
         assert_eq!(ranges.take(0, 100), 10);
         assert_eq!(ranges.take(0, 100), 0);

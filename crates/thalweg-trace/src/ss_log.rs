@@ -42,7 +42,7 @@ pub(crate) fn read(input: &mut Input<'_>, limits: &Limits) -> Result<Trace, Read
         notes.push(format!("{} lines beyond the limit were skipped.", log.beyond));
     }
     let epoch = log.epoch.filter(|epoch| *epoch > DAYS);
-    let connections = log.open.into_iter().map(Sampled::finish).collect();
+    let connections = log.open.into_iter().map(LoggedConnection::finish).collect();
     Ok(Trace { format: Format::Ss, connections, epoch, notes, is_cut: false })
 }
 
@@ -54,7 +54,7 @@ struct Log {
     max: usize,
     max_points: usize,
     points: usize,
-    open: Vec<Sampled>,
+    open: Vec<LoggedConnection>,
     by_name: HashMap<String, usize>,
     /// Time of the first output, in seconds.
     epoch: Option<f64>,
@@ -66,7 +66,7 @@ struct Log {
 
 /// Connection in a log.
 #[derive(Default)]
-struct Sampled {
+struct LoggedConnection {
     connection: Connection,
     /// First and last values of counters.
     first: Counters,
@@ -140,7 +140,7 @@ impl Log {
                 None
             }
             None => {
-                let mut open = Sampled::default();
+                let mut open = LoggedConnection::default();
                 open.connection.id = format!("{} {}", local.min(peer), local.max(peer));
                 open.connection.name.clone_from(&name);
                 open.connection.protocol = Protocol::Tcp;
@@ -158,7 +158,7 @@ impl Log {
     }
 }
 
-impl Sampled {
+impl LoggedConnection {
     /// Adds the estimates of a line; returns the number of records kept.
     fn sample(&mut self, now: Time, words: &[&str]) -> usize {
         let mut values: HashMap<&str, &str> = HashMap::new();
@@ -333,7 +333,7 @@ mod tests {
         crate::read(&mut text.as_bytes(), &Limits::default())
     }
 
-    const FIRST: &str = "State Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n\
+    const FIRST_OUTPUT: &str = "State Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n\
         ESTAB 0 95105 10.0.0.1:38040 10.0.0.2:5001\n\
         \t cubic wscale:10,10 rto:280 rtt:40.5/0.5 mss:1000 pmtu:1500 cwnd:10 ssthresh:93 bytes_sent:1000 bytes_retrans:0 bytes_acked:1000 data_segs_out:1 send 2Mbps pacing_rate 4.5Mbps delivery_rate 900000bps busy:8ms unacked:3 retrans:0/0 minrtt:40.1 snd_wnd:65536\n";
     const SECOND: &str = "ESTAB 0 95105 10.0.0.1:38040 10.0.0.2:5001\n\
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn estimates_follow_the_time_in_front() {
-        let trace = read_text(&format!("1795854894.5\n{FIRST}1795854894.6\n{SECOND}")).unwrap();
+        let trace = read_text(&format!("1795854894.5\n{FIRST_OUTPUT}1795854894.6\n{SECOND}")).unwrap();
         let connection = &trace.connections[0];
         assert_eq!((connection.scheme.as_deref(), trace.epoch), (Some("cubic"), Some(1_795_854_894.5)));
         let direction = &connection.directions[0];
@@ -372,13 +372,13 @@ mod tests {
         assert_eq!(rfc3339("2000-02-29T00:00:00Z"), Some(951_782_400.0));
         assert_eq!(rfc3339("2000-03-01T00:00:00Z"), Some(951_868_800.0));
         let prefixed =
-            FIRST.replace("ESTAB", "12:00:00.25 ESTAB").replace("\t cubic", "12:00:00.25 \t cubic");
+            FIRST_OUTPUT.replace("ESTAB", "12:00:00.25 ESTAB").replace("\t cubic", "12:00:00.25 \t cubic");
         assert_eq!(read_text(&prefixed).unwrap().connections.len(), 1);
     }
 
     #[test]
     fn a_log_without_times_is_refused_with_the_remedy() {
-        let error = read_text(FIRST).unwrap_err().to_string();
+        let error = read_text(FIRST_OUTPUT).unwrap_err().to_string();
         assert!(error.contains("no times") && error.contains("date +%s.%N"), "{error}");
         let error = read_text("State Recv-Q Send-Q Local\n").unwrap_err().to_string();
         assert!(error.contains("cwnd:"), "{error}");

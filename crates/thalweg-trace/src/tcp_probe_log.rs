@@ -110,7 +110,7 @@ pub(crate) fn read(input: &mut Input<'_>, limits: &Limits) -> Result<Trace, Read
     if log.beyond > 0 {
         notes.push(format!("{} lines beyond the limit were skipped.", log.beyond));
     }
-    let connections = log.open.into_iter().map(Sampled::finish).collect();
+    let connections = log.open.into_iter().map(LoggedConnection::finish).collect();
     Ok(Trace { format: Format::Probe, connections, epoch: log.epoch, notes, is_cut: false })
 }
 
@@ -119,7 +119,7 @@ struct Log {
     max: usize,
     max_points: usize,
     points: usize,
-    open: Vec<Sampled>,
+    open: Vec<LoggedConnection>,
     by_name: HashMap<String, usize>,
     /// Fields of a table, if lines have no names.
     columns: Option<Vec<Option<Field>>>,
@@ -134,7 +134,7 @@ struct Log {
 }
 
 /// Connection in a log.
-struct Sampled {
+struct LoggedConnection {
     connection: Connection,
     /// Last acknowledged sequence number and its position.
     acked: Option<(u32, u64)>,
@@ -262,7 +262,7 @@ impl Log {
                 return;
             }
             None => {
-                self.open.push(Sampled::new(&name, &from, &to, self.now));
+                self.open.push(LoggedConnection::new(&name, &from, &to, self.now));
                 self.by_name.insert(name, self.open.len() - 1);
                 self.open.len() - 1
             }
@@ -275,7 +275,7 @@ impl Log {
     }
 }
 
-impl Sampled {
+impl LoggedConnection {
     fn new(name: &str, from: &str, to: &str, now: Time) -> Self {
         let mut connection = Connection {
             name: name.to_owned(),

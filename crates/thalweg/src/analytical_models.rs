@@ -3,7 +3,7 @@
 use crate::closed_formulas::{
     self, BufferArguments, CubicArguments, MathisArguments, Mg1Arguments, PadhyeArguments, QueueArguments,
 };
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::value_parsers::{parse_nonzero, parse_positive, parse_probability};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -133,7 +133,7 @@ fn parse_window(text: &str) -> Result<Segments, String> {
 }
 
 /// Computes a model and prints it.
-pub fn model(of: Option<&Model>, console: &Console) -> Done {
+pub fn model(of: Option<&Model>, console: &Console) -> CommandResult {
     match of {
         None => list_models(console),
         Some(Model::Gong92(arguments)) => gong92(arguments, console),
@@ -146,14 +146,14 @@ pub fn model(of: Option<&Model>, console: &Console) -> Done {
     }
 }
 
-fn list_models(console: &Console) -> Done {
+fn list_models(console: &Console) -> CommandResult {
     let heads = ["Model", "What it computes", "Limits", "Source"];
     let mut table = Table::new(heads.map(|head| (head, Align::Left)));
     MODELS.iter().for_each(|of| table.row(of.map(str::to_owned)));
     console.print(&table.render(console.style))
 }
 
-fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {
+fn gong92(arguments: &Gong92Arguments, console: &Console) -> CommandResult {
     let path = Path {
         rate: arguments.rate,
         round_trip: arguments.rtd,

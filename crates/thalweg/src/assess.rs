@@ -3,7 +3,7 @@
 use crate::assess_live;
 use crate::batch_progress::counting_runs;
 use crate::cluster_workers::{Cluster, unfinished_runs_error};
-use crate::console_output::{ArgumentError, Console, Done, Error};
+use crate::console_output::{ArgumentError, CommandResult, Console, Error};
 use crate::kernel_schemes::{control_of, is_kernel, reject_without_live};
 use crate::run_and_compare::{available_memory, join_scheme_pieces};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
@@ -90,7 +90,7 @@ The same call resumes an interrupted assessment, and repeats no run in `points`;
 };
 
 /// Assesses schemes, writes their reports and reports which claims hold.
-pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
+pub fn assess(arguments: &AssessArguments, console: &Console) -> CommandResult {
     if let Some(folder) = &arguments.unpack {
         let count = Files::unpack(folder);
         let count = count.map_err(|error| Error::Failed(format!("`{}`: {error}", folder.display())))?;
@@ -145,7 +145,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     let cluster = arguments.cluster.as_ref();
     let mut cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
     let mut documents = Vec::new();
-    let live = |assessment: &Assessment<'_>, scheme: &str, points: NonZeroUsize| -> Done {
+    let live = |assessment: &Assessment<'_>, scheme: &str, points: NonZeroUsize| -> CommandResult {
         let sample = assessment.sample(points.get()).map_err(error_of)?;
         if sample.is_empty() {
             console.note("no point of these sections can run live; bulk flows over slow links can");
@@ -253,7 +253,7 @@ fn read_margins(arguments: &AssessArguments, files: &Files, plan: &AssessmentPla
     Margins::read(&name, &text).map_err(Error::Usage)
 }
 
-fn list_claims(plan: &AssessmentPlan, arguments: &AssessArguments, console: &Console) -> Done {
+fn list_claims(plan: &AssessmentPlan, arguments: &AssessArguments, console: &Console) -> CommandResult {
     let mut text = String::new();
     for section in plan.sections_matching(&arguments.only).map_err(Error::UnknownName)? {
         text.push_str(&format!("{:<6} {}\n", section.number, section.title));
@@ -309,7 +309,7 @@ fn store_text(store: &Store, name: &str, text: &str) -> Result<(), Error> {
 }
 
 /// Fails if a claim does not hold or a point has no result.
-fn check_documents(documents: &[Document], console: &Console) -> Done {
+fn check_documents(documents: &[Document], console: &Console) -> CommandResult {
     if let Some(partial) = documents.iter().find(|document| !document.complete) {
         return Err(Error::Failed(format!(
             "interrupted after {} with {}: repeat the call to continue",

@@ -3,25 +3,25 @@
 
 use crate::console_output::{Console, Error};
 use crate::scenario_sources::Source;
-use crate::shell::compare_live::{Both, run_simulated_and_live};
+use crate::shell::compare_live::{SimulatedAndLive, run_simulated_and_live};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use thalweg_assess::Sampled;
+use thalweg_assess::LivePoint;
 use thalweg_report::output::{Align, Table, format_count, format_rate, format_seconds};
 use thalweg_scenario::expand_scenario;
 
 /// A point, simulated and live.
-struct Compared<'a> {
-    point: &'a Sampled,
-    both: Both,
+struct ComparedPoint<'a> {
+    point: &'a LivePoint,
+    both: SimulatedAndLive,
 }
 
 /// Runs each sampled point with `scheme` for all flows simulated, and with it or the kernel's `carrier` live, one after the other. Writes the scenarios
 /// and the files of the live runs to `folder`. Returns a table for people and a document for programs.
 pub fn compare_simulated_and_live(
     [scheme, carrier]: [&str; 2],
-    sample: &[Sampled],
+    sample: &[LivePoint],
     folder: &Path,
     stop: &AtomicBool,
     console: &Console,
@@ -39,7 +39,7 @@ pub fn compare_simulated_and_live(
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Failed("interrupted: nothing was compared with live runs".to_owned()));
         }
-        all.push(Compared { point, both: both? });
+        all.push(ComparedPoint { point, both: both? });
     }
     Ok((format_comparison([scheme, carrier], &all, console), comparison_document([scheme, carrier], &all)))
 }
@@ -53,12 +53,12 @@ fn format_percent(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("{:+.1} %", share * 100.0))
 }
 
-fn mean_delays(both: &Both) -> Option<[f64; 2]> {
+fn mean_delays(both: &SimulatedAndLive) -> Option<[f64; 2]> {
     let [Some(simulated), Some(live)] = both.delay else { return None };
     Some([simulated, live])
 }
 
-fn format_comparison([scheme, carrier]: [&str; 2], all: &[Compared<'_>], console: &Console) -> String {
+fn format_comparison([scheme, carrier]: [&str; 2], all: &[ComparedPoint<'_>], console: &Console) -> String {
     let right = |head| (head, Align::Right);
     let left = |head| (head, Align::Left);
     let mut table = Table::new([
@@ -71,7 +71,7 @@ fn format_comparison([scheme, carrier]: [&str; 2], all: &[Compared<'_>], console
         right("off by"),
         left("Fidelity"),
     ]);
-    for Compared { point, both } in all {
+    for ComparedPoint { point, both } in all {
         let delay = |place: usize| both.delay[place].map_or_else(|| "-".to_owned(), format_seconds);
         table.row([
             point.scenario.title.clone(),
@@ -84,8 +84,9 @@ fn format_comparison([scheme, carrier]: [&str; 2], all: &[Compared<'_>], console
             if both.not_valid.is_some() { "NOT VALID" } else { "valid" }.to_owned(),
         ]);
     }
-    let valid: Vec<&Both> = all.iter().map(|one| &one.both).filter(|both| both.not_valid.is_none()).collect();
-    let max = |of: &dyn Fn(&Both) -> Option<f64>| {
+    let valid: Vec<&SimulatedAndLive> =
+        all.iter().map(|one| &one.both).filter(|both| both.not_valid.is_none()).collect();
+    let max = |of: &dyn Fn(&SimulatedAndLive) -> Option<f64>| {
         valid.iter().filter_map(|both| of(both)).map(f64::abs).reduce(f64::max)
     };
     let share = |share: Option<f64>| {
@@ -105,8 +106,8 @@ fn format_comparison([scheme, carrier]: [&str; 2], all: &[Compared<'_>], console
     )
 }
 
-fn comparison_document([scheme, carrier]: [&str; 2], all: &[Compared<'_>]) -> Value {
-    let of = |Compared { point, both }: &Compared<'_>| {
+fn comparison_document([scheme, carrier]: [&str; 2], all: &[ComparedPoint<'_>]) -> Value {
+    let of = |ComparedPoint { point, both }: &ComparedPoint<'_>| {
         json!({
             "sweep": point.sweep,
             "values": point.values,

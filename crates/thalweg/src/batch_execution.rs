@@ -20,7 +20,7 @@ use thalweg_report::output::{
 use thalweg_report::parallel_batch::{self, Job, Progress};
 use thalweg_report::report::{AllSeries, Recorder, Replay};
 use thalweg_report::results::{Document, Drift, FairShares, Goal, GoodputSeries, Header, Run, Starved};
-use thalweg_scenario::{Loaded, Scenario};
+use thalweg_scenario::{LoadedScenario, Scenario};
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::simulation_spec::Spec;
@@ -39,7 +39,7 @@ pub struct Scheme {
 
 impl Scheme {
     /// Creates a scheme from a scenario: as it is, or with its flows under the scheme `name`.
-    pub fn new(name: Option<&str>, loaded: &Loaded) -> Self {
+    pub fn new(name: Option<&str>, loaded: &LoadedScenario) -> Self {
         Self {
             name: name.map(str::to_owned),
             spec: Arc::new(loaded.spec().clone()),

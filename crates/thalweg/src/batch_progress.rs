@@ -1,6 +1,6 @@
 //! Progress of a batch, on a terminal.
 
-use crate::console_output::{Console, Seen, one_line};
+use crate::console_output::{CommandProgress, Console, one_line};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Instant;
 use thalweg_report::output::format_count;
@@ -58,7 +58,7 @@ impl<'a> Bar<'a> {
     /// Shows `done` of `total` items.
     pub fn count(&self, done: u64, total: u64, message: &str) {
         let message = one_line(message);
-        self.console.show(Some(Seen { share: done_share(done, total), text: message.clone() }));
+        self.console.show(Some(CommandProgress { share: done_share(done, total), text: message.clone() }));
         self.bar.set_length(total);
         self.bar.set_message(message);
         self.bar.set_position(done);
@@ -163,7 +163,7 @@ mod tests {
         let bar = Bar { bar: progress_bar(0, target), console: &console, begun: Instant::now() };
         bar.count(1, 2, "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nb");
         bar.bar.tick();
-        let text = caller.caller.seen().unwrap().text;
+        let text = caller.caller.progress().unwrap().text;
         assert_eq!(text, "a\\u001b]0;x\\u0007\\u009b2J\\u202e b");
         assert!(written.lock().unwrap().iter().any(|line| line.contains(&text)));
     }

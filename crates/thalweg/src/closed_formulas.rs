@@ -1,6 +1,6 @@
 //! `thalweg model` for closed formulas: TCP throughput under loss, queueing delay, bandwidth-delay product.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::value_parsers::{
     above_zero, at_least_one, not_negative, parse_factor, parse_load, parse_nonzero, parse_open_probability,
 };
@@ -118,11 +118,11 @@ pub struct BufferArguments {
     pub json: bool,
 }
 
-pub fn mathis(of: &MathisArguments, console: &Console) -> Done {
+pub fn mathis(of: &MathisArguments, console: &Console) -> CommandResult {
     response_table("mathis", &of.path, console, |p, _| closed_formulas::mathis_window(p, of.per_ack))
 }
 
-pub fn padhye(of: &PadhyeArguments, console: &Console) -> Done {
+pub fn padhye(of: &PadhyeArguments, console: &Console) -> CommandResult {
     let timeout = of.timeout.unwrap_or(of.path.rtt + Duration::from_millis(200)).as_secs_f64();
     let max_window = of.max_window.unwrap_or(f64::INFINITY);
     response_table("padhye", &of.path, console, |p, rtt| {
@@ -131,7 +131,7 @@ pub fn padhye(of: &PadhyeArguments, console: &Console) -> Done {
     })
 }
 
-pub fn cubic(of: &CubicArguments, console: &Console) -> Done {
+pub fn cubic(of: &CubicArguments, console: &Console) -> CommandResult {
     let rtt = of.path.rtt.as_secs_f64();
     let mut rows = Rows::new(["p", "Window, segments", "Goodput", "Region"]);
     for &p in &of.path.loss {
@@ -154,7 +154,7 @@ fn response_table(
     path: &LossyPath,
     console: &Console,
     window: impl Fn(f64, f64) -> Option<f64>,
-) -> Done {
+) -> CommandResult {
     let mut rows = Rows::new(["p", "Window, segments", "Goodput"]);
     for &p in &path.loss {
         let (cells, result) = response_row(path, p, in_domain(window(p, path.rtt.as_secs_f64()))?);
@@ -175,15 +175,15 @@ fn response_inputs(path: &LossyPath) -> Value {
     json!({ "rtt_s": path.rtt.as_secs_f64(), "segment_bytes": path.segment.get() })
 }
 
-pub fn md1(of: &QueueArguments, console: &Console) -> Done {
+pub fn md1(of: &QueueArguments, console: &Console) -> CommandResult {
     queue_table("md1", of, 0.0, console)
 }
 
-pub fn mg1(of: &Mg1Arguments, console: &Console) -> Done {
+pub fn mg1(of: &Mg1Arguments, console: &Console) -> CommandResult {
     queue_table("mg1", &of.queue, of.variation, console)
 }
 
-fn queue_table(name: &str, of: &QueueArguments, variation: f64, console: &Console) -> Done {
+fn queue_table(name: &str, of: &QueueArguments, variation: f64, console: &Console) -> CommandResult {
     let service = of.packet.get() as f64 * 8.0 / of.rate.as_f64();
     let mut rows = Rows::new(["Load", "Wait", "Wait and service", "Queue, packets"]);
     for &load in &of.loads {
@@ -207,7 +207,7 @@ fn queue_table(name: &str, of: &QueueArguments, variation: f64, console: &Consol
     rows.print(name, &inputs, of.json, console)
 }
 
-pub fn buffer_formula(of: &BufferArguments, console: &Console) -> Done {
+pub fn buffer_formula(of: &BufferArguments, console: &Console) -> CommandResult {
     let (rate, rtt, packet) = (of.rate.as_f64(), of.rtt.as_secs_f64(), of.packet.get() as f64);
     let mut rows = Rows::new(["Flows", "Bytes", "Packets", "Time"]);
     for &flows in &of.flows {
@@ -258,7 +258,7 @@ impl<const N: usize> Rows<N> {
         self.results.push(result);
     }
 
-    fn print(self, name: &str, inputs: &Value, as_json: bool, console: &Console) -> Done {
+    fn print(self, name: &str, inputs: &Value, as_json: bool, console: &Console) -> CommandResult {
         if !as_json {
             return console.print(&self.table.render(console.style));
         }

@@ -6,7 +6,7 @@ use crate::bench;
 use crate::bench::bench_arguments::Bench;
 use crate::compatibility_hints::{self, Reader};
 use crate::completions_and_man_pages;
-use crate::console_output::{Console, Done};
+use crate::console_output::{CommandResult, Console};
 use crate::doctor::{self, DoctorArguments};
 use crate::explore::{self, ExploreArguments};
 use crate::help_groups::group_subcommands;
@@ -263,7 +263,7 @@ impl Command {
     /// # Errors
     ///
     /// The failure, with its exit code.
-    pub fn execute(self, console: &Console) -> Done {
+    pub fn execute(self, console: &Console) -> CommandResult {
         match self {
             Self::Run(arguments) => run_and_compare::run(&arguments, console),
             Self::Compare(arguments) if arguments.live => {

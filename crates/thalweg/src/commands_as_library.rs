@@ -435,7 +435,7 @@ mod tests {
         let begun = std::time::Instant::now();
         let seen = loop {
             assert!(begun.elapsed().as_secs() < 60, "nothing is seen");
-            if let Some(seen) = caller.seen().filter(|seen| seen.share > Some(0.0)) {
+            if let Some(seen) = caller.progress().filter(|seen| seen.share > Some(0.0)) {
                 break seen;
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -443,6 +443,6 @@ mod tests {
         caller.stop.store(true, Ordering::Relaxed);
         assert_eq!(run.join().unwrap().unwrap_err().code, 1);
         assert!(seen.share < Some(1.0) && seen.text.contains("of 200000.0 s"), "{seen:?}");
-        assert_eq!(caller.seen(), None);
+        assert_eq!(caller.progress(), None);
     }
 }

@@ -555,7 +555,7 @@ mod tests {
          [[flow]]\nname = \"flows\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"newreno\"\n";
 
     /// Returns a command line with values for the words in capitals.
-    fn filled(text: &str, scenario: &str) -> Vec<String> {
+    fn fill_in_words(text: &str, scenario: &str) -> Vec<String> {
         let placeholders = [
             ("FILES...", "file"),
             ("HOST[:PORT]", "127.0.0.1:9"),
@@ -603,7 +603,7 @@ mod tests {
         for hint in hints.chain([of_host_to_measure()]) {
             for quoted in hint.split('`').skip(1).step_by(2) {
                 if let Some(at) = quoted.find("thalweg ") {
-                    let words = filled(&quoted[at..], &scenario);
+                    let words = fill_in_words(&quoted[at..], &scenario);
                     assert!(parses(&[], &words[1..]), "{quoted}: {words:?}");
                     commands += 1;
                     if ["run", "compare", "completions"].contains(&words[1].as_str()) {
@@ -612,7 +612,7 @@ mod tests {
                         assert!(runs(&[words.clone(), quiet].concat()), "{quoted}: {words:?}");
                     }
                 } else if quoted.starts_with("--") {
-                    let words = filled(quoted, &scenario);
+                    let words = fill_in_words(quoted, &scenario);
                     let bases =
                         [&["send", "file", "127.0.0.1"][..], &["recv"], &["bench", "client", "127.0.0.1"]];
                     assert!(bases.iter().any(|base| parses(base, &words)), "{quoted}");

@@ -49,12 +49,12 @@ pub struct OutputBuffer {
 pub struct Caller {
     /// Set to cancel the command.
     pub stop: Arc<AtomicBool>,
-    seen: Mutex<Option<Seen>>,
+    seen: Mutex<Option<CommandProgress>>,
 }
 
 /// The progress of a command.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct CommandProgress {
     /// Completed share, from 0 to 1; `None` if unknown.
     pub share: Option<f64>,
     /// The progress as text.
@@ -63,13 +63,13 @@ pub struct Seen {
 
 impl Caller {
     /// Returns the current progress; `None` if nothing is counted.
-    pub fn seen(&self) -> Option<Seen> {
+    pub fn progress(&self) -> Option<CommandProgress> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// Result of a command.
-pub type Done = Result<(), Error>;
+pub type CommandResult = Result<(), Error>;
 
 /// Failure of a command.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ impl Console {
     }
 
     /// Reports the progress to a calling program; `None` when the command is over.
-    pub fn show(&self, seen: Option<Seen>) {
+    pub fn show(&self, seen: Option<CommandProgress>) {
         if let Some(kept) = &self.kept {
             *kept.caller.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
         }

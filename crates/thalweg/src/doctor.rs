@@ -1,6 +1,6 @@
 //! `thalweg doctor`: UDP capabilities and performance of this host.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::value_parsers::resolve_host;
 use clap::Args;
 use serde_json::json;
@@ -23,7 +23,7 @@ pub struct DoctorArguments {
 }
 
 /// Examines the host and prints the findings.
-pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
+pub fn doctor(arguments: &DoctorArguments, console: &Console) -> CommandResult {
     let target = arguments.target.as_deref().map(resolve_host).transpose()?;
     let findings = examine_host(target).map_err(|error| {
         let towards = arguments
@@ -135,7 +135,7 @@ fn host_model(findings: &Findings) -> HostSpec {
 }
 
 /// Share of a processor's time used by other processes, above which a warning is printed.
-const BUSY: f64 = 0.05;
+const BUSY_CPU_SHARE: f64 = 0.05;
 
 /// Returns advice on the findings.
 fn advice_lines(findings: &Findings) -> Vec<String> {
@@ -165,7 +165,7 @@ fn advice_lines(findings: &Findings) -> Vec<String> {
     let Lateness { preemption, preemption_every, .. } = findings.lateness;
     let share =
         preemption.as_secs_f64() / (preemption + preemption_every).as_secs_f64().max(f64::MIN_POSITIVE);
-    if share > BUSY {
+    if share > BUSY_CPU_SHARE {
         advice.push(format!(
             "other programs take {:.0} % of a processor's time: measure again when the host is idle",
             share * 100.0

@@ -1,6 +1,6 @@
 //! `thalweg explore`: explores all states of a protocol over a faulty channel.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::explore_adversary::{AdversaryArguments, explore_adversary};
 use crate::search_progress_and_outcome::{check_outcome, outcome_text, run_with_progress};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
@@ -94,7 +94,7 @@ enum Task {
 }
 
 /// Visits every state and reports violations.
-pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
+pub fn explore(arguments: &ExploreArguments, console: &Console) -> CommandResult {
     if let Some(Other::Adversary(arguments)) = &arguments.other {
         return explore_adversary(arguments, console);
     }

@@ -1,6 +1,6 @@
 //! `thalweg explore adversary`: searches for attacks on the endpoints.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::search_progress_and_outcome::{check_outcome, outcome_text, run_with_progress};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::{integer_parser, parse_bytes};
@@ -115,7 +115,7 @@ impl AdversaryArguments {
 }
 
 /// Visits every state that an attacker can reach, and reports violations.
-pub fn explore_adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
+pub fn explore_adversary(arguments: &AdversaryArguments, console: &Console) -> CommandResult {
     let fault = arguments.fault()?;
     let stop = stop_flag_of_caller_or_signals(console)?;
     let outcome = run_with_progress(console, |report_progress| {

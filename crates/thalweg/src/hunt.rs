@@ -1,7 +1,7 @@
 //! `thalweg hunt`: searches for the worst-case scenarios of a congestion control.
 
 use crate::batch_progress::{RESUME_HINT, counting_runs};
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::value_parsers::{integer_parser, parse_positive};
 use crate::version::program_identity;
@@ -107,13 +107,13 @@ fn search_spaces(
 }
 
 /// Hunts, stores a finding as a test, or runs such tests.
-pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
+pub fn hunt(arguments: &HuntArguments, console: &Console) -> CommandResult {
     if let Some(folder) = &arguments.check {
         return check_regression_cases(folder, console);
     }
     let goals: Vec<Goal> = match arguments.goal.as_slice() {
         [] => Goal::ALL.to_vec(),
-        names => names.iter().filter_map(|name| Goal::named(name)).collect(),
+        names => names.iter().filter_map(|name| Goal::by_name(name)).collect(),
     };
     if let Some(file) = &arguments.keep {
         return store_regression_case(file, &arguments.cases, &goals, console);
@@ -220,7 +220,7 @@ fn finding_summary(finding: &Finding, file: &str) -> String {
 }
 
 /// Stores a finding as a regression test.
-fn store_regression_case(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
+fn store_regression_case(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> CommandResult {
     let [goal] = goals else {
         return Err(Error::argument("keep", "it takes one --goal, by which the finding is judged"));
     };
@@ -254,7 +254,7 @@ fn store_regression_case(file: &Path, folder: &Path, goals: &[Goal], console: &C
 }
 
 /// Runs regression tests.
-fn check_regression_cases(folder: &Path, console: &Console) -> Done {
+fn check_regression_cases(folder: &Path, console: &Console) -> CommandResult {
     let cases = read_cases(folder).map_err(Error::Usage)?;
     let mut failed = 0;
     for case in &cases {
@@ -270,7 +270,7 @@ fn check_regression_cases(folder: &Path, console: &Console) -> Done {
         let line = match &checked.score {
             Ok(score) => {
                 let score_text =
-                    Goal::named(&case.goal).map_or_else(String::new, |goal| goal.score_text(*score));
+                    Goal::by_name(&case.goal).map_or_else(String::new, |goal| goal.score_text(*score));
                 format!("{mark} {}: {score_text} (score {score:.3}, {limits})\n", case.file)
             }
             Err(why) => format!("{mark} {}: {why}\n", case.file),

@@ -1,6 +1,6 @@
 //! `thalweg impair`: emulates a network path for the datagrams of any program.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::signal_flags::stop_flag_on_signals;
 use crate::value_parsers::{integer_parser, listen_address, parse_seconds, resolve_host};
 use clap::Args;
@@ -13,7 +13,7 @@ use thalweg_net::impair::{
     DirectionError, DirectionSpec, LinkDirectionStats, Relay, RelayConfig, RelayStats,
 };
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_scenario::{PATHS, known_path, nearest_name};
 use thalweg_sim::simulation_spec as sim;
@@ -111,7 +111,7 @@ pub struct ImpairArguments {
 }
 
 /// Relays until the run time is over or Ctrl-C, and prints the counters.
-pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
+pub fn impair(arguments: &ImpairArguments, console: &Console) -> CommandResult {
     let usage = |error: DirectionError| Error::Usage(error.to_string());
     let [path_up, path_down] = directions_of_named_path(arguments, &console.registry)?;
     let direction = |path: &DirectionSpec, options: &Option<String>| {
@@ -201,7 +201,7 @@ fn live_direction_from_simulated(line: sim::DirectionSpec) -> Result<DirectionSp
         return Err("a trace, a schedule or feedback");
     }
     let jitter = match line.variation {
-        Some(variation) if variation.each == Each::Flow => return Err("jitter of each flow"),
+        Some(variation) if variation.each == DrawScope::Flow => return Err("jitter of each flow"),
         Some(variation) => Some(variation.as_ref().clone()),
         None if line.jitter.is_zero() => None,
         None => Some(VariationSpec::new(TimeSpec::Uniform { min: Duration::ZERO, max: line.jitter })),
@@ -334,15 +334,16 @@ mod tests {
         arguments: ImpairArguments,
     }
 
-    fn parsed(line: &str) -> ImpairArguments {
+    fn parse_line(line: &str) -> ImpairArguments {
         let words = format!("impair --listen 127.0.0.1:0 --to 127.0.0.1:9 {line}");
         ImpairCommand::try_parse_from(words.split_whitespace()).unwrap().arguments
     }
 
     #[test]
     fn options_apply_to_both_directions_and_then_to_each() {
-        let arguments =
-            parsed("--rate 20Mbit/s --delay 300ms --loss 1% --blackout 1s..2s --blackout 3s..4s --up loss=0");
+        let arguments = parse_line(
+            "--rate 20Mbit/s --delay 300ms --loss 1% --blackout 1s..2s --blackout 3s..4s --up loss=0",
+        );
         let (mut expected, registry) = (DirectionSpec::default(), Registry::default());
         let options = "rate=20Mbit/s,delay=300ms,loss=0.01,blackout=1s..2s,blackout=3s..4s";
         expected.set_all(options, &registry).unwrap();
@@ -357,7 +358,7 @@ mod tests {
     fn paths_are_live() {
         let registry = Arc::new(Registry::default());
         for known in PATHS {
-            let arguments = parsed(&format!("--path {} --jitter 3ms", known.name));
+            let arguments = parse_line(&format!("--path {} --jitter 3ms", known.name));
             let [up, down] = directions_of_named_path(&arguments, &registry).unwrap();
             let [to_user, back] = known_path(known.name, &registry).unwrap().unwrap();
             assert_eq!((down.rate, up.rate), (Some(to_user.rate), Some(back.rate)), "{}", known.name);
@@ -370,7 +371,7 @@ mod tests {
             apply_options_of_both_directions(&arguments, &mut changed, &registry).unwrap();
             assert_eq!((changed.rate, changed.jitter.is_some()), (up.rate, true));
         }
-        let unknown = directions_of_named_path(&parsed("--path starling"), &registry)
+        let unknown = directions_of_named_path(&parse_line("--path starling"), &registry)
             .map_err(|error| error.to_string());
         assert_eq!(unknown.unwrap_err(), "there is no path `starling`; did you mean `starlink`?");
     }
@@ -379,7 +380,7 @@ mod tests {
     fn mistakes_end_before_anything_is_bound() {
         let console = Console::new("thalweg", true, std::sync::Arc::default());
         for line in ["--loss 2", "--queue tail", "--down delay", "--loss 70% --burst 1pkt"] {
-            assert!(matches!(impair(&parsed(line), &console), Err(Error::Usage(_))), "{line}");
+            assert!(matches!(impair(&parse_line(line), &console), Err(Error::Usage(_))), "{line}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `thalweg import`: experiments in the formats of other simulators, run here.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::value_parsers::integer_parser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_report::output::{Align, Table};
 use thalweg_report::parallel_batch::{self, Job, Progress};
-use thalweg_scenario::import::c4::{self, Choices, Imported};
+use thalweg_scenario::import::c4::{self, Choices, ImportedScenario};
 use thalweg_scenario::{load_with, read_text};
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::NoTrace;
@@ -70,14 +70,14 @@ fn parse_pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// Writes the scenario, runs it, and prints its time beside the bound.
-pub fn import(import: &Import, console: &Console) -> Done {
+pub fn import(import: &Import, console: &Console) -> CommandResult {
     let Import::C4(arguments) = import;
     let C4Arguments { file, out, scheme, skip, reps, seed, json, .. } = arguments;
     let of_file = |error: &dyn std::fmt::Display| Error::Usage(format!("{}: {error}", file.display()));
     let text = read_text(file).map_err(|error| of_file(&error))?;
     let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let choices = Choices { schemes: scheme.clone(), skip: skip.clone() };
-    let Imported { scenario, bound } =
+    let ImportedScenario { scenario, bound } =
         c4::import_c4(&name, &text, &choices).map_err(|error| of_file(&error))?;
     let place = out.clone().unwrap_or_else(|| file.with_extension("toml"));
     if place == *file {

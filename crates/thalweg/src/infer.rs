@@ -1,6 +1,6 @@
 //! `thalweg infer`: infers the path of a recorded transfer, and repeats the transfer in the simulator, also with other schemes.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::doctor::host_model_of_this_host;
 use crate::value_parsers::integer_parser;
 use crate::view::{key_log, read_trace};
@@ -18,7 +18,7 @@ use thalweg_report::infer::inferred_scenario::{InferredScenario, write_inferred_
 use thalweg_report::infer::{Change, Interval, Losses, Path, Recording, capture_limitation};
 use thalweg_report::output::{Align, Table, format_count, join_listed};
 use thalweg_report::parallel_batch::{self, Job, Progress};
-use thalweg_scenario::{Loaded, check_host, load_text_with, load_with};
+use thalweg_scenario::{LoadedScenario, check_host, load_text_with, load_with};
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult};
 
@@ -68,7 +68,7 @@ struct Outcome {
 }
 
 /// Infers the path, writes the scenario, simulates it, and shows both runs.
-pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
+pub fn infer(arguments: &InferArguments, console: &Console) -> CommandResult {
     let InferArguments { recording: file, out, host, seed, json, connection, .. } = arguments;
     let host = host.as_deref().map(host_of).transpose()?;
     let registry = &console.registry;
@@ -204,7 +204,7 @@ fn inferred_scenario(
         .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))
 }
 
-fn simulate_recording(loaded: &Loaded, seed: u64) -> Result<Outcome, Error> {
+fn simulate_recording(loaded: &LoadedScenario, seed: u64) -> Result<Outcome, Error> {
     let job = Job { spec: Arc::new(loaded.spec().clone()), seed, events: None, threads: 1 };
     let jobs = [job];
     let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(false)));

@@ -1,6 +1,6 @@
 //! `thalweg page`: the laboratory page, in builds that have it.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::report::ReportTarget;
 use crate::simulation_arguments::PageArguments;
 
@@ -14,13 +14,13 @@ const PAGE: Option<&[u8]> = None;
 const FILE: &str = "thalweg.html";
 
 /// Implements `thalweg page`.
-pub fn write_laboratory_page(arguments: &PageArguments, console: &Console) -> Done {
+pub fn write_laboratory_page(arguments: &PageArguments, console: &Console) -> CommandResult {
     let target = ReportTarget::of(Some(&arguments.file), FILE, false, FILE)?;
-    let page = PAGE.ok_or_else(|| Error::Failed(MISSING.to_owned()))?;
+    let page = PAGE.ok_or_else(|| Error::Failed(MISSING_PAGE.to_owned()))?;
     target.map_or(Ok(()), |target| target.write(page, None, console))
 }
 
-const MISSING: &str = "this program was built without the laboratory page: `scripts/page`, in the project's folder, makes the page \
+const MISSING_PAGE: &str = "this program was built without the laboratory page: `scripts/page`, in the project's folder, makes the page \
      itself (target/page/index.html), and `cargo build --release -p thalweg --features page` a program with it";
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ pub use cluster_workers::{required_build, run_worker_batch};
 pub use commands_as_library::{
     Called, Prepared, Request, Simulated, call, explain, list_names, option_unit, prepare, simulate,
 };
-pub use console_output::{Caller, Seen};
+pub use console_output::{Caller, CommandProgress};
 pub use message_records::{Message, MessageKind, Part};
 pub use run_and_compare::agent_groups;
 pub use thalweg_catalog::Registry;

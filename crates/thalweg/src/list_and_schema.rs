@@ -2,7 +2,7 @@
 
 use crate::simulation_arguments::Kind;
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use serde_json::Value;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
@@ -12,7 +12,7 @@ use thalweg_scenario::{BUILT_IN, PATHS, measured_hosts};
 use thalweg_studies::paper::PAPERS;
 
 /// Implements `thalweg schema`.
-pub fn print_schema(console: &Console) -> Done {
+pub fn print_schema(console: &Console) -> CommandResult {
     let mut text = serde_json::to_string_pretty(&thalweg_scenario::schema_with(&console.registry))
         .map_err(|error| Error::Failed(error.to_string()))?;
     text.push('\n');
@@ -20,7 +20,7 @@ pub fn print_schema(console: &Console) -> Done {
 }
 
 /// Implements `thalweg list`.
-pub fn print_list(what: Kind, console: &Console) -> Done {
+pub fn print_list(what: Kind, console: &Console) -> CommandResult {
     let mut table = Table::new([("Name", Align::Left), ("Description", Align::Left)]);
     names_of_kind(what, &console.registry).into_iter().for_each(|(name, about)| table.row([name, about]));
     console.print(&table.render(console.style))

@@ -1,6 +1,6 @@
 //! `thalweg mahimahi`: exports a link's capacity as a Mahimahi trace.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::scenario_sources::Source;
 use clap::Args;
 use std::io::{self, IsTerminal as _};
@@ -30,7 +30,7 @@ pub struct MahimahiArguments {
 }
 
 /// Prints the trace of one direction of a link.
-pub fn mahimahi(arguments: &MahimahiArguments, console: &Console) -> Done {
+pub fn mahimahi(arguments: &MahimahiArguments, console: &Console) -> CommandResult {
     let loaded = Source::find(&arguments.file)?.load(&arguments.sets, &console.registry)?;
     console.warn(&loaded.warnings);
     let spec = loaded.spec();

@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::OnceLock;
-use thalweg_scenario::{Diagnostic, Rendered, Severity};
+use thalweg_scenario::{Diagnostic, RenderedDiagnostic, Severity};
 
 /// Part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Message {
 
     /// Returns the message of a diagnostic. Of its text only the position of an override is a name.
     pub fn of_diagnostic(diagnostic: &Diagnostic) -> Self {
-        let Rendered { head, source, tail } = diagnostic.rendered();
+        let RenderedDiagnostic { head, source, tail } = diagnostic.rendered();
         let tail = tail.trim_end();
         let option = source.strip_prefix("--").filter(|_| diagnostic.source.is_argument());
         let parts = match option {

@@ -33,7 +33,7 @@ impl Captures {
     }
 
     /// Returns the output file, or the name pattern for several runs.
-    pub fn written(&self) -> PathBuf {
+    pub fn output_path(&self) -> PathBuf {
         self.files.all()
     }
 }

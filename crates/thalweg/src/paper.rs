@@ -2,7 +2,7 @@
 
 use crate::batch_execution::TableFiles;
 use crate::batch_progress::Bar;
-use crate::console_output::{ArgumentError, Console, Done, Error};
+use crate::console_output::{ArgumentError, CommandResult, Console, Error};
 use crate::report::ReportTarget;
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::simulation_arguments::PaperArguments;
@@ -17,10 +17,10 @@ use thalweg_scenario::{expand_scenario, nearest_name};
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_studies::paper::paper_report;
-use thalweg_studies::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prepared, Results};
+use thalweg_studies::paper::{self, Case, Choice, PAPERS, Paper, PaperError, PreparedPaper, Results};
 
 /// Runs a paper's experiments, shows the results beside the published ones, and judges its claims.
-pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
+pub fn paper(arguments: &PaperArguments, console: &Console) -> CommandResult {
     let paper = find_paper(&arguments.name)?;
     let choice = Choice {
         experiments: arguments.experiments.clone(),
@@ -107,7 +107,7 @@ fn find_paper(name: &str) -> Result<&'static Paper, Error> {
 
 /// Runs all experiments; writes each run's files to the folder as soon as it ends.
 fn run_paper(
-    prepared: &Prepared,
+    prepared: &PreparedPaper,
     folder: Option<&Folder>,
     threads: Option<NonZeroUsize>,
     console: &Console,
@@ -174,7 +174,7 @@ fn store_case(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(),
 }
 
 /// Fails if a judged claim does not hold, or if none was judged. A claim that holds in direction, not in size, is no failure.
-fn check_claims(results: &Results, console: &Console) -> Done {
+fn check_claims(results: &Results, console: &Console) -> CommandResult {
     let failed: Vec<&str> = results.failed().map(|claim| claim.id.as_str()).collect();
     let summary = results.summary();
     if results.claims.is_empty() {

@@ -106,7 +106,7 @@ mod tests {
     use std::sync::LazyLock;
 
     /// Returns the message about words that the parser refuses.
-    fn refused(line: &[&str]) -> Message {
+    fn refusal_of(line: &[&str]) -> Message {
         let line: Vec<String> = ["thalweg"].iter().chain(line).map(|word| (*word).to_owned()).collect();
         let error = Arguments::read(line.iter().map(Into::into)).unwrap_err();
         let mut command = Arguments::command();
@@ -118,40 +118,40 @@ mod tests {
 
     #[test]
     fn errors_of_the_parser_are_records() {
-        let wrong = refused(&["hunt", "cubic", "--goal=starve"]);
+        let wrong = refusal_of(&["hunt", "cubic", "--goal=starve"]);
         assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::Value, Some("goal")));
         assert_eq!(wrong.value.as_deref(), Some("starve"));
         assert!(wrong.allowed.contains(&"starvation".to_owned()) && wrong.text.is_empty(), "{wrong:?}");
         assert_eq!(wrong.suggestions, ["starvation"]);
 
         let quotes = "it's '--out' [possible values: a]";
-        let wrong = refused(&["hunt", "cubic", &format!("--candidates={quotes}")]);
+        let wrong = refusal_of(&["hunt", "cubic", &format!("--candidates={quotes}")]);
         assert_eq!((wrong.kind, wrong.value.as_deref()), (MessageKind::Value, Some(quotes)));
         assert_eq!((wrong.argument.as_deref(), wrong.allowed.len()), (Some("candidates"), 0));
 
-        let wrong = refused(&["run", "dumbbell", "--jsn"]);
+        let wrong = refusal_of(&["run", "dumbbell", "--jsn"]);
         assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::UnknownOption, Some("jsn")));
         assert_eq!((wrong.suggestions, wrong.text), (vec!["json".to_owned()], Vec::new()));
 
-        let wrong = refused(&["send", "--bwlimit=5", "a", "h"]);
+        let wrong = refusal_of(&["send", "--bwlimit=5", "a", "h"]);
         assert_eq!(wrong.argument.as_deref(), Some("bwlimit"));
         assert!(wrong.text.contains(&Part::Option("rate".to_owned())), "{wrong:?}");
 
-        let wrong = refused(&["model", "mathys"]);
+        let wrong = refusal_of(&["model", "mathys"]);
         assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::UnknownName, Some("mathys")));
         assert_eq!(wrong.suggestions, ["mathis"]);
 
-        let wrong = refused(&["bench", "--json", "--json"]);
+        let wrong = refusal_of(&["bench", "--json", "--json"]);
         assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::Repeated, Some("json")));
 
-        let wrong = refused(&["send", "--strict", "--accept-loss", "a", "h"]);
+        let wrong = refusal_of(&["send", "--strict", "--accept-loss", "a", "h"]);
         assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::Argument, Some("strict")));
         assert_eq!(wrong.text.last(), Some(&Part::Option("accept-loss".to_owned())));
 
-        let wrong = refused(&["paper"]);
+        let wrong = refusal_of(&["paper"]);
         assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::Argument, Some("name")));
 
-        let wrong = refused(&["run", "--help"]);
+        let wrong = refusal_of(&["run", "--help"]);
         assert_eq!((wrong.kind, wrong.argument.as_deref()), (MessageKind::UnknownOption, Some("help")));
     }
 }

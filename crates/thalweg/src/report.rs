@@ -1,6 +1,6 @@
 //! `thalweg report`, and `--report` of other commands: writes results as an HTML page.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::simulation_arguments::ReportArguments;
 use crate::version::version;
 use std::fs;
@@ -51,7 +51,7 @@ impl ReportTarget {
     }
 
     /// Writes the page or picture.
-    pub fn write(&self, page: impl AsRef<[u8]>, folder: Option<&Folder>, console: &Console) -> Done {
+    pub fn write(&self, page: impl AsRef<[u8]>, folder: Option<&Folder>, console: &Console) -> CommandResult {
         match (self, folder) {
             (Self::Folder(name), Some(folder)) => Ok(folder.write(name, page)?),
             (Self::Folder(_), None) => Ok(()),
@@ -87,7 +87,7 @@ fn has_unknown_extension(path: &Path) -> bool {
 }
 
 /// Fails if the file's folder does not exist.
-fn may_be_written(path: &Path) -> Done {
+fn may_be_written(path: &Path) -> CommandResult {
     match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) if !folder.is_dir() => Err(Error::Failed(format!(
             "cannot write `{}`: there is no folder `{}`",
@@ -98,13 +98,13 @@ fn may_be_written(path: &Path) -> Done {
     }
 }
 
-fn write_page(path: &Path, page: &[u8]) -> Done {
+fn write_page(path: &Path, page: &[u8]) -> CommandResult {
     fs::write(path, page)
         .map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
 }
 
 /// Implements `thalweg report`: writes the page of a folder.
-pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
+pub fn report(arguments: &ReportArguments, console: &Console) -> CommandResult {
     let folder = &arguments.folder;
     let beside = &arguments.beside;
     if let Some(file) = std::iter::once(folder).chain(beside).find(|path| path.is_file()) {
@@ -113,7 +113,7 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
             "`{name}` is a file, where a folder of results was expected: `thalweg view {name}` opens captures and traces"
         )));
     }
-    let default = || if beside.is_empty() { folder.join(REPORT) } else { PathBuf::from(BESIDE) };
+    let default = || if beside.is_empty() { folder.join(REPORT) } else { PathBuf::from(DEFAULT_PAGE_NAME) };
     let path = arguments.file.clone().unwrap_or_else(default);
     if has_unknown_extension(&path) {
         return Err(Error::Usage(format!("`{}` does not end in .html, .svg or .png", path.display())));
@@ -247,7 +247,7 @@ pub const FIDELITY: &str = "fidelity.json";
 /// File in the folder of a live run with the carried flows.
 pub const TRAFFIC: &str = "traffic.json";
 /// Default name of a page with several folders.
-const BESIDE: &str = "beside.html";
+const DEFAULT_PAGE_NAME: &str = "beside.html";
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! `thalweg rerun`: reproduces stored results.
 
 use crate::batch_execution::{Execution, Scheme};
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::simulation_arguments::RerunArguments;
 use crate::version::version;
@@ -13,7 +13,7 @@ use thalweg_report::output::{Folder, Stored, format_count};
 use thalweg_report::results::{Body, Document, Header, MARGIN, Run};
 
 /// Repeats the runs of a folder, each up to its last event, and compares every number.
-pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
+pub fn rerun(arguments: &RerunArguments, console: &Console) -> CommandResult {
     let stored = Stored::open(&arguments.folder)?;
     let document = &stored.document;
     if document.runs().any(|(_, run)| run.is_live()) {

@@ -2,7 +2,7 @@
 
 use crate::animated_packet_selection::Replays;
 use crate::batch_execution::{Execution, Scheme};
-use crate::console_output::{Console, Done, Error, diagnostic_explanation};
+use crate::console_output::{CommandResult, Console, Error, diagnostic_explanation};
 use crate::json_lines::Lines;
 use crate::kernel_schemes::reject_without_live;
 use crate::packet_captures::Captures;
@@ -26,7 +26,7 @@ use thalweg_report::results::{
     Contention, DifferingDefault, Document, Header, MARGIN, MIN_RUNS, Scenario, differing_defaults_within,
 };
 use thalweg_scenario::{
-    Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, describe_speedup,
+    Diagnostic, LoadedScenario, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, describe_speedup,
     group_named, is_random,
 };
 use thalweg_sim::external_agent::AGENT;
@@ -35,7 +35,7 @@ use thalweg_sim::simulation_spec::{Middlebox, Spec};
 use thalweg_sweep::differing_defaults;
 
 /// Implements `thalweg run`.
-pub fn run(arguments: &RunArguments, console: &Console) -> Done {
+pub fn run(arguments: &RunArguments, console: &Console) -> CommandResult {
     let options = &arguments.options;
     let source = Source::find(&arguments.file)?;
     let loaded = source.load(&options.sets, &console.registry)?;
@@ -45,7 +45,7 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Done {
 }
 
 /// Implements `thalweg compare`.
-pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
+pub fn compare(arguments: &CompareArguments, console: &Console) -> CommandResult {
     let options = &arguments.options;
     let source = Source::find(&arguments.file)?;
     let names = join_scheme_pieces(&arguments.schemes);
@@ -109,7 +109,7 @@ pub fn load_with_schemes(
     names: &[String],
     flows: &[String],
     registry: &Arc<Registry>,
-) -> Result<(Loaded, Vec<Scheme>, SchemeOptions), Error> {
+) -> Result<(LoadedScenario, Vec<Scheme>, SchemeOptions), Error> {
     let loaded = source.load(sets, registry)?;
     // If agents control some flows, only those get the schemes; other flows keep the scenario's.
     let agents: Vec<usize> = agent_groups(loaded.spec()).into_iter().map(|group| group + 1).collect();
@@ -209,12 +209,12 @@ fn scheme_error(error: Error, name: &str, sets: usize) -> Error {
 
 fn execute_runs(
     source: &Source,
-    loaded: &Loaded,
+    loaded: &LoadedScenario,
     schemes: Vec<Scheme>,
     frame: Frame,
     options: &Options,
     console: &Console,
-) -> Done {
+) -> CommandResult {
     warn_before(loaded, options, console)?;
     let seeds = seeds_from(options.seed.unwrap_or(loaded.spec().seed), max_runs(options))?;
     let Frame { margin, unlike_defaults, compared } = frame;
@@ -233,7 +233,7 @@ fn execute_runs(
         None => None,
     };
     let traces = [
-        captures.as_ref().map(Captures::written),
+        captures.as_ref().map(Captures::output_path),
         qlogs.as_ref().map(Qlogs::written),
         sequences.as_ref().map(Sequences::written),
     ];
@@ -331,7 +331,7 @@ fn is_constant(document: &Document) -> bool {
 }
 
 /// Prints warnings before the first run, and fails if the run is impossible.
-fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
+fn warn_before(loaded: &LoadedScenario, options: &Options, console: &Console) -> CommandResult {
     console.warn(&loaded.warnings);
     can_count(loaded)?;
     if cfg!(debug_assertions) {
@@ -367,7 +367,7 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
 }
 
 /// Fails if nothing would be measured.
-pub fn can_count(loaded: &Loaded) -> Done {
+pub fn can_count(loaded: &LoadedScenario) -> CommandResult {
     let Spec { warmup, duration, .. } = *loaded.spec();
     if warmup >= duration {
         return Err(Error::Usage(format!(
@@ -378,7 +378,7 @@ pub fn can_count(loaded: &Loaded) -> Done {
 }
 
 /// Fails if the run would need more memory than is available.
-pub fn has_memory(loaded: &Loaded) -> Done {
+pub fn has_memory(loaded: &LoadedScenario) -> CommandResult {
     match available_memory().and_then(|available| loaded.check_memory(available)) {
         Some(error) => Err(Error::Scenario(vec![error])),
         None => Ok(()),
@@ -407,7 +407,7 @@ pub fn seeds_from(first: u64, runs: u32) -> Result<Vec<u64>, Error> {
 }
 
 /// Returns the header of results.
-pub fn results_header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) -> Header {
+pub fn results_header(source: &Source, loaded: &LoadedScenario, seeds: Vec<u64>, margin: f64) -> Header {
     Header {
         tool_version: version().to_owned(),
         scenario: Scenario { title: loaded.scenario.title.clone(), file: source.name() },
@@ -423,7 +423,7 @@ pub fn results_header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin:
 
 fn open_captures(
     source: &Source,
-    loaded: &Loaded,
+    loaded: &LoadedScenario,
     options: &Options,
     folder: Option<&Folder>,
     several: bool,
@@ -439,7 +439,7 @@ fn open_captures(
 
 fn open_sequence_diagrams(
     source: &Source,
-    loaded: &Loaded,
+    loaded: &LoadedScenario,
     options: &Options,
     folder: Option<&Folder>,
     several: bool,
@@ -458,7 +458,7 @@ fn open_sequence_diagrams(
 }
 
 /// Fails if the results are unreliable, incomplete, or less precise than requested.
-fn check_results(document: &Document) -> Done {
+fn check_results(document: &Document) -> CommandResult {
     if let Some((_, run)) = document.runs().find(|(_, run)| !run.conservation.holds) {
         return Err(Error::Failed(format!(
             "seed {}: packets are not conserved, which is a bug in the simulator; please report it",

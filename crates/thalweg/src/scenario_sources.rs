@@ -1,12 +1,12 @@
 //! Scenario sources: files and built-in scenarios.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::simulation_arguments::ValidateArguments;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_scenario::{BUILT_IN, BuiltIn, Loaded, SchemeOverride, nearest_name};
+use thalweg_scenario::{BUILT_IN, BuiltIn, LoadedScenario, SchemeOverride, nearest_name};
 
 /// The source of a scenario.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ impl Source {
     }
 
     /// Loads the scenario with the overrides `sets`.
-    pub fn load(&self, sets: &[String], registry: &Arc<Registry>) -> Result<Loaded, Error> {
+    pub fn load(&self, sets: &[String], registry: &Arc<Registry>) -> Result<LoadedScenario, Error> {
         self.load_with_override(sets, None, registry)
     }
 
@@ -78,7 +78,7 @@ impl Source {
         sets: &[String],
         scheme_override: Option<SchemeOverride<'_>>,
         registry: &Arc<Registry>,
-    ) -> Result<Loaded, Error> {
+    ) -> Result<LoadedScenario, Error> {
         match self {
             Self::File(path) => thalweg_scenario::load_with_override(path, sets, scheme_override, registry),
             Self::Text { name, text, folder } => {
@@ -115,7 +115,7 @@ fn similar_scenario(file: &Path) -> Option<String> {
 }
 
 /// Implements `thalweg validate`.
-pub fn validate(arguments: &ValidateArguments, console: &Console) -> Done {
+pub fn validate(arguments: &ValidateArguments, console: &Console) -> CommandResult {
     let source = Source::find(&arguments.file)?;
     let loaded = source.load(&arguments.sets, &console.registry)?;
     console.warn(&loaded.warnings);

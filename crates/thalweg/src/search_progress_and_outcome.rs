@@ -1,7 +1,7 @@
 //! Progress and outcome of state-space searches.
 
 use crate::batch_progress::progress_draw_target;
-use crate::console_output::{Console, Seen, one_line};
+use crate::console_output::{CommandProgress, Console, one_line};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
 use thalweg_explore::SearchOutcome;
@@ -15,7 +15,7 @@ pub fn run_with_progress<T>(console: &Console, search: impl FnOnce(&mut dyn FnMu
     }
     let result = search(&mut |states, waiting| {
         let message = format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting));
-        console.show(Some(Seen { share: None, text: message.clone() }));
+        console.show(Some(CommandProgress { share: None, text: message.clone() }));
         bar.set_message(one_line(&message));
         bar.tick();
     });

@@ -2,7 +2,7 @@
 
 use crate::batch_progress::counting_runs;
 use crate::cluster_workers::{Cluster, unfinished_runs_error};
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::report::ReportTarget;
 use crate::run_and_compare::available_memory;
 use crate::scenario_sources::Source;
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_report::output::{REPORT, format_count};
 use thalweg_report::results::Goal;
-use thalweg_scenario::{Diagnostic, Loaded, SchemeOverride, SweepFile, group_named, read_sweep};
+use thalweg_scenario::{Diagnostic, LoadedScenario, SchemeOverride, SweepFile, group_named, read_sweep};
 use thalweg_sweep::{
-    Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, page,
+    Budget, Document, FailedPoint, LoadError, PointResult, Purpose, Store, Sweep, SweepError, page,
 };
 
 /// `thalweg sweep`.
@@ -61,15 +61,16 @@ fn parse_shard(text: &str) -> Result<(u32, u32), String> {
 }
 
 /// Makes the missing runs of a sweep, and shows the results of all.
-pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
+pub fn sweep(arguments: &SweepArguments, console: &Console) -> CommandResult {
     let file = read_sweep(&arguments.file).map_err(Error::Scenario)?;
     let source = scenario_of(&file, &arguments.file)?;
-    let load = |sets: &[String], scheme_override: Option<SchemeOverride<'_>>| -> Result<Loaded, LoadError> {
-        source.load_with_override(sets, scheme_override, &console.registry).map_err(|error| match error {
-            Error::Scenario(found) => LoadError::Scenario(found),
-            error => LoadError::Other(error.to_string()),
-        })
-    };
+    let load =
+        |sets: &[String], scheme_override: Option<SchemeOverride<'_>>| -> Result<LoadedScenario, LoadError> {
+            source.load_with_override(sets, scheme_override, &console.registry).map_err(|error| match error {
+                Error::Scenario(found) => LoadError::Scenario(found),
+                error => LoadError::Other(error.to_string()),
+            })
+        };
     let stop = stop_flag_of_caller_or_signals(console)?;
     let budget = sweep_budget(&file)?;
     let program = program_identity(&console.registry)?;
@@ -162,7 +163,7 @@ fn run_sweep(
     store: &Store,
     cluster: Option<Cluster<'_>>,
     console: &Console,
-) -> Result<Vec<Made>, Error> {
+) -> Result<Vec<PointResult>, Error> {
     let mut cluster = cluster;
     let made = counting_runs(console, "", |tick| {
         sweep.run(store, cluster.as_mut().map(|cluster| &mut cluster.engine), tick)
@@ -202,7 +203,7 @@ fn rerun_command(program: &str, sweep: &Sweep<'_>, source: &Source, point: usize
     command
 }
 
-fn list_runs(sweep: &Sweep<'_>, rerun: impl Fn(usize, u64) -> String, console: &Console) -> Done {
+fn list_runs(sweep: &Sweep<'_>, rerun: impl Fn(usize, u64) -> String, console: &Console) -> CommandResult {
     let (index, all) = sweep.shard;
     let points = (0..sweep.plan.points.len()).filter(|point| *point as u32 % all == index);
     let text: String = points.map(|point| rerun(point, sweep.seed) + "\n").collect();
@@ -210,7 +211,12 @@ fn list_runs(sweep: &Sweep<'_>, rerun: impl Fn(usize, u64) -> String, console: &
 }
 
 /// Fails if points have no results or incomplete ones.
-fn check_results(sweep: &Sweep<'_>, made: &[Made], document: &Document, console: &Console) -> Done {
+fn check_results(
+    sweep: &Sweep<'_>,
+    made: &[PointResult],
+    document: &Document,
+    console: &Console,
+) -> CommandResult {
     let mut reasons: Vec<(&FailedPoint, usize)> = Vec::new();
     for failed in &document.failed {
         let is_below_limit = reasons.len() < MAX_REPORTED;

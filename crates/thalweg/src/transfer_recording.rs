@@ -6,7 +6,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use thalweg_capture::qlog::{LiveLog, Metrics};
 use thalweg_catalog::{Environment, Registry};
-use thalweg_net::flow::{EventKind, Recorded, Recorder, Recording, SenderEstimates};
+use thalweg_net::flow::{EventKind, RecordedEvent, Recorder, Recording, SenderEstimates};
 use thalweg_proto::units::{Duration, Time};
 
 /// Maximum number of recorded events, about 64 bytes each.
@@ -93,7 +93,7 @@ fn recording_to_qlog(recording: &Recording, registry: &Registry) -> LiveLog {
         .is_ok_and(|(description, _)| description.traits.is_window());
     let mut log = LiveLog::default();
     let mut segment = 0;
-    for Recorded { time, what } in events {
+    for RecordedEvent { time, what } in events {
         let time = Time::ZERO + time.since(first);
         match what {
             EventKind::Sent { size, data, length, .. } => {

@@ -1,6 +1,6 @@
 //! `thalweg view`: summarises and draws traces of any program.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::report::{ReportTarget, stored_series, stored_spec};
 use crate::value_parsers::integer_parser;
 use crate::version::version;
@@ -11,10 +11,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_report::output::{Align, Stored, Table, format_count, format_rate, is_trace};
-use thalweg_report::report::{Shown, trace_of_results, trace_page};
+use thalweg_report::report::{NamedTrace, trace_of_results, trace_page};
 use thalweg_scenario::Reader;
 use thalweg_trace::{
-    Connection, EXPECTED, KeyLog, Limits, RttSummary, Summary, Trace, find_all, read_with_keys,
+    Connection, EXPECTED_FORMATS, KeyLog, Limits, RttSummary, Summary, Trace, find_all, read_with_keys,
 };
 
 /// `thalweg view`.
@@ -53,7 +53,7 @@ pub fn read_trace(path: &Path, keys: &KeyLog) -> Result<Trace, Error> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     if path.is_dir() {
         return Err(Error::Usage(named(&format!(
-            "this is a folder (`thalweg view` takes those of results); expected {EXPECTED}"
+            "this is a folder (`thalweg view` takes those of results); expected {EXPECTED_FORMATS}"
         ))));
     }
     let mut file = File::open(path).map_err(|error| Error::Usage(named(&error)))?;
@@ -117,7 +117,7 @@ fn read_results(folder: &Path, keys: &KeyLog, console: &Console) -> Result<Vec<(
 }
 
 /// Prints or writes the traces.
-pub fn view(arguments: &ViewArguments, console: &Console) -> Done {
+pub fn view(arguments: &ViewArguments, console: &Console) -> CommandResult {
     let first = arguments.files.first().map_or(Path::new("trace"), PathBuf::as_path);
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let target = ReportTarget::of(arguments.report.as_ref(), "view.html", false, &name)?;
@@ -136,7 +136,7 @@ pub fn view(arguments: &ViewArguments, console: &Console) -> Done {
     if let Some(target) = &target {
         let names = short_names(&traces);
         let pairs = names.iter().zip(&traces);
-        let shown: Vec<Shown<'_>> = pairs.map(|(name, (_, trace))| Shown { name, trace }).collect();
+        let shown: Vec<NamedTrace<'_>> = pairs.map(|(name, (_, trace))| NamedTrace { name, trace }).collect();
         target.write(trace_page(&shown, version()), None, console)?;
     }
     if arguments.json {
@@ -160,7 +160,7 @@ fn short_names(traces: &[(String, Trace)]) -> Vec<String> {
 }
 
 /// Keeps one connection, by its number over all files.
-fn choose_connection(traces: &mut Vec<(String, Trace)>, number: usize) -> Done {
+fn choose_connection(traces: &mut Vec<(String, Trace)>, number: usize) -> CommandResult {
     let count: usize = traces.iter().map(|(_, trace)| trace.connections.len()).sum();
     let Some(mut index) = number.checked_sub(1).filter(|index| *index < count) else {
         return Err(Error::Usage(format!(

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[test]
 fn files_are_short() {
     // Tables to look things up in are as long as they are.
-    let is_table = |text: &Text| GENERATED.iter().any(|page| text.name == *page);
+    let is_table = |text: &Text| GENERATED_PAGES.iter().any(|page| text.name == *page);
     let is_long = |text: &Text| text.lines() > MAX_LINES && !is_table(text);
     let long: Vec<_> = texts().into_iter().filter(is_long).map(|text| text.name).collect();
     assert!(long.is_empty(), "more than {MAX_LINES} lines: {long:?}; one idea a file");
@@ -26,7 +26,7 @@ fn lower_crates_use_no_clock_entropy_hash_order_or_output() {
         }
         for (number, line) in text.content.lines().enumerate() {
             found.extend(
-                BANNED
+                BANNED_PATHS
                     .iter()
                     .filter(|banned| line.contains(*banned))
                     .map(|banned| format!("{}:{}: {banned}", text.name, number + 1)),
@@ -238,7 +238,7 @@ fn documentation_stands_alone() {
 fn words_are_those_of_the_field() {
     let is_listed = |text: &Text| {
         ["/tests/tidy.rs", "/tests/terminology/mod.rs"].iter().any(|name| text.name.ends_with(name))
-            || REPORTED.iter().any(|page| text.name.starts_with(page))
+            || QUOTING_FILES.iter().any(|page| text.name.starts_with(page))
     };
     let mut found = Vec::new();
     for text in texts().into_iter().filter(|text| !is_listed(text)) {
@@ -415,10 +415,10 @@ fn root() -> PathBuf {
 const MAX_LINES: usize = 700;
 
 /// Pages that the program writes.
-const GENERATED: [&str; 2] = ["docs/papers/liang91-values.md", "docs/reference/scenario.md"];
+const GENERATED_PAGES: [&str; 2] = ["docs/papers/liang91-values.md", "docs/reference/scenario.md"];
 
 /// Files that quote results or former names, and generated pages.
-const REPORTED: [&str; 6] = [
+const QUOTING_FILES: [&str; 6] = [
     "CHANGELOG.md",
     "benches/controller_mutations.py",
     "crates/thalweg/src/compatibility_hints.rs",
@@ -437,7 +437,7 @@ const ENGINES: [&str; 5] = [
 ];
 
 /// Clocks, entropy, iteration in an order that differs from process to process, and output.
-const BANNED: [&str; 9] = [
+const BANNED_PATHS: [&str; 9] = [
     "Instant::now",
     "SystemTime",
     "thread_rng",

@@ -1,7 +1,7 @@
 //! Tests of the controller's rules with hand-made samples, and of its description.
 
 use super::*;
-use thalweg_catalog::{Bound as _, Environment};
+use thalweg_catalog::{Environment, KeyBoundConfig as _};
 use thalweg_proto::congestion::ConnectionState;
 use thalweg_proto::units::{Duration, Time};
 

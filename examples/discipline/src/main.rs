@@ -11,7 +11,7 @@ use thalweg::Registry;
 use thalweg_catalog::option_keys::key;
 use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_queue::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
+use thalweg_queue::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, Streams, Traits};
 
 /// Configuration of [`NewestFirst`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,10 +35,10 @@ struct NewestFirst {
 
 impl NewestFirst {
     /// Drops the oldest packet that is not urgent.
-    fn drop_oldest(&mut self, reason: DropReason, dropped: &mut Vec<Dropped>) {
+    fn drop_oldest(&mut self, reason: DropReason, dropped: &mut Vec<DroppedPacket>) {
         if let Some((_, entry)) = self.queue.pop_front() {
             self.bytes -= u64::from(entry.size);
-            dropped.push(Dropped { entry, reason });
+            dropped.push(DroppedPacket { entry, reason });
         }
     }
 
@@ -52,7 +52,7 @@ impl NewestFirst {
 }
 
 impl Discipline for NewestFirst {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         self.bytes += u64::from(entry.size);
         if entry.urgent {
             self.urgent.push_back(entry);
@@ -60,7 +60,7 @@ impl Discipline for NewestFirst {
             if self.is_over() {
                 self.urgent.pop_back();
                 self.bytes -= u64::from(entry.size);
-                dropped.push(Dropped { entry, reason: DropReason::Full });
+                dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             }
             return;
         }
@@ -70,7 +70,7 @@ impl Discipline for NewestFirst {
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         if let Some(entry) = self.urgent.pop_front() {
             self.bytes -= u64::from(entry.size);
             return Some(entry);

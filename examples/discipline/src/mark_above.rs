@@ -4,7 +4,7 @@
 use thalweg_catalog::option_keys::key;
 use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_proto::units::Time;
-use thalweg_queue::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, Streams, Traits};
+use thalweg_queue::{Configure, Discipline, DropReason, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits};
 
 /// Configuration of [`MarkAbove`].
 #[derive(Clone, Debug, PartialEq)]
@@ -21,16 +21,16 @@ pub struct MarkAbove {
 }
 
 impl Discipline for MarkAbove {
-    fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         let is_above = !entry.urgent && self.queue.packets() >= self.threshold;
         if is_above && !entry.mark() {
-            dropped.push(Dropped { entry, reason: DropReason::Early });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Early });
         } else {
             self.queue.enqueue(now, entry, dropped);
         }
     }
 
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         self.queue.dequeue(now, dropped)
     }
 

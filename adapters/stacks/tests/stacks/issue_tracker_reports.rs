@@ -83,7 +83,7 @@ fn quinn_2289_spurious_losses_reduce_the_window_for_good() {
 }
 
 #[test]
-fn quinn_2711_packets_that_overtake_count_as_lost() {
+fn quinn_2711_overtaken_packets_count_as_lost() {
     check("quinn-2711", retransmitted, &[("bbr", 100.0..400.0), ("noq-bbr3", 4000.0..7000.0)]);
     check("quinn-2711", goodput, &[("quinn-bbr", 75.0..84.0), ("bbr", 90.0..95.0)]);
 }
@@ -173,7 +173,7 @@ fn smoltcp_1155_fast_retransmission_repeats_one_segment() {
 }
 
 #[test]
-fn smoltcp_1190_a_lost_end_takes_a_second() {
+fn smoltcp_1190_a_lost_fin_takes_a_second() {
     check("smoltcp-1190", finished, &[("smoltcp-reno", 1.0..1.2), ("quinn-newreno", 0.01..0.1)]);
 }
 

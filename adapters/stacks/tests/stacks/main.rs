@@ -23,13 +23,13 @@ queue = "50 pkt"
 "#;
 
 /// One greedy flow.
-const ONE: &str = r#"
+const ONE_GREEDY_FLOW: &str = r#"
 duration = "10 s"
 flow = [{ name = "one", from = "here", to = "there", scheme = "cubic" }]
 "#;
 
 /// Short connections, and requests with their responses.
-const MANY: &str = r#"
+const SHORT_CONNECTIONS: &str = r#"
 duration = "3 s"
 flow = [
     { name = "pages", from = "here", to = "there", scheme = "cubic", workload = { kind = "poisson", load = "8 Mbit/s", size = "50 kB" } },
@@ -83,7 +83,7 @@ fn number(of: &Value, key: &str) -> f64 {
 #[test]
 fn stacks_fill_a_clean_link() {
     let schemes = schemes();
-    for (scheme, run) in schemes.iter().zip(compare("clean", ONE, &schemes, &[])) {
+    for (scheme, run) in schemes.iter().zip(compare("clean", ONE_GREEDY_FLOW, &schemes, &[])) {
         let goodput = number(&run["flows"][0], "goodput_bps") / 20e6;
         let expected = match *scheme {
             // Without congestion control most packets are lost, and timeouts double.
@@ -104,7 +104,7 @@ fn stacks_fill_a_clean_link() {
 fn stacks_recover_from_losses() {
     let schemes: Vec<_> = schemes().into_iter().filter(|scheme| *scheme != "smoltcp-none").collect();
     let sets = ["link.wire.loss=0.01", "duration=30s", "flow.one.workload={kind=\"transfer\",size=\"2 MB\"}"];
-    for (scheme, run) in schemes.iter().zip(compare("lossy", ONE, &schemes, &sets)) {
+    for (scheme, run) in schemes.iter().zip(compare("lossy", ONE_GREEDY_FLOW, &schemes, &sets)) {
         let flow = &run["flows"][0];
         let lost = number(flow, "lost_packets");
         assert!(lost > 5.0 && number(flow, "retransmissions") >= lost, "{scheme}: {lost} lost, {flow}");
@@ -117,7 +117,7 @@ fn stacks_recover_from_losses() {
 fn stacks_with_ecn_react_to_marks() {
     let queue = "link.wire.queue={discipline=\"step\",capacity=\"50 pkt\",threshold=\"20 pkt\"}";
     let schemes = ["quinn-cubic", "quinn-cubic:ecn=false", "smoltcp-reno"];
-    let runs = compare("marks", ONE, &schemes, &[queue, "warmup=2s"]);
+    let runs = compare("marks", ONE_GREEDY_FLOW, &schemes, &[queue, "warmup=2s"]);
     let [quinn, without, smoltcp] = [0, 1, 2].map(|at| &runs[at]["flows"][0]);
     let marks = |flow: &Value| number(flow, "marked_packets");
     // Marks alone keep the queue short.
@@ -132,7 +132,7 @@ fn stacks_wait_for_a_slow_application() {
     let schemes =
         ["quinn-cubic", "noq-newreno", "sctp", "smoltcp-reno"].map(|name| format!("{name}:buffer=256KiB"));
     let schemes = schemes.each_ref().map(String::as_str);
-    let runs = compare("slow", ONE, &schemes, &["flow.one.reading=\"2 Mbit/s\""]);
+    let runs = compare("slow", ONE_GREEDY_FLOW, &schemes, &["flow.one.reading=\"2 Mbit/s\""]);
     for (scheme, run) in schemes.iter().zip(runs) {
         let flow = &run["flows"][0];
         let goodput = number(flow, "goodput_bps");
@@ -149,7 +149,7 @@ fn stacks_wait_for_a_slow_application() {
 #[test]
 fn stacks_serve_many_connections() {
     let schemes = ["quinn-cubic", "noq-bbr3", "sctp", "smoltcp-reno"];
-    for (scheme, run) in schemes.iter().zip(compare("many", MANY, &schemes, &[])) {
+    for (scheme, run) in schemes.iter().zip(compare("many", SHORT_CONNECTIONS, &schemes, &[])) {
         let groups = run["groups"].as_array().unwrap();
         let completed: Vec<f64> = groups.iter().map(|group| number(group, "completions")).collect();
         assert!(completed[0] > 30.0 && completed[1] > 12.0, "{scheme}: {completed:?}");
@@ -160,7 +160,7 @@ fn stacks_serve_many_connections() {
 #[test]
 fn two_runs_are_equal_to_the_byte() {
     let schemes = schemes().join(",");
-    let many = file("twice", MANY);
+    let many = file("twice", SHORT_CONNECTIONS);
     let path = many.to_str().unwrap();
     let document =
         |jobs: &str| call(&["compare", path, "--schemes", &schemes, "--reps", "2", "--jobs", jobs, "--json"]);
@@ -168,7 +168,7 @@ fn two_runs_are_equal_to_the_byte() {
     assert_eq!(first, document("1"));
     assert_eq!(first, document("2"));
     // Controllers that draw random numbers over a longer time, as the first run of a thread and as a later one.
-    let long = file("longer", ONE);
+    let long = file("longer", ONE_GREEDY_FLOW);
     let drawing = [
         "compare",
         long.to_str().unwrap(),
@@ -203,7 +203,7 @@ fn two_runs_are_equal_to_the_byte() {
 /// are the same.
 #[test]
 fn qlog_of_the_stacks_is_written_beside_the_results() {
-    let path = file("logged", ONE);
+    let path = file("logged", ONE_GREEDY_FLOW);
     let run = |scheme: &str, folder: Option<&str>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg-stacks"));
         let set = format!("flow.one.scheme=\"{scheme}\"");
@@ -265,7 +265,7 @@ fn qlog_of_the_stacks_is_written_beside_the_results() {
 fn stacks_are_listed_and_explained() {
     let listed = call(&["list", "schemes"]);
     assert!(listed.contains("\nquinn-cubic ") && listed.contains("\ncubic "), "{listed}");
-    let path = file("explained", ONE);
+    let path = file("explained", ONE_GREEDY_FLOW);
     let set = "flow.one.scheme=\"quinn-bbr\"";
     let text = call(&["validate", path.to_str().unwrap(), "--set", set]);
     assert!(text.contains("quinn-bbr, datagrams of at most 1472 B"), "{text}");

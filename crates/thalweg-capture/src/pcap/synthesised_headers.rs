@@ -12,7 +12,7 @@ use thalweg_sim::packet_trace::{PacketId, Record};
 
 /// Headers of one packet.
 pub(super) struct Headers {
-    bytes: [u8; LONGEST],
+    bytes: [u8; MAX_HEADERS_BYTES],
     length: usize,
     /// Bytes stored after the headers.
     pub(super) body: Vec<u8>,
@@ -31,7 +31,7 @@ impl Headers {
 }
 
 /// Source and destination of a packet.
-struct Ends {
+struct PacketEndpoints {
     source: Ipv4Addr,
     target: Ipv4Addr,
     source_port: u16,
@@ -51,7 +51,7 @@ pub(super) fn packet_headers(record: &Record<'_>, echoes: bool) -> Headers {
                 u16::MAX,
             );
             tcp.payload = segment.payload.len();
-            fill(&mut tcp, record.size);
+            pad_options(&mut tcp, record.size);
             prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Window(window::Pdu::Ack(ack)) => {
@@ -66,23 +66,23 @@ pub(super) fn packet_headers(record: &Record<'_>, echoes: bool) -> Headers {
                 window,
             );
             append_sack_option(&mut tcp, ack);
-            fill(&mut tcp, record.size);
+            pad_options(&mut tcp, record.size);
             prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Handshake(Control { protocol: Protocol::Tcp, step }) => {
             let mut tcp = opens_or_closes(&ends, *step);
-            fill(&mut tcp, record.size);
+            pad_options(&mut tcp, record.size);
             prepend_ip_header(record, &ends, TCP, tcp)
         }
         Pdu::Feedback(feedback) => {
             // The message travels backward; the packet it refers to went forward.
-            let about = Ends {
+            let about = PacketEndpoints {
                 source: ends.target,
                 target: ends.source,
                 source_port: ends.target_port,
                 target_port: ends.source_port,
             };
-            let from_router = Ends { source: ROUTER, ..ends };
+            let from_router = PacketEndpoints { source: ROUTER, ..ends };
             prepend_ip_header(record, &from_router, ICMP, source_quench(&about, feedback))
         }
         pdu => {
@@ -94,7 +94,7 @@ pub(super) fn packet_headers(record: &Record<'_>, echoes: bool) -> Headers {
 }
 
 /// Returns the source and destination addresses and ports of a packet.
-fn packet_endpoints(record: &Record<'_>) -> Ends {
+fn packet_endpoints(record: &Record<'_>) -> PacketEndpoints {
     let reply = record.reply;
     let host = |net: u32| Ipv4Addr::from(net | (record.flow.wrapping_add(1) & HOST_MASK));
     let (source, sink) = (host(SOURCES), host(SINKS));
@@ -103,17 +103,17 @@ fn packet_endpoints(record: &Record<'_>) -> Ends {
     let client = FIRST_CLIENT_PORT + (number % u64::from(u16::MAX - FIRST_CLIENT_PORT)) as u16;
     let server = if reply { ANSWER_PORT } else { SINK_PORT };
     if backward == reply {
-        Ends { source, target: sink, source_port: client, target_port: server }
+        PacketEndpoints { source, target: sink, source_port: client, target_port: server }
     } else {
-        Ends { source: sink, target: source, source_port: server, target_port: client }
+        PacketEndpoints { source: sink, target: source, source_port: server, target_port: client }
     }
 }
 
 /// Returns the endpoints with a protocol-specific port, which identifies the protocol.
-fn on_port(ends: &Ends, port: u16, reply: bool) -> Ends {
+fn on_port(ends: &PacketEndpoints, port: u16, reply: bool) -> PacketEndpoints {
     let flow_port = port.saturating_add(reply.into());
     let port = |port| if matches!(port, SINK_PORT | ANSWER_PORT) { flow_port } else { port };
-    Ends { source_port: port(ends.source_port), target_port: port(ends.target_port), ..*ends }
+    PacketEndpoints { source_port: port(ends.source_port), target_port: port(ends.target_port), ..*ends }
 }
 
 /// Converts a stream position to a sequence number: the first byte is number 1, as after a handshake.
@@ -123,7 +123,7 @@ fn sequence_number_of(position: u64) -> u32 {
 
 /// Contents of a packet after the IP header: bytes to write, and the length of the payload after them.
 struct Part {
-    bytes: [u8; LONGEST],
+    bytes: [u8; MAX_HEADERS_BYTES],
     length: usize,
     /// A whole PDU, if more than headers is stored; of even length.
     body: Vec<u8>,
@@ -133,7 +133,7 @@ struct Part {
 
 impl Part {
     const fn new(payload: u32) -> Self {
-        Self { bytes: [0; LONGEST], length: 0, body: Vec::new(), payload, trailer: None }
+        Self { bytes: [0; MAX_HEADERS_BYTES], length: 0, body: Vec::new(), payload, trailer: None }
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -148,7 +148,7 @@ impl Part {
 
 /// Returns a UDP header with the header of the carried protocol and `payload` bytes of payload. A length beyond 65535
 /// is written as zero.
-fn build_udp_header(ends: &Ends, header: &[u8], payload: u32) -> Part {
+fn build_udp_header(ends: &PacketEndpoints, header: &[u8], payload: u32) -> Part {
     let mut part = Part::new(payload);
     let length = u16::try_from(u64::from(payload) + header.len() as u64 + 8).unwrap_or(0);
     part.words([ends.source_port, ends.target_port, length, 0]);
@@ -157,14 +157,14 @@ fn build_udp_header(ends: &Ends, header: &[u8], payload: u32) -> Part {
 }
 
 /// Returns a UDP header with a PDU. Truncates a header that exceeds the buffer.
-fn in_udp(ends: &Ends, captured: Captured, payload: u32) -> Part {
+fn in_udp(ends: &PacketEndpoints, captured: Captured, payload: u32) -> Part {
     if captured.includes_payload {
         let mut part = build_udp_header(ends, &[], captured.bytes.len() as u32);
         (part.payload, part.body) = (0, captured.bytes);
         return part;
     }
     let header = captured.bytes;
-    let stored = &header[..header.len().min(LONGEST - 32)];
+    let stored = &header[..header.len().min(MAX_HEADERS_BYTES - 32)];
     let mut part = build_udp_header(ends, stored, payload + (header.len() - stored.len()) as u32);
     let Some(checksum) = captured.checksum else { return part };
     if part.payload == 0 {
@@ -177,7 +177,13 @@ fn in_udp(ends: &Ends, captured: Captured, payload: u32) -> Part {
     part
 }
 
-fn build_tcp_header(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, window: u16) -> Part {
+fn build_tcp_header(
+    ends: &PacketEndpoints,
+    sequence: u32,
+    acknowledged: u32,
+    flags: u8,
+    window: u16,
+) -> Part {
     let mut part = Part::new(0);
     part.words([ends.source_port, ends.target_port]);
     part.put(&sequence.to_be_bytes());
@@ -188,7 +194,7 @@ fn build_tcp_header(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, wi
 }
 
 /// Returns a SYN or FIN segment; each takes one sequence number (RFC 9293, section 3.4).
-fn opens_or_closes(ends: &Ends, step: HandshakeStep) -> Part {
+fn opens_or_closes(ends: &PacketEndpoints, step: HandshakeStep) -> Part {
     let (sequence, acknowledged, flags) = match step {
         HandshakeStep::Syn => (0, 0, SYN),
         HandshakeStep::SynAck => (0, 1, SYN | ACK),
@@ -225,16 +231,16 @@ fn append_sack_option(tcp: &mut Part, ack: &window::Ack) {
 
 /// Appends no-operations (RFC 9293, section 3.1) up to the size of the packet on the wire, 20 bytes of it IP, in whole words and as far as there
 /// is room for options. The simulated transport has options without contents in its headers, such as timestamps.
-fn fill(tcp: &mut Part, size: u32) {
+fn pad_options(tcp: &mut Part, size: u32) {
     let taken = (20 + tcp.length as u32).saturating_add(tcp.payload);
-    let free = (LONGEST_TCP - tcp.length) as u32;
+    let free = (MAX_TCP_HEADER_BYTES - tcp.length) as u32;
     let words = size.saturating_sub(taken).min(free) / 4;
     (0..words).for_each(|_| tcp.put(&[NO_OPERATION; 4]));
     tcp.bytes[12] = (tcp.length as u8 / 4) << 4;
 }
 
 /// Returns an ICMP message of type 4 (RFC 792) about a data packet between these endpoints.
-fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
+fn source_quench(about: &PacketEndpoints, feedback: &Feedback) -> Part {
     let kbits = feedback.rate.map_or(0, |rate| rate.as_bits_per_sec() / 1000);
     let mut part = Part::new(0);
     part.words([4 << 8, 0]);
@@ -247,7 +253,7 @@ fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
 }
 
 /// Prepends an IP header to `part` and sets its checksum.
-fn prepend_ip_header(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers {
+fn prepend_ip_header(record: &Record<'_>, ends: &PacketEndpoints, protocol: u8, mut part: Part) -> Headers {
     let before = (part.length as u32 + part.body.len() as u32).saturating_add(part.payload);
     let length = before.saturating_add(part.trailer.map_or(0, |_| 2));
     if let Some(at) = match protocol {
@@ -260,7 +266,7 @@ fn prepend_ip_header(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: P
         let sum = sum_words(&addresses) + u64::from(protocol) + u64::from(length as u16);
         let odd = before % 2 == 1;
         let end = part.trailer.map_or(0, |[a, b]| u16::from_be_bytes(if odd { [b, a] } else { [a, b] }));
-        let parts = self::sum_words(&part.bytes[..part.length]) + self::sum_words(&part.body);
+        let parts = sum_words(&part.bytes[..part.length]) + sum_words(&part.body);
         let checksum = fold_checksum(sum + parts + u64::from(end));
         part.bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     } else {
@@ -268,7 +274,7 @@ fn prepend_ip_header(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: P
         part.bytes[2..4].copy_from_slice(&checksum.to_be_bytes());
     }
     let mut headers = Headers {
-        bytes: [0; LONGEST],
+        bytes: [0; MAX_HEADERS_BYTES],
         length: 20 + part.length,
         body: part.body,
         total: length.saturating_add(20),
@@ -288,14 +294,14 @@ fn prepend_ip_header(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: P
 
 /// Returns an IPv4 header without options. A total length beyond 65535 is written as zero, as with segmentation
 /// offload.
-fn ip_header(ends: &Ends, protocol: u8, identification: u16, ecn: Ecn, total: u32) -> [u8; 20] {
+fn ip_header(ends: &PacketEndpoints, protocol: u8, identification: u16, ecn: Ecn, total: u32) -> [u8; 20] {
     let mut header = [0; 20];
     header[0] = 4 << 4 | 5;
     header[1] = ecn.bits();
     header[2..4].copy_from_slice(&u16::try_from(total).unwrap_or(0).to_be_bytes());
     header[4..6].copy_from_slice(&identification.to_be_bytes());
     header[6] = DO_NOT_FRAGMENT;
-    header[8] = HOPS;
+    header[8] = INITIAL_TTL;
     header[9] = protocol;
     header[12..16].copy_from_slice(&ends.source.octets());
     header[16..20].copy_from_slice(&ends.target.octets());
@@ -319,7 +325,7 @@ fn fold_checksum(mut sum: u64) -> u16 {
 }
 
 /// Maximum length of a TCP header (RFC 9293, section 3.1), in bytes.
-const LONGEST_TCP: usize = 60;
+const MAX_TCP_HEADER_BYTES: usize = 60;
 /// Option without contents.
 const NO_OPERATION: u8 = 1;
 
@@ -351,7 +357,7 @@ const WINDOW_SCALE: u32 = 14;
 
 const DO_NOT_FRAGMENT: u8 = 0x40;
 /// Initial TTL. Simulated routers do not decrement it.
-const HOPS: u8 = 64;
+const INITIAL_TTL: u8 = 64;
 
 /// Maximum header length: IP and the longest TCP header, or a retransmission request for a 2000-packet segment.
-const LONGEST: usize = 20 + 300;
+const MAX_HEADERS_BYTES: usize = 20 + 300;

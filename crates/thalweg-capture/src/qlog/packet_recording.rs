@@ -126,7 +126,7 @@ impl QlogPackets {
         self.connections.clear();
     }
 
-    fn sent(&mut self, record: &Record<'_>) {
+    fn record_sent(&mut self, record: &Record<'_>) {
         let connection = connection_of_record(&mut self.connections, record);
         let sender = self.senders.entry((record.flow, record.reply)).or_default();
         let backward = record.packet.backward;
@@ -156,7 +156,7 @@ impl QlogPackets {
     }
 
     /// Records that a data packet reached the receiver.
-    fn arrived(&mut self, record: &Record<'_>) {
+    fn record_arrival(&mut self, record: &Record<'_>) {
         let connection = connection_of_record(&mut self.connections, record);
         let Some(&number) = connection.numbers.get(&(false, record.packet.serial)) else { return };
         let Some(data) = record.pdu.data(connection.number_hint) else { return };
@@ -167,7 +167,7 @@ impl QlogPackets {
     }
 
     /// Records a packet that the sender received.
-    fn received(&mut self, record: &Record<'_>) {
+    fn record_received(&mut self, record: &Record<'_>) {
         let connection = connection_of_record(&mut self.connections, record);
         let number = connection.numbers.get(&(true, record.packet.serial)).copied();
         let number = number.filter(|_| record.packet.router.is_none());
@@ -225,9 +225,9 @@ impl Tracer for QlogPackets {
             return self.stop(record.time);
         }
         match (record.step, record.packet.backward, record.packet.router.is_some()) {
-            (Step::Sent, _, false) => self.sent(record),
-            (Step::Delivered, false, _) => self.arrived(record),
-            (Step::Delivered, true, _) => self.received(record),
+            (Step::Sent, _, false) => self.record_sent(record),
+            (Step::Delivered, false, _) => self.record_arrival(record),
+            (Step::Delivered, true, _) => self.record_received(record),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use super::flow_weights::WEIGHT_KEYS;
 use super::sfq::OVERFLOW_KEY;
 use crate::option_keys::key;
-use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
+use crate::{DisciplineDescription, Key, KeyBoundConfig, Keys, Kind, Range, Values};
 use thalweg_queue::{DrrConfig, Weights};
 
 /// Deficit Round Robin (Shreedhar and Varghese 1995).
@@ -30,7 +30,7 @@ const KEYS: &[Key] = &[
     OVERFLOW_KEY,
 ];
 
-impl Bound for DrrConfig {
+impl KeyBoundConfig for DrrConfig {
     fn from_values(values: &Values) -> Self {
         Self {
             quantum: values.required("quantum"),

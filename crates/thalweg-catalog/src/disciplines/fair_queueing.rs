@@ -2,7 +2,7 @@
 
 use super::flow_weights::WEIGHT_KEYS;
 use crate::option_keys::key;
-use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
+use crate::{DisciplineDescription, Key, KeyBoundConfig, Keys, Kind, Range, Values};
 use thalweg_queue::{FairQueueingConfig, Weights};
 
 /// Fair Queueing (Demers, Keshav, Shenker 1989).
@@ -29,7 +29,7 @@ const KEYS: &[Key] = &[
     .within(Range::POSITIVE, ""),
 ];
 
-impl Bound for FairQueueingConfig {
+impl KeyBoundConfig for FairQueueingConfig {
     fn from_values(values: &Values) -> Self {
         Self {
             promptness: values.required("promptness"),

@@ -1,7 +1,7 @@
 //! The key of weights by priority in fair queues.
 
 use crate::option_keys::key;
-use crate::{Bound, Key, Kind, Range, Values};
+use crate::{Key, KeyBoundConfig, Kind, Range, Values};
 use thalweg_queue::Weights;
 
 /// The weights by priority.
@@ -24,7 +24,7 @@ const fn weight_key(name: &'static str, about: &'static str) -> Key {
     key(name, Kind::Count, "1", about).within(Range::between(1.0, Weights::MAX as f64), "")
 }
 
-impl Bound for Weights {
+impl KeyBoundConfig for Weights {
     fn from_values(values: &Values) -> Self {
         Self(NAMES.map(|name| values.required(name)))
     }

@@ -3,7 +3,7 @@
 use super::codel::CODEL_KEYS;
 use super::flow_weights::WEIGHT_KEYS;
 use crate::option_keys::key;
-use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
+use crate::{DisciplineDescription, Key, KeyBoundConfig, Keys, Kind, Range, Values};
 use thalweg_queue::{CoDelConfig, FqCoDelConfig, Weights};
 
 /// FQ-CoDel (RFC 8290).
@@ -27,7 +27,7 @@ const KEYS: &[Key] = &[
     .within(Range::POSITIVE, ""),
 ];
 
-impl Bound for FqCoDelConfig {
+impl KeyBoundConfig for FqCoDelConfig {
     fn from_values(values: &Values) -> Self {
         Self {
             codel: CoDelConfig::from_values(values),

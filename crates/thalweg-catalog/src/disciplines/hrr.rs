@@ -2,7 +2,7 @@
 
 use super::flow_weights::WEIGHT_KEYS;
 use crate::option_keys::key;
-use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
+use crate::{DisciplineDescription, Key, KeyBoundConfig, Keys, Kind, Range, Values};
 use thalweg_queue::{HrrConfig, Weights};
 
 /// Hierarchical Round Robin (Kalmanek, Kanakia and Keshav 1990).
@@ -34,7 +34,7 @@ const KEYS: &[Key] = &[
     .within(Range::between(1.0, Weights::CLASSES as f64), ""),
 ];
 
-impl Bound for HrrConfig {
+impl KeyBoundConfig for HrrConfig {
     fn from_values(values: &Values) -> Self {
         Self {
             slot: values.required("slot"),

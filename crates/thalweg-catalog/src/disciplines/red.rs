@@ -1,7 +1,7 @@
 //! Catalogue description of the queue discipline Random Early Detection.
 
 use crate::option_keys::key;
-use crate::{Bound, ConfigError, DisciplineDescription, Key, Keys, Kind, Range, Value, Values};
+use crate::{ConfigError, DisciplineDescription, Key, KeyBoundConfig, Keys, Kind, Range, Value, Values};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{RedConfig, RedUnit};
 
@@ -79,7 +79,7 @@ fn check(values: &Values) -> Result<(), ConfigError> {
     }
 }
 
-impl Bound for RedConfig {
+impl KeyBoundConfig for RedConfig {
     fn from_values(values: &Values) -> Self {
         let defaults = Self::default();
         let (unit, min_threshold, max_threshold) =

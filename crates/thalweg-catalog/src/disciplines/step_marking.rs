@@ -1,7 +1,7 @@
 //! Catalogue description of the queue discipline: step marking.
 
 use crate::option_keys::key;
-use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Value, Values};
+use crate::{DisciplineDescription, Key, KeyBoundConfig, Keys, Kind, Value, Values};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{StepConfig, Threshold};
 
@@ -18,7 +18,7 @@ const KEYS: &[Key] = &[key(
     "Queue length above which an ECN-capable arrival is marked, in packets or bytes.",
 )];
 
-impl Bound for StepConfig {
+impl KeyBoundConfig for StepConfig {
     fn from_values(values: &Values) -> Self {
         let threshold = match values.get("threshold") {
             Some(Value::Packets(packets)) => Threshold::Packets(packets as u64),

@@ -2,7 +2,7 @@
 
 use super::flow_weights::WEIGHT_KEYS;
 use crate::option_keys::key;
-use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
+use crate::{DisciplineDescription, Key, KeyBoundConfig, Keys, Kind, Range, Values};
 use thalweg_queue::{VirtualClockConfig, Weights};
 
 /// Virtual Clock (Zhang 1990).
@@ -22,7 +22,7 @@ const KEYS: &[Key] = &[key(
 )
 .within(Range::POSITIVE, "")];
 
-impl Bound for VirtualClockConfig {
+impl KeyBoundConfig for VirtualClockConfig {
     fn from_values(values: &Values) -> Self {
         Self { rate: values.optional("rate"), weights: Weights::from_values(values) }
     }

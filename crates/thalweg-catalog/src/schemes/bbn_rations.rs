@@ -4,7 +4,7 @@ use super::window::{self, GO_BACK_N};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription};
-use crate::{Bound, Environment, Key, Kind, Range, Values};
+use crate::{Environment, Key, KeyBoundConfig, Kind, Range, Values};
 use thalweg_proto::congestion::BbnConfig;
 use thalweg_proto::window::wire::SEGMENT_HEADER;
 
@@ -23,7 +23,7 @@ const KEYS: &[Key] = &[
         .within(Range::POSITIVE, "a ration holds for some time"),
 ];
 
-impl Bound for BbnConfig {
+impl KeyBoundConfig for BbnConfig {
     fn from_values(values: &Values) -> Self {
         let header = match values.environment() {
             Environment::Simulated => values.required("header"),

@@ -4,7 +4,7 @@ use super::window;
 use super::{NO_WINDOW, WINDOW_RANGE, initial_window};
 use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
-use crate::{Bound, Key, Kind, Range, Values, words};
+use crate::{Key, KeyBoundConfig, Kind, Range, Values, words};
 use thalweg_proto::congestion::{RouterSelection, SeifConfig, Signals};
 
 /// SEIF (Liang 1991).
@@ -72,7 +72,7 @@ words!(SIGNALS: Signals {
 
 words!(FOLLOW: RouterSelection { "all" => RouterSelection::All, "most-messages" => RouterSelection::MostMessages });
 
-impl Bound for SeifConfig {
+impl KeyBoundConfig for SeifConfig {
     fn from_values(values: &Values) -> Self {
         let max_window: f64 = values.required("max-window");
         Self {

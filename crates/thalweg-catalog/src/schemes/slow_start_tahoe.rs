@@ -4,7 +4,7 @@ use super::window;
 use super::{INITIAL_THRESHOLD, initial_window};
 use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
-use crate::{Bound, Key, Kind, Value, Values};
+use crate::{Key, KeyBoundConfig, Kind, Value, Values};
 use thalweg_proto::congestion::{Growth, SlowStartConfig};
 
 /// Slow Start with congestion avoidance (Jacobson 1988).
@@ -35,7 +35,7 @@ const KEYS: &[Key] = &[
     ),
 ];
 
-impl Bound for SlowStartConfig {
+impl KeyBoundConfig for SlowStartConfig {
     fn from_values(values: &Values) -> Self {
         let growth = match values.get("growth") {
             Some(Value::Word("counted")) => Growth::Counted { max_window: values.required("max-window") },

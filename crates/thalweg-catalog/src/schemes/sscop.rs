@@ -6,7 +6,7 @@ use crate::option_keys::key;
 use crate::path_hints::PathHints;
 use crate::protocol_family::{Adjustment, EndNeeds, Family, OnPath, PathWarning, Properties, ReceiveWindow};
 use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
-use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, bind};
+use crate::{ConfigError, Environment, Key, KeyBoundConfig, Keys, Kind, Range, Value, Values, bind};
 use std::sync::Arc;
 use thalweg_proto::payload::Payload;
 use thalweg_proto::sscop::rate::RateConfig;
@@ -51,7 +51,7 @@ const DEFAULT_K: u32 = 4096;
 const MESSAGES: Range = Range::between(1.0, 8_388_607.0);
 const PEER_MESSAGES: Range = Range::between(1.0, 1_048_576.0);
 /// The reason for longer timers: a real path may be down for seconds, and the layer above detects a dead peer.
-const GONE: &str = "a real path may fail for seconds, and the connection detects a dead peer";
+const LONGER_TIMERS_REASON: &str = "a real path may fail for seconds, and the connection detects a dead peer";
 const SIZE_FROM_SEGMENT: &str = "messages are as long as `segment`";
 
 /// The keys of all variants of SSCOP.
@@ -89,7 +89,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         .not_live(SIZE_FROM_SEGMENT),
     key("max-cc", Kind::Count, "4", "Maximum number of transmissions of a BGN, END, RS or ER.")
         .within(Range::at_least(1.0), "")
-        .live_default("600", GONE)
+        .live_default("600", LONGER_TIMERS_REASON)
         .peer(Range::between(1.0, 1_048_576.0)),
     key("max-pd", Kind::Count, "25", "Number of SDs between POLLs.")
         .within(Range::at_least(1.0), "")
@@ -113,7 +113,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
     .peer(PEER_TIME),
     key("timer-no-response", Kind::Time, "7 s", "Timer_NO-RESPONSE: timeout of a silent peer.")
         .within(Range::POSITIVE, "")
-        .live_default("10 min", GONE)
+        .live_default("10 min", LONGER_TIMERS_REASON)
         .peer(PEER_TIME),
     key("timer-idle", Kind::Time, "15 s", "Timer_IDLE: time until an idle connection is checked.")
         .within(Range::POSITIVE, "")

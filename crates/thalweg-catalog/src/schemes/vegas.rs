@@ -4,7 +4,7 @@ use super::window;
 use super::{INITIAL_THRESHOLD, initial_window, window_presets};
 use crate::option_keys::key;
 use crate::scheme_description::SchemeDescription;
-use crate::{Bound, ConfigError, Key, Kind, Range, Values, bind, words};
+use crate::{ConfigError, Key, KeyBoundConfig, Kind, Range, Values, bind, words};
 use thalweg_proto::congestion::{VegasConfig, VegasSlowStart};
 
 /// Vegas (Brakmo and Peterson 1995).

@@ -9,15 +9,17 @@ use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
 use crate::scheme_description::{CheckValues, Collapse, MakeEnds, SchemeDescription, SchemeTraits};
-use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Table, Value, Values, bind, words};
+use crate::{
+    ConfigError, Environment, Key, KeyBoundConfig, Keys, Kind, Range, Table, Value, Values, bind, words,
+};
 use std::sync::Arc;
 use thalweg_proto::congestion::{CeResponse, ConfigureController, LedbatPlusPlusConfig, SlowStartExit};
 use thalweg_proto::handshake;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
-    ControllerConfig, Counting, DelayedAck, EndsConfig, ExternalController, PauseConfig, ReceiverConfig,
-    Recovery, RttConfig, SenderConfig, Validation, VerifyAcks,
+    ControllerConfig, DelayedAck, EndsConfig, ExternalController, PauseConfig, ReceiverConfig, Recovery,
+    RttConfig, SenderConfig, Validation, VerifyAcks, WindowUnit,
 };
 
 /// The keys of every window scheme.
@@ -277,7 +279,7 @@ words!(VALIDATION: Option<Validation> {
     "rfc7661" => Some(Validation::PipeAck),
 });
 
-words!(COUNTING: Counting { "packets" => Counting::Packets, "bytes" => Counting::Bytes });
+words!(COUNTING: WindowUnit { "packets" => WindowUnit::Packets, "bytes" => WindowUnit::Bytes });
 
 words!(RECOVERY: Recovery {
     "sack" => Recovery::Sack,
@@ -286,7 +288,7 @@ words!(RECOVERY: Recovery {
     "fast-retransmit" => Recovery::FastRetransmit,
 });
 
-impl Bound for RttConfig {
+impl KeyBoundConfig for RttConfig {
     fn from_values(values: &Values) -> Self {
         let floor = values.required("rto.floor");
         let margin: Duration = values.required("rto.margin");
@@ -342,7 +344,7 @@ pub const GO_BACK_N: &[(&str, &str)] = &[
 /// controller and compile a sender for it.
 pub const fn window_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
-    C: ConfigureController + Bound + Into<ControllerConfig>,
+    C: ConfigureController + KeyBoundConfig + Into<ControllerConfig>,
 {
     describe_window_scheme::<C>(about, keys, &check::<C>, &|values, path| {
         make_ends(values, path, C::from_values(values).into())
@@ -352,7 +354,7 @@ where
 /// Describes a window scheme with a controller of another crate, under its name.
 pub const fn external_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
-    C: ConfigureController + Bound,
+    C: ConfigureController + KeyBoundConfig,
 {
     describe_window_scheme::<C>(about, keys, &check_external::<C>, &|values, path| {
         let controller = C::from_values(values);
@@ -435,7 +437,7 @@ const fn describe_window_scheme<C>(
     make_ends: MakeEnds,
 ) -> SchemeDescription
 where
-    C: ConfigureController + Bound,
+    C: ConfigureController + KeyBoundConfig,
 {
     SchemeDescription {
         name: C::NAME,
@@ -508,7 +510,7 @@ fn make_ends(
     let sender = SenderConfig {
         segment: if is_live { path.max_payload(framing as u32) } else { values.required("segment") },
         max_window: values.required("max-window"),
-        counting: values.optional("counting").unwrap_or(Counting::Packets),
+        counting: values.optional("counting").unwrap_or(WindowUnit::Packets),
         recovery,
         byte_counting: values.required("byte-counting"),
         duplicate_threshold: values.required("duplicate-threshold"),

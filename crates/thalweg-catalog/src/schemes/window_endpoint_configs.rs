@@ -2,7 +2,7 @@
 
 use crate::endpoint_configs::EndpointConfigs;
 use crate::protocol_family::{Adjustment, EndNeeds, FeedbackUse, Properties, ReceiveWindow};
-use crate::{Bound, Environment, Value, Values};
+use crate::{Environment, KeyBoundConfig, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FixedConfig, SharedPath};
@@ -10,7 +10,7 @@ use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig, Recovery, VerifyAcks};
 
-pub fn write<C: ConfigureController + Bound>(ends: &EndpointConfigs, values: &mut Values) -> bool {
+pub fn write<C: ConfigureController + KeyBoundConfig>(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::Window(config) = ends else { return false };
     let Some(own) = config.controller.config::<C>() else { return false };
     own.write_to(values);

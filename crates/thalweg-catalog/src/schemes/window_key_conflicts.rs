@@ -1,19 +1,19 @@
 //! Conflicts between the values of window schemes.
 
 use crate::option_keys::PRESET;
-use crate::{Bound, ConfigError, Environment, Value, Values};
+use crate::{ConfigError, Environment, KeyBoundConfig, Value, Values};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller as _};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::{DelayedAck, RackConfig, Recovery, RttConfig};
 
 /// Checks the values of a controller of this project.
-pub(super) fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<ConfigError> {
+pub(super) fn check<C: ConfigureController + KeyBoundConfig>(values: &Values) -> Vec<ConfigError> {
     check_with::<C>(values, "leave `prr` out")
 }
 
 /// Checks the values of a controller of another crate; the remedies are in its source.
-pub(super) fn check_external<C: ConfigureController + Bound>(values: &Values) -> Vec<ConfigError> {
+pub(super) fn check_external<C: ConfigureController + KeyBoundConfig>(values: &Values) -> Vec<ConfigError> {
     let help = "return the threshold from its `ssthresh`, or leave `prr` out";
     let mut faults = check_with::<C>(values, help);
     for fault in &mut faults {
@@ -25,7 +25,10 @@ pub(super) fn check_external<C: ConfigureController + Bound>(values: &Values) ->
 }
 
 /// Checks the values of a controller. `prr_help` is the remedy if it has no slow-start threshold for PRR.
-fn check_with<C: ConfigureController + Bound>(values: &Values, prr_help: &'static str) -> Vec<ConfigError> {
+fn check_with<C: ConfigureController + KeyBoundConfig>(
+    values: &Values,
+    prr_help: &'static str,
+) -> Vec<ConfigError> {
     let controller = C::from_values(values);
     let mut faults = check_shared(values, controller.ce_response());
     if values.explicit_value("prr") == Some(Value::Switch(true)) && !has_ssthresh(&controller) {

@@ -23,46 +23,49 @@ pub(crate) const KEY: Key = key(
 
 /// The presets of CUBIC.
 pub(crate) const CUBIC: &[Preset] = &[
-    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, NO_ECN, HYSTART, FUNCTION] },
+    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, DECAY, NO_ECN, HYSTART, FUNCTION] },
     // RFC 9438, section 4.10.
-    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, NO_DECAY, ECN, HYSTART_PLUS_PLUS, FUNCTION] },
+    Preset {
+        name: "rfc",
+        values: &[LINUX_AND_STANDARDS, RFC, WINDOW, NO_DECAY, ECN, HYSTART_PLUS_PLUS, FUNCTION],
+    },
 ];
 
 /// The presets of NewReno, whose slow start ends only by a loss in either.
 pub(crate) const RENO: &[Preset] = &[
-    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, NO_ECN, NO_HYSTART] },
-    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, NO_DECAY, ECN, NO_HYSTART] },
+    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, DECAY, NO_ECN, NO_HYSTART] },
+    Preset { name: "rfc", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, NO_DECAY, ECN, NO_HYSTART] },
 ];
 
 /// The presets of Vegas.
 pub(crate) const VEGAS: &[Preset] = &[
-    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, NO_ECN, EACH_ROUND] },
-    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, NO_DECAY, ECN, EVERY_OTHER_ROUND] },
+    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, DECAY, NO_ECN, EACH_ROUND] },
+    Preset { name: "rfc", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, NO_DECAY, ECN, EVERY_OTHER_ROUND] },
 ];
 
 /// The presets of DCTCP.
 pub(crate) const DCTCP: &[Preset] = &[
-    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, GAIN] },
-    Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, NO_DECAY, GAIN] },
+    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, DECAY, GAIN] },
+    Preset { name: "rfc", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, NO_DECAY, GAIN] },
 ];
 
 /// The presets of Prague. The draft describes the sender in Linux; the transport follows the RFCs.
 pub(crate) const PRAGUE: &[Preset] = &[
-    Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, GAIN, VIRTUAL_RTT] },
-    Preset { name: "draft", values: &[BOTH, RFC, WINDOW, NO_DECAY, GAIN, VIRTUAL_RTT] },
+    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, WINDOW, DECAY, GAIN, VIRTUAL_RTT] },
+    Preset { name: "draft", values: &[LINUX_AND_STANDARDS, RFC, WINDOW, NO_DECAY, GAIN, VIRTUAL_RTT] },
 ];
 
 /// The presets of BBR.
 pub(crate) const BBR: &[Preset] = &[
     // Linux hands whole bursts to the network card for segmentation.
-    Preset { name: "linux", values: &[BOTH, LINUX, MODEL, &[("offload-quanta", "3")]] },
-    Preset { name: "draft", values: &[BOTH, RFC, MODEL, &[("offload-quanta", "1")]] },
+    Preset { name: "linux", values: &[LINUX_AND_STANDARDS, LINUX, MODEL, &[("offload-quanta", "3")]] },
+    Preset { name: "draft", values: &[LINUX_AND_STANDARDS, RFC, MODEL, &[("offload-quanta", "1")]] },
 ];
 
 type List = &'static [(&'static str, &'static str)];
 
 /// The values on which Linux 6 and the standards track agree.
-pub(crate) const BOTH: List = &[
+pub(crate) const LINUX_AND_STANDARDS: List = &[
     // RFC 6928, section 2.
     ("initial-window", "10 pkt"),
     // RFC 6675 and RFC 8985, with the response of RFC 4015, and RFC 5682.

@@ -10,13 +10,13 @@ use thalweg_proto::units::Bytes;
 
 /// A fixed window under a name of its own.
 #[derive(Clone, Debug, PartialEq)]
-struct Named {
+struct NamedWindow {
     name: &'static str,
     window: f64,
     response: CeResponse,
 }
 
-impl ConfigureController for Named {
+impl ConfigureController for NamedWindow {
     type Controller = Fixed;
     const NAME: &'static str = "named";
     fn name(&self) -> &'static str {
@@ -33,8 +33,9 @@ impl ConfigureController for Named {
 /// A controller that handles marks enables ECN unless it is disabled explicitly; one that does not rejects it.
 #[test]
 fn a_controller_that_takes_marks_uses_ecn() {
-    let scheme =
-        |response| named_scheme("mine", "Mine.", move || Ok(Named { name: "mine", window: 7.0, response }));
+    let scheme = |response| {
+        named_scheme("mine", "Mine.", move || Ok(NamedWindow { name: "mine", window: 7.0, response }))
+    };
     let ecn = |response, explicit: Option<bool>| {
         let scheme = scheme(response);
         let mut values = scheme.values(Environment::Simulated);
@@ -59,7 +60,7 @@ fn two_controllers_of_one_type_are_two_schemes() {
         let made = Arc::clone(&made);
         let controller = move || {
             made.fetch_add(1, Ordering::Relaxed);
-            Ok(Named { name, window: 7.0, response: CeResponse::None })
+            Ok(NamedWindow { name, window: 7.0, response: CeResponse::None })
         };
         registry.add_scheme(Box::leak(Box::new(named_scheme(name, "Mine.", controller))));
     }
@@ -81,7 +82,7 @@ fn two_controllers_of_one_type_are_two_schemes() {
 
 #[test]
 fn a_controller_that_fails_to_build_is_a_config_error() {
-    let scheme = named_scheme("gone", "Mine.", || Err::<Named, _>(ConfigError::new("", "it is gone")));
+    let scheme = named_scheme("gone", "Mine.", || Err::<NamedWindow, _>(ConfigError::new("", "it is gone")));
     let made = (scheme.make_ends)(&scheme.values(Environment::Simulated), &PathHints::default());
     assert_eq!(made.unwrap_err().what, "it is gone");
 }

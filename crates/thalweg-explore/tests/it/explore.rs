@@ -165,9 +165,9 @@ impl Digest for BrokenReceiver {
 }
 
 /// Adaptive acknowledgement with one fault.
-struct Broken(Fault);
+struct FaultyProtocol(Fault);
 
-impl Scheme for Broken {
+impl Scheme for FaultyProtocol {
     type Pdu = Pdu<Tag>;
     type Sender = BrokenTransmitter;
     type Receiver = BrokenReceiver;
@@ -229,14 +229,14 @@ fn nothing_is_wrong_with_the_engines() {
 
 #[test]
 fn wrappers_alone_change_nothing() {
-    let outcome = run(&Broken(Fault::None), &small_bounds());
+    let outcome = run(&FaultyProtocol(Fault::None), &small_bounds());
     assert_eq!(outcome, run(&AdaptiveAck::default(), &small_bounds()));
     assert_eq!(outcome.counterexample, None);
 }
 
 #[track_caller]
 fn catch_fault(fault: Fault) -> (String, Vec<String>) {
-    let outcome = run(&Broken(fault), &small_bounds());
+    let outcome = run(&FaultyProtocol(fault), &small_bounds());
     let found = outcome
         .counterexample
         .unwrap_or_else(|| panic!("{fault:?} was not found: {} states", outcome.states));

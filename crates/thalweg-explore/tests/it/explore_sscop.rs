@@ -9,12 +9,12 @@ use thalweg_proto::sscop::{Config, Credit, Endpoint, Pdu, SequenceNumber};
 type Side = Bend<Endpoint<Tag>, Pdu<Tag>>;
 
 /// SSCOP with altered PDUs at the sender's input and the receiver's output.
-struct Broken {
+struct FaultySscop {
     on_receive: Side,
     on_send: Side,
 }
 
-impl Scheme for Broken {
+impl Scheme for FaultySscop {
     type Pdu = Pdu<Tag>;
     type Sender = Bent<Endpoint<Tag>>;
     type Receiver = Bent<Endpoint<Tag>>;
@@ -100,7 +100,7 @@ fn keep_first_credit(_: &Endpoint<Tag>, announced: &mut Vec<u64>, mut pdu: Pdu<T
 #[test]
 fn a_receiver_that_does_not_announce_its_open_window_is_caught() {
     let bounds = Bounds { slow_reader: true, ..small_bounds() };
-    let found = run(&Broken { on_receive: pass_unchanged, on_send: keep_first_credit }, &bounds)
+    let found = run(&FaultySscop { on_receive: pass_unchanged, on_send: keep_first_credit }, &bounds)
         .counterexample
         .unwrap();
     assert!(found.what.contains("livelock"), "{}", found.what);
@@ -109,13 +109,13 @@ fn a_receiver_that_does_not_announce_its_open_window_is_caught() {
 
 #[test]
 fn bending_nothing_changes_nothing() {
-    let outcome = run(&Broken { on_receive: pass_unchanged, on_send: pass_unchanged }, &small_bounds());
+    let outcome = run(&FaultySscop { on_receive: pass_unchanged, on_send: pass_unchanged }, &small_bounds());
     assert_eq!(outcome, run(&Sscop::default(), &small_bounds()));
 }
 
 #[track_caller]
 fn catch_fault(on_receive: Side, on_send: Side) -> (String, Vec<String>) {
-    let outcome = run(&Broken { on_receive, on_send }, &small_bounds());
+    let outcome = run(&FaultySscop { on_receive, on_send }, &small_bounds());
     let found = outcome.counterexample.unwrap_or_else(|| panic!("not found: {} states", outcome.states));
     (found.what, found.trace)
 }

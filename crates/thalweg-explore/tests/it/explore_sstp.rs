@@ -8,13 +8,13 @@ use thalweg_proto::sstp::{Acknowledgement, Evicted, Origin, Pdu, Receiver, Sende
 use thalweg_proto::units::Time;
 
 /// Two-level flow control with altered PDUs at the sender's input and the receiver's output.
-struct Broken {
+struct FaultySstp {
     inner: Sstp,
     on_receive: Bend<Sender<Tag>, Pdu<Tag>>,
     on_send: Bend<Receiver<Tag>, Pdu<Tag>>,
 }
 
-impl Scheme for Broken {
+impl Scheme for FaultySstp {
     type Pdu = Pdu<Tag>;
     type Sender = Bent<Sender<Tag>>;
     type Receiver = Bent<Receiver<Tag>>;
@@ -120,7 +120,7 @@ fn nothing_is_wrong_with_it_where_order_is_not_kept() {
 fn bending_nothing_changes_nothing() {
     let inner = sstp(Acknowledgement::Firm);
     let outcome =
-        run(&Broken { inner, on_receive: pass_unchanged, on_send: pass_unchanged }, &small_bounds());
+        run(&FaultySstp { inner, on_receive: pass_unchanged, on_send: pass_unchanged }, &small_bounds());
     assert_eq!(outcome, run(&inner, &small_bounds()));
 }
 
@@ -131,7 +131,7 @@ fn catch_fault(
 ) -> (String, Vec<String>) {
     let mut found = None;
     for acknowledgement in all_acknowledgement_modes() {
-        let outcome = run(&Broken { inner: sstp(acknowledgement), on_receive, on_send }, &small_bounds());
+        let outcome = run(&FaultySstp { inner: sstp(acknowledgement), on_receive, on_send }, &small_bounds());
         let states = outcome.states;
         let one = outcome
             .counterexample
@@ -231,7 +231,7 @@ fn a_receiver_that_does_not_announce_its_open_window_or_once_only_is_caught() {
         let inner = Sstp { buffer: Some(2), ..sstp(acknowledgement) };
         for (on_send, losses) in [(repeat_first_limit as Bend<_, _>, 0), (suppress_repeated_reports, 2)] {
             let bounds = Bounds { losses, expiries: 0, slow_reader: true, ..small_bounds() };
-            let outcome = run(&Broken { inner, on_receive: pass_unchanged, on_send }, &bounds);
+            let outcome = run(&FaultySstp { inner, on_receive: pass_unchanged, on_send }, &bounds);
             let found =
                 outcome.counterexample.unwrap_or_else(|| panic!("{acknowledgement:?} {losses}: not found"));
             assert!(found.what.contains("livelock") || found.what.contains("forever"), "{}", found.what);

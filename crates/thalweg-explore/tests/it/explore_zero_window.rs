@@ -7,17 +7,17 @@ use thalweg_proto::congestion::Fixed;
 use thalweg_proto::window::{Pdu, Receiver, Recovery, Sender};
 
 /// The window transport with altered PDUs at the sender's input and output and at the receiver's output.
-struct Broken {
+struct FaultyWindow {
     on_receive: Bend<Sender<Tag, Fixed>, Pdu<Tag>>,
     send: Bend<Sender<Tag, Fixed>, Pdu<Tag>>,
     on_send: Bend<Receiver<Tag>, Pdu<Tag>>,
 }
 
-const UNCHANGED: Broken =
-    Broken { on_receive: pass_unchanged, send: pass_unchanged, on_send: pass_unchanged };
+const UNCHANGED: FaultyWindow =
+    FaultyWindow { on_receive: pass_unchanged, send: pass_unchanged, on_send: pass_unchanged };
 const SACK: Window = Window { recovery: Recovery::Sack };
 
-impl Scheme for Broken {
+impl Scheme for FaultyWindow {
     type Pdu = Pdu<Tag>;
     type Sender = Bent<Sender<Tag, Fixed>>;
     type Receiver = Bent<Receiver<Tag>>;
@@ -84,15 +84,18 @@ fn drop_beyond_limit(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>
 /// does not announce it.
 #[test]
 fn probes_do_without_announcements() {
-    is_right(&Broken { on_send: repeat_first_window, ..UNCHANGED }, &Bounds { losses: 0, ..small_bounds() });
+    is_right(
+        &FaultyWindow { on_send: repeat_first_window, ..UNCHANGED },
+        &Bounds { losses: 0, ..small_bounds() },
+    );
 }
 
 #[test]
 fn a_sender_that_waits_for_the_announcement_is_caught() {
-    let without_probes = Broken { on_receive: take_window, send: drop_beyond_limit, ..UNCHANGED };
+    let without_probes = FaultyWindow { on_receive: take_window, send: drop_beyond_limit, ..UNCHANGED };
     // The announcement is lost, or never sent.
     is_right(&without_probes, &Bounds { losses: 0, expiries: 0, ..small_bounds() });
-    let silent = Broken { on_send: repeat_first_window, ..without_probes };
+    let silent = FaultyWindow { on_send: repeat_first_window, ..without_probes };
     for (broken, losses) in [(&without_probes, 1), (&silent, 0)] {
         // A window of one packet opens only once for each packet: no later announcement replaces a lost one.
         let bounds = Bounds { window: 1, losses, expiries: 0, ..small_bounds() };

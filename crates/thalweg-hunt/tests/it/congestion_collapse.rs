@@ -10,7 +10,7 @@ use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::{FlowResult, Simulation, Status};
 
 /// Maximum share of the packets sent that is lost or retransmitted: at this share twice the arriving data was sent.
-const BOUND: f64 = 0.5;
+const MAX_WASTED_SHARE: f64 = 0.5;
 
 /// Path with its flows.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ const POLICER_50: &str =
     "{ discipline = \"policer\", rate = \"50 Mbit/s\", burst = \"20 kB\", capacity = \"1 bdp\" }";
 
 /// Further cases for the schemes that stay within the bound in [`CASES`].
-const MORE: [Case; 24] = [
+const FURTHER_CASES: [Case; 24] = [
     case(2, 100, POLICER, 1, 0),
     case(5, 100, POLICER, 4, 1000),
     case(50, 100, POLICER, 1, 0),
@@ -129,7 +129,7 @@ fn only_declared_schemes_send_more_than_twice_the_delivered_data() {
     for description in SCHEMES {
         let (name, scores) = (description.name, scores(description.name, &CASES));
         let is_declared = description.traits.collapse == Collapse::Unresponsive;
-        assert_eq!(worst_score(&scores) > BOUND, is_declared, "{name}: {scores:.2?}");
+        assert_eq!(worst_score(&scores) > MAX_WASTED_SHARE, is_declared, "{name}: {scores:.2?}");
     }
 }
 
@@ -171,13 +171,13 @@ fn declared_loss_based_schemes_lose_no_more_than_a_tenth() {
 /// Copa where its minimum round-trip time was always measured with a full queue, or never with any queue.
 #[test]
 fn copa_sends_no_more_than_twice_what_arrives() {
-    let scores = scores("copa", &MORE);
+    let scores = scores("copa", &FURTHER_CASES);
     // The minimum window of two segments exceeds the capacity of one of these paths.
-    assert!(worst_score(&scores) <= 1.1 * BOUND, "{scores:.2?}");
+    assert!(worst_score(&scores) <= 1.1 * MAX_WASTED_SHARE, "{scores:.2?}");
 }
 
 /// Schemes that nearly stop where half of the acknowledgements are lost, with the reason for each.
-const STOPPED: &[(&str, &str)] = &[
+const STALLED_SCHEMES: &[(&str, &str)] = &[
     ("slow-start", WINDOW_OF_ONE),
     ("seif", WINDOW_OF_ONE),
     ("dec-bit", WINDOW_OF_ONE),
@@ -198,7 +198,7 @@ fn losing_half_of_the_acknowledgements_stalls_declared_schemes_alone() {
     for description in SCHEMES {
         let name = description.name;
         let carried = worst_goodput(name);
-        match STOPPED.iter().find(|(scheme, _)| *scheme == name) {
+        match STALLED_SCHEMES.iter().find(|(scheme, _)| *scheme == name) {
             Some((_, reason)) => {
                 assert!(carried < reno / 3.0, "{name} carries {carried} of {reno}: {reason} is no reason");
             }

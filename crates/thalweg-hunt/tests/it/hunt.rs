@@ -183,7 +183,7 @@ fn found_cases_are_as_they_were() {
         let line = text.lines().find(|line| line.contains("name = \"tested\"")).unwrap();
         let tested_scheme = line.split("scheme = \"").nth(1).unwrap().split('"').next().unwrap();
         let text = text.replace(&format!("scheme = \"{tested_scheme}\""), &format!("scheme = \"{scheme}\""));
-        let goal = Goal::named(&case.goal).unwrap();
+        let goal = Goal::by_name(&case.goal).unwrap();
         let score = thalweg_hunt::score_of(file, &text, &folder, goal, &registry).unwrap();
         assert!(score <= at_most, "{scheme} in {file}: {score}");
     }

@@ -11,7 +11,7 @@ const MISBEHAVIOURS: [&str; 5] =
 
 /// Maximum number of packets sent for each that arrives: acknowledgements cover up to four arrivals each before they
 /// are verified, and a sender may double its rate in each of the two round trips of a check.
-const BOUND: f64 = 8.0;
+const MAX_SENT_PER_ARRIVAL: f64 = 8.0;
 
 /// A flood would take minutes; the bound needs about a tenth of these millions of events.
 const MAX_ADVANCES: u32 = 20;
@@ -56,7 +56,7 @@ fn no_misbehaviour_makes_a_window_scheme_flood_the_path() {
                 let Some(sent) = sent_per_arrival(name, misbehaviour, delay, queue, "") else { continue };
                 schemes += 1;
                 assert!(
-                    sent < BOUND,
+                    sent < MAX_SENT_PER_ARRIVAL,
                     "{name}, {misbehaviour}, {delay} ms: {sent:.1} packets for one that arrives"
                 );
             }
@@ -69,5 +69,5 @@ fn no_misbehaviour_makes_a_window_scheme_flood_the_path() {
 #[test]
 fn an_unverified_receiver_makes_cubic_flood_the_path() {
     let sent = sent_per_arrival("cubic", "conceals-loss", 20, "\"1 bdp\"", ", verify-acks = false").unwrap();
-    assert!(sent > 2.0 * BOUND, "{sent}");
+    assert!(sent > 2.0 * MAX_SENT_PER_ARRIVAL, "{sent}");
 }

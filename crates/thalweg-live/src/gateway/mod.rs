@@ -38,10 +38,10 @@ use thalweg_proto::transport::Signal;
 use udp_forwarding::DatagramRelay;
 
 /// A program's address and its target's address.
-pub(crate) type Ends = (SocketAddr, SocketAddr);
+pub(crate) type ConnectionAddresses = (SocketAddr, SocketAddr);
 
 /// Capacity of the packet queue.
-const WAITING: usize = 1024;
+const PACKET_QUEUE_CAPACITY: usize = 1024;
 /// Interval between checks for expired state.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval between queries for TCP retransmissions.
@@ -56,14 +56,14 @@ const DNS: u16 = 53;
 pub struct GatewayTap {
     addresses: [IpAddr; 2],
     /// Endpoint pairs that already have UDP sockets.
-    known: Known,
+    known: KnownConnections,
     packets: SyncSender<Vec<u8>>,
     wake: UnixDatagram,
     signals: Signals,
 }
 
-type Known = Arc<Mutex<HashSet<Ends>>>;
-type Signals = Arc<Mutex<Vec<(Ends, Signal)>>>;
+type KnownConnections = Arc<Mutex<HashSet<ConnectionAddresses>>>;
+type Signals = Arc<Mutex<Vec<(ConnectionAddresses, Signal)>>>;
 
 impl GatewayTap {
     /// Takes a packet that the gateway handles itself, and returns true; other packets go to the device of the
@@ -74,7 +74,11 @@ impl GatewayTap {
         };
         let keeps = match header.protocol {
             TCP => Segment::parse(bytes, &header).is_some_and(|segment| segment.is_first()),
-            UDP => !self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&ends(&header)),
+            UDP => !self
+                .known
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .contains(&connection_addresses(&header)),
             ICMP => {
                 bytes.get(header.transport_offset) == Some(&8) && !self.addresses.contains(&header.target)
             }
@@ -92,12 +96,12 @@ impl GatewayTap {
     }
 
     /// Returns the congestion signals of connections in the real network since the last call.
-    pub(crate) fn signals(&self) -> Vec<(Ends, Signal)> {
+    pub(crate) fn signals(&self) -> Vec<(ConnectionAddresses, Signal)> {
         core::mem::take(&mut *self.signals.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn ends(header: &Header) -> Ends {
+fn connection_addresses(header: &Header) -> ConnectionAddresses {
     (SocketAddr::new(header.source, header.ports[0]), SocketAddr::new(header.target, header.ports[1]))
 }
 
@@ -158,7 +162,7 @@ struct Forwarder {
     wake: UnixDatagram,
     waits: OwnedFd,
     next: u64,
-    known: Known,
+    known: KnownConnections,
     signals: Signals,
     diagnostics: Option<Sockets>,
     connecting: HashMap<u64, Connecting>,
@@ -184,7 +188,7 @@ pub fn open_gateway(
     let refused = |why: std::io::Error| {
         HostError::new("cannot open the gateway", Errno::from_io_error(&why).unwrap_or(Errno::IO))
     };
-    let (packets, queue) = sync_channel(WAITING);
+    let (packets, queue) = sync_channel(PACKET_QUEUE_CAPACITY);
     let pair = || {
         let (one, other) = UnixDatagram::pair()?;
         one.set_nonblocking(true)?;
@@ -193,7 +197,7 @@ pub fn open_gateway(
     };
     let ((wake, woken), (back, entrance)) = (pair().map_err(refused)?, pair().map_err(refused)?);
     let (addresses, host) = (plan.nodes[host.node].addresses, host.another().map_err(refused)?);
-    let (known, signals) = (Known::default(), Signals::default());
+    let (known, signals) = (KnownConnections::default(), Signals::default());
     let has_gates = plan.spec.nodes.iter().any(|node| node.gate.is_some());
     // Without it, gates get no loss signals from outside.
     let diagnostics = has_gates
@@ -290,8 +294,8 @@ impl Forwarder {
                 Ok(packet) => {
                     let Some(header) = Header::parse(&packet) else { continue };
                     match header.protocol {
-                        TCP => self.open(packet, ends(&header)),
-                        UDP => self.begin(&packet, ends(&header)),
+                        TCP => self.open(packet, connection_addresses(&header)),
+                        UDP => self.begin(&packet, connection_addresses(&header)),
                         _ => self.forward_echo(&packet, &header),
                     }
                 }

@@ -4,7 +4,7 @@
 //! the system's TCP in the gateway's namespace, where a socket listens at the target's address for this connection.
 
 use super::socket_passing::SocketKind;
-use super::{Ends, Forwarder, SocketKey, address_family, open_transparent_socket};
+use super::{ConnectionAddresses, Forwarder, SocketKey, address_family, open_transparent_socket};
 use crate::router_icmp::IcmpError;
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -35,7 +35,7 @@ pub(super) struct Connecting {
     outer: OwnedFd,
     /// The program's SYN.
     packet: Vec<u8>,
-    ends: Ends,
+    ends: ConnectionAddresses,
 }
 
 /// Listening socket for programs' connections.
@@ -54,7 +54,7 @@ pub(super) struct Pair {
     /// Outgoing and incoming direction.
     directions: [RelayDirection; 2],
     watched: [EventFlags; 2],
-    ends: Ends,
+    ends: ConnectionAddresses,
     /// Port of the outer socket, and its retransmission count at the last check.
     port: u16,
     again: u32,
@@ -139,7 +139,7 @@ impl Pair {
 
 impl Forwarder {
     /// Handles a program's SYN.
-    pub(super) fn open(&mut self, packet: Vec<u8>, ends: Ends) {
+    pub(super) fn open(&mut self, packet: Vec<u8>, ends: ConnectionAddresses) {
         let is_connecting = self.connecting.values().any(|other| other.ends == ends);
         if is_connecting {
             return;
@@ -242,7 +242,7 @@ impl Forwarder {
         }
     }
 
-    fn pair(&mut self, sockets: [OwnedFd; 2], ends: Ends) {
+    fn pair(&mut self, sockets: [OwnedFd; 2], ends: ConnectionAddresses) {
         let _ = sockopt::set_tcp_nodelay(&sockets[0], true);
         let port = getsockname(&sockets[1]).ok().and_then(|name| SocketAddr::try_from(name).ok());
         let port = port.map_or(0, |name| name.port());

@@ -1,7 +1,7 @@
 //! UDP forwarding to the real network and back: one socket on each side per pair of endpoints.
 
 use super::socket_passing::SocketKind;
-use super::{Ends, Forwarder, SocketKey, address_family, open_transparent_socket};
+use super::{ConnectionAddresses, Forwarder, SocketKey, address_family, open_transparent_socket};
 use crate::router_icmp::IcmpError;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -29,12 +29,12 @@ pub(super) struct DatagramRelay {
     /// Start of the first packet.
     head: Vec<u8>,
     last: Instant,
-    ends: Ends,
+    ends: ConnectionAddresses,
 }
 
 impl Forwarder {
     /// Handles the first datagram between two endpoints.
-    pub(super) fn begin(&mut self, packet: &[u8], ends: Ends) {
+    pub(super) fn begin(&mut self, packet: &[u8], ends: ConnectionAddresses) {
         if self.relays.values().any(|relay| relay.ends == ends) {
             return self.enter(packet);
         }
@@ -59,7 +59,7 @@ impl Forwarder {
         }
     }
 
-    fn sockets(&self, (program, target): Ends) -> Result<[OwnedFd; 2], Errno> {
+    fn sockets(&self, (program, target): ConnectionAddresses) -> Result<[OwnedFd; 2], Errno> {
         let real: SocketAddr = self.real(target);
         let outer = self.socket_client.socket(SocketKind::Datagrams(address_family(real)))?;
         connect(&outer, &real)?;

@@ -14,7 +14,7 @@ const ERROR: u16 = 2;
 /// Request flags: with acknowledgement, and for creation.
 const REQUEST: u16 = 1 | 4;
 const MAKE: u16 = REQUEST | 0x400;
-const UP: u32 = 1;
+const IFF_UP: u32 = 1;
 /// Attributes of links, addresses and routes.
 const LINK_MTU: u16 = 4;
 const LINK_QUEUE: u16 = 13;
@@ -57,7 +57,7 @@ impl Netlink {
     /// Brings a device up, optionally with a given MTU and queue length.
     pub fn up(&mut self, device: u32, mtu: Option<u32>, queue: Option<u32>) -> Result<(), HostError> {
         let mut body = vec![0, 0, 0, 0];
-        for word in [device, UP, UP] {
+        for word in [device, IFF_UP, IFF_UP] {
             body.extend(word.to_ne_bytes());
         }
         for (code, value) in [(LINK_MTU, mtu), (LINK_QUEUE, queue)] {

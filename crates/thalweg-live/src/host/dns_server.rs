@@ -28,7 +28,7 @@ const HEADER: usize = 12;
 
 /// Node addresses by lower-case name.
 #[derive(Clone, Debug)]
-pub(crate) struct Known(HashMap<String, Vec<IpAddr>>);
+pub(crate) struct NodeAddresses(HashMap<String, Vec<IpAddr>>);
 
 /// Serves DNS at all hosts, from a thread that lives as long as this process.
 ///
@@ -42,7 +42,7 @@ pub fn serve(plan: &Plan, hosts: &[Host]) -> Result<(), HostError> {
             rustix::io::Errno::from_io_error(&why).unwrap_or(rustix::io::Errno::IO),
         )
     };
-    let known = Known::from_plan(plan);
+    let known = NodeAddresses::from_plan(plan);
     let mut sockets = Vec::new();
     for host in hosts {
         host.enter()?;
@@ -55,7 +55,7 @@ pub fn serve(plan: &Plan, hosts: &[Host]) -> Result<(), HostError> {
     Ok(())
 }
 
-impl Known {
+impl NodeAddresses {
     /// Creates the table from lower-case names.
     pub(crate) fn new(named: impl IntoIterator<Item = (String, Vec<IpAddr>)>) -> Self {
         Self(named.into_iter().collect())
@@ -160,9 +160,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn known() -> Known {
+    fn known_nodes() -> NodeAddresses {
         let addresses = vec!["10.71.0.2".parse().unwrap(), "fd74::2".parse().unwrap()];
-        Known(HashMap::from([("server".to_owned(), addresses)]))
+        NodeAddresses(HashMap::from([("server".to_owned(), addresses)]))
     }
 
     /// Returns a query as in RFC 1035, section 4.1, with recursion desired.
@@ -179,18 +179,18 @@ mod tests {
     #[test]
     fn nodes_have_addresses() {
         let question = query("Server", 1);
-        let answer = known().answer(&question).unwrap();
+        let answer = known_nodes().answer(&question).unwrap();
         assert_eq!(answer[..12], [0xab, 0xcd, 0x85, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
         assert_eq!(answer[12..question.len()], question[12..]);
         assert_eq!(answer[question.len()..], [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 71, 0, 2]);
-        let answer = known().answer(&query("server", 28)).unwrap();
+        let answer = known_nodes().answer(&query("server", 28)).unwrap();
         assert_eq!((answer[3], answer[7], &answer[answer.len() - 18..][..2]), (0x80, 1, [0, 16].as_slice()));
     }
 
     #[test]
     fn others_have_none() {
         // A record type that no node has, an unknown name, and an invalid message.
-        let flags = |message: &[u8]| known().answer(message).map(|answer| (answer[3] & 15, answer[7]));
+        let flags = |message: &[u8]| known_nodes().answer(message).map(|answer| (answer[3] & 15, answer[7]));
         assert_eq!(flags(&query("server", 16)), Some((0, 0)));
         assert_eq!(flags(&query("www.example.org", 1)), Some((3, 0)));
         assert_eq!(flags(&[0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 0, 0]), Some((4, 0)));
@@ -204,7 +204,7 @@ mod tests {
         /// Tests that arbitrary messages cause no panic and every answer is a response.
         #[test]
         fn arbitrary_input_is_handled(message in prop::collection::vec(any::<u8>(), 0..64)) {
-            if let Some(answer) = known().answer(&message) {
+            if let Some(answer) = known_nodes().answer(&message) {
                 prop_assert!(answer.len() >= 12 && answer[..2] == message[..2] && answer[2] & 0x80 != 0);
             }
         }

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 /// `SOCK_DIAG_BY_FAMILY`, for requests and answers.
 const BY_FAMILY: u16 = 20;
 const ERROR: u16 = 2;
-const DONE: u16 = 3;
+const NLMSG_DONE: u16 = 3;
 /// Request flags for a full dump.
 const REQUEST_ALL: u16 = 1 | 0x300;
 const IPV4: u8 = 2;
@@ -114,7 +114,7 @@ pub(crate) fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, 
             return Ok(true);
         };
         match kind {
-            DONE => return Ok(true),
+            NLMSG_DONE => return Ok(true),
             ERROR => {
                 return Err(of_reply(read_u32(message, HEADER).map_or(0, u32::cast_signed)));
             }

@@ -2,7 +2,7 @@
 
 use crate::test_network::{advance_until, chain, datagram, default_plan, micros};
 use thalweg_live::network_plan::Plan;
-use thalweg_live::{Delivery, Driven, Fidelity, Groups, Joined};
+use thalweg_live::{Delivery, Driven, Fidelity, Groups, MergedOutcome};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_sim::simulation_spec::Spec;
 
@@ -18,7 +18,7 @@ fn parallel_chains(count: u32) -> Spec {
 }
 
 /// Hosts send to the other ends of their chains, and to unreachable ends of other chains.
-fn deliveries_over_chains(plan: &Plan, threads: usize) -> (Joined, Vec<Delivery>) {
+fn deliveries_over_chains(plan: &Plan, threads: usize) -> (MergedOutcome, Vec<Delivery>) {
     let groups = Groups::new(plan, threads);
     assert_eq!(groups.count(), threads);
     let mut emulators = groups.emulators(plan).unwrap();

@@ -5,7 +5,7 @@ use super::approval_queue::{Approval, ApprovalQueue, Approver};
 use super::known_senders::{KnownSenders, name_for};
 use super::pairing_offer::{PAIRING, PairingEvent, PairingOffer};
 use super::rejected_senders::{Denial, DenialReason, Denials};
-use super::transfer_slots::REMOVED;
+use super::transfer_slots::REMOVED_SENDER_REASON;
 use super::unknown_senders::UnknownSenders;
 use crate::endpoint::Trust;
 use crate::identity::PublicKey;
@@ -166,7 +166,7 @@ impl<K: KnownSenders> Admission<K> {
 
     /// Returns the total number of rejected senders.
     pub fn denied(&self) -> u64 {
-        self.denials.all()
+        self.denials.total()
     }
 
     /// Returns the events since the last call, in order.
@@ -198,7 +198,7 @@ impl<K: KnownSenders> Admission<K> {
             self.deny(now, refusal.remote, refusal.peer, DenialReason::Handshake(refusal.reason));
         }
         self.denials.count(more);
-        if let Some(rest) = self.denials.rest(now) {
+        if let Some(rest) = self.denials.take_summary(now) {
             self.notify(AdmissionEvent::MoreDenied(rest));
         }
         if let Some((sender, approval)) = self.approvals.poll(now, approver) {
@@ -276,7 +276,7 @@ impl<K: KnownSenders> Admission<K> {
                 return true;
             }
             if !self.config.admits_new {
-                sender.connection.close(code::UNAUTHORIZED, REMOVED);
+                sender.connection.close(code::UNAUTHORIZED, REMOVED_SENDER_REASON);
                 return false;
             }
             if !self.has_capacity_for(sender) {

@@ -1,7 +1,7 @@
 //! Unknown senders that wait for approval. The user is asked about one at a time, without blocking anything else.
 
 use super::admitted_sender::{AdmittedSender, OpenedStreams};
-use super::fair_queue::{FairQueue, Full};
+use super::fair_queue::{FairQueue, QueueFull};
 use crate::endpoint::Host;
 use crate::identity::PublicKey;
 use crate::live::{Connection, RecvStream};
@@ -91,7 +91,7 @@ impl ApprovalQueue {
         match self.queue.evict(host) {
             Ok(None) => {}
             Ok(Some(other)) => other.connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
-            Err(Full) => return connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
+            Err(QueueFull) => return connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
         }
         match PendingApproval::begin(now, connection) {
             Ok(pending) => self.queue.add(host, pending),
@@ -114,7 +114,7 @@ impl ApprovalQueue {
         self.remove_gone(now, approver);
         let (at, next) = self.queue.next()?;
         if self.queue.shown().is_none() {
-            let preview = next.seen();
+            let preview = next.preview();
             if !preview.is_complete && now.saturating_duration_since(next.since) < ANNOUNCEMENT_TIMEOUT {
                 return None;
             }
@@ -195,7 +195,7 @@ impl PendingApproval {
         Ok(Self { connection, key, since: now, seen, is_decided, begun })
     }
 
-    fn seen(&self) -> Preview {
+    fn preview(&self) -> Preview {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

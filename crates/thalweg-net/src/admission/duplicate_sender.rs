@@ -4,7 +4,7 @@
 //! the old transfer's slot. The old connection shows which: a live peer acknowledges the receiver's messages at least
 //! twice a second.
 
-use super::ENDED;
+use super::TRANSFER_ENDED_CODE;
 use super::admitted_sender::AdmittedSender;
 use crate::identity::PublicKey;
 use crate::live::Connection;
@@ -68,7 +68,7 @@ impl DuplicateSender {
             if now.saturating_duration_since(self.since) < IDLE_TIMEOUT {
                 return Turn::Wait;
             }
-            self.earlier.close(ENDED, "the same sender has begun another transfer");
+            self.earlier.close(TRANSFER_ENDED_CODE, "the same sender has begun another transfer");
         }
         self.sender.take().map_or(Turn::Gone, Turn::Enter)
     }

@@ -20,7 +20,7 @@ pub struct FairQueue<T> {
 
 /// No waiting address has more places than the address of the new item.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Full;
+pub struct QueueFull;
 
 impl<T> Default for FairQueue<T> {
     fn default() -> Self {
@@ -31,16 +31,16 @@ impl<T> Default for FairQueue<T> {
 impl<T> FairQueue<T> {
     /// Makes room for an item of this address. If the queue is full, evicts and returns the newest item of the address
     /// with the most places; unsuccessful turns of an address count as places.
-    pub fn evict(&mut self, host: Host) -> Result<Option<T>, Full> {
+    pub fn evict(&mut self, host: Host) -> Result<Option<T>, QueueFull> {
         if self.waiting.len() < MAX_ITEMS {
             return Ok(None);
         }
         let is_first_shown = usize::from(self.shown.is_some());
         let others = (is_first_shown..self.waiting.len()).map(|at| (self.weight(self.waiting[at].0), at));
-        let (max, newest) = others.max().ok_or(Full)?;
+        let (max, newest) = others.max().ok_or(QueueFull)?;
         // Equal weights must not evict each other.
         if max <= self.weight(host) + 1 {
-            return Err(Full);
+            return Err(QueueFull);
         }
         Ok(self.waiting.remove(newest).map(|(_, item)| item))
     }
@@ -130,7 +130,7 @@ mod tests {
         queue: &mut FairQueue<&'static str>,
         number: u8,
         name: &'static str,
-    ) -> Result<Option<&'static str>, Full> {
+    ) -> Result<Option<&'static str>, QueueFull> {
         let gone = queue.evict(host(number))?;
         queue.add(host(number), name);
         Ok(gone)
@@ -149,14 +149,14 @@ mod tests {
         for name in ["a1", "a2", "a3", "a4"] {
             assert_eq!(enqueue(&mut queue, 1, name), Ok(None));
         }
-        assert_eq!(enqueue(&mut queue, 1, "a5"), Err(Full), "nobody makes room for himself");
+        assert_eq!(enqueue(&mut queue, 1, "a5"), Err(QueueFull), "nobody makes room for himself");
         assert_eq!(show(&mut queue), "a1");
         assert_eq!(enqueue(&mut queue, 2, "b1"), Ok(Some("a4")), "the newest");
         assert_eq!(enqueue(&mut queue, 3, "c1"), Ok(Some("a3")));
-        assert_eq!(enqueue(&mut queue, 1, "a6"), Err(Full));
+        assert_eq!(enqueue(&mut queue, 1, "a6"), Err(QueueFull));
         // One of the first two is in service; the other gives its address as many places as each other address has.
         assert_eq!(enqueue(&mut queue, 4, "d1"), Ok(Some("a2")));
-        assert_eq!(enqueue(&mut queue, 5, "e1"), Err(Full), "one each, and one has it on the screen");
+        assert_eq!(enqueue(&mut queue, 5, "e1"), Err(QueueFull), "one each, and one has it on the screen");
         assert_eq!(queue.iter().copied().collect::<Vec<_>>(), ["a1", "b1", "c1", "d1"]);
     }
 
@@ -184,7 +184,7 @@ mod tests {
         }
         assert_eq!(enqueue(&mut queue, 5, "e1"), Ok(Some("a4")));
         assert_eq!(enqueue(&mut queue, 6, "f1"), Ok(Some("a3")));
-        assert_eq!(enqueue(&mut queue, 7, "g1"), Err(Full));
+        assert_eq!(enqueue(&mut queue, 7, "g1"), Err(QueueFull));
     }
 
     #[test]

@@ -40,11 +40,11 @@ pub trait KnownSenders {
 }
 
 /// Prefix of the names of unnamed senders.
-const UNNAMED: &str = "sender-";
+const UNNAMED_PREFIX: &str = "sender-";
 
 /// Returns the name of an unnamed sender: 128 bits of its key, to rule out collisions by forged keys.
 pub fn name_for(key: &PublicKey) -> String {
-    format!("{UNNAMED}{}", &key.to_string()[..32])
+    format!("{UNNAMED_PREFIX}{}", &key.to_string()[..32])
 }
 
 /// Known senders in memory.

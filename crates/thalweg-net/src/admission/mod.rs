@@ -28,7 +28,7 @@ pub use folder_quotas::{Quotas, TotalQuota};
 pub use known_senders::{KnownSenders, SenderNames, name_for};
 pub use pairing_offer::{PAIRING, PairingEvent, PairingOffer, TIMEOUT as PAIRING_TIMEOUT};
 pub use rejected_senders::{Denial, DenialReason};
-pub use transfer_slots::{REMOVED, TransferSlots};
+pub use transfer_slots::{REMOVED_SENDER_REASON, TransferSlots};
 
 use crate::live::Connection;
 use crate::session::code;
@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 pub const SERVICE: &str = "transfer";
 
 /// Close code for a transfer that one side's user or program ended; the close reason has the cause.
-pub const ENDED: u16 = code::APPLICATION;
+pub const TRANSFER_ENDED_CODE: u16 = code::APPLICATION;
 
 /// Timeout for closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 use super::close_after_finish;
 use crate::identity::{PublicKey, SystemEntropy};
 use crate::live::Connection;
-use crate::pairing::{self, Code, Ends, Guesses, PairingError, Verdict};
+use crate::pairing::{self, Code, Guesses, PairingError, PairingKeys, Verdict};
 use crate::session::code;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -65,7 +65,8 @@ impl PairingOffer {
             connection.close(code::BUSY, "another sender is being paired");
             return;
         }
-        let ends = Ends { client: connection.peer(), server: self.own_key, binding: *connection.binding() };
+        let ends =
+            PairingKeys { client: connection.peer(), server: self.own_key, binding: *connection.binding() };
         let (result_sender, result) = channel();
         let (watch, code) = (connection.another(), self.code.clone());
         let pair = move || {
@@ -109,7 +110,7 @@ impl PairingOffer {
         };
         let Some(Attempt { connection, .. }) = self.attempt.take() else { return PairingEvent::None };
         let remote = connection.remote().to_string();
-        let verdict = result.map_or(Verdict::Nothing, |result| self.guesses.after(&result));
+        let verdict = result.map_or(Verdict::Nothing, |result| self.guesses.after_attempt(&result));
         match verdict {
             Verdict::Paired => {
                 close_after_finish(&connection, code::DONE, "");

@@ -10,7 +10,7 @@ const BURST: u32 = 20;
 /// Interval at which the burst allowance refills by one.
 const REFILL_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of the summary reports about all others.
-const REST: Duration = Duration::from_secs(10);
+const SUMMARY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A rejected sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +78,8 @@ impl Denials {
 
     /// Returns the number of denials that were not reported individually, at intervals of ten seconds; `None` if
     /// nothing is to be reported.
-    pub fn rest(&mut self, now: Instant) -> Option<u64> {
-        if self.unreported == 0 || now.saturating_duration_since(self.reported) < REST {
+    pub fn take_summary(&mut self, now: Instant) -> Option<u64> {
+        if self.unreported == 0 || now.saturating_duration_since(self.reported) < SUMMARY_INTERVAL {
             return None;
         }
         self.reported = now;
@@ -87,7 +87,7 @@ impl Denials {
     }
 
     /// Returns the total number of denials.
-    pub fn all(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.all
     }
 }
@@ -101,9 +101,9 @@ mod tests {
         let begun = Instant::now();
         let mut denials = Denials::new(begun);
         let reported = (0..1000).filter(|_| denials.add(begun)).count();
-        assert_eq!((reported, denials.rest(begun), denials.all()), (20, None, 1000));
-        assert_eq!(denials.rest(begun + REST), Some(980));
-        assert_eq!(denials.rest(begun + 2 * REST), None);
+        assert_eq!((reported, denials.take_summary(begun), denials.total()), (20, None, 1000));
+        assert_eq!(denials.take_summary(begun + SUMMARY_INTERVAL), Some(980));
+        assert_eq!(denials.take_summary(begun + 2 * SUMMARY_INTERVAL), None);
         // Five seconds refill the allowance by five.
         let later = begun + Duration::from_secs(5);
         assert_eq!((0..10).filter(|_| denials.add(later)).count(), 5);

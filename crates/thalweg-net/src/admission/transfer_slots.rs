@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// Close reason for a sender that was removed from the list.
-pub const REMOVED: &str = "the receiver no longer accepts files from this key";
+pub const REMOVED_SENDER_REASON: &str = "the receiver no longer accepts files from this key";
 
 /// Maximum number of concurrent transfers per key.
 const MAX_OF_ONE: usize = 2;
@@ -189,7 +189,7 @@ impl TransferSlots {
     /// Ends the transfers of senders that are no longer admitted.
     pub fn end_those(&self, is_out: impl Fn(&PublicKey) -> bool) {
         for transfer in self.transfers.iter().filter(|transfer| is_out(&transfer.key)) {
-            transfer.connection.close(code::UNAUTHORIZED, REMOVED);
+            transfer.connection.close(code::UNAUTHORIZED, REMOVED_SENDER_REASON);
         }
     }
 
@@ -293,13 +293,13 @@ mod tests {
     //! Tests the choice of the transfer to end, with synthetic times.
     use super::*;
 
-    const IDLE: Duration = Duration::from_secs(60);
+    const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
     /// Builds transfers that deliver the given bytes per second for `seconds`.
     fn run(begun: Instant, seconds: u32, transfers: &[(bool, u64)]) -> (Instant, Vec<Candidate>) {
         let now = begun + Duration::from_secs(seconds.into());
         let candidates = transfers.iter().map(|&(is_wanted, rate)| {
-            let mut pace = Pace::new(begun, IDLE);
+            let mut pace = Pace::new(begun, IDLE_TIMEOUT);
             for second in 1..=seconds {
                 pace.update(begun + Duration::from_secs(second.into()), rate * u64::from(second));
             }
@@ -316,7 +316,7 @@ mod tests {
                 run(Instant::now(), seconds, &[(true, 0), (false, 9), (false, 5), (true, 3), (false, 7)]);
             let expected = if seconds == 0 { 1 } else { 2 };
             assert_eq!(
-                transfer_to_evict(now, true, IDLE, &transfers),
+                transfer_to_evict(now, true, IDLE_TIMEOUT, &transfers),
                 Some((expected, UNWANTED)),
                 "{seconds} s"
             );
@@ -326,28 +326,28 @@ mod tests {
     #[test]
     fn wanted_senders_replace_each_other_only_when_idle() {
         let (now, mut transfers) = run(Instant::now(), 10, &[(true, 1_000_000), (true, 1_000_000)]);
-        assert_eq!(transfer_to_evict(now, true, IDLE, &transfers), None);
-        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), None);
-        transfers[1].idle_since = now - IDLE;
-        assert_eq!(transfer_to_evict(now, true, IDLE, &transfers), Some((1, TOO_SLOW)));
-        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), Some((1, TOO_SLOW)));
+        assert_eq!(transfer_to_evict(now, true, IDLE_TIMEOUT, &transfers), None);
+        assert_eq!(transfer_to_evict(now, false, IDLE_TIMEOUT, &transfers), None);
+        transfers[1].idle_since = now - IDLE_TIMEOUT;
+        assert_eq!(transfer_to_evict(now, true, IDLE_TIMEOUT, &transfers), Some((1, TOO_SLOW)));
+        assert_eq!(transfer_to_evict(now, false, IDLE_TIMEOUT, &transfers), Some((1, TOO_SLOW)));
     }
 
     /// One byte per second, or a message without contents, does not keep a slot.
     #[test]
     fn a_trickle_is_no_progress() {
         let (now, transfers) = run(Instant::now(), 59, &[(false, 1), (false, 2000)]);
-        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), None, "not yet");
+        assert_eq!(transfer_to_evict(now, false, IDLE_TIMEOUT, &transfers), None, "not yet");
         let (now, transfers) = run(Instant::now(), 61, &[(false, 2000), (false, 1), (false, 3000)]);
-        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), Some((1, TOO_SLOW)));
+        assert_eq!(transfer_to_evict(now, false, IDLE_TIMEOUT, &transfers), Some((1, TOO_SLOW)));
         let (now, transfers) = run(Instant::now(), 600, &[(false, 2000), (false, 3000)]);
-        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), None, "slow, but it gets on");
+        assert_eq!(transfer_to_evict(now, false, IDLE_TIMEOUT, &transfers), None, "slow, but it gets on");
     }
 
     #[test]
     fn time_in_which_a_transfer_is_held_back_does_not_count() {
         let begun = Instant::now();
-        let mut pace = Pace::new(begun, IDLE);
+        let mut pace = Pace::new(begun, IDLE_TIMEOUT);
         let later = begun + Duration::from_secs(100);
         pace.update(later, 10);
         pace.hold(later);

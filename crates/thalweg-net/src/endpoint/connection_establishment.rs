@@ -2,7 +2,7 @@
 
 use super::half_open_handshakes::CONTENDED_TIMEOUT;
 use super::shard_messages::ShardMessage;
-use super::shared_shard_state::{Begun, Hello, HelloOutcome};
+use super::shared_shard_state::{BegunHandshake, Hello, HelloOutcome};
 use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Listen, Refusal, State, Trust};
 use crate::datagram_batch::{Batch, Purpose};
 use crate::flow::Scheme;
@@ -103,7 +103,7 @@ impl Endpoint {
         let mut bytes = Vec::new();
         write_response(&mut bytes, source, &response);
         self.answer(from, bytes);
-        listener.put_back(local, Begun { responder, response });
+        listener.put_back(local, BegunHandshake { responder, response });
     }
 
     fn give_cookie(&mut self, now: Time, to: SocketAddr, source: ConnectionId, first: &[u8]) {
@@ -127,7 +127,7 @@ impl Endpoint {
             return;
         }
         if connecting.cookie.is_empty() {
-            connecting.answered(now);
+            connecting.on_answer(now);
         }
         connecting.cookie = cookie.to_owned();
         // An on-path observer can forge cookies and arrive before the server, which sends a new cookie for each hello
@@ -158,7 +158,7 @@ impl Endpoint {
         }
         let State::Connecting(connecting) = core::mem::replace(&mut entry.state, State::Gone) else { return };
         let mut connecting = connecting;
-        connecting.answered(now);
+        connecting.on_answer(now);
         let Connecting { connect, initiator, token, source, rtt, probe_id, .. } = *connecting;
         // Both ends must agree on windows and rates; the client decides.
         let scheme = connect.scheme.on_path(&Session::hints(&self.config.session, rtt));
@@ -230,7 +230,7 @@ impl Endpoint {
         else {
             return;
         };
-        let Ok(initiator) = connecting.initiator.again() else { return };
+        let Ok(initiator) = connecting.initiator.resend() else { return };
         connecting.initiator = initiator;
         if connecting.wrong.replace(peer).is_none() {
             connecting.deadline = connecting.deadline.min(now + WRONG_KEY_WAIT);
@@ -395,7 +395,7 @@ impl Connecting {
     /// first copy is an upper bound (Karn and Partridge 1987). On a path without losses it is the round trip. With a
     /// cookie there are two exchanges; the shorter one is the round trip unless both lost a packet. The time since the
     /// last copy would be far too short where the round trip is as long as the retransmission interval.
-    fn answered(&mut self, now: Time) {
+    fn on_answer(&mut self, now: Time) {
         if let Some(first) = self.first.take() {
             let took = now.since(first);
             self.rtt = Some(self.rtt.map_or(took, |rtt| rtt.min(took)));

@@ -16,8 +16,8 @@ mod state_digest;
 use crate::datagram_batch::{Batch, Purpose};
 use crate::handshake::Initiator;
 use crate::identity::Entropy;
-use crate::packet_protection::Refused;
-use crate::session::{Next, Session, Side, UNAUTHENTICATED_MEMORY};
+use crate::packet_protection::DecryptionError;
+use crate::session::{PollResult, Session, Side, UNAUTHENTICATED_MEMORY};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
 use connection_establishment::Connecting;
 use core::ops::Range;
@@ -67,7 +67,7 @@ impl Entry {
 }
 
 /// Decrypted datagram whose frames are still to be processed.
-struct Opened {
+struct DecryptedDatagram {
     index: usize,
     number: u64,
     range: Range<usize>,
@@ -105,7 +105,7 @@ pub struct Endpoint {
     /// Pending replies that belong to no connection.
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
     events: VecDeque<(Handle, EndpointEvent)>,
-    opened: Vec<Opened>,
+    opened: Vec<DecryptedDatagram>,
     stats: EndpointStats,
 }
 
@@ -126,14 +126,14 @@ pub struct Arrival {
 
 /// Coalesced datagrams in a sliceable buffer.
 #[derive(Clone, Debug)]
-pub struct Shared {
+pub struct ReceivedDatagrams {
     /// Buffer with all datagrams.
     pub bytes: Slice,
     /// True if retained data must be copied, because memory does not suffice to hold many such buffers.
     pub must_copy: bool,
 }
 
-impl From<Slice> for Shared {
+impl From<Slice> for ReceivedDatagrams {
     fn from(bytes: Slice) -> Self {
         Self { bytes, must_copy: false }
     }
@@ -334,7 +334,7 @@ impl Endpoint {
 
     /// Processes datagrams of `stride` bytes each from one sender; the last may be shorter. Decrypts them in place,
     /// then passes them to `share`, which returns the same bytes in a sliceable buffer.
-    pub fn receive<T, S: Into<Shared>>(
+    pub fn receive<T, S: Into<ReceivedDatagrams>>(
         &mut self,
         now: Time,
         arrival: Arrival,
@@ -351,7 +351,11 @@ impl Endpoint {
         for datagram in bytes.as_mut().chunks_mut(stride.max(1)) {
             let length = datagram.len();
             self.receive_one(now, arrival, datagram, &mut last, |index, number, range: Range<usize>| {
-                opened.push(Opened { index, number, range: start + range.start..start + range.end });
+                opened.push(DecryptedDatagram {
+                    index,
+                    number,
+                    range: start + range.start..start + range.end,
+                });
             });
             if let Some(shard) = self.forward_to.take() {
                 forwarded.push((shard, start..start + length));
@@ -362,10 +366,10 @@ impl Endpoint {
             self.pass_on(arrival, stride, bytes.as_mut(), &forwarded);
         }
         if !opened.is_empty() {
-            let Shared { bytes: shared, must_copy } = share(bytes).into();
+            let ReceivedDatagrams { bytes: shared, must_copy } = share(bytes).into();
             // Data retained from one datagram must not keep a buffer with many others alive.
             let must_copy = start > stride && (must_copy || opened.len() * stride < start / 2);
-            for Opened { index, number, range } in opened.drain(..) {
+            for DecryptedDatagram { index, number, range } in opened.drain(..) {
                 let Some(Some(entry)) = self.entries.get_mut(index) else { continue };
                 let State::Open(session) = &mut entry.state else { continue };
                 let copied =
@@ -408,11 +412,11 @@ impl Endpoint {
                 if let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index) {
                     match session.open(datagram) {
                         Ok((number, range)) => opened(index, number, range),
-                        Err(Refused::IntegrityLimit) => {
+                        Err(DecryptionError::IntegrityLimit) => {
                             session.on_integrity_limit(now);
                             self.make_ready(index);
                         }
-                        Err(Refused::Forged | Refused::Replayed) => {}
+                        Err(DecryptionError::Forged | DecryptionError::Replayed) => {}
                     }
                 }
             }
@@ -492,7 +496,7 @@ impl Endpoint {
     // Output.
 
     /// Does the work due at `now`: appends datagrams to `batch` and returns the time of the next poll.
-    pub fn poll(&mut self, now: Time, batch: &mut Batch) -> Next {
+    pub fn poll(&mut self, now: Time, batch: &mut Batch) -> PollResult {
         while batch.has_room(usize::from(SAFE_DATAGRAM)) {
             let Some((to, bytes)) = self.answers.pop_front() else { break };
             let start = batch.start();
@@ -500,7 +504,7 @@ impl Endpoint {
             batch.finish(start, to, Purpose::Ordinary(Ecn::NotEct));
         }
         if !self.answers.is_empty() {
-            return Next::Full;
+            return PollResult::Full;
         }
         if now >= self.expires {
             self.expires = self.listener.expire(self.listener_time(now)).map_or(Time::MAX, |span| now + span);
@@ -556,17 +560,17 @@ impl Endpoint {
                         self.listener.adjust_memory_reservation(before, entry.promised);
                     }
                     match next {
-                        Next::Full => {
+                        PollResult::Full => {
                             // Serve the other connections first.
                             self.make_ready(index);
-                            return Next::Full;
+                            return PollResult::Full;
                         }
-                        Next::At(at) => self.set_deadline(index, at),
+                        PollResult::At(at) => self.set_deadline(index, at),
                     }
                 }
             }
         }
-        Next::At(self.deadlines.first().map_or(self.expires, |&(at, _)| at.min(self.expires)))
+        PollResult::At(self.deadlines.first().map_or(self.expires, |&(at, _)| at.min(self.expires)))
     }
 
     /// Handles a send error: this host's network layer refused `datagrams`, of `size` bytes each, to `remote`. Notifies

@@ -96,12 +96,12 @@ struct Opening {
     is_validated: bool,
     begun: Time,
     /// Handshake state; `None` while a shard works on it.
-    begins: Option<Begun>,
+    begins: Option<BegunHandshake>,
 }
 
 /// State of a half-open handshake, and the response to its hello.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct BegunHandshake {
     pub responder: Responder,
     pub response: Vec<u8>,
 }
@@ -249,7 +249,7 @@ impl ListenerState {
     }
 
     /// Returns a handshake after work on it succeeded or failed, so another shard can continue.
-    pub(super) fn put_back(&self, local: ConnectionId, begun: Begun) {
+    pub(super) fn put_back(&self, local: ConnectionId, begun: BegunHandshake) {
         if let Some(opening) = self.state().openings.get_mut(&local) {
             opening.begins = Some(begun);
         }
@@ -262,7 +262,12 @@ impl ListenerState {
 
     /// Takes out the handshake of a confirm from `from`, to process it. Forged confirms end no handshake. Each confirm
     /// after the first is charged to the budget of its address.
-    pub(super) fn take(&self, now: Time, local: ConnectionId, from: SocketAddr) -> Option<(Hello, Begun)> {
+    pub(super) fn take(
+        &self,
+        now: Time,
+        local: ConnectionId,
+        from: SocketAddr,
+    ) -> Option<(Hello, BegunHandshake)> {
         let (mut guard, now) = self.at(now);
         let state = &mut *guard;
         let opening = state.openings.get_mut(&local)?;

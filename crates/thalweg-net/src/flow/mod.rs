@@ -28,7 +28,9 @@ mod stream_end;
 mod tests;
 
 pub use scheme_negotiation::{MAX_ENCODING, Scheme, SchemeError};
-pub use sender_recording::{ESTIMATES_INTERVAL, EventKind, Recorded, Recorder, Recording, SenderEstimates};
+pub use sender_recording::{
+    ESTIMATES_INTERVAL, EventKind, RecordedEvent, Recorder, Recording, SenderEstimates,
+};
 pub use thalweg_catalog::path_hints::FLOW_HEADER;
 pub use thalweg_catalog::{PathHints, Registry};
 
@@ -52,7 +54,7 @@ const MAX_UNSENT: u64 = 1 << 20;
 const MAX_WAITING: usize = 8192;
 
 /// Datagrams shorter than this, in bytes, are copied when retained.
-const SHORT: u32 = 1024;
+const COPY_BELOW_BYTES: u32 = 1024;
 
 /// Role of a flow in its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,7 +299,7 @@ impl Flow {
             }
             self.waiting += memory_charge(&bytes);
             // A short datagram would keep its whole receive buffer alive.
-            let is_short = bytes.len() < SHORT;
+            let is_short = bytes.len() < COPY_BELOW_BYTES;
             let bytes = if is_short { Slice::new(bytes.as_bytes()) } else { bytes };
             self.inbox.push_back((bytes, ecn));
             return;

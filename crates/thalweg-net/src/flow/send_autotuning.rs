@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     /// Returns the limit after some milliseconds at a constant number of bytes per millisecond.
-    fn sending(
+    fn limit_after(
         send_buffer: &mut SendBufferLimit,
         begin: u64,
         millis: u64,
@@ -80,16 +80,16 @@ mod tests {
         let (mut send_buffer, mut sent) = (SendBufferLimit::new(), 0);
         assert_eq!(send_buffer.limit(), MIN_LIMIT);
         // 100 kB is 100 ms at 8 Mbit/s.
-        let limit = sending(&mut send_buffer, 0, 100, 1000, &mut sent);
+        let limit = limit_after(&mut send_buffer, 0, 100, 1000, &mut sent);
         assert!((90_000..=115_000).contains(&limit), "{limit}");
         // 80 Mbit/s: detected within 10 ms.
-        let limit = sending(&mut send_buffer, 100, 11, 10_000, &mut sent);
+        let limit = limit_after(&mut send_buffer, 100, 11, 10_000, &mut sent);
         assert!((900_000..=1_150_000).contains(&limit), "{limit}");
         // Half a second of silence leaves at least a third.
-        let limit = sending(&mut send_buffer, 111, 500, 0, &mut sent);
+        let limit = limit_after(&mut send_buffer, 111, 500, 0, &mut sent);
         assert!((333_000..=700_000).contains(&limit), "{limit}");
-        assert_eq!(sending(&mut send_buffer, 611, 10_000, 0, &mut sent), MIN_LIMIT);
-        assert_eq!(sending(&mut send_buffer, 10_611, 10, 1_000_000, &mut sent), MAX_LIMIT);
+        assert_eq!(limit_after(&mut send_buffer, 611, 10_000, 0, &mut sent), MIN_LIMIT);
+        assert_eq!(limit_after(&mut send_buffer, 10_611, 10, 1_000_000, &mut sent), MAX_LIMIT);
         // An observation after years, and one back in time.
         send_buffer.observe(Time::MAX, u64::MAX);
         send_buffer.observe(Time::ZERO, 0);

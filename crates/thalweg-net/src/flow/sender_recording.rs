@@ -23,7 +23,7 @@ pub struct Recording {
     /// Negotiated scheme with its options; empty before the connection is established.
     pub scheme: String,
     /// Events in order of time.
-    pub events: Vec<Recorded>,
+    pub events: Vec<RecordedEvent>,
     /// End of the recording, once it is full; later events are missing. `None` while there is room.
     pub until: Option<Time>,
     max: usize,
@@ -41,7 +41,7 @@ pub struct Recording {
 
 /// Recorded event.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct RecordedEvent {
     /// Time on the connection's clock.
     pub time: Time,
     /// Kind of event, with its numbers.
@@ -166,7 +166,7 @@ impl Recorder {
 impl Recording {
     fn note(&mut self, time: Time, what: EventKind) {
         if self.events.len() < self.max {
-            self.events.push(Recorded { time, what });
+            self.events.push(RecordedEvent { time, what });
         } else {
             self.until.get_or_insert(time);
         }

@@ -179,7 +179,7 @@ const KEYS: [&str; 18] = [
 ];
 
 /// Options that may be repeated.
-const REPEATED: [&str; 3] = ["mtu-change", "blackout", "sleep"];
+const REPEATABLE_OPTIONS: [&str; 3] = ["mtu-change", "blackout", "sleep"];
 
 impl DirectionSpec {
     /// Sets the options in `text`: `KEY=VALUE`, separated by commas. `registry` provides the disciplines.
@@ -193,7 +193,7 @@ impl DirectionSpec {
             let (key, value) =
                 option.split_once('=').ok_or_else(|| DirectionError::Unknown(option.trim().to_owned()))?;
             let (key, value) = (key.trim(), value.trim());
-            if seen.contains(&key) && !REPEATED.contains(&key) {
+            if seen.contains(&key) && !REPEATABLE_OPTIONS.contains(&key) {
                 return Err(DirectionError::Twice(key.to_owned()));
             }
             seen.push(key);
@@ -292,7 +292,7 @@ impl DirectionSpec {
     }
 
     /// Returns the MTU at `now`; `first` is the arrival time of the first datagram.
-    pub(super) fn largest(&self, first: Time, now: Time) -> Option<Bytes> {
+    pub(super) fn mtu_at(&self, first: Time, now: Time) -> Option<Bytes> {
         let since = now.since(first);
         let last = self.mtu_changes.iter().filter(|change| change.at <= since).max_by_key(|last| last.at);
         last.map(|last| last.mtu).or(self.mtu)
@@ -449,7 +449,7 @@ mod tests {
         );
         spec.set_all("mtu-change=5s:1280B,mtu-change=9s:1400B", &Registry::default()).unwrap();
         assert_eq!(
-            [4, 5, 8, 9].map(|secs| spec.largest(first, at(secs)).unwrap().get()),
+            [4, 5, 8, 9].map(|secs| spec.mtu_at(first, at(secs)).unwrap().get()),
             [1300, 1280, 1280, 1400]
         );
     }

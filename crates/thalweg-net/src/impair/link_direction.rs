@@ -7,7 +7,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::random_delay::Variation;
 use thalweg_queue::{
-    Aggregation, Any, ContractViolation, Discipline as _, DropReason, Dropped, Entry, Impairment,
+    Aggregation, Any, ContractViolation, Discipline as _, DropReason, DroppedPacket, Entry, Impairment,
     ImpairmentOutcome, StartDelay, VariationPeriod,
 };
 
@@ -96,7 +96,7 @@ pub struct LinkDirection {
     wire: BTreeMap<(Time, u64), DelayedDatagram>,
     launched: u64,
     held_bytes: usize,
-    dropped: Vec<Dropped>,
+    dropped: Vec<DroppedPacket>,
     /// Arrival time of the first datagram of any direction; blackouts count from it.
     first: Option<Time>,
     stats: LinkDirectionStats,
@@ -183,7 +183,7 @@ impl LinkDirection {
         let first = self.first.unwrap_or(now);
         if self.spec.is_blacked_out(first, now) {
             self.stats.blacked_out += 1;
-        } else if self.spec.largest(first, now).is_some_and(|mtu| u64::from(size) > mtu.get()) {
+        } else if self.spec.mtu_at(first, now).is_some_and(|mtu| u64::from(size) > mtu.get()) {
             self.stats.too_long += 1;
         } else if self.held_bytes + datagram.bytes.len() > MAX_HELD_BYTES {
             self.stats.overflow += 1;
@@ -310,7 +310,7 @@ impl LinkDirection {
     }
 
     fn drop_what_was_dropped(&mut self) {
-        while let Some(Dropped { entry, reason }) = self.dropped.pop() {
+        while let Some(DroppedPacket { entry, reason }) = self.dropped.pop() {
             self.take(entry.packet);
             match reason {
                 DropReason::Full => self.stats.full += 1,
@@ -389,7 +389,7 @@ mod tests {
     }
 
     /// Returns all remaining datagrams, with times in microseconds.
-    fn rest(line: &mut LinkDirection) -> Vec<(u64, u8)> {
+    fn drain_datagrams(line: &mut LinkDirection) -> Vec<(u64, u8)> {
         let mut all = Vec::new();
         while let Some(next) = line.next() {
             while let Some(datagram) = line.poll(next) {
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(path.poll(at(5999)), None);
         // A late call does not delay the transmitter; an idle one starts anew.
         path.arrive(at(9500), datagram(3, 472));
-        assert_eq!(rest(&mut path), [(6000, 0), (7000, 1), (8000, 2), (15_000, 3)]);
+        assert_eq!(drain_datagrams(&mut path), [(6000, 0), (7000, 1), (8000, 2), (15_000, 3)]);
         assert_eq!((path.stats().delivered, path.stats().dropped()), (4, 0));
     }
 
@@ -419,7 +419,7 @@ mod tests {
         for number in 0..3 {
             path.arrive(at(u64::from(number)), datagram(number, 972));
         }
-        assert_eq!(rest(&mut path), [(5000, 0), (5001, 1), (5002, 2)]);
+        assert_eq!(drain_datagrams(&mut path), [(5000, 0), (5001, 1), (5002, 2)]);
     }
 
     #[test]
@@ -429,17 +429,17 @@ mod tests {
         for number in 0..4 {
             path.arrive(at(0), datagram(number, 972));
         }
-        assert_eq!(rest(&mut path), [(100, 0), (200, 1), (1100, 2), (2100, 3)]);
+        assert_eq!(drain_datagrams(&mut path), [(100, 0), (200, 1), (1100, 2), (2100, 3)]);
         let mut path = line("rate=8Mbit/s,sleep=1s:50ms");
         for (number, micros) in [(0, 0), (1, 900_000), (2, 2_000_000)] {
             path.arrive(at(micros), datagram(number, 972));
         }
-        assert_eq!(rest(&mut path), [(1000, 0), (901_000, 1), (2_051_000, 2)]);
+        assert_eq!(drain_datagrams(&mut path), [(1000, 0), (901_000, 1), (2_051_000, 2)]);
         let mut path = line("delay=1ms,aggregation=4ms:2pkt");
         for number in 0..3 {
             path.arrive(at(10), datagram(number, 972));
         }
-        assert_eq!(rest(&mut path), [(4000, 0), (4000, 1), (8000, 2)]);
+        assert_eq!(drain_datagrams(&mut path), [(4000, 0), (4000, 1), (8000, 2)]);
     }
 
     #[test]
@@ -451,7 +451,7 @@ mod tests {
             path.arrive(at(0), datagram(number, 972));
         }
         path.arrive(at(1000), datagram(4, 972));
-        assert_eq!(rest(&mut path), [(0, 0), (0, 1), (1000, 4)]);
+        assert_eq!(drain_datagrams(&mut path), [(0, 0), (0, 1), (1000, 4)]);
         assert_eq!((path.stats().early, path.stats().full), (2, 0));
     }
 
@@ -496,7 +496,7 @@ mod tests {
             let sent = at(period * 100_000 + 50_000 * u64::from(period > 0));
             path.arrive(sent, datagram(0, 972));
             took.extend(
-                rest(&mut path)
+                drain_datagrams(&mut path)
                     .into_iter()
                     .map(|(arrived, _)| arrived - sent.since(Time::ZERO).as_picos() / 1_000_000),
             );
@@ -506,7 +506,7 @@ mod tests {
         assert!((30_501..=32_000).contains(&max), "{max} us");
         // A datagram at the beginning of an outage waits for its end.
         path.arrive(at(30_000_000), datagram(0, 972));
-        let (arrived, _) = rest(&mut path)[0];
+        let (arrived, _) = drain_datagrams(&mut path)[0];
         assert!((30_050_000..30_063_000).contains(&arrived), "{arrived}");
     }
 
@@ -518,14 +518,14 @@ mod tests {
             path.arrive(at(0), datagram(number, 972));
         }
         // The first is in service, two are queued.
-        assert_eq!(rest(&mut path), [(1000, 1), (2000, 2), (3000, 3)]);
+        assert_eq!(drain_datagrams(&mut path), [(1000, 1), (2000, 2), (3000, 3)]);
         path.arrive(at(1_000_000), datagram(5, 10));
         path.arrive(at(1_999_999), datagram(6, 10));
         path.arrive(at(2_000_000), datagram(7, 10));
         let stats = path.stats();
         assert_eq!((stats.too_long, stats.full, stats.blacked_out, stats.dropped()), (1, 1, 2, 4));
         assert_eq!(stats.longest_queue, 2);
-        assert_eq!(rest(&mut path), [(2_000_038, 7)]);
+        assert_eq!(drain_datagrams(&mut path), [(2_000_038, 7)]);
     }
 
     #[test]
@@ -564,7 +564,7 @@ mod tests {
             for number in 0..200 {
                 path.arrive(at(u64::from(number) * 100), datagram(number, 10));
             }
-            rest(&mut path)
+            drain_datagrams(&mut path)
         };
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));

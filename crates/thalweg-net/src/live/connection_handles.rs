@@ -2,10 +2,10 @@
 
 use super::buffer_pool::Pool;
 use super::connection_shared_state::{Opening, PART, Peer, Pipe, State};
-use super::socket_shared_state::Running;
+use super::socket_shared_state::SocketThreads;
 use crate::endpoint::ConnectError;
 use crate::identity::PublicKey;
-use crate::session::{Closed, SessionStats, code};
+use crate::session::{CloseReason, SessionStats, code};
 use crate::wire::VERSION;
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,7 +24,7 @@ pub enum NetError {
     /// Connection setup failed.
     Connect(ConnectError),
     /// Connection closed.
-    Closed(Closed),
+    Closed(CloseReason),
     /// Stream reset: the peer's application stopped before it had sent everything.
     Stopped,
     /// Local stream already finished or stopped; nothing more can be written.
@@ -52,29 +52,29 @@ impl fmt::Display for NetError {
                 "the peer uses version {theirs} of the protocol, this end version {VERSION}: use the same release at both"
             ),
             Self::Connect(ConnectError::NameTooLong) => f.write_str("a name is too long to be sent"),
-            Self::Closed(Closed::Here) => f.write_str("it was closed at this end"),
-            Self::Closed(Closed::Peer { code, reason }) if reason.is_empty() => {
+            Self::Closed(CloseReason::Here) => f.write_str("it was closed at this end"),
+            Self::Closed(CloseReason::Peer { code, reason }) if reason.is_empty() => {
                 write!(f, "the peer closed the connection (code {code})")
             }
-            Self::Closed(Closed::Peer { code, reason }) => {
+            Self::Closed(CloseReason::Peer { code, reason }) => {
                 write!(f, "the peer closed the connection: {reason} (code {code})")
             }
-            Self::Closed(Closed::Silent) => f.write_str("the peer timed out"),
-            Self::Closed(Closed::Reset) => {
+            Self::Closed(CloseReason::Silent) => f.write_str("the peer timed out"),
+            Self::Closed(CloseReason::Reset) => {
                 f.write_str(
                     "the peer no longer knows the connection: it restarted, or timed out",
                 )
             }
-            Self::Closed(Closed::PathMtuTooSmall) => {
+            Self::Closed(CloseReason::PathMtuTooSmall) => {
                 f.write_str("the path no longer carries packets of 1228 bytes (of 1248 over IPv6)")
             }
-            Self::Closed(Closed::Forgeries) => f.write_str("too many packets were forged"),
-            Self::Closed(Closed::Protocol) => f.write_str("the peer sent an invalid frame"),
-            Self::Closed(Closed::Failed(Failure::ContractViolation(violation))) => write!(f, "{violation}"),
-            Self::Closed(Closed::Failed(Failure::FalseAcknowledgement)) => {
+            Self::Closed(CloseReason::Forgeries) => f.write_str("too many packets were forged"),
+            Self::Closed(CloseReason::Protocol) => f.write_str("the peer sent an invalid frame"),
+            Self::Closed(CloseReason::Failed(Failure::ContractViolation(violation))) => write!(f, "{violation}"),
+            Self::Closed(CloseReason::Failed(Failure::FalseAcknowledgement)) => {
                 f.write_str("the peer acknowledged data that had not been sent to it")
             }
-            Self::Closed(Closed::Failed(failure)) => write!(f, "the transport aborted: {failure:?}"),
+            Self::Closed(CloseReason::Failed(failure)) => write!(f, "the transport aborted: {failure:?}"),
             Self::Stopped => f.write_str("the peer stopped before it had sent everything"),
             Self::Finished => f.write_str("the stream was finished before"),
             Self::DatagramSize => f.write_str("a datagram is empty or too long"),
@@ -89,13 +89,13 @@ impl From<NetError> for io::Error {
     fn from(error: NetError) -> Self {
         let kind = match &error {
             NetError::Connect(ConnectError::NoAnswer | ConnectError::PathMtuTooSmall)
-            | NetError::Closed(Closed::Silent) => io::ErrorKind::TimedOut,
+            | NetError::Closed(CloseReason::Silent) => io::ErrorKind::TimedOut,
             NetError::Connect(ConnectError::Version(_)) => io::ErrorKind::Unsupported,
             NetError::Connect(ConnectError::WrongKey(_)) => io::ErrorKind::PermissionDenied,
             NetError::Connect(ConnectError::NameTooLong) | NetError::DatagramSize => {
                 io::ErrorKind::InvalidInput
             }
-            NetError::Closed(Closed::Reset) => io::ErrorKind::ConnectionReset,
+            NetError::Closed(CloseReason::Reset) => io::ErrorKind::ConnectionReset,
             NetError::Closed(_) | NetError::Stopped => io::ErrorKind::ConnectionAborted,
             NetError::Finished => io::ErrorKind::BrokenPipe,
             NetError::Over => io::ErrorKind::NotConnected,
@@ -106,13 +106,13 @@ impl From<NetError> for io::Error {
 
 /// State shared by all handles of a connection. Dropping the last handle closes the connection.
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct SharedHandle {
     pub(super) pipe: Arc<Pipe>,
-    running: Arc<Running>,
+    running: Arc<SocketThreads>,
     peer: Peer,
 }
 
-impl Drop for Inner {
+impl Drop for SharedHandle {
     fn drop(&mut self) {
         let mut state = self.pipe.lock();
         if state.closed.is_none() {
@@ -122,7 +122,7 @@ impl Drop for Inner {
     }
 }
 
-impl Inner {
+impl SharedHandle {
     /// Notifies the thread of pending work, unless already notified.
     pub(super) fn wake(&self, mut state: MutexGuard<'_, State>) {
         if !std::mem::replace(&mut state.notified, true) {
@@ -143,18 +143,18 @@ impl Inner {
 /// Connection with mutually known keys: one byte stream and datagrams in each direction.
 #[derive(Debug)]
 pub struct Connection {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<SharedHandle>,
 }
 
 impl Connection {
-    pub(super) fn opened(running: &Arc<Running>, pipe: Arc<Pipe>) -> Result<Self, NetError> {
+    pub(super) fn opened(running: &Arc<SocketThreads>, pipe: Arc<Pipe>) -> Result<Self, NetError> {
         let (opening, closed) = {
             let state = pipe.lock();
             (state.opening.clone(), state.closed.clone())
         };
         match (opening, closed) {
             (Opening::Open(peer), _) => {
-                Ok(Self { inner: Arc::new(Inner { pipe, running: Arc::clone(running), peer }) })
+                Ok(Self { inner: Arc::new(SharedHandle { pipe, running: Arc::clone(running), peer }) })
             }
             (Opening::Failed(error), _) => Err(NetError::Connect(error)),
             (Opening::Waiting, closed) => Err(closed.map_or(NetError::Over, NetError::Closed)),
@@ -202,7 +202,7 @@ impl Connection {
     }
 
     /// Returns the close reason; `None` while the connection is open.
-    pub fn closed(&self) -> Option<Closed> {
+    pub fn closed(&self) -> Option<CloseReason> {
         self.inner.pipe.lock().closed.clone()
     }
 
@@ -238,7 +238,7 @@ impl Connection {
 /// Stream to the peer.
 #[derive(Debug)]
 pub struct SendStream {
-    inner: Arc<Inner>,
+    inner: Arc<SharedHandle>,
     is_over: bool,
     /// Buffers for copies of large writes: fresh memory costs more than the copy.
     pool: Pool,
@@ -395,7 +395,7 @@ impl Write for SendStream {
 /// Stream from the peer.
 #[derive(Debug)]
 pub struct RecvStream {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<SharedHandle>,
     /// Unread part of the last slice.
     pub(super) rest: Option<Slice>,
 }

@@ -3,7 +3,7 @@
 use crate::endpoint::{ConnectError, Handle};
 use crate::flow::Reading;
 use crate::identity::PublicKey;
-use crate::session::{Closed, SessionStats};
+use crate::session::{CloseReason, SessionStats};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -71,7 +71,7 @@ pub(super) struct State {
     /// Code and reason with which the application closes the connection.
     pub close_requested: Option<(u16, String)>,
     /// Reason of the close, once the connection is closed.
-    pub closed: Option<Closed>,
+    pub closed: Option<CloseReason>,
     pub stats: SessionStats,
     /// True if the statistics were read recently and may be read again.
     pub stats_wanted: bool,
@@ -99,7 +99,7 @@ pub(super) struct Incoming {
 }
 
 /// Shorter slices are copied into blocks of this size, in bytes.
-const SHORT: u32 = 1024;
+const COPY_BLOCK_BYTES: u32 = 1024;
 const BLOCK: usize = 8 << 10;
 
 impl Incoming {
@@ -114,7 +114,7 @@ impl Incoming {
 
     pub fn push(&mut self, piece: Slice) {
         self.bytes += u64::from(piece.len());
-        if piece.len() < SHORT {
+        if piece.len() < COPY_BLOCK_BYTES {
             if self.short.len() + piece.len() as usize > BLOCK {
                 self.seal();
             }

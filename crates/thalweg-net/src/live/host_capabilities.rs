@@ -48,7 +48,7 @@ pub struct Findings {
     pub processors: usize,
 }
 
-const REQUESTED: usize = 4 << 20;
+const REQUESTED_BUFFER_BYTES: usize = 4 << 20;
 
 /// Examines the host, and the interface towards `target` if given. Sends nothing to the target: test datagrams go from
 /// this host to itself.
@@ -60,8 +60,8 @@ pub fn examine_host(target: Option<SocketAddr>) -> io::Result<Findings> {
     let (sender, receiver) = (UdpSocket::bind(local)?, UdpSocket::bind(local)?);
     for socket in [&sender, &receiver] {
         let socket = SockRef::from(socket);
-        socket.set_send_buffer_size(REQUESTED)?;
-        socket.set_recv_buffer_size(REQUESTED)?;
+        socket.set_send_buffer_size(REQUESTED_BUFFER_BYTES)?;
+        socket.set_recv_buffer_size(REQUESTED_BUFFER_BYTES)?;
     }
     let buffer = |size: io::Result<usize>| size.map(|size| Bytes::new(size as u64));
     let (sending, receiving) =
@@ -69,7 +69,7 @@ pub fn examine_host(target: Option<SocketAddr>) -> io::Result<Findings> {
     let arrived = send_together(&sender, &sending, &receiver, &receiving)?;
     Ok(Findings {
         local: local.ip(),
-        requested: Bytes::new(REQUESTED as u64),
+        requested: Bytes::new(REQUESTED_BUFFER_BYTES as u64),
         send_buffer: buffer(SockRef::from(&sender).send_buffer_size())?,
         receive_buffer: buffer(SockRef::from(&receiver).recv_buffer_size())?,
         interface_mtu,
@@ -102,7 +102,7 @@ fn source_address_and_mtu(target: Option<SocketAddr>) -> io::Result<(SocketAddr,
 }
 
 #[derive(Default)]
-struct Arrived {
+struct ArrivedDatagrams {
     messages: usize,
     datagrams: usize,
     marked: usize,
@@ -113,7 +113,7 @@ fn send_together(
     sending: &UdpSocketState,
     receiver: &UdpSocket,
     receiving: &UdpSocketState,
-) -> io::Result<Arrived> {
+) -> io::Result<ArrivedDatagrams> {
     let contents = vec![7; SEGMENT * SEGMENTS];
     let transmit = Transmit {
         destination: receiver.local_addr()?,
@@ -122,7 +122,7 @@ fn send_together(
         segment_size: Some(SEGMENT),
         src_ip: None,
     };
-    let mut arrived = Arrived::default();
+    let mut arrived = ArrivedDatagrams::default();
     // A host that refuses is a finding, not an error.
     if sending.max_gso_segments() < SEGMENTS || sending.try_send(sender.into(), &transmit).is_err() {
         return Ok(arrived);

@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Time after which a silent host is probed, and interval of the probes. Most hosts answer sooner.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Number of refusals before giving up. Refusals can be forged: this limits the effect, and a live receiver has
 /// answered by then.
@@ -67,7 +67,7 @@ pub fn connect_reachable(
         }
         if begun.elapsed() >= PROBE_INTERVAL {
             // Without a probe there are no refusals.
-            let probe = probe.get_or_insert_with(|| Probe::new(remote, AGAIN).ok());
+            let probe = probe.get_or_insert_with(|| Probe::new(remote, RETRY_INTERVAL).ok());
             let refusals = probe.as_mut().map_or(0, |probe| probe.refusals(Instant::now()));
             if refusals >= REFUSALS && begun.elapsed() >= MIN_CONNECT_TIME {
                 return Err(ConnectFailure::Refused);
@@ -179,7 +179,7 @@ mod tests {
 
     /// Returns the time in milliseconds after which a peer at `remote` has ended, if it has within 20 s. `received` and
     /// `sent` give the counters at a time.
-    fn ended(remote: SocketAddr, received: fn(u64) -> u64, sent: fn(u64) -> u64) -> Option<u64> {
+    fn end_time(remote: SocketAddr, received: fn(u64) -> u64, sent: fn(u64) -> u64) -> Option<u64> {
         let begun = Instant::now();
         let mut detector = ClosedPortDetector::new(remote);
         (0..100).map(|update| 200 * update).find(|&millis| {
@@ -200,12 +200,12 @@ mod tests {
         let open = there.local_addr().unwrap();
         let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let seconds = |millis| millis / 1000;
-        let took = ended(closed, |_| 9, seconds).unwrap();
+        let took = end_time(closed, |_| 9, seconds).unwrap();
         assert!((5000..=6000).contains(&took), "{took}");
         // An outage of the path, as far as can be known.
-        assert_eq!(ended(open, |_| 9, seconds), None);
+        assert_eq!(end_time(open, |_| 9, seconds), None);
         // Refusals are forged, and the peer answers every fourth second, or nothing is sent that it could answer.
-        assert_eq!(ended(closed, |millis| millis / 4000, seconds), None);
-        assert_eq!(ended(closed, |_| 9, |_| 2), None);
+        assert_eq!(end_time(closed, |millis| millis / 4000, seconds), None);
+        assert_eq!(end_time(closed, |_| 9, |_| 2), None);
     }
 }

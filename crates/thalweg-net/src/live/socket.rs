@@ -3,14 +3,16 @@
 use super::connection_handles::{Connection, NetError};
 use super::connection_shared_state::{Opening, Pipe};
 use super::host_clock::Clock;
-use super::socket_shared_state::{AcceptQueue, Arrivals, Arrived, Running, Shared};
+use super::socket_shared_state::{
+    AcceptQueue, Arrivals, IncomingConnection, SocketThreadState, SocketThreads,
+};
 use super::socket_thread::Driver;
 use super::udp_offload_socket::{Offload, Udp, UdpStats};
 use crate::endpoint::{
     Connect, Endpoint, EndpointConfig, EndpointStats, ListenerState, MAX_SHARDS, Refusal, Trust,
 };
 use crate::identity::SystemEntropy;
-use crate::session::{Closed, code};
+use crate::session::{CloseReason, code};
 use rustix::event::{EventfdFlags, eventfd};
 use std::future::poll_fn;
 use std::io;
@@ -49,7 +51,7 @@ impl SocketConfig {
 /// Connection attempt of a caller. Dropping it abandons the attempt.
 struct PendingConnect<'a> {
     pipe: Arc<Pipe>,
-    running: &'a Running,
+    running: &'a SocketThreads,
     is_resolved: bool,
 }
 
@@ -76,7 +78,7 @@ impl Drop for PendingConnect<'_> {
 /// for the peers to acknowledge it. It does not wait for connections that the application has closed.
 #[derive(Clone, Debug)]
 pub struct Socket {
-    running: Arc<Running>,
+    running: Arc<SocketThreads>,
 }
 
 impl Socket {
@@ -94,13 +96,13 @@ impl Socket {
     }
 
     /// Returns a bound socket and the drivers of its threads.
-    fn prepare(config: SocketConfig) -> io::Result<(Running, Vec<Driver>)> {
+    fn prepare(config: SocketConfig) -> io::Result<(SocketThreads, Vec<Driver>)> {
         let SocketConfig { bind, endpoint, buffer, offload, clock, threads } = config;
         let buffer = usize::try_from(buffer.get()).unwrap_or(usize::MAX);
         let (sockets, is_steered) = Udp::bind_all(bind, buffer, offload, threads.clamp(1, MAX_SHARDS))?;
         let accept_queue = Arc::new(AcceptQueue::default());
         let share = |udp: &Udp| {
-            Ok(Arc::new(Shared {
+            Ok(Arc::new(SocketThreadState {
                 wake_fd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
                 asleep: AtomicBool::new(false),
                 work: Mutex::default(),
@@ -122,7 +124,10 @@ impl Socket {
             Driver::new(shards.clone(), shard, udp, endpoint, clock.clone())
         });
         let drivers = drivers.collect();
-        Ok((Running { shards, accept_queue, threads: Vec::new(), next_shard: AtomicUsize::new(0) }, drivers))
+        Ok((
+            SocketThreads { shards, accept_queue, threads: Vec::new(), next_shard: AtomicUsize::new(0) },
+            drivers,
+        ))
     }
 
     /// Returns the bound address.
@@ -141,8 +146,9 @@ impl Socket {
 
     /// Returns these counters per thread.
     pub fn stats_of_threads(&self) -> Vec<(EndpointStats, UdpStats)> {
-        let stats =
-            |shared: &Arc<Shared>| *shared.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let stats = |shared: &Arc<SocketThreadState>| {
+            *shared.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        };
         self.running.shards.iter().map(stats).collect()
     }
 
@@ -203,7 +209,7 @@ impl Socket {
         shared.work().connects.push((connect, Arc::clone(&pipe)));
         if running.accept_queue.arrivals().has_ended {
             // No thread serves this pipe any more.
-            pipe.lock().closed.get_or_insert(Closed::Here);
+            pipe.lock().closed.get_or_insert(CloseReason::Here);
         }
         shared.wake();
         PendingConnect { pipe, running, is_resolved: false }
@@ -217,7 +223,7 @@ impl Socket {
         let accept_queue = &self.running.accept_queue;
         let mut arrivals = accept_queue.arrivals();
         loop {
-            if let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() {
+            if let Some(IncomingConnection { pipe, .. }) = arrivals.queue.pop_front() {
                 drop(arrivals);
                 return Connection::opened(&self.running, pipe);
             }
@@ -240,7 +246,7 @@ impl Socket {
             .arrived
             .wait_timeout_while(arrivals, span, waiting)
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() else {
+        let Some(IncomingConnection { pipe, .. }) = arrivals.queue.pop_front() else {
             return if arrivals.has_ended { Err(NetError::Over) } else { Ok(None) };
         };
         drop(arrivals);
@@ -255,7 +261,7 @@ impl Socket {
         let accept_queue = &self.running.accept_queue;
         let pipe = poll_fn(|context| {
             let mut arrivals = accept_queue.arrivals();
-            if let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() {
+            if let Some(IncomingConnection { pipe, .. }) = arrivals.queue.pop_front() {
                 return Poll::Ready(Ok(pipe));
             }
             if arrivals.has_ended {
@@ -334,9 +340,9 @@ mod tests {
             }));
             assert!(panics.is_err());
             assert_eq!(accepting.join().unwrap(), Err(NetError::Over));
-            assert_eq!(connecting.join().unwrap(), Err(NetError::Closed(Closed::Here)));
+            assert_eq!(connecting.join().unwrap(), Err(NetError::Closed(CloseReason::Here)));
         });
         assert_eq!(socket.accept().map(drop), Err(NetError::Over));
-        assert_eq!(socket.connect(request).map(drop), Err(NetError::Closed(Closed::Here)));
+        assert_eq!(socket.connect(request).map(drop), Err(NetError::Closed(CloseReason::Here)));
     }
 }

@@ -50,7 +50,7 @@ impl Work {
 
 /// Incoming connection in the accept queue.
 #[derive(Debug)]
-pub struct Arrived {
+pub struct IncomingConnection {
     pub pipe: Arc<Pipe>,
     /// True if its key is trusted.
     pub is_trusted: bool,
@@ -66,7 +66,7 @@ const MAX_REFUSED: usize = 64;
 /// Incoming connections that are not accepted yet.
 #[derive(Debug, Default)]
 pub struct Arrivals {
-    pub queue: VecDeque<Arrived>,
+    pub queue: VecDeque<IncomingConnection>,
     /// Refused clients, and the number of further ones without a record.
     pub refused: Vec<Refusal>,
     pub unrecorded: u64,
@@ -90,7 +90,8 @@ impl Arrivals {
         if self.queue.len() < MAX_ARRIVALS {
             return true;
         }
-        let is_removable = |arrived: &Arrived| !arrived.is_trusted && arrived.pipe.lock().closed.is_some();
+        let is_removable =
+            |arrived: &IncomingConnection| !arrived.is_trusted && arrived.pipe.lock().closed.is_some();
         let Some(place) = self.queue.iter().position(is_removable) else { return false };
         self.queue.remove(place);
         true
@@ -112,7 +113,7 @@ impl AcceptQueue {
 
 /// State shared by the handles of the socket and one of its threads.
 #[derive(Debug)]
-pub struct Shared {
+pub struct SocketThreadState {
     /// Event file descriptor that wakes the thread.
     pub wake_fd: OwnedFd,
     /// True while the thread sleeps or is about to.
@@ -123,7 +124,7 @@ pub struct Shared {
     pub local: SocketAddr,
 }
 
-impl Shared {
+impl SocketThreadState {
     pub fn work(&self) -> MutexGuard<'_, Work> {
         self.work.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -145,16 +146,16 @@ impl Shared {
 
 /// Threads of a socket, shared by its handles; dropping the last handle ends them.
 #[derive(Debug)]
-pub struct Running {
+pub struct SocketThreads {
     /// State shared with each thread, at least one.
-    pub shards: Vec<Arc<Shared>>,
+    pub shards: Vec<Arc<SocketThreadState>>,
     pub accept_queue: Arc<AcceptQueue>,
     pub threads: Vec<JoinHandle<()>>,
     /// Number of started connection attempts; they are assigned to threads in turn.
     pub next_shard: AtomicUsize,
 }
 
-impl Running {
+impl SocketThreads {
     /// Notifies the thread of a pipe of pending work.
     pub fn wake(&self, pipe: &Arc<Pipe>) {
         let shared = &self.shards[pipe.shard];
@@ -163,7 +164,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for SocketThreads {
     fn drop(&mut self) {
         for shared in &self.shards {
             shared.work().close_all = true;

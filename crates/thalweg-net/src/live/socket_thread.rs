@@ -2,12 +2,12 @@
 
 use super::connection_shared_state::{Opening, PART, Peer, Pipe};
 use super::host_clock::Clock;
-use super::socket_shared_state::{Arrived, Shared};
-use super::udp_offload_socket::{Received, Sent, Udp};
+use super::socket_shared_state::{IncomingConnection, SocketThreadState};
+use super::udp_offload_socket::{ReceivedBytes, SendOutcome, Udp};
 use super::wakeup_coalescing::Coalescing;
 use crate::datagram_batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};
-use crate::session::{Agreed, Closed, Next, SessionEvent, code};
+use crate::session::{Agreed, CloseReason, PollResult, SessionEvent, code};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -44,8 +44,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// State of the socket thread.
 pub(super) struct Driver {
     /// State shared with handles and with all threads of the socket; index of this thread.
-    shared: Arc<Shared>,
-    shards: Vec<Arc<Shared>>,
+    shared: Arc<SocketThreadState>,
+    shards: Vec<Arc<SocketThreadState>>,
     shard: usize,
     udp: Udp,
     endpoint: Endpoint,
@@ -80,7 +80,7 @@ impl Drop for Driver {
             self.pipes.drain().map(|(_, live)| live.pipe).chain(connects.into_iter().map(|(_, pipe)| pipe));
         for pipe in pipes {
             let mut state = pipe.lock();
-            state.closed.get_or_insert(Closed::Here);
+            state.closed.get_or_insert(CloseReason::Here);
             pipe.wake_all(&mut state);
         }
         let mut arrivals = self.shared.accept_queue.arrivals();
@@ -98,7 +98,13 @@ struct Live {
 }
 
 impl Driver {
-    pub fn new(shards: Vec<Arc<Shared>>, shard: usize, udp: Udp, endpoint: Endpoint, clock: Clock) -> Self {
+    pub fn new(
+        shards: Vec<Arc<SocketThreadState>>,
+        shard: usize,
+        udp: Udp,
+        endpoint: Endpoint,
+        clock: Clock,
+    ) -> Self {
         Self {
             shared: Arc::clone(&shards[shard]),
             shards,
@@ -192,7 +198,7 @@ impl Driver {
             let mut read = None;
             let outcome = self.udp.receive(|arrival, stride, received| {
                 let arrived = *read.get_or_insert_with(|| clock.now());
-                endpoint.receive(arrived, arrival, stride, received, Received::share);
+                endpoint.receive(arrived, arrival, stride, received, ReceivedBytes::share);
             });
             *now = read.unwrap_or(*now);
             self.pass_on();
@@ -355,9 +361,9 @@ impl Driver {
                 return (None, true);
             }
             match self.endpoint.poll(now, &mut self.batch) {
-                Next::Full => {}
-                Next::At(_) if !self.batch.is_empty() => {}
-                Next::At(at) => return (Some(at), false),
+                PollResult::Full => {}
+                PollResult::At(_) if !self.batch.is_empty() => {}
+                PollResult::At(at) => return (Some(at), false),
             }
         }
         // More may be due, but receive first.
@@ -368,16 +374,16 @@ impl Driver {
     fn flush(&mut self, now: Time) -> bool {
         while let Some(run) = self.batch.runs().get(self.unsent.0) {
             match self.udp.send(&self.batch, run, self.unsent.1) {
-                Ok(Sent::Full(at)) => {
+                Ok(SendOutcome::Full(at)) => {
                     self.unsent.1 = at;
                     return false;
                 }
-                Ok(Sent::TooLarge) => {
+                Ok(SendOutcome::TooLarge) => {
                     let datagrams = self.batch.bytes(run);
                     self.endpoint.on_refused(now, run.destination, run.segment, datagrams);
                 }
                 // Treat an error as packet loss.
-                Ok(Sent::All) | Err(_) => {}
+                Ok(SendOutcome::All) | Err(_) => {}
             }
             self.unsent = (self.unsent.0 + 1, 0);
         }
@@ -441,7 +447,9 @@ impl Driver {
                         self.endpoint.abandon(now, handle, code::BUSY, reason);
                         continue;
                     }
-                    arrivals.queue.push_back(Arrived { pipe: Arc::clone(&pipe), is_trusted: known });
+                    arrivals
+                        .queue
+                        .push_back(IncomingConnection { pipe: Arc::clone(&pipe), is_trusted: known });
                     if let Some(waker) = arrivals.waker.take() {
                         waker.wake();
                     }
@@ -531,7 +539,7 @@ impl Driver {
                 state.closed = Some(why);
                 state.outgoing.clear();
                 state.outgoing_bytes = 0;
-                let is_forgotten = state.closed == Some(Closed::Here);
+                let is_forgotten = state.closed == Some(CloseReason::Here);
                 pipe.wake_all(&mut state);
                 drop(state);
                 if is_forgotten {
@@ -553,7 +561,7 @@ impl Driver {
         if is_over {
             for (_, live) in self.pipes.drain() {
                 let mut state = live.pipe.lock();
-                state.closed.get_or_insert(Closed::Here);
+                state.closed.get_or_insert(CloseReason::Here);
                 live.pipe.wake_all(&mut state);
             }
         }

@@ -5,7 +5,7 @@ use super::host_clock::to_timespec;
 use super::packet_steering::attach_steering;
 use super::wakeup_coalescing::Sleep;
 use crate::datagram_batch::{Batch, Purpose, Run};
-use crate::endpoint::{Arrival, Shared};
+use crate::endpoint::{Arrival, ReceivedDatagrams};
 use crate::normalised_address::unmap_ipv4;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -63,13 +63,13 @@ impl std::ops::AddAssign for UdpStats {
 }
 
 /// Size of a receive buffer in bytes: the maximum that GRO coalesces.
-const LARGE: usize = 1 << 16;
+const MAX_BUFFER_BYTES: usize = 1 << 16;
 
 /// Smallest buffer size; each next size is twice as large. Data that fills at most half of a buffer is copied to a
 /// smaller one, so it does not pin a large buffer.
-const SMALL: usize = 1 << 11;
+const MIN_BUFFER_BYTES: usize = 1 << 11;
 
-/// Number of buffer sizes, from [`SMALL`] to [`LARGE`].
+/// Number of buffer sizes, from [`MIN_BUFFER_BYTES`] to [`MAX_BUFFER_BYTES`].
 const SIZES: usize = 6;
 
 /// Receive buffers per call with GRO; their contents fit the processor's cache.
@@ -123,7 +123,7 @@ pub struct ReceiveResult {
 
 /// Outcome of sending a run.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendOutcome {
     /// The whole run was sent.
     All,
     /// The socket buffer is full; the run remains unsent from this byte on.
@@ -178,18 +178,18 @@ impl Udp {
         let socket = UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
         let mut pools = std::array::from_fn(|index| {
-            let max = match SMALL << index {
-                SMALL => MAX_SMALL,
-                LARGE => MAX_LARGE,
+            let max = match MIN_BUFFER_BYTES << index {
+                MIN_BUFFER_BYTES => MAX_SMALL,
+                MAX_BUFFER_BYTES => MAX_LARGE,
                 _ => MAX_BETWEEN,
             };
             let max = max.div_ceil(sharers);
-            let size = SMALL << index;
+            let size = MIN_BUFFER_BYTES << index;
             let pool = Pool::new(size, max);
             match size {
                 // Buffers of this size hold one datagram.
-                SMALL => pool,
-                LARGE => pool.with_max_lent(LARGE_SHARE * MAX_LENT / size / sharers),
+                MIN_BUFFER_BYTES => pool,
+                MAX_BUFFER_BYTES => pool.with_max_lent(LARGE_SHARE * MAX_LENT / size / sharers),
                 _ => pool.with_max_lent(MAX_LENT / size / sharers),
             }
         });
@@ -216,7 +216,7 @@ impl Udp {
     /// Receives available datagrams, up to a few buffers, and passes them on.
     pub fn receive(
         &mut self,
-        mut take: impl FnMut(Arrival, usize, Received<'_>),
+        mut take: impl FnMut(Arrival, usize, ReceivedBytes<'_>),
     ) -> io::Result<ReceiveResult> {
         let count = {
             let mut slices: [IoSliceMut<'_>; MAX_BUFFERS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
@@ -235,7 +235,7 @@ impl Udp {
         };
         self.stats.receives += 1;
         let is_full = count == self.in_use;
-        let are_single = self.metas[..count].iter().all(|meta| meta.len <= meta.stride.max(SMALL));
+        let are_single = self.metas[..count].iter().all(|meta| meta.len <= meta.stride.max(MIN_BUFFER_BYTES));
         self.in_use = if are_single && (is_full || count > GRO_BUFFERS) { MAX_BUFFERS } else { GRO_BUFFERS };
         let (mut datagrams, mut bytes) = (0, 0);
         for index in 0..count {
@@ -251,7 +251,7 @@ impl Udp {
                 ecn: Ecn::from_bits(meta.ecn.map_or(0, |codepoint| codepoint as u8)),
             };
             let buffer = &mut self.buffers[index];
-            let received = Received { buffer, length: meta.len, pools: &mut self.pools };
+            let received = ReceivedBytes { buffer, length: meta.len, pools: &mut self.pools };
             take(arrival, stride, received);
         }
         self.stats.datagrams_received += datagrams as u64;
@@ -259,7 +259,7 @@ impl Udp {
     }
 
     /// Sends a run, starting at its byte `from`.
-    pub fn send(&mut self, batch: &Batch, run: &Run, from: usize) -> io::Result<Sent> {
+    pub fn send(&mut self, batch: &Batch, run: &Run, from: usize) -> io::Result<SendOutcome> {
         let bytes = batch.bytes(run);
         let segments = match self.offload {
             Offload::Auto => self.state.max_gso_segments().max(1),
@@ -282,11 +282,11 @@ impl Udp {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.stats.full += 1;
-                    return Ok(Sent::Full(start));
+                    return Ok(SendOutcome::Full(start));
                 }
                 Err(error) if is_too_large(&error) => {
                     self.stats.too_large += 1;
-                    return Ok(Sent::TooLarge);
+                    return Ok(SendOutcome::TooLarge);
                 }
                 // The host does not support GSO, which is now known: send the datagrams one by one.
                 Err(_) if end - start > run.segment && self.state.max_gso_segments() <= 1 => {
@@ -300,13 +300,13 @@ impl Udp {
                 }
             }
         }
-        Ok(Sent::All)
+        Ok(SendOutcome::All)
     }
 
     /// Sends the datagrams of a run with one GSO call.
     fn send_together(&self, run: &Run, contents: &[u8]) -> io::Result<()> {
         let transmit = Transmit {
-            destination: self.mapped(run.destination),
+            destination: self.to_mapped_address(run.destination),
             ecn: ecn_of_purpose(run.purpose),
             contents,
             segment_size: (contents.len() > run.segment).then_some(run.segment),
@@ -334,7 +334,7 @@ impl Udp {
 
     /// Sends datagrams of one run in one call without GSO. Returns the number of accepted bytes: at least one datagram.
     fn send_singly(&self, run: &Run, contents: &[u8]) -> io::Result<usize> {
-        let destination = self.mapped(run.destination).as_any();
+        let destination = self.to_mapped_address(run.destination).as_any();
         let mut datagrams = contents.chunks(run.segment);
         let slices: [_; MESSAGES] =
             std::array::from_fn(|_| [IoSlice::new(datagrams.next().unwrap_or_default())]);
@@ -376,7 +376,7 @@ impl Udp {
     }
 
     /// Converts an IPv4 address to its mapped form for an IPv6 socket.
-    fn mapped(&self, address: SocketAddr) -> SocketAddr {
+    fn to_mapped_address(&self, address: SocketAddr) -> SocketAddr {
         match address {
             SocketAddr::V4(v4) if self.is_v6 => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
             address => address,
@@ -395,30 +395,30 @@ fn is_too_large(error: &io::Error) -> bool {
 
 /// Bytes of one receive buffer.
 #[derive(Debug)]
-pub struct Received<'a> {
+pub struct ReceivedBytes<'a> {
     buffer: &'a mut Buffer,
     length: usize,
     pools: &'a mut [Pool; SIZES],
 }
 
-impl AsMut<[u8]> for Received<'_> {
+impl AsMut<[u8]> for ReceivedBytes<'_> {
     fn as_mut(&mut self) -> &mut [u8] {
         &mut self.buffer.bytes()[..self.length]
     }
 }
 
-impl Received<'_> {
+impl ReceivedBytes<'_> {
     /// Returns the bytes in a sliceable buffer.
-    pub fn share(self) -> Shared {
-        let size = self.length.next_power_of_two().clamp(SMALL, LARGE);
+    pub fn share(self) -> ReceivedDatagrams {
+        let size = self.length.next_power_of_two().clamp(MIN_BUFFER_BYTES, MAX_BUFFER_BYTES);
         // Both sizes are powers of two.
-        let pool = &mut self.pools[(size / SMALL).ilog2() as usize];
+        let pool = &mut self.pools[(size / MIN_BUFFER_BYTES).ilog2() as usize];
         if pool.is_exhausted() {
             let bytes = Slice::new(&self.buffer.bytes()[..self.length]);
-            return Shared { bytes, must_copy: true };
+            return ReceivedDatagrams { bytes, must_copy: true };
         }
         let mut buffer = pool.take();
-        if size == LARGE {
+        if size == MAX_BUFFER_BYTES {
             std::mem::swap(self.buffer, &mut buffer);
         } else {
             buffer.bytes()[..self.length].copy_from_slice(&self.buffer.bytes()[..self.length]);
@@ -434,9 +434,13 @@ mod tests {
     use thalweg_proto::units::Duration;
 
     /// Returns the ECN codepoints of received datagrams.
-    fn arrived(receiver: &UdpSocket, state: &UdpSocketState, count: usize) -> Vec<Option<EcnCodepoint>> {
+    fn arrival_codepoints(
+        receiver: &UdpSocket,
+        state: &UdpSocketState,
+        count: usize,
+    ) -> Vec<Option<EcnCodepoint>> {
         let mut seen = Vec::new();
-        let mut buffer = vec![0; LARGE];
+        let mut buffer = vec![0; MAX_BUFFER_BYTES];
         while seen.len() < count {
             let mut metas = [RecvMeta::default()];
             match state.recv(receiver.into(), &mut [IoSliceMut::new(&mut buffer)], &mut metas) {
@@ -485,9 +489,13 @@ mod tests {
                         batch.finish(start, receiver.local_addr().unwrap(), Purpose::Ordinary(ecn));
                         expected.push(EcnCodepoint::from_bits(ecn.bits()));
                     }
-                    assert_eq!(sender.send(&batch, &batch.runs()[0], 0).unwrap(), Sent::All);
+                    assert_eq!(sender.send(&batch, &batch.runs()[0], 0).unwrap(), SendOutcome::All);
                 }
-                assert_eq!(arrived(&receiver, &state, expected.len()), expected, "{from} {offload:?}");
+                assert_eq!(
+                    arrival_codepoints(&receiver, &state, expected.len()),
+                    expected,
+                    "{from} {offload:?}"
+                );
                 if offload == Offload::None {
                     assert_eq!(sender.stats.sends, 4, "{from}: one call a run");
                 }

@@ -14,12 +14,12 @@ use thalweg_proto::units::{Duration, Time};
 pub(super) const INTERVAL: Duration = Duration::from_micros(50);
 
 /// Minimum number of datagrams since the last sleep for coalescing.
-const MANY: usize = 16;
+const MIN_DATAGRAMS: usize = 16;
 
-/// Unnotified bytes that cause a notification of readers during coalescing. The other trigger is [`NOTIFY_AFTER`].
+/// Unnotified bytes that cause a notification of readers during coalescing. The other trigger is [`NOTIFICATION_DELAY`].
 /// Without coalescing, readers are notified before the thread sleeps.
 const MAX_UNNOTIFIED: u64 = 64 << 10;
-const NOTIFY_AFTER: Duration = Duration::from_micros(100);
+const NOTIFICATION_DELAY: Duration = Duration::from_micros(100);
 
 /// Kind of sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Coalescing {
     pub fn notifies(&mut self, now: Time) -> bool {
         let notifies = self
             .unnotified
-            .is_some_and(|(since, bytes)| bytes >= MAX_UNNOTIFIED || now.since(since) >= NOTIFY_AFTER);
+            .is_some_and(|(since, bytes)| bytes >= MAX_UNNOTIFIED || now.since(since) >= NOTIFICATION_DELAY);
         if notifies {
             self.unnotified = None;
         }
@@ -64,13 +64,13 @@ impl Coalescing {
     /// Returns true if readers must be notified before the thread sleeps. `may_coalesce` is false if the scheme uses
     /// packet arrival times.
     pub fn notifies_before_sleep(&mut self, may_coalesce: bool) -> bool {
-        let goes_on = self.coalesces && may_coalesce && self.datagrams >= MANY;
+        let goes_on = self.coalesces && may_coalesce && self.datagrams >= MIN_DATAGRAMS;
         !goes_on && self.unnotified.take().is_some()
     }
 
     /// Returns the kind of sleep when the next deadline is in `span`.
     pub fn sleep(&mut self, span: Option<Duration>, may_coalesce: bool) -> Sleep {
-        self.coalesces = core::mem::take(&mut self.datagrams) >= MANY && may_coalesce;
+        self.coalesces = core::mem::take(&mut self.datagrams) >= MIN_DATAGRAMS && may_coalesce;
         match may_coalesce {
             true if self.coalesces => Sleep::For(INTERVAL),
             true => Sleep::Until(span.map(|span| span.max(INTERVAL))),
@@ -84,20 +84,20 @@ mod tests {
     //! Tests that coalescing adds no delay at low rates and notifies readers soon.
     use super::*;
 
-    const LONG: Option<Duration> = Some(Duration::from_millis(1));
+    const LONG_SLEEP: Option<Duration> = Some(Duration::from_millis(1));
 
     #[test]
     fn wake_ups_are_coalesced_while_that_brings_many() {
         let mut coalescing = Coalescing::default();
         for _ in 0..100 {
-            coalescing.on_received(MANY - 1);
-            assert_eq!(coalescing.sleep(LONG, true), Sleep::Until(LONG));
+            coalescing.on_received(MIN_DATAGRAMS - 1);
+            assert_eq!(coalescing.sleep(LONG_SLEEP, true), Sleep::Until(LONG_SLEEP));
         }
-        coalescing.on_received(MANY - 1);
+        coalescing.on_received(MIN_DATAGRAMS - 1);
         coalescing.on_received(1);
         assert_eq!(coalescing.sleep(None, true), Sleep::For(INTERVAL));
-        coalescing.on_received(MANY);
-        assert_eq!(coalescing.sleep(LONG, true), Sleep::For(INTERVAL));
+        coalescing.on_received(MIN_DATAGRAMS);
+        assert_eq!(coalescing.sleep(LONG_SLEEP, true), Sleep::For(INTERVAL));
         coalescing.on_received(1);
         assert_eq!(coalescing.sleep(None, true), Sleep::Until(None));
         let short = Some(Duration::from_micros(1));
@@ -112,15 +112,15 @@ mod tests {
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
         let mut coalescing = Coalescing::default();
         assert!(!coalescing.notifies_before_sleep(true), "of what?");
-        coalescing.on_received(MANY);
+        coalescing.on_received(MIN_DATAGRAMS);
         coalescing.on_delivered(at(0), 10);
         assert!(coalescing.notifies_before_sleep(true), "this may be all for now");
         coalescing.sleep(None, true);
-        coalescing.on_received(MANY);
+        coalescing.on_received(MIN_DATAGRAMS);
         coalescing.on_delivered(at(50), 10);
         assert!(!coalescing.notifies(at(60)) && !coalescing.notifies_before_sleep(true), "more will come");
         coalescing.sleep(None, true);
-        coalescing.on_received(MANY);
+        coalescing.on_received(MIN_DATAGRAMS);
         coalescing.on_delivered(at(120), MAX_UNNOTIFIED - 11);
         assert!(!coalescing.notifies(at(149)) && coalescing.notifies(at(150)), "it has been kept for long");
         coalescing.on_delivered(at(150), MAX_UNNOTIFIED);

@@ -10,7 +10,7 @@ use thalweg_proto::units::Time;
 
 /// Packet whose PDUs wait for earlier packets.
 #[derive(Debug)]
-pub(super) struct Ordered {
+pub(super) struct WaitingPacket {
     pub packet: Slice,
     pub range: Range<usize>,
     pub ecn: Ecn,
@@ -21,7 +21,7 @@ impl Session {
     pub(super) fn hand_in_order(&mut self, now: Time) {
         while let Some(release) = self.order.as_mut().and_then(|order| order.poll(now)) {
             // The engine's own sequence numbers reveal losses, too.
-            let Release::Item(Ordered { packet, range, ecn }) = release else { continue };
+            let Release::Item(WaitingPacket { packet, range, ecn }) = release else { continue };
             // Malformed frames have already closed the connection.
             let pdus =
                 Frames::new(&packet.as_bytes()[range.clone()]).flatten().filter_map(|frame| match frame {

@@ -19,17 +19,17 @@ mod state_digest;
 
 pub use crate::ecn_blackhole_detection::EcnState;
 pub use counter_list::{COUNTERS, Counter};
-use in_order_delivery::Ordered;
+use in_order_delivery::WaitingPacket;
 use mtu_black_hole::Progress;
 use overhead_budget::Budget;
 pub use overhead_budget::UNAUTHENTICATED_MEMORY;
 use receive_autotuning::ReceiveAutotuning;
 use router_feedback::RecentlySent;
-pub use settings_and_events::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
+pub use settings_and_events::{Agreed, CloseReason, SessionConfig, SessionEvent, SessionStats, Side, code};
 
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
 use crate::identity::Entropy;
-use crate::packet_protection::{Decryptor, Encryptor, Refused};
+use crate::packet_protection::{DecryptionError, Decryptor, Encryptor};
 use crate::path_mtu_discovery::Change;
 use crate::peer_path::Path;
 use crate::peer_rate_limits::Bucket;
@@ -75,7 +75,7 @@ const MOVES: u32 = 4;
 
 /// Result of a poll of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum PollResult {
     /// The batch is full: send it, and poll again.
     Full,
     /// Drained until this time; [`Time::MAX`] means no timer.
@@ -142,7 +142,7 @@ pub struct Session {
     newest: u64,
     slots: Vec<Slot>,
     /// Resequencer that restores the sending order, for schemes that need it.
-    order: Option<Box<Resequencer<Ordered>>>,
+    order: Option<Box<Resequencer<WaitingPacket>>>,
     /// Next slot to poll.
     turn: usize,
     control_frames: VecDeque<(Vec<u8>, Option<SocketAddr>)>,
@@ -423,7 +423,7 @@ impl Session {
     /// Closes the connection. Data in flight is lost; wait for [`SessionEvent::Finished`] first to avoid that.
     pub fn close(&mut self, now: Time, code: u16, reason: &str) {
         if matches!(self.phase, Phase::Open) {
-            self.drain(now, Some((code, reason)), Closed::Here);
+            self.drain(now, Some((code, reason)), CloseReason::Here);
         }
     }
 
@@ -444,7 +444,7 @@ impl Session {
     /// # Errors
     /// Returns an error for inauthentic packets and duplicates; they are counted.
     #[inline]
-    pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), Refused> {
+    pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), DecryptionError> {
         let opened = self.decryptor.open(packet);
         self.stats.packets_refused += u64::from(opened.is_err());
         opened
@@ -453,7 +453,7 @@ impl Session {
     /// Closes the connection after too many forged packets; no more packets may be [opened](Session::open).
     pub fn on_integrity_limit(&mut self, now: Time) {
         if matches!(self.phase, Phase::Open) {
-            self.drain(now, Some((code::FORGERIES, "too many packets were forged")), Closed::Forgeries);
+            self.drain(now, Some((code::FORGERIES, "too many packets were forged")), CloseReason::Forgeries);
         }
     }
 
@@ -483,13 +483,13 @@ impl Session {
         }
         let is_ordered = self.order.is_some();
         if let Some(order) = &mut self.order {
-            order.insert(now, number, Ordered { packet: packet.clone(), range: range.clone(), ecn });
+            order.insert(now, number, WaitingPacket { packet: packet.clone(), range: range.clone(), ecn });
         }
         let payload = &packet.as_bytes()[range.clone()];
         let mut pdus = 0;
         for frame in Frames::new(payload) {
             let Ok(frame) = frame else {
-                self.drain(now, Some((code::PROTOCOL, "invalid frames")), Closed::Protocol);
+                self.drain(now, Some((code::PROTOCOL, "invalid frames")), CloseReason::Protocol);
                 return;
             };
             if let Phase::Draining(draining) = &mut self.phase {
@@ -539,7 +539,7 @@ impl Session {
                         // The acknowledgement of the end was lost or is late.
                         self.events.push_back(SessionEvent::Finished);
                     }
-                    self.drain(now, None, Closed::Peer { code, reason });
+                    self.drain(now, None, CloseReason::Peer { code, reason });
                     self.queue_control_frame(
                         &Frame::Close { code: code::DONE, received_all: self.ended, reason: "" },
                         None,
@@ -582,7 +582,7 @@ impl Session {
             || self.fallback.as_ref().is_some_and(|fallback| fallback.remote == from);
         let is_genuine = is_there && crate::cookie::constant_time_eq(token, &self.agreed.token);
         if is_genuine && matches!(self.phase, Phase::Open) {
-            self.end(now, Closed::Reset);
+            self.end(now, CloseReason::Reset);
         }
         is_genuine
     }
@@ -617,7 +617,7 @@ impl Session {
         if let Some((_, sent)) = self.ping_sent.take_if(|(sent, _)| *sent == token) {
             let rtt = now.since(sent);
             self.rtt = Some(rtt);
-            self.autotuning.measured(rtt);
+            self.autotuning.on_rtt_sample(rtt);
         }
     }
 
@@ -665,7 +665,7 @@ impl Session {
         self.slots = slots;
     }
 
-    fn drain(&mut self, now: Time, close: Option<(u16, &str)>, why: Closed) {
+    fn drain(&mut self, now: Time, close: Option<(u16, &str)>, why: CloseReason) {
         self.abandon_flows(now);
         let close = close.map(|(code, reason)| {
             let mut bytes = Vec::new();
@@ -678,7 +678,7 @@ impl Session {
         self.events.push_back(SessionEvent::Closed(why));
     }
 
-    fn end(&mut self, now: Time, why: Closed) {
+    fn end(&mut self, now: Time, why: CloseReason) {
         if matches!(self.phase, Phase::Open) {
             self.events.push_back(SessionEvent::Closed(why));
         }

@@ -4,7 +4,7 @@
 //! unusable. This module probes the base size when data in flight makes no progress for long, with any scheme.
 //! Acknowledgements and keep-alives still arrive, so no time-out detects the black hole.
 
-use super::{Closed, Session, code};
+use super::{CloseReason, Session, code};
 use crate::datagram_batch::{Batch, Purpose};
 use crate::wire::frame::Frame;
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG};
@@ -83,7 +83,7 @@ impl Session {
         progress.tries += u32::from(self.last_received > progress.probed);
         if progress.tries > TRIES {
             let reason = "the path no longer carries packets of 1228 bytes (of 1248 over IPv6)";
-            self.drain(now, Some((code::PATH_MTU_TOO_SMALL, reason)), Closed::PathMtuTooSmall);
+            self.drain(now, Some((code::PATH_MTU_TOO_SMALL, reason)), CloseReason::PathMtuTooSmall);
             return false;
         }
         (progress.probed, progress.due) = (now, now + INTERVAL);

@@ -143,7 +143,7 @@ mod tests {
     }
 
     /// Sends as many packets of 60 bytes as allowed at each of these times.
-    fn sent(budget: &mut Budget, times: impl Iterator<Item = u64>) -> u64 {
+    fn send_packets(budget: &mut Budget, times: impl Iterator<Item = u64>) -> u64 {
         times
             .map(|millis| {
                 let mut bytes = 0;
@@ -161,22 +161,22 @@ mod tests {
     fn the_budget_is_twice_the_received_bytes_plus_a_rate() {
         let mut budget = Budget::new(at(0), 200, false);
         // One second's worth at once, and ten more in ten seconds, independent of the polling rate.
-        let all = sent(&mut budget, 0..=10_000);
+        let all = send_packets(&mut budget, 0..=10_000);
         assert!((11 * BUDGET_PER_SECOND - 60..=11 * BUDGET_PER_SECOND + 60).contains(&all), "{all}");
         budget.on_received(1 << 20);
-        let all = sent(&mut budget, 10_000..=10_000);
+        let all = send_packets(&mut budget, 10_000..=10_000);
         assert!(((2 << 20) - 120..=(2 << 20) + 60).contains(&all), "{all}");
         // New data is not charged; it pays for as many bytes of retransmissions.
         budget.on_sent(100_000, true);
-        assert!(sent(&mut budget, 10_000..=10_000).abs_diff(100_000) <= 120);
+        assert!(send_packets(&mut budget, 10_000..=10_000).abs_diff(100_000) <= 120);
         // An hour of silence accumulates one second's worth.
-        assert!(sent(&mut budget, [3_610_000].into_iter()).abs_diff(BUDGET_PER_SECOND) <= 120);
+        assert!(send_packets(&mut budget, [3_610_000].into_iter()).abs_diff(BUDGET_PER_SECOND) <= 120);
     }
 
     #[test]
     fn a_refusal_returns_the_time_of_the_next_refill() {
         let mut budget = Budget::new(at(0), 200, false);
-        sent(&mut budget, 0..=0);
+        send_packets(&mut budget, 0..=0);
         let mut now = at(0);
         for _ in 0..1000 {
             let Err(next) = budget.check(now) else { panic!("nothing came") };

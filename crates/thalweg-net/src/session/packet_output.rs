@@ -1,6 +1,6 @@
 //! Output of a session: packets to send and their timing.
 
-use super::{Closed, Next, Phase, Session, SessionEvent, code};
+use super::{CloseReason, Phase, PollResult, Session, SessionEvent, code};
 use crate::datagram_batch::{Batch, Purpose};
 use crate::flow::{FlowOutput, is_pdu};
 use crate::peer_path::ChallengeAction;
@@ -14,15 +14,15 @@ use thalweg_proto::units::{Duration, Time};
 
 impl Session {
     /// Does the work due at `now`, and appends datagrams to `batch`.
-    pub fn poll(&mut self, now: Time, batch: &mut Batch) -> Next {
+    pub fn poll(&mut self, now: Time, batch: &mut Batch) -> PollResult {
         match &self.phase {
-            Phase::Over => return Next::At(Time::MAX),
+            Phase::Over => return PollResult::At(Time::MAX),
             Phase::Draining(_) => return self.poll_draining(now, batch),
             Phase::Open => {}
         }
         if now >= self.last_received + self.config.idle {
-            self.end(now, Closed::Silent);
-            return Next::At(Time::MAX);
+            self.end(now, CloseReason::Silent);
+            return PollResult::At(Time::MAX);
         }
         if now >= self.keep_alive_at() {
             self.ping(now);
@@ -37,8 +37,8 @@ impl Session {
         if has_room.is_ok() {
             self.poll_control_frames(now, batch);
         }
-        if self.poll_datagrams(batch) == Next::Full {
-            return Next::Full;
+        if self.poll_datagrams(batch) == PollResult::Full {
+            return PollResult::Full;
         }
         let mut next = self.last_received + self.config.idle;
         if let Err(at) = has_room
@@ -62,8 +62,8 @@ impl Session {
             return self.poll_draining(now, batch);
         }
         match flows {
-            Next::Full => Next::Full,
-            Next::At(at) => {
+            PollResult::Full => PollResult::Full,
+            PollResult::At(at) => {
                 if let Some(flow) = self.sending() {
                     flow.observe(now);
                 }
@@ -72,7 +72,7 @@ impl Session {
                     self.wants_writable = false;
                     self.events.push_back(SessionEvent::Writable);
                 }
-                Next::At(next.min(at))
+                PollResult::At(next.min(at))
             }
         }
     }
@@ -124,7 +124,7 @@ impl Session {
                     self.path = fallback;
                     self.set_maximum(now);
                 } else {
-                    self.end(now, Closed::Silent);
+                    self.end(now, CloseReason::Silent);
                     return;
                 }
             }
@@ -177,14 +177,14 @@ impl Session {
 
     /// Sends application datagrams. Returns `Full` if the batch has no room for the queue. Datagrams beyond the
     /// amplification limit of an unvalidated address stay queued.
-    fn poll_datagrams(&mut self, batch: &mut Batch) -> Next {
+    fn poll_datagrams(&mut self, batch: &mut Batch) -> PollResult {
         while let Some(datagram) = self.datagrams.front() {
             let size = HEADER + 1 + datagram.as_bytes().len() + TAG;
             if self.path.allowance().min(self.budget.allowance()) < size as u64 {
                 break;
             }
             if !batch.has_room(size) {
-                return Next::Full;
+                return PollResult::Full;
             }
             let Some(datagram) = self.datagrams.pop_front() else { break };
             let start = batch.start();
@@ -192,17 +192,17 @@ impl Session {
             Frame::Datagram(datagram.as_bytes()).write(batch.buffer());
             self.seal(batch, start, None, Purpose::Ordinary(Ecn::NotEct), true);
         }
-        Next::At(Time::MAX)
+        PollResult::At(Time::MAX)
     }
 
-    fn poll_draining(&mut self, now: Time, batch: &mut Batch) -> Next {
+    fn poll_draining(&mut self, now: Time, batch: &mut Batch) -> PollResult {
         self.poll_control_frames(now, batch);
-        let Phase::Draining(draining) = &mut self.phase else { return Next::At(Time::MAX) };
+        let Phase::Draining(draining) = &mut self.phase else { return PollResult::At(Time::MAX) };
         if now >= draining.until {
             self.phase = Phase::Over;
-            return Next::At(Time::MAX);
+            return PollResult::At(Time::MAX);
         }
-        let Some(close) = &draining.close else { return Next::At(draining.until) };
+        let Some(close) = &draining.close else { return PollResult::At(draining.until) };
         if now >= draining.due {
             let wait = self.rtt.map_or(FIRST_AGAIN, |rtt| (rtt * 2).max(FIRST_AGAIN));
             draining.due = now + wait * (1 << draining.tries.min(10));
@@ -215,25 +215,25 @@ impl Session {
                 });
             }
         }
-        let Phase::Draining(draining) = &self.phase else { return Next::At(Time::MAX) };
-        Next::At(draining.due.min(draining.until))
+        let Phase::Draining(draining) = &self.phase else { return PollResult::At(Time::MAX) };
+        PollResult::At(draining.due.min(draining.until))
     }
 
-    fn poll_flows(&mut self, now: Time, batch: &mut Batch) -> Next {
+    fn poll_flows(&mut self, now: Time, batch: &mut Batch) -> PollResult {
         let mut next = Time::MAX;
         let mut drained = 0;
         while drained < self.slots.len() {
             let turn = self.turn % self.slots.len();
             match self.poll_flow(now, batch, turn) {
-                Turn::Stopped(Next::Full) => return Next::Full,
-                Turn::Stopped(Next::At(at)) => return Next::At(next.min(at)),
+                Turn::Stopped(PollResult::Full) => return PollResult::Full,
+                Turn::Stopped(PollResult::At(at)) => return PollResult::At(next.min(at)),
                 Turn::Drained { until, has_sent } => {
                     next = next.min(until);
                     drained = if has_sent { 1 } else { drained + 1 };
                 }
             }
         }
-        Next::At(next)
+        PollResult::At(next)
     }
 
     /// Polls one flow. It keeps the next turn, unless it is drained or must not send more.
@@ -245,16 +245,16 @@ impl Session {
         let mut has_sent = false;
         loop {
             if !batch.has_room(datagram) {
-                return Turn::Stopped(Next::Full);
+                return Turn::Stopped(PollResult::Full);
             }
             if self.path.allowance() < datagram as u64 {
                 // The answer to the challenge, or packets before it, unblock the flow.
-                return Turn::Stopped(Next::At(Time::MAX));
+                return Turn::Stopped(PollResult::At(Time::MAX));
             }
             if let Err(at) = self.budget.check(now) {
                 // Continue with the next flow: retransmissions of one flow must not block acknowledgements of another.
                 self.turn = turn + 1;
-                return Turn::Stopped(Next::At(at));
+                return Turn::Stopped(PollResult::At(at));
             }
             let start = batch.start();
             write_header(batch.buffer(), self.agreed.remote, self.encryptor.next_number());
@@ -272,7 +272,7 @@ impl Session {
                 // Receiving a packet raises the limit.
                 slot.pending = buffer.split_off(start + HEADER);
                 buffer.truncate(start);
-                return Turn::Stopped(Next::At(Time::MAX));
+                return Turn::Stopped(PollResult::At(Time::MAX));
             }
             let before = core::mem::replace(&mut sent_once, slot.flow.sent_once());
             let is_new = sent_once > before;
@@ -337,7 +337,7 @@ impl Session {
                 self.events.push_back(SessionEvent::Finished);
             }
             Event::Failed(failure) => {
-                self.drain(now, Some((code::FAILED, "a flow gave up")), Closed::Failed(failure));
+                self.drain(now, Some((code::FAILED, "a flow gave up")), CloseReason::Failed(failure));
             }
             Event::Congestion(Signal::Timeout) => self.path.on_timeout(),
             Event::Hole { packets } => self.events.push_back(SessionEvent::Hole { packets }),
@@ -374,7 +374,7 @@ impl Session {
         if self.encryptor.seal(batch.buffer(), start).is_err() {
             // The packet numbers are exhausted: 2^62 packets were sent.
             batch.buffer().truncate(start);
-            self.end(self.last_received, Closed::Protocol);
+            self.end(self.last_received, CloseReason::Protocol);
             return;
         }
         let size = batch.start() - start;
@@ -397,7 +397,7 @@ impl Session {
 /// Outcome of a flow's turn.
 enum Turn {
     /// Sending is blocked for now.
-    Stopped(Next),
+    Stopped(PollResult),
     /// The flow is drained until its next timer.
     Drained {
         until: Time,

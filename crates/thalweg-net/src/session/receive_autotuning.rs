@@ -29,7 +29,7 @@ impl ReceiveAutotuning {
     }
 
     /// Adds a round-trip sample.
-    pub fn measured(&mut self, rtt: Duration) {
+    pub fn on_rtt_sample(&mut self, rtt: Duration) {
         self.shortest = Some(self.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
     }
 
@@ -107,10 +107,10 @@ mod tests {
             (from..from + 400).for_each(|milli| autotuning.took(Time::ZERO + MS(milli), 100_000));
             autotuning.wants()
         };
-        autotuning.measured(MS(80));
+        autotuning.on_rtt_sample(MS(80));
         assert!((3_900_000..=4_500_000).contains(&fill(&mut autotuning, 0)));
         autotuning.on_path_change();
-        autotuning.measured(MS(80));
+        autotuning.on_rtt_sample(MS(80));
         assert!((31_000_000..=33_000_000).contains(&fill(&mut autotuning, 1000)));
     }
 }

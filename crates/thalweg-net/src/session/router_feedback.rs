@@ -77,7 +77,7 @@ mod tests {
     }
 
     /// Records segments of the window transport at every other packet number; the low bits wrap.
-    fn sent(first: u64, count: u64) -> RecentlySent {
+    fn recently_sent(first: u64, count: u64) -> RecentlySent {
         let mut lately = RecentlySent::default();
         for place in 0..count {
             let segment = [[0, 0x10].as_slice(), &(1000 * place).to_be_bytes(), b"data"].concat();
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_message_is_believed_once_of_what_was_sent() {
-        let mut lately = sent(u64::from(u32::MAX) - 5, 10);
+        let mut lately = recently_sent(u64::from(u32::MAX) - 5, 10);
         // The low bits of the fourth data packet's number are 0.
         assert_eq!(
             lately.validate(&message(0, true, 3)),
@@ -105,12 +105,12 @@ mod tests {
 
     #[test]
     fn nothing_is_believed_of_what_was_not_sent_lately() {
-        let mut lately = sent(100, 10);
+        let mut lately = recently_sent(100, 10);
         for number in [99, 119, 120, 100 + u32::MAX / 2] {
             assert_eq!(lately.validate(&message(number, false, 3)), None, "{number}");
         }
         assert_eq!(RecentlySent::default().validate(&message(0, false, 3)), None);
-        let mut long = sent(0, 5000);
+        let mut long = recently_sent(0, 5000);
         assert_eq!(long.validate(&message(10, false, 3)), None);
         assert!(long.validate(&message(9990, true, 3)).is_some());
         assert_eq!(long.sent.len(), MAX_REMEMBERED);

@@ -46,7 +46,7 @@ pub mod code {
 
 /// Reason for the end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Closed {
+pub enum CloseReason {
     /// Close by this end.
     Here,
     /// Close by the peer.
@@ -93,7 +93,7 @@ pub enum SessionEvent {
     /// The peer has acknowledged all of this end's stream, including its end.
     Finished,
     /// End of the connection; this is the last event.
-    Closed(Closed),
+    Closed(CloseReason),
 }
 
 /// Terms of a connection, negotiated in the handshake.

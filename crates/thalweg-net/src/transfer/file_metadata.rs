@@ -1,6 +1,6 @@
 //! Reads and sets the metadata of files: permissions and modification times.
 
-use super::transfer_messages::{Lost, Modified};
+use super::transfer_messages::{LostProperties, Modified};
 use std::fs::{File, FileTimes, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -99,7 +99,7 @@ pub fn permission_bits(metadata: &Metadata) -> u32 {
 }
 
 /// Adds the properties of the file, folder or link at `path` that the transfer does not carry.
-pub fn add_lost(lost: &mut Lost, path: &Path, metadata: &Metadata) {
+pub fn add_lost(lost: &mut LostProperties, path: &Path, metadata: &Metadata) {
     lost.owners += u64::from(metadata.uid() != rustix::process::geteuid().as_raw());
     lost.bits += u64::from(!metadata.is_symlink() && metadata.mode() & 0o6000 != 0);
     let mut names = [0; 4096];

@@ -49,10 +49,10 @@ pub fn format_path<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if path.len() <= MAX_SHOWN_BYTES {
         return path;
     }
-    const CUT: &str = "[...]";
-    let half = (MAX_SHOWN_BYTES - CUT.len()) / 2;
+    const TRUNCATION_MARK: &str = "[...]";
+    let half = (MAX_SHOWN_BYTES - TRUNCATION_MARK.len()) / 2;
     let (head, tail) = (path.floor_char_boundary(half), path.ceil_char_boundary(path.len() - half));
-    [&path[..head], CUT, &path[tail..]].concat()
+    [&path[..head], TRUNCATION_MARK, &path[tail..]].concat()
 }
 
 /// Returns the name of the unfinished file for `name`; `owner` is the sender as given to

@@ -3,7 +3,7 @@
 use super::file_metadata::{self, Stamp};
 use super::file_names;
 use super::transfer_error::{Fault, FaultKind, escape_unsafe};
-use super::transfer_messages::{Lost, MAX_DEPTH, MAX_SHARED, OfferKind};
+use super::transfer_messages::{LostProperties, MAX_DEPTH, MAX_SHARED, OfferKind};
 use super::transfer_progress::Report;
 use super::tree_hash::{self, Digest};
 use std::collections::HashMap;
@@ -63,12 +63,12 @@ pub enum WalkEntry {
     /// An entry to offer.
     Item(Item),
     /// An entry that is not sent.
-    Missing(Missing),
+    Missing(UnsentEntry),
 }
 
 /// An entry that is not sent: a device, or an unreadable file.
 #[derive(Debug)]
-pub struct Missing {
+pub struct UnsentEntry {
     /// Number of enclosing folders.
     pub depth: u64,
     /// File name.
@@ -112,7 +112,7 @@ impl Roots {
 
     /// Walks the whole tree and lists everything that a receiver would lack afterwards, except for what the receiver
     /// itself refuses. Returns a report, and the names of at most `max` partially carried entries.
-    pub fn audit(&self, max: usize) -> (Report, Vec<(String, Lost)>) {
+    pub fn audit(&self, max: usize) -> (Report, Vec<(String, LostProperties)>) {
         let (mut report, mut parts) = (Report::default(), Vec::new());
         let mut path: Vec<String> = Vec::new();
         let mut walk = self.walk();
@@ -120,7 +120,7 @@ impl Roots {
             let lost = walk.lost().since(&report.lost);
             report.lost = walk.lost();
             let (depth, name, fault) = match entry {
-                WalkEntry::Missing(Missing { depth, name, fault }) => (depth, name, Some(fault)),
+                WalkEntry::Missing(UnsentEntry { depth, name, fault }) => (depth, name, Some(fault)),
                 WalkEntry::Item(Item { depth, name, kind: OfferKind::Link { target, .. }, .. })
                     if !file_names::stays_inside(&target, usize::try_from(depth).unwrap_or(0)) =>
                 {
@@ -149,7 +149,7 @@ impl Roots {
             failed: None,
             items: 0,
             shared: HashMap::new(),
-            lost: Lost::default(),
+            lost: LostProperties::default(),
         }
     }
 }
@@ -182,12 +182,12 @@ fn sort_and_mark_case_clashes(children: &mut [Child]) {
 #[derive(Debug)]
 pub struct Walk {
     levels: Vec<std::vec::IntoIter<Child>>,
-    failed: Option<Missing>,
+    failed: Option<UnsentEntry>,
     /// Number of entries met that are to be offered.
     items: u64,
     /// Files with several hard links: entry index by device and inode number.
     shared: HashMap<(u64, u64), u64>,
-    lost: Lost,
+    lost: LostProperties,
 }
 
 impl Iterator for Walk {
@@ -209,7 +209,7 @@ impl Iterator for Walk {
 
 impl Walk {
     /// Returns the counts of entries met so far whose metadata is not fully carried.
-    pub fn lost(&self) -> Lost {
+    pub fn lost(&self) -> LostProperties {
         self.lost
     }
 
@@ -221,7 +221,7 @@ impl Walk {
     fn visit(&mut self, child: Child) -> WalkEntry {
         let depth = self.levels.len() - 1;
         let missing = |fault: Fault| {
-            WalkEntry::Missing(Missing { depth: depth as u64, name: child.name.clone(), fault })
+            WalkEntry::Missing(UnsentEntry { depth: depth as u64, name: child.name.clone(), fault })
         };
         // A link given as a path is followed; a link found during the walk is not.
         let metadata = if depth == 0 { fs::metadata(&child.path) } else { fs::symlink_metadata(&child.path) };
@@ -287,7 +287,7 @@ impl Walk {
     fn enter(&mut self, folder: &Child) {
         let listed = list_folder(&folder.path).unwrap_or_else(|error| {
             let (depth, name) = (self.levels.len() as u64 - 1, folder.name.clone());
-            self.failed = Some(Missing { depth, name, fault: Fault::from_source_error(&error) });
+            self.failed = Some(UnsentEntry { depth, name, fault: Fault::from_source_error(&error) });
             Vec::new()
         });
         self.levels.push(listed.into_iter());
@@ -349,7 +349,7 @@ impl SourceFile {
         let mut have = 0;
         while have < into.len() {
             match self.read(&mut into[have..])? {
-                0 => return Err(self.changed()),
+                0 => return Err(self.changed_fault()),
                 count => have += count,
             }
         }
@@ -384,7 +384,7 @@ impl SourceFile {
     pub fn checksum(&self) -> Result<Digest, Fault> {
         let digest = tree_hash::hash_file(&self.file, self.stamp.size());
         let digest = digest.map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => self.changed(),
+            io::ErrorKind::UnexpectedEof => self.changed_fault(),
             _ => Fault::from_source_error(&error),
         })?;
         self.check().map(|()| digest)
@@ -399,12 +399,12 @@ impl SourceFile {
         if metadata.is_file() && Stamp::from_metadata(&metadata) == self.stamp {
             Ok(())
         } else {
-            Err(self.changed())
+            Err(self.changed_fault())
         }
     }
 
     /// Returns the fault for a changed file: removed, or modified.
-    pub fn changed(&self) -> Fault {
+    pub fn changed_fault(&self) -> Fault {
         match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => FaultKind::Vanished.into(),
             _ => FaultKind::Changed.into(),

@@ -60,7 +60,7 @@ pub use send::{Options, send_transfer};
 pub use storage_quota::{Limits, Quota};
 pub use transfer_error::{Error, Fault, FaultKind, escape_unsafe, first_hidden, is_hidden};
 pub use transfer_priority::Priority;
-pub use transfer_progress::{Cut, Failure, Progress, Report, Total};
+pub use transfer_progress::{Failure, Progress, Report, Total, UnresumableItem};
 pub use wire_format::{Frame, WireError};
 
 /// Outcome of a transfer.

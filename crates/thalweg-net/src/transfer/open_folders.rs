@@ -96,7 +96,7 @@ impl From<Stat> for Entry {
 const MAX_LISTINGS: usize = 100;
 
 /// Common open flags: follow no link, do not block on a FIFO, close on exec.
-const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
+const COMMON_OPEN_FLAGS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
 impl Dir {
     /// Opens the folder at a path given by the local user. Follows symbolic links in the path.
@@ -113,7 +113,7 @@ impl Dir {
     /// # Errors
     /// It cannot be opened, or is not a folder; a symbolic link is not.
     pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
-        let flags = OFlags::DIRECTORY | PLAIN;
+        let flags = OFlags::DIRECTORY | COMMON_OPEN_FLAGS;
         Ok(Self(File::from(rustix::fs::openat(
             &self.0,
             require_single_component(name)?,
@@ -141,7 +141,7 @@ impl Dir {
     /// # Errors
     /// The name is taken, or the file cannot be created.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | PLAIN;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | COMMON_OPEN_FLAGS;
         Ok(File::from(rustix::fs::openat(
             &self.0,
             require_single_component(name)?,
@@ -155,7 +155,7 @@ impl Dir {
         Ok(File::from(rustix::fs::openat(
             &self.0,
             require_single_component(name)?,
-            OFlags::RDONLY | PLAIN,
+            OFlags::RDONLY | COMMON_OPEN_FLAGS,
             Mode::empty(),
         )?))
     }
@@ -165,7 +165,7 @@ impl Dir {
         Ok(File::from(rustix::fs::openat(
             &self.0,
             require_single_component(name)?,
-            OFlags::RDWR | PLAIN,
+            OFlags::RDWR | COMMON_OPEN_FLAGS,
             Mode::empty(),
         )?))
     }

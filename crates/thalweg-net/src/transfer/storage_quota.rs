@@ -70,7 +70,7 @@ impl Quota {
     pub(super) fn has_room(&self, bytes: u64) -> Result<(), Fault> {
         let used = self.bytes.load(Relaxed);
         if used.saturating_add(bytes) > self.limits.bytes.get() {
-            return Err(self.full(bytes));
+            return Err(self.quota_fault(bytes));
         }
         self.total.as_ref().map_or(Ok(()), |total| total.has_room(bytes)).map_err(of_all)
     }
@@ -82,7 +82,7 @@ impl Quota {
         self.total.as_ref().map_or(Ok(()), |total| total.take(bytes)).map_err(of_all)?;
         self.bytes.fetch_update(Relaxed, Relaxed, more).map(|_| ()).map_err(|_| {
             self.total.iter().for_each(|total| total.give_back(bytes));
-            self.full(bytes)
+            self.quota_fault(bytes)
         })
     }
 
@@ -108,7 +108,7 @@ impl Quota {
     }
 
     /// Returns the fault for `bytes` more: larger than the quota, or than the space left.
-    fn full(&self, bytes: u64) -> Fault {
+    fn quota_fault(&self, bytes: u64) -> Fault {
         let (used, limit, bytes) = (self.used(), self.limits.bytes, Bytes::new(bytes));
         let text = if bytes > limit {
             format!("it needs {bytes}, more than the whole quota of {limit}")

@@ -23,7 +23,7 @@ pub enum FaultKind {
     Vanished = 2,
     /// Permission was denied, on either side.
     Permission = 3,
-    /// The receiver's disk is full.
+    /// The receiver's disk is full, or its disk quota (EDQUOT) exceeded.
     DiskFull = 4,
     /// The sender's quota at the receiver is exhausted.
     Quota = 5,
@@ -138,7 +138,7 @@ impl FaultKind {
             Self::Changed => "it changed while it was sent; send it again",
             Self::Vanished => "the sender no longer has it",
             Self::Permission => "permission denied",
-            Self::DiskFull => "the receiver's disk is full",
+            Self::DiskFull => "the receiver's disk is full or its disk quota is exceeded",
             Self::Quota => "it exceeds the quota of this sender at the receiver",
             Self::Name => "the receiver does not accept this name",
             Self::PathConflict => "another entry exists at its path",
@@ -272,6 +272,15 @@ mod tests {
         }
         assert_eq!(FaultKind::from_number(0), None);
         assert_eq!(FaultKind::from_number(23), None);
+    }
+
+    #[test]
+    fn an_exceeded_disk_quota_is_named() {
+        for cause in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            let fault = Fault::from_io_error(&cause.into());
+            assert_eq!(fault.kind, FaultKind::DiskFull);
+            assert!(fault.kind.message().contains("disk quota is exceeded"), "{fault}");
+        }
     }
 
     #[test]

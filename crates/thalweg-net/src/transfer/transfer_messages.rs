@@ -107,7 +107,7 @@ impl OfferKind {
 
 /// Number of files and folders with properties that the transfer does not carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostProperties {
     /// Owners other than the sending user.
     pub owners: u64,
     /// Extended attributes.
@@ -120,7 +120,7 @@ pub struct Lost {
     pub names: u64,
 }
 
-impl Lost {
+impl LostProperties {
     /// Returns true if nothing is lost.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -226,7 +226,7 @@ pub enum ToReceiver {
         length: u64,
     },
     /// Properties of files and folders that the transfer does not carry.
-    Lost(Lost),
+    Lost(LostProperties),
     /// End of the offers.
     Finish,
 }

@@ -1,6 +1,6 @@
 //! Priorities of transfers: which one yields to which.
 
-use thalweg_proto::gate::LOWEST;
+use thalweg_proto::gate::LOWEST_PRIORITY;
 
 /// Priority of a transfer: 1 (most urgent) to 6 (least urgent, the default).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -9,7 +9,7 @@ pub struct Priority(u8);
 impl Priority {
     /// Creates a priority; `None` outside of 1 to 6.
     pub fn new(number: u8) -> Option<Self> {
-        (1..=LOWEST).contains(&number).then_some(Self(number))
+        (1..=LOWEST_PRIORITY).contains(&number).then_some(Self(number))
     }
 
     /// Returns the number.
@@ -20,6 +20,6 @@ impl Priority {
 
 impl Default for Priority {
     fn default() -> Self {
-        Self(LOWEST)
+        Self(LOWEST_PRIORITY)
     }
 }

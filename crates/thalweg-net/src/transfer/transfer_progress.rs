@@ -1,7 +1,7 @@
 //! Progress and final report of a transfer.
 
 use super::transfer_error::{Fault, FaultKind, escape_unsafe};
-use super::transfer_messages::Lost;
+use super::transfer_messages::LostProperties;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -214,7 +214,7 @@ pub struct Report {
     /// Bytes of holes: zeros in sparse files, not stored.
     pub holes: Bytes,
     /// File properties at the sender that the transfer does not carry.
-    pub lost: Lost,
+    pub lost: LostProperties,
     /// Content bytes sent over the connection.
     pub moved: Bytes,
     /// Valid content bytes found in unfinished files of an earlier transfer.
@@ -234,14 +234,14 @@ pub struct Report {
     /// First failures, without the contents of folders that could not be created.
     pub failures: Vec<Failure>,
     /// Incomplete stream, if any.
-    pub cut: Option<Cut>,
+    pub cut: Option<UnresumableItem>,
     /// Bytes of stored names and reasons.
     kept: usize,
 }
 
 /// Item that cannot be resumed: an incomplete stream, or a file written to an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct UnresumableItem {
     /// Displayable name.
     pub name: String,
     /// File with the partial contents at the receiver, if they went to a file.

@@ -6,8 +6,8 @@
 
 use super::transfer_error::{Fault, FaultKind};
 use super::transfer_messages::{
-    Lost, MAX_DATA, MAX_DIGESTS, MAX_HOLE, MAX_NAME_BYTES, MAX_TARGET_BYTES, Modified, Offer, OfferKind,
-    ToReceiver, ToSender, VERSION,
+    LostProperties, MAX_DATA, MAX_DIGESTS, MAX_HOLE, MAX_NAME_BYTES, MAX_TARGET_BYTES, Modified, Offer,
+    OfferKind, ToReceiver, ToSender, VERSION,
 };
 use super::transfer_priority::Priority;
 use super::tree_hash::{BLOCK, Digest};
@@ -197,7 +197,7 @@ impl Frame for ToReceiver {
                 length @ BLOCK..=MAX_HOLE if length % BLOCK == 0 => Self::Hole { length },
                 _ => return Err(WireError::Value("the length of a hole")),
             },
-            kind::LOST => Self::Lost(Lost {
+            kind::LOST => Self::Lost(LostProperties {
                 owners: fields.number()?,
                 attributes: fields.number()?,
                 lists: fields.number()?,
@@ -547,7 +547,7 @@ mod tests {
             ToReceiver::Abandon { id: 9, fault: fault.clone() },
             ToReceiver::Missing { depth: 255, name: vec![0xfe; 255], fault: fault.clone() },
             ToReceiver::Hole { length: MAX_HOLE },
-            ToReceiver::Lost(Lost { owners: 1, attributes: 2, lists: 3, bits: 4, names: 5 }),
+            ToReceiver::Lost(LostProperties { owners: 1, attributes: 2, lists: 3, bits: 4, names: 5 }),
             ToReceiver::Finish,
         ] {
             survives(&frame);

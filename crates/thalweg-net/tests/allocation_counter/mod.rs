@@ -5,22 +5,22 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// System allocator with counters of calls and of held bytes.
-struct Counting;
+struct CountingAllocator;
 
 pub static CALLS: AtomicU64 = AtomicU64::new(0);
-pub static HELD: AtomicI64 = AtomicI64::new(0);
+pub static HELD_BYTES: AtomicI64 = AtomicI64::new(0);
 
 #[expect(unsafe_code, reason = "there is no safe way to count allocations; all is passed on as it is")]
 // SAFETY: every call goes to the system's allocator with the same arguments.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         CALLS.fetch_add(1, Ordering::Relaxed);
-        HELD.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        HELD_BYTES.fetch_add(layout.size() as i64, Ordering::Relaxed);
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        HELD_BYTES.fetch_sub(layout.size() as i64, Ordering::Relaxed);
         unsafe { System.dealloc(pointer, layout) }
     }
 
@@ -28,9 +28,9 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Returns the number of allocated bytes.
 pub fn allocated_bytes() -> i64 {
-    HELD.load(Ordering::Relaxed)
+    HELD_BYTES.load(Ordering::Relaxed)
 }

@@ -6,12 +6,12 @@ use thalweg_proto::random::Stream;
 const TELLING: [u8; 10] = [0, 1, 2, 0x0f, 0x10, 0x7f, 0x80, 0xf0, 0xfe, 0xff];
 
 /// Maximum length of inputs, unless a stored one is longer.
-const LONGEST: usize = 700;
+const MAX_INPUT_BYTES: usize = 700;
 
 /// Returns one of the inputs with one to eight changes, or the beginning of one joined to the end of another.
 pub fn mutate_input(draw: &mut Stream, corpus: &[Vec<u8>]) -> Vec<u8> {
     let mut input = one_of(draw, corpus).clone();
-    let longest = LONGEST.max(input.len());
+    let longest = MAX_INPUT_BYTES.max(input.len());
     if draw.chance(0.1) {
         let other = one_of(draw, corpus);
         input.truncate(draw_below(draw, input.len() + 1));

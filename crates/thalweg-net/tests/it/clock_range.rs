@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Clock, Connection, Jumps, NetError, Socket, SocketConfig};
-use thalweg_net::session::{Closed, SessionConfig, code};
+use thalweg_net::session::{CloseReason, SessionConfig, code};
 use thalweg_proto::units::Duration;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -90,7 +90,7 @@ fn connections_are_closed_for_the_clock_restart_after_200_days() {
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, NetError::Closed(Closed::Peer { code: code::AGE, .. })), "{error:?}");
+    assert!(matches!(error, NetError::Closed(CloseReason::Peer { code: code::AGE, .. })), "{error:?}");
     connect_and_transfer(&server);
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use thalweg_catalog::{Key, Registry, SchemeDescription, bind, schemes::window};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::Scheme;
-use thalweg_net::session::{Closed, code};
+use thalweg_net::session::{CloseReason, code};
 use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossSample};
 use thalweg_proto::transport::Failure;
 use thalweg_proto::units::Duration;
 
 /// Controller that returns NaN after a few acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Broken {}
+struct NanController {}
 
 #[derive(Clone, Debug)]
 struct Window(u32);
@@ -31,7 +31,7 @@ impl Controller for Window {
     }
 }
 
-impl ConfigureController for Broken {
+impl ConfigureController for NanController {
     type Controller = Window;
     const NAME: &'static str = "broken";
 
@@ -41,15 +41,17 @@ impl ConfigureController for Broken {
 }
 
 const KEYS: &[Key] = &[];
-bind!(Broken {});
+bind!(NanController {});
 
-static BROKEN: SchemeDescription =
-    window::external_scheme::<Broken>("Answers with no number.", window::window_keys(KEYS, window::SACK));
+static NAN_SCHEME: SchemeDescription = window::external_scheme::<NanController>(
+    "Answers with no number.",
+    window::window_keys(KEYS, window::SACK),
+);
 
 #[test]
 fn a_peer_learns_at_once_of_a_failed_flow() {
     let mut registry = Registry::default();
-    registry.add_scheme(&BROKEN);
+    registry.add_scheme(&NAN_SCHEME);
     let scheme = Scheme::read("broken", &registry).unwrap();
     let listen = Listen::new(Trust::only(identity(1).public()), ["test"]).with_registry(Arc::new(registry));
     let server = EndpointConfig { listen: Some(listen), ..server_config() };
@@ -59,11 +61,11 @@ fn a_peer_learns_at_once_of_a_failed_flow() {
     pair.ends[0].write(&vec![1; 100_000]);
     while pair.ends[0].closed.is_none() && pair.step() {}
     let failed = pair.now;
-    let Some(Closed::Failed(Failure::ContractViolation(why))) = &pair.ends[0].closed else {
+    let Some(CloseReason::Failed(Failure::ContractViolation(why))) = &pair.ends[0].closed else {
         panic!("{:?}", pair.ends[0].closed)
     };
     assert_eq!(why.to_string(), "the controller `broken` returned a window that is not a number");
     while pair.ends[1].closed.is_none() && pair.step() {}
     assert!(pair.now <= failed + Duration::from_millis(20), "after {}", pair.now.since(failed));
-    assert!(matches!(pair.ends[1].closed, Some(Closed::Peer { code: code::FAILED, .. })));
+    assert!(matches!(pair.ends[1].closed, Some(CloseReason::Peer { code: code::FAILED, .. })));
 }

@@ -6,7 +6,7 @@ use crate::endpoint_pair::{
 };
 use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
-use thalweg_net::session::Closed;
+use thalweg_net::session::CloseReason;
 use thalweg_net::wire::SAFE_DATAGRAM;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;
@@ -390,7 +390,7 @@ fn the_idle_timeout_closes_the_connection() {
     assert!(pair.ends.iter().all(|end| end.closed.is_none()));
     pair.channel.dark_until = Time::MAX;
     let start = pair.now;
-    pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.closed == Some(Closed::Silent)));
+    pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.closed == Some(CloseReason::Silent)));
     let span = pair.now.since(start);
     assert!(span >= Duration::from_secs(4) && span <= Duration::from_secs(7), "{span}");
     assert!(pair.ends.iter().all(|end| end.endpoint.connections() == 0));
@@ -406,7 +406,7 @@ fn a_restarted_peer_sends_a_reset() {
     pair.restart_server(server_config());
     let start = pair.now;
     pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
-    assert_eq!(pair.ends[0].closed, Some(Closed::Reset));
+    assert_eq!(pair.ends[0].closed, Some(CloseReason::Reset));
     assert!(pair.now.since(start) < Duration::from_secs(2));
     // A third party cannot end a connection this way: only the holder of the key knows the token.
     let mut pair = Pair::new(13, Channel::default());
@@ -417,7 +417,7 @@ fn a_restarted_peer_sends_a_reset() {
     pair.restart_server(EndpointConfig { identity: identity(3), ..server_config() });
     let start = pair.now;
     pair.run(MINUTE * 2, |pair| pair.ends[0].closed.is_some());
-    assert_eq!(pair.ends[0].closed, Some(Closed::Silent));
+    assert_eq!(pair.ends[0].closed, Some(CloseReason::Silent));
     assert!(pair.now.since(start) > Duration::from_secs(20));
 }
 
@@ -431,7 +431,7 @@ fn a_close_is_repeated_over_a_lossy_channel() {
         let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
         pair.ends[1].endpoint.abandon(now, handle, 300, "enough");
         pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.closed.is_some()));
-        let reason = Closed::Peer { code: 300, reason: "enough".into() };
+        let reason = CloseReason::Peer { code: 300, reason: "enough".into() };
         assert_eq!(pair.ends[0].closed, Some(reason), "seed {seed}");
         pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.endpoint.connections() == 0));
     }

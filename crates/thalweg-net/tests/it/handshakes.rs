@@ -3,7 +3,7 @@
 use crate::endpoint_pair::{CLIENT, Channel, Pair, SERVER, client_config, server_config, wants_cookies};
 use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, ConnectError, EndpointEvent};
-use thalweg_net::session::{Closed, code};
+use thalweg_net::session::{CloseReason, code};
 use thalweg_net::wire::{Packet, VERSION, write_version};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
@@ -141,8 +141,8 @@ fn a_path_mtu_below_the_minimum_closes_the_connection() {
         pair.channel.mtu = 1000;
         let reduced = pair.now;
         pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.closed.is_some()));
-        assert_eq!(pair.ends[0].closed, Some(Closed::PathMtuTooSmall), "{scheme}");
-        let is_reported = matches!(&pair.ends[1].closed, Some(Closed::Peer { code: code::PATH_MTU_TOO_SMALL, reason }) if reason.contains("1228"));
+        assert_eq!(pair.ends[0].closed, Some(CloseReason::PathMtuTooSmall), "{scheme}");
+        let is_reported = matches!(&pair.ends[1].closed, Some(CloseReason::Peer { code: code::PATH_MTU_TOO_SMALL, reason }) if reason.contains("1228"));
         assert!(is_reported, "{scheme}: {:?}", pair.ends[1].closed);
         // Five seconds without progress, and twenty of probes; one end sends new data for a while before.
         assert!(pair.now.since(reduced) < Duration::from_secs(50), "{scheme}: {}", pair.now.since(reduced));

@@ -15,7 +15,7 @@ use thalweg_net::wire::{ConnectionId, write_header};
 const SOURCE: ConnectionId = ConnectionId([1, 2, 3, 4, 5, 6, 7, 8]);
 const SERVER: ConnectionId = ConnectionId([0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8]);
 
-const FIRST: &str = "0faa684ed28867b97f4a6a2dee5df8ce974e76b7018e3f22a1c4cf2678570f20";
+const FIRST_ANSWER: &str = "0faa684ed28867b97f4a6a2dee5df8ce974e76b7018e3f22a1c4cf2678570f20";
 const RESPONSE: &str = "ff2ee45601ec1b67310c7790404585ae697331eee1c1f8cf2419731c1fff3e6bf4ec399486d193185c05ec21fc2537a1\
     9368ee7006880f506b2d8e77572eeeb14fc3a4488e9953235a5f18a68c4f94e56ae56492edba09c23a0ebf05baf63a35e3cc62ddf0c075dd\
     7d9c8b16cc35ee94fe226ada51ada420b804";
@@ -50,9 +50,9 @@ fn the_handshake_and_its_packets_are_those_of_the_specification() {
     };
 
     let mut initiator = Initiator::new(&client, SOURCE, [0x22; 32]).unwrap();
-    assert_eq!(initiator.first(), hex(FIRST));
+    assert_eq!(initiator.first(), hex(FIRST_ANSWER));
     let (mut responder, response) =
-        Responder::new(&server, SOURCE, [0x44; 32], &hex(FIRST), &from_server).unwrap();
+        Responder::new(&server, SOURCE, [0x44; 32], &hex(FIRST_ANSWER), &from_server).unwrap();
     assert_eq!(response, hex(RESPONSE));
     assert_eq!(initiator.read(&hex(RESPONSE)).unwrap(), (from_server, server.public()));
     let (confirm, mine) = initiator.confirm(&from_client).unwrap();

@@ -10,7 +10,7 @@ use thalweg_net::endpoint::{
     Arrival, Endpoint, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, ListenerState, Trust,
 };
 use thalweg_net::identity::Entropy;
-use thalweg_net::session::{Next, SessionEvent};
+use thalweg_net::session::{PollResult, SessionEvent};
 use thalweg_net::wire::{SHARD_BYTE_OFFSET, write_header};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
@@ -145,7 +145,7 @@ impl World {
                     batch.datagrams().map(|(run, bytes)| (run.destination, bytes.to_vec())).collect();
                 let is_idle = sent.is_empty();
                 sent.into_iter().for_each(|(to, bytes)| self.put(from, to, bytes));
-                if let Next::At(at) = next
+                if let PollResult::At(at) = next
                     && is_idle
                 {
                     wake = wake.min(at);

@@ -2,7 +2,7 @@
 //! queue.
 
 use crate::endpoint_pair::{Channel, Pair, pattern};
-use crate::relay::{Running, config, direction};
+use crate::relay::{RunningRelay, config, direction};
 use std::io::{Read as _, Write as _};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;
@@ -56,7 +56,8 @@ fn transfer_through_relay(scheme: &str, path: &str, megabytes: usize) -> (Sessio
     };
     let server = bind(Some(Listen::new(Trust::Anyone, ["test"])));
     let client = bind(None);
-    let relay = Running::start(config(server.local(), direction(path), direction("delay=5ms,mtu=1500B")));
+    let relay =
+        RunningRelay::start(config(server.local(), direction(path), direction("delay=5ms,mtu=1500B")));
     let request = Connect {
         remote: relay.address,
         trust: Trust::Anyone,

@@ -1,7 +1,7 @@
 //! Delay-based controllers end to end, over a relay with a buffer of several seconds.
 
 use crate::endpoint_pair::pattern;
-use crate::relay::{Running, config, direction};
+use crate::relay::{RunningRelay, config, direction};
 use std::io::{Read as _, Write as _};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;
@@ -17,7 +17,8 @@ fn transfer_through_relay(scheme: &str, path: &str, megabytes: usize) -> (f64, R
     };
     let server = bind(Some(Listen::new(Trust::Anyone, ["test"])));
     let client = bind(None);
-    let relay = Running::start(config(server.local(), direction(path), direction("delay=5ms,mtu=1500B")));
+    let relay =
+        RunningRelay::start(config(server.local(), direction(path), direction("delay=5ms,mtu=1500B")));
     let request = Connect {
         remote: relay.address,
         trust: Trust::Anyone,

@@ -1,6 +1,6 @@
 //! The relay with real sockets: plain UDP through it.
 
-use crate::relay::{Running, config, direction};
+use crate::relay::{RunningRelay, config, direction};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use thalweg_net::impair::RelayConfig;
 use thalweg_proto::Ecn;
 
 /// Starts a relay with these options that rebinds clients after this many milliseconds.
-fn start(to: SocketAddr, up: &str, down: &str, rebinds: &[u64]) -> Running {
+fn start(to: SocketAddr, up: &str, down: &str, rebinds: &[u64]) -> RunningRelay {
     let rebinds = rebinds.iter().map(|&millis| thalweg_proto::units::Duration::from_millis(millis)).collect();
-    Running::start(RelayConfig { rebinds, ..config(to, direction(up), direction(down)) })
+    RunningRelay::start(RelayConfig { rebinds, ..config(to, direction(up), direction(down)) })
 }
 
 fn socket(address: &str) -> UdpSocket {

@@ -1,6 +1,6 @@
 //! Advice of senders over real sockets and the relay, on hosts that may be busy.
 
-use crate::relay::{Running, config, direction};
+use crate::relay::{RunningRelay, config, direction};
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
@@ -19,7 +19,7 @@ fn advice(up: &str, max: Duration) -> (Option<Advice>, Advisor) {
     let endpoint = EndpointConfig { listen, ..EndpointConfig::client(identity(2)) };
     let server = Socket::bind(SocketConfig::new(bind, endpoint)).unwrap();
     let client = Socket::bind(SocketConfig::new(bind, EndpointConfig::client(identity(1)))).unwrap();
-    let relay = Running::start(config(server.local(), direction(up), direction("delay=50ms,mtu=1500B")));
+    let relay = RunningRelay::start(config(server.local(), direction(up), direction("delay=50ms,mtu=1500B")));
     let request = Connect {
         remote: relay.address,
         trust: Trust::only(identity(2).public()),

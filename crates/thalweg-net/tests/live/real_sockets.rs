@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, NetError, Offload, Socket, SocketConfig};
-use thalweg_net::session::Closed;
+use thalweg_net::session::CloseReason;
 use thalweg_proto::random::Stream;
 
 fn identity(number: u8) -> Identity {
@@ -152,7 +152,7 @@ fn a_client_that_may_not_connect_learns_it() {
     let connection = untrusted.connect(request(server.local())).unwrap();
     let (_, mut receive) = connection.another().split();
     let error = receive.read_slice().unwrap_err();
-    assert!(matches!(&error, NetError::Closed(Closed::Peer { code: 1, .. })), "{error}");
+    assert!(matches!(&error, NetError::Closed(CloseReason::Peer { code: 1, .. })), "{error}");
     assert!(server.accept_within(std::time::Duration::from_millis(50)).unwrap().is_none());
 }
 
@@ -164,7 +164,7 @@ fn the_last_handle_closes_the_connection_and_the_peer_learns_it() {
     let (_, mut receive) = server.accept().unwrap().split();
     drop(ours);
     let error = receive.read_slice().unwrap_err();
-    assert!(matches!(&error, NetError::Closed(Closed::Peer { code: 0, .. })), "{error}");
+    assert!(matches!(&error, NetError::Closed(CloseReason::Peer { code: 0, .. })), "{error}");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_reader_that_waits_holds_the_writer_back() {
 /// A man in the middle answers in place of the server, and forwards the messages of both ends of a pairing.
 #[test]
 fn a_man_in_the_middle_of_a_pairing_gains_nothing() {
-    use thalweg_net::pairing::{self, Code, Ends, PairingError};
+    use thalweg_net::pairing::{self, Code, PairingError, PairingKeys};
     let code: Code = "1234-5678".parse().unwrap();
     let trusting = |number: u8| {
         let listen = Listen::new(Trust::Anyone, ["test"]);
@@ -232,7 +232,7 @@ fn a_man_in_the_middle_of_a_pairing_gains_nothing() {
         let ends = |connection: &Connection, own_number: u8, is_client: bool| {
             let [local, peer] = [identity(own_number).public(), connection.peer()];
             let (client, server) = if is_client { (local, peer) } else { (peer, local) };
-            Ends { client, server, binding: *connection.binding() }
+            PairingKeys { client, server, binding: *connection.binding() }
         };
         let (ours, theirs) = (ends(&client, 1, true), ends(&server, 2, false));
         let there = std::thread::spawn({

@@ -1,6 +1,6 @@
 //! Send-buffer autotuning: the buffered bytes follow the rate of the network.
 
-use crate::relay::{Running, config, direction};
+use crate::relay::{RunningRelay, config, direction};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;
@@ -17,7 +17,7 @@ fn left_after_a_second(rate: &str, scheme: &str) -> (u64, Duration) {
     let client = bind(EndpointConfig::client(identity(1)));
     // Data in the network is not counted.
     let up = direction(&format!("rate={rate},delay=10ms,buffer=20pkt,mtu=1500B"));
-    let relay = Running::start(config(server.local(), up, direction("delay=10ms")));
+    let relay = RunningRelay::start(config(server.local(), up, direction("delay=10ms")));
     let connect = Connect {
         remote: relay.address,
         trust: Trust::only(identity(2).public()),

@@ -3,7 +3,7 @@
 //! in order, and both ends learn of the end.
 
 use crate::endpoint_pair::{Channel, Pair, pattern};
-use crate::relay::{Running, config, direction};
+use crate::relay::{RunningRelay, config, direction};
 use std::io::{Read as _, Write as _};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::Scheme;
@@ -27,12 +27,12 @@ struct Impairments {
 }
 
 /// Outcome of an exchange: all data read by client and server.
-type Read = [Vec<u8>; 2];
+type ReadBytes = [Vec<u8>; 2];
 
 /// Driver of both ends of a connection.
 trait Driver {
     /// Lets client and server write and finish these streams.
-    fn exchange(&self, scheme: &Scheme, impairments: &Impairments, streams: &[Vec<u8>; 2]) -> Read;
+    fn exchange(&self, scheme: &Scheme, impairments: &Impairments, streams: &[Vec<u8>; 2]) -> ReadBytes;
 }
 
 /// Runs the test body.
@@ -71,10 +71,10 @@ fn schemes() -> impl Iterator<Item = Scheme> {
 }
 
 /// Both ends in one thread, in simulated time.
-struct Simulated;
+struct SimulatedPair;
 
-impl Driver for Simulated {
-    fn exchange(&self, scheme: &Scheme, impairments: &Impairments, streams: &[Vec<u8>; 2]) -> Read {
+impl Driver for SimulatedPair {
+    fn exchange(&self, scheme: &Scheme, impairments: &Impairments, streams: &[Vec<u8>; 2]) -> ReadBytes {
         let jitter = if impairments.reordering > 0.0 { Duration::from_millis(3) } else { Duration::ZERO };
         let channel = Channel {
             loss: impairments.loss,
@@ -103,7 +103,7 @@ impl Driver for Simulated {
 #[test]
 fn every_scheme_in_simulated_time() {
     for scheme in schemes() {
-        check_streams_arrive(&Simulated, &scheme);
+        check_streams_arrive(&SimulatedPair, &scheme);
     }
 }
 
@@ -111,7 +111,7 @@ fn every_scheme_in_simulated_time() {
 struct Sockets;
 
 impl Driver for Sockets {
-    fn exchange(&self, scheme: &Scheme, impairments: &Impairments, streams: &[Vec<u8>; 2]) -> Read {
+    fn exchange(&self, scheme: &Scheme, impairments: &Impairments, streams: &[Vec<u8>; 2]) -> ReadBytes {
         let bind = |listen| {
             let endpoint =
                 EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
@@ -127,7 +127,8 @@ impl Driver for Sockets {
         );
         let rebinds = impairments.rebind.into_iter().collect();
         let spec = direction(&path);
-        let relay = Running::start(RelayConfig { rebinds, ..config(server.local(), spec.clone(), spec) });
+        let relay =
+            RunningRelay::start(RelayConfig { rebinds, ..config(server.local(), spec.clone(), spec) });
         let request = Connect {
             remote: relay.address,
             trust: Trust::Anyone,

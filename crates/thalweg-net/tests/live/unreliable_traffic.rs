@@ -1,6 +1,6 @@
 //! Traffic beside a reliable stream: datagrams, and unreliable streams.
 
-use crate::relay::{Running, config, direction};
+use crate::relay::{RunningRelay, config, direction};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -91,7 +91,7 @@ fn a_dropped_connection_attempt_is_abandoned() {
     }
     let theirs = accepted.unwrap();
     let error = theirs.recv_datagram().unwrap_err();
-    assert!(matches!(&error, NetError::Closed(thalweg_net::session::Closed::Peer { .. })), "{error}");
+    assert!(matches!(&error, NetError::Closed(thalweg_net::session::CloseReason::Peer { .. })), "{error}");
     // The silent address receives no further packets.
     silent.set_nonblocking(true).unwrap();
     std::thread::sleep(Duration::from_millis(100));
@@ -107,11 +107,11 @@ fn a_dropped_connection_attempt_is_abandoned() {
 
 #[test]
 fn a_reader_that_is_late_gets_the_newest_datagrams() {
-    const SENT: u32 = 2000;
+    const SENT_DATAGRAMS: u32 = 2000;
     let (server, client) = (socket(1), socket(2));
     let ours = connect(&client, server.local(), "cubic");
     let theirs = server.accept().unwrap();
-    for number in 0..SENT {
+    for number in 0..SENT_DATAGRAMS {
         ours.send_datagram(&number.to_be_bytes()).unwrap();
         if number % 100 == 0 {
             std::thread::sleep(Duration::from_millis(2));
@@ -119,7 +119,7 @@ fn a_reader_that_is_late_gets_the_newest_datagrams() {
     }
     let until = Instant::now() + Duration::from_secs(5);
     let accounted = || ours.stats().datagrams_dropped + theirs.datagrams_missed() + 256;
-    while accounted() < u64::from(SENT) && Instant::now() < until {
+    while accounted() < u64::from(SENT_DATAGRAMS) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }
     ours.close(0, "");
@@ -128,14 +128,14 @@ fn a_reader_that_is_late_gets_the_newest_datagrams() {
         numbers.push(u32::from_be_bytes(datagram.as_bytes().try_into().unwrap()));
     }
     assert_eq!(numbers.len(), 256);
-    assert_eq!(numbers.last(), Some(&(SENT - 1)));
-    assert!(numbers.iter().all(|&number| number >= SENT / 2), "{numbers:?}");
+    assert_eq!(numbers.last(), Some(&(SENT_DATAGRAMS - 1)));
+    assert!(numbers.iter().all(|&number| number >= SENT_DATAGRAMS / 2), "{numbers:?}");
 }
 
 /// Sends numbered pieces of one packet each over a lossy path, and passes the received stream to `read`.
 fn send_numbered_pieces(pieces: u32, scheme: &str, read: impl FnOnce(thalweg_net::live::RecvStream)) {
     let (server, client) = (socket(1), socket(2));
-    let relay = Running::start(config(server.local(), direction("loss=5%"), direction("")));
+    let relay = RunningRelay::start(config(server.local(), direction("loss=5%"), direction("")));
     let (mut send, _keep) = connect(&client, relay.address, scheme).split();
     let (_keep_too, receive) = server.accept().unwrap().split();
     let writer = std::thread::spawn(move || {

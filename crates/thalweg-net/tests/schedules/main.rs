@@ -10,7 +10,7 @@ mod relay;
 mod schedule_replay;
 
 use random_schedule::{Action, End, Scale, Schedule};
-use schedule_replay::Counted;
+use schedule_replay::ScheduleOutcome;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ use thalweg_proto::units::Bytes;
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Plays the schedules of `count` seeds from `first` on, `together` of them at a time.
-fn play_all(first: u64, count: u64, scale: Scale, together: usize, limit: Duration) -> Vec<Counted> {
+fn play_all(first: u64, count: u64, scale: Scale, together: usize, limit: Duration) -> Vec<ScheduleOutcome> {
     let next = AtomicU64::new(first);
     let counted = Mutex::new(Vec::new());
     let failed = Mutex::new(Vec::new());
@@ -77,8 +77,8 @@ fn resident_memory() -> usize {
 }
 
 /// Checks that every kind of event occurred.
-fn check_all_events_occurred(counted: &[Counted]) {
-    let sum = |of: fn(&Counted) -> u64| counted.iter().map(of).sum::<u64>();
+fn check_all_events_occurred(counted: &[ScheduleOutcome]) {
+    let sum = |of: fn(&ScheduleOutcome) -> u64| counted.iter().map(of).sum::<u64>();
     let both = |of: fn(&thalweg_net::impair::LinkDirectionStats) -> u64| {
         counted.iter().map(|counted| of(&counted.relay.up) + of(&counted.relay.down)).sum::<u64>()
     };
@@ -114,7 +114,7 @@ fn two_hundred_schedules() {
 const KINDS: &[&str] = &["cubic", "sscop-rate", "sstp", "adaptive-ack"];
 
 /// Plays a schedule with one kind of event for each of these schemes.
-fn play_with(first: u64, schemes: &[&str], add_event: impl Fn(&mut Schedule)) -> Vec<Counted> {
+fn play_with(first: u64, schemes: &[&str], add_event: impl Fn(&mut Schedule)) -> Vec<ScheduleOutcome> {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let add_event = &add_event;
     std::thread::scope(|scope| {
@@ -140,7 +140,7 @@ fn ten_seconds_of_blackout() {
         let Schedule { up, down, .. } = schedule;
         random_schedule::add_blackout([up, down], 2, Span { from: at(500), until: at(10_500) });
     });
-    for Counted { relay, resets, took, .. } in counted {
+    for ScheduleOutcome { relay, resets, took, .. } in counted {
         assert!(relay.up.blacked_out > 0 && resets == 0);
         assert!((Duration::from_secs(10)..Duration::from_secs(60)).contains(&took), "{took:?}");
     }
@@ -148,7 +148,7 @@ fn ten_seconds_of_blackout() {
 
 #[test]
 fn addresses_that_change() {
-    for Counted { relay, migrations, resets, .. } in
+    for ScheduleOutcome { relay, migrations, resets, .. } in
         play_with(50_010, KINDS, |schedule| schedule.rebinds = vec![at(400), at(900)])
     {
         // The second change may precede the detection of the first.

@@ -1,7 +1,7 @@
 //! Replay of a schedule on two ends over real sockets, with a relay between them.
 
 use crate::random_schedule::{Action, End, Schedule};
-use crate::relay::{Running, bytes, config};
+use crate::relay::{RunningRelay, bytes, config};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,7 +12,7 @@ use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Listen, Trust
 use thalweg_net::identity::Identity;
 use thalweg_net::impair::{RelayConfig, RelayStats};
 use thalweg_net::live::{Clock, Connection, Jumps, NetError, Socket, SocketConfig};
-use thalweg_net::session::{Closed, SessionStats};
+use thalweg_net::session::{CloseReason, SessionStats};
 use thalweg_proto::payload::Slice;
 
 /// Number of writes per stream.
@@ -20,7 +20,7 @@ const PIECES: usize = 25;
 
 /// Outcome of a schedule.
 #[derive(Debug)]
-pub struct Counted {
+pub struct ScheduleOutcome {
     pub relay: RelayStats,
     /// Number of connections that ended early.
     pub resets: usize,
@@ -31,13 +31,13 @@ pub struct Counted {
 }
 
 /// Plays a schedule. Panics on a wrong byte, an unexpected end of a connection, or a lack of progress.
-pub fn replay_schedule(schedule: &Schedule, limit: Duration) -> Counted {
+pub fn replay_schedule(schedule: &Schedule, limit: Duration) -> ScheduleOutcome {
     let begun = Instant::now();
     let data = Arc::new(schedule.lengths.map(|length| bytes(schedule.seed ^ length as u64, length)));
     let pause = Duration::from_secs_f64(schedule.scale.span().as_secs_f64() / PIECES as f64);
     let (clock, server_jumps) = Clock::with_jumps();
     let mut server = Server::start(address(schedule.seed), clock, Arc::clone(&data), pause);
-    let relay = Running::start(RelayConfig {
+    let relay = RunningRelay::start(RelayConfig {
         seed: schedule.seed,
         rebinds: schedule.rebinds.clone(),
         ..config(server.address, schedule.up.clone(), schedule.down.clone())
@@ -83,7 +83,7 @@ pub fn replay_schedule(schedule: &Schedule, limit: Duration) -> Counted {
     let migrations = server.watched().iter().map(|watched| watched.stats().migrations).sum();
     client.leave();
     server.stop();
-    Counted { relay: relay.stop(), resets, migrations, jumps, took: begun.elapsed() }
+    ScheduleOutcome { relay: relay.stop(), resets, migrations, jumps, took: begun.elapsed() }
 }
 
 /// Returns the counters of connections, to diagnose a hang.
@@ -269,5 +269,5 @@ impl Client {
 
 /// The server's last packets may have arrived after all.
 fn was_restarted(why: &NetError) -> bool {
-    matches!(why, NetError::Closed(Closed::Reset | Closed::Peer { .. }))
+    matches!(why, NetError::Closed(CloseReason::Reset | CloseReason::Peer { .. }))
 }

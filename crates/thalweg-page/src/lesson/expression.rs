@@ -75,7 +75,7 @@ type Runs = BTreeMap<String, Value>;
 
 /// A value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Found {
+enum ExpressionValue {
     Number(f64),
     Condition(bool),
 }
@@ -89,7 +89,7 @@ impl Expression {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { rest: text.trim_start(), depth: 0 };
         let expression = parser.level(0)?;
-        if parser.rest.is_empty() { Ok(expression) } else { Err(parser.expected("an operator")) }
+        if parser.rest.is_empty() { Ok(expression) } else { Err(parser.unexpected_token("an operator")) }
     }
 
     /// Returns the names of the runs that it refers to.
@@ -109,8 +109,8 @@ impl Expression {
     /// A run has not the value, or the expression is a condition.
     pub fn number(&self, runs: &Runs) -> Result<f64, String> {
         match self.value(runs)? {
-            Found::Number(number) => Ok(number),
-            Found::Condition(_) => Err("the expression is a condition, not a number".to_owned()),
+            ExpressionValue::Number(number) => Ok(number),
+            ExpressionValue::Condition(_) => Err("the expression is a condition, not a number".to_owned()),
         }
     }
 
@@ -121,36 +121,36 @@ impl Expression {
     /// A run has not the value, or the expression is a number.
     pub fn holds(&self, runs: &Runs) -> Result<bool, String> {
         match self.value(runs)? {
-            Found::Condition(holds) => Ok(holds),
-            Found::Number(_) => Err("the expression is a number, not a condition".to_owned()),
+            ExpressionValue::Condition(holds) => Ok(holds),
+            ExpressionValue::Number(_) => Err("the expression is a number, not a condition".to_owned()),
         }
     }
 
-    fn value(&self, runs: &Runs) -> Result<Found, String> {
+    fn value(&self, runs: &Runs) -> Result<ExpressionValue, String> {
         match self {
-            Self::Number(number) => Ok(Found::Number(*number)),
-            Self::Operand(parts) => operand_value(parts, runs).map(Found::Number),
-            Self::Not(inner) => Ok(Found::Condition(!inner.holds(runs)?)),
+            Self::Number(number) => Ok(ExpressionValue::Number(*number)),
+            Self::Operand(parts) => operand_value(parts, runs).map(ExpressionValue::Number),
+            Self::Not(inner) => Ok(ExpressionValue::Condition(!inner.holds(runs)?)),
             Self::Binary(operator, sides) => operator.apply(sides, runs),
         }
     }
 }
 
 impl Operator {
-    fn apply(self, [left, right]: &[Expression; 2], runs: &Runs) -> Result<Found, String> {
+    fn apply(self, [left, right]: &[Expression; 2], runs: &Runs) -> Result<ExpressionValue, String> {
         let numbers = || Ok::<_, String>((left.number(runs)?, right.number(runs)?));
         Ok(match self {
-            Self::Or => Found::Condition(left.holds(runs)? || right.holds(runs)?),
-            Self::And => Found::Condition(left.holds(runs)? && right.holds(runs)?),
-            Self::Less => numbers().map(|(a, b)| Found::Condition(a < b))?,
-            Self::AtMost => numbers().map(|(a, b)| Found::Condition(a <= b))?,
-            Self::Greater => numbers().map(|(a, b)| Found::Condition(a > b))?,
-            Self::AtLeast => numbers().map(|(a, b)| Found::Condition(a >= b))?,
-            Self::Equal => numbers().map(|(a, b)| Found::Condition(a == b))?,
-            Self::Add => numbers().map(|(a, b)| Found::Number(a + b))?,
-            Self::Subtract => numbers().map(|(a, b)| Found::Number(a - b))?,
-            Self::Multiply => numbers().map(|(a, b)| Found::Number(a * b))?,
-            Self::Divide => numbers().map(|(a, b)| Found::Number(a / b))?,
+            Self::Or => ExpressionValue::Condition(left.holds(runs)? || right.holds(runs)?),
+            Self::And => ExpressionValue::Condition(left.holds(runs)? && right.holds(runs)?),
+            Self::Less => numbers().map(|(a, b)| ExpressionValue::Condition(a < b))?,
+            Self::AtMost => numbers().map(|(a, b)| ExpressionValue::Condition(a <= b))?,
+            Self::Greater => numbers().map(|(a, b)| ExpressionValue::Condition(a > b))?,
+            Self::AtLeast => numbers().map(|(a, b)| ExpressionValue::Condition(a >= b))?,
+            Self::Equal => numbers().map(|(a, b)| ExpressionValue::Condition(a == b))?,
+            Self::Add => numbers().map(|(a, b)| ExpressionValue::Number(a + b))?,
+            Self::Subtract => numbers().map(|(a, b)| ExpressionValue::Number(a - b))?,
+            Self::Multiply => numbers().map(|(a, b)| ExpressionValue::Number(a * b))?,
+            Self::Divide => numbers().map(|(a, b)| ExpressionValue::Number(a / b))?,
         })
     }
 }
@@ -203,7 +203,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn expected(&self, what: &str) -> String {
+    fn unexpected_token(&self, what: &str) -> String {
         let at: String = self.rest.chars().take(20).collect();
         if at.is_empty() {
             format!("expected {what} at the end")
@@ -247,7 +247,7 @@ impl Parser<'_> {
             self.skip(1);
             let inner = self.level(0)?;
             if !self.rest.starts_with(')') {
-                return Err(self.expected("`)`"));
+                return Err(self.unexpected_token("`)`"));
             }
             self.skip(1);
             inner
@@ -263,7 +263,7 @@ impl Parser<'_> {
     fn number(&mut self) -> Result<Expression, String> {
         let is_of_number = |c: char| c.is_ascii_digit() || ".e".contains(c);
         let length = self.rest.find(|c| !is_of_number(c)).unwrap_or(self.rest.len());
-        let number = self.rest[..length].parse().map_err(|_| self.expected("a number"))?;
+        let number = self.rest[..length].parse().map_err(|_| self.unexpected_token("a number"))?;
         self.skip(length);
         Ok(Expression::Number(number))
     }
@@ -273,7 +273,7 @@ impl Parser<'_> {
         loop {
             let (part, length) = match self.rest.strip_prefix('"') {
                 Some(quoted) => {
-                    let end = quoted.find('"').ok_or_else(|| self.expected("a closed name"))?;
+                    let end = quoted.find('"').ok_or_else(|| self.unexpected_token("a closed name"))?;
                     (&quoted[..end], end + 2)
                 }
                 None => {
@@ -282,7 +282,7 @@ impl Parser<'_> {
                 }
             };
             if part.is_empty() {
-                return Err(self.expected("a value"));
+                return Err(self.unexpected_token("a value"));
             }
             parts.push(part.to_owned());
             self.rest = &self.rest[length..];

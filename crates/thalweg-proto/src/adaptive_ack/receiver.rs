@@ -87,7 +87,7 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Returns the buffered bytes, including a slot for each packet up to the highest.
-    fn held(&self) -> u64 {
+    fn buffered_bytes(&self) -> u64 {
         self.kept + self.held.len() as u64 * Self::PLACE
     }
 
@@ -101,7 +101,8 @@ impl<P: Payload> Receiver<P> {
     /// Returns true if memory is insufficient for a packet within the window.
     fn exceeds_memory(&self, sequence: u64, payload: &P) -> bool {
         let places = (sequence + 1).saturating_sub(self.deliver + self.held.len() as u64);
-        sequence != self.expected && self.held() + places * Self::PLACE + memory_charge(payload) > self.memory
+        sequence != self.expected
+            && self.buffered_bytes() + places * Self::PLACE + memory_charge(payload) > self.memory
     }
 
     /// Returns the counts of data received in order.
@@ -305,10 +306,10 @@ mod tests {
     }
 
     /// Report in the paper's notation: ((gap-in, gap-out), cumulative).
-    type Written = ((u64, u64), u64);
+    type WrittenReport = ((u64, u64), u64);
 
     /// Returns the reports due at `millis`, and the time of the next one.
-    fn reports<P: Payload>(receiver: &mut Receiver<P>, millis: u64) -> (Vec<Written>, Option<u64>) {
+    fn reports<P: Payload>(receiver: &mut Receiver<P>, millis: u64) -> (Vec<WrittenReport>, Option<u64>) {
         let mut reports = Vec::new();
         loop {
             match receiver.poll(at(millis)) {

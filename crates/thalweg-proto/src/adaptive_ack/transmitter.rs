@@ -32,7 +32,7 @@ pub struct TransmitterStats {
 
 /// Packet in the transmission buffer.
 #[derive(Clone, Debug)]
-struct Kept<P> {
+struct BufferedPacket<P> {
     payload: P,
     sent_at: Time,
     /// The packet is in the retransmission queue.
@@ -48,7 +48,7 @@ pub struct Transmitter<P: Payload> {
     /// Transmission queue.
     queue: P::Queue,
     /// Transmission buffer: packets from number `first` on.
-    kept: VecDeque<Kept<P>>,
+    kept: VecDeque<BufferedPacket<P>>,
     first: u64,
     /// Retransmission queue: numbers, in order of the requests. Numbers below `first` are skipped.
     resend: VecDeque<u64>,
@@ -255,7 +255,12 @@ impl<P: Payload> Transmitter<P> {
         }
         let sequence = self.next();
         let payload = self.queue.fill(self.config.segment).ok_or(Limit::Application)?;
-        self.kept.push_back(Kept { payload: payload.clone(), sent_at: now, waiting: false, repeated: false });
+        self.kept.push_back(BufferedPacket {
+            payload: payload.clone(),
+            sent_at: now,
+            waiting: false,
+            repeated: false,
+        });
         self.writable |= self.queue.is_empty() && !self.finishing;
         Ok(Data { sequence, payload })
     }

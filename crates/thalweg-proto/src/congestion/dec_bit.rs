@@ -1,5 +1,6 @@
-//! DEC bit (Ramakrishnan and Jain, "A binary feedback scheme for congestion avoidance in computer networks", 1988): the
-//! source.
+//! DEC bit (Ramakrishnan and Jain, "A binary feedback scheme for congestion avoidance in computer networks with a
+//! connectionless network layer", 1988): the source. The router follows the journal version of 1990, titled without
+//! "with a connectionless network layer".
 //!
 //! Routers set a bit in packets while their queues are long. The receiver copies the bit into acknowledgements. The
 //! source decides once every two windows of acknowledgements. The first window still reflects the time before the last
@@ -48,6 +49,7 @@ impl DecBit {
             max_window: config.max_window.max(1.0),
             increase: config.increase.max(0.0),
             decrease: config.decrease.clamp(0.0, 1.0),
+            share: config.share.clamp(0.0, 1.0),
             ..*config
         };
         Self { config, window: config.initial_window.clamp(1.0, config.max_window), acks: 0, set: 0 }

@@ -75,7 +75,7 @@ pub struct Prague {
     rounds: u32,
     /// Cumulative acknowledgement.
     cumulative: u64,
-    cut: Cut,
+    cut: WindowReduction,
     /// Window growth per window of unmarked segments, in segments.
     increase: f64,
     pacing_rate: Option<Rate>,
@@ -84,7 +84,7 @@ pub struct Prague {
 
 /// Last reduction of the window.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cut {
+struct WindowReduction {
     /// Sequence number below which all data was sent before the reduction.
     until: u64,
     at: Time,
@@ -112,7 +112,7 @@ impl Prague {
             round_start: Time::ZERO,
             rounds: 0,
             cumulative: 0,
-            cut: Cut::default(),
+            cut: WindowReduction::default(),
             increase: 1.0,
             pacing_rate: None,
             burst: 1,
@@ -168,7 +168,11 @@ impl Prague {
     fn on_ce(&mut self, connection: &ConnectionState) {
         if self.cumulative > self.cut.until && self.is_virtual_round(self.cut.at, connection.now) {
             self.window = (self.window * (1.0 - self.alpha / 2.0)).max(MIN_WINDOW);
-            self.cut = Cut { until: connection.next_sequence, at: connection.now, alpha: Some(self.alpha) };
+            self.cut = WindowReduction {
+                until: connection.next_sequence,
+                at: connection.now,
+                alpha: Some(self.alpha),
+            };
             self.ssthresh = self.window;
         }
         self.ssthresh = self.ssthresh.min(self.window);
@@ -235,7 +239,11 @@ impl Controller for Prague {
             LossKind::Detected | LossKind::Mark => self.ssthresh.min(self.window),
             LossKind::Timeout => MIN_WINDOW,
         };
-        self.cut = Cut { until: sample.connection.next_sequence, at: sample.connection.now, alpha: None };
+        self.cut = WindowReduction {
+            until: sample.connection.next_sequence,
+            at: sample.connection.now,
+            alpha: None,
+        };
         self.pace(&sample.connection, 0);
     }
 

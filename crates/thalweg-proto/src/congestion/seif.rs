@@ -35,7 +35,7 @@ const MIN_SSTHRESH: f64 = 2.0;
 /// hostile path.
 const MAX_QUEUES: usize = 32;
 /// Number of messages after which the counts are halved, so a silent queue loses its rank in time.
-const HALVE_COUNTS_AFTER: u32 = 64;
+const MESSAGES_PER_HALVING: u32 = 64;
 
 /// Selection of the routers whose messages count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -122,7 +122,7 @@ impl MessageCounts {
     /// Counts a message; returns true if no other queue has sent more.
     fn has_most_messages(&mut self, queue: u32) -> bool {
         self.total += 1;
-        if self.total >= HALVE_COUNTS_AFTER {
+        if self.total >= MESSAGES_PER_HALVING {
             self.total = 0;
             // Queues that no longer send messages leave the list, which is bounded.
             self.counts.retain_mut(|(_, count)| {

@@ -1,7 +1,7 @@
 //! The congestion gate (Yang and Fu 2001): stops priorities from the lowest up during congestion.
 
 use super::priority_ageing::Rank;
-use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, next_output};
+use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST_PRIORITY, next_output};
 use crate::transport::Signal;
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -77,7 +77,7 @@ pub struct CongestionGate {
     config: CongestionGateConfig,
     flows: BTreeMap<u32, Rank>,
     /// Number of flows at each priority.
-    present: [u32; LOWEST as usize + 1],
+    present: [u32; LOWEST_PRIORITY as usize + 1],
     /// Lowest priority that may send.
     open: u8,
     /// A counted signal arrived since the last check.
@@ -95,8 +95,8 @@ impl CongestionGate {
         Self {
             config,
             flows: BTreeMap::new(),
-            present: [0; LOWEST as usize + 1],
-            open: LOWEST,
+            present: [0; LOWEST_PRIORITY as usize + 1],
+            open: LOWEST_PRIORITY,
             congested: false,
             checked: Time::ZERO,
             events: VecDeque::new(),
@@ -153,12 +153,12 @@ impl CongestionGate {
 
     /// Returns true while no check could change anything.
     fn is_unaffected(&self) -> bool {
-        !self.congested && self.open == LOWEST && !self.flows.values().any(Rank::is_raised)
+        !self.congested && self.open == LOWEST_PRIORITY && !self.flows.values().any(Rank::is_raised)
     }
 
     /// Returns the highest-ranked priority present among those from `from` on.
     fn highest_from(&self, from: u8) -> Option<u8> {
-        (from..=LOWEST).find(|&level| self.present[level as usize] > 0)
+        (from..=LOWEST_PRIORITY).find(|&level| self.present[level as usize] > 0)
     }
 
     fn keep_highest_open(&mut self) {
@@ -174,7 +174,7 @@ impl CongestionGate {
         let before = Time::ZERO + now.since(Time::ZERO).saturating_sub(self.config.check);
         for rank in self.flows.values_mut().filter(|rank| rank.is_raised_since(before)) {
             self.present[rank.level() as usize] -= 1;
-            rank.served(&self.config.ageing);
+            rank.on_service(&self.config.ageing);
             self.present[rank.level() as usize] += 1;
         }
         // Yang and Fu 2001, section 1.1: congestion stops the lowest priority that sends, its absence resumes
@@ -185,9 +185,9 @@ impl CongestionGate {
                 self.open = lowest - 1;
             }
         } else {
-            self.open = self.highest_from(self.open + 1).unwrap_or(LOWEST);
+            self.open = self.highest_from(self.open + 1).unwrap_or(LOWEST_PRIORITY);
             if self.highest_from(self.open + 1).is_none() {
-                self.open = LOWEST;
+                self.open = LOWEST_PRIORITY;
             }
         }
         self.keep_highest_open();

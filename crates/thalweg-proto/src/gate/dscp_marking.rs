@@ -1,6 +1,6 @@
 //! Coding of priorities in the DSCP of packets.
 
-use super::LOWEST;
+use super::LOWEST_PRIORITY;
 
 /// Coding of priorities in the six bits of the DSCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,22 +15,22 @@ pub enum Marking {
 }
 
 impl Marking {
-    /// Returns the priority of a packet with this DSCP, from 1 to [`LOWEST`].
+    /// Returns the priority of a packet with this DSCP, from 1 to [`LOWEST_PRIORITY`].
     pub const fn priority(self, dscp: u8) -> u8 {
-        let dscp = dscp & ((1 << LOWEST) - 1);
+        let dscp = dscp & ((1 << LOWEST_PRIORITY) - 1);
         match self {
             Self::Class => {
                 let class = dscp >> 3;
-                LOWEST - if class < LOWEST { class } else { LOWEST - 1 }
+                LOWEST_PRIORITY - if class < LOWEST_PRIORITY { class } else { LOWEST_PRIORITY - 1 }
             }
-            Self::SixBits if dscp == 0 => LOWEST,
-            Self::SixBits => dscp.leading_zeros() as u8 - (u8::BITS as u8 - LOWEST) + 1,
+            Self::SixBits if dscp == 0 => LOWEST_PRIORITY,
+            Self::SixBits => dscp.leading_zeros() as u8 - (u8::BITS as u8 - LOWEST_PRIORITY) + 1,
         }
     }
 
     /// Returns a DSCP that means a priority, clamped to the valid range.
     pub fn dscp(self, priority: u8) -> u8 {
-        let below = LOWEST - priority.clamp(1, LOWEST);
+        let below = LOWEST_PRIORITY - priority.clamp(1, LOWEST_PRIORITY);
         match self {
             Self::Class => below << 3,
             Self::SixBits => 1 << below,
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn every_priority_has_a_dscp() {
         for marking in [Marking::Class, Marking::SixBits] {
-            for priority in 1..=LOWEST {
+            for priority in 1..=LOWEST_PRIORITY {
                 assert_eq!(marking.priority(marking.dscp(priority)), priority, "{marking:?}");
             }
         }

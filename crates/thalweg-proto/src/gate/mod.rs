@@ -7,7 +7,7 @@
 //! - [`CongestionGate`]: all flows send until there is congestion; then priorities are stopped from the lowest up.
 //! - [`SlotGate`]: one flow sends at a time, for a turn whose length depends on its priority.
 //!
-//! [`Gate`] is either, as selected by a [`GateConfig`]. Priorities range from 1, the highest, to [`LOWEST`].
+//! [`Gate`] is either, as selected by a [`GateConfig`]. Priorities range from 1, the highest, to [`LOWEST_PRIORITY`].
 
 mod congestion_gate;
 mod dscp_marking;
@@ -27,7 +27,7 @@ use core::convert::Infallible;
 use std::collections::VecDeque;
 
 /// The lowest priority.
-pub const LOWEST: u8 = 6;
+pub const LOWEST_PRIORITY: u8 = 6;
 
 /// An input of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

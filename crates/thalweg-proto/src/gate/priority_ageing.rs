@@ -1,6 +1,6 @@
 //! Ageing: raises the priority of waiting flows.
 
-use super::{AfterService, Ageing, LOWEST};
+use super::{AfterService, Ageing, LOWEST_PRIORITY};
 use crate::units::Time;
 
 /// A flow's own priority and its priority after ageing.
@@ -16,7 +16,7 @@ pub(super) struct Rank {
 
 impl Rank {
     pub(super) fn new(priority: u8) -> Self {
-        let base = priority.clamp(1, LOWEST);
+        let base = priority.clamp(1, LOWEST_PRIORITY);
         Self { base, now: base, waits_since: None, runs_since: Time::ZERO }
     }
 
@@ -49,7 +49,7 @@ impl Rank {
     }
 
     /// Records that the flow has been served.
-    pub(super) fn served(&mut self, ageing: &Ageing) {
+    pub(super) fn on_service(&mut self, ageing: &Ageing) {
         match ageing.then {
             AfterService::FallsBack => self.now = self.base,
             AfterService::Stays => self.base = self.now,

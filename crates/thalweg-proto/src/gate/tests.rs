@@ -321,7 +321,7 @@ proptest! {
             gate.input(now, input);
             match input {
                 GateInput::Join { flow, priority } => {
-                    flows.entry(flow).or_insert(priority.clamp(1, LOWEST));
+                    flows.entry(flow).or_insert(priority.clamp(1, LOWEST_PRIORITY));
                 }
                 GateInput::Leave { flow } => {
                     flows.remove(&flow);

@@ -1,7 +1,7 @@
 //! The time-slot gate (Yang and Fu 2001): one flow at a time may send, in turns.
 
 use super::priority_ageing::Rank;
-use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, next_output};
+use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST_PRIORITY, next_output};
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +11,7 @@ pub struct SlotGateConfig {
     /// Length of a slot, above zero.
     pub slot: Duration,
     /// Slots per turn for each priority, from the highest, each above zero.
-    pub slots: [u32; LOWEST as usize],
+    pub slots: [u32; LOWEST_PRIORITY as usize],
     /// Pass the token on when its holder has sent nothing for a slot.
     pub work_conserving: bool,
     /// Ageing of waiting flows.
@@ -146,7 +146,7 @@ impl SlotGate {
     /// Ends the turn and queues its flow again.
     fn end(&mut self, at: Time, turn: Turn) {
         if let Some(rank) = self.flows.get_mut(&turn.flow) {
-            rank.served(&self.config.ageing);
+            rank.on_service(&self.config.ageing);
             if !self.queue.is_empty() {
                 rank.wait(at);
                 self.events.push_back(GateEvent::Pause(turn.flow));

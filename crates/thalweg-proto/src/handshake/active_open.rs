@@ -1,7 +1,7 @@
 //! The active side of a handshake, around the sending engine.
 
 use super::handshake_timer::Backoff;
-use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
+use super::{Config, Control, HandshakeStep, InnerEngine, Pdu, Protocol, Reason};
 use crate::endpoint::Notice;
 use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
@@ -130,7 +130,7 @@ impl<E> Opener<E> {
     }
 }
 
-impl<E: Carried> Opener<E> {
+impl<E: InnerEngine> Opener<E> {
     fn on_control(&mut self, now: Time, control: Control) {
         if control.protocol != self.protocol() {
             return;
@@ -187,7 +187,7 @@ impl<E: Carried> Opener<E> {
 impl<P, U, E> Engine for Opener<E>
 where
     P: Payload,
-    E: Engine<Pdu = U, Input = Input<U, P>, Event = Event<P>> + Carried,
+    E: Engine<Pdu = U, Input = Input<U, P>, Event = Event<P>> + InnerEngine,
 {
     type Pdu = Pdu<U>;
     type Input = Input<Pdu<U>, P>;

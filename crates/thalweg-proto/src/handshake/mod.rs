@@ -56,7 +56,7 @@ pub enum Reason<R> {
 }
 
 /// An engine inside a handshake.
-pub trait Carried {
+pub trait InnerEngine {
     /// Returns its endpoint interface.
     fn end(&self) -> &dyn End;
 
@@ -64,7 +64,7 @@ pub trait Carried {
     fn end_mut(&mut self) -> Option<&mut dyn End>;
 }
 
-impl<E: End> Carried for E {
+impl<E: End> InnerEngine for E {
     fn end(&self) -> &dyn End {
         self
     }

@@ -1,7 +1,7 @@
 //! The passive side of a handshake, around the receiving engine.
 
 use super::handshake_timer::Backoff;
-use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
+use super::{Config, Control, HandshakeStep, InnerEngine, Pdu, Protocol, Reason};
 use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Input};
@@ -151,7 +151,7 @@ impl<E> Listener<E> {
 impl<P, U, E> Engine for Listener<E>
 where
     P: Payload,
-    E: Engine<Pdu = U, Input = Input<U, P>, Event = Event<P>> + Carried,
+    E: Engine<Pdu = U, Input = Input<U, P>, Event = Event<P>> + InnerEngine,
 {
     type Pdu = Pdu<U>;
     type Input = Input<Pdu<U>, P>;

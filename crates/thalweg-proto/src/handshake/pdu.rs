@@ -61,7 +61,7 @@ const SYN_OPTIONS: u32 = 8;
 const INITIAL: u32 = 1200;
 
 /// Finished message with SHA-256 (RFC 8446, section 4.4.4), with its frame, packet header and authentication tag.
-const FINISHED: u32 = 64;
+const FINISHED_BYTES: u32 = 64;
 
 impl Control {
     fn name(self) -> &'static str {
@@ -91,7 +91,7 @@ impl<P: Payload> DataUnit<P> for Control {
         match (self.protocol, self.step) {
             (Protocol::Tcp, HandshakeStep::Syn | HandshakeStep::SynAck) => SYN_OPTIONS,
             (Protocol::Quic, HandshakeStep::Syn | HandshakeStep::SynAck) => INITIAL,
-            (Protocol::Quic, HandshakeStep::Ack) => FINISHED,
+            (Protocol::Quic, HandshakeStep::Ack) => FINISHED_BYTES,
             _ => 0,
         }
     }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use crate::payload::Length;
 
-    fn all() -> impl Iterator<Item = Control> {
+    fn all_controls() -> impl Iterator<Item = Control> {
         let steps = [
             HandshakeStep::Syn,
             HandshakeStep::SynAck,
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn packets_round_trip_through_the_codec() {
-        for control in all() {
+        for control in all_controls() {
             let mut bytes = Vec::new();
             control.encode(&mut bytes);
             assert_eq!(Control::decode(Slice::new(bytes.clone())), Some(control));

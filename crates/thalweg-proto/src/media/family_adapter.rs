@@ -3,7 +3,7 @@
 use super::pdu::{Data, Pdu};
 use super::receiver::Receiver;
 use super::sender::Sender;
-use super::wire::{self, REPORTED};
+use super::wire::{self, BYTES_PER_REPORTED_PACKET};
 use crate::data_unit_numbers::{single_number_range, unwrap_number};
 use crate::endpoint::{End, EndCounters, Notice};
 use crate::payload::{Length, Payload, Slice};
@@ -26,7 +26,9 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         match self {
             Self::Data(_) => 0,
             // In words of four bytes (RFC 8888, section 3.1).
-            Self::Report(report) => (report.packets.len() as u32 * REPORTED).next_multiple_of(4),
+            Self::Report(report) => {
+                (report.packets.len() as u32 * BYTES_PER_REPORTED_PACKET).next_multiple_of(4)
+            }
         }
     }
 
@@ -95,13 +97,13 @@ impl Wire for Pdu<Slice> {
 }
 
 /// Limit of payloads that fit beside the flags of their packet.
-const SHORT: u32 = 1 << 13;
+const SHORT_PAYLOAD_LIMIT: u32 = 1 << 13;
 
 impl Compact for Pdu<Length> {
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let Self::Data(data) = self else { return None };
         let length = data.payload.0;
-        if length >= SHORT {
+        if length >= SHORT_PAYLOAD_LIMIT {
             return None;
         }
         let word = length as u16 | u16::from(wire::data_flags(data)) << 13;
@@ -116,7 +118,7 @@ impl Compact for Pdu<Length> {
     fn unpack(bytes: [u8; COMPACT]) -> Self {
         let number = |at| u32::from_le_bytes(unpack_bytes(&bytes, at));
         let word = u16::from_le_bytes(unpack_bytes(&bytes, 12));
-        let payload = Length(u32::from(word) % SHORT);
+        let payload = Length(u32::from(word) % SHORT_PAYLOAD_LIMIT);
         Self::Data(wire::data_from_fields((word >> 13) as u8, [number(0), number(4), number(8)], payload))
     }
 }

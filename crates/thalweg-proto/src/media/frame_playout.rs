@@ -3,7 +3,7 @@
 use super::pdu::{Data, from_ticks, to_rtp_ticks};
 use crate::data_unit_numbers::unwrap_number;
 use crate::histogram::Histogram;
-use crate::media_frame_counters::Shown;
+use crate::media_frame_counters::PlayoutCounters;
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -42,7 +42,7 @@ pub(super) struct Playout {
     shown: Option<Time>,
     /// The last durations of frames.
     durations: VecDeque<Duration>,
-    counts: Shown,
+    counts: PlayoutCounters,
     delay: Histogram,
 }
 
@@ -55,7 +55,7 @@ impl Playout {
             is_broken: true,
             shown: None,
             durations: VecDeque::new(),
-            counts: Shown::default(),
+            counts: PlayoutCounters::default(),
             delay: Histogram::default(),
         }
     }
@@ -66,13 +66,13 @@ impl Playout {
     }
 
     /// Returns the outcome of frames, and the delays of complete ones.
-    pub const fn counts(&self) -> (Shown, &Histogram) {
+    pub const fn counts(&self) -> (PlayoutCounters, &Histogram) {
         (self.counts, &self.delay)
     }
 
     /// Resets the counters.
     pub fn forget(&mut self) {
-        self.counts = Shown::default();
+        self.counts = PlayoutCounters::default();
         self.delay = Histogram::default();
     }
 
@@ -193,7 +193,7 @@ mod tests {
             self.packet(frame, 1, delay, frame == 0);
         }
 
-        fn counts(&self) -> Shown {
+        fn counts(&self) -> PlayoutCounters {
             self.playout.counts().0
         }
     }
@@ -205,7 +205,7 @@ mod tests {
             call.packet(frame, 1, 20, frame == 0);
             call.packet(frame, 0, 30 + frame, frame == 0);
         }
-        assert_eq!(call.counts(), Shown { frames: 10, ..Shown::default() });
+        assert_eq!(call.counts(), PlayoutCounters { frames: 10, ..PlayoutCounters::default() });
         let delay = call.playout.counts().1.summary();
         assert_eq!((delay.count, delay.min.as_millis_f64().round()), (10, 30.0));
         assert_eq!(delay.max.as_millis_f64().round(), 39.0);
@@ -223,16 +223,22 @@ mod tests {
         // The frame may still arrive.
         assert_eq!(
             (call.counts(), call.playout.wants_key()),
-            (Shown { frames: 3, ..Shown::default() }, false)
+            (PlayoutCounters { frames: 3, ..PlayoutCounters::default() }, false)
         );
         call.frame(5, 20);
-        assert_eq!(call.counts(), Shown { frames: 3, lost: 1, undecodable: 2, ..Shown::default() });
+        assert_eq!(
+            call.counts(),
+            PlayoutCounters { frames: 3, lost: 1, undecodable: 2, ..PlayoutCounters::default() }
+        );
         assert!(call.playout.wants_key());
         call.packet(3, 1, 120, false);
         call.packet(6, 0, 20, true);
         call.packet(6, 1, 20, true);
         call.frame(7, 20);
-        assert_eq!(call.counts(), Shown { frames: 5, lost: 1, undecodable: 2, ..Shown::default() });
+        assert_eq!(
+            call.counts(),
+            PlayoutCounters { frames: 5, lost: 1, undecodable: 2, ..PlayoutCounters::default() }
+        );
         assert!(!call.playout.wants_key());
     }
 

@@ -38,7 +38,7 @@ mod sent_packets;
 mod video_encoder_model;
 pub mod wire;
 
-pub use crate::media_frame_counters::{Encoded, MediaCounts, Shown};
+pub use crate::media_frame_counters::{EncoderCounters, MediaCounts, PlayoutCounters};
 pub use config::{Config, EncoderConfig, Response};
 pub use pdu::{Arrival, Data, MAX_REPORTED, Pdu, Report};
 pub use receiver::{Receiver, ReceiverReason};

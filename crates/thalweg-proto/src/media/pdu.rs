@@ -63,27 +63,27 @@ pub const MAX_REPORTED: usize = 256;
 impl Arrival {
     /// Creates the report of a packet that arrived `ago`.
     pub fn new(ecn: Ecn, ago: Duration) -> Self {
-        let units = u128::from(ago.as_picos()) * 1024 / PICOS;
+        let units = u128::from(ago.as_picos()) * 1024 / PICOS_PER_SECOND;
         Self { ecn, before: u16::try_from(units).unwrap_or(OLDEST).min(OLDEST) }
     }
 }
 
-const PICOS: u128 = 1_000_000_000_000;
+const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
 /// Capture clock in Hz: 90 kHz, as for video in RTP.
 pub const TICKS: u64 = 90_000;
 
 /// Converts a time to ticks of 1/90000 s.
 pub fn to_rtp_ticks(time: Time) -> u32 {
-    (u128::from(time.as_picos()) * u128::from(TICKS) / PICOS) as u32
+    (u128::from(time.as_picos()) * u128::from(TICKS) / PICOS_PER_SECOND) as u32
 }
 
 /// Converts a time to units of 1/65536 s: the middle bits of NTP's.
 pub fn to_ntp_middle_bits(time: Time) -> u32 {
-    ((u128::from(time.as_picos()) << 16) / PICOS) as u32
+    ((u128::from(time.as_picos()) << 16) / PICOS_PER_SECOND) as u32
 }
 
 /// Converts ticks to a duration.
 pub fn from_ticks(ticks: u32) -> Duration {
-    Duration::from_picos((u128::from(ticks) * PICOS / u128::from(TICKS)) as u64)
+    Duration::from_picos((u128::from(ticks) * PICOS_PER_SECOND / u128::from(TICKS)) as u64)
 }

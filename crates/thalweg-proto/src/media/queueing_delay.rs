@@ -152,7 +152,7 @@ mod tests {
         millis * 65_536 / 1000
     }
 
-    const EVERY: Duration = Duration::from_millis(25);
+    const SAMPLE_INTERVAL: Duration = Duration::from_millis(25);
 
     /// RFC 6817, sections 2.4.2 and 3.1: the queueing delay is the excess over the minimum of ten minutes, for any
     /// clock offset.
@@ -178,7 +178,7 @@ mod tests {
         let mut delay = Delay::new(false);
         let mut after = |millis: u64, queue: u32| {
             delay.measure(at(millis), units(1000 + queue));
-            delay.update(at(millis), EVERY);
+            delay.update(at(millis), SAMPLE_INTERVAL);
             (delay.average() * 1000.0).round()
         };
         assert_eq!([after(25, 0), after(50, 80), after(60, 200), after(75, 80)], [0.0, 20.0, 20.0, 35.0]);
@@ -193,7 +193,7 @@ mod tests {
             for round in 0..rounds {
                 let now = at((from + round) * 25);
                 delay.measure(now, units(1000 + queue));
-                delay.update(now, EVERY);
+                delay.update(now, SAMPLE_INTERVAL);
             }
             (delay.target() * 1000.0).round()
         };

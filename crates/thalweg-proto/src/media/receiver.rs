@@ -16,14 +16,14 @@ use std::collections::VecDeque;
 const NUMBERS: u64 = 1 << 32;
 /// Packets per report (section 5). A report covers at least this many of the latest packets, as reports may be lost
 /// (section 6).
-const REPORT_AFTER: u32 = 16;
+const PACKETS_PER_REPORT: u32 = 16;
 const OVERLAP: u64 = 32;
 /// Section 5: reports of 100 bytes take a fiftieth of the received rate, at 10 to 1000 per second.
 const REPORT_SHARE: f64 = 0.02;
 const REPORT_BYTES: f64 = 100.0;
 const REPORT_RATES: [f64; 2] = [10.0, 1000.0];
 /// Measurement interval of the received rate.
-const MEASURED: Duration = Duration::from_millis(200);
+const RATE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Cause of a receiver timer expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl<P: Payload> Receiver<P> {
         let (from, count) = self.unreported.unwrap_or((number, 0));
         self.unreported = Some((from.min(number), count + 1));
         // Section 5: at the end of a frame no packet follows soon that could trigger the report.
-        self.is_urgent |= data.is_last || count + 1 >= REPORT_AFTER;
+        self.is_urgent |= data.is_last || count + 1 >= PACKETS_PER_REPORT;
         self.measure(now, data.payload.len());
         self.playout.arrive(now, number, &data);
         self.counts.packets += 1;
@@ -127,7 +127,7 @@ impl<P: Payload> Receiver<P> {
 
     fn measure(&mut self, now: Time, bytes: u32) {
         let span = now.since(self.measured);
-        if span >= MEASURED {
+        if span >= RATE_INTERVAL {
             self.rate = Rate::from_transfer(Bytes::new(self.bytes), span);
             (self.bytes, self.measured) = (0, now);
         }

@@ -7,7 +7,7 @@ use super::sent_packets::History;
 use super::video_encoder_model::Encoder;
 use super::wire::DATA_HEADER;
 use crate::engine_contract::{Engine, Output};
-use crate::media_frame_counters::{Encoded, MediaCounts};
+use crate::media_frame_counters::{EncoderCounters, MediaCounts};
 use crate::payload::{Payload, Queue};
 use crate::random::Stream;
 use crate::transport::{Event, Input, Limit, LimitClock, SenderStats};
@@ -20,7 +20,7 @@ const OVERHEAD: f64 = 5.0;
 /// Number of frame sizes above the rate's share in rel_framesize_high, their 75th percentile.
 const SIZES: usize = 32;
 /// Queueing delay of a packet beyond which no frame is captured.
-const SKIP_AFTER: Duration = Duration::from_millis(200);
+const MAX_CAPTURE_DELAY: Duration = Duration::from_millis(200);
 
 /// Cause of a sender timer expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum SenderReason {
 
 /// A queued packet.
 #[derive(Clone, Debug)]
-struct Waiting<P> {
+struct QueuedPacket<P> {
     data: Data<P>,
     captured: Time,
 }
@@ -48,7 +48,7 @@ pub struct Sender<P: Payload> {
     control: Control,
     history: History,
     written: P::Queue,
-    waiting: VecDeque<Waiting<P>>,
+    waiting: VecDeque<QueuedPacket<P>>,
     waiting_bytes: u64,
     /// Number of the next packet to be created, and of its frame.
     sequence: u32,
@@ -65,7 +65,7 @@ pub struct Sender<P: Payload> {
     is_finished: bool,
     is_paused: bool,
     sent: u64,
-    counts: Encoded,
+    counts: EncoderCounters,
     began: Option<Time>,
     limits: LimitClock,
 }
@@ -93,7 +93,7 @@ impl<P: Payload> Sender<P> {
             is_finished: false,
             is_paused: false,
             sent: 0,
-            counts: Encoded::default(),
+            counts: EncoderCounters::default(),
             began: None,
             limits: LimitClock::default(),
         }
@@ -146,18 +146,18 @@ impl<P: Payload> Sender<P> {
     /// Returns the counters of the encoder.
     pub fn media(&self, now: Time) -> MediaCounts {
         let time = self.began.map_or(Duration::ZERO, |at| now.since(at));
-        MediaCounts { encoded: Encoded { time, ..self.counts }, ..MediaCounts::default() }
+        MediaCounts { encoded: EncoderCounters { time, ..self.counts }, ..MediaCounts::default() }
     }
 
     /// Resets the frame counters.
     pub fn reset_media(&mut self, now: Time) {
-        self.counts = Encoded::default();
+        self.counts = EncoderCounters::default();
         self.began = self.began.map(|_| now);
     }
 
     /// Captures a frame from written data.
     fn encode(&mut self, now: Time) {
-        if self.waiting.front().is_some_and(|oldest| now.since(oldest.captured) > SKIP_AFTER) {
+        if self.waiting.front().is_some_and(|oldest| now.since(oldest.captured) > MAX_CAPTURE_DELAY) {
             self.counts.skipped += 1;
             return self.encoder.skip(now);
         }
@@ -179,7 +179,7 @@ impl<P: Payload> Sender<P> {
                 is_key: frame.is_key,
                 payload,
             };
-            self.waiting.push_back(Waiting { data, captured: now });
+            self.waiting.push_back(QueuedPacket { data, captured: now });
             self.sequence = self.sequence.wrapping_add(1);
             is_first = false;
             if is_last {
@@ -216,7 +216,7 @@ impl<P: Payload> Sender<P> {
 
     /// Sends the next packet.
     fn send(&mut self, now: Time) -> Option<Pdu<P>> {
-        let Waiting { data, .. } = self.waiting.pop_front()?;
+        let QueuedPacket { data, .. } = self.waiting.pop_front()?;
         let bytes = data.payload.len() + DATA_HEADER;
         self.waiting_bytes -= u64::from(data.payload.len());
         let departure = self.lateness.departure(self.next_send, now);

@@ -14,7 +14,7 @@ pub(super) const NUMBERS: u64 = 1 << 32;
 
 /// A sent packet.
 #[derive(Clone, Debug)]
-struct Sent {
+struct SentPacket {
     bytes: u32,
     at: Time,
     is_acked: bool,
@@ -28,7 +28,7 @@ struct Sent {
 pub(super) struct History {
     /// Number of the first packet in `sent`.
     first: u64,
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentPacket>,
     /// Number after the highest received packet.
     acked: u64,
     /// Bytes of the packets from `acked` on.
@@ -82,7 +82,7 @@ impl History {
             self.first += 1;
         }
         self.in_flight += u64::from(bytes);
-        self.sent.push_back(Sent { bytes, at: now, is_acked: false, missed: None, is_lost: false });
+        self.sent.push_back(SentPacket { bytes, at: now, is_acked: false, missed: None, is_lost: false });
     }
 
     /// Handles a packet report.
@@ -172,8 +172,8 @@ mod tests {
         Report { begin, at: to_ntp_middle_bits(at(at_millis)), wants_key: false, packets }
     }
 
-    const ARRIVED: Option<Ecn> = Some(Ecn::Ect1);
-    const MARKED: Option<Ecn> = Some(Ecn::Ce);
+    const ARRIVED_ECN: Option<Ecn> = Some(Ecn::Ect1);
+    const MARKED_ECN: Option<Ecn> = Some(Ecn::Ce);
     const RTT: Duration = Duration::from_millis(50);
 
     /// Section 4.1, the examples: bytes in flight are those above the highest received number. Bytes newly acknowledged
@@ -183,17 +183,17 @@ mod tests {
         let mut history = History::default();
         (0..10).for_each(|number| history.send(at(number), 100 + number as u32));
         assert_eq!((history.in_flight(), history.outstanding()), (1045, 10));
-        let outcome = history.report(at(50), &report(0, 25, &[ARRIVED, ARRIVED, MARKED]), RTT);
+        let outcome = history.report(at(50), &report(0, 25, &[ARRIVED_ECN, ARRIVED_ECN, MARKED_ECN]), RTT);
         assert_eq!((outcome.bytes, outcome.marked_bytes, outcome.packets, outcome.marked), (303, 102, 3, 1));
         assert_eq!((outcome.rtt, outcome.is_loss), (Some(Duration::from_millis(48)), false));
         assert_eq!(outcome.one_way, to_ntp_middle_bits(at(25)) - to_ntp_middle_bits(at(2)));
         // The report of packet 3 is lost, that of packet 4 is not.
-        let outcome = history.report(at(60), &report(3, 35, &[ARRIVED, None, ARRIVED]), RTT);
+        let outcome = history.report(at(60), &report(3, 35, &[ARRIVED_ECN, None, ARRIVED_ECN]), RTT);
         assert_eq!((outcome.bytes, outcome.packets, outcome.is_loss), (103 + 104 + 105, 2, true));
         assert_eq!((history.in_flight(), history.outstanding()), (106 + 107 + 108 + 109, 4));
         // A repeated report has no effect.
         assert_eq!(
-            history.report(at(70), &report(3, 35, &[ARRIVED, None, ARRIVED]), RTT),
+            history.report(at(70), &report(3, 35, &[ARRIVED_ECN, None, ARRIVED_ECN]), RTT),
             Outcome::default()
         );
     }
@@ -203,11 +203,11 @@ mod tests {
     fn late_packets_widen_the_reordering_window() {
         let mut history = History::default();
         (0..10).for_each(|number| history.send(at(number), 1000));
-        assert!(history.report(at(50), &report(0, 25, &[None, ARRIVED]), RTT).is_loss);
-        assert!(!history.report(at(58), &report(0, 33, &[ARRIVED, ARRIVED]), RTT).is_loss);
-        assert!(!history.report(at(60), &report(2, 34, &[None, ARRIVED]), RTT).is_loss);
-        assert!(!history.report(at(67), &report(2, 34, &[None, ARRIVED]), RTT).is_loss);
-        assert!(history.report(at(68), &report(2, 34, &[None, ARRIVED]), RTT).is_loss);
+        assert!(history.report(at(50), &report(0, 25, &[None, ARRIVED_ECN]), RTT).is_loss);
+        assert!(!history.report(at(58), &report(0, 33, &[ARRIVED_ECN, ARRIVED_ECN]), RTT).is_loss);
+        assert!(!history.report(at(60), &report(2, 34, &[None, ARRIVED_ECN]), RTT).is_loss);
+        assert!(!history.report(at(67), &report(2, 34, &[None, ARRIVED_ECN]), RTT).is_loss);
+        assert!(history.report(at(68), &report(2, 34, &[None, ARRIVED_ECN]), RTT).is_loss);
     }
 
     #[test]
@@ -222,9 +222,9 @@ mod tests {
     fn numbers_that_were_never_sent_are_ignored() {
         let mut history = History::default();
         (0..4).for_each(|number| history.send(at(number), 1000));
-        assert_eq!(history.report(at(9), &report(100, 9, &[ARRIVED; 5]), RTT), Outcome::default());
-        assert_eq!(history.report(at(9), &report(u32::MAX, 9, &[ARRIVED]), RTT), Outcome::default());
-        assert_eq!(history.report(at(9), &report(2, 9, &[ARRIVED; 5]), RTT).bytes, 4000);
+        assert_eq!(history.report(at(9), &report(100, 9, &[ARRIVED_ECN; 5]), RTT), Outcome::default());
+        assert_eq!(history.report(at(9), &report(u32::MAX, 9, &[ARRIVED_ECN]), RTT), Outcome::default());
+        assert_eq!(history.report(at(9), &report(2, 9, &[ARRIVED_ECN; 5]), RTT).bytes, 4000);
         assert_eq!((history.in_flight(), history.next()), (0, 4));
     }
 }

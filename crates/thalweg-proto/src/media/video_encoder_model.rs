@@ -6,8 +6,8 @@ use crate::random::Stream;
 use crate::units::{Duration, Time};
 
 /// Limits of frame sizes, as multiples of their mean.
-const SMALLEST: f64 = 0.1;
-const LARGEST: f64 = 2.0;
+const MIN_FRAME_SIZE: f64 = 0.1;
+const MAX_FRAME_SIZE: f64 = 2.0;
 /// Minimum reduction of the frames after a key frame, as a share of the mean size, until they have compensated its extra
 /// size.
 const REPAID: f64 = 0.2;
@@ -62,8 +62,8 @@ impl Encoder {
 
     /// Returns the likely maximum size of a frame in bytes, at `target` bit/s.
     pub fn max(&self, target: f64) -> u64 {
-        (target.max(self.rate) / 8.0 / self.config.fps * self.config.key_size.max(LARGEST)).min(MAX_BYTES)
-            as u64
+        (target.max(self.rate) / 8.0 / self.config.fps * self.config.key_size.max(MAX_FRAME_SIZE))
+            .min(MAX_BYTES) as u64
     }
 
     /// Requests a key frame as the next frame, at `now` or later.
@@ -100,14 +100,14 @@ impl Encoder {
                 .is_none_or(|key| self.config.key_interval.is_some_and(|every| now.since(key) >= every));
         let is_key = is_due && self.debt <= mean * MAX_DEBT;
         // RFC 8593, section 5.2: sizes deviate by a Laplacian distribution.
-        let size = mean * (1.0 + self.laplacian()).clamp(SMALLEST, LARGEST);
+        let size = mean * (1.0 + self.laplacian()).clamp(MIN_FRAME_SIZE, MAX_FRAME_SIZE);
         let size = if is_key {
             (self.key, self.is_key_requested) = (Some(now), false);
             self.debt += size * (self.config.key_size - 1.0);
             size * self.config.key_size
         } else {
             let due = (mean * REPAID).max(self.debt * REPAID_OF_DEBT).min(self.debt);
-            let smaller = (size - due).max(mean * SMALLEST);
+            let smaller = (size - due).max(mean * MIN_FRAME_SIZE);
             self.debt -= size - smaller;
             smaller
         };

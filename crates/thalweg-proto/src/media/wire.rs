@@ -21,12 +21,12 @@ pub const DATA_HEADER: u32 = 16;
 /// Bytes of a REPORT before its packets.
 pub(super) const REPORT_HEADER: u32 = 12;
 /// Bytes per reported packet.
-pub(super) const REPORTED: u32 = 2;
+pub(super) const BYTES_PER_REPORTED_PACKET: u32 = 2;
 
 const DATA: u8 = 1;
 const REPORT: u8 = 2;
-const FIRST: u8 = 1;
-const LAST: u8 = 2;
+const FIRST_FLAG: u8 = 1;
+const LAST_FLAG: u8 = 2;
 const KEY: u8 = 4;
 
 /// Appends `pdu` to `bytes`.
@@ -55,13 +55,21 @@ pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
 /// Returns the flags of a DATA.
 pub(super) fn data_flags<P>(data: &Data<P>) -> u8 {
     let flag = |is: bool, bit: u8| if is { bit } else { 0 };
-    flag(data.is_first, FIRST) | flag(data.is_last, LAST) | flag(data.is_key, KEY)
+    flag(data.is_first, FIRST_FLAG) | flag(data.is_last, LAST_FLAG) | flag(data.is_key, KEY)
 }
 
 /// Creates the DATA with these flags and numbers.
 pub(super) fn data_from_fields<P>(flags: u8, [sequence, timestamp, frame]: [u32; 3], payload: P) -> Data<P> {
     let has = |bit: u8| flags & bit != 0;
-    Data { sequence, frame, timestamp, is_first: has(FIRST), is_last: has(LAST), is_key: has(KEY), payload }
+    Data {
+        sequence,
+        frame,
+        timestamp,
+        is_first: has(FIRST_FLAG),
+        is_last: has(LAST_FLAG),
+        is_key: has(KEY),
+        payload,
+    }
 }
 
 /// Decodes a PDU, which must fill `bytes`; `None` for invalid bytes. The payload of a DATA shares their memory.
@@ -70,7 +78,7 @@ pub fn decode(bytes: &Slice) -> Option<Pdu<Slice>> {
     let [kind, flags, high, low] = *head;
     let count = usize::from(u16::from_be_bytes([high, low]));
     match kind {
-        DATA if count == 0 && flags <= FIRST | LAST | KEY => {
+        DATA if count == 0 && flags <= FIRST_FLAG | LAST_FLAG | KEY => {
             let (numbers, payload) = rest.split_at_checked(DATA_HEADER as usize - 4)?;
             if payload.is_empty() {
                 return None;
@@ -84,7 +92,7 @@ pub fn decode(bytes: &Slice) -> Option<Pdu<Slice>> {
         }
         REPORT if flags <= 1 && (1..=MAX_REPORTED).contains(&count) => {
             let (numbers, packets) = rest.split_at_checked(REPORT_HEADER as usize - 4)?;
-            if packets.len() != count * REPORTED as usize {
+            if packets.len() != count * BYTES_PER_REPORTED_PACKET as usize {
                 return None;
             }
             let packets =
@@ -119,7 +127,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn written(pdu: &Pdu<Slice>) -> Vec<u8> {
+    fn encoded_bytes(pdu: &Pdu<Slice>) -> Vec<u8> {
         let mut bytes = Vec::new();
         encode(pdu, &mut bytes);
         bytes
@@ -128,8 +136,11 @@ mod tests {
     /// The layout of the table above, byte by byte; a packet's report follows figure 1 of RFC 8888, section 3.1.
     #[test]
     fn the_layout_is_the_documented_one() {
-        let pdu = Pdu::Data(data_from_fields(LAST | KEY, [7, 0x0102, 3], Slice::new(*b"abc")));
-        assert_eq!(written(&pdu), [&[1, 6, 0, 0, 0, 0, 0, 7, 0, 0, 1, 2, 0, 0, 0, 3][..], b"abc"].concat());
+        let pdu = Pdu::Data(data_from_fields(LAST_FLAG | KEY, [7, 0x0102, 3], Slice::new(*b"abc")));
+        assert_eq!(
+            encoded_bytes(&pdu),
+            [&[1, 6, 0, 0, 0, 0, 0, 7, 0, 0, 1, 2, 0, 0, 0, 3][..], b"abc"].concat()
+        );
         let packets = vec![
             Some(Arrival { ecn: Ecn::Ce, before: 5 }),
             None,
@@ -137,21 +148,21 @@ mod tests {
         ];
         let pdu = Pdu::Report(Report { begin: 9, at: 0x0001_8000, wants_key: true, packets });
         assert_eq!(
-            written(&pdu),
+            encoded_bytes(&pdu),
             [2, 1, 0, 3, 0, 0, 0, 9, 0, 1, 0x80, 0, 0xE0, 5, 0, 0, 0b1011_1111, 0b1111_1110]
         );
     }
 
     #[test]
     fn malformed_pdus_are_rejected() {
-        let good = written(&Pdu::Report(Report { packets: vec![None], ..Report::default() }));
+        let good = encoded_bytes(&Pdu::Report(Report { packets: vec![None], ..Report::default() }));
         assert!(decode(&Slice::new(good.clone())).is_some());
         for (at, value) in [(0, 3), (1, 2), (3, 0), (3, 2), (12, 1), (13, 1)] {
             let mut bytes = good.clone();
             bytes[at] = value;
             assert_eq!(decode(&Slice::new(bytes)), None, "byte {at} as {value}");
         }
-        let data = written(&Pdu::Data(data_from_fields(FIRST, [1, 2, 3], Slice::new(*b"x"))));
+        let data = encoded_bytes(&Pdu::Data(data_from_fields(FIRST_FLAG, [1, 2, 3], Slice::new(*b"x"))));
         assert!(decode(&Slice::new(data.clone())).is_some());
         assert_eq!(decode(&Slice::new(&data[..16])), None, "no payload");
         assert_eq!(decode(&Slice::new([&data[..1], &[8], &data[2..]].concat())), None, "an unknown flag");
@@ -168,7 +179,7 @@ mod tests {
             bytes.extend(count.to_be_bytes());
             bytes.extend(rest);
             if let Some(pdu) = decode(&Slice::new(bytes.clone())) {
-                prop_assert_eq!(written(&pdu), bytes);
+                prop_assert_eq!(encoded_bytes(&pdu), bytes);
             }
         }
     }

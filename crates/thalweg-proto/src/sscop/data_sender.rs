@@ -32,7 +32,7 @@ impl<P: Payload> Sscop<P> {
             self.send_poll_and_start(now);
             return None;
         }
-        if let Some(at) = self.paced(again).filter(|at| *at > now) {
+        if let Some(at) = self.next_send_time(again).filter(|at| *at > now) {
             return Some(at);
         }
         if again {
@@ -51,7 +51,7 @@ impl<P: Payload> Sscop<P> {
 
     /// Returns the departure time of the next SD under rate control; `None` without rate control, or without an SD to
     /// send.
-    fn paced(&mut self, again: bool) -> Option<Time> {
+    fn next_send_time(&mut self, again: bool) -> Option<Time> {
         let rate = self.rate.as_mut()?;
         let next = if again { self.sent.requested() } else { self.queue.front() };
         Some(rate.due(sd_len(next?.len()), again, self.v.vt_s))

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Sent SD.
 #[derive(Clone, Debug)]
-struct Sent<P> {
+struct SentSd<P> {
     mu: P,
     /// VT(PS) at the last transmission.
     poll: SequenceNumber,
@@ -20,7 +20,7 @@ struct Sent<P> {
 #[derive(Clone, Debug)]
 pub(super) struct TransmissionBuffer<P> {
     /// SDs from VT(A) on; `None` for SDs acknowledged out of order.
-    slots: VecDeque<Option<Sent<P>>>,
+    slots: VecDeque<Option<SentSd<P>>>,
     /// Position of the first SD.
     first: u64,
     /// Positions of the SDs to retransmit, lowest first, without duplicates.
@@ -36,7 +36,7 @@ impl<P: Clone> TransmissionBuffer<P> {
 
     /// Appends an SD.
     pub fn push(&mut self, mu: P, poll: SequenceNumber) {
-        self.slots.push_back(Some(Sent { mu, poll }));
+        self.slots.push_back(Some(SentSd { mu, poll }));
     }
 
     /// Returns the number of SDs from the first unacknowledged to the last sent one: VT(S) - VT(A).
@@ -124,7 +124,7 @@ impl<P: Hash> TransmissionBuffer<P> {
         let Self { slots, first, again, acknowledged: _ } = self;
         hash_all(into, (slots.len(), again.len()));
         for slot in slots {
-            hash_all(into, slot.as_ref().map(|Sent { mu, poll }| (mu, latest.after(*poll))));
+            hash_all(into, slot.as_ref().map(|SentSd { mu, poll }| (mu, latest.after(*poll))));
         }
         for place in again {
             hash_all(into, place - first);

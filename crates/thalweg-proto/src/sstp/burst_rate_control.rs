@@ -217,14 +217,14 @@ impl BurstClock {
     }
 
     /// Records a departure.
-    pub fn sent(&mut self, now: Time) {
+    pub fn on_departure(&mut self, now: Time) {
         self.sent += 1;
         let late = now.since(self.next);
         self.next = if late < self.spec.slack { self.next } else { now } + self.spacing;
     }
 
     /// Handles an idle sender; returns `Ok` when a keep-alive packet is due, once a burst.
-    pub fn idle(&mut self, now: Time) -> Result<(), Time> {
+    pub fn on_idle(&mut self, now: Time) -> Result<(), Time> {
         // An idle sender misses no departures.
         self.turn(now, self.spacing);
         if self.idled {
@@ -268,7 +268,7 @@ mod tests {
             match clock.ready(now) {
                 Ok(()) => {
                     times.push(now.as_picos() / 1_000_000_000);
-                    clock.sent(now);
+                    clock.on_departure(now);
                 }
                 Err(at) => now = at,
             }
@@ -315,7 +315,7 @@ mod tests {
         let mut now = at(0);
         for _ in 0..100 {
             assert_eq!(clock.ready(now), Ok(()));
-            clock.sent(now);
+            clock.on_departure(now);
             now = clock.ready(now).expect_err("one at a time");
         }
         assert_eq!(now.since(at(0)).as_picos(), spec.spacing().as_picos() * 100);
@@ -334,7 +334,7 @@ mod tests {
                 let gone = if poll == 100 { Duration::from_millis(5) } else { Duration::ZERO };
                 let now = Time::ZERO + Duration::from_micros(300) * poll + gone;
                 while clock.ready(now).is_ok() {
-                    clock.sent(now);
+                    clock.on_departure(now);
                     counts[usize::from(poll == 100)] += 1;
                 }
             }
@@ -345,10 +345,10 @@ mod tests {
         // An idle clock returns a future time, however late it is polled.
         let mut clock = BurstClock::new(spec.with_slack(Duration::from_millis(1)), Resume::AtOnce);
         assert_eq!(clock.ready(at(0)), Ok(()));
-        clock.sent(at(0));
+        clock.on_departure(at(0));
         for now in (1..20).map(at) {
-            assert_eq!(clock.idle(now), Ok(()));
-            assert!(clock.idle(now).is_err_and(|next| next > now));
+            assert_eq!(clock.on_idle(now), Ok(()));
+            assert!(clock.on_idle(now).is_err_and(|next| next > now));
         }
         // Without slack, all but the first packet of each poll are lost.
         assert!(sent(spec)[0] < 300);
@@ -359,12 +359,12 @@ mod tests {
         let Ok(spec) = spec(3, 10_000) else { panic!("it fits") };
         let mut clock = BurstClock::new(spec, Resume::NextBurst);
         assert_eq!(clock.ready(at(0)), Ok(()));
-        clock.sent(at(0));
+        clock.on_departure(at(0));
         // The keep-alive follows the last packet and ends the burst.
-        assert_eq!(clock.idle(at(0)), Err(at(1)));
-        assert_eq!(clock.idle(at(1)), Ok(()));
-        assert_eq!((clock.idle(at(1)), clock.ready(at(2))), (Err(at(10)), Err(at(10))));
-        assert_eq!((clock.idle(at(10)), clock.idle(at(10))), (Ok(()), Err(at(20))));
+        assert_eq!(clock.on_idle(at(0)), Err(at(1)));
+        assert_eq!(clock.on_idle(at(1)), Ok(()));
+        assert_eq!((clock.on_idle(at(1)), clock.ready(at(2))), (Err(at(10)), Err(at(10))));
+        assert_eq!((clock.on_idle(at(10)), clock.on_idle(at(10))), (Ok(()), Err(at(20))));
         // The timer runs on without polls.
         assert_eq!(clock.ready(at(36)), Ok(()));
         assert_eq!(departures(&mut clock, at(36), at(42)), [36, 37, 38, 40, 41]);
@@ -375,7 +375,7 @@ mod tests {
         let Ok(spec) = spec(3, 10_000) else { panic!("it fits") };
         let mut clock = BurstClock::new(spec, Resume::AtOnce);
         assert_eq!(departures(&mut clock, at(0), at(1)), [0]);
-        assert_eq!(clock.idle(at(1)), Ok(()));
+        assert_eq!(clock.on_idle(at(1)), Ok(()));
         // The rest of the burst, then the next period; after a long pause a new burst begins at once.
         assert_eq!(departures(&mut clock, at(5), at(12)), [5, 6, 10, 11]);
         assert_eq!(departures(&mut clock, at(36), at(47)), [36, 37, 38, 46]);

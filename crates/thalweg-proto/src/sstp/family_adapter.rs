@@ -148,9 +148,9 @@ impl Wire for Pdu<Slice> {
     }
 }
 
-const LAST: u8 = 1;
-const FULL: u8 = 2;
-const RESENT: u8 = 4;
+const LAST_FLAG: u8 = 1;
+const FULL_FLAG: u8 = 2;
+const RESENT_FLAG: u8 = 4;
 const PACK: u8 = 8;
 
 impl Compact for Pdu<Length> {
@@ -162,7 +162,8 @@ impl Compact for Pdu<Length> {
                 let Data { shipment, segment, packet, last, full, resent, payload: Length(length) } = data;
                 let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
                 let shipment = shipment.to_le_bytes();
-                let number = kind(flag(last, LAST) | flag(full, FULL) | flag(resent, RESENT)).put(shipment);
+                let number = kind(flag(last, LAST_FLAG) | flag(full, FULL_FLAG) | flag(resent, RESENT_FLAG))
+                    .put(shipment);
                 let place = number.put(segment.to_le_bytes()).put(packet.to_le_bytes());
                 place.put(length.to_le_bytes()).done()
             }
@@ -186,9 +187,9 @@ impl Compact for Pdu<Length> {
             shipment: number,
             segment: half(5),
             packet: half(7),
-            last: flags & LAST != 0,
-            full: flags & FULL != 0,
-            resent: flags & RESENT != 0,
+            last: flags & LAST_FLAG != 0,
+            full: flags & FULL_FLAG != 0,
+            resent: flags & RESENT_FLAG != 0,
             payload: Length(u32::from_le_bytes(unpack_bytes(&bytes, 9))),
         })
     }

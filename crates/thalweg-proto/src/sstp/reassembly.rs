@@ -35,7 +35,7 @@ struct Track<P> {
 
 /// The outcome of storing a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum StoreOutcome {
     New,
     Duplicate,
     Refused,
@@ -284,16 +284,16 @@ impl<P: Payload> Assembly<P> {
     }
 
     /// Stores a packet of a begun segment.
-    pub fn store(&mut self, segment: u64, packet: u16, payload: P) -> Stored {
+    pub fn store(&mut self, segment: u64, packet: u16, payload: P) -> StoreOutcome {
         let is_soft = self.config.acknowledgement.is_soft();
-        let Some(track) = self.track(segment) else { return Stored::Duplicate };
+        let Some(track) = self.track(segment) else { return StoreOutcome::Duplicate };
         if track.accepted || track.have.is_received(u32::from(packet)) || packet >= track.length {
-            return Stored::Duplicate;
+            return StoreOutcome::Duplicate;
         }
         let has_slot = !track.packets.is_empty();
         if !self.has_memory(segment, &payload) {
             // Treated as a loss.
-            return Stored::Refused;
+            return StoreOutcome::Refused;
         }
         if !has_slot {
             // Gong and Parulkar 1992, section 4.3.1, steps 2 and 3: a free slot, or that of the highest
@@ -301,7 +301,7 @@ impl<P: Payload> Assembly<P> {
             let has_free_slot = self.has_free_slot(segment) || is_soft && self.evict_above(segment);
             if !has_free_slot {
                 self.refuse(segment);
-                return Stored::Refused;
+                return StoreOutcome::Refused;
             }
             self.take_slot(segment);
         }
@@ -314,7 +314,7 @@ impl<P: Payload> Assembly<P> {
         }
         self.counts.buffered_bytes += bytes;
         self.counts.bytes_peak = self.counts.bytes_peak.max(self.counts.buffered_bytes);
-        Stored::New
+        StoreOutcome::New
     }
 
     fn take_slot(&mut self, segment: u64) {

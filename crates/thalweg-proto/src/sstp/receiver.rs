@@ -1,7 +1,7 @@
 //! SSTP receiver: gap detection, reports, acknowledgement of segments.
 
 use super::pdu::{expand_number, serial_distance};
-use super::reassembly::{Assembly, Ready, Stored, Verdict};
+use super::reassembly::{Assembly, Ready, StoreOutcome, Verdict};
 use super::{Bitmap, Data, Pdu, Position, ReceiverConfig, Report, Request};
 use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
@@ -66,7 +66,7 @@ pub(super) enum Group {
 
 /// Unanswered request.
 #[derive(Clone, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingRequest {
     pub(super) segment: u64,
     pub(super) requested: Bitmap,
     pub(super) at: Time,
@@ -93,7 +93,7 @@ pub struct Receiver<P: Payload> {
     pub(super) keep_alives_since: usize,
     pub(super) group: Group,
     /// Requests in order, which is also the order of the answers.
-    pub(super) pending: VecDeque<Pending>,
+    pub(super) pending: VecDeque<PendingRequest>,
     /// Segments to request when the application has freed buffer space.
     pub(super) held: BTreeSet<u64>,
     pub(super) replies: VecDeque<Reply>,
@@ -239,7 +239,7 @@ impl<P: Payload> Receiver<P> {
             self.stats.malformed += 1;
             return;
         };
-        if self.keep(segment, data) == Some(Stored::New) && !self.is_arriving(segment) {
+        if self.keep(segment, data) == Some(StoreOutcome::New) && !self.is_arriving(segment) {
             self.accept_if_complete(now, segment);
         }
     }
@@ -259,7 +259,7 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Stores a packet; returns `None` if it lies outside the window.
-    fn keep(&mut self, segment: u64, data: Data<P>) -> Option<Stored> {
+    fn keep(&mut self, segment: u64, data: Data<P>) -> Option<StoreOutcome> {
         if segment > self.assembly.high() {
             self.stats.malformed += 1;
             return None;
@@ -272,9 +272,9 @@ impl<P: Payload> Receiver<P> {
         }
         let stored = self.assembly.store(segment, data.packet, data.payload);
         match stored {
-            Stored::New => self.stats.stored += 1,
-            Stored::Duplicate => self.stats.duplicates += 1,
-            Stored::Refused => self.stats.refused += 1,
+            StoreOutcome::New => self.stats.stored += 1,
+            StoreOutcome::Duplicate => self.stats.duplicates += 1,
+            StoreOutcome::Refused => self.stats.refused += 1,
         }
         Some(stored)
     }
@@ -457,7 +457,7 @@ impl<P: Payload> Receiver<P> {
             return;
         };
         self.assembly.set_requested(segment, true);
-        self.pending.push_back(Pending { segment, requested, at: now });
+        self.pending.push_back(PendingRequest { segment, requested, at: now });
         self.stats.requests += 1;
         self.reply(Reply::Snak(segment));
     }

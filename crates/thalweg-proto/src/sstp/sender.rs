@@ -386,7 +386,7 @@ impl<P: Payload> Sender<P> {
         };
         self.next_shipment = shipment.wrapping_add(1);
         self.position.shipment = shipment;
-        self.clock.sent(now);
+        self.clock.on_departure(now);
         self.stats.common.sent += 1;
         Some(data)
     }
@@ -504,7 +504,7 @@ impl<P: Payload> Sender<P> {
         if self.group.is_some() || self.records.is_empty() && !is_shut && !ends {
             return Output::Idle;
         }
-        if let Err(at) = self.clock.idle(now) {
+        if let Err(at) = self.clock.on_idle(now) {
             return Output::Timeout { at, reason: SenderReason::KeepAlive };
         }
         // Gong and Parulkar 1992, section 3.2: the position shows the receiver losses at the end of earlier

@@ -1,6 +1,6 @@
 //! Digests of the state that determines future behaviour of both endpoints, with numbers relative to an [`Origin`].
 
-use super::receiver::{Group as Arriving, LOSS_FREE_ROUND_TRIPS, Pending, Reply};
+use super::receiver::{Group as Arriving, LOSS_FREE_ROUND_TRIPS, PendingRequest, Reply};
 use super::sender::{Group as Leaving, Record};
 use super::{Acknowledgement, Origin, Receiver, Sender};
 use crate::payload::Payload;
@@ -96,7 +96,7 @@ impl<P: Payload + Hash> Receiver<P> {
             }
         }
         let request_timeout = self.repeat() + self.repeat();
-        for Pending { segment, requested, at } in pending {
+        for PendingRequest { segment, requested, at } in pending {
             let age = now.since((*at).max(*answered_at)).min(request_timeout);
             hash_all(into, (origin.segment(*segment), requested, age));
         }

@@ -28,12 +28,12 @@ pub const DATA_OVERHEAD: usize = 18;
 pub const PACK_LENGTH: usize = 20;
 
 /// Flag: last packet of the segment.
-const LAST: u8 = 1;
+const LAST_FLAG: u8 = 1;
 /// Flag: retransmission.
-const RESENT: u8 = 2;
+const RESENT_FLAG: u8 = 2;
 /// Flag: segment with the full number of packets.
-const FULL: u8 = 4;
-const FIXED: usize = 16;
+const FULL_FLAG: u8 = 4;
+const FIXED_BYTES: usize = 16;
 const CHECKSUM: usize = 2;
 
 /// Error of a malformed packet.
@@ -75,9 +75,10 @@ pub fn packet_framing<P: Payload>(connection: u32, pdu: &Pdu<P>) -> (Vec<u8>, [u
 fn put_header<P: Payload>(connection: u32, pdu: &Pdu<P>, bytes: &mut Vec<u8>) {
     bytes.extend(connection.to_be_bytes());
     let (kind, flags) = match pdu {
-        Pdu::Data(Data { last, resent, full, .. }) => {
-            (0u16, (u8::from(*last) * LAST) | (u8::from(*resent) * RESENT) | (u8::from(*full) * FULL))
-        }
+        Pdu::Data(Data { last, resent, full, .. }) => (
+            0u16,
+            (u8::from(*last) * LAST_FLAG) | (u8::from(*resent) * RESENT_FLAG) | (u8::from(*full) * FULL_FLAG),
+        ),
         Pdu::KeepAlive(_) => (1, 0),
         Pdu::EndOfStream(_) => (2, 0),
         Pdu::Pack(_) => (3, 0),
@@ -148,16 +149,16 @@ pub fn decode(packet: &Slice) -> Result<(u32, Pdu<Slice>), DecodeError> {
     }
     let position = Position { shipment: word(8), segment: half(12), packet: half(14) };
     let report = || Report { control: word(8), accepted: half(12), cumulative: half(14), limit: half(16) };
-    let rest = body.len() - FIXED;
+    let rest = body.len() - FIXED_BYTES;
     let pdu = match kind {
         0 if rest > 0 => Pdu::Data(Data {
             shipment: position.shipment,
             segment: position.segment,
             packet: position.packet,
-            last: flags & LAST != 0,
-            full: flags & FULL != 0,
-            resent: flags & RESENT != 0,
-            payload: packet.slice(FIXED as u32, body.len() as u32),
+            last: flags & LAST_FLAG != 0,
+            full: flags & FULL_FLAG != 0,
+            resent: flags & RESENT_FLAG != 0,
+            payload: packet.slice(FIXED_BYTES as u32, body.len() as u32),
         }),
         1 if rest == 0 => Pdu::KeepAlive(position),
         2 if rest == 0 => Pdu::EndOfStream(position),

@@ -178,7 +178,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    fn held(clock: &LimitClock, now: u64, limit: Limit) -> f64 {
+    fn held_seconds(clock: &LimitClock, now: u64, limit: Limit) -> f64 {
         clock.held(at(now))[limit.index()].as_millis_f64()
     }
 
@@ -190,9 +190,9 @@ mod tests {
         clock.change(at(50), Some(Limit::Application));
         clock.expire(at(230), at(30));
         // Time under a limit known before the expiry keeps that limit; the rest counts for the timer.
-        assert_eq!(held(&clock, 230, Limit::CongestionWindow), 50.0);
-        assert_eq!(held(&clock, 230, Limit::Application), 0.0);
-        assert_eq!(held(&clock, 230, Limit::RetransmissionTimer), 180.0);
+        assert_eq!(held_seconds(&clock, 230, Limit::CongestionWindow), 50.0);
+        assert_eq!(held_seconds(&clock, 230, Limit::Application), 0.0);
+        assert_eq!(held_seconds(&clock, 230, Limit::RetransmissionTimer), 180.0);
         assert_eq!(
             (clock.current(), clock.underlying()),
             (Some(Limit::RetransmissionTimer), Some(Limit::Application))
@@ -201,8 +201,8 @@ mod tests {
         clock.expire(at(630), at(230));
         clock.on_answer(at(640));
         assert_eq!(clock.current(), Some(Limit::Network));
-        assert_eq!(held(&clock, 700, Limit::RetransmissionTimer), 590.0);
-        assert_eq!(held(&clock, 700, Limit::Network), 60.0);
+        assert_eq!(held_seconds(&clock, 700, Limit::RetransmissionTimer), 590.0);
+        assert_eq!(held_seconds(&clock, 700, Limit::Network), 60.0);
         // The times add up to the elapsed time.
         let total: f64 = clock.held(at(700)).iter().map(|span| span.as_millis_f64()).sum();
         assert_eq!(total, 700.0);
@@ -214,8 +214,8 @@ mod tests {
         clock.change(at(0), Some(Limit::CongestionWindow));
         clock.expire(at(300), at(100));
         clock.on_answer(at(310));
-        assert_eq!(held(&clock, 310, Limit::CongestionWindow), 100.0);
-        assert_eq!(held(&clock, 310, Limit::RetransmissionTimer), 210.0);
+        assert_eq!(held_seconds(&clock, 310, Limit::CongestionWindow), 100.0);
+        assert_eq!(held_seconds(&clock, 310, Limit::RetransmissionTimer), 210.0);
     }
 
     #[test]
@@ -247,7 +247,8 @@ mod tests {
         hold(&mut clock, 40);
         clock.release_partial_segment(at(45));
         clock.release_partial_segment(at(50));
-        let shares = [held(&clock, 60, Limit::Application), held(&clock, 60, Limit::CongestionWindow)];
+        let shares =
+            [held_seconds(&clock, 60, Limit::Application), held_seconds(&clock, 60, Limit::CongestionWindow)];
         assert_eq!(shares, [35.0, 25.0]);
         // A pause, and silence, take precedence.
         hold(&mut clock, 60);
@@ -258,6 +259,6 @@ mod tests {
         clock.hold_partial_segment(at(100));
         assert_eq!(clock.current(), Some(Limit::RetransmissionTimer));
         let shares = [Limit::CongestionWindow, Limit::Paused, Limit::RetransmissionTimer];
-        assert_eq!(shares.map(|limit| held(&clock, 110, limit)), [45.0, 10.0, 20.0]);
+        assert_eq!(shares.map(|limit| held_seconds(&clock, 110, limit)), [45.0, 10.0, 20.0]);
     }
 }

@@ -28,7 +28,7 @@ impl Recovery {
 
 /// Unit of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Counting {
+pub enum WindowUnit {
     /// Packets of any size.
     Packets,
     /// Bytes: a window of w allows w full-sized segments' worth of them.
@@ -95,7 +95,7 @@ pub struct SenderConfig {
     /// Upper limit of the controller's window, in segments, at least 1.
     pub max_window: u32,
     /// Unit of windows.
-    pub counting: Counting,
+    pub counting: WindowUnit,
     /// Loss recovery method.
     pub recovery: Recovery,
     /// Appropriate byte counting (RFC 3465): maximum window increase per acknowledgement, in segments, at least 1. With
@@ -181,7 +181,7 @@ impl Default for SenderConfig {
         Self {
             segment: 1448,
             max_window: 1 << 20,
-            counting: Counting::Packets,
+            counting: WindowUnit::Packets,
             recovery: Recovery::Sack,
             byte_counting: 1,
             duplicate_threshold: 3,

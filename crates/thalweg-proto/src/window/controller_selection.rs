@@ -1,6 +1,6 @@
 //! Selects the congestion controller of a window sender by configuration.
 
-use super::{AnySender, Carried, ExternalController, Sender, SenderConfig};
+use super::{AnySender, ControllerPayload, ExternalController, Sender, SenderConfig};
 use crate::congestion::*;
 use crate::payload::Payload;
 use crate::random::Stream;
@@ -87,7 +87,11 @@ crate::controllers!(configurations);
 impl ControllerConfig {
     /// Creates the sender of a new connection, with a shared or its own sender type. The controller draws from `stream`
     /// if it [draws](Self::draws).
-    pub fn sender<P: Carried>(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> MadeSender<P> {
+    pub fn sender<P: ControllerPayload>(
+        &self,
+        config: Arc<SenderConfig>,
+        stream: Option<Stream>,
+    ) -> MadeSender<P> {
         match self.shared() {
             Ok(controller) => MadeSender::Listed(Box::new(Sender::new(config, controller))),
             Err(dedicated) => MadeSender::Dedicated(dedicated.sender(config, stream)),

@@ -100,7 +100,7 @@ impl ExternalController {
     }
 
     /// Creates the sender of a new connection, with a fresh controller that uses `stream` if it draws random numbers.
-    pub fn sender<P: Carried>(
+    pub fn sender<P: ControllerPayload>(
         &self,
         config: Arc<SenderConfig>,
         stream: Option<Stream>,
@@ -110,7 +110,7 @@ impl ExternalController {
 }
 
 /// A payload supported by senders of external controllers: lengths in simulations, bytes on real paths.
-pub trait Carried: Payload {
+pub trait ControllerPayload: Payload {
     #[doc(hidden)]
     fn sender(
         of: &ExternalController,
@@ -119,7 +119,7 @@ pub trait Carried: Payload {
     ) -> Box<dyn AnySender<Self>>;
 }
 
-impl Carried for Length {
+impl ControllerPayload for Length {
     fn sender(
         of: &ExternalController,
         config: Arc<SenderConfig>,
@@ -129,7 +129,7 @@ impl Carried for Length {
     }
 }
 
-impl Carried for Slice {
+impl ControllerPayload for Slice {
     fn sender(
         of: &ExternalController,
         config: Arc<SenderConfig>,
@@ -200,7 +200,7 @@ fn decision_violation(decision: &Decision) -> Option<ViolationKind> {
 
 /// A controller whose decisions are validated after every call.
 #[derive(Clone, Debug)]
-struct Checked<C> {
+struct CheckedController<C> {
     inner: C,
     /// Last valid decision.
     decision: Decision,
@@ -208,7 +208,7 @@ struct Checked<C> {
     violation: Option<ViolationKind>,
 }
 
-impl<C: Controller> Checked<C> {
+impl<C: Controller> CheckedController<C> {
     fn new(inner: C) -> Self {
         let mut checked = Self { inner, decision: Decision::window(1.0), ssthresh: None, violation: None };
         checked.refresh();
@@ -226,7 +226,7 @@ impl<C: Controller> Checked<C> {
     }
 }
 
-impl<C: Controller> Controller for Checked<C> {
+impl<C: Controller> Controller for CheckedController<C> {
     type PacketInfo = C::PacketInfo;
 
     fn on_sent(&mut self, sample: &SentSample) -> C::PacketInfo {
@@ -313,7 +313,7 @@ impl<C: Controller> Controller for Checked<C> {
 struct ExternalSender<P: Payload, C: ConfigureController> {
     controller: C,
     /// `None` if the controller could not be created.
-    sender: Option<Sender<P, Checked<C::Controller>>>,
+    sender: Option<Sender<P, CheckedController<C::Controller>>>,
     violation: Option<ViolationKind>,
     is_violation_reported: bool,
 }
@@ -333,7 +333,7 @@ impl<P: Payload, C: ConfigureController> ExternalSender<P, C> {
             Some(stream) => controller.make_drawing(stream),
             None => controller.make(),
         };
-        let made = catch_unwind(AssertUnwindSafe(|| Sender::new(config, Checked::new(make()))));
+        let made = catch_unwind(AssertUnwindSafe(|| Sender::new(config, CheckedController::new(make()))));
         let violation =
             made.as_ref().map_or(Some(ViolationKind::Panicked), |sender| sender.controller().violation);
         Self { controller, sender: made.ok(), violation, is_violation_reported: false }
@@ -341,7 +341,10 @@ impl<P: Payload, C: ConfigureController> ExternalSender<P, C> {
 
     /// Calls `act` on the sender, unless its controller has violated its contract before. Partial state after a panic
     /// is never used.
-    fn guard<R>(&mut self, act: impl FnOnce(&mut Sender<P, Checked<C::Controller>>) -> R) -> Option<R> {
+    fn guard<R>(
+        &mut self,
+        act: impl FnOnce(&mut Sender<P, CheckedController<C::Controller>>) -> R,
+    ) -> Option<R> {
         let sender = self.sender.as_mut().filter(|_| self.violation.is_none())?;
         match catch_unwind(AssertUnwindSafe(|| act(sender))) {
             Ok(done) => {
@@ -355,7 +358,7 @@ impl<P: Payload, C: ConfigureController> ExternalSender<P, C> {
         }
     }
 
-    fn sound(&self) -> Option<&Sender<P, Checked<C::Controller>>> {
+    fn sound(&self) -> Option<&Sender<P, CheckedController<C::Controller>>> {
         self.sender.as_ref().filter(|_| self.violation != Some(ViolationKind::Panicked))
     }
 }
@@ -387,7 +390,7 @@ impl<P: Payload, C: ConfigureController> Engine for ExternalSender<P, C> {
 
 impl<P, C> AnySender<P> for ExternalSender<P, C>
 where
-    P: Payload<Queue: Send, Kept: Send> + Send,
+    P: Payload<Queue: Send, StoredForm: Send> + Send,
     C: ConfigureController,
 {
     fn stats(&self, now: Time) -> WindowStats {
@@ -414,7 +417,7 @@ where
     fn notify(&mut self, notice: Notice) {
         let controller = self.controller.clone();
         let _ = self.guard(|sender| match notice {
-            Notice::NewPath(now) => sender.on_path_change(now, Checked::new(controller.make())),
+            Notice::NewPath(now) => sender.on_path_change(now, CheckedController::new(controller.make())),
             notice => End::notify(sender, notice),
         });
     }

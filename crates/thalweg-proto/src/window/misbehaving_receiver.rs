@@ -30,7 +30,7 @@ impl Misbehaviour {
 /// Acknowledgements per divided segment.
 const PARTS: u64 = 8;
 /// Additional acknowledgements of a segment.
-pub(super) const REPEATED: u32 = 3;
+pub(super) const REPEATED_ACKS: u32 = 3;
 /// Segments acknowledged before their arrival.
 const OPTIMISTIC_SEGMENTS: u64 = 8;
 

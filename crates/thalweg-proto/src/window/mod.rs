@@ -27,12 +27,12 @@ pub mod wire;
 pub(crate) use crate::congestion::MAX_WINDOW;
 pub use crate::one_way_delay::{RelativeDelay, Timestamp};
 pub use config::{
-    Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
-    Validation, VerifyAcks,
+    DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig, Validation,
+    VerifyAcks, WindowUnit,
 };
 pub use controller_selection::{ControllerConfig, MadeSender};
 pub use endpoint_configs::EndsConfig;
-pub use external_controller::{AnySender, Carried, ExternalController};
+pub use external_controller::{AnySender, ControllerPayload, ExternalController};
 pub use misbehaving_receiver::Misbehaviour;
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};

@@ -7,9 +7,9 @@ use core::hash::{Hash, Hasher};
 /// Last sample, for drivers that collect samples; [`Duration::MAX`] without one. No decision depends on it, so state
 /// hashes exclude it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Latest(Duration);
+struct LatestSample(Duration);
 
-impl Hash for Latest {
+impl Hash for LatestSample {
     fn hash<H: Hasher>(&self, _state: &mut H) {}
 }
 
@@ -21,7 +21,7 @@ pub struct RttEstimator {
     min: Duration,
     /// The time-out, backed off by doubling.
     timeout: Duration,
-    latest: Latest,
+    latest: LatestSample,
 }
 
 impl RttEstimator {
@@ -32,14 +32,14 @@ impl RttEstimator {
             variation: Duration::ZERO,
             min: Duration::MAX,
             timeout: config.initial,
-            latest: Latest(Duration::MAX),
+            latest: LatestSample(Duration::MAX),
         }
     }
 
     /// Takes a measurement; ends any back-off (RFC 6298, sections 2 and 5).
     pub fn sample(&mut self, config: &RttConfig, rtt: Duration) {
         self.min = self.min.min(rtt);
-        self.latest = Latest(rtt);
+        self.latest = LatestSample(rtt);
         // RFC 6298, section 4: a coarse clock counts ticks. Rounded down, a short sample would be zero, and
         // zero means no sample.
         let rtt = rtt.round_up_to(config.granularity);
@@ -104,7 +104,7 @@ impl RttEstimator {
     /// Returns the last sample since the previous call, as it was measured.
     #[inline]
     pub fn take_latest(&mut self) -> Option<Duration> {
-        let latest = core::mem::replace(&mut self.latest, Latest(Duration::MAX)).0;
+        let latest = core::mem::replace(&mut self.latest, LatestSample(Duration::MAX)).0;
         (latest != Duration::MAX).then_some(latest)
     }
 

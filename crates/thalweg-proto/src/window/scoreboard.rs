@@ -1,7 +1,7 @@
 //! Scoreboard: the segments sent and not cumulatively acknowledged.
 
 use super::byte_ranges::Ranges;
-use super::segment_record::{Kept, Record, Repair, SegmentState};
+use super::segment_record::{Record, Repair, SegmentState, StoredSegment};
 use crate::payload::Payload;
 use crate::state_digest::hash_all;
 use crate::units::Time;
@@ -15,7 +15,7 @@ const INITIAL_CAPACITY: usize = 4;
 /// next step.
 const GROWN_CAPACITY: usize = 24;
 /// Number of acknowledgements with less than a quarter of the capacity in use, after which memory is released.
-const SHRINK_AFTER: u32 = 16;
+const ACKS_BEFORE_SHRINKING: u32 = 16;
 
 /// Segments newly acknowledged by an acknowledgement.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub(super) struct AckOutcome<I> {
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard<P: Payload, I> {
     /// Each ends where the next one starts, and the last at `next`.
-    records: VecDeque<Kept<P, I>>,
+    records: VecDeque<StoredSegment<P, I>>,
     next: u64,
     sacked: Ranges,
     in_flight: u32,
@@ -123,7 +123,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     }
 
     /// Returns all segments.
-    fn all(&self) -> impl Iterator<Item = Record<I>> {
+    fn records(&self) -> impl Iterator<Item = Record<I>> {
         (0..self.records.len()).filter_map(|index| self.record(index))
     }
 
@@ -154,7 +154,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// Returns the number of selectively acknowledged bytes.
     pub fn sacked_bytes(&self) -> u64 {
-        let sacked = self.all().filter(|record| record.state == SegmentState::Sacked);
+        let sacked = self.records().filter(|record| record.state == SegmentState::Sacked);
         sacked.map(|record| u64::from(record.length)).sum()
     }
 
@@ -213,7 +213,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         if self.records.len() == self.records.capacity() {
             self.grow();
         }
-        self.records.push_back(Kept::new(self.next, now, payload.keep(), info));
+        self.records.push_back(StoredSegment::new(self.next, now, payload.keep(), info));
         self.next += bytes;
     }
 
@@ -334,7 +334,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         if self.records.capacity() > 4 * held.max(INITIAL_CAPACITY) {
             // An acknowledgement of a whole window empties the list, which is then refilled at once.
             self.oversized += 1;
-            if self.oversized >= SHRINK_AFTER {
+            if self.oversized >= ACKS_BEFORE_SHRINKING {
                 self.oversized = 0;
                 self.records.shrink_to(held + held / 2);
             }
@@ -505,7 +505,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// Returns the segments in the network.
     pub fn in_network(&self) -> impl Iterator<Item = Record<I>> {
-        self.all().filter(|record| record.state == SegmentState::InFlight)
+        self.records().filter(|record| record.state == SegmentState::InFlight)
     }
 
     /// Returns the index of the first lost segment.

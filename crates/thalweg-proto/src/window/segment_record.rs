@@ -46,32 +46,32 @@ impl<I> Record<I> {
 }
 
 /// Bits below the start of a segment: number of retransmissions, cause of the retransmission, state.
-const BELOW: u32 = 12;
+const BITS_BELOW_START: u32 = 12;
 const RETRANSMISSIONS: u32 = 4;
 const REPAIR: u32 = 2;
 /// Mask of the start's bits. They cover 4.5 PB, more than can be outstanding, so the full position can be restored.
-const STARTS: u64 = u64::MAX >> BELOW;
+const STARTS: u64 = u64::MAX >> BITS_BELOW_START;
 
 /// A stored segment: 16 bytes where the payload is only a length. It ends where the next one starts.
 #[derive(Clone, Debug)]
-pub(super) struct Kept<P: Payload, I> {
+pub(super) struct StoredSegment<P: Payload, I> {
     pub sent_at: Time,
     packed: u64,
-    pub payload: P::Kept,
+    pub payload: P::StoredForm,
     pub info: I,
 }
 
-impl<P: Payload, I> Kept<P, I> {
+impl<P: Payload, I> StoredSegment<P, I> {
     /// Creates a record of a segment that starts at `start` and leaves at `sent_at`.
     #[inline]
-    pub fn new(start: u64, sent_at: Time, payload: P::Kept, info: I) -> Self {
-        Self { sent_at, packed: start << BELOW, payload, info }
+    pub fn new(start: u64, sent_at: Time, payload: P::StoredForm, info: I) -> Self {
+        Self { sent_at, packed: start << BITS_BELOW_START, payload, info }
     }
 
     /// Returns the start, which is at least `position`.
     #[inline]
     pub fn start(&self, position: u64) -> u64 {
-        position - (position.wrapping_sub(self.packed >> BELOW) & STARTS)
+        position - (position.wrapping_sub(self.packed >> BITS_BELOW_START) & STARTS)
     }
 
     /// Unpacks the record, for a segment that starts at `start` and ends at `end`.
@@ -134,12 +134,12 @@ impl<P: Payload, I> Kept<P, I> {
 
     /// Truncates the segment to its first `length` bytes, with payload `head`. Returns the rest, with payload `tail`,
     /// as a segment of the same state.
-    pub fn split(&mut self, length: u32, head: P::Kept, tail: P::Kept) -> Self
+    pub fn split(&mut self, length: u32, head: P::StoredForm, tail: P::StoredForm) -> Self
     where
         I: Clone,
     {
         self.payload = head;
-        let packed = self.packed.wrapping_add(u64::from(length) << BELOW);
+        let packed = self.packed.wrapping_add(u64::from(length) << BITS_BELOW_START);
         Self { packed, payload: tail, ..self.clone() }
     }
 }
@@ -153,15 +153,15 @@ mod tests {
     /// unnoticed.
     #[test]
     fn a_segment_of_the_simulator_takes_sixteen_bytes() {
-        assert_eq!(size_of::<Kept<Length, ()>>(), 16);
+        assert_eq!(size_of::<StoredSegment<Length, ()>>(), 16);
     }
 
     /// Each field survives packing for all values of the others, also where the start exceeds the stored bits.
     #[test]
     fn packed_fields_are_independent() {
-        let wrap = 1 << (64 - BELOW);
+        let wrap = 1 << (64 - BITS_BELOW_START);
         for start in [0, 1500, wrap - 1500, wrap - 1, wrap, 7 * wrap + 3] {
-            let mut kept = Kept::<Length, _>::new(start, Time::ZERO, (), 'i');
+            let mut kept = StoredSegment::<Length, _>::new(start, Time::ZERO, (), 'i');
             for sent in 0..=300u64 {
                 for state in [SegmentState::Lost, SegmentState::Sacked, SegmentState::InFlight] {
                     for repair in [Repair::Explicit, Repair::None, Repair::Implicit] {

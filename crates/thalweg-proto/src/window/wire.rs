@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn encoded(pdu: &Pdu<Slice>) -> Vec<u8> {
+    fn encode_pdu(pdu: &Pdu<Slice>) -> Vec<u8> {
         let mut bytes = Vec::new();
         encode(pdu, &mut bytes);
         bytes
@@ -269,43 +269,43 @@ mod tests {
     #[test]
     fn the_layout_is_the_documented_one() {
         let pdu = segment(0x0102, b"abc".to_vec(), true);
-        assert_eq!(encoded(&pdu), [&[0x11, 0, 0, 0, 0, 0, 0, 1, 2][..], b"abc"].concat());
+        assert_eq!(encode_pdu(&pdu), [&[0x11, 0, 0, 0, 0, 0, 0, 1, 2][..], b"abc"].concat());
         let pdu = segment(7, b"a".to_vec(), false);
-        assert_eq!(encoded(&pdu), [0x10, 0, 0, 0, 0, 0, 0, 0, 7, b'a']);
-        assert_eq!(encoded(&pdu).len(), SEGMENT_HEADER + 1);
+        assert_eq!(encode_pdu(&pdu), [0x10, 0, 0, 0, 0, 0, 0, 0, 7, b'a']);
+        assert_eq!(encode_pdu(&pdu).len(), SEGMENT_HEADER + 1);
         let Pdu::Segment(fields) = segment(7, b"a".to_vec(), true) else { panic!("a segment") };
         let pdu = Pdu::Segment(Segment { sent_at: Some(Timestamp::from_bits(0x0102_0304)), ..fields });
-        assert_eq!(encoded(&pdu), [0x13, 0, 0, 0, 0, 0, 0, 0, 7, 1, 2, 3, 4, b'a']);
-        assert_eq!(encoded(&pdu).len(), SEGMENT_HEADER + TIMESTAMP_LENGTH + 1);
+        assert_eq!(encode_pdu(&pdu), [0x13, 0, 0, 0, 0, 0, 0, 0, 7, 1, 2, 3, 4, b'a']);
+        assert_eq!(encode_pdu(&pdu).len(), SEGMENT_HEADER + TIMESTAMP_LENGTH + 1);
         let mut ack = Ack { cumulative: 5, window: 9, ..Ack::default() };
-        assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x20][..], &number(5), &number(9)].concat());
-        assert_eq!(encoded(&Pdu::Ack(ack)).len(), ACK_LENGTH);
+        assert_eq!(encode_pdu(&Pdu::Ack(ack)), [&[0x20][..], &number(5), &number(9)].concat());
+        assert_eq!(encode_pdu(&Pdu::Ack(ack)).len(), ACK_LENGTH);
         // Number of segments received with CE.
         ack.ce = 0x0102;
         let ce = [1, 2];
-        assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x21][..], &number(5), &number(9), &ce].concat());
-        assert_eq!(encoded(&Pdu::Ack(ack)).len(), ACK_LENGTH + CE_LENGTH);
+        assert_eq!(encode_pdu(&Pdu::Ack(ack)), [&[0x21][..], &number(5), &number(9), &ce].concat());
+        assert_eq!(encode_pdu(&Pdu::Ack(ack)).len(), ACK_LENGTH + CE_LENGTH);
         // The unused block in the middle is left out.
         ack.sack = [SackBlock { start: 1, end: 2 }, SackBlock::default(), SackBlock { start: 3, end: 4 }];
         let blocks = [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4];
-        assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x25][..], &number(5), &number(9), &blocks, &ce].concat());
+        assert_eq!(encode_pdu(&Pdu::Ack(ack)), [&[0x25][..], &number(5), &number(9), &blocks, &ce].concat());
         // A late segment that starts two below the cumulative number.
         (ack.arrival, ack.arrival_at) = (Arrival::Late, -2);
         let arrival = [1, 0xff, 0xff, 0xff, 0xfe];
         assert_eq!(
-            encoded(&Pdu::Ack(ack)),
+            encode_pdu(&Pdu::Ack(ack)),
             [&[0x2d][..], &number(5), &number(9), &blocks, &arrival, &ce].concat()
         );
         ack.delay = Some(RelativeDelay::from_bits(0x0506_0708));
         assert_eq!(
-            encoded(&Pdu::Ack(ack)),
+            encode_pdu(&Pdu::Ack(ack)),
             [&[0x3d][..], &number(5), &number(9), &blocks, &arrival, &ce, &[5, 6, 7, 8]].concat()
         );
     }
 
     #[test]
     fn payloads_are_not_copied() {
-        let bytes = Slice::new(encoded(&segment(7, b"payload".to_vec(), false)));
+        let bytes = Slice::new(encode_pdu(&segment(7, b"payload".to_vec(), false)));
         let Ok(Pdu::Segment(segment)) = decode(bytes.clone()) else { panic!("a segment") };
         assert_eq!(segment.payload.as_bytes().as_ptr(), bytes.as_bytes()[SEGMENT_HEADER..].as_ptr());
     }
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn each_error_has_its_own_variant() {
         let after = |pdu: &Pdu<Slice>, edit: fn(&mut Vec<u8>)| {
-            let mut bytes = encoded(pdu);
+            let mut bytes = encode_pdu(pdu);
             edit(&mut bytes);
             decode(Slice::new(bytes)).map(|_| ())
         };
@@ -383,7 +383,7 @@ mod tests {
     }
 
     /// Returns a PDU as it is encoded: without empty SACK blocks.
-    fn normal(pdu: Pdu<Slice>) -> Pdu<Slice> {
+    fn without_empty_blocks(pdu: Pdu<Slice>) -> Pdu<Slice> {
         let Pdu::Ack(mut ack) = pdu else { return pdu };
         let blocks: Vec<_> = ack.sack.into_iter().filter(|block| !block.is_empty()).collect();
         ack.sack = [SackBlock::default(); 3];
@@ -394,8 +394,8 @@ mod tests {
     proptest! {
         #[test]
         fn pdus_round_trip_through_the_codec(pdu in pdu()) {
-            let again = decode(Slice::new(encoded(&pdu))).unwrap();
-            prop_assert_eq!(again, normal(pdu));
+            let again = decode(Slice::new(encode_pdu(&pdu))).unwrap();
+            prop_assert_eq!(again, without_empty_blocks(pdu));
         }
 
         /// Mutations of encoded PDUs with bytes changed, removed or added: decoding never panics, and decoded PDUs
@@ -406,7 +406,7 @@ mod tests {
             edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             length in prop::option::of(0usize..60),
         ) {
-            let mut bytes = encoded(&pdu);
+            let mut bytes = encode_pdu(&pdu);
             for (at, value) in edits {
                 let at = at.index(bytes.len());
                 bytes[at] = value;
@@ -415,7 +415,7 @@ mod tests {
                 bytes.resize(length, 0);
             }
             if let Ok(pdu) = decode(Slice::new(bytes.clone())) {
-                prop_assert_eq!(bytes, encoded(&pdu));
+                prop_assert_eq!(bytes, encode_pdu(&pdu));
             }
         }
 

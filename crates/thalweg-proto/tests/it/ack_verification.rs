@@ -20,13 +20,13 @@ const MIN_WINDOW: u32 = 32;
 
 /// A fixed window that counts the losses reported to it, and the acknowledgements during which it must not grow.
 #[derive(Clone, Debug)]
-struct Fixed {
+struct CountingWindow {
     window: f64,
     losses: Arc<Mutex<u32>>,
     recovering: Arc<Mutex<u32>>,
 }
 
-impl Controller for Fixed {
+impl Controller for CountingWindow {
     type PacketInfo = ();
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
@@ -42,7 +42,7 @@ impl Controller for Fixed {
     }
 }
 
-fn sender(window: f64) -> (Sender<Length, Fixed>, Fixed) {
+fn sender(window: f64) -> (Sender<Length, CountingWindow>, CountingWindow) {
     let rack = RackConfig { undo: true, tail_probe: true, max_ack_delay: Duration::ZERO };
     let config = SenderConfig {
         segment: SEGMENT as u32,
@@ -51,7 +51,7 @@ fn sender(window: f64) -> (Sender<Length, Fixed>, Fixed) {
         ecn: true,
         ..SenderConfig::default()
     };
-    let controller = Fixed { window, losses: Arc::default(), recovering: Arc::default() };
+    let controller = CountingWindow { window, losses: Arc::default(), recovering: Arc::default() };
     (Sender::new(Arc::new(config), controller.clone()), controller)
 }
 

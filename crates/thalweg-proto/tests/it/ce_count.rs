@@ -12,9 +12,9 @@ use thalweg_proto::{Ecn, Engine, Output};
 
 /// A fixed window that records the CE counts of samples.
 #[derive(Clone, Debug)]
-struct Counting(Arc<Mutex<Vec<u32>>>);
+struct CeRecorder(Arc<Mutex<Vec<u32>>>);
 
-impl Controller for Counting {
+impl Controller for CeRecorder {
     type PacketInfo = ();
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
@@ -30,7 +30,7 @@ impl Controller for Counting {
 
 /// A sender with its controller's samples, and the PDUs that an endpoint has to send at `now`.
 struct Endpoints {
-    sender: Sender<Length, Counting>,
+    sender: Sender<Length, CeRecorder>,
     samples: Arc<Mutex<Vec<u32>>>,
     now: Time,
 }
@@ -50,7 +50,7 @@ impl Endpoints {
     fn new() -> Self {
         let samples = Arc::new(Mutex::new(Vec::new()));
         let config = SenderConfig { segment: 1000, ..SenderConfig::default() };
-        let sender = Sender::new(Arc::new(config), Counting(Arc::clone(&samples)));
+        let sender = Sender::new(Arc::new(config), CeRecorder(Arc::clone(&samples)));
         Self { sender, samples, now: Time::ZERO }
     }
 

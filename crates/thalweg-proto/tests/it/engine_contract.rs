@@ -20,9 +20,9 @@ use thalweg_proto::sstp;
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
-    Ack, Arrival, ControllerConfig, Counting, DelayedAck, PauseConfig, Pdu, RackConfig, Receiver,
-    ReceiverConfig, Recovery, RelativeDelay, RttConfig, SackBlock, Segment, Sender, SenderConfig, Timestamp,
-    Validation, VerifyAcks,
+    Ack, Arrival, ControllerConfig, DelayedAck, PauseConfig, Pdu, RackConfig, Receiver, ReceiverConfig,
+    Recovery, RelativeDelay, RttConfig, SackBlock, Segment, Sender, SenderConfig, Timestamp, Validation,
+    VerifyAcks, WindowUnit,
 };
 use thalweg_proto::{Engine, Output};
 
@@ -222,7 +222,7 @@ fn window_pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Str
 
 fn sender_config() -> impl Strategy<Value = SenderConfig> {
     let recovery = prop::sample::select(Recovery::ALL.to_vec());
-    let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
+    let counting = prop_oneof![Just(WindowUnit::Packets), Just(WindowUnit::Bytes)];
     let time = || prop_oneof![Just(Duration::ZERO), (0u64..3000).prop_map(Duration::from_millis)];
     let rtt = (time(), time(), time(), time(), time(), 0u32..5).prop_map(
         |(initial, floor, ceiling, granularity, margin, deviations)| RttConfig {

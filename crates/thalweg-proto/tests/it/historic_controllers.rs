@@ -215,6 +215,24 @@ fn dec_bit_decides_once_in_two_windows() {
     assert_eq!(source.decision().window, 1.0);
 }
 
+/// A share above 1 is 1: the window decreases if all bits are set. One below 0 is 0.
+#[test]
+fn dec_bit_clamps_the_share_of_set_bits() {
+    for (share, sample, expected) in
+        [(1.5, AckSample { ce: 1, ..ack(0) }, 7.0), (-0.5, ack(0), 7.0), (1.5, ack(0), 9.0)]
+    {
+        let mut source = DecBit::new(&DecBitConfig {
+            initial_window: 8.0,
+            max_window: 30.0,
+            increase: 1.0,
+            decrease: 0.875,
+            share,
+        });
+        acks(&mut source, 16, &sample);
+        assert_eq!(source.decision().window, expected, "{share}");
+    }
+}
+
 /// Jain 1986: a loss restarts from one packet, and restarts the decision.
 #[test]
 fn dec_bit_starts_over_after_a_loss() {

@@ -73,7 +73,7 @@ impl Flow {
     }
 }
 
-const SHORT: Duration = Duration::from_millis(5);
+const SHORT_RTT: Duration = Duration::from_millis(5);
 
 /// Section 2.2: data is ECT(1).
 #[test]
@@ -129,7 +129,7 @@ fn the_window_is_reduced_once_a_round_and_still_grows() {
 /// Section 2.4.5: slow start doubles the window per round, and the first CE ends it.
 #[test]
 fn slow_start_ends_with_the_first_mark() {
-    let mut flow = Flow::new(&PragueConfig { initial_ssthresh: 1e9, ..CONFIG }, SHORT);
+    let mut flow = Flow::new(&PragueConfig { initial_ssthresh: 1e9, ..CONFIG }, SHORT_RTT);
     flow.round(|_| false);
     flow.round(|_| false);
     assert_eq!(flow.controller.window(), 40.0);
@@ -143,7 +143,7 @@ fn slow_start_ends_with_the_first_mark() {
 /// Section 2.4.5: CE ends slow start also in the round of a loss, without a further window reduction.
 #[test]
 fn slow_start_after_a_timeout_ends_with_a_mark() {
-    let mut flow = Flow::new(&CONFIG, SHORT);
+    let mut flow = Flow::new(&CONFIG, SHORT_RTT);
     flow.round(|_| false);
     let sample = flow.sample(20, 20, 0);
     flow.controller.on_loss(&LossSample { connection: sample.connection, ..loss(LossKind::Timeout, 20) });
@@ -159,19 +159,20 @@ fn slow_start_after_a_timeout_ends_with_a_mark() {
 #[test]
 fn short_round_trips_grow_at_the_virtual_rate() {
     let settled = PragueConfig { transition: 10, ..CONFIG };
-    let mut flow = Flow::new(&settled, SHORT);
+    let mut flow = Flow::new(&settled, SHORT_RTT);
     assert!((flow.grown(5) - 5.0).abs() < 0.5);
     flow.round(|segment| segment == 1);
     let _ = flow.grown(10);
     let rise = flow.grown(25);
     assert!((rise - 1.0).abs() < 0.1, "{rise}");
-    for (config, rtt) in [(CONFIG, SHORT), (settled, Duration::from_millis(40))] {
+    for (config, rtt) in [(CONFIG, SHORT_RTT), (settled, Duration::from_millis(40))] {
         let mut flow = Flow::new(&config, rtt);
         let _ = flow.grown(20);
         let rise = flow.grown(10);
         assert!((rise - 10.0).abs() < 1.0, "{rise}");
     }
-    let mut never = Flow::new(&PragueConfig { virtual_rtt: Duration::ZERO, transition: 0, ..CONFIG }, SHORT);
+    let mut never =
+        Flow::new(&PragueConfig { virtual_rtt: Duration::ZERO, transition: 0, ..CONFIG }, SHORT_RTT);
     assert!((never.grown(10) - 10.0).abs() < 1.0);
 }
 
@@ -179,7 +180,7 @@ fn short_round_trips_grow_at_the_virtual_rate() {
 #[test]
 fn alpha_and_reductions_share_the_virtual_round() {
     // Large enough for reductions never to reach the minimum window.
-    let mut flow = Flow::new(&PragueConfig { transition: 0, initial_window: 1e12, ..CONFIG }, SHORT);
+    let mut flow = Flow::new(&PragueConfig { transition: 0, initial_window: 1e12, ..CONFIG }, SHORT_RTT);
     let (mut alphas, mut cuts) = (Vec::new(), 0);
     for _ in 0..50 {
         let window = flow.controller.window();

@@ -10,8 +10,8 @@ use thalweg_proto::congestion::{
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{
-    ControllerConfig, Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
-    SenderConfig, Validation, VerifyAcks,
+    ControllerConfig, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+    Validation, VerifyAcks, WindowUnit,
 };
 
 fn millis(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {
@@ -37,7 +37,7 @@ fn hostility() -> impl Strategy<Value = Hostility> {
 
 fn sender() -> impl Strategy<Value = SenderConfig> {
     let recovery = prop::sample::select(Recovery::ALL.to_vec());
-    let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
+    let counting = prop_oneof![Just(WindowUnit::Packets), Just(WindowUnit::Bytes)];
     let segment = prop_oneof![Just(1000u32), 1u32..1500];
     let floor = prop_oneof![Just(Duration::from_millis(200)), Just(Duration::ZERO)];
     (recovery, counting, segment, 1u32..70, floor, any::<bool>(), any::<[bool; 6]>()).prop_map(

@@ -13,7 +13,7 @@ use super::{ArrivalOutcome, Message, Passing, Policy, RationsSpec, View};
 use thalweg_proto::units::{Bytes, Time};
 
 /// Minimum utilisation of a full line: demand beyond it cannot be measured.
-const FULL: f64 = 0.97;
+const FULL_LINE_UTILISATION: f64 = 0.97;
 
 /// Minimum ration, so a small ration can grow again. A line that seems full for a million intervals has fewer sources
 /// than that.
@@ -51,7 +51,11 @@ impl Rations {
 
     fn update(&mut self, utilisation: f64) {
         let target = self.spec.target;
-        let wanted = if utilisation < FULL { utilisation } else { utilisation.max(target + self.ration) };
+        let wanted = if utilisation < FULL_LINE_UTILISATION {
+            utilisation
+        } else {
+            utilisation.max(target + self.ration)
+        };
         // An idle line has any amount left.
         let next = if wanted > 0.0 { target / wanted * self.ration } else { target };
         self.ration = next.min(target).max(MIN_RATION);
@@ -125,17 +129,17 @@ mod tests {
     };
 
     #[track_caller]
-    fn near(value: f64, expected: f64) {
+    fn assert_near(value: f64, expected: f64) {
         assert!((value - expected).abs() < 1e-9, "{value} instead of {expected}");
     }
 
     #[test]
     fn the_ration_of_a_full_line_goes_through_the_fractions_of_the_target() {
         let mut policy = Rations::new(&SPEC);
-        near(policy.ration, 0.9);
+        assert_near(policy.ration, 0.9);
         for sources in [2.0, 3.0, 4.0, 5.0] {
             policy.update(1.0);
-            near(policy.ration, 0.9 / sources);
+            assert_near(policy.ration, 0.9 / sources);
         }
     }
 
@@ -145,15 +149,15 @@ mod tests {
         // grows by 0.9 to 0.5, but not above the target; at 0.95 it shrinks by 0.9 to 0.95.
         let mut policy = Rations { ration: 0.3, ..Rations::new(&SPEC) };
         policy.update(0.9);
-        near(policy.ration, 0.3);
+        assert_near(policy.ration, 0.3);
         policy.update(0.5);
-        near(policy.ration, 0.54);
+        assert_near(policy.ration, 0.54);
         policy.update(0.1);
-        near(policy.ration, 0.9);
+        assert_near(policy.ration, 0.9);
         policy.update(0.95);
-        near(policy.ration, 0.9 * 0.9 / 0.95);
+        assert_near(policy.ration, 0.9 * 0.9 / 0.95);
         policy.update(0.0);
-        near(policy.ration, 0.9);
+        assert_near(policy.ration, 0.9);
     }
 
     #[test]
@@ -195,6 +199,6 @@ mod tests {
         let mut policy = Rations { ration: 0.3, ..Rations::new(&SPEC) };
         let stopped = View { rate: thalweg_proto::units::Rate::ZERO, ..queue_view(1000, 0, 0) };
         policy.on_interval(&stopped, &mut Vec::new());
-        near(policy.ration, 0.3);
+        assert_near(policy.ration, 0.3);
     }
 }

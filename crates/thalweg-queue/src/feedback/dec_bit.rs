@@ -1,4 +1,5 @@
-//! Router of the DEC bit: binary feedback for congestion avoidance (Ramakrishnan and Jain 1988 and 1990).
+//! Router of the DEC bit (Ramakrishnan and Jain, "A binary feedback scheme for congestion avoidance in computer
+//! networks", 1990).
 
 use super::{ArrivalOutcome, DecBitSpec, Message, Passing, Policy, View};
 use thalweg_proto::units::Time;

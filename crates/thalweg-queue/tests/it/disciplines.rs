@@ -221,9 +221,9 @@ fn make(spec: &DisciplineSpec, rate: Option<Rate>, seed: u64) -> Any {
 
 /// Reference model of the queued packets: one list.
 #[derive(Default)]
-struct Waiting(Vec<Entry>);
+struct QueueModel(Vec<Entry>);
 
-impl Waiting {
+impl QueueModel {
     /// Removes the enqueued packet equal to `entry`, except for a CE mark set by the queue on an ECN-capable packet.
     fn remove(&mut self, entry: Entry) {
         let is_as_enqueued = |waiting: &Entry| {
@@ -259,7 +259,7 @@ proptest! {
     fn every_discipline_keeps_the_contract(spec in specs(), rate in rates(), steps in steps(), seed: u64) {
         prop_assert_eq!(spec.check(), Ok(()));
         let mut queue = make(&spec, rate, seed);
-        let (mut waiting, mut dropped) = (Waiting::default(), Vec::new());
+        let (mut waiting, mut dropped) = (QueueModel::default(), Vec::new());
         let (mut arrivals, mut now) = (0, Time::ZERO);
         let mut out = BTreeSet::new();
         let mut max = spec.limit();

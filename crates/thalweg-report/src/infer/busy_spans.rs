@@ -28,7 +28,7 @@ struct Span {
 }
 
 /// Minimum number of spans between the first and the last acknowledgement for the mean rate to be certain.
-const MEAN_OF: f64 = 5.0;
+const MIN_SPANS_OF_MEAN: f64 = 5.0;
 
 /// Spans of a recording.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Spans {
                 span.has_queue = Some(span.has_queue.unwrap_or(true) && has_queue);
             }
         }
-        let mean_rate = if mean.seconds < MEAN_OF * length { 0.0 } else { mean.rate };
+        let mean_rate = if mean.seconds < MIN_SPANS_OF_MEAN * length { 0.0 } else { mean.rate };
         let mut busy_rates: Vec<f64> =
             (0..spans.len()).filter_map(|number| busy_rate(&spans, number)).collect();
         busy_rates.sort_by(f64::total_cmp);

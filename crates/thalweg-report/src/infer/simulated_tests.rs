@@ -5,7 +5,7 @@ use super::{Interval, Losses, Path, Recording};
 use thalweg_capture::pcap::{Capture, Point};
 use thalweg_capture::qlog::{QlogPackets, write_qlog};
 use thalweg_catalog::Registry;
-use thalweg_scenario::{Loaded, load_text};
+use thalweg_scenario::{LoadedScenario, load_text};
 use thalweg_sim::{Simulation, Status};
 use thalweg_trace::Trace;
 
@@ -52,7 +52,7 @@ fn captured(scheme: &str, point: Point, link: &str) -> (Trace, u64) {
     (trace, result.flows[0].timeouts)
 }
 
-fn loaded(scheme: &str, seed: u64, seconds: u32, link: &str) -> Loaded {
+fn loaded(scheme: &str, seed: u64, seconds: u32, link: &str) -> LoadedScenario {
     let text = format!(
         "duration = \"{seconds} s\"\nwarmup = \"0 s\"\nseed = {seed}\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n{link}\n\
          [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"{scheme}\"\nworkload = \"bulk\"\n"
@@ -366,7 +366,7 @@ fn options_of_simulated_senders_are_kept() {
         let path = Path::infer(&recording).unwrap();
         let text = write_inferred_scenario(&recording, &path, "path.trace", None, &registry).unwrap().text;
         let again = load_text("again.toml", &text, std::path::Path::new("."), &[]).unwrap();
-        let ends = |loaded: &Loaded| {
+        let ends = |loaded: &LoadedScenario| {
             let values = registry.scheme_of(&loaded.spec().groups[0].transport.endpoint_configs).unwrap().1;
             let values =
                 values.explicit_values().iter().filter(|(key, _)| !matches!(key.name, "segment" | "header"));

@@ -2,7 +2,7 @@
 
 use super::number_format::{Scale, format_count, format_seconds, join_listed};
 use super::warmup_data_remark::share_from_warmup;
-use crate::results::{Contention, Group, Metric, Of, PathFlows, Run, SchemeResults};
+use crate::results::{Contention, Group, Metric, PathFlows, Run, SchemeResults, SubjectKind};
 use crate::statistics;
 
 /// One criterion of comparison: the values of each scheme and the wording of the verdict.
@@ -305,7 +305,7 @@ fn describe_path_shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String
         format!("`{}.{}`{more}", path.group, path.first + 1)
     };
     let mut text = String::new();
-    for (path, flows) in long.iter().take(SHOWN) {
+    for (path, flows) in long.iter().take(MAX_NAMED_PATHS) {
         let each = schemes.iter().map(|of| {
             let bps = mean(of, flows);
             let part = part(bps, path).map(|part| format!(" ({part})")).unwrap_or_default();
@@ -324,7 +324,7 @@ fn describe_path_shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String
             each.join(", ")
         ));
     }
-    let parts = others.iter().take(SHOWN).filter_map(|(path, flows)| {
+    let parts = others.iter().take(MAX_NAMED_PATHS).filter_map(|(path, flows)| {
         let each: Option<Vec<String>> = schemes
             .iter()
             .map(|of| Some(format!("{} {}", of.scheme, part(mean(of, flows), path)?)))
@@ -350,7 +350,7 @@ fn describe_path_shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String
 }
 
 /// Maximum number of paths named in a note.
-const SHOWN: usize = 6;
+const MAX_NAMED_PATHS: usize = 6;
 
 /// Returns the schemes for which more than `margin` of the bytes delivered by these flows had arrived during the
 /// warm-up and waited for loss repair, with that share. Such goodput can exceed the network's capacity.
@@ -498,7 +498,7 @@ fn describe_other_leaders(
 /// Describes the mean shown in tables where it differs from the compared mean: it covers the whole network, with equal
 /// weight for each packet or transfer.
 fn describe_pooled_means(schemes: &[SchemeResults], criterion: &SchemeComparison<'_>) -> String {
-    let name = criterion.metric.name(Of::Network);
+    let name = criterion.metric.name(SubjectKind::Network);
     let mean = |scheme: &str| {
         let of = schemes.iter().find(|of| of.scheme == scheme)?.summary.as_ref()?;
         of.totals.get(name).map(|of| of.mean)
@@ -613,7 +613,7 @@ fn wasted_packets_remark(schemes: &[SchemeResults]) -> String {
     let much: Vec<String> = schemes
         .iter()
         .map(|of| (of, share(of)))
-        .filter(|(_, share)| *share > MUCH)
+        .filter(|(_, share)| *share > HIGH_LOSS_SHARE)
         .map(|(of, share)| format!("{} {}", of.scheme, in_words(share)))
         .collect();
     match much.as_slice() {
@@ -643,4 +643,4 @@ fn lost_datagrams(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> S
 /// Share of aborted flows above which a scheme is not judged.
 const MUCH_ABORTED: f64 = 0.01;
 /// Packet-loss share above which a loss-repairing scheme is remarked on.
-const MUCH: f64 = 0.1;
+const HIGH_LOSS_SHARE: f64 = 0.1;

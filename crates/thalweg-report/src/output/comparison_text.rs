@@ -8,8 +8,8 @@ use super::table_elements::{format_direction, mean_row, mean_size_words, table_s
 use super::text_table::{Align, Table, shorten_cell};
 use super::verdict::{Decisions, decide_verdicts};
 use crate::results::{
-    Body, Compared, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired,
-    SchemeResults, Tables,
+    Body, ComparedGroups, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric,
+    PairedDifference, SchemeResults, SubjectKind, Tables,
 };
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ pub(super) fn format_comparison(
 }
 
 /// Returns the line above the tables of compared groups.
-fn compared_groups_heading(of: &Compared, rest: &Document) -> String {
+fn compared_groups_heading(of: &ComparedGroups, rest: &Document) -> String {
     let others: Vec<String> = match &rest.body {
         Body::Comparison { schemes, .. } => groups_of(schemes),
         Body::Run { .. } | Body::Replications { .. } => Vec::new(),
@@ -89,12 +89,12 @@ fn has_groups(schemes: &[SchemeResults]) -> bool {
 }
 
 /// Returns the sentences on the loss or gain of the other groups beside each scheme, relative to the first scheme.
-fn harm_sentences(of: &Compared) -> String {
+fn harm_sentences(of: &ComparedGroups) -> String {
     let mut text = String::new();
     for difference in &of.differences {
         let rest = of.schemes.iter().find(|scheme| scheme.scheme == difference.scheme);
         for (metric, verb) in HARMS {
-            let name = metric.name(Of::Network);
+            let name = metric.name(SubjectKind::Network);
             let value = rest.and_then(|scheme| scheme.rest.get(name));
             let (Some(value), Some(paired)) = (value, difference.rest.get(name)) else { continue };
             let by = paired.difference;
@@ -206,7 +206,7 @@ fn schemes_table(place: Tables, schemes: &[SchemeResults], shares: &[String], st
         if let Some(summary) =
             of.summary.as_ref().filter(|of| place == Tables::MEANS || has_transfers(&of.totals))
         {
-            let row = mean_row(of.scheme.clone(), &summary.totals, Of::Network);
+            let row = mean_row(of.scheme.clone(), &summary.totals, SubjectKind::Network);
             rows.push(Row { trail: shares.get(number).cloned().into_iter().collect(), ..row });
         }
     }
@@ -232,7 +232,11 @@ fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table
             if let Some(group) = of.summary.as_ref().and_then(|summary| summary.groups.get(group))
                 && has_place(group)
             {
-                rows.push(mean_row(format!("{}, {}", group.name, of.scheme), &group.metrics, Of::Group));
+                rows.push(mean_row(
+                    format!("{}, {}", group.name, of.scheme),
+                    &group.metrics,
+                    SubjectKind::Group,
+                ));
             }
         }
     }
@@ -245,9 +249,11 @@ fn media_table(schemes: &[SchemeResults], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for of in schemes {
         let groups = of.summary.iter().flat_map(|summary| &summary.groups);
-        let has = |group: &&GroupMetrics| group.metrics.contains_key(Metric::FramesEncoded.name(Of::Group));
+        let has = |group: &&GroupMetrics| {
+            group.metrics.contains_key(Metric::FramesEncoded.name(SubjectKind::Group))
+        };
         for group in groups.filter(has) {
-            rows.push(mean_row(format!("{}, {}", group.name, of.scheme), &group.metrics, Of::Group));
+            rows.push(mean_row(format!("{}, {}", group.name, of.scheme), &group.metrics, SubjectKind::Group));
         }
     }
     rows.truncate(MAX_ROWS);
@@ -266,7 +272,7 @@ fn sizes_table(schemes: &[SchemeResults], style: Style) -> Table {
         for (of, summary) in summaries() {
             if let Some(class) = summary.sizes.iter().find(|class| class.from_bytes == *from) {
                 let name = format!("{}, {}", mean_size_words(class), of.scheme);
-                rows.push(mean_row(name, &class.metrics, Of::SizeClass));
+                rows.push(mean_row(name, &class.metrics, SubjectKind::SizeClass));
             }
         }
     }
@@ -285,7 +291,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
         let mut rows: Vec<Row<'_>> = Vec::new();
         for (of, summary) in summaries() {
             if let Some(link) = summary.links.get(position) {
-                rows.push(mean_row(of.scheme.clone(), &link.metrics, Of::Link));
+                rows.push(mean_row(of.scheme.clone(), &link.metrics, SubjectKind::Link));
             }
         }
         metric_columns::metric_table(Tables::LINK_MEANS, &[(&ends, Align::Left)], &rows, &[], style)
@@ -298,11 +304,11 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
 fn differences_table(place: Tables, differences: &[Difference], marks: &Marks<'_>, style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for difference in differences {
-        let has_place = |metric: Metric| difference.totals.contains_key(metric.name(Of::Network));
+        let has_place = |metric: Metric| difference.totals.contains_key(metric.name(SubjectKind::Network));
         let is_paired = difference.totals.values().any(|metric| metric.difference.ci95.is_some());
         if is_paired && (place == Tables::MEANS || has_place(Metric::CompletionMean)) {
             rows.push(Row::new(difference.scheme.clone(), move |metric| {
-                let paired = difference.totals.get(metric.name(Of::Network))?;
+                let paired = difference.totals.get(metric.name(SubjectKind::Network))?;
                 let is_marked = marks.is_marked(difference, metric, paired);
                 Some(Datum::Difference(paired.difference, is_marked))
             }));
@@ -318,7 +324,7 @@ struct Marks<'a> {
 }
 
 impl Marks<'_> {
-    fn is_marked(&self, of: &Difference, metric: Metric, paired: &Paired) -> bool {
+    fn is_marked(&self, of: &Difference, metric: Metric, paired: &PairedDifference) -> bool {
         let allow = || self.decisions.allow(metric, &of.scheme, &of.against, paired.difference.mean);
         paired.is_significant() && allow()
     }
@@ -327,7 +333,8 @@ impl Marks<'_> {
     fn legend(&self, differences: &[Difference]) -> String {
         let shown = || MEAN_TABLES.into_iter().flat_map(Metric::in_table);
         let each = differences.iter().flat_map(|of| {
-            let paired = move |metric: Metric| Some((of, metric, of.totals.get(metric.name(Of::Network))?));
+            let paired =
+                move |metric: Metric| Some((of, metric, of.totals.get(metric.name(SubjectKind::Network))?));
             shown().filter_map(paired)
         });
         let tested: Vec<_> = each.filter(|(.., paired)| paired.p_holm.is_some()).collect();

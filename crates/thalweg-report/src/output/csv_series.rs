@@ -77,8 +77,8 @@ fn add_points(to: &mut dyn Write, key: RunKey<'_>, result: &RunResult) -> io::Re
 /// Appends a time in seconds, exactly. Series are long, and this is several times faster than formatting a float.
 pub(super) fn append_seconds(line: &mut Vec<u8>, time: Time) {
     let picos = time.as_picos();
-    append_digits(line, picos / PICOS, 1);
-    let fraction = picos % PICOS;
+    append_digits(line, picos / PICOS_PER_SECOND, 1);
+    let fraction = picos % PICOS_PER_SECOND;
     if fraction > 0 {
         line.push(b'.');
         append_digits(line, fraction, 12);
@@ -113,7 +113,7 @@ fn append_digits(line: &mut Vec<u8>, mut number: u64, min: usize) {
 }
 
 /// Picoseconds in a second.
-const PICOS: u64 = 1_000_000_000_000;
+const PICOS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// Largest integer up to which floats represent all integers.
 const MAX_EXACT_INTEGER: u64 = 1 << 53;
@@ -158,9 +158,16 @@ mod tests {
         ] {
             assert_eq!(text(&|line| append_number(line, value)), value.to_string());
         }
-        for picos in
-            [0, 1, 100_000_000_000, 999_999_999_999, PICOS, 30 * PICOS + 1, 618_868_518_617, u64::MAX / 4000]
-        {
+        for picos in [
+            0,
+            1,
+            100_000_000_000,
+            999_999_999_999,
+            PICOS_PER_SECOND,
+            30 * PICOS_PER_SECOND + 1,
+            618_868_518_617,
+            u64::MAX / 4000,
+        ] {
             let time = Time::from_picos(picos);
             assert_eq!(text(&|line| append_seconds(line, time)), time.as_secs_f64().to_string());
         }

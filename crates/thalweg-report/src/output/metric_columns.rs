@@ -2,7 +2,7 @@
 
 use super::number_format::{Scale, Style, format_rate, format_seconds};
 use super::text_table::{Align, Table};
-use crate::results::{Metric, Metrics, Of, Tables, Unit};
+use crate::results::{Metric, Metrics, SubjectKind, Tables, Unit};
 use crate::statistics::Estimate;
 
 /// Returns true if transfers were started.
@@ -114,7 +114,8 @@ pub fn format_means_table(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], 
     let can_complete = rows.iter().any(|row| has_transfers(row.metrics));
     let row = |row: &MeansRow<'_>| {
         let metrics: Metrics = row.metrics.clone();
-        let value = move |metric: Metric| metrics.get(metric.name(Of::Network)).copied().map(Datum::Mean);
+        let value =
+            move |metric: Metric| metrics.get(metric.name(SubjectKind::Network)).copied().map(Datum::Mean);
         Row { lead: row.lead.clone(), value: Box::new(value), trail: row.trail.clone() }
     };
     let rows: Vec<Row<'_>> = rows.iter().map(row).collect();

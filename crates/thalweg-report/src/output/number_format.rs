@@ -19,7 +19,7 @@ pub struct Style {
 pub const COLUMNS: usize = 100;
 
 const BOLD: &str = "\x1b[1m";
-const NORMAL: &str = "\x1b[0m";
+const RESET_STYLE: &str = "\x1b[0m";
 
 impl Style {
     /// Style of files and pipes: signs are ASCII, which scripts can match, and names keep their letters, as UTF-8.
@@ -29,12 +29,12 @@ impl Style {
 
     /// Formats `text` as a heading.
     pub fn bold(self, text: &str) -> String {
-        if self.colour { format!("{BOLD}{text}{NORMAL}") } else { text.to_owned() }
+        if self.colour { format!("{BOLD}{text}{RESET_STYLE}") } else { text.to_owned() }
     }
 
     /// Returns the control codes in texts of this style.
     pub const fn codes(self) -> &'static [&'static str] {
-        if self.colour { &[BOLD, NORMAL] } else { &[] }
+        if self.colour { &[BOLD, RESET_STYLE] } else { &[] }
     }
 
     /// Returns the sign between a value and its tolerance.
@@ -117,7 +117,7 @@ impl Scale {
 
     /// Returns the unit for a rate of `bps`.
     pub(crate) fn for_rate(bps: f64) -> Self {
-        Self::largest(
+        Self::largest_unit(
             bps,
             &[("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)],
         )
@@ -125,12 +125,12 @@ impl Scale {
 
     /// Returns the unit for a time of `seconds`.
     pub(crate) fn for_time(seconds: f64) -> Self {
-        Self::largest(seconds, &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)])
+        Self::largest_unit(seconds, &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)])
     }
 
     /// Returns the unit for `bytes`.
     pub(crate) fn for_bytes(bytes: f64) -> Self {
-        Self::largest(bytes, &[("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)])
+        Self::largest_unit(bytes, &[("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)])
     }
 
     /// Returns the name of the unit and its size in base units.
@@ -138,7 +138,7 @@ impl Scale {
         (self.unit, self.factor)
     }
 
-    fn largest(value: f64, units: &[(&'static str, f64)]) -> Self {
+    fn largest_unit(value: f64, units: &[(&'static str, f64)]) -> Self {
         let fits = |(_, factor): &&(&str, f64)| value.abs() >= *factor || (value == 0.0 && *factor == 1.0);
         let (unit, factor) = units.iter().find(fits).or(units.last()).copied().unwrap_or(("", 1.0));
         Self { unit, factor }

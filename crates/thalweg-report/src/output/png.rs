@@ -114,7 +114,7 @@ mod tests {
         Figure { title: title.to_owned(), bars, ..Figure::default() }.render()
     }
 
-    fn decoded(svg: &str) -> Pixmap {
+    fn decode_rendered(svg: &str) -> Pixmap {
         Pixmap::decode_png(&render_png(svg).unwrap()).unwrap()
     }
 
@@ -156,35 +156,35 @@ mod tests {
 
     #[test]
     fn an_svg_without_a_ground_gets_one() {
-        let pixmap = decoded("<svg xmlns='http://www.w3.org/2000/svg' width='5' height='3'/>");
+        let pixmap = decode_rendered("<svg xmlns='http://www.w3.org/2000/svg' width='5' height='3'/>");
         assert_eq!((pixmap.width(), pixmap.height()), (10, 6));
         assert!(pixmap.data().iter().all(|byte| *byte == 255));
     }
 
     #[test]
     fn text_is_drawn_where_it_belongs() {
-        let (with, without) = (decoded(&figure("Two users meet")), decoded(&figure("")));
+        let (with, without) = (decode_rendered(&figure("Two users meet")), decode_rendered(&figure("")));
         let place = ((16, 200), (10, 30));
         let pixels = dark(&with, place.0, place.1);
         assert!((200..4000).contains(&pixels), "{pixels}");
         assert_eq!(dark(&without, place.0, place.1), 0);
         // Twice the letters take about twice the width.
         assert_eq!(dark(&with, (200, 860), (0, 30)), 0);
-        let longer = decoded(&figure("Two users meet Two users meet"));
+        let longer = decode_rendered(&figure("Two users meet Two users meet"));
         assert!(dark(&longer, (120, 300), (10, 30)) > pixels / 3);
     }
 
     #[test]
     fn letters_differ_and_what_the_font_lacks_is_a_box() {
         let all = ["Greek: αβγ Ω", "Кириллица", "→ ± ≤ µs × –", "日", "A", "B"].map(|title| {
-            let pixmap = decoded(&figure(title));
+            let pixmap = decode_rendered(&figure(title));
             assert!(dark(&pixmap, (16, 200), (6, 34)) > 10, "{title}");
             pixmap.take()
         });
         for (at, one) in all.iter().enumerate() {
             assert!(all[..at].iter().all(|other| other != one));
         }
-        assert_eq!(decoded(&figure("日")).take(), decoded(&figure("月")).take());
+        assert_eq!(decode_rendered(&figure("日")).take(), decode_rendered(&figure("月")).take());
     }
 
     /// The bytes depend only on the picture and the versions of the rendering and encoding crates; a new version may
@@ -193,8 +193,10 @@ mod tests {
     fn the_same_picture_has_the_same_bytes() {
         let bytes = render_png(&figure("Same bytes")).unwrap();
         assert_eq!(bytes, render_png(&figure("Same bytes")).unwrap());
-        let sum =
-            decoded(&figure("Same bytes")).data().iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+        let sum = decode_rendered(&figure("Same bytes"))
+            .data()
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
                 (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
             });
         assert_eq!(sum, 0x076a_4ced_d95f_f08b, "{sum:#x}");
@@ -219,6 +221,6 @@ mod tests {
 
     #[test]
     fn names_with_what_xml_forbids_are_drawn() {
-        decoded(&figure("a\u{ffff}b\u{fffe}\u{0}\u{1b}[<&\"'>"));
+        decode_rendered(&figure("a\u{ffff}b\u{fffe}\u{0}\u{1b}[<&\"'>"));
     }
 }

@@ -58,7 +58,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
             Some(scheme) => format!("{}, `{}`", style.clean(scheme), style.clean(&first.name)),
             None => format!("`{}` ({})", style.clean(&first.name), style.clean(&first.scheme)),
         };
-        (share > if is_small { LARGE_OF_SMALL_WINDOWS } else { LARGE } && seconds > 0.0).then(|| {
+        (share > if is_small { LARGE_OF_SMALL_WINDOWS } else { MAX_ADAPTIVE_LOSS_SHARE } && seconds > 0.0).then(|| {
             let sentence = format!(
                 "{} of the packets of {group_label} were dropped by queues: it sent {} a second, and {} arrived; {help}.",
                 Scale::PERCENT.fixed(share, 1),
@@ -72,7 +72,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
 }
 
 /// Largest share that queues drop of a sender that adapts to losses.
-const LARGE: f64 = 0.1;
+const MAX_ADAPTIVE_LOSS_SHARE: f64 = 0.1;
 /// The same for windows below [`SMALL_WINDOW`].
 const LARGE_OF_SMALL_WINDOWS: f64 = 0.25;
 /// Smallest window after a loss without a time-out, in segments (RFC 5681, section 3.1, equation 4).

@@ -2,7 +2,7 @@
 //! the Parquet format.
 
 use super::parquet_series::{Sink, to_io_error, unexpected_type, write_column};
-use crate::results::{Metric, Of, Run};
+use crate::results::{Metric, Run, SubjectKind};
 use ::parquet::basic::{LogicalType, Repetition, Type as Physical};
 use ::parquet::column::writer::ColumnWriter;
 use ::parquet::data_type::ByteArray;
@@ -104,7 +104,7 @@ impl Rows {
         self.columns.push(Column { name: name.to_owned(), cells: Cells::Switch(cells.collect()) });
     }
 
-    fn metrics(&mut self, of: Of, values: impl Fn(Metric) -> Vec<Option<f64>>) {
+    fn metrics(&mut self, of: SubjectKind, values: impl Fn(Metric) -> Vec<Option<f64>>) {
         for metric in Metric::all_of(of) {
             let name = metric.column_name(of);
             let values = values(metric);
@@ -131,7 +131,7 @@ impl Rows {
         table.text("flow", run.flows.iter().map(|flow| flow.name.as_str()));
         table.text("group", run.flows.iter().map(|flow| flow.group.as_str()));
         table.text("scheme", run.flows.iter().map(|flow| scheme(&flow.group)));
-        table.metrics(Of::Flow, |metric| run.flows.iter().map(|flow| flow.get(metric)).collect());
+        table.metrics(SubjectKind::Flow, |metric| run.flows.iter().map(|flow| flow.get(metric)).collect());
         table.switch("wanted_more", run.flows.iter().map(|flow| flow.wanted_more));
         table
     }
@@ -143,7 +143,7 @@ impl Rows {
         table.text("from", run.links.iter().map(|link| link.from.as_str()));
         table.text("to", run.links.iter().map(|link| link.to.as_str()));
         table.switch("bottleneck", run.links.iter().map(|link| link.bottleneck));
-        table.metrics(Of::Link, |metric| run.links.iter().map(|link| link.get(metric)).collect());
+        table.metrics(SubjectKind::Link, |metric| run.links.iter().map(|link| link.get(metric)).collect());
         table
     }
 }

@@ -42,7 +42,7 @@ fn starvation_sentence(of: &Starved, document: &Document, style: Style) -> Strin
             Scale::PERCENT.fixed(of.loss, 1)
         ),
     };
-    let unmarked = unmarked(&of.group, scheme, document).map_or(String::new(), |schemes| {
+    let unmarked = schemes_without_ecn(&of.group, scheme, document).map_or(String::new(), |schemes| {
         format!(": queues mark its packets, and not those of {}, which are Not-ECT", style.clean(&schemes))
     });
     format!(
@@ -53,7 +53,7 @@ fn starvation_sentence(of: &Starved, document: &Document, style: Style) -> Strin
 }
 
 /// Returns the schemes of other groups without ECN, if queues marked packets of this group.
-fn unmarked(group: &str, scheme: &str, document: &Document) -> Option<String> {
+fn schemes_without_ecn(group: &str, scheme: &str, document: &Document) -> Option<String> {
     let groups = || document.runs().flat_map(|(_, run)| &run.groups);
     let is_marked = groups().any(|of| of.name == group && of.or_zero(Metric::Marked) > 0.0);
     let ecn = document.unlike_defaults.iter().find(|of| of.option == "ecn").filter(|_| is_marked)?;
@@ -121,9 +121,9 @@ mod tests {
             set: None,
             schemes: Vec::new(),
         }];
-        let schemes = unmarked(&own.name, &own.scheme, &document);
+        let schemes = schemes_without_ecn(&own.name, &own.scheme, &document);
         assert_eq!(schemes.as_deref(), Some("newreno"));
-        assert_eq!(unmarked(&own.name, "newreno", &document), None, "it has no ECN itself");
+        assert_eq!(schemes_without_ecn(&own.name, "newreno", &document), None, "it has no ECN itself");
         document.starved = vec![Starved {
             scheme: None,
             group: own.name,

@@ -133,17 +133,24 @@ impl Figure {
             None => (self.from, self.to, 1.0, "s"),
         };
         // Values beyond an axis are drawn at its end, with a mark.
-        let x = |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * ((time - from) / (to - from).max(1e-12)).min(1.0);
+        let x = |time: f64| {
+            LEFT_MARGIN
+                + (WIDTH - LEFT_MARGIN - RIGHT_MARGIN) * ((time - from) / (to - from).max(1e-12)).min(1.0)
+        };
         let y = |value: f64| top + PANEL * (1.0 - (value / panel.factor / max).min(1.0));
-        let _ = writeln!(body, "{}", text_element(LEFT, top - 9.0, "start", "name", &panel.title));
+        let _ = writeln!(body, "{}", text_element(LEFT_MARGIN, top - 9.0, "start", "name", &panel.title));
         for tick in 0..=(max / step).round() as u32 {
             let value = f64::from(tick) * step;
             let at = y(value * panel.factor);
-            let _ = writeln!(body, "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{}\"/>", WIDTH - RIGHT);
+            let _ = writeln!(
+                body,
+                "<path class=\"grid\" d=\"M{LEFT_MARGIN} {at:.1}H{}\"/>",
+                WIDTH - RIGHT_MARGIN
+            );
             let _ = writeln!(
                 body,
                 "{}",
-                text_element(LEFT - 7.0, at + 4.0, "end", "tick", &format_plain_number(value))
+                text_element(LEFT_MARGIN - 7.0, at + 4.0, "end", "tick", &format_plain_number(value))
             );
         }
         let end = if panel.across.is_some() { to } else { max * panel.factor };
@@ -185,11 +192,13 @@ impl Figure {
         }
         if highest > end {
             let value = match panel.across {
-                Some(Across { factor, unit, .. }) => format!("{} {unit}", to_three_digits(highest / factor)),
-                None => to_three_digits(highest / panel.factor),
+                Some(Across { factor, unit, .. }) => {
+                    format!("{} {unit}", format_three_significant_digits(highest / factor))
+                }
+                None => format_three_significant_digits(highest / panel.factor),
             };
             let note = format!("beyond the axis: up to {value}");
-            let _ = writeln!(body, "{}", text_element(WIDTH - RIGHT, top - 9.0, "end", "tick", &note));
+            let _ = writeln!(body, "{}", text_element(WIDTH - RIGHT_MARGIN, top - 9.0, "end", "tick", &note));
         }
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
         let ends: Vec<f64> = labels.iter().map(|(at, _)| *at).collect();
@@ -199,7 +208,7 @@ impl Figure {
                 body,
                 "{}",
                 text_element(
-                    WIDTH - RIGHT + 7.0,
+                    WIDTH - RIGHT_MARGIN + 7.0,
                     at + 4.0,
                     "start",
                     &class,
@@ -216,11 +225,11 @@ impl BarPanel {
     }
 
     fn draw(&self, body: &mut String, top: f64) {
-        let _ = writeln!(body, "{}", text_element(LEFT, top + 15.0, "start", "name", &self.title));
+        let _ = writeln!(body, "{}", text_element(LEFT_MARGIN, top + 15.0, "start", "name", &self.title));
         let ends = self.bars.iter().map(|bar| bar.mean + bar.half.unwrap_or(0.0));
         let max = ends.filter(|end| end.is_finite()).fold(f64::MIN_POSITIVE, f64::max).min(self.limit);
         // Names are left of the bars, values right.
-        let (left, right) = (LEFT + 90.0, WIDTH - 220.0);
+        let (left, right) = (LEFT_MARGIN + 90.0, WIDTH - 220.0);
         let x = |value: f64| left + (right - left) * (value / max).clamp(0.0, 1.0);
         for (bar, number) in self.bars.iter().zip(0u32..) {
             let y = top + 24.0 + f64::from(number) * 22.0;
@@ -305,8 +314,8 @@ fn largest_beyond(values: &[f64], end: f64) -> Option<(usize, f64)> {
     beyond.filter(|(_, value)| value.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// Formats a positive number with three significant digits.
-fn to_three_digits(value: f64) -> String {
+/// Formats a positive number, rounded to three significant digits: 1234.5 is `1230`.
+fn format_three_significant_digits(value: f64) -> String {
     let unit = libm::pow(10.0, libm::floor(libm::log10(value)) - 2.0);
     format_plain_number((value / unit).round() * unit)
 }
@@ -350,8 +359,8 @@ const LABEL_CHARACTERS: usize = 17;
 /// Maximum label length left of a bar, in characters.
 const NAME_CHARACTERS: usize = 20;
 const WIDTH: f64 = 860.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 130.0;
+const LEFT_MARGIN: f64 = 64.0;
+const RIGHT_MARGIN: f64 = 130.0;
 /// Height of a label.
 const LABEL: f64 = 14.0;
 /// Height of a panel's plot area.
@@ -442,7 +451,8 @@ mod tests {
         assert_eq!(shorten_to_fit("bottleneck: left → right", 17), "bottleneck:…right");
         // At 7 px per character, more than the average width.
         assert!(
-            7.0 + 7.0 * LABEL_CHARACTERS as f64 <= RIGHT && 7.0 * NAME_CHARACTERS as f64 <= LEFT + 90.0 - 8.0
+            7.0 + 7.0 * LABEL_CHARACTERS as f64 <= RIGHT_MARGIN
+                && 7.0 * NAME_CHARACTERS as f64 <= LEFT_MARGIN + 90.0 - 8.0
         );
     }
 

@@ -3,7 +3,7 @@
 use super::metric_columns::{Datum, Row};
 use super::number_format::{Scale, Style};
 use super::text_table::Table;
-use crate::results::{Metric, Metrics, Of, SizeMetrics};
+use crate::results::{Metric, Metrics, SizeMetrics, SubjectKind};
 
 /// Formats a table with an empty line before it; returns nothing for an empty table.
 pub(super) fn table_section(table: &Table, style: Style) -> String {
@@ -19,7 +19,7 @@ pub(crate) fn format_direction(name: &str, from: &str, to: &str, style: Style) -
 }
 
 /// Returns the row of a scheme, a group or a link: its means with intervals.
-pub(super) fn mean_row(name: String, metrics: &Metrics, of: Of) -> Row<'_> {
+pub(super) fn mean_row(name: String, metrics: &Metrics, of: SubjectKind) -> Row<'_> {
     Row::new(name, move |metric| metrics.get(metric.name(of)).copied().map(Datum::Mean))
 }
 
@@ -36,7 +36,8 @@ pub(super) fn size_words((from, below): (u64, Option<u64>)) -> String {
 /// Formats a size class, with the number of runs behind its times where some runs have none.
 pub(super) fn mean_size_words(class: &SizeMetrics) -> String {
     let size = size_words((class.from_bytes, class.below_bytes));
-    let runs = |metric: Metric| class.metrics.get(metric.name(Of::SizeClass)).map(|estimate| estimate.n);
+    let runs =
+        |metric: Metric| class.metrics.get(metric.name(SubjectKind::SizeClass)).map(|estimate| estimate.n);
     match (runs(Metric::CompletionMean), runs(Metric::Completions)) {
         (Some(some), Some(all)) if some < all => format!("{size} ({some} of {all} runs)"),
         _ => size,

@@ -7,7 +7,7 @@ use super::remarks_below_tables::all_remarks;
 use super::table_elements::{format_direction, mean_row, mean_size_words, size_words, table_section};
 use super::text_table::{Align, Table, distinct_width, shorten_cell};
 use crate::results::{
-    Body, Document, Flow, Group, GroupMetrics, Link, Metric, Of, Run, Summary, Tables, Until,
+    Body, Document, Flow, GoalOutcome, Group, GroupMetrics, Link, Metric, Run, SubjectKind, Summary, Tables,
 };
 
 /// Formats the document as text.
@@ -78,7 +78,7 @@ pub(crate) fn title_lines(document: &Document, style: Style) -> (String, String)
 }
 
 /// Returns the sentence on runs repeated until an interval was narrow enough or the maximum was reached.
-fn until_text(until: &Until, document: &Document, style: Style) -> String {
+fn until_text(until: &GoalOutcome, document: &Document, style: Style) -> String {
     let (runs, word, target) = (document.seeds.len(), until.word(), Scale::PERCENT.value(until.share));
     let of = if until.of.is_empty() { String::new() } else { format!(" ({})", style.clean(&until.of)) };
     match until.widest.map(|widest| Scale::PERCENT.value(widest)) {
@@ -262,8 +262,10 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     };
     let mut text = String::new();
     text.push_str(&table_section(&mean_groups_table(Tables::TRANSFERS, "Transfers", summary, style), style));
-    let sizes =
-        summary.sizes.iter().map(|class| mean_row(mean_size_words(class), &class.metrics, Of::SizeClass));
+    let sizes = summary
+        .sizes
+        .iter()
+        .map(|class| mean_row(mean_size_words(class), &class.metrics, SubjectKind::SizeClass));
     text.push_str(&table_section(&sizes_table(&sizes.collect::<Vec<_>>(), style), style));
     text.push_str(&table_section(&mean_groups_table(Tables::MEANS, "Group", summary, style), style));
     text.push_str(&table_section(&mean_sinks_table(summary, style), style));
@@ -272,7 +274,7 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     let mut rows: Vec<Row<'_>> = Vec::new();
     for link in summary.links.iter().take(MAX_ROWS) {
         let name = format_direction(&link.name, &link.from, &link.to, style);
-        rows.push(mean_row(name, &link.metrics, Of::Link));
+        rows.push(mean_row(name, &link.metrics, SubjectKind::Link));
     }
     let lead = [("Bottleneck", Align::Left)];
     let mut links = metric_columns::metric_table(Tables::LINK_MEANS, &lead, &rows, &[], style)
@@ -296,14 +298,16 @@ fn mean_groups_table(place: Tables, head: &str, summary: &Summary, style: Style)
     let some: Vec<&GroupMetrics> = summary.groups.iter().filter(has).collect();
     let mut rows: Vec<Row<'_>> = Vec::new();
     rows.extend(
-        some.iter().take(MAX_ROWS).map(|group| mean_row(group.name.clone(), &group.metrics, Of::Group)),
+        some.iter()
+            .take(MAX_ROWS)
+            .map(|group| mean_row(group.name.clone(), &group.metrics, SubjectKind::Group)),
     );
     let hidden = some.len().saturating_sub(MAX_ROWS);
     if hidden > 0 {
         rows.push(Row::new(format!("+ {hidden} groups"), |_| None));
     }
     if some.len() > 1 {
-        rows.push(mean_row("all".to_owned(), &summary.totals, Of::Network));
+        rows.push(mean_row("all".to_owned(), &summary.totals, SubjectKind::Network));
     }
     metric_columns::metric_table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
@@ -315,12 +319,15 @@ fn mean_sinks_table(summary: &Summary, style: Style) -> Table {
 
 /// Builds a table of the groups that have any of these metrics.
 fn mean_table(summary: &Summary, place: Tables, head: &str, of: &[Metric], style: Style) -> Table {
-    let has =
-        |group: &&GroupMetrics| of.iter().any(|metric| group.metrics.contains_key(metric.name(Of::Group)));
+    let has = |group: &&GroupMetrics| {
+        of.iter().any(|metric| group.metrics.contains_key(metric.name(SubjectKind::Group)))
+    };
     let some: Vec<&GroupMetrics> = summary.groups.iter().filter(has).collect();
     let mut rows: Vec<Row<'_>> = Vec::new();
     rows.extend(
-        some.iter().take(MAX_ROWS).map(|group| mean_row(group.name.clone(), &group.metrics, Of::Group)),
+        some.iter()
+            .take(MAX_ROWS)
+            .map(|group| mean_row(group.name.clone(), &group.metrics, SubjectKind::Group)),
     );
     let lead = [(head, Align::Left)];
     let mut table = metric_columns::metric_table(place, &lead, &rows, &[], style).first_column(NAME_COLUMNS);

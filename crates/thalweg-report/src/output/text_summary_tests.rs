@@ -2,7 +2,7 @@ use super::format_summary;
 use crate::output::Style;
 use crate::results::test_fixtures::{run_result, test_header};
 use crate::results::{Document, Run};
-use thalweg_proto::media_frame_counters::{Encoded, Shown};
+use thalweg_proto::media_frame_counters::{EncoderCounters, PlayoutCounters};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::{MediaResult, Ratios, SizeClass, Summary, Transfers, TwoLevelCounts};
 
@@ -104,9 +104,16 @@ fn frames_have_a_table() {
     let mut result = run_result(1, 10);
     let seconds = Duration::from_secs;
     result.flows[1].media = Some(Box::new(MediaResult {
-        encoded: Encoded { frames: 250, bytes: 1_250_000, skipped: 3, time: seconds(10) },
+        encoded: EncoderCounters { frames: 250, bytes: 1_250_000, skipped: 3, time: seconds(10) },
         rate: Some(Rate::from_mbits_per_sec(1)),
-        shown: Shown { frames: 240, lost: 4, undecodable: 6, late: 5, freezes: 2, frozen: seconds(1) },
+        shown: PlayoutCounters {
+            frames: 240,
+            lost: 4,
+            undecodable: 6,
+            late: 5,
+            freezes: 2,
+            frozen: seconds(1),
+        },
         delay: Summary {
             count: 246,
             p50: Duration::from_millis(80),

@@ -285,7 +285,7 @@ one   3
         table.row(["fcfs", words, "nobody"].map(str::to_owned));
         table.row(["other", "short", "somebody"].map(str::to_owned));
         let expected = "\
-Name   It is                     Of
+Name   It is                     SubjectKind
 -----  ------------------------  --------
 fcfs   a queue that serves       nobody
        first come first served

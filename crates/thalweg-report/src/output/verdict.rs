@@ -150,7 +150,8 @@ impl Decision<'_> {
         let (behind, mut first) = (of(is_behind), of(|lead| lead.certainty != Certainty::Significant));
         first.insert(0, candidates[0].scheme.to_owned());
         let SchemeComparison { note, .. } = self.criterion;
-        let sentence = format!("{}{}{}{note}", self.first(&leads), self.last(&leads), self.left_out());
+        let sentence =
+            format!("{}{}{}{note}", self.first_sentence(&leads), self.last_sentence(&leads), self.left_out());
         let leader = (next.certainty != Certainty::Equal).then(|| candidates[0].scheme.to_owned());
         Some(Verdict {
             subject: self.criterion.subject,
@@ -235,7 +236,7 @@ impl Decision<'_> {
     }
 
     /// Returns the sentence on the first two, or on all that are equal.
-    fn first(&self, leads: &[Lead]) -> String {
+    fn first_sentence(&self, leads: &[Lead]) -> String {
         let SchemeComparison { subject, won, than, of, scale, candidates, .. } = self.criterion;
         let (best, next, lead) = (&candidates[0], &candidates[1], &leads[0]);
         let (first, second, mean) = (best.scheme, next.scheme, scale(best.mean).value(best.mean));
@@ -296,7 +297,7 @@ impl Decision<'_> {
 
     /// Returns the sentence on the last scheme, where the first sentence leaves some out: the size and significance of
     /// its gap to the next to last. Lists all schemes that are indistinguishable from it.
-    fn last(&self, leads: &[Lead]) -> String {
+    fn last_sentence(&self, leads: &[Lead]) -> String {
         let SchemeComparison { candidates, scale, .. } = self.criterion;
         let is_decided =
             |lead: &Lead| matches!(lead.certainty, Certainty::Significant | Certainty::SingleRun);

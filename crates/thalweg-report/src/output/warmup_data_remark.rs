@@ -21,7 +21,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
         let flows = flows.filter(|flow| flow.group == group.name && flow.wanted_more);
         let share = share_from_warmup(flows);
         let (name, with) = (style.clean(&group.name), style.clean(scheme.unwrap_or(&group.scheme)));
-        (share > LARGE).then(|| {
+        (share > LARGE_EARLY_SHARE).then(|| {
             format!(
                 "{} of the goodput of `{name}` ({with}) is data that arrived during the warm-up and waited for loss repair, so \
                  goodput can exceed the rate of the path; set a longer `warmup` or `duration`.",
@@ -45,11 +45,11 @@ pub(super) fn share_from_warmup<'a>(flows: impl Iterator<Item = &'a Flow>) -> f6
 pub fn goodput_from_warmup(runs: &[Run]) -> Option<f64> {
     let flows = runs.iter().filter(|run| run.complete).flat_map(|run| &run.flows);
     let share = share_from_warmup(flows.filter(|flow| flow.wanted_more));
-    (share > LARGE).then_some(share)
+    (share > LARGE_EARLY_SHARE).then_some(share)
 }
 
 /// Share of early data above which goodput is not the rate of the time measured.
-const LARGE: f64 = 0.05;
+const LARGE_EARLY_SHARE: f64 = 0.05;
 /// Maximum number of groups named.
 const MAX_SENTENCES: usize = 4;
 

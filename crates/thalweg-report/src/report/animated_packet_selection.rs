@@ -101,7 +101,7 @@ impl Recorder {
         }
     }
 
-    fn arrived(&mut self, record: &Record<'_>) {
+    fn on_arrival(&mut self, record: &Record<'_>) {
         if record.time >= self.span.end || self.cut.is_some() {
             return;
         }
@@ -138,7 +138,7 @@ impl Recorder {
     fn began(&mut self, record: &Record<'_>) {
         let key = (record.packet, record.link);
         if !self.open.contains_key(&key) {
-            self.arrived(record);
+            self.on_arrival(record);
         }
         for hop in self.open.get_mut(&key).into_iter().flatten() {
             hop.began = record.time;
@@ -146,7 +146,7 @@ impl Recorder {
         }
     }
 
-    fn ended(&mut self, record: &Record<'_>, outcome: HopOutcome) {
+    fn on_hop_end(&mut self, record: &Record<'_>, outcome: HopOutcome) {
         let key = (record.packet, record.link);
         let Some(copies) = self.open.get_mut(&key) else { return };
         let mut hop = copies.remove(0);
@@ -171,11 +171,11 @@ impl Tracer for Recorder {
             return;
         }
         match record.step {
-            Step::Queued | Step::Duplicated => self.arrived(record),
+            Step::Queued | Step::Duplicated => self.on_arrival(record),
             Step::Transmitted => self.began(record),
-            Step::Arrived => self.ended(record, HopOutcome::Arrived),
-            Step::Dropped | Step::Filtered => self.ended(record, HopOutcome::Dropped),
-            Step::Lost => self.ended(record, HopOutcome::Lost),
+            Step::Arrived => self.on_hop_end(record, HopOutcome::Arrived),
+            Step::Dropped | Step::Filtered => self.on_hop_end(record, HopOutcome::Dropped),
+            Step::Lost => self.on_hop_end(record, HopOutcome::Lost),
             Step::Sent | Step::Corrupted | Step::Delivered => {}
         }
     }

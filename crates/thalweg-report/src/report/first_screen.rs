@@ -9,7 +9,7 @@ use crate::output::{
     decide_verdicts, differing_defaults_warning, format_rate, format_seconds, heads_of, join_listed,
 };
 use crate::results::{
-    Body, Contention, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables,
+    Body, Contention, Document, Flow, Metric, Metrics, Run, SchemeResults, SubjectKind, Summary, Tables,
 };
 use crate::statistics::Estimate;
 use std::fmt::Write as _;
@@ -111,7 +111,7 @@ fn write_differences(html: &mut String, schemes: &[SchemeResults]) {
         return;
     };
     let value = |of: &SchemeResults, metric: Metric| {
-        let mean = of.summary.as_ref()?.totals.get(metric.name(Of::Network))?.mean;
+        let mean = of.summary.as_ref()?.totals.get(metric.name(SubjectKind::Network))?.mean;
         Some(mean).filter(|mean| mean.is_finite())
     };
     let known = |metric: &Metric| value(first, *metric).is_some_and(|mean| mean != 0.0);
@@ -185,7 +185,7 @@ fn verdict_card(verdict: &Verdict) -> Card {
 /// Writes the schemes side by side; each column has one scale.
 fn write_scores(html: &mut String, schemes: &[SchemeResults]) {
     let value = |of: &SchemeResults, metric: Metric| {
-        of.summary.as_ref().and_then(|summary| summary.totals.get(metric.name(Of::Network)).copied())
+        of.summary.as_ref().and_then(|summary| summary.totals.get(metric.name(SubjectKind::Network)).copied())
     };
     let known = |metric: &Metric| schemes.iter().any(|of| value(of, *metric).is_some());
     let metrics: Vec<Metric> = Metric::in_table(Tables::BARS).filter(known).collect();
@@ -274,7 +274,7 @@ fn write_run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
 /// Returns the card of completion times; `None` where no transfer ended.
 fn completion_card(first: &Run, summary: Option<&Summary>) -> Option<Card> {
     let datum = |metric: Metric| match summary {
-        Some(summary) => summary.totals.get(metric.name(Of::Network)).copied().map(Datum::Mean),
+        Some(summary) => summary.totals.get(metric.name(SubjectKind::Network)).copied().map(Datum::Mean),
         None => first.totals.get(metric).map(Datum::One),
     };
     let shown = |metric: Metric| escape(&cell_text(metric, datum(metric), TEXT_STYLE));
@@ -394,20 +394,20 @@ mod tests {
         mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&run_result(seed, *mbits))).collect()
     }
 
-    fn compared(a: [u64; 3], b: [u64; 3]) -> String {
+    fn compare_text(a: [u64; 3], b: [u64; 3]) -> String {
         let schemes = vec![("<vegas>".to_owned(), runs(a)), ("cubic".to_owned(), runs(b))];
         answer_section(&Document::from_comparison(test_header(&[1, 2, 3]), schemes))
     }
 
     #[test]
     fn a_comparison_states_winner_and_significance() {
-        let clear = compared([70, 71, 70], [50, 50, 49]);
+        let clear = compare_text([70, 71, 70], [50, 50, 49]);
         assert!(
             clear.contains("<p class=\"main\">&lt;vegas&gt;</p><p class=\"sure yes\">Sure: more than chance"),
             "{clear}"
         );
         assert!(clear.contains("excludes zero"), "{clear}");
-        let open = compared([70, 40, 60], [50, 60, 61]);
+        let open = compare_text([70, 40, 60], [50, 60, 61]);
         assert!(open.contains("no clear winner</p><p class=\"sure no\">"), "{open}");
         let schemes = vec![
             ("a".to_owned(), runs([70, 40, 60])),

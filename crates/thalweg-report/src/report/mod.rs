@@ -25,7 +25,7 @@ pub use animated_packet_selection::{Recorder, Replay};
 pub use report_series::AllSeries;
 pub use side_by_side::{Fidelity, Part, SideBySide};
 pub use static_figure::{Plot, View, draw_figure};
-pub use trace::{Shown, trace_of_results, trace_page, trace_script};
+pub use trace::{NamedTrace, trace_of_results, trace_page, trace_script};
 
 use crate::results::{Document, Tool};
 use html_text_and_pages::Page;

@@ -44,7 +44,7 @@ impl Numbers {
         if let Some(exact) = exact.as_ref().filter(|exact| exact.is_short()) {
             return exact.clone();
         }
-        let exact = [exact, Self::listed(values)].into_iter().flatten().min_by_key(Self::size);
+        let exact = [exact, Self::encode_with_table(values)].into_iter().flatten().min_by_key(Self::size);
         if let Some(exact) = exact.as_ref().filter(|exact| exact.is_short()) {
             return exact.clone();
         }
@@ -52,13 +52,13 @@ impl Numbers {
         let span = values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low;
         // A span that is zero, subnormal or infinite cannot define a step: use a step of one.
         let step = Some(span / PRECISION).filter(|step| step.is_normal()).unwrap_or(1.0);
-        let rounded = Self::stepped(values, step);
+        let rounded = Self::encode_steps(values, step);
         exact.filter(|exact| exact.size() <= 2 * rounded.size()).unwrap_or(rounded)
     }
 
     /// Encodes integers; lossless below 2^52.
     pub(super) fn integers(values: &[f64]) -> Self {
-        Self::stepped(values, common_step(values))
+        Self::encode_steps(values, common_step(values))
     }
 
     /// Returns true at about one byte per number.
@@ -66,7 +66,7 @@ impl Numbers {
         self.size() <= self.count * 3 / 2 + 64
     }
 
-    fn stepped(values: &[f64], step: f64) -> Self {
+    fn encode_steps(values: &[f64], step: f64) -> Self {
         let first = values.first().copied().unwrap_or(0.0);
         let mut bytes = Vec::with_capacity(values.len() * 2);
         let mut before = 0i64;
@@ -81,7 +81,7 @@ impl Numbers {
     }
 
     /// Encodes with a table if there are few distinct numbers. Frequent ones get the lowest indices.
-    fn listed(values: &[f64]) -> Option<Self> {
+    fn encode_with_table(values: &[f64]) -> Option<Self> {
         let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
         for value in values {
             *counts.entry(value.to_bits()).or_default() += 1;

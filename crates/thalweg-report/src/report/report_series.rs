@@ -143,7 +143,7 @@ impl AllSeries {
             let (left, time) = left.rsplit_once(',').ok_or_else(|| wrong("too few columns"))?;
             let number = |text: &str| text.parse::<f64>().map_err(|_| wrong("not a number"));
             if left != prefix || all.is_empty() {
-                all.push(One::named(left).map_err(wrong)?);
+                all.push(One::from_columns(left).map_err(wrong)?);
                 prefix = left;
             }
             if let Some(series) = all.last_mut() {
@@ -221,7 +221,7 @@ impl AllSeries {
 
 impl One {
     /// Creates a series without points from the first five columns of a row.
-    fn named(columns: &str) -> Result<Self, &'static str> {
+    fn from_columns(columns: &str) -> Result<Self, &'static str> {
         let fields = split_fields(columns)?;
         let [scheme, seed, quantity, unit, subject] =
             <[String; 5]>::try_from(fields).map_err(|_| "not seven columns")?;
@@ -365,7 +365,7 @@ mod tests {
         assert!(joined.all.iter().all(|one| ["simulated", "live"].contains(&one.scheme.as_str())));
     }
 
-    fn many(series: usize, points: usize) -> AllSeries {
+    fn many_series(series: usize, points: usize) -> AllSeries {
         let one = |number: usize| One {
             scheme: String::new(),
             seed: 1,
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_page_has_every_number_and_shared_times_once() {
-        let all = many(3, 1000);
+        let all = many_series(3, 1000);
         let (times, series) = all.embedded(1 << 20);
         assert_eq!(times.len(), 1);
         let picos: Vec<f64> = all.all[0].times.iter().map(|time| (time * 1e12).round()).collect();
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn long_series_are_thinned_to_the_budget() {
-        let all = many(4, 100_000);
+        let all = many_series(4, 100_000);
         let (times, series) = all.embedded(600_000);
         let size: usize = times.iter().map(Numbers::size).sum::<usize>()
             + series.iter().map(|of| of.values.size()).sum::<usize>();

@@ -2,7 +2,7 @@
 
 use super::html_text_and_pages::{TEXT_STYLE, escape};
 use crate::output::{Datum, Scale, cell_text, format_direction, format_seconds};
-use crate::results::{Flow, Link, Metric, Of, Run, SchemeResults};
+use crate::results::{Flow, Link, Metric, Run, SchemeResults, SubjectKind};
 use std::fmt::Write as _;
 
 /// Writes a table of schemes side by side, and the main cause of the differences between them.
@@ -92,7 +92,7 @@ fn is_most(part: f64, of: f64) -> bool {
 fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     let [(less, _, short), (more, _, long)] = lowest_and_highest(all, |at| at.waiting_s)?;
     let delay = |of: &SchemeResults| {
-        of.summary.as_ref()?.totals.get(Metric::DelayMean.name(Of::Network)).map(|of| of.mean)
+        of.summary.as_ref()?.totals.get(Metric::DelayMean.name(SubjectKind::Network)).map(|of| of.mean)
     };
     is_most(long - short, delay(more)? - delay(less)?).then(|| {
         format!(
@@ -109,7 +109,7 @@ fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
 fn goodput_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     let [(less, at, low), (more, _, high)] = lowest_and_highest(all, |at| Some(at.used))?;
     let goodput = |of: &SchemeResults| {
-        of.summary.as_ref()?.totals.get(Metric::Goodput.name(Of::Network)).map(|of| of.mean)
+        of.summary.as_ref()?.totals.get(Metric::Goodput.name(SubjectKind::Network)).map(|of| of.mean)
     };
     is_most((high - low) * at.rate_bps?, goodput(more)? - goodput(less)?).then(|| {
         format!(

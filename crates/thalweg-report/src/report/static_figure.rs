@@ -4,7 +4,9 @@ use super::downsampling::downsample;
 use super::report_series::{AllSeries, One};
 use crate::output::svg_diagrams::{Across, Bar, BarPanel, Figure, Line, LinePanel};
 use crate::output::{Datum, Scale, Style, cell_text, format_direction, heads_of, title_lines};
-use crate::results::{Body, Curves, Document, Group, Link, Metric, Of, Run, SchemeResults, Tables, Unit};
+use crate::results::{
+    Body, Curves, Document, Group, Link, Metric, Run, SchemeResults, SubjectKind, Tables, Unit,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_sim::SHARES;
 
@@ -455,7 +457,7 @@ fn axis_unit(plot: Plot, max: f64) -> (&'static str, f64) {
 
 fn bar_panel(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
     let bar = |(colour, of): (usize, &SchemeResults)| {
-        let estimate = *of.summary.as_ref()?.totals.get(metric.name(Of::Network))?;
+        let estimate = *of.summary.as_ref()?.totals.get(metric.name(SubjectKind::Network))?;
         Some(Bar {
             label: of.scheme.clone(),
             colour,

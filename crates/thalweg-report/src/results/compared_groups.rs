@@ -2,7 +2,7 @@
 //! results.
 
 use super::metric_list::Metric;
-use super::replication_means::{Difference, Metrics, Paired, Summary};
+use super::replication_means::{Difference, Metrics, PairedDifference, Summary};
 use super::run_results::Run;
 use super::{Body, Document, Header, SchemeResults};
 use crate::statistics::Estimate;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Groups that use each scheme in turn, with their results and the other groups' results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct ComparedGroups {
     /// Names of these groups.
     pub groups: Vec<String>,
     /// Results for each scheme, in the order requested.
@@ -41,11 +41,11 @@ pub struct ComparedDifference {
     /// Reference scheme: the first one.
     pub against: String,
     /// Difference in the share of goodput.
-    pub share: Option<Paired>,
+    pub share: Option<PairedDifference>,
     /// Metrics of the compared groups.
-    pub metrics: Metrics<Paired>,
+    pub metrics: Metrics<PairedDifference>,
     /// Metrics of the other groups.
-    pub rest: Metrics<Paired>,
+    pub rest: Metrics<PairedDifference>,
 }
 
 /// Separate documents of the compared groups and of the others.
@@ -60,7 +60,7 @@ pub struct Parts {
 impl Document {
     /// Returns the documents of the compared groups and of the others; `None` where all flows are compared.
     pub fn parts(&self) -> Option<Parts> {
-        let Compared { groups, .. } = self.compared.as_ref()?;
+        let ComparedGroups { groups, .. } = self.compared.as_ref()?;
         let Body::Comparison { margin, schemes, .. } = &self.body else { return None };
         Some(self.split(groups, *margin, schemes))
     }
@@ -131,7 +131,7 @@ impl Document {
             let of = |number: usize| {
                 self.seeds.iter().map(|seed| shares[number].get(seed).copied()).collect::<Vec<_>>()
             };
-            Paired::from_values(&of(0), &of(number), 0.0)
+            PairedDifference::from_values(&of(0), &of(number), 0.0)
         };
         let differences = compared_differences.iter().zip(other_differences).map(|(compared_part, rest)| {
             ComparedDifference {
@@ -143,7 +143,7 @@ impl Document {
             }
         });
         let differences = differences.collect();
-        self.compared = Some(Compared { groups, schemes, differences });
+        self.compared = Some(ComparedGroups { groups, schemes, differences });
         self
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use thalweg_catalog::{Compared, default_differences, repair_differences};
-use thalweg_scenario::{Loaded, SchemeInUse};
+use thalweg_scenario::{LoadedScenario, SchemeInUse};
 
 /// Option that differs between compared schemes because of their defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ pub fn compared_scheme<'a>(name: &'a str, of: &'a SchemeInUse) -> Compared<'a> {
 }
 
 /// Returns the options whose defaults differ between the groups of one scenario that send reliably.
-pub fn differing_defaults_within(loaded: &Loaded) -> Vec<DifferingDefault> {
+pub fn differing_defaults_within(loaded: &LoadedScenario) -> Vec<DifferingDefault> {
     let groups = loaded.compared_flows();
     let in_use = groups.iter().filter_map(|position| loaded.schemes.get(&(position - 1)));
     let compared: Vec<_> = in_use.map(|of| compared_scheme(of.description.name, of)).collect();

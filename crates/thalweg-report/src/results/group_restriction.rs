@@ -1,6 +1,6 @@
 //! Results restricted to some groups of flows.
 
-use super::metric_definition::Joined;
+use super::metric_definition::Aggregation;
 use super::metric_list::Metric;
 use super::metric_values::{OfGroup, OfNetwork, Values, weighted_mean};
 use super::run_results::{Flow, Group, Run};
@@ -46,12 +46,12 @@ fn network_totals(groups: &[Group], flows: &[Flow], with_transfers: &[&Group]) -
             };
         }
         match metric.line().network {
-            Joined::Not => None,
-            Joined::Sum => sum(),
-            Joined::Most => known().reduce(f64::max),
-            Joined::MeanBy(weight) => weighted_mean(&of_groups, metric, weight),
-            Joined::Measured(_) if metric == Metric::Jain => jain_of_flows(flows),
-            Joined::Measured(_) => None,
+            Aggregation::Not => None,
+            Aggregation::Sum => sum(),
+            Aggregation::Most => known().reduce(f64::max),
+            Aggregation::MeanBy(weight) => weighted_mean(&of_groups, metric, weight),
+            Aggregation::Measured(_) if metric == Metric::Jain => jain_of_flows(flows),
+            Aggregation::Measured(_) => None,
         }
     })
 }

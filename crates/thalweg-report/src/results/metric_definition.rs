@@ -5,7 +5,7 @@ use thalweg_sim::{FlowResult, GroupResult, LinkResult, RunResult, Transfers};
 
 /// Kind of subject of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum SubjectKind {
     /// A flow.
     Flow,
     /// A group of flows.
@@ -63,7 +63,7 @@ impl Unit {
 
 /// Aggregation of a metric over several subjects. `M` identifies metrics.
 #[derive(Debug)]
-pub enum Joined<T, M> {
+pub enum Aggregation<T, M> {
     /// No aggregate.
     Not,
     /// Sum of the existing values.
@@ -76,13 +76,13 @@ pub enum Joined<T, M> {
     Measured(fn(&T) -> Option<f64>),
 }
 
-impl<T, M: Copy> Clone for Joined<T, M> {
+impl<T, M: Copy> Clone for Aggregation<T, M> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T, M: Copy> Copy for Joined<T, M> {}
+impl<T, M: Copy> Copy for Aggregation<T, M> {}
 
 /// Input of the metrics table for one flow.
 #[derive(Clone, Copy, Debug)]
@@ -169,8 +169,8 @@ pub struct Line<M: Copy> {
     /// True if the value comes from a histogram; bucket widths limit its precision.
     pub is_percentile: bool,
     pub(super) flow: Option<fn(&FlowView<'_>) -> Option<f64>>,
-    pub(super) group: Joined<GroupResult, M>,
-    pub(super) network: Joined<RunResult, M>,
+    pub(super) group: Aggregation<GroupResult, M>,
+    pub(super) network: Aggregation<RunResult, M>,
     pub(super) link: Option<fn(&LinkResult) -> Option<f64>>,
     pub(super) transfers: Option<fn(&Transfers) -> Option<f64>>,
 }
@@ -192,8 +192,8 @@ impl<M: Copy> Line<M> {
             is_rare: false,
             is_percentile: false,
             flow: None,
-            group: Joined::Not,
-            network: Joined::Not,
+            group: Aggregation::Not,
+            network: Aggregation::Not,
             link: None,
             transfers: None,
         }
@@ -237,12 +237,12 @@ impl<M: Copy> Line<M> {
     }
 
     pub(super) const fn of_group(mut self, value: fn(&GroupResult) -> Option<f64>) -> Self {
-        self.group = Joined::Measured(value);
+        self.group = Aggregation::Measured(value);
         self
     }
 
     pub(super) const fn of_network(mut self, value: fn(&RunResult) -> Option<f64>) -> Self {
-        self.network = Joined::Measured(value);
+        self.network = Aggregation::Measured(value);
         self
     }
 
@@ -258,25 +258,25 @@ impl<M: Copy> Line<M> {
     }
 
     /// Aggregates by sum: groups over their flows, the network over its groups.
-    pub(super) const fn summed(mut self) -> Self {
-        (self.group, self.network) = (Joined::Sum, Joined::Sum);
+    pub(super) const fn sum_over_members(mut self) -> Self {
+        (self.group, self.network) = (Aggregation::Sum, Aggregation::Sum);
         self
     }
 
     /// Aggregates by maximum: groups over their flows, the network over its groups.
     pub(super) const fn max(mut self) -> Self {
-        (self.group, self.network) = (Joined::Most, Joined::Most);
+        (self.group, self.network) = (Aggregation::Most, Aggregation::Most);
         self
     }
 
     /// Aggregates by weighted mean: groups over their flows, the network over its groups.
     pub(super) const fn weighted_mean_by(mut self, weight: M) -> Self {
-        (self.group, self.network) = (Joined::MeanBy(weight), Joined::MeanBy(weight));
+        (self.group, self.network) = (Aggregation::MeanBy(weight), Aggregation::MeanBy(weight));
         self
     }
 
     /// Sets the aggregation of the groups' values into the network's.
-    pub(super) const fn aggregate_network_by(mut self, joined: Joined<RunResult, M>) -> Self {
+    pub(super) const fn aggregate_network_by(mut self, joined: Aggregation<RunResult, M>) -> Self {
         self.network = joined;
         self
     }
@@ -292,13 +292,13 @@ impl<M: Copy> Line<M> {
     }
 
     /// Returns true if the metric applies to this kind of subject.
-    pub const fn is_of(&self, of: Of) -> bool {
+    pub const fn is_of(&self, of: SubjectKind) -> bool {
         match of {
-            Of::Flow => self.flow.is_some(),
-            Of::Group => self.transfers.is_some() || !matches!(self.group, Joined::Not),
-            Of::Network => self.transfers.is_some() || !matches!(self.network, Joined::Not),
-            Of::Link => self.link.is_some(),
-            Of::SizeClass => self.transfers.is_some(),
+            SubjectKind::Flow => self.flow.is_some(),
+            SubjectKind::Group => self.transfers.is_some() || !matches!(self.group, Aggregation::Not),
+            SubjectKind::Network => self.transfers.is_some() || !matches!(self.network, Aggregation::Not),
+            SubjectKind::Link => self.link.is_some(),
+            SubjectKind::SizeClass => self.transfers.is_some(),
         }
     }
 }
@@ -307,7 +307,8 @@ impl<M: Copy> Line<M> {
 pub(super) const ABSENT: u8 = u8::MAX;
 
 /// Kinds of subjects, by index.
-const KINDS: [Of; SUBJECTS] = [Of::Flow, Of::Group, Of::Network, Of::Link, Of::SizeClass];
+const KINDS: [SubjectKind; SUBJECTS] =
+    [SubjectKind::Flow, SubjectKind::Group, SubjectKind::Network, SubjectKind::Link, SubjectKind::SizeClass];
 
 /// Indices of metrics: the first `count` of `numbers`.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Metrics table: the single source for documents, means, tables, reports, pictures and the reference.
 
 use super::metric_definition::{
-    self, FlowView, Joined, MetricIndices, SUBJECTS, Tables, Unit, metric_indices, metric_positions,
+    self, Aggregation, FlowView, MetricIndices, SUBJECTS, Tables, Unit, metric_indices, metric_positions,
 };
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -110,29 +110,29 @@ metrics! {
 
     /// Payload delivered in order, each byte once, over the time from the end of the warm-up to the end of the run. Datagrams
     /// have no numbers: every arrival counts, also a copy by a link's `duplicate`.
-    Goodput = Line::new("goodput_bps", Unit::Rate).shown("Goodput", "", TRAFFIC.and(MEANS).and(BARS)).summed()
+    Goodput = Line::new("goodput_bps", Unit::Rate).shown("Goodput", "", TRAFFIC.and(MEANS).and(BARS)).sum_over_members()
         .of_flow(|of| Some(of.flow.goodput.as_f64()));
     /// `delivered_wire_bytes` over the same time.
-    Throughput = Line::new("throughput_bps", Unit::Rate).summed().of_flow(|of| Some(of.flow.throughput.as_f64()));
+    Throughput = Line::new("throughput_bps", Unit::Rate).sum_over_members().of_flow(|of| Some(of.flow.throughput.as_f64()));
     /// Payload that arrived at the receiver over the same time, in any order, duplicates included.
-    ArrivalRate = Line::new("arrival_bps", Unit::Rate).shown("Arrived", "", PAGE).summed()
+    ArrivalRate = Line::new("arrival_bps", Unit::Rate).shown("Arrived", "", PAGE).sum_over_members()
         .of_flow(|of| Some(of.flow.arrival_rate.as_f64()));
     /// Goodput divided by the goodput of all flows.
     Share = Line::new("share", Unit::Share).shown("Share", "", FLOWS.and(PAGE)).of_flow(flow_share);
     /// Payload delivered in order, each byte once; for request and response both directions, for datagrams every arrival,
     /// also of copies.
-    Delivered = Line::new("delivered_bytes", Unit::Bytes).summed().of_flow(|of| Some(of.flow.delivered.get() as f64));
+    Delivered = Line::new("delivered_bytes", Unit::Bytes).sum_over_members().of_flow(|of| Some(of.flow.delivered.get() as f64));
     /// Packets of that payload, each once, with headers.
-    DeliveredWire = Line::new("delivered_wire_bytes", Unit::Bytes).summed()
+    DeliveredWire = Line::new("delivered_wire_bytes", Unit::Bytes).sum_over_members()
         .of_flow(|of| Some(of.flow.delivered_wire.get() as f64));
     /// Payload delivered in the whole run.
-    DeliveredTotal = Line::new("delivered_total_bytes", Unit::Bytes).summed()
+    DeliveredTotal = Line::new("delivered_total_bytes", Unit::Bytes).sum_over_members()
         .of_flow(|of| Some(of.flow.delivered_total.get() as f64));
 
     /// Number of measured one-way delays; in a group of more than 1000 flows, only the group's are measured.
     DelaySamples = Line::new("delay_samples", Unit::Count)
         .of_flow(|of| known_count(of.flow.delay.count))
-        .of_group(|of| known_count(of.delay.count)).aggregate_network_by(Joined::Sum);
+        .of_group(|of| known_count(of.delay.count)).aggregate_network_by(Aggregation::Sum);
     /// Minimum one-way delay of received data packets, from transmission at the source to arrival.
     DelayMin = Line::new("delay_min_s", Unit::Time)
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.min))
@@ -140,7 +140,7 @@ metrics! {
     /// Mean one-way delay.
     DelayMean = Line::new("delay_mean_s", Unit::Time).shown("Delay", "mean", MEANS.and(PAGE).and(BARS))
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.mean))
-        .of_group(|of| of_samples(&of.delay, |of| of.mean)).aggregate_network_by(Joined::MeanBy(Metric::DelaySamples));
+        .of_group(|of| of_samples(&of.delay, |of| of.mean)).aggregate_network_by(Aggregation::MeanBy(Metric::DelaySamples));
     /// Median one-way delay.
     DelayP50 = Line::new("delay_p50_s", Unit::Time).shown("Delay", "p50", FLOWS.and(GROUPS)).percentile()
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.p50))
@@ -153,7 +153,7 @@ metrics! {
     DelayP99 = Line::new("delay_p99_s", Unit::Time).shown("Delay", "p99", TRAFFIC.and(MEANS).and(BARS)).percentile()
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.p99))
         .of_group(|of| of_samples(&of.delay, |of| of.p99))
-        .aggregate_network_by(Joined::Most).called_in_network("delay_p99_worst_s");
+        .aggregate_network_by(Aggregation::Most).called_in_network("delay_p99_worst_s");
     /// Maximum one-way delay.
     DelayMax = Line::new("delay_max_s", Unit::Time)
         .of_flow(|of| of_samples(&of.flow.delay, |of| of.max))
@@ -202,22 +202,22 @@ metrics! {
         .of_flow(|of| of.flow.ssthresh);
 
     /// Data packets sent, retransmissions included; like the next two, also of transfers in progress.
-    Sent = Line::new("sent_packets", Unit::Packets).shown("Sent", "", PAGE).summed()
+    Sent = Line::new("sent_packets", Unit::Packets).shown("Sent", "", PAGE).sum_over_members()
         .of_flow(|of| known_count(of.flow.sent_packets));
     /// Retransmitted data packets.
-    Retransmissions = Line::new("retransmissions", Unit::Packets).shown("Retransmitted", "", FLOWS.and(PAGE).and(MEANS)).summed()
+    Retransmissions = Line::new("retransmissions", Unit::Packets).shown("Retransmitted", "", FLOWS.and(PAGE).and(MEANS)).sum_over_members()
         .of_flow(|of| known_count(of.flow.retransmissions));
     /// Expiries of the retransmission timer.
-    Timeouts = Line::new("timeouts", Unit::Count).shown("Time-outs", "", PAGE).summed()
+    Timeouts = Line::new("timeouts", Unit::Count).shown("Time-outs", "", PAGE).sum_over_members()
         .of_flow(|of| known_count(of.flow.timeouts));
     /// The flow's packets dropped by queues, in either direction.
-    Drops = Line::new("drops", Unit::Packets).summed().of_flow(|of| known_count(of.flow.counts.drops));
+    Drops = Line::new("drops", Unit::Packets).sum_over_members().of_flow(|of| known_count(of.flow.counts.drops));
     /// The flow's data packets dropped by queues, and lost or corrupted on links, of those in `sent_packets`.
-    Lost = Line::new("lost_packets", Unit::Packets).summed().of_flow(|of| known_count(of.flow.counts.lost_data));
+    Lost = Line::new("lost_packets", Unit::Packets).sum_over_members().of_flow(|of| known_count(of.flow.counts.lost_data));
     /// `lost_packets` over `sent_packets`, at most 1.
     Loss = Line::new("loss", Unit::Share).shown("Lost", "", TRAFFIC.and(MEANS)).rare().weighted_mean_by(Metric::Sent).of_flow(flow_loss);
     /// The flow's data packets that arrived with a congestion mark (CE).
-    Marked = Line::new("marked_packets", Unit::Packets).shown("Marked", "", TRAFFIC.and(MEANS)).rare().summed()
+    Marked = Line::new("marked_packets", Unit::Packets).shown("Marked", "", TRAFFIC.and(MEANS)).rare().sum_over_members()
         .of_flow(|of| known_count(of.flow.counts.marked_data));
     /// Of datagrams: mean absolute difference of the delays of consecutive arrivals (D(i-1, i) of RFC 3550, section 6.4.1).
     Jitter = Line::new("jitter_s", Unit::Time).shown("Jitter", "", TRAFFIC.and(MEANS)).weighted_mean_by(Metric::DelaySamples)
@@ -225,7 +225,7 @@ metrics! {
 
     /// Segments of two-level flow control (`sstp`) accepted at the receiver.
     Segments = Line::new("segments", Unit::Count)
-        .shown("Segments", "", Tables::SINKS.and(Tables::PAGE_SINKS)).summed()
+        .shown("Segments", "", Tables::SINKS.and(Tables::PAGE_SINKS)).sum_over_members()
         .of_flow(|of| Some(of.flow.segment_delay.count).filter(|&segments| segments > 0).and_then(known_count));
     /// Mean time from the start of a segment's first transmission to its acceptance.
     SegmentDelayMean = Line::new("segment_delay_mean_s", Unit::Time).shown("Time", "mean", SINKS).weighted_mean_by(Metric::Segments)
@@ -238,17 +238,17 @@ metrics! {
         .of_flow(|of| of.flow.unread_peak.map(|bytes| bytes.get() as f64));
     /// Segments of two-level flow control accepted with missing packets, within `loss-tolerance`.
     IncompleteSegments = Line::new("incomplete_segments", Unit::Segments).within("two_level")
-        .shown("Incomplete", "", Tables::TWO_LEVEL.and(Tables::PAGE_SINKS)).summed()
+        .shown("Incomplete", "", Tables::TWO_LEVEL.and(Tables::PAGE_SINKS)).sum_over_members()
         .of_flow(|of| two_level(of.flow, |of| of.incomplete));
     /// Packets missing from delivered data, in the holes reported to the application.
-    HolePackets = Line::new("hole_packets", Unit::Packets).within("two_level").shown("Holes", "", TWO_LEVEL).summed()
+    HolePackets = Line::new("hole_packets", Unit::Packets).within("two_level").shown("Holes", "", TWO_LEVEL).sum_over_members()
         .of_flow(|of| two_level(of.flow, |of| of.holes));
     /// Data packets discarded at the receiver because its buffer was full.
-    RefusedPackets = Line::new("refused_packets", Unit::Packets).within("two_level").shown("Refused", "", TWO_LEVEL).summed()
+    RefusedPackets = Line::new("refused_packets", Unit::Packets).within("two_level").shown("Refused", "", TWO_LEVEL).sum_over_members()
         .of_flow(|of| two_level(of.flow, |of| of.refused));
     /// Segments discarded at the receiver to free buffer for lower ones (soft acknowledgement).
     EvictedSegments = Line::new("evicted_segments", Unit::Segments).within("two_level").shown("Evicted", "", TWO_LEVEL)
-        .summed().of_flow(|of| two_level(of.flow, |of| of.evictions));
+        .sum_over_members().of_flow(|of| two_level(of.flow, |of| of.evictions));
     /// Maximum number of segments that the sender of one connection buffered for retransmission, over the whole run.
     SenderBufferSegments = Line::new("sender_buffer_max_segments", Unit::Segments).within("two_level")
         .shown("Source kept", "", Tables::TWO_LEVEL).max()
@@ -265,28 +265,28 @@ metrics! {
         .of_flow(|of| two_level(of.flow, |of| of.receiver_bytes.get()));
 
     /// Mean encoder rate of live media (`scream`).
-    MediaRate = Line::new("media_rate_bps", Unit::Rate).within("media").shown("Encoded", "", MEDIA).summed()
+    MediaRate = Line::new("media_rate_bps", Unit::Rate).within("media").shown("Encoded", "", MEDIA).sum_over_members()
         .of_flow(|of| media_result(of.flow)?.rate.map(Rate::as_f64));
     /// Encoded frames.
-    FramesEncoded = Line::new("frames_encoded", Unit::Count).within("media").shown("Frames", "", Tables::MEDIA).summed()
+    FramesEncoded = Line::new("frames_encoded", Unit::Count).within("media").shown("Frames", "", Tables::MEDIA).sum_over_members()
         .of_flow(|of| known_count(media_result(of.flow)?.encoded.frames));
     /// Frames skipped by the encoder because earlier frames were still waiting for transmission.
-    FramesSkipped = Line::new("frames_skipped", Unit::Count).within("media").summed()
+    FramesSkipped = Line::new("frames_skipped", Unit::Count).within("media").sum_over_members()
         .of_flow(|of| known_count(media_result(of.flow)?.encoded.skipped));
     /// Frames shown: complete and decodable.
-    FramesShown = Line::new("frames_shown", Unit::Count).within("media").summed()
+    FramesShown = Line::new("frames_shown", Unit::Count).within("media").sum_over_members()
         .of_flow(|of| known_count(media_result(of.flow)?.shown.frames));
     /// Frames with data that never arrived.
-    FramesLost = Line::new("frames_lost", Unit::Count).within("media").shown("Frames", "lost", MEDIA).summed()
+    FramesLost = Line::new("frames_lost", Unit::Count).within("media").shown("Frames", "lost", MEDIA).sum_over_members()
         .of_flow(|of| known_count(media_result(of.flow)?.shown.lost));
     /// Complete frames that could not be decoded because an earlier frame was lost and no key frame had arrived since.
     FramesUndecodable = Line::new("frames_undecodable", Unit::Count).within("media").shown("Frames", "undecodable", MEDIA)
-        .summed().of_flow(|of| known_count(media_result(of.flow)?.shown.undecodable));
+        .sum_over_members().of_flow(|of| known_count(media_result(of.flow)?.shown.undecodable));
     /// Complete frames delayed by more than `late`.
-    FramesLate = Line::new("frames_late", Unit::Count).within("media").shown("Frames", "late", MEDIA).summed()
+    FramesLate = Line::new("frames_late", Unit::Count).within("media").shown("Frames", "late", MEDIA).sum_over_members()
         .of_flow(|of| known_count(media_result(of.flow)?.shown.late));
     /// Complete frames with a measured delay.
-    FrameDelays = Line::new("frame_delay_samples", Unit::Count).within("media").summed()
+    FrameDelays = Line::new("frame_delay_samples", Unit::Count).within("media").sum_over_members()
         .of_flow(|of| known_count(media_result(of.flow)?.delay.count));
     /// Median time from the capture of a frame to its complete arrival.
     FrameDelayP50 = Line::new("frame_delay_p50_s", Unit::Time).within("media").shown("Frame delay", "p50", MEDIA).percentile()
@@ -298,10 +298,10 @@ metrics! {
     FrameDelayP99 = Line::new("frame_delay_p99_s", Unit::Time).within("media").shown("Frame delay", "p99", MEDIA).percentile()
         .weighted_mean_by(Metric::FrameDelays).of_flow(|of| of_samples(&media_result(of.flow)?.delay, |of| of.p99));
     /// Number of freezes (W3C webrtc-stats, freezeCount): at least max(3 average, average + 150 ms) between two frames.
-    Freezes = Line::new("freezes", Unit::Count).within("media").shown("Freezes", "", MEDIA).summed()
+    Freezes = Line::new("freezes", Unit::Count).within("media").shown("Freezes", "", MEDIA).sum_over_members()
         .of_flow(|of| known_count(media_result(of.flow)?.shown.freezes));
     /// Total duration of freezes (W3C webrtc-stats, totalFreezesDuration).
-    Frozen = Line::new("frozen_s", Unit::Time).within("media").shown("Frozen", "", MEDIA).summed()
+    Frozen = Line::new("frozen_s", Unit::Time).within("media").shown("Frozen", "", MEDIA).sum_over_members()
         .of_flow(|of| Some(media_result(of.flow)?.shown.frozen.as_secs_f64()));
 
     /// Share of time limited by the congestion window or Nagle's algorithm, of the time with a known limit.

@@ -1,6 +1,6 @@
 //! Metrics by kind of subject, and metric values of one subject.
 
-use super::metric_definition::{ABSENT, Joined, Of, Tables};
+use super::metric_definition::{ABSENT, Aggregation, SubjectKind, Tables};
 use super::metric_list::{COLUMNS, LINES, Line, METRICS_OF, Metric};
 use core::fmt;
 use core::marker::PhantomData;
@@ -16,13 +16,13 @@ impl Metric {
     }
 
     /// Returns the metric's name for a kind of subject.
-    pub fn name(self, of: Of) -> &'static str {
+    pub fn name(self, of: SubjectKind) -> &'static str {
         let line = self.line();
-        line.network_name.filter(|_| of == Of::Network).unwrap_or(line.name)
+        line.network_name.filter(|_| of == SubjectKind::Network).unwrap_or(line.name)
     }
 
     /// Returns the name of its column in tables: with the object that it is within, as in `limits.pacing`.
-    pub fn column_name(self, of: Of) -> String {
+    pub fn column_name(self, of: SubjectKind) -> String {
         let name = self.name(of);
         self.line().within.map_or_else(|| name.to_owned(), |object| format!("{object}.{name}"))
     }
@@ -34,13 +34,13 @@ impl Metric {
     }
 
     /// Returns the metrics of a kind of subject, in table order.
-    pub fn all_of(of: Of) -> impl ExactSizeIterator<Item = Self> + Clone {
+    pub fn all_of(of: SubjectKind) -> impl ExactSizeIterator<Item = Self> + Clone {
         let metric_indices = &METRICS_OF[of as usize];
         metric_indices.numbers[..metric_indices.count].iter().map(|&number| Self::ALL[usize::from(number)])
     }
 
     /// Returns the metric at an index within a kind of subject.
-    fn at(of: Of, place: usize) -> Option<Self> {
+    fn at(of: SubjectKind, place: usize) -> Option<Self> {
         let metric_indices = &METRICS_OF[of as usize];
         metric_indices.numbers[..metric_indices.count]
             .get(place)
@@ -52,7 +52,7 @@ impl Metric {
         Self::ALL.iter().copied().filter(move |metric| metric.line().tables.has(table))
     }
 
-    fn column(self, of: Of) -> Option<usize> {
+    fn column(self, of: SubjectKind) -> Option<usize> {
         let column = COLUMNS[self as usize][of as usize];
         (column != ABSENT).then_some(usize::from(column))
     }
@@ -64,7 +64,7 @@ const RESOLUTION: f64 = 0.016;
 /// Type-level kind of subject.
 pub trait Subject: Clone + Copy + fmt::Debug + Default {
     /// Kind.
-    const OF: Of;
+    const OF: SubjectKind;
 }
 
 macro_rules! subjects {
@@ -84,19 +84,19 @@ subjects! {
 }
 
 impl Subject for OfFlow {
-    const OF: Of = Of::Flow;
+    const OF: SubjectKind = SubjectKind::Flow;
 }
 impl Subject for OfGroup {
-    const OF: Of = Of::Group;
+    const OF: SubjectKind = SubjectKind::Group;
 }
 impl Subject for OfNetwork {
-    const OF: Of = Of::Network;
+    const OF: SubjectKind = SubjectKind::Network;
 }
 impl Subject for OfLink {
-    const OF: Of = Of::Link;
+    const OF: SubjectKind = SubjectKind::Link;
 }
 impl Subject for OfSize {
-    const OF: Of = Of::SizeClass;
+    const OF: SubjectKind = SubjectKind::SizeClass;
 }
 
 /// Values of one subject: an optional number per metric of its kind.
@@ -149,11 +149,11 @@ impl<S: Subject> Values<S> {
     }
 
     /// Aggregates the values of several subjects.
-    pub(super) fn joined<M: Subject, T>(
+    pub(super) fn aggregate<M: Subject, T>(
         each: &[&Values<M>],
         aggregate: &T,
         transfers: &Transfers,
-        how: impl Fn(&Line) -> Joined<T, Metric>,
+        how: impl Fn(&Line) -> Aggregation<T, Metric>,
     ) -> Self {
         Self::from_fn(|metric| {
             if let Some(value) = metric.line().transfers {
@@ -161,11 +161,11 @@ impl<S: Subject> Values<S> {
             }
             let known = || each.iter().filter_map(|values| values.get(metric));
             match how(metric.line()) {
-                Joined::Not => None,
-                Joined::Sum => known().reduce(|sum, value| sum + value),
-                Joined::Most => known().reduce(f64::max),
-                Joined::MeanBy(weight) => weighted_mean(each, metric, weight),
-                Joined::Measured(value) => value(aggregate),
+                Aggregation::Not => None,
+                Aggregation::Sum => known().reduce(|sum, value| sum + value),
+                Aggregation::Most => known().reduce(f64::max),
+                Aggregation::MeanBy(weight) => weighted_mean(each, metric, weight),
+                Aggregation::Measured(value) => value(aggregate),
             }
         })
     }
@@ -209,9 +209,9 @@ impl Serialize for Number {
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// Nested object in a flow's JSON: iterator over its metrics.
-struct Inner<I>(I);
+struct NestedMetrics<I>(I);
 
-impl<I: Iterator<Item = (Metric, Option<f64>)> + Clone> Serialize for Inner<I> {
+impl<I: Iterator<Item = (Metric, Option<f64>)> + Clone> Serialize for NestedMetrics<I> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
         if self.0.clone().all(|(_, value)| value.is_none()) {
             return serializer.serialize_none();
@@ -227,7 +227,7 @@ impl<I: Iterator<Item = (Metric, Option<f64>)> + Clone> Serialize for Inner<I> {
 
 /// Returns the object that holds a metric, if it is not the subject itself.
 fn object_of<S: Subject>(metric: Metric) -> Option<&'static str> {
-    metric.line().within.filter(|_| S::OF == Of::Flow)
+    metric.line().within.filter(|_| S::OF == SubjectKind::Flow)
 }
 
 impl<S: Subject> Serialize for Values<S> {
@@ -238,7 +238,7 @@ impl<S: Subject> Serialize for Values<S> {
             if let Some(object) = object_of::<S>(metric) {
                 // Metrics of one object are adjacent in the table.
                 let is_within = |(metric, _): &(Metric, Option<f64>)| metric.line().within == Some(object);
-                map.serialize_entry(object, &Inner(cells.clone().take_while(is_within)))?;
+                map.serialize_entry(object, &NestedMetrics(cells.clone().take_while(is_within)))?;
                 while cells.next_if(is_within).is_some() {}
             } else {
                 map.serialize_entry(metric.name(S::OF), &Number(value, metric.line().is_integer))?;
@@ -315,7 +315,7 @@ mod tests {
     fn values_are_read_in_any_order() {
         let mut number = 0.0;
         let mut values = Values::<OfFlow>::none();
-        for metric in Metric::all_of(Of::Flow) {
+        for metric in Metric::all_of(SubjectKind::Flow) {
             number += 1.0;
             values.set(metric, Some(number));
         }

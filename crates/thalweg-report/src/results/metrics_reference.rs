@@ -1,6 +1,6 @@
 //! Reference of metrics, generated from their table.
 
-use super::metric_definition::{Joined, Unit};
+use super::metric_definition::{Aggregation, Unit};
 use super::metric_list::{Line, Metric};
 
 /// Returns the table of all metrics, for `docs/reference/results.md`.
@@ -37,13 +37,13 @@ fn check_mark(has: bool) -> &'static str {
 }
 
 /// Describes the aggregation of a metric.
-fn describe_aggregation<T>(joined: &Joined<T, Metric>, line: &Line) -> String {
+fn describe_aggregation<T>(joined: &Aggregation<T, Metric>, line: &Line) -> String {
     match joined {
-        Joined::Not if line.transfers.is_some() => "yes".to_owned(),
-        Joined::Not => String::new(),
-        Joined::Sum => "sum".to_owned(),
-        Joined::Most => "largest".to_owned(),
-        Joined::MeanBy(weight) => format!("mean weighted by `{}`", weight.line().name),
-        Joined::Measured(_) => "yes".to_owned(),
+        Aggregation::Not if line.transfers.is_some() => "yes".to_owned(),
+        Aggregation::Not => String::new(),
+        Aggregation::Sum => "sum".to_owned(),
+        Aggregation::Most => "largest".to_owned(),
+        Aggregation::MeanBy(weight) => format!("mean weighted by `{}`", weight.line().name),
+        Aggregation::Measured(_) => "yes".to_owned(),
     }
 }

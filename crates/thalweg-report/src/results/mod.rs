@@ -18,20 +18,22 @@ mod starvation;
 mod stopping_rule;
 mod warmup_drift;
 
-pub use compared_groups::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
+pub use compared_groups::{ComparedDifference, ComparedGroups, ComparedScheme, Parts, goodput_share};
 pub use controller_states::{StateVariable, StateVisit};
 pub use differing_defaults::{
     DifferingDefault, SchemeDefault, compared_scheme, differing_defaults, differing_defaults_within,
 };
 pub use max_min_fair_shares::{Contention, PathFlows};
-pub use metric_definition::{Joined, Of, Tables, Unit};
+pub use metric_definition::{Aggregation, SubjectKind, Tables, Unit};
 pub use metric_list::{Line, Metric};
 pub use metric_values::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};
 pub use metrics_reference::metrics_table;
-pub use replication_means::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
+pub use replication_means::{
+    Difference, GroupMetrics, LinkMetrics, Metrics, PairedDifference, SizeMetrics, Summary,
+};
 pub use run_results::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
 pub use starvation::{FairShares, Starved};
-pub use stopping_rule::{Goal, MIN_RUNS, Until};
+pub use stopping_rule::{Goal, GoalOutcome, MIN_RUNS};
 pub use warmup_drift::{Drift, GoodputSeries};
 
 use serde::{Deserialize, Serialize};
@@ -85,7 +87,7 @@ pub struct Document {
     /// Groups to which alone the compared schemes apply, with their results and the other groups' results; missing if
     /// the schemes apply to all flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compared: Option<Compared>,
+    pub compared: Option<ComparedGroups>,
     /// Groups of flows whose goodput had not converged at the end of the warm-up; missing if none is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<Drift>,
@@ -94,7 +96,7 @@ pub struct Document {
     pub starved: Vec<Starved>,
     /// Requested confidence interval and its outcome, for runs with a stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Until>,
+    pub until: Option<GoalOutcome>,
     /// Runs of one or several schemes, and their means.
     #[serde(flatten)]
     pub body: Body,

@@ -1,6 +1,6 @@
 //! Means over replications, and differences between schemes.
 
-use super::metric_definition::{Of, Tables};
+use super::metric_definition::{SubjectKind, Tables};
 use super::metric_list::Metric;
 use super::run_results::{Group, Link, Run};
 use crate::statistics::{Estimate, holm, paired_difference};
@@ -71,16 +71,16 @@ pub struct Difference {
     /// Reference scheme: the first one.
     pub against: String,
     /// Metrics of the whole network.
-    pub totals: Metrics<Paired>,
+    pub totals: Metrics<PairedDifference>,
     /// Groups of flows.
-    pub groups: Vec<GroupMetrics<Paired>>,
+    pub groups: Vec<GroupMetrics<PairedDifference>>,
     /// Directions of links that were a bottleneck in any run of any scheme.
-    pub links: Vec<LinkMetrics<Paired>>,
+    pub links: Vec<LinkMetrics<PairedDifference>>,
 }
 
 /// Paired difference of one metric: the scheme's value less that of the reference scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Paired {
+pub struct PairedDifference {
     /// Difference.
     #[serde(flatten)]
     pub difference: Estimate,
@@ -134,14 +134,17 @@ impl Summary {
         }
         let group = |(position, group): (usize, &Group)| GroupMetrics {
             name: group.name.clone(),
-            metrics: estimate_means(Of::Group, complete.iter().map(|run| group_values(run, position))),
+            metrics: estimate_means(
+                SubjectKind::Group,
+                complete.iter().map(|run| group_values(run, position)),
+            ),
         };
         let link = |key: &LinkKey| LinkMetrics {
             name: key.0.clone(),
             from: key.1.clone(),
             to: key.2.clone(),
             metrics: estimate_means(
-                Of::Link,
+                SubjectKind::Link,
                 complete.iter().map(|run| find_link(run, key).map(|link| link.values.named().collect())),
             ),
         };
@@ -149,7 +152,7 @@ impl Summary {
             runs: all,
             different,
             totals: estimate_means(
-                Of::Network,
+                SubjectKind::Network,
                 complete.iter().map(|run| Some(run.totals.named().collect())),
             ),
             groups: first.groups.iter().enumerate().map(group).collect(),
@@ -164,13 +167,13 @@ fn sizes_of(runs: &[&Run]) -> Vec<SizeMetrics> {
     let classes: BTreeMap<u64, Option<u64>> =
         runs.iter().flat_map(|run| &run.sizes).map(|class| (class.from_bytes, class.below_bytes)).collect();
     // A run without such transfers counts as zero transfers, without times.
-    let none = || vec![(Metric::Completions.name(Of::SizeClass), Some(0.0))];
+    let none = || vec![(Metric::Completions.name(SubjectKind::SizeClass), Some(0.0))];
     let of = |(from_bytes, below_bytes): (u64, Option<u64>)| {
         let values = runs.iter().map(|run| {
             let class = run.sizes.iter().find(|class| class.from_bytes == from_bytes);
             Some(class.map_or_else(none, |class| class.values.named().collect()))
         });
-        SizeMetrics { from_bytes, below_bytes, metrics: estimate_means(Of::SizeClass, values) }
+        SizeMetrics { from_bytes, below_bytes, metrics: estimate_means(SubjectKind::SizeClass, values) }
     };
     classes.into_iter().map(of).collect()
 }
@@ -194,20 +197,22 @@ impl Difference {
         }
         let group = |(position, group): (usize, &Group)| GroupMetrics {
             name: group.name.clone(),
-            metrics: paired_differences(Of::Group, &pairs, |run| group_values(run, position)),
+            metrics: paired_differences(SubjectKind::Group, &pairs, |run| group_values(run, position)),
         };
         let link = |key: &LinkKey| LinkMetrics {
             name: key.0.clone(),
             from: key.1.clone(),
             to: key.2.clone(),
-            metrics: paired_differences(Of::Link, &pairs, |run| {
+            metrics: paired_differences(SubjectKind::Link, &pairs, |run| {
                 find_link(run, key).map(|link| link.values.named().collect())
             }),
         };
         Some(Self {
             scheme: other.0.clone(),
             against: base.0.clone(),
-            totals: paired_differences(Of::Network, &pairs, |run| Some(run.totals.named().collect())),
+            totals: paired_differences(SubjectKind::Network, &pairs, |run| {
+                Some(run.totals.named().collect())
+            }),
             groups: first.groups.iter().enumerate().map(group).collect(),
             links: links.iter().map(link).collect(),
         })
@@ -219,11 +224,11 @@ pub(super) fn correct_p_values(differences: &mut [Difference]) {
     let shown: BTreeSet<&str> = [Tables::TRANSFERS, Tables::MEANS]
         .into_iter()
         .flat_map(Metric::in_table)
-        .map(|metric| metric.name(Of::Network))
+        .map(|metric| metric.name(SubjectKind::Network))
         .collect();
     let totals = differences.iter_mut().flat_map(|difference| &mut difference.totals);
     let metrics = totals.filter(|(name, _)| shown.contains(name.as_str())).map(|(_, paired)| paired);
-    let mut tested: Vec<&mut Paired> = metrics.filter(|paired| paired.p_value.is_some()).collect();
+    let mut tested: Vec<&mut PairedDifference> = metrics.filter(|paired| paired.p_value.is_some()).collect();
     let raw: Vec<f64> = tested.iter().filter_map(|paired| paired.p_value).collect();
     for (paired, p) in tested.iter_mut().zip(holm(&raw)) {
         paired.p_holm = Some(p);
@@ -231,14 +236,14 @@ pub(super) fn correct_p_values(differences: &mut [Difference]) {
 }
 
 /// Values of one subject in one run, by metric.
-type Named = Vec<(&'static str, Option<f64>)>;
+type NamedValues = Vec<(&'static str, Option<f64>)>;
 
 /// Returns the minimum half widths of intervals, as fractions of the values, by metric name.
-fn minimum_half_widths(of: Of) -> BTreeMap<&'static str, f64> {
+fn minimum_half_widths(of: SubjectKind) -> BTreeMap<&'static str, f64> {
     Metric::all_of(of).map(|metric| (metric.name(of), metric.exactness())).collect()
 }
 
-fn estimate_means(of: Of, runs: impl Iterator<Item = Option<Named>>) -> Metrics {
+fn estimate_means(of: SubjectKind, runs: impl Iterator<Item = Option<NamedValues>>) -> Metrics {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (name, value) in runs.flatten().flatten() {
         values.entry(name).or_default().extend(value);
@@ -253,10 +258,10 @@ fn estimate_means(of: Of, runs: impl Iterator<Item = Option<Named>>) -> Metrics 
 }
 
 fn paired_differences(
-    of: Of,
+    of: SubjectKind,
     pairs: &[(&Run, &Run)],
-    values: impl Fn(&Run) -> Option<Named>,
-) -> Metrics<Paired> {
+    values: impl Fn(&Run) -> Option<NamedValues>,
+) -> Metrics<PairedDifference> {
     let mut columns: BTreeMap<&str, Column> = BTreeMap::new();
     for (base, other) in pairs {
         let (Some(base), Some(other)) = (values(base), values(other)) else { continue };
@@ -269,7 +274,7 @@ fn paired_differences(
     let exactness = minimum_half_widths(of);
     let metric = |(name, column): (&str, Column)| {
         let exactness = exactness.get(name).copied().unwrap_or(0.0);
-        Some((name.to_owned(), Paired::from_values(&column.base, &column.other, exactness)?))
+        Some((name.to_owned(), PairedDifference::from_values(&column.base, &column.other, exactness)?))
     };
     columns.into_iter().filter_map(metric).collect()
 }
@@ -281,7 +286,7 @@ struct Column {
     other: Vec<Option<f64>>,
 }
 
-impl Paired {
+impl PairedDifference {
     /// Returns true if the difference is significant among all that are tested.
     pub fn is_significant(&self) -> bool {
         self.p_holm.is_some_and(|p| p < 0.05) && self.excludes_zero == Some(true)
@@ -305,6 +310,6 @@ fn find_link<'a>(run: &'a Run, key: &LinkKey) -> Option<&'a Link> {
     run.links.iter().find(|link| link.name == key.0 && link.from == key.1 && link.to == key.2)
 }
 
-fn group_values(run: &Run, position: usize) -> Option<Named> {
+fn group_values(run: &Run, position: usize) -> Option<NamedValues> {
     Some(run.groups.get(position)?.values.named().collect())
 }

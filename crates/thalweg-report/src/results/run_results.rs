@@ -226,7 +226,7 @@ impl Run {
             .map(|(group, flow_values)| Group::new(group, flow_values))
             .collect();
         let of_groups: Vec<&Values<OfGroup>> = groups.iter().map(|group| &group.values).collect();
-        let totals = Values::joined(&of_groups, result, &result.transfers, |line| line.network);
+        let totals = Values::aggregate(&of_groups, result, &result.transfers, |line| line.network);
         Self {
             seed: result.seed,
             complete: result.complete,
@@ -258,7 +258,7 @@ impl Group {
             name: group.name.clone(),
             scheme: group.scheme.clone(),
             flows: group.flows,
-            values: Values::joined(flow_values, group, &group.transfers, |line| line.group),
+            values: Values::aggregate(flow_values, group, &group.transfers, |line| line.group),
             sizes: group.sizes.iter().map(SizeClass::new).collect(),
             round_list: group
                 .round_list

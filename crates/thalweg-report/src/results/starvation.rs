@@ -99,7 +99,9 @@ impl FairShares {
                 all += 1;
                 let pair = &shares.pairs[number % shares.pairs.len().max(1)];
                 let is_full = |direction: &usize| {
-                    run.links.get(*direction).is_some_and(|link| link.or_zero(Metric::Utilisation) >= FULL)
+                    run.links
+                        .get(*direction)
+                        .is_some_and(|link| link.or_zero(Metric::Utilisation) >= FULL_LINK_UTILISATION)
                 };
                 let is_displaced = pair.path.iter().any(is_full) && shares.reaches(pair.share, flow);
                 if is_starved(flow, pair.share, is_displaced) {
@@ -164,13 +166,13 @@ fn is_starved(flow: &Flow, share: f64, is_displaced: bool) -> bool {
         && flow.get(Metric::Failed).is_none()
         && of(Metric::Counted) >= MIN_COUNTED
         && (is_displaced || of(Metric::Drops) + of(Metric::Marked) + of(Metric::Timeouts) > 0.0)
-        && of(Metric::Goodput) < SMALL * share
+        && of(Metric::Goodput) < STARVED_SHARE * share
 }
 
 /// Share of the max-min share below which a flow is starved.
-const SMALL: f64 = 0.05;
+const STARVED_SHARE: f64 = 0.05;
 /// Utilisation of a link from which other flows leave no room.
-const FULL: f64 = 0.9;
+const FULL_LINK_UTILISATION: f64 = 0.9;
 /// Shortest time that shows starvation, in seconds: some retransmission time-outs.
 const MIN_COUNTED: f64 = 5.0;
 

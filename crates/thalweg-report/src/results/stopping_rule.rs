@@ -5,7 +5,7 @@
 //! may stop at a randomly narrow interval: with fewer than ten runs, the coverage of the interval would be clearly
 //! below its nominal value.
 
-use super::metric_definition::Of;
+use super::metric_definition::SubjectKind;
 use super::metric_list::Metric;
 use super::run_results::Run;
 use super::{Body, Document};
@@ -31,7 +31,7 @@ pub struct Goal {
 
 /// Outcome of a [`Goal`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Until {
+pub struct GoalOutcome {
     /// Metric, by its name for the network.
     pub metric: String,
     /// Group whose interval alone counts; missing for the network and each group.
@@ -54,7 +54,7 @@ pub struct Widest {
     pub of: String,
 }
 
-impl Until {
+impl GoalOutcome {
     /// Returns true if every interval is as narrow as requested.
     pub fn is_reached(&self) -> bool {
         self.widest.is_some_and(|widest| widest <= self.share)
@@ -122,7 +122,7 @@ impl Goal {
     }
 
     /// Returns the outcome for the runs of a document.
-    pub(super) fn outcome(&self, body: &Body) -> Until {
+    pub(super) fn outcome(&self, body: &Body) -> GoalOutcome {
         let widest = match body {
             Body::Run { runs } | Body::Replications { runs, .. } => self.widest(&[("", runs)]),
             Body::Comparison { schemes, .. } => {
@@ -130,8 +130,8 @@ impl Goal {
                 self.widest(&named.collect::<Vec<_>>())
             }
         };
-        Until {
-            metric: self.metric.name(Of::Network).to_owned(),
+        GoalOutcome {
+            metric: self.metric.name(SubjectKind::Network).to_owned(),
             group: self.group.clone(),
             share: self.share,
             widest: widest.as_ref().map(|widest| widest.share),
@@ -163,7 +163,7 @@ impl FromStr for Goal {
             _ => (name, None),
         };
         let metric = find_metric(name).ok_or_else(|| {
-            let known: Vec<String> = Metric::all_of(Of::Network).map(metric_name).collect();
+            let known: Vec<String> = Metric::all_of(SubjectKind::Network).map(metric_name).collect();
             let nearest = nearest_name(name.trim(), known.iter().map(String::as_str));
             let meant = nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
             format!("there is no metric `{}`{meant}; known are {}", name.trim(), known.join(", "))
@@ -180,15 +180,15 @@ impl FromStr for Goal {
 fn find_metric(name: &str) -> Option<Metric> {
     let name = name.trim().to_lowercase().replace([' ', '-'], "_");
     let called = |exact: &str| {
-        Metric::all_of(Of::Network)
-            .find(|metric| metric.name(Of::Network) == exact || metric_name(*metric) == exact)
+        Metric::all_of(SubjectKind::Network)
+            .find(|metric| metric.name(SubjectKind::Network) == exact || metric_name(*metric) == exact)
     };
     called(&name).or_else(|| called(&format!("{name}_mean")))
 }
 
 /// Returns a metric's name without its unit.
 fn metric_name(metric: Metric) -> String {
-    let name = metric.name(Of::Network);
+    let name = metric.name(SubjectKind::Network);
     let units = ["_bps", "_s", "_bytes", "_packets"];
     units.iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name).to_owned()
 }

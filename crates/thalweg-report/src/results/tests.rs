@@ -45,7 +45,7 @@ fn documents_have_the_layout_of_serde_json() {
 #[test]
 fn metrics_of_one_object_are_adjacent() {
     let mut objects: Vec<Option<&str>> =
-        Metric::all_of(Of::Flow).map(|metric| metric.line().within).collect();
+        Metric::all_of(SubjectKind::Flow).map(|metric| metric.line().within).collect();
     objects.dedup();
     let objects: Vec<&str> = objects.into_iter().flatten().collect();
     let distinct: BTreeSet<&str> = objects.iter().copied().collect();
@@ -70,7 +70,7 @@ fn the_reference_lists_every_metric() {
 /// Each name is unique within a kind of subject, and ends in its unit.
 #[test]
 fn metric_names_are_unique_and_end_in_their_unit() {
-    for of in [Of::Flow, Of::Group, Of::Network, Of::Link] {
+    for of in [SubjectKind::Flow, SubjectKind::Group, SubjectKind::Network, SubjectKind::Link] {
         let mut names: Vec<&str> = Metric::all_of(of).map(|metric| metric.name(of)).collect();
         names.sort_unstable();
         let count = names.len();
@@ -189,7 +189,7 @@ fn differences_include_corrected_p_values() {
     let by_itself = 1.0 - (75.0_f64 / 77.0).sqrt();
     let goodput = totals["goodput_bps"];
     assert!((goodput.p_value.unwrap() - by_itself).abs() < 1e-12);
-    let tested: Vec<&Paired> = totals.values().filter(|of| of.p_holm.is_some()).collect();
+    let tested: Vec<&PairedDifference> = totals.values().filter(|of| of.p_holm.is_some()).collect();
     assert!(tested.len() > 1 && tested.iter().all(|of| of.p_holm >= of.p_value), "{tested:?}");
     // The smallest p-value is corrected for all tests.
     let min = tested.iter().filter_map(|of| of.p_value).fold(1.0, f64::min);

@@ -215,14 +215,14 @@ mod tests {
         (0..runs).map(run).collect()
     }
 
-    fn detected(count: u64, settled: usize, depth: f64) -> Vec<Shift> {
+    fn detect_shifts(count: u64, settled: usize, depth: f64) -> Vec<Shift> {
         (0..200).filter_map(|seed| detect_drift(&runs(seed, count, settled, depth), 0.01, LEVEL)).collect()
     }
 
     #[test]
     fn stationary_series_rarely_raise_false_alarms() {
         for count in [1, 2, 3, 5, 10] {
-            let false_alarms = detected(count, 0, 0.0).len();
+            let false_alarms = detect_shifts(count, 0, 0.0).len();
             assert!(false_alarms <= 6, "{count} runs: {false_alarms} of 200");
         }
     }
@@ -231,7 +231,7 @@ mod tests {
     fn transients_are_reported_with_their_length() {
         // A sixth of the time at 70 instead of 100 lowers the mean by 5 %.
         for count in [1, 5] {
-            let found = detected(count, 20, 30.0);
+            let found = detect_shifts(count, 20, 30.0);
             let min = if count == 1 { 160 } else { 195 };
             assert!(found.len() >= min, "{count} runs: {} of 200", found.len());
             // Some cuts of a single run are at a later random dip.
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn negligible_transients_are_not_reported() {
         // A batch at half the rate lowers the mean by 0.4 %.
-        assert!(detected(5, 1, 50.0).is_empty());
+        assert!(detect_shifts(5, 1, 50.0).is_empty());
     }
 
     #[test]

@@ -221,8 +221,8 @@ const MAX_ALIKE: usize = 4;
 /// Lists names for a message: all of them if they are few, such as the options of any scheme.
 fn list_names(names: &[&str]) -> String {
     const MAX: usize = 60;
-    const SHOWN: usize = 40;
-    let shown = if names.len() > MAX { SHOWN } else { names.len() };
+    const MAX_LISTED_NAMES: usize = 40;
+    let shown = if names.len() > MAX { MAX_LISTED_NAMES } else { names.len() };
     let mut text = names[..shown].iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if names.len() > shown {
         text.push_str(&format!(" and {} more names", names.len() - shown));

@@ -4,7 +4,7 @@ mod diagnostic_collector;
 mod terminal_rendering;
 
 pub(crate) use diagnostic_collector::Report;
-pub use terminal_rendering::Rendered;
+pub use terminal_rendering::RenderedDiagnostic;
 pub use thalweg_catalog::spelling_suggestions::{equivalent_elsewhere, is_known_elsewhere, nearest_name};
 
 use super::source_text::Source;

@@ -8,7 +8,7 @@ const MAX_LINE_WIDTH: usize = 100;
 
 /// The text of a diagnostic, in three parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
+pub struct RenderedDiagnostic {
     /// The message and the arrow to the source.
     pub head: String,
     /// The name of the source.
@@ -23,12 +23,12 @@ impl Diagnostic {
     ///
     /// The text ends with a newline and has no colours. Control characters of the file are escaped.
     pub fn render(&self) -> String {
-        let Rendered { head, source, tail } = self.rendered();
+        let RenderedDiagnostic { head, source, tail } = self.rendered();
         head + &source + &tail
     }
 
     /// Renders the diagnostic, with the name of the source apart.
-    pub fn rendered(&self) -> Rendered {
+    pub fn rendered(&self) -> RenderedDiagnostic {
         let (severity, code, message) = (self.severity.name(), self.code, printable_message(&self.message));
         let place = self.source.position(self.span.start);
         let (line, at) = (self.source.line_text(place.line), place.column - 1);
@@ -59,7 +59,7 @@ impl Diagnostic {
         if let Some(help) = &self.help {
             let _ = writeln!(out, "{margin} = help: {}", printable_message(help));
         }
-        Rendered { head, source: printable_message(self.file()), tail: out }
+        RenderedDiagnostic { head, source: printable_message(self.file()), tail: out }
     }
 }
 
@@ -109,10 +109,10 @@ fn push_printable(text: &mut String, c: char) -> usize {
 
 /// Returns a message without control characters, and of bounded length.
 fn printable_message(text: &str) -> String {
-    const LONGEST: usize = 400;
+    const MAX_MESSAGE_CHARS: usize = 400;
     let mut out = String::new();
     for (i, c) in text.chars().enumerate() {
-        if i == LONGEST {
+        if i == MAX_MESSAGE_CHARS {
             out.push_str("...");
             break;
         }

@@ -4,18 +4,19 @@ mod routes_and_failures;
 
 use super::keys::FramingName;
 use super::lint::{
-    estimate_memory, offered_rate_per_flow, queue_capacity_bytes, round_to_three_digits, to_four_digits,
+    estimate_memory, offered_rate_per_flow, queue_capacity_bytes, round_to_four_significant_digits,
+    round_to_three_significant_digits,
 };
 use super::path_properties::{GroupPath, Paths, direction_of_hop, nominal_rate, packet_sizes};
 use super::speedup_estimate::describe_speedup;
-use super::{Loaded, is_random};
+use super::{LoadedScenario, is_random};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::Misbehaviour;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, Recipients, SeifPolicy};
-use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 use thalweg_queue::{AckFilter, EcnTreatment, Limit, LossSpec, TokenBucketSpec};
 use thalweg_sim::simulation_spec::{
     DirectionSpec, Framing, GroupSpec, HostSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec,
@@ -23,7 +24,7 @@ use thalweg_sim::simulation_spec::{
 };
 
 /// Explains a scenario.
-pub fn explain(loaded: &Loaded) -> String {
+pub fn explain(loaded: &LoadedScenario) -> String {
     let (scenario, paths) = (&loaded.scenario, &loaded.paths);
     let spec = &scenario.spec;
     let mut out = String::new();
@@ -52,8 +53,11 @@ pub fn explain(loaded: &Loaded) -> String {
     }
     routes_and_failures::explain_routing(spec, &mut out);
     let memory = estimate_memory(spec, paths);
-    let _ =
-        writeln!(out, "\nMemory: about {} for the run.", round_to_three_digits(Bytes::new(memory.total())));
+    let _ = writeln!(
+        out,
+        "\nMemory: about {} for the run.",
+        round_to_three_significant_digits(Bytes::new(memory.total()))
+    );
     let _ = writeln!(out, "Threads (`--threads`): {}.", describe_speedup(spec, [4, 16]));
     out
 }
@@ -146,10 +150,10 @@ fn describe_flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: 
     let _ = writeln!(
         out,
         "    round trip {} unloaded; slowest {} at {}; bandwidth-delay product {} = {}",
-        to_four_digits(path.rtt),
+        round_to_four_significant_digits(path.rtt),
         path.bottleneck,
         path.rate,
-        round_to_three_digits(path.bdp()),
+        round_to_three_significant_digits(path.bdp()),
         format_in_packets(path.bdp(), packet)
     );
     let mut when = format!("starts at {}", group.start);
@@ -310,9 +314,9 @@ fn describe_variation(variation: &VariationSpec) -> String {
         }
     };
     let each = match (variation.each, variation.keeps_order) {
-        (Each::Flow, _) => "for each flow",
-        (Each::Packet, true) => "for each packet, in order",
-        (Each::Packet, false) => "for each packet, in any order",
+        (DrawScope::Flow, _) => "for each flow",
+        (DrawScope::Packet, true) => "for each packet, in order",
+        (DrawScope::Packet, false) => "for each packet, in any order",
     };
     format!("{time} ({kind}, {each})")
 }
@@ -389,7 +393,7 @@ fn describe_direction(spec: &Spec, paths: &Paths, number: usize, back: bool) -> 
         Some(_) if !paths.carries_data(number, back) => {
             let size = match line.queue.limit() {
                 Limit::Packets(packets) => format!("{packets} packets"),
-                Limit::Bytes(bytes) => round_to_three_digits(Bytes::new(bytes)).to_string(),
+                Limit::Bytes(bytes) => round_to_three_significant_digits(Bytes::new(bytes)).to_string(),
                 Limit::Unlimited => String::new(),
             };
             let by = if packet > 0 { "acknowledgements only" } else { "no flow" };
@@ -399,11 +403,11 @@ fn describe_direction(spec: &Spec, paths: &Paths, number: usize, back: bool) -> 
             let _ = write!(
                 text,
                 "; {kind}{of} {} = {} = {:.2} bandwidth-delay products ({}), {} when full",
-                round_to_three_digits(size),
+                round_to_three_significant_digits(size),
                 format_in_packets(size, packet),
                 size.get() as f64 / bdp.get().max(1) as f64,
-                round_to_three_digits(bdp),
-                to_four_digits(nominal_rate(line).transmission_time(size))
+                round_to_three_significant_digits(bdp),
+                round_to_four_significant_digits(nominal_rate(line).transmission_time(size))
             );
         }
     }
@@ -486,7 +490,7 @@ fn describe_feedback(feedback: &FeedbackSpec) -> String {
                 SeifPolicy::Dynamic { alpha, response, .. } => {
                     format!(
                         "when more than {alpha} of the free space arrives within {}",
-                        to_four_digits(response)
+                        round_to_four_significant_digits(response)
                     )
                 }
             };

@@ -79,7 +79,7 @@ table! {
         /// Link failures, successive or simultaneous.
         failure: Vec<At<Failure>> = "failure";
         /// Settings of nodes, by name.
-        node: Named<Node> = "node";
+        node: NamedTables<Node> = "node";
         /// User-defined schemes, by name: built-in schemes with other parameters.
         scheme: Schemes = "scheme";
         /// Groups of identical flows.
@@ -146,9 +146,9 @@ table! {
 
 /// Tables by name, as in `[node.NAME]`.
 #[derive(Clone, Debug, Default)]
-pub struct Named<T>(pub Vec<(At<Name>, At<T>)>);
+pub struct NamedTables<T>(pub Vec<(At<Name>, At<T>)>);
 
-impl<T: Decode> Decode for Named<T> {
+impl<T: Decode> Decode for NamedTables<T> {
     fn expected() -> String {
         format!("tables by name, each {}", T::expected())
     }

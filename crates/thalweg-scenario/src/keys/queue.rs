@@ -2,7 +2,7 @@
 
 use super::super::diagnostic::Report;
 use super::super::diagnostic::nearest_name;
-use super::super::explicit_options::Given;
+use super::super::explicit_options::ExplicitOptions;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::{Definitions, Field, TableDoc};
 use super::super::table_declarations::{
@@ -117,7 +117,7 @@ pub struct QueueTable {
     /// The router's feedback to sources, if the table sets it.
     pub feedback: Option<At<FeedbackChoice>>,
     /// The discipline's own keys.
-    pub given: Given,
+    pub given: ExplicitOptions,
 }
 
 /// The description of the key `feedback`, common to all queues.
@@ -137,7 +137,7 @@ impl Decode for QueueTable {
         let title = format!("{name} queue");
         let beside = ["discipline", "capacity", "feedback"];
         let keys = discipline.keys;
-        let given = Given::decode(&title, keys, table, &beside, report);
+        let given = ExplicitOptions::decode(&title, keys, table, &beside, report);
         let capacity = table.get("capacity");
         if capacity.is_none() {
             report_missing_key(&title, "capacity", &Capacity::expected(), value.span, report);

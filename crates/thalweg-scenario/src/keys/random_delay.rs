@@ -8,13 +8,13 @@ use super::super::value_types::{Number, Probability};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::units::Duration;
-use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 
 words! {
     /// The scope of a random draw, by name.
-    EachName: Each {
-        "packet" => Each::Packet,
-        "flow" => Each::Flow,
+    EachName: DrawScope {
+        "packet" => DrawScope::Packet,
+        "flow" => DrawScope::Flow,
     }
 }
 

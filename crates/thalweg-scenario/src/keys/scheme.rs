@@ -1,7 +1,7 @@
 //! Schemes: a transport with its congestion controller and their parameters.
 
 use super::super::diagnostic::Report;
-use super::super::explicit_options::Given;
+use super::super::explicit_options::ExplicitOptions;
 use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema_definitions::{Definitions, Field, TableDoc};
 use super::super::table_declarations::{At, Decode, as_table, decode_tag, wrong_type};
@@ -12,7 +12,7 @@ use thalweg_catalog::{Keys, SchemeDescription};
 
 /// The values of `[defaults.scheme]`: keys of all window schemes, and keys that these share with other schemes.
 #[derive(Clone, Debug)]
-pub struct Common(pub Given);
+pub struct Common(pub ExplicitOptions);
 
 impl Common {
     /// The title of the table.
@@ -39,7 +39,7 @@ impl Decode for Common {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let table = as_table::<Self>(value, report)?;
-        Some(Self(Given::decode(Self::NAME, COMMON, table, &[], report)))
+        Some(Self(ExplicitOptions::decode(Self::NAME, COMMON, table, &[], report)))
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let (name, about) = (Self::NAME.to_owned(), Self::ABOUT.to_owned());
@@ -53,13 +53,13 @@ pub struct SchemeTable {
     /// The built-in scheme.
     pub description: &'static SchemeDescription,
     /// The values of its keys.
-    pub given: Given,
+    pub given: ExplicitOptions,
 }
 
 impl SchemeTable {
     /// Returns a built-in scheme with its defaults.
     pub const fn builtin(description: &'static SchemeDescription) -> Self {
-        Self { description, given: Given::new(description.keys) }
+        Self { description, given: ExplicitOptions::new(description.keys) }
     }
 }
 
@@ -138,7 +138,7 @@ fn decode_scheme(
     };
     let description = registry.scheme(base)?;
     let beside = [&["base"], skip].concat();
-    let given = Given::decode(&description.title(), description.keys, table, &beside, report);
+    let given = ExplicitOptions::decode(&description.title(), description.keys, table, &beside, report);
     Some(SchemeTable { description, given })
 }
 

@@ -110,17 +110,17 @@ table! {
         file: String = "file";
         /// The same as one string, with transfers separated by `;`: the index of the flow's node pair, from 1, the time
         /// and the size, `"1 0.5s 10kB; 2 0.6s 1MB"`.
-        transfers: Listed = "transfers" => list;
+        transfers: ListedTransfers = "transfers" => list;
     }
 }
 
 /// The transfers of a group of flows.
 #[derive(Clone, Debug)]
-pub struct Listed(pub Arc<ArrivalList>);
+pub struct ListedTransfers(pub Arc<ArrivalList>);
 
-impl FieldOf<Listed> for Arc<ArrivalList> {
-    fn from_key(given: Option<&Listed>) -> Option<Self> {
-        given.map(|Listed(list)| Self::clone(list))
+impl FieldOf<ListedTransfers> for Arc<ArrivalList> {
+    fn from_key(given: Option<&ListedTransfers>) -> Option<Self> {
+        given.map(|ListedTransfers(list)| Self::clone(list))
     }
     fn toml(&self) -> Option<String> {
         let mut text = String::new();
@@ -135,7 +135,7 @@ impl FieldOf<Listed> for Arc<ArrivalList> {
     }
 }
 
-impl Decode for Listed {
+impl Decode for ListedTransfers {
     fn expected() -> String {
         "a text of transfers, each a position, a time and a size, such as \"1 0.5s 10kB; 2 0.6s 1MB\""
             .to_owned()

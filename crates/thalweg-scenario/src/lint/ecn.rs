@@ -2,7 +2,7 @@
 
 use super::super::diagnostic::Report;
 use super::super::path_properties::direction_of_hop;
-use super::Checked;
+use super::LintInput;
 use super::links::queue_capacity_bytes;
 use super::router_feedback::data_paths;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, WorkloadSpec};
 
 /// Warns of step thresholds that are never reached, and of low-latency queues that no flow enters.
-pub(super) fn step_thresholds_and_unused_queues(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn step_thresholds_and_unused_queues(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     // By direction: a direction with acknowledgements only marks nothing.
     let mut crossed: BTreeMap<DirectionId, Kinds<'_>> = BTreeMap::new();
@@ -110,7 +110,7 @@ fn never_marks(line: &DirectionSpec, packet: u32) -> Option<(String, String)> {
 }
 
 /// Warns of ECN-capable flows without a marking queue on their path.
-pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn unserved_flows(checked: &LintInput<'_>, report: &mut Report) {
     for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
         let properties = group.transport.properties();
         // The feedback check covers flows that need router feedback.
@@ -149,7 +149,7 @@ fn has_ecn_by_default(group: &GroupSpec, registry: &Registry) -> bool {
 
 /// Returns the link directions that a group's data crosses, including access links.
 pub(super) fn directions_of_group<'a>(
-    checked: &'a Checked<'a>,
+    checked: &'a LintInput<'a>,
     number: usize,
 ) -> impl Iterator<Item = &'a DirectionSpec> {
     let group = &checked.spec.groups[number];

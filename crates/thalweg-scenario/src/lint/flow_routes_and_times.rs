@@ -2,8 +2,8 @@
 
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction_of_hop, packet_sizes};
-use super::Checked;
-use super::queue_depth_and_loss::to_four_digits;
+use super::LintInput;
+use super::queue_depth_and_loss::round_to_four_significant_digits;
 use std::collections::BTreeMap;
 use thalweg_catalog::protocol_family::ReceiveWindow;
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -11,7 +11,7 @@ use thalweg_sim::shortest_paths::{DirectionId, shortest_path};
 use thalweg_sim::simulation_spec::{GroupSpec, WorkloadSpec};
 
 /// Rejects flows between disconnected nodes.
-pub(super) fn disconnected_flows(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn disconnected_flows(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
@@ -31,7 +31,7 @@ pub(super) fn disconnected_flows(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of warm-up, start and stop times that leave nothing to measure.
-pub(super) fn empty_measurement_times(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn empty_measurement_times(checked: &LintInput<'_>, report: &mut Report) {
     let (spec, origins) = (checked.spec, checked.origins);
     let end = Time::ZERO + spec.duration;
     if spec.warmup >= spec.duration {
@@ -84,7 +84,7 @@ pub(super) fn empty_measurement_times(checked: &Checked<'_>, report: &mut Report
 }
 
 /// Suggests a warm-up for flows that fill the path, if none is set.
-pub(super) fn missing_warmup(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn missing_warmup(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     if checked.origins.warmup.is_some() || !spec.warmup.is_zero() {
         return;
@@ -93,7 +93,7 @@ pub(super) fn missing_warmup(checked: &Checked<'_>, report: &mut Report) {
     if let Some((group, origin)) = bulk.into_iter().find(|(group, _)| group.workload == WorkloadSpec::Bulk) {
         let message = format!("the start of `{}` is counted, as there is no `warmup`", group.name);
         // A short run keeps most of its time for measurement.
-        let warmup = to_four_digits(spec.duration / 4).min(Duration::from_secs(5));
+        let warmup = round_to_four_significant_digits(spec.duration / 4).min(Duration::from_secs(5));
         report.warn("scenario.warmup", origin.table, message).help(format!(
             "means of a run without end are those after its start: set `warmup = \"{warmup}\"`; \"0 s\" counts all on purpose"
         ));
@@ -101,7 +101,7 @@ pub(super) fn missing_warmup(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of windows that together cannot fill the path.
-pub(super) fn too_small_windows(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn too_small_windows(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     // For each link direction: the sum of the windows of all its flows; `None` if some are not limited by windows.
     let mut together: BTreeMap<u32, Option<u64>> = BTreeMap::new();
@@ -123,9 +123,9 @@ pub(super) fn too_small_windows(checked: &Checked<'_>, report: &mut Report) {
             let message = format!(
                 "the windows over `{}` add up to {}, {:.0} % of the bandwidth-delay product ({})",
                 path.bottleneck,
-                super::links::round_to_three_digits(Bytes::new(*sum)),
+                super::links::round_to_three_significant_digits(Bytes::new(*sum)),
                 *sum as f64 / bdp.get() as f64 * 100.0,
-                super::links::round_to_three_digits(bdp)
+                super::links::round_to_three_significant_digits(bdp)
             );
             report
                 .warn("scenario.window", origin.scheme, message)
@@ -136,7 +136,7 @@ pub(super) fn too_small_windows(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of windows that do not shrink on drops and exceed the capacity of path and queue.
-pub(super) fn unyielding_windows(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn unyielding_windows(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     // For each link direction: the sum of its windows that do not shrink, and the largest with its group.
     let mut together: BTreeMap<DirectionId, (u64, (u64, usize))> = BTreeMap::new();
@@ -165,7 +165,7 @@ pub(super) fn unyielding_windows(checked: &Checked<'_>, report: &mut Report) {
         };
         let path_capacity = path.bdp().get().saturating_add(queue.get());
         if sum > path_capacity {
-            let about = |bytes| super::links::round_to_three_digits(Bytes::new(bytes));
+            let about = |bytes| super::links::round_to_three_significant_digits(Bytes::new(bytes));
             let message = format!(
                 "the windows over `{}` add up to {}, but its path and queue hold {}",
                 path.bottleneck,
@@ -193,7 +193,7 @@ pub(super) fn max_outstanding_bytes(group: &GroupSpec) -> Option<u64> {
 }
 
 /// Warns of slow sink applications without effect: their receive windows are too large, or the run is too short.
-pub(super) fn ineffective_readers(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn ineffective_readers(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
@@ -213,7 +213,7 @@ pub(super) fn ineffective_readers(checked: &Checked<'_>, report: &mut Report) {
             let message = format!(
                 "`{}` has a receive window of {}, which {} at {} cannot fill",
                 group.name,
-                super::links::round_to_three_digits(Bytes::new(window)),
+                super::links::round_to_three_significant_digits(Bytes::new(window)),
                 spec.duration,
                 path.rate
             );

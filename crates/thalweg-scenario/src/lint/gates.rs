@@ -1,7 +1,7 @@
 //! Checks of gates and priorities without effect, and of turns that are short for the path.
 
 use super::super::diagnostic::Report;
-use super::Checked;
+use super::LintInput;
 use thalweg_proto::gate::GateConfig;
 use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, WorkloadSpec};
 
@@ -11,7 +11,7 @@ fn begins_at(group: &GroupSpec, node: NodeId) -> bool {
 }
 
 /// Runs all checks of gates and priorities.
-pub(super) fn check_gates_and_priorities(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn check_gates_and_priorities(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     for &(node, span) in &checked.origins.gates {
         let place = &spec.nodes[node.0 as usize];

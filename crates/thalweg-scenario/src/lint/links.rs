@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::path_properties::{nominal_rate, packet_sizes};
 use super::super::source_text::Span;
-use super::Checked;
+use super::LintInput;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{DisciplineSpec, Limit, TokenBucketSpec};
@@ -19,7 +19,7 @@ fn both_directions(link: &LinkSpec) -> [(&DirectionSpec, bool); 2] {
 }
 
 /// Rejects links whose rate is zero throughout the run.
-pub(super) fn zero_rates(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn zero_rates(checked: &LintInput<'_>, report: &mut Report) {
     let mut refuse = |direction: &DirectionSpec, what: &str, span: Span| {
         let dead = nominal_rate(direction).is_zero();
         if dead {
@@ -50,7 +50,7 @@ pub(super) fn zero_rates(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Checks for queues that hold no packet, and for queues that are small for the path.
-pub(super) fn too_small_queues(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn too_small_queues(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (link, origin)) in spec.links.iter().zip(&checked.origins.links).enumerate() {
         for (direction, back) in both_directions(link) {
@@ -68,8 +68,8 @@ pub(super) fn too_small_queues(checked: &Checked<'_>, report: &mut Report) {
                 let message = format!(
                     "the queue of `{}` holds {}, {percent:.1} % of a bandwidth-delay product ({})",
                     link.name,
-                    round_to_three_digits(bytes),
-                    round_to_three_digits(bdp)
+                    round_to_three_significant_digits(bytes),
+                    round_to_three_significant_digits(bdp)
                 );
                 let help = "most schemes do not fill a link with so small a queue; typical: \"1 bdp\"";
                 report.warn("scenario.buffer", span, message).help(help);
@@ -101,7 +101,7 @@ pub(super) fn too_small_queues(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of token buckets that hold less than a packet of their link.
-pub(super) fn too_small_token_buckets(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn too_small_token_buckets(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     let has_bucket =
         |line: &DirectionSpec| line.start_delay.shaper.is_some() || line.queue.policer().is_some();
@@ -196,7 +196,7 @@ fn holds_less(
 }
 
 /// Rejects hosts whose socket buffers never hold a full packet.
-pub(super) fn too_small_socket_buffers(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn too_small_socket_buffers(checked: &LintInput<'_>, report: &mut Report) {
     for (group, origin) in checked.spec.groups.iter().zip(&checked.origins.groups) {
         let Some(host) = &group.host else { continue };
         let (data, _) = packet_sizes(&group.transport);
@@ -245,8 +245,8 @@ pub(in super::super) fn queue_capacity_bytes(queue: &DisciplineSpec, packet: u32
     }
 }
 
-/// Rounds an amount to three digits.
-pub(in super::super) fn round_to_three_digits(size: Bytes) -> Bytes {
+/// Rounds an amount to three significant digits.
+pub(in super::super) fn round_to_three_significant_digits(size: Bytes) -> Bytes {
     let mut unit = 1;
     while size.get() / unit >= 1000 {
         unit *= 10;
@@ -255,7 +255,7 @@ pub(in super::super) fn round_to_three_digits(size: Bytes) -> Bytes {
 }
 
 /// Warns of changes after the end of the run.
-pub(super) fn late_schedule_changes(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn late_schedule_changes(checked: &LintInput<'_>, report: &mut Report) {
     let end = checked.spec.duration;
     for (link, origin) in checked.spec.links.iter().zip(&checked.origins.links) {
         for (direction, back) in both_directions(link) {

@@ -18,7 +18,7 @@ const LINE: u64 = 300;
 /// Bytes of one direction of an access link with random streams.
 const RANDOM: u64 = 800;
 /// Bytes of one direction of an access link that only queues, transmits and delays.
-const PLAIN: u64 = 40;
+const PLAIN_DIRECTION: u64 = 40;
 /// Bytes of a packet in flight, including the sender's record of it.
 const PACKET: u64 = 100;
 /// Bytes of a point of a series.
@@ -27,7 +27,7 @@ const POINT: u64 = 16;
 const SERIES: u64 = 6;
 /// Number of series of a link direction, and the number of directions with series.
 const LINK_SERIES: u64 = 6;
-const WATCHED: usize = 64;
+const MAX_LINK_SERIES_DIRECTIONS: usize = 64;
 /// Bytes of a run without flows.
 const BASE: u64 = 8 << 20;
 
@@ -111,7 +111,7 @@ pub fn estimate_memory(spec: &Spec, paths: &Paths) -> Memory {
     let links = PACKET.saturating_mul(packets.min(max_total));
     let links = links.saturating_add(LINK * 2 * spec.links.len() as u64);
     let measured = count.min(u64::from(spec.measure.flows));
-    let watched = (2 * spec.links.len()).min(WATCHED) as u64;
+    let watched = (2 * spec.links.len()).min(MAX_LINK_SERIES_DIRECTIONS) as u64;
     let points = match (spec.measure.interval, spec.measure.every_event) {
         (_, true) => u64::from(spec.measure.points),
         (Some(interval), false) => {
@@ -171,7 +171,7 @@ fn access_line(line: &DirectionSpec) -> u64 {
         && line.capacity.is_none()
         && line.framing == Framing::None;
     if is_plain {
-        PLAIN
+        PLAIN_DIRECTION
     } else if super::randomness::random_line(line) {
         RANDOM
     } else {

@@ -14,10 +14,10 @@ mod router_feedback;
 mod scheme_parameters;
 mod unused_settings;
 
-pub(super) use links::{queue_capacity_bytes, round_to_three_digits};
+pub(super) use links::{queue_capacity_bytes, round_to_three_significant_digits};
 pub use memory_estimate::{Memory, estimate_memory};
 pub(super) use offered_load::offered_rate_per_flow;
-pub(super) use queue_depth_and_loss::to_four_digits;
+pub(super) use queue_depth_and_loss::round_to_four_significant_digits;
 pub use randomness::is_random;
 pub use reordering::reordered_groups;
 
@@ -27,7 +27,7 @@ use super::resolve::Origins;
 use thalweg_sim::simulation_spec::Spec;
 
 /// The common input of all checks.
-struct Checked<'a> {
+struct LintInput<'a> {
     spec: &'a Spec,
     origins: &'a Origins,
     paths: &'a Paths,
@@ -35,7 +35,7 @@ struct Checked<'a> {
 
 /// Checks a resolved scenario: reports settings that cannot work as errors, and probable mistakes as warnings.
 pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) {
-    let checked = Checked { spec, origins, paths };
+    let checked = LintInput { spec, origins, paths };
     links::zero_rates(&checked, report);
     flow_routes_and_times::disconnected_flows(&checked, report);
     if report.errors() > 0 {

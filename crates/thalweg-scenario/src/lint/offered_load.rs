@@ -2,7 +2,7 @@
 
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction_of_hop, nominal_rate};
-use super::Checked;
+use super::LintInput;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Rate;
 use thalweg_sim::shortest_paths::DirectionId;
@@ -27,7 +27,7 @@ pub(in super::super) fn offered_rate_per_flow(group: &GroupSpec) -> Option<Rate>
 }
 
 /// Warns of links with more offered load than capacity.
-pub(super) fn overloaded_links(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     // By direction: the total offered load, and the group that offers most.
     let mut loads: BTreeMap<DirectionId, (f64, (u64, usize))> = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction_of_hop, packet_sizes, service_time};
-use super::Checked;
+use super::LintInput;
 use super::flow_routes_and_times::max_outstanding_bytes;
 use super::randomness::{random_packets, random_workload};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::simulation_spec::{GroupSpec, TransportSpec, WorkloadSpec};
 
 /// Warns of several bulk flows that fill a drop-tail queue without random packet times.
-pub(super) fn phase_effects(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn phase_effects(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     // The groups for which each direction is the bottleneck.
     let mut bulk: BTreeMap<DirectionId, Vec<usize>> = BTreeMap::new();
@@ -67,7 +67,7 @@ fn yields_on_drops(transport: &TransportSpec) -> bool {
 }
 
 /// Returns true if the windows of all flows may exceed the capacity of path and queue.
-fn fills_queue(checked: &Checked<'_>, hop: DirectionId, groups: &[usize]) -> bool {
+fn fills_queue(checked: &LintInput<'_>, hop: DirectionId, groups: &[usize]) -> bool {
     let spec = checked.spec;
     let windows = groups.iter().filter_map(|&number| max_outstanding_bytes(&spec.groups[number]));
     let max = windows.fold(0_u64, u64::saturating_add);
@@ -81,7 +81,7 @@ fn fills_queue(checked: &Checked<'_>, hop: DirectionId, groups: &[usize]) -> boo
 }
 
 /// Returns true if arrival times at a direction are random, or if the scenario explicitly disables randomness.
-fn has_random_arrivals(checked: &Checked<'_>, hop: DirectionId) -> bool {
+fn has_random_arrivals(checked: &LintInput<'_>, hop: DirectionId) -> bool {
     let spec = checked.spec;
     let crossing = checked.paths.groups.iter().enumerate().filter_map(|(number, path)| {
         let path = path.as_ref()?;
@@ -101,7 +101,7 @@ fn has_random_arrivals(checked: &Checked<'_>, hop: DirectionId) -> bool {
 
 /// Returns the maximum 99th percentile of host lateness among the flows that cross a direction. Below a packet's
 /// transmission time, the order of arrivals does not change.
-fn max_host_lateness(checked: &Checked<'_>, hop: DirectionId) -> Duration {
+fn max_host_lateness(checked: &LintInput<'_>, hop: DirectionId) -> Duration {
     let crossing = checked.paths.groups.iter().zip(&checked.spec.groups).filter(|(path, _)| {
         let path = path.as_ref();
         path.is_some_and(|path| path.forward.contains(&hop) || path.backward.contains(&hop))

@@ -3,8 +3,8 @@
 use super::super::diagnostic::Report;
 use super::super::path_properties::nominal_rate;
 use super::super::source_text::Span;
-use super::Checked;
-use super::links::{queue_capacity_bytes, round_to_three_digits};
+use super::LintInput;
+use super::links::{queue_capacity_bytes, round_to_three_significant_digits};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_queue::{FcfsConfig, Limit, LossSpec, RedConfig, RedUnit};
 use thalweg_sim::simulation_spec::{DirectionSpec, LinkSpec};
@@ -27,7 +27,7 @@ impl<'a> CheckedDirection<'a> {
 }
 
 /// Warns of links that lose everything, and, at most once per link, of unreachable RED thresholds or a very deep queue.
-pub(super) fn check_queue_depth_and_loss(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn check_queue_depth_and_loss(checked: &LintInput<'_>, report: &mut Report) {
     for (number, (link, origin)) in checked.spec.links.iter().zip(&checked.origins.links).enumerate() {
         for is_backward in [false, true] {
             let direction = CheckedDirection { link, number, is_backward };
@@ -89,7 +89,7 @@ fn unreachable_red_thresholds(
 
 /// Warns of an unmanaged queue far above the bandwidth-delay product, and returns true if it is one.
 fn deep_buffer(
-    checked: &Checked<'_>,
+    checked: &LintInput<'_>,
     direction: &CheckedDirection<'_>,
     capacity: Bytes,
     span: Span,
@@ -106,8 +106,8 @@ fn deep_buffer(
         let message = format!(
             "the queue of `{}` holds {}, {depth:.0} bandwidth-delay products, which take {} to send",
             direction.link.name,
-            round_to_three_digits(capacity),
-            to_four_digits(wait)
+            round_to_three_significant_digits(capacity),
+            round_to_four_significant_digits(wait)
         );
         report
             .warn("scenario.buffer", span, message)
@@ -116,8 +116,8 @@ fn deep_buffer(
     is_deep
 }
 
-/// Rounds a time to four digits.
-pub(in super::super) fn to_four_digits(time: Duration) -> Duration {
+/// Rounds a time to four significant digits.
+pub(in super::super) fn round_to_four_significant_digits(time: Duration) -> Duration {
     let mut unit = 1;
     while time.as_picos() / unit >= 10_000 {
         unit *= 10;

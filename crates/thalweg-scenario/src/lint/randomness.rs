@@ -1,6 +1,6 @@
 //! Randomness of scenarios: with any, another seed gives another run.
 
-use thalweg_queue::random_delay::{Each, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_sim::simulation_spec::{DirectionSpec, HostSpec, Multipath, SizeSpec, Spec, WorkloadSpec};
 
@@ -32,7 +32,7 @@ pub(super) fn random_line(line: &DirectionSpec) -> bool {
 
 /// Returns true if the impairments or the delay of each packet are random.
 pub(super) fn random_packets(line: &DirectionSpec) -> bool {
-    let of_each_packet = |variation: &VariationSpec| variation.each == Each::Packet;
+    let of_each_packet = |variation: &VariationSpec| variation.each == DrawScope::Packet;
     line.queue.is_random()
         || !line.jitter.is_zero()
         || line.variation.as_deref().is_some_and(of_each_packet)

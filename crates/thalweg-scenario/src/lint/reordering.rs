@@ -3,16 +3,16 @@
 use super::super::diagnostic::Report;
 use super::super::path_properties::Paths;
 use super::super::resolve::Origins;
-use super::Checked;
+use super::LintInput;
 use super::ecn::directions_of_group;
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::window::Recovery;
-use thalweg_queue::random_delay::{Each, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, VariationSpec};
 use thalweg_sim::simulation_spec::{DirectionSpec, Spec};
 
 /// Returns the positions of the groups whose packets may arrive in another order on some path.
 pub fn reordered_groups(spec: &Spec, origins: &Origins, paths: &Paths) -> Vec<usize> {
-    let checked = Checked { spec, origins, paths };
+    let checked = LintInput { spec, origins, paths };
     let reorders = |line: &DirectionSpec| {
         line.impairment.reorder.is_some_and(|reorder| reorder.probability > 0.0)
             || line.variation.as_deref().is_some_and(reorders_packets)
@@ -22,12 +22,14 @@ pub fn reordered_groups(spec: &Spec, origins: &Origins, paths: &Paths) -> Vec<us
 
 /// Returns true if packets pass each other by their random delays.
 fn reorders_packets(variation: &VariationSpec) -> bool {
-    variation.each == Each::Packet && !variation.keeps_order && !variation.distribution.longest().is_zero()
+    variation.each == DrawScope::Packet
+        && !variation.keeps_order
+        && !variation.distribution.longest().is_zero()
 }
 
 /// Warns of window flows with loss detection by duplicate acknowledgements on a path whose random delays reorder
 /// packets. The explicit key `reorder` is intended, and ignored.
-pub(super) fn mistaken_losses(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn mistaken_losses(checked: &LintInput<'_>, report: &mut Report) {
     for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
         let EndpointConfigs::Window(ends) = &group.transport.endpoint_configs else { continue };
         if ends.sender.rack.is_some() || ends.sender.recovery != Recovery::Sack {

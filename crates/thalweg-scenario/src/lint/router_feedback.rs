@@ -2,12 +2,12 @@
 
 use super::super::diagnostic::Report;
 use super::super::path_properties::direction_of_hop;
-use super::Checked;
+use super::LintInput;
 use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::simulation_spec::{GroupSpec, WorkloadSpec};
 
 /// Returns the link directions that a group's data crosses, including responses.
-pub(super) fn data_paths<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [DirectionId]> {
+pub(super) fn data_paths<'a>(checked: &LintInput<'a>, number: usize) -> Vec<&'a [DirectionId]> {
     let (group, path) = (&checked.spec.groups[number], &checked.paths.groups[number]);
     let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
     path.iter()
@@ -16,7 +16,7 @@ pub(super) fn data_paths<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [D
 }
 
 /// Warns of flows whose scheme uses feedback that no queue on their path sends.
-pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn unserved_flows(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (group, origin)) in spec.groups.iter().zip(&checked.origins.groups).enumerate() {
         let Some(kind) = group.transport.properties().router_feedback().needed() else { continue };
@@ -36,7 +36,7 @@ pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of queues that send feedback to flows that ignore it.
-pub(super) fn feedback_sources(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn feedback_sources(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (link, origin)) in spec.links.iter().zip(&checked.origins.links).enumerate() {
         for (back, line) in [&link.forward, &link.backward].into_iter().enumerate() {

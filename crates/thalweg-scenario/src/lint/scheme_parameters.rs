@@ -3,14 +3,14 @@
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, packet_sizes};
 use super::super::source_text::Span;
-use super::Checked;
+use super::LintInput;
 use std::collections::BTreeMap;
 use thalweg_catalog::protocol_family::OnPath;
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_sim::simulation_spec::TransportSpec;
 
 /// Runs all checks of schemes.
-pub(super) fn check_schemes(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn check_schemes(checked: &LintInput<'_>, report: &mut Report) {
     for ((group, origin), path) in
         checked.spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
@@ -38,7 +38,7 @@ pub(super) fn check_schemes(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Warns of agreed rates, independent of the network, that exceed the rate of a shared link.
-fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
+fn agreed_rates(checked: &LintInput<'_>, report: &mut Report) {
     // The sum of the agreed rates over each link direction, and the last flow group that adds to it.
     let mut agreed: BTreeMap<u32, (u64, Span, &GroupPath, &TransportSpec)> = BTreeMap::new();
     let mut above = |sum: u64, span: Span, path: &GroupPath, transport: &TransportSpec| {

@@ -2,7 +2,7 @@
 
 use super::super::diagnostic::Report;
 use super::super::source_text::Span;
-use super::Checked;
+use super::LintInput;
 use super::router_feedback::data_paths;
 use std::collections::BTreeSet;
 use thalweg_proto::Ecn;
@@ -13,7 +13,7 @@ use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, Metric, Multipath, RoutingSpec};
 
 /// Warns of settings of flow groups without effect.
-pub(super) fn unused_group_settings(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn unused_group_settings(checked: &LintInput<'_>, report: &mut Report) {
     let end = Time::ZERO + checked.spec.duration;
     for (group, origin) in checked.spec.groups.iter().zip(&checked.origins.groups) {
         let name = &group.name;
@@ -38,14 +38,14 @@ pub(super) fn unused_group_settings(checked: &Checked<'_>, report: &mut Report) 
 }
 
 /// Warns of settings of links and of routing without effect.
-pub(super) fn unused_link_settings(checked: &Checked<'_>, report: &mut Report) {
+pub(super) fn unused_link_settings(checked: &LintInput<'_>, report: &mut Report) {
     let (spec, origins) = (checked.spec, checked.origins);
     if spec.groups.is_empty() || spec.groups.iter().any(|group| group.live_match.is_some()) {
         return; // Real packets may have any size and codepoint.
     }
     let ecn_capable = ecn_capable(checked);
     let is_fixed = spec.routing.failures.is_empty() && spec.routing.paths == Multipath::One;
-    let mut unused = Unused::default();
+    let mut unused = UnusedSettings::default();
     for (number, (link, origin)) in spec.links.iter().zip(&origins.links).enumerate() {
         for (back, line) in [&link.forward, &link.backward].into_iter().enumerate() {
             let largest = checked.paths.largest_packet(number, back == 1);
@@ -96,11 +96,11 @@ type Remark = (String, &'static str);
 /// Settings by position, with the message where a direction does not use them. A setting for both directions is
 /// reported only if neither uses it.
 #[derive(Default)]
-struct Unused {
+struct UnusedSettings {
     found: Vec<(&'static str, Span, Option<Remark>)>,
 }
 
-impl Unused {
+impl UnusedSettings {
     /// Adds a setting of a direction, with the code of its warning: the message and the help, or `None` if the direction uses it.
     fn note(&mut self, code: &'static str, span: Option<Span>, message: Option<Remark>) {
         let Some(span) = span else { return };
@@ -143,7 +143,7 @@ fn black_hole(line: &DirectionSpec, name: &str, largest: u32) -> Option<Remark> 
 }
 
 /// Returns the link directions that ECN-capable data crosses.
-fn ecn_capable(checked: &Checked<'_>) -> BTreeSet<DirectionId> {
+fn ecn_capable(checked: &LintInput<'_>) -> BTreeSet<DirectionId> {
     let groups = checked.spec.groups.iter().enumerate();
     let capable = groups.filter(|(_, group)| may_be_marked(group));
     capable.flat_map(|(number, _)| data_paths(checked, number).into_iter().flatten().copied()).collect()

@@ -64,7 +64,7 @@ struct GeneratedNetwork {
 
 /// The context of a network's table.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Given<'a> {
+pub struct NetworkContext<'a> {
     /// The scenario's seed.
     pub seed: u64,
     /// The source of the topology file, if it was read.
@@ -101,7 +101,11 @@ fn is_too_small(at: Option<&At<u32>>, min: u32, what: &str, report: &mut Report)
 }
 
 /// Returns the links of a network; none after a reported error.
-pub fn expand_network(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) -> Option<Links> {
+pub fn expand_network(
+    network: &At<NetworkTable>,
+    given: NetworkContext<'_>,
+    report: &mut Report,
+) -> Option<Links> {
     let (span, seed) = (network.span, given.seed);
     let mut missing_delay_reason = None;
     let generated = match &network.value {
@@ -179,10 +183,10 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     /// Returns the links of a network from its text, and the degree of each node.
-    fn made(text: &str) -> (Vec<[String; 2]>, BTreeMap<String, usize>) {
+    fn network_links(text: &str) -> (Vec<[String; 2]>, BTreeMap<String, usize>) {
         let (network, mut report) =
             (At { value: decode_network_table(text), span: Span::default() }, Report::default());
-        let given = Given { seed: 1, ..Given::default() };
+        let given = NetworkContext { seed: 1, ..NetworkContext::default() };
         let links = expand_network(&network, given, &mut report).expect("a network").links;
         let ends = |link: &At<Link>| {
             let ends = link.between.as_ref().unwrap().value.0.clone();
@@ -216,7 +220,7 @@ mod tests {
     #[test]
     fn a_fat_tree_has_the_degrees_of_its_definition() {
         for k in [2, 4, 8] {
-            let (links, degrees) = made(&format!("fat-tree k={k}"));
+            let (links, degrees) = network_links(&format!("fat-tree k={k}"));
             assert!(is_connected(&links));
             let hosts = degrees.iter().filter(|(name, degree)| name.starts_with('h') && **degree == 1);
             assert_eq!(hosts.count(), k * k * k / 4);
@@ -227,20 +231,20 @@ mod tests {
 
     #[test]
     fn regular_networks_have_the_degrees_of_their_definitions() {
-        let (links, degrees) = made("leaf-spine leaves=4 spines=3 hosts=5");
+        let (links, degrees) = network_links("leaf-spine leaves=4 spines=3 hosts=5");
         assert_eq!(
             (links.len(), degrees.len(), degrees["l4"], degrees["s3"], degrees["h20"]),
             (32, 27, 8, 4, 1)
         );
-        let (links, degrees) = made("torus width=4 height=3 depth=5");
+        let (links, degrees) = network_links("torus width=4 height=3 depth=5");
         assert_eq!((links.len(), degrees.len()), (180, 60));
         assert!(degrees.values().all(|&degree| degree == 6) && is_connected(&links));
         // In a row of two, both neighbours of a node are the same, and one link suffices.
-        let (links, degrees) = made("torus width=2 height=2");
+        let (links, degrees) = network_links("torus width=2 height=2");
         assert_eq!((links.len(), degrees["n1"]), (4, 2));
-        let (links, degrees) = made("chain nodes=5");
+        let (links, degrees) = network_links("chain nodes=5");
         assert_eq!((links.len(), degrees["n1"], degrees["n3"]), (4, 1, 2));
-        let (links, degrees) = made("star nodes=5");
+        let (links, degrees) = network_links("star nodes=5");
         assert_eq!((links.len(), degrees["hub"], degrees["n5"]), (5, 5, 1));
     }
 
@@ -251,12 +255,12 @@ mod tests {
             ["geometric nodes=60 radius=0.01", "geometric nodes=60 radius=0.4"],
             ["waxman nodes=60 beta=0.01", "waxman nodes=60 beta=1.0"],
         ] {
-            let (tree, degrees) = made(few);
+            let (tree, degrees) = network_links(few);
             assert!(is_connected(&tree) && degrees.len() == 60 && tree.len() < 90, "{}", tree.len());
-            let (dense, degrees) = made(many);
+            let (dense, degrees) = network_links(many);
             assert!(is_connected(&dense) && degrees.len() == 60 && dense.len() > 200, "{}", dense.len());
-            assert_eq!(made(many), made(many));
-            assert_ne!(made(many), made(&format!("{many} drawn=7")));
+            assert_eq!(network_links(many), network_links(many));
+            assert_ne!(network_links(many), network_links(&format!("{many} drawn=7")));
         }
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn read_demands(
     span: impl Fn(&Node<'_, '_>) -> Span,
     report: &mut Report,
 ) -> Vec<Demand> {
-    let unit = unit.unwrap_or_else(|| self::capacity_unit(root, &span, report));
+    let unit = unit.unwrap_or_else(|| capacity_unit(root, &span, report));
     let mut found = Vec::new();
     let lists = child_elements(root, "demands");
     for demand in lists.flat_map(|demands| child_elements(demands, "demand")) {

@@ -1,6 +1,6 @@
 //! Topology files; the format is detected from the content.
 
-use super::xml_reading::{self, MAX_PARTS, Refused};
+use super::xml_reading::{self, MAX_PARTS, XmlError};
 use super::{Edge, graphml, sndlib};
 use crate::diagnostic::Report;
 use crate::matrix_demand::Demand;
@@ -85,21 +85,21 @@ fn start_tag(text: &Source, source: u32, node: &Node<'_, '_>) -> Span {
 }
 
 /// Reports a text that is not supported XML.
-fn report_unsupported_xml(refused: &Refused, text: &Source, source: u32, file: Span, report: &mut Report) {
+fn report_unsupported_xml(refused: &XmlError, text: &Source, source: u32, file: Span, report: &mut Report) {
     let error = match refused {
-        Refused::TooMuch(what, max, range) => {
+        XmlError::TooMuch(what, max, range) => {
             let message = format!("there are more than {max} {what}");
             report.error("scenario.range", Span::new(source, range.clone()), message);
             return;
         }
-        Refused::Parser(Error::NodesLimitReached) => {
+        XmlError::Parser(Error::NodesLimitReached) => {
             let message = format!("this file has more than {MAX_PARTS} elements, attributes and texts");
             report
                 .error("scenario.range", file, message)
                 .help("a network may have 65536 nodes and as many links");
             return;
         }
-        Refused::Parser(error) => error,
+        XmlError::Parser(error) => error,
     };
     let at = error.pos();
     let line = text.line_range(at.row as usize);

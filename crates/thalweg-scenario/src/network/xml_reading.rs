@@ -15,7 +15,7 @@ const MAX_NAMESPACES: usize = 64;
 const MAX_DEPTH: usize = 64;
 
 /// The reason for rejecting a text.
-pub(super) enum Refused {
+pub(super) enum XmlError {
     /// An exceeded limit, with its byte range.
     TooMuch(&'static str, usize, Range<usize>),
     /// Invalid XML.
@@ -23,14 +23,14 @@ pub(super) enum Refused {
 }
 
 /// Parses a text in linear time: rejects input on which the parser is slow.
-pub(super) fn parse(text: &str) -> Result<Document<'_>, Refused> {
+pub(super) fn parse(text: &str) -> Result<Document<'_>, XmlError> {
     check_complexity(text)?;
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_PARTS, entity_resolver: None };
-    Document::parse_with_options(text, options).map_err(Refused::Parser)
+    Document::parse_with_options(text, options).map_err(XmlError::Parser)
 }
 
 /// Rejects input that the parser does not handle in linear time.
-fn check_complexity(text: &str) -> Result<(), Refused> {
+fn check_complexity(text: &str) -> Result<(), XmlError> {
     let (mut at, mut depth, mut namespaces) = (0, 0usize, 0);
     while let Some(start) = text[at..].find('<').map(|found| at + found) {
         let rest = &text[start..];
@@ -67,7 +67,7 @@ fn check_complexity(text: &str) -> Result<(), Refused> {
             ("elements within each other", depth, MAX_DEPTH),
         ];
         if let Some((what, _, max)) = bounds.into_iter().find(|(_, found, max)| found > max) {
-            return Err(Refused::TooMuch(what, max, start..end));
+            return Err(XmlError::TooMuch(what, max, start..end));
         }
         at = end;
     }

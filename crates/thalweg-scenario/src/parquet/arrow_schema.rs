@@ -41,7 +41,7 @@ impl Buffer<'_> {
         usize::try_from(u32::from_le_bytes(*bytes)).ok()
     }
 
-    fn small(self, at: usize) -> Option<usize> {
+    fn small_number(self, at: usize) -> Option<usize> {
         let bytes = self.0.get(at..)?.first_chunk()?;
         Some(usize::from(u16::from_le_bytes(*bytes)))
     }
@@ -57,10 +57,10 @@ impl Buffer<'_> {
         let layout =
             usize::try_from(i64::try_from(table).ok()? - i64::from(i32::from_le_bytes(*bytes))).ok()?;
         let entry = 4 + 2 * id;
-        if entry >= self.small(layout)? {
+        if entry >= self.small_number(layout)? {
             return None;
         }
-        let offset = self.small(layout.checked_add(entry)?)?;
+        let offset = self.small_number(layout.checked_add(entry)?)?;
         (offset > 0).then_some(table + offset)
     }
 }

@@ -1,7 +1,7 @@
 //! The pages of a column chunk: compression, missing values, encodings.
 
 use super::file_metadata::{Chunk, Column, Type};
-use super::thrift_compact_protocol::{Malformed, Read, Thrift, kind, varint};
+use super::thrift_compact_protocol::{Malformed, ReadResult, Thrift, kind, varint};
 use ruzstd::decoding::StreamingDecoder;
 use std::borrow::Cow;
 use std::io;
@@ -53,7 +53,7 @@ const DICTIONARY: i64 = 2;
 const DATA_V2: i64 = 3;
 
 /// Encodings: values one after another; indices into the dictionary, by the old and the new number; runs.
-const PLAIN: i64 = 0;
+const PLAIN_ENCODING: i64 = 0;
 const PLAIN_DICTIONARY: i64 = 2;
 const RUNS: i64 = 3;
 const RUNS_OF_DICTIONARY: i64 = 8;
@@ -81,7 +81,7 @@ pub fn read_column(
         let mut thrift = Thrift::new(rest);
         let header = parse_page_header(&mut thrift)?;
         let stored;
-        (stored, rest) = thrift.rest().split_at_checked(header.stored).ok_or(Malformed)?;
+        (stored, rest) = thrift.unread().split_at_checked(header.stored).ok_or(Malformed)?;
         *left = left
             .checked_sub(header.decompressed.max(header.stored))
             .ok_or("has more data than a list of a million rows")?;
@@ -95,7 +95,7 @@ pub fn read_column(
         let codec = if header.is_compressed { chunk.codec } else { 0 };
         let values = &decompress_page(codec, values, whole)?[..];
         if header.of == DICTIONARY {
-            if header.encoding != PLAIN && header.encoding != PLAIN_DICTIONARY {
+            if header.encoding != PLAIN_ENCODING && header.encoding != PLAIN_DICTIONARY {
                 return Err(wrong_encoding(header.encoding));
             }
             dictionary = Some(parse_plain_values(&column.of, values, header.values)?);
@@ -127,7 +127,7 @@ pub fn read_column(
             })?;
         }
         match (header.encoding, &dictionary) {
-            (PLAIN, _) => cells.append(&mut parse_plain_values(&column.of, values, header.values)?),
+            (PLAIN_ENCODING, _) => cells.append(&mut parse_plain_values(&column.of, values, header.values)?),
             (PLAIN_DICTIONARY | RUNS_OF_DICTIONARY, Some(dictionary)) => {
                 let (width, indices) = values.split_first().ok_or(Malformed)?;
                 parse_rle_runs(indices, *width, header.values, |index, count| {
@@ -158,7 +158,7 @@ fn wrong_encoding(encoding: i64) -> Fault {
     )
 }
 
-fn parse_page_header(thrift: &mut Thrift<'_>) -> Read<Header> {
+fn parse_page_header(thrift: &mut Thrift<'_>) -> ReadResult<Header> {
     let mut header = Header { is_compressed: true, ..Header::default() };
     thrift.structure(kind::STRUCT, |thrift, id, of| {
         match id {
@@ -247,7 +247,7 @@ fn parse_plain_values(of: &Type, mut rest: &[u8], count: usize) -> Result<Vec<Ce
     Ok(cells)
 }
 
-fn take_bytes<const N: usize>(rest: &mut &[u8]) -> Read<[u8; N]> {
+fn take_bytes<const N: usize>(rest: &mut &[u8]) -> ReadResult<[u8; N]> {
     let (taken, after) = rest.split_first_chunk().ok_or(Malformed)?;
     *rest = after;
     Ok(*taken)

@@ -1,6 +1,6 @@
 //! The metadata of a Parquet file: its columns, and where their values are.
 
-use super::thrift_compact_protocol::{Malformed, Read, Thrift, kind};
+use super::thrift_compact_protocol::{Malformed, ReadResult, Thrift, kind};
 
 /// Maximum length of the metadata, in bytes. Those of a million rows have some kilobytes.
 const MAX_METADATA: usize = 4 << 20;
@@ -102,7 +102,7 @@ impl Metadata {
         Ok(found)
     }
 
-    fn add_columns(&mut self, nodes: Vec<Node>, wanted: impl Fn(&str) -> bool) -> Read<()> {
+    fn add_columns(&mut self, nodes: Vec<Node>, wanted: impl Fn(&str) -> bool) -> ReadResult<()> {
         let mut nodes = nodes.into_iter();
         let root = nodes.next().ok_or(Malformed)?;
         // The number of nodes to come at each level: the children of the root, and of the groups in which we are.
@@ -119,7 +119,7 @@ impl Metadata {
                         return Err(Malformed);
                     }
                     self.columns.push(Column {
-                        of: node.of(),
+                        of: node.column_type(),
                         is_optional: node.repetition == Some(1),
                         name: node.name.clone(),
                         index,
@@ -136,7 +136,7 @@ impl Metadata {
         if open.iter().any(|left| *left > 0) { Err(Malformed) } else { Ok(()) }
     }
 
-    fn add_groups(&mut self, bytes: &[u8]) -> Read<()> {
+    fn add_groups(&mut self, bytes: &[u8]) -> ReadResult<()> {
         let Self { columns, groups, .. } = self;
         Thrift::new(bytes).structure(kind::STRUCT, |thrift, id, of| match id {
             4 => thrift.list(of, |thrift, of| row_group(thrift, of, columns).map(|group| groups.push(group))),
@@ -181,7 +181,7 @@ struct Logical {
 
 impl Node {
     /// Returns the type of a column. Legacy converted types apply where there is no logical type.
-    fn of(&self) -> Type {
+    fn column_type(&self) -> Type {
         let other = |name: &str| Type::Other(name.to_owned());
         if self.children > 0 {
             return other("nested values");
@@ -239,7 +239,7 @@ enum Meaning {
     Other(&'static str),
 }
 
-fn parse_schema_node(thrift: &mut Thrift<'_>, of: u8) -> Read<Node> {
+fn parse_schema_node(thrift: &mut Thrift<'_>, of: u8) -> ReadResult<Node> {
     let mut node = Node::default();
     thrift.structure(of, |thrift, id, of| {
         match id {
@@ -256,7 +256,7 @@ fn parse_schema_node(thrift: &mut Thrift<'_>, of: u8) -> Read<Node> {
     Ok(node)
 }
 
-fn parse_logical_type(thrift: &mut Thrift<'_>, of: u8) -> Read<Logical> {
+fn parse_logical_type(thrift: &mut Thrift<'_>, of: u8) -> ReadResult<Logical> {
     let mut found = Logical { field: 0, is_signed: true };
     thrift.structure(of, |thrift, field, of| {
         found.field = field;
@@ -270,7 +270,7 @@ fn parse_logical_type(thrift: &mut Thrift<'_>, of: u8) -> Read<Logical> {
     Ok(found)
 }
 
-fn key_value(thrift: &mut Thrift<'_>, of: u8, arrow: &mut Option<String>) -> Read<()> {
+fn key_value(thrift: &mut Thrift<'_>, of: u8, arrow: &mut Option<String>) -> ReadResult<()> {
     let (mut key, mut value) = (&[][..], &[][..]);
     thrift.structure(of, |thrift, id, of| {
         match id {
@@ -286,7 +286,7 @@ fn key_value(thrift: &mut Thrift<'_>, of: u8, arrow: &mut Option<String>) -> Rea
     Ok(())
 }
 
-fn row_group(thrift: &mut Thrift<'_>, of: u8, columns: &[Column]) -> Read<RowGroup> {
+fn row_group(thrift: &mut Thrift<'_>, of: u8, columns: &[Column]) -> ReadResult<RowGroup> {
     let mut group = RowGroup { rows: 0, chunks: vec![Chunk::default(); columns.len()] };
     let mut count = 0;
     thrift.structure(of, |thrift, id, of| match id {
@@ -307,7 +307,7 @@ fn row_group(thrift: &mut Thrift<'_>, of: u8, columns: &[Column]) -> Read<RowGro
     Ok(group)
 }
 
-fn parse_column_chunk(thrift: &mut Thrift<'_>, of: u8) -> Read<Chunk> {
+fn parse_column_chunk(thrift: &mut Thrift<'_>, of: u8) -> ReadResult<Chunk> {
     let mut chunk = Chunk::default();
     thrift.structure(of, |thrift, id, of| match id {
         1 | 8 => {

@@ -40,7 +40,7 @@ pub mod kind {
 pub struct Malformed;
 
 /// A result of reading.
-pub type Read<T> = Result<T, Malformed>;
+pub type ReadResult<T> = Result<T, Malformed>;
 
 /// A reader of values.
 #[derive(Debug)]
@@ -56,33 +56,33 @@ impl<'a> Thrift<'a> {
     }
 
     /// Returns what is not read yet.
-    pub const fn rest(&self) -> &'a [u8] {
+    pub const fn unread(&self) -> &'a [u8] {
         self.rest
     }
 
-    fn take(&mut self, length: usize) -> Read<&'a [u8]> {
+    fn take(&mut self, length: usize) -> ReadResult<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    fn octet(&mut self) -> Read<u8> {
+    fn octet(&mut self) -> ReadResult<u8> {
         self.take(1).map(|taken| taken[0])
     }
 
-    fn varint(&mut self) -> Read<u64> {
+    fn varint(&mut self) -> ReadResult<u64> {
         let (value, rest) = varint(self.rest).ok_or(Malformed)?;
         self.rest = rest;
         Ok(value)
     }
 
-    fn zigzag(&mut self) -> Read<i64> {
+    fn zigzag(&mut self) -> ReadResult<i64> {
         let value = self.varint()?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
     /// Reads an integer of this type.
-    pub fn integer(&mut self, of: u8) -> Read<i64> {
+    pub fn integer(&mut self, of: u8) -> ReadResult<i64> {
         match of {
             kind::BYTE => Ok(i64::from(self.octet()?.cast_signed())),
             kind::I16 | kind::I32 | kind::I64 => self.zigzag(),
@@ -91,13 +91,13 @@ impl<'a> Thrift<'a> {
     }
 
     /// Reads an integer of this type that counts something: from 0 to 2^31.
-    pub fn count(&mut self, of: u8) -> Read<usize> {
+    pub fn count(&mut self, of: u8) -> ReadResult<usize> {
         let value = self.integer(of)?;
         usize::try_from(value).ok().filter(|value| *value <= 1 << 31).ok_or(Malformed)
     }
 
     /// Reads bytes of this type.
-    pub fn binary(&mut self, of: u8) -> Read<&'a [u8]> {
+    pub fn binary(&mut self, of: u8) -> ReadResult<&'a [u8]> {
         if of != kind::BINARY {
             return Err(Malformed);
         }
@@ -105,7 +105,7 @@ impl<'a> Thrift<'a> {
         self.take(usize::try_from(length).map_err(|_| Malformed)?)
     }
 
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> ReadResult<T>) -> ReadResult<T> {
         if self.depth == MAX_DEPTH {
             return Err(Malformed);
         }
@@ -117,7 +117,11 @@ impl<'a> Thrift<'a> {
 
     /// Reads a structure of this type: `field` gets the identifier and type of each field, and reads or skips it. The
     /// value of a boolean is its type.
-    pub fn structure(&mut self, of: u8, mut field: impl FnMut(&mut Self, i16, u8) -> Read<()>) -> Read<()> {
+    pub fn structure(
+        &mut self,
+        of: u8,
+        mut field: impl FnMut(&mut Self, i16, u8) -> ReadResult<()>,
+    ) -> ReadResult<()> {
         if of != kind::STRUCT {
             return Err(Malformed);
         }
@@ -138,7 +142,11 @@ impl<'a> Thrift<'a> {
     }
 
     /// Reads a list of this type: `element` reads each element by its type.
-    pub fn list(&mut self, of: u8, mut element: impl FnMut(&mut Self, u8) -> Read<()>) -> Read<()> {
+    pub fn list(
+        &mut self,
+        of: u8,
+        mut element: impl FnMut(&mut Self, u8) -> ReadResult<()>,
+    ) -> ReadResult<()> {
         if of != kind::LIST && of != kind::SET {
             return Err(Malformed);
         }
@@ -154,7 +162,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// Skips the value of a field.
-    pub fn skip(&mut self, of: u8) -> Read<()> {
+    pub fn skip(&mut self, of: u8) -> ReadResult<()> {
         match of {
             kind::TRUE | kind::FALSE => Ok(()),
             _ => self.skip_element(of),
@@ -162,7 +170,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// Skips a value of a list, where booleans have a byte.
-    fn skip_element(&mut self, of: u8) -> Read<()> {
+    fn skip_element(&mut self, of: u8) -> ReadResult<()> {
         match of {
             kind::TRUE | kind::FALSE | kind::BYTE => self.take(1).map(|_| ()),
             kind::I16 | kind::I32 | kind::I64 => self.varint().map(|_| ()),
@@ -244,7 +252,7 @@ mod tests {
             }
             thrift.skip(of)
         });
-        assert_eq!((read, found, thrift.rest()), (Ok(()), vec![7], &[99][..]));
+        assert_eq!((read, found, thrift.unread()), (Ok(()), vec![7], &[99][..]));
     }
 
     /// Nesting and declared lengths are bounded by what follows.

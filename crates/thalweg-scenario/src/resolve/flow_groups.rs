@@ -8,7 +8,7 @@ use super::super::keys::{
 use super::super::source_text::Span;
 use super::super::table_declarations::{At, Fields};
 use super::super::value_types::Name;
-use super::link_direction::Pending;
+use super::link_direction::PendingItems;
 use super::offered_load::PendingLoad;
 use super::traffic_pattern::MAX_PAIRS;
 use super::unresolved_link_direction::LinkLocation;
@@ -36,7 +36,7 @@ impl Resolver<'_> {
         document: &Document,
         spec: &mut Spec,
         origins: &mut Origins,
-        pending: &mut Pending,
+        pending: &mut PendingItems,
     ) {
         let flows: &[At<Flow>] = document.flow.as_deref().map_or(&[], Vec::as_slice);
         if flows.len() > MAX_GROUPS {
@@ -99,7 +99,7 @@ impl Resolver<'_> {
         shared: &FlowDefaults,
         document: &Document,
         number: usize,
-        pending: &mut Pending,
+        pending: &mut PendingItems,
     ) -> Option<(GroupSpec, GroupOrigin)> {
         let mut keys = flow.shared.clone();
         merge_access(&mut keys.access, &shared.access);
@@ -138,7 +138,7 @@ impl Resolver<'_> {
         pending.loads.extend(self.pending_load.take().map(|load| PendingLoad { group: number, ..load }));
         if let (Some(transport), Some(workload)) = (&transport, &workload) {
             let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);
-            self.bounded(transport, workload, span_or(span, flow.span));
+            self.reject_unbounded_workload(transport, workload, span_or(span, flow.span));
         }
         let access = keys.access.as_ref().map(|access| self.access(access, &name, number, pending));
         let span_of = |at: &Option<At<Duration>>| at.as_ref().map_or(flow.span, |at| at.span);
@@ -215,7 +215,7 @@ impl Resolver<'_> {
     }
 
     /// Rejects workloads that would send endlessly at one instant, and rounds that never end.
-    fn bounded(&mut self, transport: &TransportSpec, workload: &WorkloadSpec, span: Span) {
+    fn reject_unbounded_workload(&mut self, transport: &TransportSpec, workload: &WorkloadSpec, span: Span) {
         if matches!(workload, WorkloadSpec::Rounds { .. }) && !transport.properties().is_reliable() {
             let message = format!(
                 "{} does not repair losses: a round would wait forever for a lost block",
@@ -249,7 +249,7 @@ impl Resolver<'_> {
         access: &At<Access>,
         name: &str,
         number: usize,
-        pending: &mut Pending,
+        pending: &mut PendingItems,
     ) -> AccessSpec {
         let mut side = |side: &Option<At<Side>>, which: &str, first: usize| {
             let mut table = side.as_ref().map(|at| at.value.clone()).unwrap_or_default();
@@ -306,20 +306,20 @@ impl Resolver<'_> {
             WorkloadTable::Transfer(table) => {
                 return self.transfer(table.size.as_ref()?.value, workload.span);
             }
-            WorkloadTable::Deliver(table) => self.written(table.size.as_ref())?,
+            WorkloadTable::Deliver(table) => self.reject_empty_write(table.size.as_ref())?,
             WorkloadTable::Telnet(table) => {
                 if let Some(gap) = table.gap.as_ref().filter(|gap| gap.value.is_zero()) {
                     let help = "a source that always has more to send is \"bulk\"";
                     self.report.error("scenario.range", gap.span, "a gap must be above 0").help(help);
                 }
-                self.written(table.packet.as_ref())?;
+                self.reject_empty_write(table.packet.as_ref())?;
             }
             WorkloadTable::OnOff(table) => {
                 if let Some(on) = table.on.as_ref().filter(|on| on.value.is_zero()) {
                     self.report.error("scenario.range", on.span, "a source that is never on sends nothing");
                 }
                 self.sends(table.rate.as_ref())?;
-                self.written(table.packet.as_ref())?;
+                self.reject_empty_write(table.packet.as_ref())?;
                 if let Some(shape) = &table.shape {
                     if !(shape.value.0 > 1.0 && shape.value.0 <= MAX_SHAPE) {
                         let message = format!("a shape must be above 1, and at most {MAX_SHAPE}");
@@ -341,7 +341,7 @@ impl Resolver<'_> {
                 }
             }
             WorkloadTable::ConstantRate(table) => {
-                self.written(table.packet.as_ref())?;
+                self.reject_empty_write(table.packet.as_ref())?;
                 self.sends(table.rate.as_ref())?;
             }
             WorkloadTable::List(table) => {
@@ -351,14 +351,14 @@ impl Resolver<'_> {
             }
             WorkloadTable::Poisson(table) => return self.poisson(table, workload.span),
             WorkloadTable::RequestResponse(table) => {
-                self.written(table.request.as_ref())?;
+                self.reject_empty_write(table.request.as_ref())?;
                 let response = self.size(table.response.as_ref()?)?;
                 let request = table.request.as_ref()?.value;
                 let think = table.think.as_ref().map_or(Duration::ZERO, |at| at.value);
                 return Some(WorkloadSpec::RequestResponse { request, response, think });
             }
             WorkloadTable::Rounds(table) => {
-                self.written(table.size.as_ref())?;
+                self.reject_empty_write(table.size.as_ref())?;
                 if let Some(rounds) = table.rounds.as_ref().filter(|rounds| rounds.value == 0) {
                     self.report.error(
                         "scenario.range",
@@ -433,7 +433,7 @@ impl Resolver<'_> {
     }
 
     /// Rejects a write of zero bytes.
-    fn written(&mut self, at: Option<&At<Bytes>>) -> Option<()> {
+    fn reject_empty_write(&mut self, at: Option<&At<Bytes>>) -> Option<()> {
         let Some(at) = at.filter(|at| at.value == Bytes::ZERO) else { return Some(()) };
         self.report.error("scenario.range", at.span, "a write must have at least 1 B");
         None

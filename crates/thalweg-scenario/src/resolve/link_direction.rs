@@ -20,7 +20,7 @@ use thalweg_sim::simulation_spec::{Change, DirectionSpec, JitterChange, Spec};
 
 /// Queues, feedback, schemes and loads, pending until all links and flows are known.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingItems {
     pub queues: Vec<PendingQueue>,
     pub feedback: Vec<PendingFeedback>,
     pub schemes: Vec<PendingScheme>,
@@ -112,7 +112,7 @@ impl Resolver<'_> {
         name: &str,
         document: &Document,
         number: usize,
-        pending: &mut Pending,
+        pending: &mut PendingItems,
     ) -> ([DirectionSpec; 2], LinkOrigin) {
         let mut forward = link.line.clone();
         // An unknown path could set any key.
@@ -195,7 +195,7 @@ impl Resolver<'_> {
         span: Span,
         default_queue: &str,
         place: LinkLocation,
-        pending: &mut Pending,
+        pending: &mut PendingItems,
     ) -> DirectionSpec {
         let mut line = line.clone();
         line.inherit(LinkDirection::defaults());
@@ -311,7 +311,7 @@ impl Resolver<'_> {
             if let (Some(span), Some(fault)) = (span, fault) {
                 let found = self.report.error("scenario.range", span, fault.to_string());
                 if matches!(fault, SpecError::TooSmall { .. }) {
-                    found.help(format!("the shortest is \"{}\"", PeriodicVariationSpec::SHORTEST));
+                    found.help(format!("the shortest is \"{}\"", PeriodicVariationSpec::MIN_PERIOD));
                 }
             }
         }
@@ -335,7 +335,7 @@ impl Resolver<'_> {
         queue: Option<&At<Queue>>,
         span: Span,
         place: LinkLocation,
-        pending: &mut Pending,
+        pending: &mut PendingItems,
     ) -> DisciplineSpec {
         let limit = Limit::Unlimited;
         let Some(queue) = queue else { return DisciplineSpec::fcfs(limit) };

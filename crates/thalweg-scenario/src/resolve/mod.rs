@@ -18,14 +18,14 @@ mod unresolved_link_direction;
 
 use super::diagnostic::Report;
 use super::keys::{
-    Document, Link, Named, Network, NetworkTable, ProcessingTable, Queue, SchemeTable, Schemes,
+    Document, Link, NamedTables, Network, NetworkTable, ProcessingTable, Queue, SchemeTable, Schemes,
 };
 use super::network;
 use super::path_properties::Paths;
-use super::scheme_override::{Replaced, ReplacedOption};
+use super::scheme_override::{ReplacedOption, ReplacedSchemes};
 use super::source_text::{Files, Reader, Span};
 use super::table_declarations::{At, Fields};
-use link_direction::Pending;
+use link_direction::PendingItems;
 pub use scheme::SchemeInUse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ pub(super) struct Resolver<'a> {
     /// The schemes of the groups so far, by position.
     schemes_in_use: BTreeMap<usize, Arc<SchemeInUse>>,
     /// The replaced schemes, and the outcome of their options.
-    pub replaced: Replaced,
+    pub replaced: ReplacedSchemes,
     former: BTreeSet<ReplacedOption>,
     pub nodes: BTreeMap<String, NodeId>,
     /// The scheme of the current group, if it depends on the path.
@@ -157,11 +157,11 @@ pub struct Scope<'a> {
     /// Built-in files, which take precedence over those on disk.
     pub built_in: Files,
     /// The replaced schemes.
-    pub replaced: Replaced,
+    pub replaced: ReplacedSchemes,
 }
 
 /// A resolved document.
-pub struct Resolved {
+pub struct ResolvedDocument {
     /// The simulation to run.
     pub spec: Spec,
     /// The source positions of its elements.
@@ -175,7 +175,7 @@ pub struct Resolved {
 }
 
 /// Resolves a document; after a reported error the result is meaningless.
-pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Resolved {
+pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> ResolvedDocument {
     let Scope { links, whole, directories, built_in, replaced } = scope;
     let mut document = document.clone();
     document.inherit(Document::defaults());
@@ -252,7 +252,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         }
     }
     let former = resolver.former.into_iter().collect();
-    Resolved { spec, origins, paths, former, schemes: resolver.schemes_in_use }
+    ResolvedDocument { spec, origins, paths, former, schemes: resolver.schemes_in_use }
 }
 
 /// Returns true for the span of a default, which appears in no file.
@@ -278,8 +278,8 @@ fn processing_cost(table: Option<&At<ProcessingTable>>) -> Processing {
 }
 
 impl Resolver<'_> {
-    fn links(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) -> Pending {
-        let mut pending = Pending::default();
+    fn links(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) -> PendingItems {
+        let mut pending = PendingItems::default();
         let links: &[At<Link>] = document.link.as_deref().map_or(&[], Vec::as_slice);
         if links.len() > MAX_LINKS {
             self.nodes_incomplete = true;
@@ -298,7 +298,7 @@ impl Resolver<'_> {
                 self.nodes_incomplete = true;
                 break;
             }
-            let Some((a, b)) = self.ends(link, spec) else {
+            let Some((a, b)) = self.end_nodes(link, spec) else {
                 self.nodes_incomplete = true;
                 continue;
             };
@@ -356,7 +356,7 @@ impl Resolver<'_> {
             };
             self.topology = table.file.as_ref().and_then(text);
         }
-        let given = network::Given {
+        let given = network::NetworkContext {
             seed: document.seed.as_deref().copied().unwrap_or_default(),
             file: self.topology.as_ref().map(|topology| topology.source),
             defaults: document.defaults.as_ref().and_then(|at| at.link.as_deref()),
@@ -371,7 +371,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the nodes at a link's ends; creates missing ones.
-    fn ends(&mut self, link: &At<Link>, spec: &mut Spec) -> Option<(NodeId, NodeId)> {
+    fn end_nodes(&mut self, link: &At<Link>, spec: &mut Spec) -> Option<(NodeId, NodeId)> {
         let between = link.between.as_ref()?;
         let [a, b] = between.value.0.as_slice() else {
             if !link.broken {
@@ -396,7 +396,7 @@ impl Resolver<'_> {
     }
 
     fn nodes(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) {
-        let Some(At { value: Named(nodes), .. }) = &document.node else { return };
+        let Some(At { value: NamedTables(nodes), .. }) = &document.node else { return };
         for (name, node) in nodes {
             match self.nodes.get(&name.value.0) {
                 Some(id) => {

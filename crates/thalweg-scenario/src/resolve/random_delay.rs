@@ -6,7 +6,7 @@ use super::super::table_declarations::At;
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::Duration;
-use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 
 impl Resolver<'_> {
     /// Returns a direction's jitter: the bound of a plain uniform one, per packet and in order, or else any other
@@ -39,7 +39,7 @@ impl Resolver<'_> {
         match variation {
             VariationSpec {
                 distribution: TimeSpec::Uniform { min: Duration::ZERO, max },
-                each: Each::Packet,
+                each: DrawScope::Packet,
                 keeps_order: true,
                 correlation,
             } if correlation <= 0.0 => (max, None),

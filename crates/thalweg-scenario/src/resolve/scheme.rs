@@ -1,7 +1,7 @@
 //! Resolves the keys of schemes to their configuration.
 
 use super::super::diagnostic::Report;
-use super::super::explicit_options::Given;
+use super::super::explicit_options::ExplicitOptions;
 use super::super::keys::{Common, Document, SchemeRef, SchemeTable};
 use super::super::path_properties::Paths;
 use super::super::source_text::Span;
@@ -53,7 +53,7 @@ pub(super) struct PendingScheme {
     group: usize,
     scheme: String,
     description: &'static SchemeDescription,
-    given: Given,
+    given: ExplicitOptions,
     span: Span,
 }
 
@@ -75,7 +75,7 @@ impl Resolver<'_> {
                 let options = split_options(&name.0).filter(|_| !self.schemes.contains_key(&name.0));
                 let (table, span) = match options {
                     Some((base, options)) => (self.with_options(base, options, scheme.span)?, scheme.span),
-                    None => self.named(&name.0, scheme.span)?,
+                    None => self.scheme_by_name(&name.0, scheme.span)?,
                 };
                 (name.0.clone(), table, span)
             }
@@ -103,7 +103,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the scheme named `name`, and the position of its table.
-    fn named(&mut self, name: &str, span: Span) -> Option<(SchemeTable, Span)> {
+    fn scheme_by_name(&mut self, name: &str, span: Span) -> Option<(SchemeTable, Span)> {
         self.used_schemes.insert(name.to_owned());
         match self.schemes.get(name) {
             Some(Some(table)) => Some((table.value.clone(), table.span)),
@@ -120,7 +120,7 @@ impl Resolver<'_> {
 
     /// Returns the scheme with options, which take precedence over all other values.
     fn with_options(&mut self, name: &str, options: &str, span: Span) -> Option<SchemeTable> {
-        let (mut table, _) = self.named(name, span)?;
+        let (mut table, _) = self.scheme_by_name(name, span)?;
         let Err(error) = table.given.change(table.description.name, options, span) else {
             return Some(table);
         };

@@ -5,7 +5,7 @@
 
 mod varied_keys;
 
-pub use varied_keys::{Drawn, List, Listed, Range, SamplingMethod, Values, Varied};
+pub use varied_keys::{DrawnPoints, List, ListedKey, Range, SamplingMethod, Values, Varied};
 
 use super::built_in_scenarios::BUILT_IN;
 use super::diagnostic::{Diagnostic, Report, Severity};
@@ -79,7 +79,7 @@ impl Decode for Tree {
 
 /// A text of a sweep file with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedText {
     /// The text.
     pub text: String,
     /// The byte range in the file.
@@ -92,20 +92,20 @@ pub struct SweepFile {
     /// The file.
     pub source: Arc<Source>,
     /// The scenario file, or the name of a built-in scenario.
-    pub scenario: Placed,
+    pub scenario: PlacedText,
     /// Changes for all points.
-    pub sets: Vec<Placed>,
+    pub sets: Vec<PlacedText>,
     /// The schemes to compare at each point; empty to keep the scenario's schemes.
-    pub schemes: Vec<Placed>,
+    pub schemes: Vec<PlacedText>,
     /// The groups of flows that the schemes apply to and that tables report; empty for all flows of reliable
     /// transports.
-    pub flows: Vec<Placed>,
+    pub flows: Vec<PlacedText>,
     /// The first seed of every point; by default the scenario's.
     pub seed: Option<u64>,
     /// The number of runs per point, if set.
     pub replications: Option<u32>,
     /// The stopping rule: a metric and the width of its confidence interval.
-    pub until: Option<Placed>,
+    pub until: Option<PlacedText>,
     /// The maximum number of runs per point with a stopping rule.
     pub max_replications: Option<u32>,
     /// The varied keys: points are every combination of these entries.
@@ -122,7 +122,7 @@ impl SweepFile {
     /// Moves a diagnostic of the change `key=value` to its position in the file; `key` and `value` are the texts with
     /// their positions.
     #[must_use]
-    pub fn placed(&self, found: &Diagnostic, key: &Placed, value: &Placed) -> Diagnostic {
+    pub fn placed(&self, found: &Diagnostic, key: &PlacedText, value: &PlacedText) -> Diagnostic {
         let before = key.text.len() + 1;
         let is_written = self.source.text().get(key.place.clone()) == Some(key.text.as_str());
         let place = if found.span.end < before && is_written {
@@ -191,8 +191,8 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
             report.error("sweep.value", count.span, format!("at most {MAX_REPS} replications are possible"));
         }
     }
-    let placed = |span: Span, text: &str| Placed { text: text.to_owned(), place: byte_range(span) };
-    let texts = |list: &Option<At<Vec<At<String>>>>| -> Vec<Placed> {
+    let placed = |span: Span, text: &str| PlacedText { text: text.to_owned(), place: byte_range(span) };
+    let texts = |list: &Option<At<Vec<At<String>>>>| -> Vec<PlacedText> {
         list.iter().flat_map(|list| &list.value).map(|of| placed(of.span, &of.value)).collect()
     };
     let mut varied = Vec::new();

@@ -1,6 +1,6 @@
 //! Parser of the varied keys of a sweep, and of the values or ranges of each.
 
-use super::{Placed, byte_range};
+use super::{PlacedText, byte_range};
 use crate::diagnostic::Report;
 use crate::parsed_tree::{Key, Table, Value, ValueKind};
 use crate::source_text::{Source, Span};
@@ -23,34 +23,34 @@ pub enum SamplingMethod {
 #[derive(Clone, Debug)]
 pub enum Varied {
     /// Every combination of the values of these keys.
-    Grid(Vec<Listed>),
+    Grid(Vec<ListedKey>),
     /// Explicit rows of values.
     List(List),
     /// Random points.
-    Drawn(Drawn),
+    Drawn(DrawnPoints),
 }
 
 /// A key with the list of its values.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedKey {
     /// The key.
-    pub key: Placed,
+    pub key: PlacedText,
     /// The values, as written in the file.
-    pub values: Vec<Placed>,
+    pub values: Vec<PlacedText>,
 }
 
 /// Explicit points: a row has one value for each key.
 #[derive(Clone, Debug)]
 pub struct List {
     /// The keys, in the order of the first row.
-    pub keys: Vec<Placed>,
+    pub keys: Vec<PlacedText>,
     /// The values of each row, in the order of the keys.
-    pub rows: Vec<Vec<Placed>>,
+    pub rows: Vec<Vec<PlacedText>>,
 }
 
 /// Randomly drawn points.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub struct DrawnPoints {
     /// The number of points.
     pub points: u32,
     /// The seed of the draws.
@@ -58,14 +58,14 @@ pub struct Drawn {
     /// Latin-hypercube sampling.
     pub is_latin: bool,
     /// The keys, with the sets that their values are drawn from.
-    pub values: Vec<(Placed, Values)>,
+    pub values: Vec<(PlacedText, Values)>,
 }
 
 /// The set that a key's values are drawn from.
 #[derive(Clone, Debug)]
 pub enum Values {
     /// A list of values.
-    OneOf(Vec<Placed>),
+    OneOf(Vec<PlacedText>),
     /// A range.
     Range(Range),
 }
@@ -149,7 +149,7 @@ pub(super) fn parse_sampled(
         values.extend(drawn.map(|drawn| (key, drawn)));
     }
     let points = u32::try_from(points?).ok()?;
-    Some(Varied::Drawn(Drawn {
+    Some(Varied::Drawn(DrawnPoints {
         points,
         seed: seed?,
         is_latin: method == SamplingMethod::LatinHypercube,
@@ -159,7 +159,7 @@ pub(super) fn parse_sampled(
 
 /// Parses the rows of `list`; all rows must have the same keys.
 pub(super) fn parse_rows(rows: &[(&Table, Span)], source: &Source, report: &mut Report) -> Option<Varied> {
-    let mut keys: Vec<Placed> = Vec::new();
+    let mut keys: Vec<PlacedText> = Vec::new();
     let mut listed = Vec::new();
     for (position, (table, span)) in rows.iter().enumerate() {
         let leaves = leaf_values(table, |_| false, source);
@@ -189,14 +189,14 @@ pub(super) fn parse_rows(rows: &[(&Table, Span)], source: &Source, report: &mut 
 
 /// Reports keys that are varied more than once, and the seed: that of the sweep holds for all points.
 pub(super) fn check_keys(varied: &[Varied], id: u32, report: &mut Report) {
-    let keys = |of: &Varied| -> Vec<Placed> {
+    let keys = |of: &Varied| -> Vec<PlacedText> {
         match of {
             Varied::Grid(grid) => grid.iter().map(|of| of.key.clone()).collect(),
             Varied::List(list) => list.keys.clone(),
             Varied::Drawn(drawn) => drawn.values.iter().map(|(key, _)| key.clone()).collect(),
         }
     };
-    let mut all: Vec<Placed> = varied.iter().flat_map(keys).collect();
+    let mut all: Vec<PlacedText> = varied.iter().flat_map(keys).collect();
     all.sort_by_key(|key| key.place.start);
     for (position, key) in all.iter().enumerate() {
         if key.text == "seed" {
@@ -221,7 +221,7 @@ fn leaf_values<'v>(
     table: &'v Table,
     is_setting: impl Fn(&Key) -> bool,
     source: &Source,
-) -> Vec<(Placed, &'v Value)> {
+) -> Vec<(PlacedText, &'v Value)> {
     let mut leaves = Vec::new();
     for (key, value) in table.entries.iter().filter(|(key, _)| !is_setting(key)) {
         gather_leaves(&[key], value, source, &mut leaves);
@@ -235,7 +235,7 @@ fn gather_leaves<'v>(
     keys: &[&Key],
     value: &'v Value,
     source: &Source,
-    leaves: &mut Vec<(Placed, &'v Value)>,
+    leaves: &mut Vec<(PlacedText, &'v Value)>,
 ) {
     match &value.kind {
         ValueKind::Table(table) if !is_range(table) && !table.entries.is_empty() => {
@@ -250,7 +250,7 @@ fn gather_leaves<'v>(
             let whole = last.end.saturating_sub(text.len())..last.end;
             let is_exact = source.text().get(whole.clone()).is_some_and(|written| written == text);
             let place = if is_exact { whole } else { last };
-            leaves.push((Placed { text, place }, value));
+            leaves.push((PlacedText { text, place }, value));
         }
     }
 }
@@ -262,12 +262,12 @@ fn is_range(table: &Table) -> bool {
 }
 
 /// Returns the text of a value as written, with its position.
-fn raw_text(value: &Value, source: &Source) -> Placed {
+fn raw_text(value: &Value, source: &Source) -> PlacedText {
     let place = byte_range(value.span);
-    Placed { text: source.text().get(place.clone()).unwrap_or_default().to_owned(), place }
+    PlacedText { text: source.text().get(place.clone()).unwrap_or_default().to_owned(), place }
 }
 
-fn listed_key(key: Placed, value: &Value, source: &Source, report: &mut Report) -> Option<Listed> {
+fn listed_key(key: PlacedText, value: &Value, source: &Source, report: &mut Report) -> Option<ListedKey> {
     let ValueKind::Array(items) = &value.kind else {
         let message = format!("expected a list of values, found {}", value.kind.name());
         report.error("sweep.value", value.span, message).help("such as [\"10 Mbit/s\", \"100 Mbit/s\"]");
@@ -277,7 +277,7 @@ fn listed_key(key: Placed, value: &Value, source: &Source, report: &mut Report) 
         report.error("sweep.value", value.span, format!("`{}` has no value", key.text));
         return None;
     }
-    let values: Vec<Placed> = items.iter().map(|item| raw_text(item, source)).collect();
+    let values: Vec<PlacedText> = items.iter().map(|item| raw_text(item, source)).collect();
     for (position, one) in values.iter().enumerate() {
         if values[..position].iter().any(|other| other.text == one.text) {
             let span = Span::new(value.span.source, one.place.clone());
@@ -285,7 +285,7 @@ fn listed_key(key: Placed, value: &Value, source: &Source, report: &mut Report) 
             return None;
         }
     }
-    Some(Listed { key, values })
+    Some(ListedKey { key, values })
 }
 
 /// Parses an integer from `min` to `max`.

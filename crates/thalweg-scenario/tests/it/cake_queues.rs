@@ -74,7 +74,7 @@ fn share_of_b(isolation: &str, up: bool, servers: [&str; 2], scheme: &str) -> f6
 fn hosts_have_equal_shares_of_uploads_and_downloads() {
     const NINTH: f64 = 100.0 / 9.0;
     // Marks instead of drops: the queues are rarely empty.
-    const MARKED: &str = "scheme = { base = \"cubic\", ecn = true }";
+    const ECN_SCHEME: &str = "scheme = { base = \"cubic\", ecn = true }";
     for (isolation, servers, expected) in [
         ("flows", ["server", "far"], [NINTH, NINTH]),
         ("triple-isolate", ["server", "far"], [50.0, 50.0]),
@@ -83,7 +83,7 @@ fn hosts_have_equal_shares_of_uploads_and_downloads() {
         ("dual-dsthost", ["server", "server"], [NINTH, 50.0]),
     ] {
         for (up, expected) in [true, false].into_iter().zip(expected) {
-            let share = share_of_b(isolation, up, servers, MARKED);
+            let share = share_of_b(isolation, up, servers, ECN_SCHEME);
             assert!((share - expected).abs() < 4.0, "{isolation}, up {up}, {servers:?}: {share}");
         }
     }

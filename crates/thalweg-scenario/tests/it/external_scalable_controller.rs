@@ -14,9 +14,9 @@ use thalweg_scenario::load_text_with;
 struct Scalable {}
 
 #[derive(Clone, Debug)]
-struct Still;
+struct StillController;
 
-impl Controller for Still {
+impl Controller for StillController {
     type PacketInfo = ();
     fn on_ack(&mut self, _sample: &AckSample, _info: ()) {}
     fn on_loss(&mut self, _sample: &LossSample) {}
@@ -26,10 +26,10 @@ impl Controller for Still {
 }
 
 impl ConfigureController for Scalable {
-    type Controller = Still;
+    type Controller = StillController;
     const NAME: &'static str = "scalable";
-    fn make(&self) -> Still {
-        Still
+    fn make(&self) -> StillController {
+        StillController
     }
     fn ce_response(&self) -> CeResponse {
         CeResponse::ControllerSpecific(Ecn::Ect1)

@@ -14,30 +14,30 @@ use thalweg_proto::sscop::rate::{RateConfig, Unit};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{PauseConfig, Recovery, SenderConfig};
-use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 use thalweg_queue::{
     AggregationSpec, CoDelConfig, DisciplineSpec, DrrConfig, DualPi2Config, EcnTreatment, FairQueueingConfig,
     FqCoDelConfig, Limit, LossSpec, PeriodicVariationSpec, PieConfig, PriorityConfig, RedConfig, RedUnit,
     SfqConfig, SharedBufferDrop, SleepSpec, StepConfig, Threshold, TokenBucketSpec,
 };
-use thalweg_scenario::{Diagnostic, Loaded, load_text};
+use thalweg_scenario::{Diagnostic, LoadedScenario, load_text};
 use thalweg_sim::simulation_spec::{Framing, HostSpec, NatKind, TransportSpec, WorkloadSpec};
 
 #[track_caller]
-fn read(text: &str) -> Loaded {
+fn read(text: &str) -> LoadedScenario {
     load_text("test.toml", text, Path::new(""), &[])
         .unwrap_or_else(|found| panic!("{}", found.iter().map(Diagnostic::render).collect::<String>()))
 }
 
 /// Returns a link of 8 Mbit/s, 1 byte per microsecond, and a flow over it.
-fn with_link(keys: &str) -> Loaded {
+fn with_link(keys: &str) -> LoadedScenario {
     read(&format!(
         "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n{keys}\n\
          [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {{ base = \"newreno\", segment = \"960 B\", header = \"40 B\" }}"
     ))
 }
 
-fn forward_limit(loaded: &Loaded) -> Limit {
+fn forward_limit(loaded: &LoadedScenario) -> Limit {
     loaded.spec().links[0].forward.queue.limit()
 }
 
@@ -72,15 +72,15 @@ fn jitter_is_a_time_or_a_distribution() {
     assert_eq!(of("jitter = { distribution = \"uniform\", max = \"2 ms\" }"), (ms(2), None), "the same");
     assert_eq!(
         of("jitter = { distribution = \"uniform\", min = \"1 ms\", max = \"2 ms\", each = \"flow\" }"),
-        varied(TimeSpec::Uniform { min: ms(1), max: ms(2) }, Each::Flow, true)
+        varied(TimeSpec::Uniform { min: ms(1), max: ms(2) }, DrawScope::Flow, true)
     );
     assert_eq!(
         of("jitter = { distribution = \"exponential\", mean = \"2 ms\", in-order = false }"),
-        varied(TimeSpec::Exponential { mean: ms(2), max: None }, Each::Packet, false)
+        varied(TimeSpec::Exponential { mean: ms(2), max: None }, DrawScope::Packet, false)
     );
     assert_eq!(
         of("jitter = { distribution = \"measured\", times = [\"5 ms\", \"1 ms\", \"2 ms\"] }"),
-        varied(TimeSpec::Quantiles([ms(1), ms(2), ms(5)].into()), Each::Packet, true)
+        varied(TimeSpec::Quantiles([ms(1), ms(2), ms(5)].into()), DrawScope::Packet, true)
     );
     // The mean is part of the round trip: 11.04 ms and 2 ms each way.
     let loaded = with_link("jitter = { distribution = \"normal\", mean = \"2 ms\", deviation = \"1 us\" }");
@@ -634,7 +634,7 @@ fn explicit_keys_override_presets() {
              [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {scheme}"
         ));
         let written = read(&loaded.expanded());
-        let ends = |loaded: &Loaded| loaded.spec().groups[0].transport.endpoint_configs.clone();
+        let ends = |loaded: &LoadedScenario| loaded.spec().groups[0].transport.endpoint_configs.clone();
         assert_eq!(ends(&loaded), ends(&written), "{all} {scheme}");
         match ends(&loaded) {
             EndpointConfigs::Window(ends) => *ends.sender,
@@ -661,7 +661,7 @@ fn explicit_keys_override_presets() {
 fn hosts_are_named_or_described() {
     let path = "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
                 [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"newreno\"\n";
-    let host = |loaded: &Loaded| loaded.spec().groups[0].host;
+    let host = |loaded: &LoadedScenario| loaded.spec().groups[0].host;
     let ideal = read(path);
     assert_eq!(host(&ideal), None);
     let named = read(&format!("{path}host = \"linux-server\""));
@@ -672,7 +672,7 @@ fn hosts_are_named_or_described() {
     assert_eq!(host(&table), Some(HostSpec { late, late_p99, buffer, ..HostSpec::IDEAL }));
     assert_eq!(host(&read(&table.expanded())), host(&table));
     // Both ends wake up once per round trip.
-    let rtt = |loaded: &Loaded| loaded.paths().groups[0].as_ref().map(|path| path.rtt).unwrap();
+    let rtt = |loaded: &LoadedScenario| loaded.paths().groups[0].as_ref().map(|path| path.rtt).unwrap();
     let added = rtt(&table).saturating_sub(rtt(&ideal));
     assert_eq!(added, Duration::from_millis(4));
     let set = ["defaults.flow.host=linux-loaded".to_owned()];

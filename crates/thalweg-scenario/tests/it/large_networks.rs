@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::path::Path;
 use thalweg_proto::units::Duration;
-use thalweg_scenario::{Diagnostic, Loaded, load_text};
+use thalweg_scenario::{Diagnostic, LoadedScenario, load_text};
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::simulation_spec::Spec;
 use thalweg_sim::verify::Verifier;
@@ -14,7 +14,7 @@ fn drawn(found: &[Diagnostic]) -> String {
 }
 
 #[track_caller]
-fn read(text: &str) -> Loaded {
+fn read(text: &str) -> LoadedScenario {
     let loaded = load_text("fabric.toml", text, Path::new(""), &[]);
     loaded.unwrap_or_else(|found| panic!("{text}{}", drawn(&found)))
 }

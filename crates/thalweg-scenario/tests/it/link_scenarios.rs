@@ -1,11 +1,11 @@
 //! Scenarios with one link: text, reading, errors.
 
 use std::path::Path;
-use thalweg_scenario::{Diagnostic, Loaded, load_text};
+use thalweg_scenario::{Diagnostic, LoadedScenario, load_text};
 use thalweg_sim::simulation_spec::DirectionSpec;
 
 /// Reads a scenario.
-pub fn load(text: &str) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load(text: &str) -> Result<LoadedScenario, Vec<Diagnostic>> {
     load_text("test.toml", text, Path::new(""), &[])
 }
 

@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
-use thalweg_scenario::{Diagnostic, Loaded, PATHS, known_path, load_text};
+use thalweg_scenario::{Diagnostic, LoadedScenario, PATHS, known_path, load_text};
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
 
-fn read(text: &str) -> Loaded {
+fn read(text: &str) -> LoadedScenario {
     load_text("test.toml", text, Path::new(""), &[])
         .unwrap_or_else(|found| panic!("{}", found.iter().map(Diagnostic::render).collect::<String>()))
 }
 
-fn loaded(path: &str, more: &str, flow: &str) -> Loaded {
+fn loaded(path: &str, more: &str, flow: &str) -> LoadedScenario {
     read(&format!(
         "duration = \"20 s\"\n[[link]]\nbetween = [\"server\", \"user\"]\npath = \"{path}\"\n{more}\n\
          [[flow]]\nfrom = \"server\"\nto = \"user\"\n{flow}\n"

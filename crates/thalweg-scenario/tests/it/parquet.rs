@@ -2,18 +2,18 @@
 
 use super::transfer_lists::{FABRIC, transfers};
 use std::path::{Path, PathBuf};
-use thalweg_scenario::{Diagnostic, Loaded, load_text};
+use thalweg_scenario::{Diagnostic, LoadedScenario, load_text};
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/parquet")
 }
 
-fn listed(name: &str) -> Result<Loaded, Vec<Diagnostic>> {
+fn listed(name: &str) -> Result<LoadedScenario, Vec<Diagnostic>> {
     let flow = format!("workload = {{ kind = \"list\", file = \"{name}.parquet\" }}\n");
     load_text("list.toml", &format!("{FABRIC}{flow}"), &data(), &[])
 }
 
-fn rendered(found: Result<Loaded, Vec<Diagnostic>>) -> String {
+fn rendered(found: Result<LoadedScenario, Vec<Diagnostic>>) -> String {
     found.unwrap_err().iter().map(Diagnostic::render).collect()
 }
 

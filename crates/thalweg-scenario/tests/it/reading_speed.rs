@@ -55,15 +55,15 @@ fn large_invalid_files_are_rejected_in_time() {
         }
         all
     };
-    const LARGE: usize = 3 << 20; // A fifth of the largest: the time is that of the parser, and goes with the size.
+    const LARGE_BYTES: usize = 3 << 20; // A fifth of the largest: the time is that of the parser, and goes with the size.
     for text in [
-        many(&|number| format!("key{number} = 1\n"), LARGE),
-        many(&|number| format!("[scheme.s{number}]\nbase = \"vegas\"\n"), LARGE),
-        many(&|_| "[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"x\"\n".to_owned(), LARGE),
-        many(&|number| format!("[node.n{number}]\nprocessing = {{ packet = 1 }}\n"), LARGE),
-        many(&|_| "!\n".to_owned(), LARGE),
-        format!("title = \"{}\"", "x".repeat(LARGE)),
-        format!("include = [{}]", "[],".repeat(LARGE / 3)),
+        many(&|number| format!("key{number} = 1\n"), LARGE_BYTES),
+        many(&|number| format!("[scheme.s{number}]\nbase = \"vegas\"\n"), LARGE_BYTES),
+        many(&|_| "[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"x\"\n".to_owned(), LARGE_BYTES),
+        many(&|number| format!("[node.n{number}]\nprocessing = {{ packet = 1 }}\n"), LARGE_BYTES),
+        many(&|_| "!\n".to_owned(), LARGE_BYTES),
+        format!("title = \"{}\"", "x".repeat(LARGE_BYTES)),
+        format!("include = [{}]", "[],".repeat(LARGE_BYTES / 3)),
     ] {
         let started = Instant::now();
         let outcome = load_text("large.toml", &text, Path::new(""), &[]);

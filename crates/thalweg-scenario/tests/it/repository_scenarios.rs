@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::{DisciplineSpec, Limit, RandomDropConfig};
-use thalweg_scenario::{Diagnostic, Loaded, load, load_text};
+use thalweg_scenario::{Diagnostic, LoadedScenario, load, load_text};
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::{Simulation, Status};
 
@@ -16,7 +16,7 @@ fn rendered_diagnostics(found: &[Diagnostic]) -> String {
 }
 
 #[track_caller]
-fn read(name: &str, sets: &[&str]) -> Loaded {
+fn read(name: &str, sets: &[&str]) -> LoadedScenario {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     load(&folder().join(name), &sets).unwrap_or_else(|found| panic!("{}", rendered_diagnostics(&found)))
 }
@@ -199,7 +199,7 @@ fn memory_is_estimated_near_what_was_measured() {
 
 /// Returns a link with such a large bandwidth-delay product that only the demand of the flows limits the number of
 /// packets.
-fn long_fat(flow: &str, duration: &str) -> thalweg_scenario::Loaded {
+fn long_fat(flow: &str, duration: &str) -> thalweg_scenario::LoadedScenario {
     let text = format!(
         "duration = \"{duration}\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Tbit/s\"\ndelay = \"1 h\"\n\
          queue = \"unlimited\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n{flow}\n"

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration as Span, Instant};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
-use thalweg_scenario::{Diagnostic, Loaded, load_text};
+use thalweg_scenario::{Diagnostic, LoadedScenario, load_text};
 
 /// Loads a scenario with the network `file`, further keys of it, and a flow between two of its nodes.
-fn load(file: &str, text: &str, keys: &str, ends: [&str; 2]) -> Result<Loaded, Vec<Diagnostic>> {
+fn load(file: &str, text: &str, keys: &str, ends: [&str; 2]) -> Result<LoadedScenario, Vec<Diagnostic>> {
     static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let folder: PathBuf =
@@ -52,7 +52,7 @@ fn graphml(nodes: &[(&str, Option<[f64; 2]>)], edges: &[(usize, usize, &str)]) -
     text + "</graph></graphml>"
 }
 
-fn delays(loaded: &Loaded) -> Vec<f64> {
+fn delays(loaded: &LoadedScenario) -> Vec<f64> {
     loaded.spec().links.iter().map(|link| link.forward.delay.as_secs_f64() * 1e6).collect()
 }
 

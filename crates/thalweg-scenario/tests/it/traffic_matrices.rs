@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_scenario::{Diagnostic, Loaded, SchemeOverride, load_text, load_text_with_override};
+use thalweg_scenario::{Diagnostic, LoadedScenario, SchemeOverride, load_text, load_text_with_override};
 use thalweg_sim::simulation_spec::{SizeSpec, WorkloadSpec};
 
 const NETWORK: &str = "duration = \"2 s\"\nwarmup = \"0 s\"\n\
@@ -22,7 +22,7 @@ fn folder(text: &str) -> PathBuf {
 }
 
 /// Loads a flow `tm` with the matrix `text`, its nodes and further keys.
-fn load_with_matrix(text: &str, ends: [&str; 2], rest: &str) -> Result<Loaded, Vec<Diagnostic>> {
+fn load_with_matrix(text: &str, ends: [&str; 2], rest: &str) -> Result<LoadedScenario, Vec<Diagnostic>> {
     let folder = folder(text);
     let [from, to] = ends;
     let flow = format!("[[flow]]\nname = \"tm\"\nfrom = {from}\nto = {to}\nmatrix = \"tm\"\n{rest}");
@@ -31,12 +31,12 @@ fn load_with_matrix(text: &str, ends: [&str; 2], rest: &str) -> Result<Loaded, V
     loaded
 }
 
-fn rendered_diagnostics(found: Result<Loaded, Vec<Diagnostic>>) -> String {
+fn rendered_diagnostics(found: Result<LoadedScenario, Vec<Diagnostic>>) -> String {
     found.unwrap_err().iter().map(Diagnostic::render).collect()
 }
 
 /// Returns the name of each group, and the rate of its workload in bit/s.
-fn group_rates(loaded: &Loaded) -> Vec<(String, u64)> {
+fn group_rates(loaded: &LoadedScenario) -> Vec<(String, u64)> {
     let rate = |workload: &WorkloadSpec| match workload {
         WorkloadSpec::Poisson { gap, size } => (size.mean() * 8.0 / gap.as_secs_f64()).round() as u64,
         WorkloadSpec::ConstantRate { rate, .. } => rate.as_bits_per_sec(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration as Span, Instant};
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_scenario::{Diagnostic, Loaded, load, load_text};
+use thalweg_scenario::{Diagnostic, LoadedScenario, load, load_text};
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::simulation_spec::{SizeSpec, WorkloadSpec};
 use thalweg_sim::{RunResult, Simulation, Status};
@@ -22,7 +22,7 @@ pub const FABRIC: &str = "duration = \"2 s\"\nwarmup = \"0 s\"\n\
      network = { kind = \"star\", nodes = 4, rate = \"100 Mbit/s\", delay = \"1 ms\", queue = \"100 pkt\" }\n\
      [[flow]]\nname = \"list\"\nfrom = \"n*\"\nto = \"n*\"\nscheme = \"cubic\"\n";
 
-fn load_with_list(text: &str, rest: &str) -> Result<Loaded, Vec<Diagnostic>> {
+fn load_with_list(text: &str, rest: &str) -> Result<LoadedScenario, Vec<Diagnostic>> {
     let folder = folder();
     fs::write(folder.join("flows"), text).unwrap();
     let loaded = load_text("list.toml", &format!("{FABRIC}{rest}"), &folder, &[]);
@@ -30,12 +30,12 @@ fn load_with_list(text: &str, rest: &str) -> Result<Loaded, Vec<Diagnostic>> {
     loaded
 }
 
-fn load_list(text: &str) -> Result<Loaded, Vec<Diagnostic>> {
+fn load_list(text: &str) -> Result<LoadedScenario, Vec<Diagnostic>> {
     load_with_list(text, "workload = { kind = \"list\", file = \"flows\" }\n")
 }
 
 /// Returns source, sink, time in us and size of each transfer.
-pub fn transfers(loaded: &Loaded) -> Vec<(String, String, f64, u64)> {
+pub fn transfers(loaded: &LoadedScenario) -> Vec<(String, String, f64, u64)> {
     let spec = loaded.spec();
     let group = &spec.groups[0];
     let WorkloadSpec::List(list) = &group.workload else { panic!("no list") };
@@ -49,7 +49,7 @@ pub fn transfers(loaded: &Loaded) -> Vec<(String, String, f64, u64)> {
         .collect()
 }
 
-fn rendered_diagnostics(found: Result<Loaded, Vec<Diagnostic>>) -> String {
+fn rendered_diagnostics(found: Result<LoadedScenario, Vec<Diagnostic>>) -> String {
     found.unwrap_err().iter().map(Diagnostic::render).collect()
 }
 
@@ -82,7 +82,7 @@ fn all_list_formats_give_the_same_transfers() {
     }
 }
 
-fn run(loaded: &Loaded) -> RunResult {
+fn run(loaded: &LoadedScenario) -> RunResult {
     let mut simulation = Simulation::new(loaded.spec(), NoTrace).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
     simulation.finish().0
@@ -251,7 +251,7 @@ fn published_distributions_are_read_as_they_are() {
         ("10 kB, 15 %, x\n", 1, "expected 2 columns (size, share), found 3"),
         ("1000 0.5\n2 000 1\n", 1, "expected a size and a share"),
     ] {
-        let rendered = self::rendered_diagnostics(load_with_list(text, bad));
+        let rendered = rendered_diagnostics(load_with_list(text, bad));
         assert!(
             rendered.contains(expected) && rendered.contains(&format!("flows:{line}:")),
             "{text}{rendered}"

@@ -29,7 +29,7 @@ const MAX_CONNECTIONS: u32 = 1 << (ENTITY_BITS - 1);
 
 /// The connections of one flow that opens them during the run.
 #[derive(Clone, Debug, Default)]
-struct Opened {
+struct FlowConnections {
     /// Indices, in the order of their ids.
     indices: Vec<u32>,
     /// Indices of closed connections, for reuse: a late packet then still belongs to this flow.
@@ -47,7 +47,7 @@ pub(crate) struct ConnectionIds {
     begun: u32,
     /// The flows that open connections during the run.
     flows: Arc<[u32]>,
-    opened: Vec<Opened>,
+    opened: Vec<FlowConnections>,
     /// Ids of the indices from `fixed` on.
     opened_ids: Vec<u32>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct ConnectionIds {
 impl ConnectionIds {
     /// Builds the ids of `fixed` connections open from the start, and of the connections opened by `flows`.
     pub fn new(fixed: u32, flows: Vec<u32>) -> Self {
-        let opened = vec![Opened::default(); flows.len()];
+        let opened = vec![FlowConnections::default(); flows.len()];
         let fixed = if flows.is_empty() { u32::MAX } else { fixed };
         Self {
             fixed,
@@ -69,7 +69,7 @@ impl ConnectionIds {
 
     /// Returns the same ids without any opened connection.
     pub fn fresh(&self) -> Self {
-        let opened = vec![Opened::default(); self.opened.len()];
+        let opened = vec![FlowConnections::default(); self.opened.len()];
         Self { opened, begun: 0, opened_ids: Vec::new(), flows: Arc::clone(&self.flows), ..*self }
     }
 
@@ -155,7 +155,7 @@ impl ConnectionIds {
 
     /// Returns true if such a flow may have one more connection.
     pub fn can_open(&self, opening_flow_index: usize) -> bool {
-        let Opened { indices, vacant } = &self.opened[opening_flow_index];
+        let FlowConnections { indices, vacant } = &self.opened[opening_flow_index];
         !vacant.is_empty() || indices.len() < self.max() as usize
     }
 

@@ -1,7 +1,7 @@
 //! FIFO drop-tail queues, the most common ones: linked lists of packets that need no memory of their own.
 
 use crate::components::packet_pool::{NONE, PacketPool};
-use thalweg_queue::{DropReason, Dropped, Entry, Limit};
+use thalweg_queue::{DropReason, DroppedPacket, Entry, Limit};
 
 /// A FIFO queue with tail drop. Urgent packets precede all others and are FIFO among themselves. The rules are those of
 /// [`thalweg_queue::Fcfs`], which identifies packets by number.
@@ -46,9 +46,9 @@ impl DropTail {
 
     /// Enqueues or drops an arriving packet.
     #[inline]
-    pub fn enqueue(&mut self, packets: &mut PacketPool, entry: Entry, dropped: &mut Vec<Dropped>) {
+    pub fn enqueue(&mut self, packets: &mut PacketPool, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         if !self.fits(entry.size) {
-            dropped.push(Dropped { entry, reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry, reason: DropReason::Full });
             return;
         }
         self.packets += 1;
@@ -75,7 +75,7 @@ impl DropTail {
         packets: &mut PacketPool,
         limit: Limit,
         entry: impl Fn(&PacketPool, u32) -> Entry,
-        dropped: &mut Vec<Dropped>,
+        dropped: &mut Vec<DroppedPacket>,
     ) {
         let (mut kept, mut next) = (Self::new(limit), self.first);
         kept.first = self.first;
@@ -99,7 +99,7 @@ impl DropTail {
         *self = kept;
         let before = dropped.len();
         while next != NONE {
-            dropped.push(Dropped { entry: entry(packets, next), reason: DropReason::Full });
+            dropped.push(DroppedPacket { entry: entry(packets, next), reason: DropReason::Full });
             next = packets.get(next).next;
         }
         dropped[before..].reverse();

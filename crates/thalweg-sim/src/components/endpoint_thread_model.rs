@@ -12,7 +12,7 @@ const SHORTEST_TURN: Duration = Duration::from_micros(1);
 
 /// Result of resequencing a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placed {
+pub(crate) enum ResequencingResult {
     /// Deliver at once: packets are not resequenced.
     AtOnce,
     /// Buffered until it is in order.
@@ -86,14 +86,24 @@ impl Thread {
     }
 
     /// Resequences a packet with this number for an endpoint; returns it if it need not wait.
-    pub fn put_in_order(&mut self, now: Time, endpoint: EndpointIndex, serial: u32, packet: u32) -> Placed {
+    pub fn put_in_order(
+        &mut self,
+        now: Time,
+        endpoint: EndpointIndex,
+        serial: u32,
+        packet: u32,
+    ) -> ResequencingResult {
         let Some(order) = self.orders.as_mut().and_then(|orders| orders.get_mut(&endpoint)) else {
-            return Placed::AtOnce;
+            return ResequencingResult::AtOnce;
         };
         // Serial numbers wrap.
         let offset = serial.wrapping_sub(order.next() as u32) as i32;
         let number = order.next().saturating_add_signed(i64::from(offset));
-        if order.insert(now, number, packet).is_none() { Placed::Waits } else { Placed::Again }
+        if order.insert(now, number, packet).is_none() {
+            ResequencingResult::Waits
+        } else {
+            ResequencingResult::Again
+        }
     }
 
     /// Returns the next in-order packet for an endpoint.

@@ -187,7 +187,7 @@ impl Flow {
     }
 
     /// Returns the failure time; [`Time::MAX`] until then.
-    pub fn failed(&self) -> Time {
+    pub fn failure_time(&self) -> Time {
         self.special.as_ref().map_or(Time::MAX, |special| special.failed)
     }
 

@@ -117,7 +117,7 @@ impl Traffic {
     /// Returns true if a flow has delivered all its data or has given up.
     pub fn is_over(&self, flow: u32) -> bool {
         let state = self.flows.get(flow as usize);
-        state.is_some_and(|state| state.finished < Time::MAX || state.failed() < Time::MAX)
+        state.is_some_and(|state| state.finished < Time::MAX || state.failure_time() < Time::MAX)
     }
 
     /// Returns the name of a flow.

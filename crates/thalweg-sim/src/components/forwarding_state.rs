@@ -8,7 +8,7 @@ use crate::components::transmitter_names::Names;
 use crate::simulation_spec::{Change, DirectionSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_queue::Dropped;
+use thalweg_queue::DroppedPacket;
 
 /// Marker after the last hop: the packet's endpoint.
 pub(crate) const END: u32 = u32::MAX;
@@ -43,7 +43,7 @@ pub(crate) struct Network {
     /// Number of packets transmitted.
     pub hops: u64,
     /// Output buffer for packets dropped by queues; empty between two events.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedPacket>,
     /// Paths of routers' messages to sources.
     pub messages: MessageRoutes,
 }

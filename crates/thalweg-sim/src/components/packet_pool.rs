@@ -148,19 +148,19 @@ pub(crate) struct PacketPool {
     packets: Vec<Packet>,
     free: u32,
     live: u64,
-    large: Vec<Large>,
+    large: Vec<LargeContent>,
     free_large: Vec<u32>,
 }
 
 /// Packet contents that do not fit into the packet.
 #[derive(Clone, Debug)]
-pub(crate) enum Large {
+pub(crate) enum LargeContent {
     Pdu(Pdu),
     /// A real packet. Engines and traces treat it as a datagram.
     Bytes(Vec<u8>),
 }
 
-impl Large {
+impl LargeContent {
     fn pdu(&self) -> Pdu {
         match self {
             Self::Pdu(pdu) => copy_pdu(pdu),
@@ -188,7 +188,7 @@ impl PacketPool {
 
     /// Adds a packet with real content.
     pub fn insert_bytes(&mut self, mut packet: Packet, bytes: Vec<u8>) -> u32 {
-        packet.cargo = self.keep(Large::Bytes(bytes));
+        packet.cargo = self.keep(LargeContent::Bytes(bytes));
         self.add(packet)
     }
 
@@ -207,8 +207,8 @@ impl PacketPool {
     pub fn take_bytes(&mut self, packet: u32) -> Option<Vec<u8>> {
         let PackedPdu::Large(index) = self.get(packet).cargo else { return None };
         match self.large.get_mut(index as usize)? {
-            Large::Bytes(bytes) => Some(core::mem::take(bytes)),
-            Large::Pdu(_) => None,
+            LargeContent::Bytes(bytes) => Some(core::mem::take(bytes)),
+            LargeContent::Pdu(_) => None,
         }
     }
 
@@ -262,10 +262,10 @@ impl PacketPool {
 
     #[cold]
     fn pack_large(&mut self, pdu: &Pdu) -> PackedPdu {
-        self.keep(Large::Pdu(copy_pdu(pdu)))
+        self.keep(LargeContent::Pdu(copy_pdu(pdu)))
     }
 
-    fn keep(&mut self, large: Large) -> PackedPdu {
+    fn keep(&mut self, large: LargeContent) -> PackedPdu {
         if let Some(index) = self.free_large.pop() {
             self.large[index as usize] = large;
             return PackedPdu::Large(index);
@@ -304,7 +304,7 @@ impl PacketPool {
                 delay: None,
             })),
             PackedPdu::Packed(packed) => Pdu::unpack(packed),
-            PackedPdu::Large(index) => self.large(index),
+            PackedPdu::Large(index) => self.large_pdu(index),
         }
     }
 
@@ -324,7 +324,7 @@ impl PacketPool {
     }
 
     #[cold]
-    fn large(&self, index: u32) -> Pdu {
+    fn large_pdu(&self, index: u32) -> Pdu {
         self.large[index as usize].pdu()
     }
 
@@ -353,21 +353,21 @@ impl PacketPool {
     }
 
     /// Removes a packet for transfer to another table; contents that do not fit are appended to `large`.
-    pub fn take(&mut self, packet: u32, large: &mut Vec<Large>) -> Packet {
+    pub fn take(&mut self, packet: u32, large: &mut Vec<LargeContent>) -> Packet {
         let mut taken = *self.get(packet);
         if let PackedPdu::Large(index) = taken.cargo {
             taken.cargo = PackedPdu::Large(large.len() as u32);
-            large.push(core::mem::replace(&mut self.large[index as usize], Large::Bytes(Vec::new())));
+            large.push(core::mem::replace(&mut self.large[index as usize], LargeContent::Bytes(Vec::new())));
         }
         self.discard(packet);
         taken
     }
 
     /// Adds a packet of another table.
-    pub fn admit(&mut self, mut packet: Packet, large: &mut [Large]) -> u32 {
+    pub fn admit(&mut self, mut packet: Packet, large: &mut [LargeContent]) -> u32 {
         if let PackedPdu::Large(index) = packet.cargo {
             packet.cargo =
-                self.keep(core::mem::replace(&mut large[index as usize], Large::Bytes(Vec::new())));
+                self.keep(core::mem::replace(&mut large[index as usize], LargeContent::Bytes(Vec::new())));
         }
         let number = self.add(packet);
         // Packets arrive in bursts: prefetches the next free slot.
@@ -377,17 +377,17 @@ impl PacketPool {
 
     /// Adds all packets of another table, without their contents or positions.
     pub fn absorb(&mut self, other: &Self) {
-        for packet in other.all() {
+        for packet in other.packets() {
             self.add(Packet { cargo: PackedPdu::Ack { cumulative: 0, window: 0, ce: 0 }, ..*packet });
         }
     }
 
     /// Returns the connection of each packet.
     pub fn connections(&self) -> impl Iterator<Item = u32> {
-        self.all().map(|packet| packet.connection)
+        self.packets().map(|packet| packet.connection)
     }
 
-    fn all(&self) -> impl Iterator<Item = &Packet> {
+    fn packets(&self) -> impl Iterator<Item = &Packet> {
         let mut is_free = vec![false; self.packets.len()];
         let mut free = self.free;
         while let Some(slot) = self.packets.get(free as usize) {

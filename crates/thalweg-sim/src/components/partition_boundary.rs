@@ -2,7 +2,7 @@
 
 use crate::components::completion_times::MAX_TRANSFERS;
 use crate::components::connection_ids::ConnectionIds;
-use crate::components::packet_pool::{EndpointId, Flags, Large, Packet, PacketPool};
+use crate::components::packet_pool::{EndpointId, Flags, LargeContent, Packet, PacketPool};
 use crate::event_queue::Origin;
 use crate::run_result::{FlowCounts, Transfer};
 use std::collections::{BTreeMap, VecDeque};
@@ -54,7 +54,7 @@ impl Owners {
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     packets: Vec<Packet>,
-    large: Vec<Large>,
+    large: Vec<LargeContent>,
     /// Sequence numbers of the packets that have one.
     numbers: VecDeque<u64>,
     /// Ended transfers whose sinks are in the other partition.
@@ -142,7 +142,7 @@ impl RemoteTransfers {
 
 /// A flow ended at its source: the sink, in another partition, has received everything, and has the time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedFlow {
     pub connection: u32,
     pub moment: Moment,
     /// True for a listed transfer.
@@ -172,7 +172,7 @@ pub(crate) struct Boundary {
     /// Transfers with sources in other partitions, by partition.
     pub far: Vec<RemoteTransfers>,
     /// Ended flows with their source here and their sink elsewhere.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<EndedFlow>,
     /// Number of events also counted by another partition: samples, ends of the warm-up and of the run, starts of flows
     /// with their source elsewhere.
     pub doubled: u64,

@@ -51,7 +51,7 @@ pub struct LinkStatus {
 
 /// A packet held at a gate.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldPacket {
     pub priority: u8,
     pub ecn: Ecn,
     pub bytes: Vec<u8>,
@@ -59,11 +59,11 @@ pub(crate) struct Held {
 
 /// Real hosts whose packets cross the simulated network.
 #[derive(Debug, Default)]
-pub(crate) struct Outside {
+pub(crate) struct RealHostState {
     /// Arrived packets not collected yet, in order of time.
     pub arrived: Vec<Arrival>,
     /// Connections paused by a gate, with their held packets.
-    pub paused: BTreeMap<u32, VecDeque<Held>>,
+    pub paused: BTreeMap<u32, VecDeque<HeldPacket>>,
     /// Bytes held at gates.
     pub held_bytes: u64,
     /// The gate of each node.

@@ -9,7 +9,7 @@ use thalweg_queue::feedback::{Message, Watch};
 
 /// A feedback policy of a queue, and counts of its messages.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedQueue {
     pub watch: Watch,
     pub messages: u64,
     pub bytes: u64,

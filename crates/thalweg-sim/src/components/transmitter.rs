@@ -2,7 +2,7 @@
 
 use crate::components::drop_tail::DropTail;
 use crate::components::packet_pool::{NONE, PacketPool};
-use crate::components::router_feedback::Watched;
+use crate::components::router_feedback::WatchedQueue;
 use crate::measure::Occupancy;
 use crate::simulation_spec::{DirectionSpec, Framing, JitterChange};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ pub(crate) struct PortState {
     pub packets: u64,
     pub bytes: u64,
     pub queue: Option<Box<TransmitQueue>>,
-    pub extra: Option<Box<Extra>>,
+    pub extra: Option<Box<RareState>>,
 }
 
 /// The queue of a transmitter, created when a packet first finds it busy.
@@ -123,7 +123,7 @@ pub(crate) struct TransmitQueue {
     pub drops_early: u64,
     pub filtered: u64,
     pub marks: u64,
-    pub feedback: Option<Box<Watched>>,
+    pub feedback: Option<Box<WatchedQueue>>,
 }
 
 /// The queueing discipline.
@@ -135,7 +135,7 @@ pub(crate) enum Queue {
 
 /// Rarely used state of a direction.
 #[derive(Debug)]
-pub(crate) struct Extra {
+pub(crate) struct RareState {
     pub rate: Rate,
     pub delay: Duration,
     /// Picoseconds in service. Waiting for tokens of a shaper does not count.
@@ -180,7 +180,7 @@ impl Varying {
     }
 }
 
-impl Extra {
+impl RareState {
     /// Applies new random delays. Existing random streams continue; `stream` creates new ones.
     pub fn set_jitter(&mut self, change: &JitterChange, stream: impl Fn(&'static str) -> Stream) {
         match &mut self.jitter {
@@ -298,7 +298,7 @@ impl Transmitter {
         now: Time,
         size: u32,
         spec: &DirectionSpec,
-        extra: Option<&mut Extra>,
+        extra: Option<&mut RareState>,
     ) -> Time {
         let (leaves, delay) = service_times(now, self.busy_until, size, spec, extra);
         self.busy_until = leaves;
@@ -312,7 +312,7 @@ fn service_times(
     idle: Time,
     size: u32,
     spec: &DirectionSpec,
-    extra: Option<&mut Extra>,
+    extra: Option<&mut RareState>,
 ) -> (Time, Duration) {
     let on_wire = spec.framing.on_wire(size);
     let at_rate = |begins: Time, rate: Rate| {
@@ -338,7 +338,7 @@ impl PortState {
     /// Returns the state of an idle transmitter; `stream` creates random streams by purpose.
     pub fn new(spec: &DirectionSpec, stream: impl Fn(&'static str) -> Stream) -> Self {
         let extra = (!is_plain(spec)).then(|| {
-            Box::new(Extra {
+            Box::new(RareState {
                 rate: spec.rate,
                 delay: spec.delay,
                 busy: 0,
@@ -397,11 +397,15 @@ impl PortState {
             None => spec.rate.transmission_time(Bytes::new(self.bytes)),
         };
         // The packet in service was counted up to its departure.
-        if busy_until == Time::MAX { before + busy } else { before + busy - self.remaining(now, busy_until) }
+        if busy_until == Time::MAX {
+            before + busy
+        } else {
+            before + busy - self.remaining_service_time(now, busy_until)
+        }
     }
 
     /// Returns the remaining service time of the packet in service.
-    pub fn remaining(&self, now: Time, busy_until: Time) -> Duration {
+    pub fn remaining_service_time(&self, now: Time, busy_until: Time) -> Duration {
         busy_until.since(self.extra.as_ref().map_or(now, |extra| extra.begins.max(now)))
     }
 
@@ -445,7 +449,7 @@ impl TransmitQueue {
             Queue::Discipline(discipline)
         };
         let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
-        let watched = |spec| Box::new(Watched { watch: watch(spec), messages: 0, bytes: 0, next: 0 });
+        let watched = |spec| Box::new(WatchedQueue { watch: watch(spec), messages: 0, bytes: 0, next: 0 });
         Self {
             queue,
             occupancy: measured.then(Box::default),

@@ -1,7 +1,7 @@
 //! Hosts whose thread is woken for arrivals and timers.
 
 use super::EventLoop;
-use crate::components::endpoint_thread_model::{Placed, Thread};
+use crate::components::endpoint_thread_model::{ResequencingResult, Thread};
 use crate::components::host_processor::Host;
 use crate::components::packet_pool::{EndpointIndex, Flags, NONE, Packet};
 use crate::event_kinds::EventKind;
@@ -86,12 +86,12 @@ impl<T: Tracing> EventLoop<T> {
         let now = self.now;
         let placed = match self.thread(number).filter(|_| is_numbered) {
             Some(thread) => thread.put_in_order(now, endpoint, serial, packet),
-            None => Placed::AtOnce,
+            None => ResequencingResult::AtOnce,
         };
         match placed {
-            Placed::AtOnce => self.deliver_to_endpoint(endpoint, packet),
-            Placed::Again => self.ignore(packet),
-            Placed::Waits => {
+            ResequencingResult::AtOnce => self.deliver_to_endpoint(endpoint, packet),
+            ResequencingResult::Again => self.ignore(packet),
+            ResequencingResult::Waits => {
                 self.hand_in_order(number, endpoint);
                 // The end of the gap must wake it.
                 self.request_host(endpoint);

@@ -36,7 +36,9 @@ impl<T: Tracing> EventLoop<T> {
             let Some(port_state) = transmitter.port_state() else { continue };
             let port_state = &mut self.network.port_states[port_state];
             if transmitter.busy_until > now && transmitter.busy_until < Time::MAX {
-                self.network.in_service.insert(number, port_state.remaining(now, transmitter.busy_until));
+                self.network
+                    .in_service
+                    .insert(number, port_state.remaining_service_time(now, transmitter.busy_until));
             }
             (port_state.packets, port_state.bytes) = (0, 0);
             if let Some(waiting) = &mut port_state.queue {
@@ -222,7 +224,7 @@ impl<T: Tracing> EventLoop<T> {
             group: flow.group,
             start: flow.start,
             finished: occurred(flow.finished),
-            failed: occurred(flow.failed()),
+            failed: occurred(flow.failure_time()),
             counted: end.since(warmup.max(flow.start)),
             delivered: Bytes::new(delivered),
             delivered_wire: Bytes::new(delivered_wire),
@@ -340,7 +342,7 @@ impl<T: Tracing> EventLoop<T> {
                     busy.then(a.queue.mean_bytes.total_cmp(&b.queue.mean_bytes))
                 });
                 if let Some(busiest) = busiest
-                    && results[busiest].utilisation > BUSY
+                    && results[busiest].utilisation > MIN_BOTTLENECK_UTILISATION
                 {
                     results[busiest].bottleneck = true;
                 }
@@ -426,7 +428,7 @@ impl<T: Tracing> EventLoop<T> {
 }
 
 /// Minimum utilisation of a bottleneck.
-const BUSY: f64 = 0.5;
+const MIN_BOTTLENECK_UTILISATION: f64 = 0.5;
 
 /// Returns the part of `delivered` bytes that this many packets cannot have carried, given the mean payload of those
 /// `taken`.

@@ -29,7 +29,7 @@ use crate::components::forwarding_state::Network;
 use crate::components::host_processor::Host;
 use crate::components::packet_pool::{EndpointId, EndpointIndex, Flags, NONE, Packet};
 use crate::components::partition_boundary::Boundary;
-use crate::components::real_hosts::Outside;
+use crate::components::real_hosts::RealHostState;
 use crate::components::run_end::Ending;
 use crate::components::run_measurements::Measurements;
 use crate::components::run_totals::PacketOutcome;
@@ -76,7 +76,7 @@ pub(crate) struct EventLoop<T: Tracing> {
     /// Boundary of this partition, in a partitioned run.
     pub(crate) boundary: Option<Box<Boundary>>,
     /// Real hosts, if any.
-    pub(crate) outside: Option<Box<Outside>>,
+    pub(crate) outside: Option<Box<RealHostState>>,
     pub(crate) tracing: T,
 }
 

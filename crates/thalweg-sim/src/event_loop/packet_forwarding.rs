@@ -5,14 +5,14 @@ use crate::Pdu;
 use crate::components::ecmp_groups::FIRST_ECMP_GROUP;
 use crate::components::forwarding_state::{END, EXIT, Network};
 use crate::components::packet_pool::{Flags, NONE, Packet, PacketPool};
-use crate::components::transmitter::{Extra, OnWire, Queue, QueueMode, Speed, Varying};
+use crate::components::transmitter::{OnWire, Queue, QueueMode, RareState, Speed, Varying};
 use crate::event_kinds::EventKind;
 use crate::packet_trace::Step;
 use crate::packet_tracing::Tracing;
 use crate::spec_error::SpecError;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack};
-use thalweg_queue::{AckFilter, Any, ContractViolation, Discipline, DropReason, Dropped, Entry, Limit};
+use thalweg_queue::{AckFilter, Any, ContractViolation, Discipline, DropReason, DroppedPacket, Entry, Limit};
 
 /// Returns the acknowledgement in a packet, if it is an undamaged one of the window transport.
 fn ack_of(packets: &PacketPool, packet: u32) -> Option<(&Packet, Ack)> {
@@ -31,7 +31,7 @@ fn filter_acks(
     filter: AckFilter,
     entry: Entry,
     queue: &mut Any,
-    dropped: &mut Vec<Dropped>,
+    dropped: &mut Vec<DroppedPacket>,
 ) -> bool {
     let Some((newer, ack)) = ack_of(packets, entry.packet) else { return false };
     let of = |header: &Packet| (header.connection, header.incarnation, header.flags.has(Flags::TO_SENDER));
@@ -431,7 +431,7 @@ impl<T: Tracing> EventLoop<T> {
             extra.aggregation.as_mut().map_or(arrives, |aggregation| aggregation.delayed_arrival(arrives));
         // Drawn for every packet: losses do not change the jitter of others.
         let arrives = extra.jitter.as_mut().map_or(arrives, |jitter| jitter.delayed_arrival(arrives));
-        let Extra { losses, corrupted, duplicated, variation, ecn, .. } = extra;
+        let RareState { losses, corrupted, duplicated, variation, ecn, .. } = extra;
         let (treatment, varies) = (*ecn, variation.is_some());
         *losses += u64::from(outcome.lost);
         *corrupted += u64::from(outcome.corrupted);

@@ -5,7 +5,7 @@ use crate::components::ecmp_groups::FIRST_ECMP_GROUP;
 use crate::components::flow_state::Role;
 use crate::components::forwarding_state::{END, EXIT};
 use crate::components::packet_pool::{Flags, NONE};
-use crate::components::partition_boundary::{Ended, EndedTransfer, Outbox};
+use crate::components::partition_boundary::{EndedFlow, EndedTransfer, Outbox};
 use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
 use crate::prefetch_hints::prefetch_cache_line;
@@ -163,7 +163,7 @@ impl<T: Tracing> EventLoop<T> {
         let is_listed = is_transfer && self.measured.tally.is_counting();
         if let Some(boundary) = &mut self.boundary {
             let moment = boundary.moment(self.now, self.wheel.origin());
-            boundary.ended.push(Ended { connection, moment, is_listed });
+            boundary.ended.push(EndedFlow { connection, moment, is_listed });
         }
     }
 

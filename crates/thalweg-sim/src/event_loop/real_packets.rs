@@ -11,7 +11,7 @@ use crate::components::flow_state::{Connection, Delays, Flow, Group, Role};
 use crate::components::forwarding_state::END;
 use crate::components::host_processor::Host;
 use crate::components::packet_pool::{EndpointIndex, Flags, NONE, Packet, PacketClass};
-use crate::components::real_hosts::{Arrival, Held, LinkStatus, Message, Outside, SCHEME};
+use crate::components::real_hosts::{Arrival, HeldPacket, LinkStatus, Message, RealHostState, SCHEME};
 use crate::components::run_totals::PacketOutcome;
 use crate::components::transmitter::TransmitQueue;
 use crate::components::workload_barrier::Rounds;
@@ -34,7 +34,7 @@ impl<T: Tracing> EventLoop<T> {
         self.traffic.transports.push(TransportSpec::new(SCHEME, ends, 0, 0));
         self.hosts.push(Host::Outside);
         let (host, transport) = (self.hosts.len() as u32 - 1, self.traffic.transports.len() as u32 - 1);
-        self.outside = Some(Box::new(Outside { host, transport, gates, ..Outside::default() }));
+        self.outside = Some(Box::new(RealHostState { host, transport, gates, ..RealHostState::default() }));
     }
 
     /// Adds a flow along these links, between these nodes, with this name and priority. Messages of a link's queue return to the source
@@ -169,7 +169,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         let Some(held) = outside.paused.remove(&connection) else { return };
         outside.held_bytes -= held.iter().map(|held| held.bytes.len() as u64).sum::<u64>();
-        for Held { priority, ecn, bytes } in held {
+        for HeldPacket { priority, ecn, bytes } in held {
             self.send_outside(connection, priority, ecn, bytes);
         }
     }
@@ -183,7 +183,7 @@ impl<T: Tracing> EventLoop<T> {
             return false;
         }
         outside.held_bytes += size;
-        held.push_back(Held { priority, ecn, bytes });
+        held.push_back(HeldPacket { priority, ecn, bytes });
         true
     }
 

@@ -8,7 +8,7 @@ use super::EventLoop;
 use crate::Pdu;
 use crate::components::flow_state::Role;
 use crate::components::packet_pool::{EndpointIndex, Flags, PackedPdu, Packet};
-use crate::components::router_feedback::Watched;
+use crate::components::router_feedback::WatchedQueue;
 use crate::event_kinds::EventKind;
 use crate::packet_trace::Step;
 use crate::packet_tracing::Tracing;
@@ -94,12 +94,12 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns the packets that the queue at `link` has just dropped.
-    fn dropped(&self, link: u32) -> Vec<Passing> {
+    fn dropped_packets(&self, link: u32) -> Vec<Passing> {
         let dropped = self.network.dropped.iter().filter(|victim| victim.reason != DropReason::Filtered);
         dropped.map(|victim| self.passing(link, victim.entry.packet)).collect()
     }
 
-    fn watched(&mut self, link: u32) -> Option<&mut Watched> {
+    fn watched_queue(&mut self, link: u32) -> Option<&mut WatchedQueue> {
         self.network.port_state_mut(link)?.queue.as_mut()?.feedback.as_deref_mut()
     }
 
@@ -127,10 +127,10 @@ impl<T: Tracing> EventLoop<T> {
             (false, false) => ArrivalOutcome::Waits,
             (false, true) => ArrivalOutcome::Dropped,
         };
-        let (view, dropped) = (self.view(link), self.dropped(link));
+        let (view, dropped) = (self.view(link), self.dropped_packets(link));
         let mut outbox = core::mem::take(&mut self.network.messages.outbox);
         let mark = self
-            .watched(link)
+            .watched_queue(link)
             .is_some_and(|watched| watched.watch.on_arrival(&view, &arrival, outcome, &dropped, &mut outbox));
         if mark && !is_dropped {
             self.mark(packet, &spec, link);
@@ -150,9 +150,9 @@ impl<T: Tracing> EventLoop<T> {
         let Some(spec) = self.feedback_spec(link) else { return };
         let (entry, left) = self.dequeue(link);
         let departure = entry.map(|entry| self.passing(link, entry.packet));
-        let (view, dropped) = (self.view(link), self.dropped(link));
+        let (view, dropped) = (self.view(link), self.dropped_packets(link));
         let mut outbox = core::mem::take(&mut self.network.messages.outbox);
-        let mark = self.watched(link).is_some_and(|watched| {
+        let mark = self.watched_queue(link).is_some_and(|watched| {
             watched.watch.on_departure(&view, departure.as_ref(), &dropped, &mut outbox)
         });
         if let Some(entry) = entry.filter(|_| mark) {
@@ -174,7 +174,7 @@ impl<T: Tracing> EventLoop<T> {
         self.wheel.push(self.now + interval, EventKind::Router.key(link));
         let view = self.view(link);
         let mut outbox = core::mem::take(&mut self.network.messages.outbox);
-        if let Some(watched) = self.watched(link) {
+        if let Some(watched) = self.watched_queue(link) {
             watched.watch.on_interval(&view, &mut outbox);
         }
         self.post(link, outbox, &spec);
@@ -226,7 +226,7 @@ impl<T: Tracing> EventLoop<T> {
             flags.set(flag);
         }
         let sent_at = self.now;
-        let Some(watched) = self.watched(link) else { return };
+        let Some(watched) = self.watched_queue(link) else { return };
         watched.messages += 1;
         watched.bytes += u64::from(size);
         let serial = watched.next;

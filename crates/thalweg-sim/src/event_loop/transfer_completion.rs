@@ -11,12 +11,12 @@ use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
 use crate::run_result::Transfer;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::random_delay::Each;
+use thalweg_queue::random_delay::DrawScope;
 
 impl<T: Tracing> EventLoop<T> {
     /// Records the end of a flow's transfer over one connection.
     pub(crate) fn complete(&mut self, flow: u32, size: u64, began: Time, ended: Time) {
-        let transfer = self.completed(flow, size, began, ended);
+        let transfer = self.completed_transfer(flow, size, began, ended);
         self.record_transfer(transfer);
     }
 
@@ -33,7 +33,7 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    fn completed(&self, flow: u32, size: u64, began: Time, ended: Time) -> Transfer {
+    fn completed_transfer(&self, flow: u32, size: u64, began: Time, ended: Time) -> Transfer {
         let ideal = self.ideal(flow, size, 0);
         Transfer { flow, size: Bytes::new(size), start: began, end: Some(ended), ideal }
     }
@@ -43,7 +43,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
         let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection];
         let size = self.traffic.finish(number, delivered_at).delivered;
-        let transfer = is_listed.then(|| self.completed(number, size, opened, delivered_at))?;
+        let transfer = is_listed.then(|| self.completed_transfer(number, size, opened, delivered_at))?;
         self.traffic.record_completion(&transfer, delivered_at.since(opened));
         Some(transfer)
     }
@@ -58,7 +58,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Records the arrival of a flow's block; the last one of the round schedules the next round of the group.
     pub(crate) fn end_block(&mut self, flow: u32, size: u64, began: Time) {
-        let transfer = self.completed(flow, size, began, self.now);
+        let transfer = self.completed_transfer(flow, size, began, self.now);
         self.record_transfer(transfer);
         let (now, counting) = (self.now, self.measured.tally.is_counting());
         let group = self.traffic.group_of_mut(flow);
@@ -149,7 +149,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Returns the constant random delay of `flow` on a link; zero if each packet draws.
     fn delay_of_flow(&self, link: u32, flow: u32) -> Duration {
         let variation = self.network.direction(link).variation.as_deref();
-        let Some(spec) = variation.filter(|spec| spec.each == Each::Flow) else { return Duration::ZERO };
+        let Some(spec) = variation.filter(|spec| spec.each == DrawScope::Flow) else { return Duration::ZERO };
         let (of_flow, group) = self.traffic.flow_and_group(flow);
         let side = link.saturating_sub(of_flow.links) / 2;
         let index = flow - group.first_flow;
@@ -194,7 +194,7 @@ impl<T: Tracing> EventLoop<T> {
 /// Returns true for a flow whose transfer in progress counts as unfinished: one that the scenario has not stopped, or
 /// whose sender gave up.
 fn has_open_transfer(flow: &Flow) -> bool {
-    flow.main != NO_CONNECTION && (!flow.stopped || flow.failed() < Time::MAX)
+    flow.main != NO_CONNECTION && (!flow.stopped || flow.failure_time() < Time::MAX)
 }
 
 /// Returns the size and start of an unfinished exchange or block.

@@ -8,7 +8,7 @@ pub(crate) const LANES: usize = 1 << BITS;
 /// Placeholder for no lane.
 pub(super) const NO_LANE: u32 = u32::MAX;
 /// Distance of an unused lane: only entries at the end of time are so far ahead.
-const FREE: u64 = u64::MAX;
+const UNUSED_DISTANCE: u64 = u64::MAX;
 /// Maximum number of lanes in use at once: the first entries of all are kept sorted.
 const MAX_LANES: usize = 16;
 
@@ -26,7 +26,7 @@ pub(super) struct Lanes {
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Lane {
-    /// Distance; [`FREE`] for an unused lane.
+    /// Distance; [`UNUSED_DISTANCE`] for an unused lane.
     distance: u64,
     /// Time of the last entry, even if it is the first; the maximum for an unused lane, which nothing may join.
     last: u64,
@@ -45,8 +45,9 @@ struct Item {
 
 impl Lanes {
     pub fn new() -> Self {
-        const UNUSED: Lane = Lane { distance: FREE, last: u64::MAX, packet: 0, behind: Fifo::EMPTY };
-        Self { lanes: Box::new([UNUSED; LANES]), firsts: [Item::default(); MAX_LANES], begin: 0, end: 0 }
+        const UNUSED_LANE: Lane =
+            Lane { distance: UNUSED_DISTANCE, last: u64::MAX, packet: 0, behind: Fifo::EMPTY };
+        Self { lanes: Box::new([UNUSED_LANE; LANES]), firsts: [Item::default(); MAX_LANES], begin: 0, end: 0 }
     }
 
     /// Adds an entry `distance` from now to its lane, if that is free or has this distance and earlier entries; returns
@@ -63,7 +64,10 @@ impl Lanes {
             }
             return joins;
         }
-        if lane.distance != FREE || self.end.wrapping_sub(self.begin) as usize == MAX_LANES || distance == 0 {
+        if lane.distance != UNUSED_DISTANCE
+            || self.end.wrapping_sub(self.begin) as usize == MAX_LANES
+            || distance == 0
+        {
             return false;
         }
         (lane.distance, lane.last, lane.packet) = (distance, entry.time, packet);
@@ -115,16 +119,16 @@ impl Lanes {
     /// Takes the earliest entry, which must exist; returns its lane and its packet.
     #[inline(always)]
     pub fn pop(&mut self, tie_mask: u64) -> (u32, u32) {
-        let number = self.firsts[self.begin as usize % MAX_LANES].about();
+        let number = self.firsts[self.begin as usize % MAX_LANES].lane_index();
         self.begin = self.begin.wrapping_add(1);
         let lane = &mut self.lanes[number as usize % LANES];
         let packet = lane.packet;
         match lane.behind.pop() {
             Some(next) => {
-                lane.packet = next.about();
+                lane.packet = next.lane_index();
                 self.insert(Item::new(next.entry(), number), tie_mask);
             }
-            None => (lane.distance, lane.last) = (FREE, u64::MAX),
+            None => (lane.distance, lane.last) = (UNUSED_DISTANCE, u64::MAX),
         }
         (number, packet)
     }
@@ -132,7 +136,7 @@ impl Lanes {
     /// Returns the packet of a lane's entry, counted from the first.
     #[inline]
     pub fn packet(&self, number: usize, place: u32) -> Option<u32> {
-        self.lanes[number].behind.at(place).map(Item::about)
+        self.lanes[number].behind.item_at(place).map(Item::lane_index)
     }
 }
 
@@ -148,7 +152,7 @@ impl Item {
     }
 
     #[inline(always)]
-    fn about(self) -> u32 {
+    fn lane_index(self) -> u32 {
         (self.rest >> 32) as u32
     }
 }
@@ -170,7 +174,7 @@ impl Fifo {
     }
 
     #[inline(always)]
-    fn at(&self, number: u32) -> Option<Item> {
+    fn item_at(&self, number: u32) -> Option<Item> {
         if number < self.count { self.entries.get(self.index(number)).copied() } else { None }
     }
 

@@ -34,10 +34,10 @@ const LOW: usize = 6;
 /// only time-outs.
 const REACH: usize = 32;
 /// Length above which the list is cut at the next refill: a list that reaches far ahead would attract every new entry.
-const LONG: usize = 48;
-const SHORT: usize = 16;
+const MAX_LIST_LENGTH: usize = 48;
+const CUT_LIST_LENGTH: usize = 16;
 /// Capacity of the list, including taken entries, which are removed when it is full.
-const CAPACITY: usize = 4 * LONG;
+const CAPACITY: usize = 4 * MAX_LIST_LENGTH;
 
 /// Placeholder for no packet, as [`crate::components::packet_pool::NONE`].
 const NOTHING: u32 = u32::MAX;
@@ -245,7 +245,7 @@ impl Wheel {
         } else {
             self.insert_late(entry);
         }
-        if self.list_len() > LONG {
+        if self.list_len() > MAX_LIST_LENGTH {
             self.shorten();
         }
     }
@@ -302,7 +302,7 @@ impl Wheel {
     /// entry would be sorted into all others.
     #[cold]
     fn shorten(&mut self) {
-        let mut end = self.head + SHORT;
+        let mut end = self.head + CUT_LIST_LENGTH;
         let stays = |near: &[Entry], at: usize| {
             near[at - 1].time == near[at].time || near[at].time < self.levels.base
         };
@@ -580,12 +580,12 @@ mod tests {
         wheel.push(Time::from_picos(10), 0);
         for number in 1..=1000 {
             wheel.push(at, (2 << ENTITY_BITS) + number);
-            assert!(wheel.list_len() <= LONG, "{number}");
+            assert!(wheel.list_len() <= MAX_LIST_LENGTH, "{number}");
         }
         for earlier in 10..100 {
             wheel.push(Time::from_picos(earlier + 1), 0);
             assert_eq!(wheel.pop(), Some((Time::from_picos(earlier), 0, NOTHING)));
-            assert!(wheel.list_len() <= LONG, "{earlier}");
+            assert!(wheel.list_len() <= MAX_LIST_LENGTH, "{earlier}");
         }
         assert_eq!(wheel.pop(), Some((Time::from_picos(100), 0, NOTHING)));
         let popped = std::iter::from_fn(|| wheel.pop());

@@ -11,7 +11,7 @@ const LEVELS: usize = 11;
 /// hence far levels are moved only to an empty list. Four digits are 17 microseconds.
 const NEAR_LEVELS: usize = 4;
 /// Bit mask of the near levels.
-const NEAR: u32 = (1 << NEAR_LEVELS) - 1;
+const NEAR_LEVEL_MASK: u32 = (1 << NEAR_LEVELS) - 1;
 /// Entries per chunk. A slot with a single chunk is sorted at once.
 const CHUNK_ENTRIES: usize = 24;
 /// Placeholder for no chunk.
@@ -79,7 +79,7 @@ impl Levels {
     /// Returns true if a near level has an entry.
     #[inline]
     pub const fn is_near(&self) -> bool {
-        self.used & NEAR != 0
+        self.used & NEAR_LEVEL_MASK != 0
     }
 
     /// Returns the time of the earliest entry, or the maximum time if empty.

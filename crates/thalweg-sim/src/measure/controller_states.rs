@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use thalweg_proto::units::Duration;
 
-    fn seen(of: &[(u64, &'static str, f64)]) -> Vec<StateVisit> {
+    fn state_visits(of: &[(u64, &'static str, f64)]) -> Vec<StateVisit> {
         let mut visits = Visits::default();
         for (millis, name, value) in of {
             let mut state_variables = [("", 0.0); CongestionState::MAX_VARIABLES];
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_visit_lasts_until_another_state_is_seen() {
         let visits =
-            seen(&[(0, "startup", 3.0), (5, "startup", 1.0), (7, "drain", 4.0), (9, "startup", 5.0)]);
+            state_visits(&[(0, "startup", 3.0), (5, "startup", 1.0), (7, "drain", 4.0), (9, "startup", 5.0)]);
         let times = |visit: &StateVisit| {
             (visit.state, visit.from.as_picos() / 1_000_000_000, visit.until.as_picos() / 1_000_000_000)
         };
@@ -100,6 +100,6 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let many: Vec<_> = (0..10_000).map(|at| (at, if at % 2 == 0 { "on" } else { "off" }, 0.0)).collect();
-        assert_eq!(seen(&many).len(), MAX_VISITS);
+        assert_eq!(state_visits(&many).len(), MAX_VISITS);
     }
 }

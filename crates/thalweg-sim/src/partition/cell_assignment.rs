@@ -1,6 +1,6 @@
 //! Assigns cells of the network to the partitions of a parallel run.
 
-use super::{Cells, Cut, Edge, MAX_PARTS};
+use super::{Cells, Edge, MAX_PARTS, Partitioning};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -94,7 +94,7 @@ impl Cells<'_> {
         (loads, of_cell)
     }
 
-    pub fn cut(&self, grouping: &Grouping) -> Cut {
+    pub fn cut(&self, grouping: &Grouping) -> Partitioning {
         let parts = grouping.parts;
         let mut distance = vec![u64::MAX; parts * parts];
         let mut stride = u64::MAX;
@@ -118,7 +118,7 @@ impl Cells<'_> {
         let (links, ends) = grouping.part.split_at(self.directions as usize);
         let (sources, sinks) = ends.split_at(self.flows as usize);
         let [links, sources, sinks] = [links, sources, sinks].map(<[u16]>::to_vec);
-        Cut { parts, links, sources, sinks, distance, stride }
+        Partitioning { parts, links, sources, sinks, distance, stride }
     }
 }
 

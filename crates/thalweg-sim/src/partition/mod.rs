@@ -7,11 +7,11 @@
 
 mod cell_assignment;
 
-use self::cell_assignment::{Grouping, UNEVEN};
 use crate::components::connection_ids::{has_independent_ends, opens_connections};
 use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
 use crate::shortest_paths::{DirectionId, FlowPaths, Routes, all_paths};
 use crate::simulation_spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
+use cell_assignment::{Grouping, UNEVEN};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -21,7 +21,7 @@ pub const MAX_PARTS: usize = 64;
 
 /// A partitioned run.
 #[derive(Clone, Debug)]
-pub(crate) struct Cut {
+pub(crate) struct Partitioning {
     /// Number of partitions, at least two.
     pub parts: usize,
     /// Partition of each direction of each link of the specification.
@@ -46,12 +46,12 @@ pub struct SpeedupEstimate {
     /// Speed-up over one thread, from the estimated packets of each partition.
     pub speedup: f64,
     /// The limiting factor.
-    pub bound: Bound,
+    pub bound: SpeedupLimit,
 }
 
 /// The limiting factor of the speed-up.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Bound {
+pub enum SpeedupLimit {
     /// Only the number of threads.
     Threads,
     /// This scheme or discipline is a third-party component: its state may be shared among flows, but is used in one
@@ -105,7 +105,7 @@ pub fn estimate_speedup<const COUNT: usize>(
     let cells = Cells::new(spec);
     threads.map(|threads| {
         let Some(best) = cells.best(threads) else { return alone(cells.bound_of_one()) };
-        let bound = cells.bound(&best, threads);
+        let bound = cells.speedup_limit(&best, threads);
         if best.speedup < WORTH {
             alone(bound)
         } else {
@@ -117,17 +117,17 @@ pub fn estimate_speedup<const COUNT: usize>(
 /// Returns the default number of threads for a run of `spec`, which must be valid, with `idle` idle processors: several
 /// only if the run is long enough for users to wait and clearly gains.
 pub fn default_threads(spec: &Spec, idle: usize) -> usize {
-    if idle < 2 || max_work(spec) < LARGE || partitioning_obstacle(spec).is_some() {
+    if idle < 2 || max_work(spec) < LARGE_RUN_HOPS || partitioning_obstacle(spec).is_some() {
         return 1;
     }
     let cells = Cells::new(spec);
-    let best = cells.best(idle).filter(|best| cells.total >= LARGE && best.speedup >= CLEAR);
+    let best = cells.best(idle).filter(|best| cells.total >= LARGE_RUN_HOPS && best.speedup >= CLEAR);
     best.map_or(1, |best| best.parts)
 }
 
 /// Partitions a run of `spec`, which must be valid, for up to `threads` threads. Returns `None` if it cannot be
 /// partitioned.
-pub(crate) fn partition_run(spec: &Spec, threads: usize) -> Option<Cut> {
+pub(crate) fn partition_run(spec: &Spec, threads: usize) -> Option<Partitioning> {
     if threads < 2 || partitioning_obstacle(spec).is_some() {
         return None;
     }
@@ -141,7 +141,7 @@ const WORTH: f64 = 1.05;
 /// Speed-up that remains worthwhile if processors are occasionally busy with other work.
 const CLEAR: f64 = 1.4;
 /// Work of a run of about ten seconds on one thread, in hops.
-const LARGE: f64 = 1e8;
+const LARGE_RUN_HOPS: f64 = 1e8;
 
 /// Returns a cheap upper bound of the work of a run of `spec`.
 fn max_work(spec: &Spec) -> f64 {
@@ -169,14 +169,14 @@ fn packet_bits(group: &GroupSpec) -> f64 {
 }
 
 /// Returns the obstacle to any partitioning of a network, if there is one.
-fn partitioning_obstacle(spec: &Spec) -> Option<Bound> {
+fn partitioning_obstacle(spec: &Spec) -> Option<SpeedupLimit> {
     let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref());
     let own =
         access.flat_map(|of| [&of.source_forward, &of.source_backward, &of.sink_forward, &of.sink_backward]);
     let discipline = lines().chain(own).find(|line| line.queue.is_external());
     let scheme = spec.groups.iter().find_map(|group| group.transport.endpoint_configs.external_name());
-    scheme.or(discipline.map(|line| line.queue.name())).map(|name| Bound::External(name.to_owned()))
+    scheme.or(discipline.map(|line| line.queue.name())).map(|name| SpeedupLimit::External(name.to_owned()))
 }
 
 /// Returns the minimum time of a packet on a link direction.
@@ -463,13 +463,13 @@ impl<'a> Cells<'a> {
     }
 
     /// Describes the heaviest cell; `is_there` returns true for its members.
-    fn name(&self, cell: u32, share: f64, mut is_there: impl FnMut(u32) -> bool) -> Bound {
+    fn name(&self, cell: u32, share: f64, mut is_there: impl FnMut(u32) -> bool) -> SpeedupLimit {
         if let Some(&queue) = self.telling.iter().find(|&&queue| is_there(queue)) {
-            return Bound::Feedback { name: self.name_of(queue), share };
+            return SpeedupLimit::Feedback { name: self.name_of(queue), share };
         }
         let gated = (0..self.directions).find(|&of| self.has_gate(self.tail(of)) && is_there(of));
         if let Some(of) = gated {
-            return Bound::Gates { name: self.node(self.tail(of)), share };
+            return SpeedupLimit::Gates { name: self.node(self.tail(of)), share };
         }
         if let Some(end) = cell.checked_sub(self.directions) {
             let mut behind = end % self.flows;
@@ -478,9 +478,12 @@ impl<'a> Cells<'a> {
                 behind = behind.saturating_sub(group.count);
                 is_of
             });
-            return Bound::Flows { name: of.map_or_else(String::new, |group| group.name.clone()), share };
+            return SpeedupLimit::Flows {
+                name: of.map_or_else(String::new, |group| group.name.clone()),
+                share,
+            };
         }
-        Bound::Link { name: self.name_of(cell), share }
+        SpeedupLimit::Link { name: self.name_of(cell), share }
     }
 
     /// Returns the name of a direction's link, of its source node and of its destination node.
@@ -495,7 +498,7 @@ impl<'a> Cells<'a> {
 
     /// Returns the first group of random transfers with inseparable endpoints that has a flow whose source satisfies
     /// `is_there`.
-    fn tied(&self, is_there: impl Fn(usize) -> bool) -> Option<Bound> {
+    fn tied(&self, is_there: impl Fn(usize) -> bool) -> Option<SpeedupLimit> {
         let mut source = self.directions as usize;
         let group = self.spec.groups.iter().find(|group| {
             let mut flows = source..source + group.count as usize;
@@ -505,11 +508,11 @@ impl<'a> Cells<'a> {
                 && !self.may_split(group)
                 && flows.any(&is_there)
         })?;
-        Some(Bound::Transfers(group.name.clone()))
+        Some(SpeedupLimit::Transfers(group.name.clone()))
     }
 
     /// Returns the reason why there is only one partition.
-    fn bound_of_one(&self) -> Bound {
+    fn bound_of_one(&self) -> SpeedupLimit {
         if let Some(bound) = self.tied(|_| true) {
             return bound;
         }
@@ -520,17 +523,17 @@ impl<'a> Cells<'a> {
         }
         let heaviest = (0..work.len() as u32).max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]));
         // Without traffic no cell is the heaviest.
-        heaviest.filter(|_| self.total > 0.0).map_or(Bound::Threads, |cell| {
+        heaviest.filter(|_| self.total > 0.0).map_or(SpeedupLimit::Threads, |cell| {
             self.name(cell, work[cell as usize] / self.total, |of| sets.find(of) == cell)
         })
     }
 
-    fn bound(&self, best: &Grouping, threads: usize) -> Bound {
+    fn speedup_limit(&self, best: &Grouping, threads: usize) -> SpeedupLimit {
         let (cell, share) = best.heaviest;
         if best.speedup * UNEVEN >= 0.75 * threads as f64 {
-            Bound::Threads
+            SpeedupLimit::Threads
         } else if best.speedup * share < 0.5 {
-            Bound::Delays(Duration::from_picos(best.lookahead))
+            SpeedupLimit::Delays(Duration::from_picos(best.lookahead))
         } else {
             let part = best.part[cell as usize];
             self.tied(|source| best.part[source] == part)

@@ -71,7 +71,7 @@ struct Setting {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct WaitingPacket {
     packet: PacketId,
     size: u32,
     urgent: bool,
@@ -92,7 +92,7 @@ pub(super) struct LinkState {
     setting: Setting,
     /// Earliest idle time of the transmitter.
     free_at: Time,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingPacket>,
     /// Number of urgent or vague packets: without any, the queue need not be searched.
     special: usize,
     bytes: u64,
@@ -127,7 +127,12 @@ impl LinkState {
 
     pub fn enqueue(&mut self, record: &Record<'_>) {
         let urgent = matches!(record.pdu, Pdu::Feedback(_));
-        self.waiting.push_back(Waiting { packet: record.packet, size: record.size, urgent, vague: false });
+        self.waiting.push_back(WaitingPacket {
+            packet: record.packet,
+            size: record.size,
+            urgent,
+            vague: false,
+        });
         self.special += usize::from(urgent);
         self.bytes += u64::from(record.size);
     }

@@ -234,7 +234,7 @@ impl Verifier {
     }
 
     /// Returns true if a packet, or a copy of it, satisfies `is_there`.
-    fn has(&self, packet: PacketId, is_there: impl Fn(&Packet) -> bool) -> bool {
+    fn any_copy(&self, packet: PacketId, is_there: impl Fn(&Packet) -> bool) -> bool {
         self.packets.get(&packet).is_some_and(|copies| copies.iter().any(is_there))
     }
 
@@ -354,7 +354,7 @@ impl Verifier {
 
     fn on_transmitted(&mut self, record: &Record<'_>) {
         let queued = |packet: &Packet| packet.place == PacketLocation::Queue(record.link);
-        let waited = self.has(record.packet, queued);
+        let waited = self.any_copy(record.packet, queued);
         let packet = if waited { self.take(record, queued) } else { self.take_from_node(record) };
         let (Some(packet), Some(link)) = (packet, self.topology.link(record.link)) else { return };
         let Some(state) = self.links.get_mut(&record.link) else { return };
@@ -453,7 +453,7 @@ impl Verifier {
         if record.link == u32::MAX {
             // The host is overloaded.
             let at_node = |packet: &Packet| matches!(packet.place, PacketLocation::At(_));
-            let is_there = self.has(record.packet, at_node);
+            let is_there = self.any_copy(record.packet, at_node);
             if !is_there && self.counts.damaged > 0 {
                 // It was damaged, not yet detected; its twin may be elsewhere.
                 self.counts.damaged -= 1;
@@ -497,7 +497,7 @@ impl Verifier {
         let Some(ends) = self.topology.ends(record.flow) else { return };
         self.counts.delivered += 1;
         let at_node = |packet: &Packet| matches!(packet.place, PacketLocation::At(_));
-        let is_there = self.has(record.packet, at_node);
+        let is_there = self.any_copy(record.packet, at_node);
         if !is_there && self.damage_is_vague && self.counts.damaged > 0 {
             // Its twin was the damaged one.
             self.counts.damaged -= 1;

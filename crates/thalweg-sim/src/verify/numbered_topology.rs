@@ -3,7 +3,7 @@
 use crate::simulation_spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_queue::random_delay::{Each, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, VariationSpec};
 use thalweg_queue::{AckFilter, CapacityTrace, ImpairmentSpec, Limit};
 
 /// A location of packets.
@@ -27,7 +27,7 @@ pub(super) struct Link<'a> {
 
 /// Endpoints of a flow, and true for hosts with processing costs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ends {
+pub(super) struct FlowEndpoints {
     pub nodes: [Node; 2],
     pub has_processing_cost: [bool; 2],
 }
@@ -187,11 +187,13 @@ impl Topology {
         }
     }
 
-    pub fn ends(&self, flow: u32) -> Option<Ends> {
+    pub fn ends(&self, flow: u32) -> Option<FlowEndpoints> {
         let after = self.groups.partition_point(|group| group.first_flow <= flow);
         let group = self.groups[..after].iter().rev().find(|group| group.spec.count > 0)?;
-        (flow - group.first_flow < group.spec.count)
-            .then(|| Ends { nodes: group.ends(flow), has_processing_cost: group.has_processing_cost })
+        (flow - group.first_flow < group.spec.count).then(|| FlowEndpoints {
+            nodes: group.ends(flow),
+            has_processing_cost: group.has_processing_cost,
+        })
     }
 }
 
@@ -220,7 +222,8 @@ pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
     let periods_alike = direction
         .periodic_variation
         .is_none_or(|periodic_variation| periodic_variation.delay_spread.is_zero());
-    let varies_in_order = |variation: &VariationSpec| variation.keeps_order && variation.each == Each::Packet;
+    let varies_in_order =
+        |variation: &VariationSpec| variation.keeps_order && variation.each == DrawScope::Packet;
     max_reorder_delay(&direction.impairment).is_zero()
         && direction.variation.as_deref().is_none_or(varies_in_order)
         && is_known
@@ -304,7 +307,7 @@ impl Budget {
     }
 
     /// Returns the opportunities up to `time`, inclusive.
-    fn until(&self, time: Time) -> u64 {
+    fn opportunities_until(&self, time: Time) -> u64 {
         let (period, picos) = (self.trace.period.as_picos().max(1), time.as_picos());
         let within = Time::from_picos(picos % period);
         let part = self.trace.opportunities.partition_point(|&at| at <= within) as u64;
@@ -312,10 +315,10 @@ impl Budget {
     }
 
     /// Returns the opportunities at exactly `time`.
-    fn at(&self, time: Time) -> u64 {
+    fn opportunities_at(&self, time: Time) -> u64 {
         match time.as_picos() {
-            0 => self.until(time),
-            picos => self.until(time) - self.until(Time::from_picos(picos - 1)),
+            0 => self.opportunities_until(time),
+            picos => self.opportunities_until(time) - self.opportunities_until(Time::from_picos(picos - 1)),
         }
     }
 
@@ -325,12 +328,12 @@ impl Budget {
         let bytes = u64::from(self.trace.bytes);
         if start > self.last {
             self.last = start;
-            self.left = self.at(start) * bytes;
+            self.left = self.opportunities_at(start) * bytes;
         }
-        let more = self.until(left).saturating_sub(self.until(self.last)) * bytes;
-        let enough = self.left + more >= size && left >= self.last && self.at(left) > 0;
+        let more = self.opportunities_until(left).saturating_sub(self.opportunities_until(self.last)) * bytes;
+        let enough = self.left + more >= size && left >= self.last && self.opportunities_at(left) > 0;
         let rest = (self.left + more).saturating_sub(size);
-        self.left = rest.min(self.at(left) * bytes);
+        self.left = rest.min(self.opportunities_at(left) * bytes);
         self.last = self.last.max(left);
         enough
     }

@@ -7,7 +7,7 @@ use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
-use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 use thalweg_sim::Simulation;
 use thalweg_sim::Status;
 use thalweg_sim::packet_trace::{Record, Step, Tracer};
@@ -21,7 +21,7 @@ fn wire() -> DirectionSpec {
     direction(Rate::MAX, millis(10), Limit::Unlimited)
 }
 
-fn varied(distribution: TimeSpec, each: Each, keeps_order: bool) -> DirectionSpec {
+fn varied(distribution: TimeSpec, each: DrawScope, keeps_order: bool) -> DirectionSpec {
     let variation = Some(Arc::new(VariationSpec { each, keeps_order, ..VariationSpec::new(distribution) }));
     DirectionSpec { variation, ..wire() }
 }
@@ -80,7 +80,7 @@ fn a_wire_has_the_moments_of_its_distribution() {
         [(exponential, 4.0, 16.0), (normal, 20.0, 4.0), (pareto, 1.25, 5.0 / 48.0)];
     for (distribution, mean, variance) in cases {
         for keeps_order in [true, false] {
-            let spec = datagrams_over(varied(distribution.clone(), Each::Packet, keeps_order), 200.0);
+            let spec = datagrams_over(varied(distribution.clone(), DrawScope::Packet, keeps_order), 200.0);
             let delays: Vec<f64> = arrivals(&spec).iter().map(|(.., delay)| *delay).collect();
             assert_eq!(delays.len(), 10_000);
             let (found, spread) = moments(&delays);
@@ -101,14 +101,14 @@ fn order_is_kept_at_the_price_of_the_longest_before() {
     let below = |x: f64| (0..200).map(|k| 1.0 - (-(x + f64::from(k)) / 4.0).exp()).product::<f64>();
     let expected: f64 = (0..8_000).map(|step| (1.0 - below((f64::from(step) + 0.5) / 100.0)) / 100.0).sum();
     assert!((expected - 8.1).abs() < 1.0, "twice the mean that is drawn: {expected}");
-    let ordered = arrivals(&datagrams_over(varied(exponential(), Each::Packet, true), 1.0));
+    let ordered = arrivals(&datagrams_over(varied(exponential(), DrawScope::Packet, true), 1.0));
     assert!(ordered.is_sorted_by_key(|(_, number, _)| *number));
     let (mean, _) = moments(&ordered.iter().map(|(.., delay)| *delay).collect::<Vec<_>>());
     assert!((mean - 10.0 - expected).abs() < 0.05 * expected, "{mean}, not {expected}");
 
     // Without order each packet has its own random delay; of two packets 1 ms apart the second is first if it drew 1 ms
     // less: e^-(1/4) / 2.
-    let free = arrivals(&datagrams_over(varied(exponential(), Each::Packet, false), 1.0));
+    let free = arrivals(&datagrams_over(varied(exponential(), DrawScope::Packet, false), 1.0));
     let (mean, _) = moments(&free.iter().map(|(.., delay)| *delay).collect::<Vec<_>>());
     assert!((mean - 14.0).abs() < 0.2, "{mean}");
     let mut at = vec![0.0; free.len()];
@@ -121,7 +121,7 @@ fn order_is_kept_at_the_price_of_the_longest_before() {
 
 /// Many flows with a constant random delay each: the links of two hosts, equal in both directions.
 fn of_flows(count: u32, seed: u64, control: Option<GroupSpec>) -> Spec {
-    let far = varied(TimeSpec::Uniform { min: ms(10.0), max: ms(50.0) }, Each::Flow, true);
+    let far = varied(TimeSpec::Uniform { min: ms(10.0), max: ms(50.0) }, DrawScope::Flow, true);
     let plain = DirectionSpec { delay: Duration::ZERO, ..wire() };
     let mut spec = pipe(wire());
     let fixed = ControllerConfig::Fixed(FixedConfig { window: 1.0 });
@@ -179,7 +179,7 @@ fn each_flow_has_its_own_delay() {
 /// On a shared link each flow has its own delay too, and its packets keep their order.
 #[test]
 fn flows_that_share_a_link_pass_each_other() {
-    let far = varied(TimeSpec::Uniform { min: ms(0.0), max: ms(50.0) }, Each::Flow, true);
+    let far = varied(TimeSpec::Uniform { min: ms(0.0), max: ms(50.0) }, DrawScope::Flow, true);
     let mut spec = pipe(DirectionSpec { rate: Rate::from_mbits_per_sec(10), ..far });
     let cbr = WorkloadSpec::ConstantRate { rate: Rate::from_bits_per_sec(400_000), packet: bytes(500) };
     spec.groups = vec![GroupSpec { count: 5, ..group("flow", 1, crate::test_network::datagrams(), cbr) }];

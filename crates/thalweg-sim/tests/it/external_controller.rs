@@ -78,15 +78,15 @@ fn an_external_controller_runs_as_a_built_in_one() {
 
 /// A fixed window of random size, which is reported.
 #[derive(Clone, Debug)]
-struct Drawn(Arc<Mutex<Vec<f64>>>);
+struct RandomWindow(Arc<Mutex<Vec<f64>>>);
 
-impl PartialEq for Drawn {
+impl PartialEq for RandomWindow {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl ConfigureController for Drawn {
+impl ConfigureController for RandomWindow {
     type Controller = Fixed;
     const NAME: &'static str = "drawn";
     fn make(&self) -> Fixed {
@@ -107,7 +107,7 @@ impl ConfigureController for Drawn {
 fn controllers_draw_from_streams_of_their_flows() {
     let drawn = |seed, flows: usize| {
         let observed = Arc::new(Mutex::new(Vec::new()));
-        let one = ControllerConfig::Dedicated(ExternalController::new(Drawn(Arc::clone(&observed))));
+        let one = ControllerConfig::Dedicated(ExternalController::new(RandomWindow(Arc::clone(&observed))));
         run(&Spec { seed, ..spec_of_path(vec![one; flows]) });
         observed.lock().unwrap().clone()
     };
@@ -173,12 +173,12 @@ fn a_controller_that_samples_delivery_rates_finds_the_capacity() {
 
 /// Behaves correctly for a number of acknowledgements, and then violates the contract.
 #[derive(Clone, Debug)]
-struct Broken {
+struct FaultyController {
     left: u32,
     then: fn() -> Decision,
 }
 
-impl Controller for Broken {
+impl Controller for FaultyController {
     type PacketInfo = ();
 
     fn on_ack(&mut self, _sample: &AckSample, (): ()) {
@@ -202,10 +202,10 @@ impl PartialEq for BrokenConfig {
 }
 
 impl ConfigureController for BrokenConfig {
-    type Controller = Broken;
+    type Controller = FaultyController;
     const NAME: &'static str = "mine";
-    fn make(&self) -> Broken {
-        Broken { left: 10, then: self.0 }
+    fn make(&self) -> FaultyController {
+        FaultyController { left: 10, then: self.0 }
     }
 }
 
@@ -243,9 +243,9 @@ fn a_contract_violation_of_a_controller_ends_the_run_and_names_it() {
 struct NeverConfig;
 
 impl ConfigureController for NeverConfig {
-    type Controller = Broken;
+    type Controller = FaultyController;
     const NAME: &'static str = "never";
-    fn make(&self) -> Broken {
+    fn make(&self) -> FaultyController {
         panic!("a test's controller")
     }
 }

@@ -6,7 +6,7 @@ use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::{
-    Configure, Discipline, DisciplineSpec, Dropped, Entry, Fcfs, Limit, Pie, PieConfig, Streams, Traits,
+    Configure, Discipline, DisciplineSpec, DroppedPacket, Entry, Fcfs, Limit, Pie, PieConfig, Streams, Traits,
 };
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::simulation_spec::{Spec, WorkloadSpec};
@@ -60,18 +60,18 @@ fn an_external_discipline_runs_as_a_built_in_one() {
 
 /// A queue that never releases a packet, or reports one packet more than wait.
 #[derive(Clone, Debug, PartialEq)]
-struct Broken {
+struct FaultyDiscipline {
     withholds: bool,
 }
 
 #[derive(Debug)]
-struct BrokenLine(Fcfs, Broken);
+struct BrokenLine(Fcfs, FaultyDiscipline);
 
 impl Discipline for BrokenLine {
-    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<DroppedPacket>) {
         self.0.enqueue(now, entry, dropped);
     }
-    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<DroppedPacket>) -> Option<Entry> {
         if self.1.withholds { None } else { self.0.dequeue(now, dropped) }
     }
     fn packets(&self) -> u64 {
@@ -82,7 +82,7 @@ impl Discipline for BrokenLine {
     }
 }
 
-impl Configure for Broken {
+impl Configure for FaultyDiscipline {
     type Queue = BrokenLine;
     const NAME: &'static str = "mine";
     fn make(&self, limit: Limit, _: Streams<'_>) -> BrokenLine {
@@ -115,7 +115,7 @@ fn a_contract_violation_of_a_discipline_ends_the_run_and_names_it() {
             "`l0: n0 -> n1` at 800 us: the discipline `mine` dequeued no packet for an idle link although 3 are queued",
         ),
     ] {
-        let queue = DisciplineSpec::new(Limit::Unlimited, Broken { withholds });
+        let queue = DisciplineSpec::new(Limit::Unlimited, FaultyDiscipline { withholds });
         let spec = spec_of_path(queue, ControllerConfig::Fixed(FixedConfig { window: 4.0 }));
         let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
         while simulation.advance(1 << 20) == Status::Running {}

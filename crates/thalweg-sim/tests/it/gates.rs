@@ -4,7 +4,7 @@ use crate::test_network::{bytes, direction, group, millis, pipe, run, window, wi
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
-use thalweg_proto::transport::Limit as Held;
+use thalweg_proto::transport::Limit as SenderLimit;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, PauseConfig};
 use thalweg_queue::Limit;
@@ -46,7 +46,7 @@ fn with_slots_flows_send_one_after_the_other() {
     assert!(ends[1] > ends[2], "{ends:?}");
     assert_eq!(result.flows.iter().map(|flow| flow.retransmissions).sum::<u64>(), 0);
     // The wait of the second flow is reported as paused.
-    let paused = result.flows[1].limits[Held::Paused.index()];
+    let paused = result.flows[1].limits[SenderLimit::Paused.index()];
     assert!(paused > millis(200), "{paused}");
 }
 

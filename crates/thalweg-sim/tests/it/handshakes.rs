@@ -145,8 +145,8 @@ fn only_the_first_request_waits() {
 #[test]
 fn closed_connections_are_reused() {
     #[derive(Debug, Default)]
-    struct Highest(u32, u64);
-    impl Tracer for Highest {
+    struct HighestTracer(u32, u64);
+    impl Tracer for HighestTracer {
         fn record(&mut self, record: &Record<'_>) {
             self.0 = self.0.max(record.packet.connection);
             self.1 += u64::from(record.step == Event::Sent);
@@ -157,9 +157,9 @@ fn closed_connections_are_reused() {
         let mut spec = pipe(direction(Rate::from_mbits_per_sec(1000), millis(5), Limit::Unlimited));
         spec.duration = Duration::from_secs(10);
         spec.groups = vec![connection_group(kind, 1_000, millis(1))];
-        let mut simulation = Simulation::new(&spec, Highest::default()).expect("it is valid");
+        let mut simulation = Simulation::new(&spec, HighestTracer::default()).expect("it is valid");
         while simulation.advance(1 << 20) == Status::Running {}
-        let (result, Highest(connection, packets)) = simulation.finish();
+        let (result, HighestTracer(connection, packets)) = simulation.finish();
         let count = result.transfers.completion.count;
         assert!(count > 9_500, "{kind:?}: {count}");
         // A thousand start each second and take at most 25 ms to open, send and close.

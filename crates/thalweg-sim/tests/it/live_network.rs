@@ -8,7 +8,7 @@ use thalweg_sim::Status;
 use thalweg_sim::live_network::{Arrival, Live};
 use thalweg_sim::simulation_spec::{NodeId, Spec};
 
-const ENDS: [NodeId; 2] = [NodeId(0), NodeId(1)];
+const END_NODES: [NodeId; 2] = [NodeId(0), NodeId(1)];
 
 /// 8 Mbit/s (a byte a microsecond), 10 ms each way.
 fn spec_of_path(limit: Limit) -> Spec {
@@ -26,8 +26,8 @@ struct Network {
 impl Network {
     fn new(spec: &Spec) -> Self {
         let mut live = Live::new(spec).unwrap();
-        let path = live.path(ENDS[0], ENDS[1]).unwrap();
-        let flow = live.flow(ENDS, &path, None);
+        let path = live.path(END_NODES[0], END_NODES[1]).unwrap();
+        let flow = live.flow(END_NODES, &path, None);
         let connection = live.connect(flow);
         Self { live, connection }
     }
@@ -137,8 +137,8 @@ fn connections_are_used_again() {
     let first = network.connection;
     network.enter(micros(0), vec![1; 100]);
     network.live.close(first);
-    let path = network.live.path(ENDS[0], ENDS[1]).unwrap();
-    let flow = network.live.flow(ENDS, &path, None);
+    let path = network.live.path(END_NODES[0], END_NODES[1]).unwrap();
+    let flow = network.live.flow(END_NODES, &path, None);
     assert_eq!(network.live.connect(flow), first);
     network.enter(micros(10), vec![2; 100]);
     let arrived = network.until(micros(1_000_000));

@@ -10,7 +10,7 @@ use thalweg_queue::feedback::{
     DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients, SeifSpec,
 };
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
-use thalweg_sim::partition::{Bound, default_threads, estimate_speedup};
+use thalweg_sim::partition::{SpeedupLimit, default_threads, estimate_speedup};
 use thalweg_sim::simulation_spec::*;
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{RunResult, Simulation, StateVisit, Status};
@@ -293,7 +293,7 @@ fn a_network_without_lookahead_is_one_partition() {
     assert_eq!(estimate_speedup(&spec, [4])[0].parts, 1);
     let [estimate] = estimate_speedup(&fast_parking_lot(), [3]);
     assert!(
-        estimate.parts == 3 && estimate.speedup > 1.8 && estimate.bound == Bound::Threads,
+        estimate.parts == 3 && estimate.speedup > 1.8 && estimate.bound == SpeedupLimit::Threads,
         "{estimate:?}"
     );
 }
@@ -366,8 +366,8 @@ fn packets_that_arrive_together_are_recorded_as_they_were_sent() {
 /// A tracer of few steps receives these in the order of one thread; after an interruption, those up to it.
 #[test]
 fn filtered_and_interrupted_records_equal_one_thread() {
-    struct Few(Vec<(Time, u32, u32)>);
-    impl Tracer for Few {
+    struct FewEventsTracer(Vec<(Time, u32, u32)>);
+    impl Tracer for FewEventsTracer {
         fn needs(&self, step: Step, link: u32) -> bool {
             step == Step::Transmitted && link == 2
         }
@@ -379,9 +379,9 @@ fn filtered_and_interrupted_records_equal_one_thread() {
         }
     }
     let spec = parking_lot();
-    let (_, Few(expected)) = recorded(1, &spec, Few(Vec::new()));
+    let (_, FewEventsTracer(expected)) = recorded(1, &spec, FewEventsTracer(Vec::new()));
     assert!(expected.len() > 5000);
-    assert!(recorded(3, &spec, Few(Vec::new())).1.0 == expected);
+    assert!(recorded(3, &spec, FewEventsTracer(Vec::new())).1.0 == expected);
     let interrupted = |threads, events| {
         let mut simulation = Simulation::on_threads(&spec, Listing::default(), threads).unwrap();
         simulation.advance(events);
@@ -549,7 +549,7 @@ fn the_bounds_of_messages_and_gates_are_named() {
     // The sources of `b` are at the router of the queue with feedback.
     spec.groups[2].count = 30;
     let [row] = estimate_speedup(&spec, [16]);
-    assert!(matches!(&row.bound, Bound::Feedback { name, .. } if name[1] == "n1"), "{row:?}");
+    assert!(matches!(&row.bound, SpeedupLimit::Feedback { name, .. } if name[1] == "n1"), "{row:?}");
     let mut spec = gated_row();
     spec.groups.retain(|group| group.from == NodeId(2) || group.from == NodeId(0));
     for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
@@ -557,5 +557,5 @@ fn the_bounds_of_messages_and_gates_are_named() {
     }
     spec.groups.iter_mut().for_each(|group| group.workload = WorkloadSpec::Bulk);
     let [row] = estimate_speedup(&spec, [16]);
-    assert!(matches!(&row.bound, Bound::Gates { .. }), "{row:?}");
+    assert!(matches!(&row.bound, SpeedupLimit::Gates { .. }), "{row:?}");
 }

@@ -13,13 +13,15 @@ use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::EndsConfig;
-use thalweg_proto::window::{ControllerConfig, Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
+use thalweg_proto::window::{
+    ControllerConfig, DelayedAck, ReceiverConfig, Recovery, SenderConfig, WindowUnit,
+};
 use thalweg_proto::{adaptive_ack, media, sstp};
 use thalweg_queue::feedback::{
     DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients,
     SeifPolicy, SeifSpec,
 };
-use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{DrawScope, TimeSpec, VariationSpec};
 use thalweg_queue::{
     AckFilter, AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FairQueueingConfig, FcfsConfig,
     ImpairmentSpec, Limit, LossSpec, PeriodicVariationSpec, RandomDropConfig, ReorderSpec, SleepSpec,
@@ -140,7 +142,7 @@ fn variation() -> impl Strategy<Value = Option<Arc<VariationSpec>>> {
             TimeSpec::Quantiles(times.into())
         }),
     ];
-    let each = prop_oneof![Just(Each::Packet), Just(Each::Flow)];
+    let each = prop_oneof![Just(DrawScope::Packet), Just(DrawScope::Flow)];
     let one = (distribution, each, any::<bool>()).prop_map(|(distribution, each, keeps_order)| {
         Arc::new(VariationSpec { each, keeps_order, ..VariationSpec::new(distribution) })
     });
@@ -355,7 +357,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
                         segment,
                         recovery,
                         ecn: segment % 2 == 0,
-                        counting: if count_bytes { Counting::Bytes } else { Counting::Packets },
+                        counting: if count_bytes { WindowUnit::Bytes } else { WindowUnit::Packets },
                         ..SenderConfig::default()
                     },
                     ReceiverConfig { delayed_ack, window: 100_000, ..ReceiverConfig::default() },

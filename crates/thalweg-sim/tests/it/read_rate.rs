@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::sscop;
 use thalweg_proto::sstp;
-use thalweg_proto::transport::Limit as Held;
+use thalweg_proto::transport::Limit as SenderLimit;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
@@ -99,7 +99,7 @@ fn spec(
     Spec { groups, duration: Duration::from_secs(seconds), measure, ..spec }
 }
 
-fn share(result: &RunResult, held: Held) -> f64 {
+fn share(result: &RunResult, held: SenderLimit) -> f64 {
     let limits = result.flows[0].limits;
     let all: f64 = limits.iter().map(|time| time.as_secs_f64()).sum();
     limits[held.index()].as_secs_f64() / all
@@ -117,7 +117,7 @@ fn goodput_is_what_the_application_reads() {
         // The window is full except for data in flight, and never exceeded.
         let peak = flow.unread_peak.expect("it reads at its own pace").get();
         assert!((RECEIVE_WINDOW / 2..=RECEIVE_WINDOW).contains(&peak), "{}: {peak}", transport.scheme);
-        let held = share(&result, Held::ReceiverWindow);
+        let held = share(&result, SenderLimit::ReceiverWindow);
         assert!(held > 0.7, "{}: {held} of {:?}", transport.scheme, flow.limits);
         assert_eq!((flow.retransmissions, flow.timeouts), (0, 0), "{}", transport.scheme);
         // A fast application makes no difference, nor does its sender notice.

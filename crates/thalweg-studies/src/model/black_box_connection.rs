@@ -45,7 +45,7 @@ pub struct BlackBox {
 
 /// The measurements of a run of a [`BlackBox`]: after the warm-up, except for the engines' own counters.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct BlackBoxMeasurements {
     /// Throughput efficiency: transmission time of a segment over the mean time to deliver one.
     pub efficiency: f64,
     /// Mean time from the start of a segment's first transmission to its acceptance.
@@ -69,10 +69,10 @@ const PARTS: u64 = 20;
 
 impl BlackBox {
     /// Runs the model. Results are the same on every machine.
-    pub fn run(&self) -> Measured {
+    pub fn run(&self) -> BlackBoxMeasurements {
         let mut run = Run::new(self);
         run.run();
-        run.measured()
+        run.measurements()
     }
 }
 
@@ -183,7 +183,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Returns the efficiency over `span`; 0 for an empty one.
     fn efficiency(&self, segments: u64, span: Duration) -> f64 {
+        if span == Duration::ZERO {
+            return 0.0;
+        }
         let ideal = self.packet_time.as_secs_f64() * f64::from(self.spec.sender.segment_packets);
         segments as f64 * ideal / span.as_secs_f64()
     }
@@ -252,11 +256,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn measured(&self) -> Measured {
+    fn measurements(&self) -> BlackBoxMeasurements {
         let all = self.times.delivered();
         let (from, before) = self.counted_from.unwrap_or((self.now, all));
         let delay = if self.counted_from.is_some() { self.times.delay() } else { SegmentDelay::default() };
-        Measured {
+        BlackBoxMeasurements {
             efficiency: self.efficiency(all - before, self.now.since(from)),
             mean_delay: delay.mean,
             max_delay: delay.max,

@@ -3,7 +3,7 @@
 use super::*;
 use thalweg_proto::random::Stream;
 
-const SMALL: Path = Path {
+const SMALL_PATH: Path = Path {
     rate: Rate::from_mbits_per_sec(100),
     round_trip: Duration::from_millis(30),
     packet: Bytes::new(1024),
@@ -11,13 +11,13 @@ const SMALL: Path = Path {
 };
 
 fn throughput_efficiency_of(p: f64, window: f64, form: Form) -> f64 {
-    SMALL.analyse(p, window, form).unwrap().efficiency
+    SMALL_PATH.analyse(p, window, form).unwrap().efficiency
 }
 
 /// 1024 bytes at 100 Mbit/s are 81.92 us, 16 of them 1.31072 ms.
 #[test]
 fn quantities_follow_from_the_path() {
-    let analysis = SMALL.analyse(1e-3, 12.0, Form::Corrected).unwrap();
+    let analysis = SMALL_PATH.analyse(1e-3, 12.0, Form::Corrected).unwrap();
     let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 5e-5, "{a} is not {b}");
     near(analysis.packet_time, 81.92e-6);
     near(analysis.segment_time, 1.31072e-3);
@@ -33,7 +33,7 @@ fn quantities_follow_from_the_path() {
 /// Values computed independently of this code, at fractions of w_a.
 #[test]
 fn all_regimes_have_their_values() {
-    let w_a = SMALL.round_trip_window();
+    let w_a = SMALL_PATH.round_trip_window();
     for (p, times, printed, corrected) in [
         (1e-5, 0.25, 0.2394, 0.2394),
         (1e-5, 1.5, 0.9962, 0.9980),
@@ -59,7 +59,7 @@ fn all_regimes_have_their_values() {
 
 #[test]
 fn the_corrected_form_meets_the_next_regime_and_the_printed_one_does_not() {
-    let w_a = SMALL.round_trip_window();
+    let w_a = SMALL_PATH.round_trip_window();
     for p in [1e-5, 1e-4, 1e-3] {
         let step = |form, at: f64| {
             throughput_efficiency_of(p, at + 1e-9, form) - throughput_efficiency_of(p, at - 1e-9, form)
@@ -79,12 +79,12 @@ fn the_corrected_form_meets_the_next_regime_and_the_printed_one_does_not() {
 
 #[test]
 fn limits_are_the_obvious_ones() {
-    let w_a = SMALL.round_trip_window();
+    let w_a = SMALL_PATH.round_trip_window();
     // Without losses the efficiency is 1, or the window's share of a round trip.
     assert_eq!(throughput_efficiency_of(0.0, 2.0, Form::Corrected), 2.0 / (w_a + 1.0));
     assert_eq!(throughput_efficiency_of(0.0, w_a + 1.5, Form::Corrected), 1.0);
     assert_eq!(throughput_efficiency_of(0.0, 100.0, Form::Printed), 1.0);
-    let lossless = SMALL.analyse(0.0, 1.0, Form::Corrected).unwrap();
+    let lossless = SMALL_PATH.analyse(0.0, 1.0, Form::Corrected).unwrap();
     assert_eq!(lossless.rounds, 1.0);
     assert!((lossless.sender_delay - (30.24576e-3 + 1.31072e-3)).abs() < 1e-12);
     for window in [0.5, 1.0, 2.0, 12.0, 30.0, 46.0, 47.5] {
@@ -96,7 +96,7 @@ fn limits_are_the_obvious_ones() {
     }
     // An unlimited window reaches 1 - p; with total loss nothing arrives.
     assert_eq!(throughput_efficiency_of(0.25, f64::INFINITY, Form::Corrected), 0.75);
-    let hopeless = SMALL.analyse(1.0, 100.0, Form::Corrected).unwrap();
+    let hopeless = SMALL_PATH.analyse(1.0, 100.0, Form::Corrected).unwrap();
     assert_eq!((hopeless.efficiency, hopeless.sender_delay), (0.0, f64::INFINITY));
     assert_eq!(throughput_efficiency_of(1.0, 1.0, Form::Corrected), 0.0);
     for window in [0.5, 12.0, 25.0, 47.0, 48.0] {
@@ -126,7 +126,7 @@ fn efficiency_grows_with_the_window_and_falls_with_loss() {
             let now = throughput_efficiency_of(p, window, Form::Corrected);
             assert!(now <= last + 1e-12 && now > 0.0, "{window} at {p}");
             last = now;
-            let delays = SMALL.analyse(p, window, Form::Corrected).unwrap();
+            let delays = SMALL_PATH.analyse(p, window, Form::Corrected).unwrap();
             assert!(delays.receiver_delay < delays.sender_delay && delays.rounds >= 1.0);
         }
     }
@@ -140,14 +140,14 @@ fn delays_are_those_of_direct_simulation() {
         let trials = 200_000;
         let (mut rounds_drawn, mut packets) = (0u64, 0u64);
         for _ in 0..trials {
-            let mut missing = SMALL.segment;
+            let mut missing = SMALL_PATH.segment;
             while missing > 0 {
                 rounds_drawn += 1;
                 packets += u64::from(missing);
                 missing = (0..missing).filter(|_| stream.chance(p)).count() as u32;
             }
         }
-        let analysis = SMALL.analyse(p, 1.0, Form::Corrected).unwrap();
+        let analysis = SMALL_PATH.analyse(p, 1.0, Form::Corrected).unwrap();
         let mean = rounds_drawn as f64 / f64::from(trials);
         assert!((analysis.rounds / mean - 1.0).abs() < 0.005, "{p}: {} and {mean}", analysis.rounds);
         let time =
@@ -162,16 +162,16 @@ fn delays_are_those_of_direct_simulation() {
 
 #[test]
 fn values_outside_the_domain_are_rejected() {
-    let analyse = |p, window| SMALL.analyse(p, window, Form::Corrected).err();
+    let analyse = |p, window| SMALL_PATH.analyse(p, window, Form::Corrected).err();
     assert_eq!(analyse(-0.1, 1.0), Some(DomainError::Probability));
     assert_eq!(analyse(1.1, 1.0), Some(DomainError::Probability));
     assert_eq!(analyse(f64::NAN, 1.0), Some(DomainError::Probability));
     assert_eq!(analyse(0.1, 0.0), Some(DomainError::Window));
     assert_eq!(analyse(0.1, f64::NAN), Some(DomainError::Window));
     for path in [
-        Path { rate: Rate::ZERO, ..SMALL },
-        Path { packet: Bytes::ZERO, ..SMALL },
-        Path { segment: 0, ..SMALL },
+        Path { rate: Rate::ZERO, ..SMALL_PATH },
+        Path { packet: Bytes::ZERO, ..SMALL_PATH },
+        Path { segment: 0, ..SMALL_PATH },
     ] {
         assert_eq!(path.analyse(0.1, 1.0, Form::Corrected).err(), Some(DomainError::Path));
     }
@@ -182,7 +182,7 @@ fn values_outside_the_domain_are_rejected() {
 #[test]
 fn hardly_anything_arrives() {
     for segment in [1, 2, 16, 1000, 100_000] {
-        let path = Path { segment, ..SMALL };
+        let path = Path { segment, ..SMALL_PATH };
         let rounds = |p: f64| path.analyse(p, 100.0, Form::Corrected).unwrap().rounds;
         // On both sides of the boundary rounds times loss per round is almost equal.
         let (below, above) = (0.9999 - 1e-9, 0.9999 + 1e-9);
@@ -191,7 +191,7 @@ fn hardly_anything_arrives() {
         let last = rounds(0.999_999_999_999_999_9);
         assert!(last.is_finite() && last >= 9e15 * libm::log(f64::from(segment)), "{segment}: {last}");
     }
-    let one = Path { segment: 1, ..SMALL };
+    let one = Path { segment: 1, ..SMALL_PATH };
     for lost in [1e-4, 1e-6, 1e-9] {
         let rounds = one.analyse(1.0 - lost, 1.0, Form::Corrected).unwrap().rounds;
         assert!((rounds * lost - 1.0).abs() < 1e-6, "{lost}: {rounds}");

@@ -17,7 +17,7 @@ impl Evidence {
     }
 
     /// Adds a step of the claim; `what` describes it if it fails.
-    pub(super) fn must(&mut self, holds: bool, what: String) {
+    pub(super) fn require(&mut self, holds: bool, what: String) {
         if !holds {
             self.failures.push(what);
         }
@@ -94,7 +94,7 @@ mod tests {
         let verdict = |sign: bool, size: bool| {
             let mut evidence = Evidence::default();
             evidence.add("3 > 2".to_owned());
-            evidence.must(sign, "less".to_owned());
+            evidence.require(sign, "less".to_owned());
             evidence.size(size, "a third".to_owned());
             let claim = evidence.claim("1", "x");
             (claim.verdict, claim.evidence)

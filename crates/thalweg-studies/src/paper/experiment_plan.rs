@@ -52,7 +52,7 @@ pub struct Plan {
     #[serde(default)]
     pub figure: BTreeMap<String, Vec<String>>,
     #[serde(default)]
-    pub short: Short,
+    pub short: ShortRuns,
     #[serde(default)]
     pub quick: Quick,
     #[serde(default)]
@@ -62,7 +62,7 @@ pub struct Plan {
 /// Shorter lengths and fewer seeds of runs without `--full`, that give the same verdicts.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Short {
+pub struct ShortRuns {
     /// Part of the counted time, above 0 to 1; `None` is all of it.
     pub duration: Option<f64>,
     pub replications: Option<u32>,
@@ -70,7 +70,7 @@ pub struct Short {
     pub full_minutes: Option<u32>,
 }
 
-impl Short {
+impl ShortRuns {
     /// Returns this shortening with the values of `other` where it has none.
     fn or(self, other: Self) -> Self {
         Self {
@@ -114,7 +114,7 @@ pub struct PlannedExperiment {
     pub only_named: bool,
     /// Shortening of this experiment; its values replace those of the plan.
     #[serde(default)]
-    pub short: Short,
+    pub short: ShortRuns,
 }
 
 /// Varied keys, with their values.
@@ -179,8 +179,8 @@ impl Plan {
     }
 
     /// Returns the shortening of an experiment without `--full`.
-    pub fn shortening(&self, of: &PlannedExperiment) -> Short {
-        if of.only_named { Short::default() } else { of.short.or(self.short) }
+    pub fn shortening(&self, of: &PlannedExperiment) -> ShortRuns {
+        if of.only_named { ShortRuns::default() } else { of.short.or(self.short) }
     }
 
     fn changes(

@@ -11,7 +11,7 @@ use thalweg_sim::simulation_spec::Spec;
 /// One scenario of an experiment, run with one or more seeds.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Index of its experiment in [`Prepared::experiments`](super::Prepared::experiments).
+    /// Index of its experiment in [`PreparedPaper::experiments`](super::PreparedPaper::experiments).
     pub experiment: usize,
     /// Unique name, suitable for a folder.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct Case {
     pub spec: Arc<Spec>,
     /// Seeds.
     pub seeds: Vec<u64>,
-    /// Indices of its simulations in [`Prepared::jobs`](super::Prepared::jobs), one per seed. Cases of different experiments with the same
+    /// Indices of its simulations in [`PreparedPaper::jobs`](super::PreparedPaper::jobs), one per seed. Cases of different experiments with the same
     /// simulation share them.
     pub jobs: Range<usize>,
     /// True if the output folder keeps its series.

@@ -2,7 +2,7 @@
 //!
 //! A [`Paper`] has three parts: the published values (a JSON file of experiments with results), a plan (a TOML file
 //! with the scenario and the varied keys of each experiment), and the meaning of each metric and claim. The rest is
-//! common code: [`prepare_paper`] executes the runs, [`Prepared::results`] joins their measurements with the published values
+//! common code: [`prepare_paper`] executes the runs, [`PreparedPaper::results`] joins their measurements with the published values
 //! by key.
 
 /// Embeds the files of a paper: its published values and the files in `scenarios/papers/NAME`, the scenarios by name.
@@ -42,12 +42,12 @@ pub use paper_tables::format_tables;
 pub(crate) use paper_tables::{HIDDEN_KEYS, format_number, metric_words};
 pub use published_values::{Cell, Experiment, Published};
 pub use results_page::paper_report;
-pub use run_preparation::{Choice, PaperError, Prepared, collapse_identical_runs, prepare_paper};
+pub use run_preparation::{Choice, PaperError, PreparedPaper, collapse_identical_runs, prepare_paper};
 
 use thalweg_sim::{Quantity, RunResult};
 
 /// Cell with its values, one per replication.
-pub type Measured = (Cell, Vec<f64>);
+pub type MeasuredCell = (Cell, Vec<f64>);
 
 /// Reproducible study.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ pub struct Paper {
     /// has no run for it.
     pub values: fn(&Cell, &Runs<'_>) -> Option<Vec<f64>>,
     /// Values of an experiment's runs beyond the published cells, reported under an id that begins with `ours/`.
-    pub further: fn(&Runs<'_>) -> Vec<Measured>,
+    pub further: fn(&Runs<'_>) -> Vec<MeasuredCell>,
     /// Claims that the results can decide. A claim whose experiments were not run is left out.
     pub claims: fn(&Results) -> Vec<Claim>,
 }

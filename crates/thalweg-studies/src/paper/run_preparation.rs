@@ -1,7 +1,7 @@
 //! Preparation of a paper's runs from its plan, and collection of results.
 
 use super::Paper;
-use super::experiment_plan::{Plan, Short};
+use super::experiment_plan::{Plan, ShortRuns};
 use super::experiment_runs::{Case, CaseRuns, Runs};
 use super::paper_results::{ExperimentResults, Results, Row};
 use super::published_values::{Experiment, Published};
@@ -82,7 +82,7 @@ impl fmt::Display for PaperError {
 impl core::error::Error for PaperError {}
 
 /// A paper that is ready to run.
-pub struct Prepared {
+pub struct PreparedPaper {
     paper: &'static Paper,
     /// Selected experiments: the published ones, in the order of their file, then our own.
     pub experiments: Vec<Experiment>,
@@ -96,7 +96,7 @@ pub struct Prepared {
     titles: Vec<String>,
 }
 
-impl fmt::Debug for Prepared {
+impl fmt::Debug for PreparedPaper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prepared").field("paper", &self.paper.name).field("cases", &self.cases.len()).finish()
     }
@@ -106,7 +106,7 @@ impl fmt::Debug for Prepared {
 ///
 /// # Errors
 /// Returns an error for an unknown experiment, or for an error in the paper's own files.
-pub fn prepare_paper(paper: &'static Paper, choice: &Choice) -> Result<Prepared, PaperError> {
+pub fn prepare_paper(paper: &'static Paper, choice: &Choice) -> Result<PreparedPaper, PaperError> {
     if let Some(wanted) = choice.replications.filter(|wanted| *wanted > MAX_REPLICATIONS) {
         return Err(PaperError::Replications(wanted));
     }
@@ -136,14 +136,15 @@ pub fn prepare_paper(paper: &'static Paper, choice: &Choice) -> Result<Prepared,
     });
     let full_minutes = plan.short.full_minutes.filter(|_| !choice.full);
     let mut prepared =
-        Prepared { paper, titles: Vec::new(), cases: Vec::new(), experiments, skipped_long, full_minutes };
+        PreparedPaper { paper, titles: Vec::new(), cases: Vec::new(), experiments, skipped_long, full_minutes };
     for (number, experiment) in prepared.experiments.iter().enumerate() {
         let planned = plan.experiment.iter().filter(|planned| planned.id == experiment.id);
         let mut title = String::new();
         for planned in planned {
             title = planned.title.clone();
             let Some(file) = &planned.scenario else { continue };
-            let short = if choice.full || choice.quick { Short::default() } else { plan.shortening(planned) };
+            let short =
+                if choice.full || choice.quick { ShortRuns::default() } else { plan.shortening(planned) };
             let replications = choice.replications.unwrap_or_else(|| {
                 let full = planned.replications.unwrap_or(plan.replications);
                 let quick = plan.quick.replications.filter(|_| choice.quick);
@@ -252,7 +253,7 @@ fn case_name(id: &str, keys: &Map<String, Value>) -> String {
     name.chars().map(safe).collect()
 }
 
-impl Prepared {
+impl PreparedPaper {
     /// Returns the paper.
     pub fn paper(&self) -> &'static Paper {
         self.paper

@@ -77,13 +77,13 @@ fn the_page_lists_claims_that_do_not_hold() {
 /// Seeds do not decide a claim: tested for those with close schemes.
 #[test]
 fn verdicts_are_the_same_with_other_seeds() {
-    const JUDGED: [&str; 5] = ["4.2c", "4.2d", "5.1l", "5.1r", "5.1s"];
+    const JUDGED_CLAIMS: [&str; 5] = ["4.2c", "4.2d", "5.1l", "5.1r", "5.1s"];
     let experiments =
         ["table-4.2", "table-4.3", "table-5.1", "table-5.4", "table-5.7", "table-5.9"].map(str::to_owned);
     for seed in [11, 101, 303] {
         let choice = Choice { experiments: experiments.to_vec(), seed: Some(seed), ..Choice::default() };
         let results = results(&choice);
-        for id in JUDGED {
+        for id in JUDGED_CLAIMS {
             let of = |results: &Results| results.claims.iter().find(|claim| claim.id == id).cloned();
             let (was, is) = (of(&RESULTS).unwrap(), of(&results));
             assert!(is.as_ref().is_some_and(|is| is.verdict == was.verdict), "seed {seed}: {is:#?}");

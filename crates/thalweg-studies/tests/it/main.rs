@@ -11,10 +11,10 @@ use std::sync::Arc;
 use thalweg_report::parallel_batch::{self, Progress};
 use thalweg_sim::RunResult;
 use thalweg_sim::packet_trace::NoTrace;
-use thalweg_studies::paper::Prepared;
+use thalweg_studies::paper::PreparedPaper;
 
 /// Returns the results of all runs of a paper, with the series that its metrics read, as the command keeps them.
-fn runs_of(prepared: &Prepared) -> Vec<RunResult> {
+fn runs_of(prepared: &PreparedPaper) -> Vec<RunResult> {
     let jobs = prepared.jobs();
     let progress = Progress::new(&jobs, Arc::default());
     let mut runs = Vec::with_capacity(jobs.len());

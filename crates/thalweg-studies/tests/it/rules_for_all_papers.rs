@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use thalweg_scenario::load_text;
 use thalweg_studies::paper::{Choice, PAPERS, Paper, PaperError, prepare_paper};
 
-fn prepare_all(paper: &'static Paper) -> thalweg_studies::paper::Prepared {
+fn prepare_all(paper: &'static Paper) -> thalweg_studies::paper::PreparedPaper {
     prepare_paper(paper, &Choice::default()).unwrap_or_else(|error| panic!("{}: {error}", paper.name))
 }
 
@@ -47,7 +47,7 @@ fn every_published_value_has_its_place_exactly_once() {
 fn long_experiments_run_only_when_they_are_named() {
     let gong = thalweg_studies::paper::find_paper("gong92").unwrap();
     let long = "ours/figure-19-long";
-    let ids = |prepared: &thalweg_studies::paper::Prepared| -> Vec<String> {
+    let ids = |prepared: &thalweg_studies::paper::PreparedPaper| -> Vec<String> {
         prepared.experiments.iter().map(|of| of.id.clone()).collect()
     };
     let default_plan = prepare_all(gong);
@@ -80,7 +80,7 @@ fn full_runs_are_those_of_the_plan() {
             assert!(whole.spec.warmup <= case.spec.duration, "{}", case.name);
             assert!(case.spec.duration <= whole.spec.duration, "{}", case.name);
         }
-        let seconds = |prepared: &thalweg_studies::paper::Prepared| -> f64 {
+        let seconds = |prepared: &thalweg_studies::paper::PreparedPaper| -> f64 {
             prepared.jobs().iter().map(|job| job.spec.duration.as_secs_f64()).sum()
         };
         let is_shortened = seconds(&short) < seconds(&full);

@@ -12,14 +12,14 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_scenario::load;
 use thalweg_sim::packet_trace::{NoTrace, Tracer};
 use thalweg_sim::{Quantity, RunResult, Simulation, Status};
-use thalweg_studies::model::black_box_connection::{BlackBox, Losses, Measured};
+use thalweg_studies::model::black_box_connection::{BlackBox, BlackBoxMeasurements, Losses};
 use thalweg_studies::model::gong92::{self, Form};
 
 const RATE: Rate = Rate::from_mbits_per_sec(100);
 const RTD: Duration = Duration::from_millis(30);
 
 /// Returns the paper's model with segments of 16 packets of 1024 bytes.
-fn black_box(window: u16, buffer: u16, acknowledgement: Acknowledgement, losses: Losses) -> Measured {
+fn black_box_model(window: u16, buffer: u16, acknowledgement: Acknowledgement, losses: Losses) -> BlackBox {
     let rate = RateSpec::with_average(RATE, RATE, 16, Bytes::new(1024)).unwrap();
     let sender = SenderConfig {
         segment_packets: 16,
@@ -41,7 +41,23 @@ fn black_box(window: u16, buffer: u16, acknowledgement: Acknowledgement, losses:
         wait_for_consumption: false,
     };
     let warmup = Duration::from_millis(150);
-    BlackBox { sender, receiver, round_trip: RTD, losses, seed: 1, packets: 1_000_000, warmup }.run()
+    BlackBox { sender, receiver, round_trip: RTD, losses, seed: 1, packets: 1_000_000, warmup }
+}
+
+/// Runs the paper's model.
+fn black_box(
+    window: u16,
+    buffer: u16,
+    acknowledgement: Acknowledgement,
+    losses: Losses,
+) -> BlackBoxMeasurements {
+    black_box_model(window, buffer, acknowledgement, losses).run()
+}
+
+#[test]
+fn the_efficiency_of_an_empty_run_is_zero() {
+    let model = black_box_model(12, 12, Acknowledgement::Hard, Losses::Independent(0.0));
+    assert_eq!(BlackBox { packets: 0, ..model }.run().efficiency, 0.0);
 }
 
 fn folder() -> PathBuf {

@@ -6,9 +6,9 @@ use crate::trace_model::{Direction, Packet, View};
 use thalweg_units::{Bytes, Duration, Rate, Time};
 
 /// Minimum number of packets in flight of a busy flow: with fewer, no acknowledgement reports a loss in time.
-const BUSY: usize = 4;
+const MIN_BUSY_PACKETS: usize = 4;
 
-/// Finds timers that expired while at least [`BUSY`] packets were in flight.
+/// Finds timers that expired while at least [`MIN_BUSY_PACKETS`] packets were in flight.
 pub(super) fn find_timeouts(view: &Viewed<'_>) -> Option<Finding> {
     let packets = &view.direction.packets;
     let flight = |time: Time| {
@@ -23,7 +23,7 @@ pub(super) fn find_timeouts(view: &Viewed<'_>) -> Option<Finding> {
         .timeouts
         .iter()
         .map(|timeout| (timeout, flight(timeout.time)))
-        .filter(|(_, flight)| !has_packets || *flight >= BUSY)
+        .filter(|(_, flight)| !has_packets || *flight >= MIN_BUSY_PACKETS)
         .collect();
     let (first, last) = (busy.first()?.0, busy.last()?.0);
     let longest = busy.iter().map(|(timeout, _)| timeout.silence).max()?;

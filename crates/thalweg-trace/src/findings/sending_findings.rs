@@ -5,7 +5,7 @@ use crate::trace_model::View;
 use thalweg_units::{Duration, Time};
 
 /// Largest burst that is allowed: the initial window (RFC 6928), in packets.
-const ALLOWED: usize = 10;
+const MAX_BURST_PACKETS: usize = 10;
 /// Largest time between packets of a burst.
 const CLOSE: Duration = Duration::from_micros(100);
 /// Minimum number of bursts, or of packets in one of them.
@@ -27,14 +27,14 @@ pub(super) fn find_bursts(view: &Viewed<'_>) -> Option<Finding> {
         if before.is_some_and(|before| packet.time.since(before) <= close) {
             count += 1;
         } else {
-            if count > ALLOWED {
+            if count > MAX_BURST_PACKETS {
                 found.push((begin, count));
             }
             (begin, count) = (packet.time, 1);
         }
         before = Some(packet.time);
     }
-    if count > ALLOWED {
+    if count > MAX_BURST_PACKETS {
         found.push((begin, count));
     }
     let max = found.iter().map(|burst| burst.1).max()?;
@@ -47,7 +47,7 @@ pub(super) fn find_bursts(view: &Viewed<'_>) -> Option<Finding> {
         until: found.last()?.0,
         count: found.len() as u64,
         figures: format!(
-            "{} of more than {ALLOWED} packets, of up to {max} packets ({:.0} kB)",
+            "{} of more than {MAX_BURST_PACKETS} packets, of up to {max} packets ({:.0} kB)",
             if found.len() == 1 { "a burst".to_owned() } else { format!("{} bursts", found.len()) },
             max as f64 * view.segment as f64 / 1e3
         ),
@@ -77,7 +77,7 @@ pub(super) fn idle_restarts(view: &Viewed<'_>) -> Option<Finding> {
             .take(1000)
             .take_while(|packet| packet.time.since(next.time) <= trip / 4)
             .count();
-        if burst > ALLOWED {
+        if burst > MAX_BURST_PACKETS {
             found.push((next.time, pause, burst));
         }
     }

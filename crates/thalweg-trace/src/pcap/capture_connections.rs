@@ -3,8 +3,8 @@
 //! A capture at several interfaces, such as those of both hosts, sees the same packets several times: each interface has connections
 //! of its own. Where every interface sees one direction only, as at a tap, both are one connection.
 
-use super::connection_endpoints::Ends;
-use super::packet_headers::{Datagram, Segment, Skipped, locate_datagram};
+use super::connection_endpoints::ConnectionEnds;
+use super::packet_headers::{Datagram, Segment, SkipReason, locate_datagram};
 use super::quic::KeyLog;
 use super::tcp_reconstruction::Tcp;
 use super::thalweg_protocols::Pdus;
@@ -27,7 +27,7 @@ pub(super) struct CapturedAt {
 struct Key {
     is_tcp: bool,
     /// Both ends, in a fixed order.
-    ends: Ends,
+    ends: ConnectionEnds,
     interface: u16,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Connections {
     by_key: HashMap<Key, usize>,
     /// Key and index of the packet before.
     last: Option<(Key, usize)>,
-    skipped: BTreeMap<Skipped, u64>,
+    skipped: BTreeMap<SkipReason, u64>,
     /// Packets of connections beyond the limit.
     beyond: u64,
 }
@@ -97,7 +97,7 @@ impl Connections {
     }
 
     /// Returns the connection of a packet, if there is one: `found` is that of its key.
-    fn known(&mut self, found: Option<usize>, key: &Key, direction: usize) -> Option<usize> {
+    fn known_connection(&mut self, found: Option<usize>, key: &Key, direction: usize) -> Option<usize> {
         let interface = key.interface;
         let index = found.or_else(|| {
             let others = (0..self.interfaces.min(MAX_SEARCHED)).filter(|other| *other != interface);
@@ -118,9 +118,15 @@ impl Connections {
         Some(index)
     }
 
-    fn try_packet(&mut self, at: CapturedAt, time: Time, bytes: &[u8], length: u32) -> Result<(), Skipped> {
+    fn try_packet(
+        &mut self,
+        at: CapturedAt,
+        time: Time,
+        bytes: &[u8],
+        length: u32,
+    ) -> Result<(), SkipReason> {
         let datagram = locate_datagram(at.link, bytes, length)?;
-        let ports = datagram.bytes.first_chunk().ok_or(Skipped::Short)?;
+        let ports = datagram.bytes.first_chunk().ok_or(SkipReason::Short)?;
         let [a, b, c, d] = *ports;
         let from = (datagram.source, u16::from_be_bytes([a, b]));
         let to = (datagram.sink, u16::from_be_bytes([c, d]));
@@ -129,7 +135,7 @@ impl Connections {
         let direction = usize::from(from > to);
         let segment = match datagram.is_tcp {
             true => {
-                let headers = Segment::read(datagram.bytes, datagram.length).ok_or(Skipped::Short)?;
+                let headers = Segment::read(datagram.bytes, datagram.length).ok_or(SkipReason::Short)?;
                 Some(Segment { identification: datagram.identification, ..headers })
             }
             false => None,
@@ -144,7 +150,7 @@ impl Connections {
                 self.all[index].directions[direction] = Some(key.interface);
                 Some(index)
             }
-            found => self.known(found, &key, direction),
+            found => self.known_connection(found, &key, direction),
         };
         // A SYN with another number begins a new connection between the same ports.
         let is_new = |index: usize| match (&self.all[index].protocol, &segment) {
@@ -188,7 +194,7 @@ impl Connections {
     /// Begins a connection between the ends `[from, to]` with its first packet.
     fn begin(
         &self,
-        [from, to]: Ends,
+        [from, to]: ConnectionEnds,
         time: Time,
         datagram: &Datagram<'_>,
         segment: Option<&Segment>,
@@ -224,11 +230,11 @@ impl Connections {
         }
         for (reason, count) in self.skipped {
             let what = match reason {
-                Skipped::Link(link) => format!("have link type {link}, which is not read"),
-                Skipped::NoIp => "are not IP, or have invalid headers".to_owned(),
-                Skipped::Other => "are neither TCP nor UDP".to_owned(),
-                Skipped::Fragment => "are fragments other than the first".to_owned(),
-                Skipped::Short => {
+                SkipReason::Link(link) => format!("have link type {link}, which is not read"),
+                SkipReason::NoIp => "are not IP, or have invalid headers".to_owned(),
+                SkipReason::Other => "are neither TCP nor UDP".to_owned(),
+                SkipReason::Fragment => "are fragments other than the first".to_owned(),
+                SkipReason::Short => {
                     "are cut before the end of their headers: capture at least 120 B of each".to_owned()
                 }
             };

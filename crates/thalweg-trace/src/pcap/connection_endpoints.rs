@@ -9,7 +9,7 @@ use thalweg_units::Duration;
 pub(super) type End = (Address, u16);
 
 /// Ends of a connection: first the one that sent its first packet.
-pub(super) type Ends = [End; 2];
+pub(super) type ConnectionEnds = [End; 2];
 
 /// Returns the place of a capture by the round-trip times from there to the server and to the client: at an end if its share is
 /// below 15 %.
@@ -24,7 +24,7 @@ pub(super) fn capture_point(to_server: Duration, to_client: Duration) -> Point {
 
 /// Names a connection and its directions by their addresses and ports, and sets the view of its directions by its point. The id
 /// is the same from both ends.
-pub(super) fn label_connection(connection: &mut Connection, ends: Ends) {
+pub(super) fn label_connection(connection: &mut Connection, ends: ConnectionEnds) {
     let [one, other] = ends;
     connection.name = format!("{} > {}", format_endpoint(one), format_endpoint(other));
     connection.id = format!("{} {}", format_endpoint(one.min(other)), format_endpoint(one.max(other)));

@@ -24,7 +24,7 @@ pub(super) type Address = u128;
 
 /// Reason for skipping a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Skipped {
+pub(super) enum SkipReason {
     /// Link type that is not read.
     Link(u32),
     /// Protocol other than IP.
@@ -42,16 +42,16 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 /// Finds the TCP segment or UDP datagram in a packet of this link type; `wire` is its length on the link.
-pub(super) fn locate_datagram(link: u32, bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
+pub(super) fn locate_datagram(link: u32, bytes: &[u8], wire: u32) -> Result<Datagram<'_>, SkipReason> {
     let (start, protocol) = locate_network_layer(link, bytes)?;
-    let bytes = bytes.get(start..).ok_or(Skipped::Short)?;
+    let bytes = bytes.get(start..).ok_or(SkipReason::Short)?;
     let wire = wire.saturating_sub(start as u32);
     // Raw links say nothing about the version.
-    let version = bytes.first().ok_or(Skipped::Short)? >> 4;
+    let version = bytes.first().ok_or(SkipReason::Short)? >> 4;
     match (protocol, version) {
         (Some(IPV4) | None, 4) => parse_ipv4(bytes, wire),
         (Some(IPV6) | None, 6) => parse_ipv6(bytes, wire),
-        _ => Err(Skipped::NoIp),
+        _ => Err(SkipReason::NoIp),
     }
 }
 
@@ -60,8 +60,8 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 
 /// Returns where the network layer begins, and its protocol where the link layer names it.
-fn locate_network_layer(link: u32, bytes: &[u8]) -> Result<(usize, Option<u16>), Skipped> {
-    let protocol = |at: usize| u16_at(bytes, at).ok_or(Skipped::Short);
+fn locate_network_layer(link: u32, bytes: &[u8]) -> Result<(usize, Option<u16>), SkipReason> {
+    let protocol = |at: usize| u16_at(bytes, at).ok_or(SkipReason::Short);
     match link {
         1 => {
             let (mut at, mut kind) = (14, protocol(12)?);
@@ -90,7 +90,7 @@ fn locate_network_layer(link: u32, bytes: &[u8]) -> Result<(usize, Option<u16>),
             let at = if bytes.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
             Ok((at + 2, Some(of_ppp(protocol(at)?))))
         }
-        link => Err(Skipped::Link(link)),
+        link => Err(SkipReason::Link(link)),
     }
 }
 
@@ -103,17 +103,17 @@ fn of_ppp(protocol: u16) -> u16 {
     }
 }
 
-fn parse_ipv4(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
-    let head: &[u8; 20] = bytes.first_chunk().ok_or(Skipped::Short)?;
+fn parse_ipv4(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, SkipReason> {
+    let head: &[u8; 20] = bytes.first_chunk().ok_or(SkipReason::Short)?;
     let header = usize::from(head[0] & 0xf) * 4;
     let total = u32::from(u16::from_be_bytes([head[2], head[3]]));
     // Zero: the packet was captured before a network card cut it.
     let size = if total == 0 { wire } else { total };
     if header < 20 || size < header as u32 {
-        return Err(Skipped::NoIp);
+        return Err(SkipReason::NoIp);
     }
     if u16::from_be_bytes([head[6], head[7]]) & 0x1fff != 0 {
-        return Err(Skipped::Fragment);
+        return Err(SkipReason::Fragment);
     }
     let address = |at: usize| {
         let [a, b, c, d] = [0, 1, 2, 3].map(|byte| u128::from(head[at + byte]));
@@ -124,8 +124,8 @@ fn parse_ipv4(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
     Ok(Datagram { identification, ..parse_transport(bytes, header, size, head[9], head[1], addresses)? })
 }
 
-fn parse_ipv6(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
-    let head: &[u8; 40] = bytes.first_chunk().ok_or(Skipped::Short)?;
+fn parse_ipv6(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, SkipReason> {
+    let head: &[u8; 40] = bytes.first_chunk().ok_or(SkipReason::Short)?;
     let payload = u32::from(u16::from_be_bytes([head[4], head[5]]));
     let size = if payload == 0 { wire } else { payload + 40 };
     let class = head[0] << 4 | head[1] >> 4;
@@ -138,17 +138,17 @@ fn parse_ipv6(bytes: &[u8], wire: u32) -> Result<Datagram<'_>, Skipped> {
     // Extension headers (RFC 8200, section 4).
     for _ in 0..8 {
         let length = match next {
-            0 | 43 | 60 => usize::from(*bytes.get(at + 1).ok_or(Skipped::Short)?) * 8 + 8,
-            51 => usize::from(*bytes.get(at + 1).ok_or(Skipped::Short)?) * 4 + 8,
+            0 | 43 | 60 => usize::from(*bytes.get(at + 1).ok_or(SkipReason::Short)?) * 8 + 8,
+            51 => usize::from(*bytes.get(at + 1).ok_or(SkipReason::Short)?) * 4 + 8,
             44 => {
-                if u16_at(bytes, at + 2).ok_or(Skipped::Short)? & 0xfff8 != 0 {
-                    return Err(Skipped::Fragment);
+                if u16_at(bytes, at + 2).ok_or(SkipReason::Short)? & 0xfff8 != 0 {
+                    return Err(SkipReason::Fragment);
                 }
                 8
             }
             _ => break,
         };
-        next = *bytes.get(at).ok_or(Skipped::Short)?;
+        next = *bytes.get(at).ok_or(SkipReason::Short)?;
         at += length;
     }
     parse_transport(bytes, at, size, next, class, addresses)
@@ -161,13 +161,13 @@ fn parse_transport(
     protocol: u8,
     class: u8,
     [source, sink]: [Address; 2],
-) -> Result<Datagram<'_>, Skipped> {
+) -> Result<Datagram<'_>, SkipReason> {
     let is_tcp = match protocol {
         6 => true,
         17 => false,
-        _ => return Err(Skipped::Other),
+        _ => return Err(SkipReason::Other),
     };
-    let length = size.checked_sub(at as u32).ok_or(Skipped::NoIp)?;
+    let length = size.checked_sub(at as u32).ok_or(SkipReason::NoIp)?;
     let rest = bytes.get(at..).unwrap_or_default();
     // Short frames are padded.
     let bytes = &rest[..rest.len().min(length as usize)];

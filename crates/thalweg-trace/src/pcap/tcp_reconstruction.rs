@@ -17,7 +17,7 @@
 //!
 //! A segment longer than the maximum segment size was captured before a network card cut it. It counts as several packets.
 
-use super::connection_endpoints::{End, Ends, capture_point, label_connection};
+use super::connection_endpoints::{ConnectionEnds, End, capture_point, label_connection};
 use super::packet_headers::Segment;
 use crate::position_ranges::Ranges;
 use crate::trace_model::{Ack, Connection, Direction, Limit, Packet, Point, Protocol, Sack, Timeout};
@@ -26,7 +26,7 @@ use thalweg_units::{Duration, Time};
 
 /// TCP connection.
 pub(super) struct Tcp {
-    ends: Ends,
+    ends: ConnectionEnds,
     start: Time,
     last: Time,
     halves: [Half; 2],
@@ -396,14 +396,14 @@ impl Half {
     }
 
     /// Returns the index of the first unacknowledged data that ends after `position`.
-    fn at(&self, position: u64) -> usize {
+    fn first_unacknowledged_after(&self, position: u64) -> usize {
         self.outstanding.partition_point(|data| data.end <= position)
     }
 
     /// Notes that a packet repeats data.
     fn repeat(&mut self, start: u64, end: u64, index: u32, time: Time, stamp: Option<u32>) {
         let mut original = None;
-        let first = self.at(start);
+        let first = self.first_unacknowledged_after(start);
         for data in self.outstanding.range_mut(first..).take(MAX_OVERLAPS) {
             if data.start >= end {
                 break;
@@ -518,11 +518,11 @@ impl Half {
             }
         }
         if let Some(trip) = sample.filter(|_| !is_ambiguous) {
-            self.measured(time, trip);
+            self.on_round_trip(time, trip);
         }
     }
 
-    fn measured(&mut self, time: Time, trip: Duration) {
+    fn on_round_trip(&mut self, time: Time, trip: Duration) {
         self.direction.round_trips.push((time, trip));
         self.shortest = Some(self.shortest.map_or(trip, |shortest| shortest.min(trip)));
         // RFC 6298, section 2.
@@ -589,7 +589,7 @@ impl Half {
     }
 
     fn mark_sacked(&mut self, time: Time, from: u64, until: u64) {
-        let first = self.at(from);
+        let first = self.first_unacknowledged_after(from);
         let mut sample = None;
         for data in self.outstanding.range_mut(first..) {
             if data.end > until {
@@ -606,7 +606,7 @@ impl Half {
             }
         }
         if let Some(trip) = sample {
-            self.measured(time, trip);
+            self.on_round_trip(time, trip);
         }
     }
 

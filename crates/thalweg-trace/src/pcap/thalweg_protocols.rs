@@ -4,7 +4,7 @@
 //! A unit is what the protocol acknowledges: a packet of adaptive acknowledgement, an SD of SSCOP, a segment of two-level flow
 //! control.
 
-use super::connection_endpoints::{End, Ends, label_connection};
+use super::connection_endpoints::{ConnectionEnds, End, label_connection};
 use super::packet_headers::Datagram;
 use crate::trace_model::{Ack, Connection, Counts, Direction, Packet, Protocol, Sack};
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Pdu {
 /// Connection of one of these protocols.
 pub(super) struct Pdus {
     protocol: Protocol,
-    ends: Ends,
+    ends: ConnectionEnds,
     start: Time,
     last: Time,
     halves: [Half; 2],
@@ -68,7 +68,7 @@ struct Half {
     /// Position after the last new byte.
     position: u64,
     /// Units that are not acknowledged: their packets by number within the unit.
-    open: BTreeMap<u64, BTreeMap<u32, Sent>>,
+    open: BTreeMap<u64, BTreeMap<u32, LatestTransmission>>,
     /// Units below are acknowledged.
     acked: u64,
     /// Number after the last unit sent.
@@ -79,7 +79,7 @@ struct Half {
 
 /// Latest transmission of a packet.
 #[derive(Clone, Copy)]
-struct Sent {
+struct LatestTransmission {
     /// Index among the packets kept.
     index: usize,
     start: u64,
@@ -156,7 +156,7 @@ impl Pdus {
         if let Some(part) = part {
             return own.data(time, &part, datagram, is_full);
         }
-        let before = peer.kept();
+        let before = peer.kept_packets();
         match &pdu {
             Pdu::AdaptiveAck(adaptive_ack::Pdu::Ack(report)) => {
                 peer.acknowledge(time, report.cumulative, is_full);
@@ -183,7 +183,7 @@ impl Pdus {
             }
             _ => {}
         }
-        peer.kept().saturating_sub(before)
+        peer.kept_packets().saturating_sub(before)
     }
 
     pub(super) fn finish(self) -> Connection {
@@ -204,7 +204,7 @@ impl Pdus {
 }
 
 impl Half {
-    fn kept(&self) -> usize {
+    fn kept_packets(&self) -> usize {
         self.direction.acks.len() + self.direction.sacks.len() + self.direction.round_trips.len()
     }
 
@@ -237,7 +237,8 @@ impl Half {
         self.next = self.next.max(part.unit.saturating_add(1));
         let is_acked = known.is_some_and(|sent| sent.is_acked);
         if part.unit >= self.acked {
-            let sent = Sent { index: self.direction.packets.len(), start, end, is_acked, is_again };
+            let sent =
+                LatestTransmission { index: self.direction.packets.len(), start, end, is_acked, is_again };
             self.open.entry(part.unit).or_default().insert(part.number, sent);
         }
         let flags = [
@@ -362,7 +363,7 @@ impl Half {
 }
 
 /// Counts a packet that has arrived.
-fn count_arrival(direction: &mut Direction, time: Time, sent: Sent) {
+fn count_arrival(direction: &mut Direction, time: Time, sent: LatestTransmission) {
     let Direction { counts: Counts { delivered, .. }, packets, .. } = direction;
     *delivered += sent.end - sent.start;
     if let Some(packet) = packets.get_mut(sent.index) {

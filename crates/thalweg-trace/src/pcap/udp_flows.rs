@@ -1,6 +1,6 @@
 //! Datagrams whose content is not readable: their sizes and times, and the spin bit of QUIC. With its keys, QUIC is decrypted.
 
-use super::connection_endpoints::{End, Ends, label_connection};
+use super::connection_endpoints::{ConnectionEnds, End, label_connection};
 use super::packet_headers::Datagram;
 use super::quic::{Decrypted, KeyLog};
 use crate::format_and_limits::Limits;
@@ -9,7 +9,7 @@ use thalweg_units::Time;
 
 /// Flow of datagrams between two ports.
 pub(super) struct Udp {
-    ends: Ends,
+    ends: ConnectionEnds,
     start: Time,
     last: Time,
     is_quic: bool,
@@ -41,7 +41,7 @@ fn begins_quic(bytes: &[u8]) -> bool {
 impl Udp {
     /// Creates the flow that a datagram begins. With `keys`, QUIC is decrypted, within `limits`.
     pub(super) fn new(
-        [from, to]: Ends,
+        [from, to]: ConnectionEnds,
         time: Time,
         datagram: &Datagram<'_>,
         keys: &KeyLog,

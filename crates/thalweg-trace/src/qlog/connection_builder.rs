@@ -20,7 +20,7 @@ pub(crate) struct Builder {
     limits: Limits,
     /// Packets and acknowledgements kept.
     kept: usize,
-    done: Vec<Done>,
+    done: Vec<FinishedConnection>,
     current: Open,
     /// Description that precedes its events.
     pending: Option<Head>,
@@ -31,7 +31,7 @@ pub(crate) struct Builder {
 }
 
 /// A finished connection, with its wall-clock time.
-struct Done {
+struct FinishedConnection {
     connection: Connection,
     /// Wall-clock time of the trace's [`Time::ZERO`], in seconds since 1970.
     epoch: Option<f64>,
@@ -97,7 +97,7 @@ struct Space {
 impl Open {
     /// Returns the group that the first received packet of another group continues: quinn's client changes the group at the first answer
     /// of the server. It is the only one that has sent, and has Initial packets alone.
-    fn answered(&self) -> Option<usize> {
+    fn answered_direction(&self) -> Option<usize> {
         let waits = |group: &Group| {
             let later = group.ends.iter().flat_map(|end| &end.spaces[1..]);
             group.ends[0].direction.counts.packets > 0
@@ -164,7 +164,7 @@ impl Builder {
         let clock = Clock::new(head, &times);
         for group in groups {
             let connection = group.finish(head, &clock, self.is_ours);
-            self.done.push(Done { connection, epoch: clock.epoch });
+            self.done.push(FinishedConnection { connection, epoch: clock.epoch });
         }
     }
 
@@ -189,8 +189,8 @@ impl Builder {
                 self.beyond += 1;
                 return Ok(());
             }
-            None if kind == Kind::Received && open.answered().is_some() => {
-                let group = open.answered().unwrap_or_default();
+            None if kind == Kind::Received && open.answered_direction().is_some() => {
+                let group = open.answered_direction().unwrap_or_default();
                 open.by_name.insert(event.group.to_string(), group);
                 group
             }
@@ -222,7 +222,7 @@ impl Builder {
             notes.push(format!("{} events of further connections were skipped.", self.beyond));
         }
         let mut connections = Vec::with_capacity(self.done.len());
-        for Done { mut connection, epoch } in self.done {
+        for FinishedConnection { mut connection, epoch } in self.done {
             if let Some(epoch) = epoch.filter(|epoch| is_common && *epoch > first) {
                 connection.shift(Duration::from_secs_f64(epoch - first));
             }
@@ -301,7 +301,7 @@ impl Group {
             }
             Kind::Lost => {
                 for number in data.number.iter().chain(&data.numbers) {
-                    self.ends[0].lost(time, space, *number);
+                    self.ends[0].record_loss(time, space, *number);
                 }
                 0
             }
@@ -508,7 +508,7 @@ impl End {
         }
     }
 
-    fn lost(&mut self, time: Time, space: usize, number: u64) {
+    fn record_loss(&mut self, time: Time, space: usize, number: u64) {
         let space = &self.spaces[space];
         let found = space.packets.binary_search_by_key(&number, |packet| packet.0);
         let Ok(at) = found else {

@@ -118,7 +118,7 @@ impl<'de> Visitor<'de> for EventVisitor<'_> {
         let mut event = Event { time: f64::NAN, ..Event::default() };
         let mut texts = 0;
         let mut count = 0;
-        while let Some(element) = list.next_element::<Taken<Element<'de>>>()? {
+        while let Some(element) = list.next_element::<AnyValue<Element<'de>>>()? {
             let column = self.0.0.get(count).map_or("", String::as_str);
             count += 1;
             match element.0 {
@@ -153,7 +153,7 @@ impl<'de> Event<'de> {
             "name" | "event" | "event_type" | "type" => self.name = next_text(map)?,
             "category" => self.category = next_text(map)?,
             "group_id" => self.group = next_text(map)?,
-            "data" => self.data = map.next_value::<Taken<Data<'de>>>()?.0,
+            "data" => self.data = map.next_value::<AnyValue<Data<'de>>>()?.0,
             _ => drop(map.next_value::<IgnoredAny>()?),
         }
         Ok(())
@@ -178,9 +178,9 @@ trait Take<'de>: Default {
 }
 
 /// Deserialised value of any kind.
-struct Taken<T>(T);
+struct AnyValue<T>(T);
 
-impl<'de, T: Take<'de>> Deserialize<'de> for Taken<T> {
+impl<'de, T: Take<'de>> Deserialize<'de> for AnyValue<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Any<T>(PhantomData<T>);
         impl<'de, T: Take<'de>> Visitor<'de> for Any<T> {
@@ -230,7 +230,7 @@ impl<'de, T: Take<'de>> Deserialize<'de> for Taken<T> {
                 Ok(value)
             }
         }
-        from.deserialize_any(Any(PhantomData)).map(Taken)
+        from.deserialize_any(Any(PhantomData)).map(AnyValue)
     }
 }
 
@@ -239,7 +239,7 @@ struct Text<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Taken::<Cow<'de, str>>::deserialize(from).map(|text| Self(text.0))
+        AnyValue::<Cow<'de, str>>::deserialize(from).map(|text| Self(text.0))
     }
 }
 
@@ -275,15 +275,15 @@ impl<'de> Take<'de> for Option<u64> {
 }
 
 fn next_number<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<f64>, A::Error> {
-    map.next_value::<Taken<Option<f64>>>().map(|value| value.0)
+    map.next_value::<AnyValue<Option<f64>>>().map(|value| value.0)
 }
 
 fn next_integer<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<u64>, A::Error> {
-    map.next_value::<Taken<Option<u64>>>().map(|value| value.0)
+    map.next_value::<AnyValue<Option<u64>>>().map(|value| value.0)
 }
 
 fn next_text<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Cow<'de, str>, A::Error> {
-    map.next_value::<Taken<Cow<'de, str>>>().map(|value| value.0)
+    map.next_value::<AnyValue<Cow<'de, str>>>().map(|value| value.0)
 }
 
 /// Element of an event that is an array.
@@ -320,7 +320,7 @@ impl<'de> Take<'de> for Data<'de> {
                 "packet_type" => self.packet_type = next_text(map)?,
                 "type" if self.packet_type.is_empty() => self.packet_type = next_text(map)?,
                 "header" => {
-                    let header = map.next_value::<Taken<Header<'de>>>()?.0;
+                    let header = map.next_value::<AnyValue<Header<'de>>>()?.0;
                     self.number = self.number.or(header.number);
                     self.size = self.size.or(header.size);
                     self.payload = self.payload.or(header.payload);
@@ -330,17 +330,17 @@ impl<'de> Take<'de> for Data<'de> {
                     }
                 }
                 "raw" => {
-                    let raw = map.next_value::<Taken<Raw>>()?.0;
+                    let raw = map.next_value::<AnyValue<Raw>>()?.0;
                     self.size = raw.length.or(self.size);
                     self.payload = raw.payload.or(self.payload);
                 }
                 "packet_number" | "largest_lost_packet_num" => self.number = next_integer(map)?,
-                "packet_numbers" => self.numbers = map.next_value::<Taken<Numbers>>()?.0.0,
+                "packet_numbers" => self.numbers = map.next_value::<AnyValue<Numbers>>()?.0.0,
                 "packet_number_space" => self.space = next_text(map)?,
                 "packet_size" => self.size = next_number(map)?,
                 "frames" => {
                     self.has_frames = true;
-                    self.frames = map.next_value::<Taken<Frames>>()?.0;
+                    self.frames = map.next_value::<AnyValue<Frames>>()?.0;
                 }
                 "bytes_in_flight" => self.in_flight = next_number(map)?,
                 "cwnd" | "congestion_window" | "current_cwnd" => self.window = next_number(map)?,
@@ -362,8 +362,8 @@ impl<'de> Take<'de> for Data<'de> {
                 "dst_ip" => self.remote.ip = next_text(map)?.into_owned(),
                 "src_port" => self.local.port = next_text(map)?.into_owned(),
                 "dst_port" => self.remote.port = next_text(map)?.into_owned(),
-                "local" => self.local = map.next_value::<Taken<Address>>()?.0,
-                "remote" => self.remote = map.next_value::<Taken<Address>>()?.0,
+                "local" => self.local = map.next_value::<AnyValue<Address>>()?.0,
+                "remote" => self.remote = map.next_value::<AnyValue<Address>>()?.0,
                 "ecn" => self.is_ce = next_text(map)?.eq_ignore_ascii_case("ce"),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -382,7 +382,7 @@ impl<'de> Take<'de> for Address {
                 "ip" | "ip_v4" | "ip_v6" => self.ip = next_text(map)?.into_owned(),
                 "port" | "port_v4" | "port_v6" => self.port = next_text(map)?.into_owned(),
                 "address_v4" | "address_v6" => {
-                    let inner = map.next_value::<Taken<Self>>()?.0;
+                    let inner = map.next_value::<AnyValue<Self>>()?.0;
                     if self.ip.is_empty() {
                         *self = inner;
                     }
@@ -447,7 +447,7 @@ struct Numbers(Vec<u64>);
 
 impl<'de> Take<'de> for Numbers {
     fn list<A: SeqAccess<'de>>(&mut self, mut list: A) -> Result<(), A::Error> {
-        while let Some(Taken(number)) = list.next_element::<Taken<Option<u64>>>()? {
+        while let Some(AnyValue(number)) = list.next_element::<AnyValue<Option<u64>>>()? {
             self.0.extend(number);
         }
         Ok(())
@@ -456,7 +456,7 @@ impl<'de> Take<'de> for Numbers {
 
 impl<'de> Take<'de> for Frames {
     fn list<A: SeqAccess<'de>>(&mut self, mut list: A) -> Result<(), A::Error> {
-        while let Some(Taken(frame)) = list.next_element::<Taken<Frame<'de>>>()? {
+        while let Some(AnyValue(frame)) = list.next_element::<AnyValue<Frame<'de>>>()? {
             self.add(frame);
         }
         Ok(())
@@ -479,13 +479,13 @@ impl<'de> Take<'de> for Frame<'de> {
         while let Some(Text(key)) = map.next_key()? {
             match &*key {
                 "frame_type" | "type" => self.kind = next_text(map)?,
-                "acked_ranges" | "blocks" => self.ranges = map.next_value::<Taken<AckedRanges>>()?.0,
+                "acked_ranges" | "blocks" => self.ranges = map.next_value::<AnyValue<AckedRanges>>()?.0,
                 "stream_id" | "id" => self.stream = next_integer(map)?,
                 "offset" => self.offset = next_integer(map)?,
                 "length" => self.length = next_integer(map)?,
                 "maximum" | "limit" | "maximum_data" => self.limit = next_integer(map)?,
                 "raw" => {
-                    let raw = map.next_value::<Taken<Raw>>()?.0;
+                    let raw = map.next_value::<AnyValue<Raw>>()?.0;
                     let length = raw.payload.or(raw.length).filter(|length| (0.0..9e15).contains(length));
                     self.length = self.length.or(length.map(|length| length as u64));
                 }
@@ -501,7 +501,7 @@ struct AckedRanges(Vec<(u64, u64)>);
 
 impl<'de> Take<'de> for AckedRanges {
     fn list<A: SeqAccess<'de>>(&mut self, mut list: A) -> Result<(), A::Error> {
-        while let Some(Taken(range)) = list.next_element::<Taken<Numbers>>()? {
+        while let Some(AnyValue(range)) = list.next_element::<AnyValue<Numbers>>()? {
             match range.0[..] {
                 [number] => self.0.push((number, number)),
                 [first, last] => self.0.push((first.min(last), first.max(last))),

@@ -7,14 +7,14 @@ use thalweg_units::Duration;
 const SECTION: u32 = 0x0a0d_0d0a;
 
 /// Segment of a test: time in milliseconds, true from the server, sequence and acknowledgement number, flags, payload, window, options.
-struct Sent<'a>(f64, bool, u32, u32, u8, u32, u16, &'a [u8]);
+struct TestSegment<'a>(f64, bool, u32, u32, u8, u32, u16, &'a [u8]);
 
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 const FIN: u8 = 17;
 
 /// Returns an IPv4 packet with a TCP segment; payloads are not stored.
-fn ipv4(segment: &Sent<'_>) -> (Vec<u8>, u32) {
+fn ipv4(segment: &TestSegment<'_>) -> (Vec<u8>, u32) {
     let tcp = tcp(segment);
     let total = 20 + tcp.len() as u32 + segment.5;
     let mut bytes = vec![0x45, 0];
@@ -27,7 +27,7 @@ fn ipv4(segment: &Sent<'_>) -> (Vec<u8>, u32) {
     (bytes, total)
 }
 
-fn ipv6(segment: &Sent<'_>) -> (Vec<u8>, u32) {
+fn ipv6(segment: &TestSegment<'_>) -> (Vec<u8>, u32) {
     let tcp = tcp(segment);
     let payload = tcp.len() as u32 + segment.5 + 8;
     let mut bytes = vec![0x60, 0, 0, 0];
@@ -43,7 +43,7 @@ fn ipv6(segment: &Sent<'_>) -> (Vec<u8>, u32) {
     (bytes, payload + 40)
 }
 
-fn tcp(&Sent(_, is_server, sequence, ack, flags, _, window, options): &Sent<'_>) -> Vec<u8> {
+fn tcp(&TestSegment(_, is_server, sequence, ack, flags, _, window, options): &TestSegment<'_>) -> Vec<u8> {
     let ports: [u16; 2] = if is_server { [80, 40_000] } else { [40_000, 80] };
     let mut bytes: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
     bytes.extend(sequence.to_be_bytes());
@@ -80,7 +80,7 @@ fn read_capture(mut file: &[u8]) -> Trace {
 }
 
 /// Reads segments as a capture of raw IPv4.
-fn trace_of_segments(segments: &[Sent<'_>]) -> Trace {
+fn trace_of_segments(segments: &[TestSegment<'_>]) -> Trace {
     let packets: Vec<_> = segments
         .iter()
         .map(|segment| {
@@ -95,23 +95,23 @@ fn trace_of_segments(segments: &[Sent<'_>]) -> Trace {
 const OPENING: &[u8] = &[2, 4, 0x03, 0xf4, 3, 3, 7];
 
 /// A handshake from the client over 40 ms, captured at the client.
-fn handshake() -> Vec<Sent<'static>> {
+fn handshake() -> Vec<TestSegment<'static>> {
     vec![
-        Sent(0.0, false, 999, 0, SYN, 0, 1000, OPENING),
-        Sent(40.0, true, 4999, 1000, SYN | ACK, 0, 1000, OPENING),
-        Sent(40.1, false, 1000, 5000, ACK, 0, 1000, &[]),
+        TestSegment(0.0, false, 999, 0, SYN, 0, 1000, OPENING),
+        TestSegment(40.0, true, 4999, 1000, SYN | ACK, 0, 1000, OPENING),
+        TestSegment(40.1, false, 1000, 5000, ACK, 0, 1000, &[]),
     ]
 }
 
-fn data(number: u32, millis: f64) -> Sent<'static> {
-    Sent(millis, false, 1000 + number * 1000, 5000, ACK, 1000, 1000, &[])
+fn data(number: u32, millis: f64) -> TestSegment<'static> {
+    TestSegment(millis, false, 1000 + number * 1000, 5000, ACK, 1000, 1000, &[])
 }
 
-fn ack(number: u32, millis: f64) -> Sent<'static> {
-    Sent(millis, true, 5000, 1000 + number * 1000, ACK, 0, 1000, &[])
+fn ack(number: u32, millis: f64) -> TestSegment<'static> {
+    TestSegment(millis, true, 5000, 1000 + number * 1000, ACK, 0, 1000, &[])
 }
 
-fn client(segments: &[Sent<'_>]) -> Direction {
+fn client(segments: &[TestSegment<'_>]) -> Direction {
     trace_of_segments(segments).connections.remove(0).directions[0].clone()
 }
 
@@ -142,7 +142,7 @@ fn a_transfer_has_the_same_figures_in_each_format_and_on_each_link() {
         assert_eq!(trace.epoch, Some(1.7e9));
     };
     let frames = |before: &[u8], is_v6: bool| -> Vec<_> {
-        let frame = |segment: &Sent<'_>| {
+        let frame = |segment: &TestSegment<'_>| {
             let (bytes, length) = if is_v6 { ipv6(segment) } else { ipv4(segment) };
             (segment.0, [before, &bytes].concat(), length + before.len() as u32)
         };
@@ -212,7 +212,7 @@ fn pcapng_at(is_big: bool, resolution: u8, interfaces: usize, packets: &[(u32, &
 }
 
 /// A transfer of ten packets, as the client's interface sees it.
-fn transfer() -> Vec<Sent<'static>> {
+fn transfer() -> Vec<TestSegment<'static>> {
     let mut segments = handshake();
     segments.extend((0..10).map(|number| data(number, 41.0 + f64::from(number))));
     segments.extend((1..=10).map(|number| ack(number, 81.0 + f64::from(number))));
@@ -276,12 +276,9 @@ fn a_fast_retransmission_is_a_loss_and_no_timeout() {
             [&[1, 1, 5, 10], range.as_slice()].concat()
         })
         .collect();
-    segments.extend(
-        blocks
-            .iter()
-            .zip(0u8..)
-            .map(|(options, number)| Sent(82.0 + f64::from(number), true, 5000, 1000, ACK, 0, 1000, options)),
-    );
+    segments.extend(blocks.iter().zip(0u8..).map(|(options, number)| {
+        TestSegment(82.0 + f64::from(number), true, 5000, 1000, ACK, 0, 1000, options)
+    }));
     segments.push(data(0, 85.0));
     segments.push(ack(6, 125.0));
     let direction = client(&segments);
@@ -323,7 +320,7 @@ fn retransmissions_that_were_not_necessary_are_found() {
     let mut segments = handshake();
     segments.extend([data(0, 41.0), data(1, 42.0), ack(2, 82.0), data(0, 83.0)]);
     let report = [&[1, 1, 5, 10], [1000u32, 2000].map(u32::to_be_bytes).concat().as_slice()].concat();
-    segments.push(Sent(123.0, true, 5000, 3000, ACK, 0, 1000, &report));
+    segments.push(TestSegment(123.0, true, 5000, 3000, ACK, 0, 1000, &report));
     let direction = client(&segments);
     assert_eq!((direction.counts.spurious, direction.counts.duplicate_reports), (1, 1));
     assert!(direction.sacks[0].is_duplicate);
@@ -332,8 +329,8 @@ fn retransmissions_that_were_not_necessary_are_found() {
         [&[1, 1, 8, 10], [value, echo].map(u32::to_be_bytes).concat().as_slice()].concat()
     };
     let options = [stamps(100, 1), stamps(500, 1), stamps(2, 100), stamps(3, 500)];
-    let with = |segment: Sent<'static>, options| {
-        Sent(segment.0, segment.1, segment.2, segment.3, segment.4, segment.5, segment.6, options)
+    let with = |segment: TestSegment<'static>, options| {
+        TestSegment(segment.0, segment.1, segment.2, segment.3, segment.4, segment.5, segment.6, options)
     };
     for (echo, spurious) in [(2, 1), (3, 0)] {
         let mut segments = handshake();
@@ -358,16 +355,16 @@ fn late_packets_fill_a_gap_soon_and_repairs_later() {
 fn a_full_window_limits_the_sender() {
     let mut segments = handshake();
     // 1280 B of window, of which a packet leaves 280.
-    segments[2] = Sent(40.1, false, 1000, 5000, ACK, 0, 1000, &[]);
-    segments.push(Sent(40.5, true, 5000, 1000, ACK, 0, 10, &[]));
+    segments[2] = TestSegment(40.1, false, 1000, 5000, ACK, 0, 1000, &[]);
+    segments.push(TestSegment(40.5, true, 5000, 1000, ACK, 0, 10, &[]));
     let mut direction = client(&segments);
     assert!(direction.limits.is_empty());
     let narrow = |millis: f64, number: u32, window: u16| {
-        Sent(millis, true, 5000, 1000 + number * 1000, ACK, 0, window, &[])
+        TestSegment(millis, true, 5000, 1000 + number * 1000, ACK, 0, window, &[])
     };
     let mut segments = vec![
-        Sent(0.0, false, 999, 0, SYN, 0, 10, &[2, 4, 0x03, 0xe8, 3, 3, 0]),
-        Sent(40.0, true, 4999, 1000, SYN | ACK, 0, 1500, &[2, 4, 0x03, 0xe8, 3, 3, 0]),
+        TestSegment(0.0, false, 999, 0, SYN, 0, 10, &[2, 4, 0x03, 0xe8, 3, 3, 0]),
+        TestSegment(40.0, true, 4999, 1000, SYN | ACK, 0, 1500, &[2, 4, 0x03, 0xe8, 3, 3, 0]),
     ];
     segments.extend([
         data(0, 41.0),
@@ -387,8 +384,8 @@ fn a_full_window_limits_the_sender() {
 #[test]
 fn offloaded_segments_count_as_packets_of_the_segment_size() {
     let mut segments = handshake();
-    segments.push(Sent(41.0, false, 1000, 5000, ACK, 3500, 1000, &[]));
-    segments.push(Sent(81.0, true, 5000, 3024, ACK, 0, 1000, &[]));
+    segments.push(TestSegment(41.0, false, 1000, 5000, ACK, 3500, 1000, &[]));
+    segments.push(TestSegment(81.0, true, 5000, 3024, ACK, 0, 1000, &[]));
     let trace = trace_of_segments(&segments);
     let direction = &trace.connections[0].directions[0];
     assert_eq!(
@@ -401,11 +398,11 @@ fn offloaded_segments_count_as_packets_of_the_segment_size() {
 
 #[test]
 fn numbers_wrap_and_ports_are_used_again() {
-    let opening = |sequence: u32, millis: f64| Sent(millis, false, sequence, 0, SYN, 0, 1000, OPENING);
+    let opening = |sequence: u32, millis: f64| TestSegment(millis, false, sequence, 0, SYN, 0, 1000, OPENING);
     let first = 0xffff_fb00u32;
     let mut segments = vec![opening(first.wrapping_sub(1), 0.0)];
     for number in 0..4u32 {
-        segments.push(Sent(
+        segments.push(TestSegment(
             f64::from(number) + 1.0,
             false,
             first.wrapping_add(number * 1000),
@@ -416,10 +413,10 @@ fn numbers_wrap_and_ports_are_used_again() {
             &[],
         ));
     }
-    segments.push(Sent(50.0, true, 5000, first.wrapping_add(4000), ACK, 0, 1000, &[]));
-    segments.push(Sent(60.0, false, first.wrapping_add(4000), 5000, FIN, 0, 1000, &[]));
+    segments.push(TestSegment(50.0, true, 5000, first.wrapping_add(4000), ACK, 0, 1000, &[]));
+    segments.push(TestSegment(60.0, false, first.wrapping_add(4000), 5000, FIN, 0, 1000, &[]));
     segments.push(opening(77, 1000.0));
-    segments.push(Sent(1001.0, false, 78, 5000, ACK, 1000, 1000, &[]));
+    segments.push(TestSegment(1001.0, false, 78, 5000, ACK, 1000, 1000, &[]));
     let trace = trace_of_segments(&segments);
     assert_eq!(trace.connections.len(), 2);
     let positions: Vec<_> =
@@ -439,14 +436,14 @@ fn a_capture_at_the_receiver_has_round_trips_by_timestamps() {
         .collect();
     // At the server: the client's half of the handshake takes 40 ms.
     let mut segments = vec![
-        Sent(0.0, false, 999, 0, SYN, 0, 1000, OPENING),
-        Sent(0.1, true, 4999, 1000, SYN | ACK, 0, 1000, OPENING),
-        Sent(40.1, false, 1000, 5000, ACK, 0, 1000, &[]),
+        TestSegment(0.0, false, 999, 0, SYN, 0, 1000, OPENING),
+        TestSegment(0.1, true, 4999, 1000, SYN | ACK, 0, 1000, OPENING),
+        TestSegment(40.1, false, 1000, 5000, ACK, 0, 1000, &[]),
     ];
     for (number, (sent, answer)) in options.iter().enumerate() {
         let time = 41.0 + number as f64 * 40.0;
-        segments.push(Sent(time, false, 1000 + number as u32 * 1000, 5000, ACK, 1000, 1000, sent));
-        segments.push(Sent(time + 0.1, true, 5000, 2000 + number as u32 * 1000, ACK, 0, 1000, answer));
+        segments.push(TestSegment(time, false, 1000 + number as u32 * 1000, 5000, ACK, 1000, 1000, sent));
+        segments.push(TestSegment(time + 0.1, true, 5000, 2000 + number as u32 * 1000, ACK, 0, 1000, answer));
     }
     let trace = trace_of_segments(&segments);
     let connection = &trace.connections[0];

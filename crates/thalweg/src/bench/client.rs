@@ -4,7 +4,7 @@ use super::bench_arguments::BenchOptions;
 use super::bench_socket::{SERVICE, bench_error, open_socket, process_cpu_time, transfer_counts};
 use super::bench_streams::{MAX_DURATION, Request, parse_results_trailer, read_within, write_for};
 use super::result_text::ClientResults;
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::performance_advice_text::{self, Findings};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::transfer_recording::Record;
@@ -19,7 +19,7 @@ use thalweg_net::flow::Scheme;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Clock, ConnectFailure, Connection, NetError, connect_reachable};
 use thalweg_net::performance_advice::Advisor;
-use thalweg_net::session::{Closed, code};
+use thalweg_net::session::{CloseReason, code};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::Limit;
 
@@ -32,7 +32,7 @@ pub struct Peer<'a> {
     pub is_here: bool,
 }
 
-pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done {
+pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> CommandResult {
     let remote = peer.address;
     let scheme = Scheme::read(&arguments.scheme, &console.registry).and_then(|scheme| scheme.at_rate(None));
     let scheme = scheme.map_err(|error| Error::of_scheme(&error))?;
@@ -145,7 +145,7 @@ pub fn run_client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> D
 }
 
 /// Measurements of one connection.
-struct Measured {
+struct ConnectionMeasurements {
     bytes: u64,
     time: Duration,
     /// Bytes written but not received at the end of the measurement; `None` if unknown.
@@ -159,7 +159,7 @@ fn measure_connection(
     request: Request,
     progress: &Arc<AtomicU64>,
     stop: &Arc<AtomicBool>,
-) -> Result<Measured, NetError> {
+) -> Result<ConnectionMeasurements, NetError> {
     let watch = connection.another();
     let (mut send, receive) = connection.split();
     let started = Instant::now();
@@ -176,11 +176,11 @@ fn measure_connection(
         let Some(read) = read else {
             watch.close(code::DONE, "");
             let bytes = progress.load(Ordering::Relaxed);
-            return Ok(Measured { bytes, time, missing: None, server: Value::Null });
+            return Ok(ConnectionMeasurements { bytes, time, missing: None, server: Value::Null });
         };
         let (bytes, tail) = read?;
         let (server, length) = parse_results_trailer(&tail).ok_or(no_answer)?;
-        return Ok(Measured { bytes: bytes - length, time, missing: Some(0), server });
+        return Ok(ConnectionMeasurements { bytes: bytes - length, time, missing: Some(0), server });
     }
     let (done, written) = mpsc::channel();
     let (counter, stopped) = (Arc::clone(progress), Arc::clone(stop));
@@ -200,7 +200,7 @@ fn measure_connection(
         None => Value::Null,
     };
     let missing = server["bytes"].as_u64().map(|arrived| bytes.saturating_sub(arrived));
-    Ok(Measured { bytes, time, missing, server })
+    Ok(ConnectionMeasurements { bytes, time, missing, server })
 }
 
 /// Monitors the first connection until the end, and prints one record per second if requested.
@@ -252,7 +252,7 @@ fn connect_error(server: &str, why: &ConnectFailure) -> Error {
         ConnectFailure::Refused => Error::Lost(format!("{server}: no response; nothing listens there")),
         ConnectFailure::Net(error) => {
             let what = format!("{server}: {error}");
-            let is_busy = matches!(error, NetError::Closed(Closed::Peer { code: code::BUSY, .. }));
+            let is_busy = matches!(error, NetError::Closed(CloseReason::Peer { code: code::BUSY, .. }));
             let is_lost =
                 matches!(error, NetError::Connect(ConnectError::NoAnswer | ConnectError::PathMtuTooSmall))
                     || is_busy;

@@ -7,14 +7,14 @@ mod client;
 pub(crate) mod result_text;
 mod server;
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::value_parsers::resolve_host;
 use bench_arguments::{Bench, End};
 use client::{Peer, run_client};
 use server::{LoopbackServer, run_server};
 
 /// Runs a benchmark endpoint, or both.
-pub fn run_bench(what: &Bench, console: &Console) -> Done {
+pub fn run_bench(what: &Bench, console: &Console) -> CommandResult {
     match &what.end {
         Some(End::Server(arguments)) => run_server(arguments, console),
         Some(End::Client(arguments)) => {

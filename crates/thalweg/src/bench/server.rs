@@ -4,7 +4,7 @@ use super::bench_arguments::{BenchOptions, BenchServerArguments};
 use super::bench_socket::{bench_error, open_socket, process_cpu_time, transfer_counts};
 use super::bench_streams::{MAX_DURATION, POLL_INTERVAL, Request, read_within, write_for};
 use super::result_text::server_line;
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::performance_advice_text::Findings;
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use serde_json::Value;
@@ -17,10 +17,10 @@ use thalweg_net::admission::close_after_finish;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Clock, Connection, NetError, Socket};
 use thalweg_net::performance_advice::Advisor;
-use thalweg_net::session::{Closed, code};
+use thalweg_net::session::{CloseReason, code};
 use thalweg_proto::payload::Slice;
 
-pub fn run_server(arguments: &BenchServerArguments, console: &Console) -> Done {
+pub fn run_server(arguments: &BenchServerArguments, console: &Console) -> CommandResult {
     let (socket, identity) = open_socket(arguments.bind, &arguments.socket, Some(&console.registry))?;
     console.inform(&format!("listening on {}, key {}", socket.local(), identity.public()));
     let stop = stop_flag_of_caller_or_signals(console)?;
@@ -81,20 +81,20 @@ pub fn run_server(arguments: &BenchServerArguments, console: &Console) -> Done {
 struct CpuAccount(Mutex<(u64, Vec<Arc<AtomicU64>>)>);
 
 impl CpuAccount {
-    fn locked(&self) -> MutexGuard<'_, (u64, Vec<Arc<AtomicU64>>)> {
+    fn lock_connections(&self) -> MutexGuard<'_, (u64, Vec<Arc<AtomicU64>>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the bytes of all connections so far.
-    fn carried(&self) -> u64 {
-        let work = self.locked();
+    fn carried_bytes(&self) -> u64 {
+        let work = self.lock_connections();
         work.0 + work.1.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum::<u64>()
     }
 
     /// Registers a new connection.
     fn begin(&self) -> ConnectionAccount<'_> {
-        let (bytes, carried) = (Arc::new(AtomicU64::new(0)), self.carried());
-        self.locked().1.push(Arc::clone(&bytes));
+        let (bytes, carried) = (Arc::new(AtomicU64::new(0)), self.carried_bytes());
+        self.lock_connections().1.push(Arc::clone(&bytes));
         ConnectionAccount { work: self, bytes, began: Instant::now(), cpu: process_cpu_time(), carried }
     }
 }
@@ -113,14 +113,14 @@ impl ConnectionAccount<'_> {
     /// Returns its share of the CPU time since its start.
     fn cpu(&self) -> Duration {
         let bytes = self.bytes.load(Ordering::Relaxed);
-        let all = self.work.carried().saturating_sub(self.carried).max(bytes).max(1);
+        let all = self.work.carried_bytes().saturating_sub(self.carried).max(bytes).max(1);
         (process_cpu_time() - self.cpu).mul_f64(bytes as f64 / all as f64)
     }
 }
 
 impl Drop for ConnectionAccount<'_> {
     fn drop(&mut self) {
-        let mut work = self.work.locked();
+        let mut work = self.work.lock_connections();
         work.0 += self.bytes.load(Ordering::Relaxed);
         work.1.retain(|one| !Arc::ptr_eq(one, &self.bytes));
     }
@@ -161,7 +161,7 @@ fn serve_connection(connection: Connection, longest: Duration, work: &CpuAccount
     send.write_slice(Slice::new((text.len() as u32).to_be_bytes()))?;
     match send.finish() {
         // The client stops waiting at a timeout, and reports its own count.
-        Err(NetError::Closed(Closed::Peer { code: code::DONE, .. })) => {}
+        Err(NetError::Closed(CloseReason::Peer { code: code::DONE, .. })) => {}
         finished => finished?,
     }
     watch.close(code::DONE, "");
@@ -250,7 +250,7 @@ mod tests {
         let third = work.begin();
         third.bytes.store(500, Ordering::Relaxed);
         first.bytes.store(3_500, Ordering::Relaxed);
-        assert_eq!((work.carried(), third.carried, work.locked().1.len()), (5_000, 4_000, 2));
+        assert_eq!((work.carried_bytes(), third.carried, work.lock_connections().1.len()), (5_000, 4_000, 2));
         assert!(third.cpu() <= (process_cpu_time() - third.cpu) / 2);
     }
 }

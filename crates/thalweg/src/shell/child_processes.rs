@@ -104,7 +104,7 @@ pub fn send_signal(id: u32, signal: Signal) {
 
 /// A command that runs on a node.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningCommand {
     /// The command, for display.
     pub what: String,
     /// Process ID.
@@ -114,7 +114,7 @@ pub struct Running {
 }
 
 /// Reaps all ended processes, including orphans, which this process inherits as the first of its PID namespace.
-pub fn reap_processes(running: &mut [Running]) {
+pub fn reap_processes(running: &mut [RunningCommand]) {
     // An error means that there are no children.
     while let Ok(Some((id, status))) = rustix::process::wait(WaitOptions::NOHANG) {
         let status: WaitStatus = status;
@@ -129,7 +129,7 @@ pub fn reap_processes(running: &mut [Running]) {
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Ends all running commands: with a request, and after [`GRACE`] by force.
-pub fn end_processes(running: &mut [Running], signals: &Signals) {
+pub fn end_processes(running: &mut [RunningCommand], signals: &Signals) {
     for signal in [Signal::TERM, Signal::KILL] {
         let until = Instant::now() + GRACE;
         running

@@ -5,7 +5,7 @@
 
 use super::live_run_results;
 use super::option_differences::Likeness;
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::kernel_schemes::{control_of, is_kernel};
 use crate::report::{ReportTarget, read_results_part};
 use crate::run_and_compare::{join_scheme_pieces, load_with_schemes};
@@ -22,7 +22,7 @@ use thalweg_report::output::{
 };
 use thalweg_report::report::{AllSeries, Part, SideBySide};
 use thalweg_report::results::Scenario;
-use thalweg_scenario::Loaded;
+use thalweg_scenario::LoadedScenario;
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::simulation_spec::{GroupSpec, Spec};
 use thalweg_sim::{Quantity, RunResult, Simulation};
@@ -52,7 +52,7 @@ struct FlowOutcome {
 }
 
 /// Compares schemes, live and simulated.
-pub fn compare_simulated_and_live(arguments: &CompareArguments, console: &Console) -> Done {
+pub fn compare_simulated_and_live(arguments: &CompareArguments, console: &Console) -> CommandResult {
     let source = &Source::find(&arguments.file)?;
     let names = join_scheme_pieces(&arguments.schemes);
     let ours: Vec<String> = names.iter().filter(|name| !is_kernel(name)).cloned().collect();
@@ -145,7 +145,7 @@ pub fn compare_simulated_and_live(arguments: &CompareArguments, console: &Consol
 }
 
 /// Returns for each flow of a scenario whether it belongs to one of the named groups; to any, if none is named.
-fn compared_flows(loaded: &Loaded, groups: &[String]) -> Result<Vec<bool>, Error> {
+fn compared_flows(loaded: &LoadedScenario, groups: &[String]) -> Result<Vec<bool>, Error> {
     let named = loaded.groups_named(groups).map_err(|why| Error::argument("flows", why))?;
     let flows = loaded.spec().groups.iter().zip(1..);
     let of_group = |(group, position): (&GroupSpec, usize)| {
@@ -233,7 +233,7 @@ struct LiveParameters<'a> {
 }
 
 /// A scenario with one scheme for all flows, simulated and live.
-pub(crate) struct Both {
+pub(crate) struct SimulatedAndLive {
     /// Goodput of all flows in bit/s: simulated, live.
     pub goodput: [f64; 2],
     /// Mean one-way delay in seconds, if known: simulated, live.
@@ -250,7 +250,7 @@ pub(crate) fn run_simulated_and_live(
     carrier: &str,
     folder: &Path,
     console: &Console,
-) -> Result<Both, Error> {
+) -> Result<SimulatedAndLive, Error> {
     let (_, schemes, _) = load_with_schemes(source, &[], &[scheme.to_owned()], &[], &console.registry)?;
     let Some(chosen) = schemes.first() else {
         return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
@@ -259,7 +259,7 @@ pub(crate) fn run_simulated_and_live(
     let parameters = LiveParameters { source, sets: &[], seed: None, flows: &[], compared: &[] };
     let live = run_live(carrier, parameters, Some(folder))?;
     let not_valid = live.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why.clone());
-    Ok(Both {
+    Ok(SimulatedAndLive {
         goodput: [simulated.goodput(), live.goodput()],
         delay: [simulated.delay(), live.delay()],
         not_valid,
@@ -326,12 +326,12 @@ fn run_live(
 
 impl SchemeOutcome {
     /// Returns the compared flows.
-    fn compared(&self) -> impl Iterator<Item = &FlowOutcome> {
+    fn compared_outcomes(&self) -> impl Iterator<Item = &FlowOutcome> {
         self.flows.iter().filter(|flow| flow.is_compared)
     }
 
     fn goodput(&self) -> f64 {
-        self.compared().map(|flow| flow.goodput).sum()
+        self.compared_outcomes().map(|flow| flow.goodput).sum()
     }
 
     /// Returns the goodput of the other flows.
@@ -340,26 +340,26 @@ impl SchemeOutcome {
     }
 
     fn jain(&self) -> Option<f64> {
-        let squares: f64 = self.compared().map(|flow| flow.goodput * flow.goodput).sum();
-        let count = self.compared().count() as f64;
+        let squares: f64 = self.compared_outcomes().map(|flow| flow.goodput * flow.goodput).sum();
+        let count = self.compared_outcomes().count() as f64;
         (count > 1.0 && squares > 0.0).then(|| self.goodput().powi(2) / (count * squares))
     }
 
     fn delay(&self) -> Option<f64> {
         let (sum, count) = self
-            .compared()
+            .compared_outcomes()
             .filter_map(|flow| flow.delay)
             .fold((0.0, 0.0), |(sum, all), (mean, count)| (mean.mul_add(count, sum), all + count));
         (count > 0.0).then(|| sum / count)
     }
 
-    fn resent(&self) -> f64 {
-        self.compared().map(|flow| flow.resent).sum()
+    fn retransmissions(&self) -> f64 {
+        self.compared_outcomes().map(|flow| flow.resent).sum()
     }
 
     /// Returns the mean window over all flows.
     fn window(&self) -> Option<f64> {
-        let windows: Vec<f64> = self.compared().filter_map(|flow| flow.window).collect();
+        let windows: Vec<f64> = self.compared_outcomes().filter_map(|flow| flow.window).collect();
         (!windows.is_empty()).then(|| windows.iter().sum::<f64>() / windows.len() as f64)
     }
 }
@@ -379,7 +379,7 @@ fn outcomes_table(outcomes: &[SchemeOutcome], has_others: bool) -> Table {
         table.row(lead.into_iter().chain(others).chain([
             outcome.jain().map_or_else(none, |jain| format!("{jain:.3}")),
             outcome.delay().map_or_else(none, format_seconds),
-            format!("{:.0}", outcome.resent()),
+            format!("{:.0}", outcome.retransmissions()),
             outcome.window().map_or_else(none, |window| format!("{window:.1}")),
             match &outcome.fidelity {
                 None => none(),
@@ -414,7 +414,7 @@ fn outcomes_document(outcomes: &[SchemeOutcome]) -> Value {
             "goodput_of_others_bps": outcome.flows.iter().any(|flow| !flow.is_compared).then(|| outcome.goodput_of_others()),
             "jain": outcome.jain(),
             "delay_mean_s": outcome.delay(),
-            "retransmissions": outcome.resent(),
+            "retransmissions": outcome.retransmissions(),
             "mean_window_packets": outcome.window(),
             "valid": outcome.fidelity.as_ref().map(|(is_valid, _)| is_valid),
             "why_not": outcome.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why),

@@ -4,7 +4,7 @@
 //! It is a live network of two nodes: this host, with the gate, and the exit.
 
 use super::{ShellArguments, run_shell};
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::scenario_sources::Source;
 use crate::value_parsers::parse_seconds;
 use clap::Args;
@@ -67,7 +67,7 @@ fn parse_priority(text: &str) -> Result<(String, u8), String> {
 }
 
 /// Runs commands behind a gate.
-pub fn gate(arguments: &GateArguments, console: &Console) -> Done {
+pub fn gate(arguments: &GateArguments, console: &Console) -> CommandResult {
     let [here, outside] = NODES.map(str::to_owned);
     let rest = ShellArguments {
         file: PathBuf::new(),

@@ -1,6 +1,6 @@
 //! Results of a live run: the document, folder and page of a simulated run, and the fidelity record.
 
-use super::traffic_option::Carried;
+use super::traffic_option::TrafficOutcome;
 use super::{Network, ShellArguments};
 use crate::batch_execution::TableFiles;
 use crate::console_output::{Console, Error};
@@ -23,7 +23,7 @@ pub struct ShellOutcome {
     /// Timing errors of this host.
     pub fidelity: Fidelity,
     /// The scenario's own flows, if they were carried.
-    pub carried: Option<Carried>,
+    pub carried: Option<TrafficOutcome>,
 }
 
 /// Writes and prints the results; returns true if the host kept up.

@@ -16,7 +16,7 @@ mod namespace_process;
 mod option_differences;
 pub(crate) mod traffic_option;
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::scenario_sources::Source;
 use crate::value_parsers::{integer_parser, parse_bytes, parse_seconds};
 use clap::Args;
@@ -24,7 +24,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use thalweg_live::network_plan::{Plan, PlanOptions, plan_network};
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_scenario::Loaded;
+use thalweg_scenario::LoadedScenario;
 use traffic_option::TrafficOption;
 
 /// `thalweg shell`.
@@ -117,12 +117,12 @@ fn parse_mtu(text: &str) -> Result<(Option<String>, Bytes), String> {
 }
 
 /// Environment variable that marks a process of this command, and its role.
-const INSIDE: &str = "THALWEG_SHELL_INSIDE";
+const INSIDE_VARIABLE: &str = "THALWEG_SHELL_INSIDE";
 /// Value for the process that stays in the real network; other values are kinds of namespaces.
 const SOCKET_SERVER: &str = "socket-server";
 
 /// Runs commands in a live network.
-pub fn shell(arguments: &ShellArguments, console: &Console) -> Done {
+pub fn shell(arguments: &ShellArguments, console: &Console) -> CommandResult {
     run_shell(arguments, console, true, || Source::find(&arguments.file))
 }
 
@@ -132,8 +132,8 @@ fn run_shell(
     console: &Console,
     is_measured: bool,
     source: impl FnOnce() -> Result<Source, Error>,
-) -> Done {
-    let role = std::env::var_os(INSIDE);
+) -> CommandResult {
+    let role = std::env::var_os(INSIDE_VARIABLE);
     if role.as_ref().is_some_and(|role| role == SOCKET_SERVER) {
         return namespace_launcher::serve_socket_requests();
     }
@@ -141,7 +141,7 @@ fn run_shell(
     match role {
         // Any other process would change the host's mounts.
         Some(_) if std::process::id() != 1 => {
-            Err(Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
+            Err(Error::Usage(format!("the variable {INSIDE_VARIABLE} is not for users: unset it")))
         }
         Some(_) => namespace_process::run_in_namespaces(arguments, &network, console),
         None => namespace_launcher::relaunch_in_namespaces(arguments, &network, console),
@@ -151,7 +151,7 @@ fn run_shell(
 /// A scenario, and the network built from it.
 struct Network {
     source: Source,
-    loaded: Loaded,
+    loaded: LoadedScenario,
     plan: Plan,
     /// Node that runs the command.
     at: usize,

@@ -1,7 +1,7 @@
 //! The process that a user starts: it creates namespaces, starts the process inside, and waits for it.
 
-use super::{INSIDE, Network, SOCKET_SERVER, ShellArguments, live_view};
-use crate::console_output::{Console, Done, Error};
+use super::{INSIDE_VARIABLE, Network, SOCKET_SERVER, ShellArguments, live_view};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::shell::child_processes::{Signals, exit_code};
 use std::io::PipeWriter;
 use std::net::{IpAddr, Ipv4Addr};
@@ -13,7 +13,11 @@ use thalweg_live::gateway::{self, control_socket_pair, send_fd};
 use thalweg_live::host::{Names, end_with_parent, enter_namespaces};
 
 /// Re-executes this command in new namespaces, and exits with its status.
-pub fn relaunch_in_namespaces(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
+pub fn relaunch_in_namespaces(
+    arguments: &ShellArguments,
+    network: &Network,
+    console: &Console,
+) -> CommandResult {
     for note in &network.plan.notes {
         console.inform(&format!("note: {note}"));
     }
@@ -47,7 +51,7 @@ pub fn relaunch_in_namespaces(arguments: &ShellArguments, network: &Network, con
     let signals = Signals::new()?;
     let kind = if names == Names::OfUser { "user" } else { "root" };
     let mut inside = Command::new(program);
-    inside.args(std::env::args_os().skip(1)).env(INSIDE, kind).stdin(link);
+    inside.args(std::env::args_os().skip(1)).env(INSIDE_VARIABLE, kind).stdin(link);
     let child = inside.spawn();
     // The socket server ends when the last copy of this end of the link is closed.
     drop(inside);
@@ -77,7 +81,7 @@ fn linked_input(program: &Path, with_socket_server: bool) -> Result<(OwnedFd, Pi
     }
     if with_socket_server {
         let mut server = Command::new(program);
-        server.args(std::env::args_os().skip(1)).env(INSIDE, SOCKET_SERVER).stdin(one);
+        server.args(std::env::args_os().skip(1)).env(INSIDE_VARIABLE, SOCKET_SERVER).stdin(one);
         // A reader of the commands' output must not wait for this process.
         server.stdout(Stdio::null()).stderr(Stdio::null());
         server.spawn().map_err(failed)?;
@@ -86,11 +90,11 @@ fn linked_input(program: &Path, with_socket_server: bool) -> Result<(OwnedFd, Pi
 }
 
 /// Passes sockets until the process inside is gone.
-pub fn serve_socket_requests() -> Done {
+pub fn serve_socket_requests() -> CommandResult {
     // Ctrl-C is for the commands only.
     let _signals = Signals::new()?;
     gateway::serve_sockets(std::io::stdin().as_fd())
-        .map_err(|_| Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
+        .map_err(|_| Error::Usage(format!("the variable {INSIDE_VARIABLE} is not for users: unset it")))
 }
 
 /// Common address prefix of all nodes, in bits.

@@ -1,12 +1,14 @@
 //! The first process in the namespaces: it creates hosts, starts commands on them, and runs the network until the
 //! command ends.
 
-use super::child_processes::{Running, Signals, cannot_start, end_processes, exit_code, reap_processes};
+use super::child_processes::{
+    RunningCommand, Signals, cannot_start, end_processes, exit_code, reap_processes,
+};
 use super::forwarding_threads::Threads;
 use super::live_run_results::ShellOutcome;
 use super::live_view::{self, LiveView};
-use super::{INSIDE, Network, ShellArguments, live_run_results};
-use crate::console_output::{Console, Done, Error};
+use super::{INSIDE_VARIABLE, Network, ShellArguments, live_run_results};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::wall_clock;
 use std::cell::RefCell;
 use std::fs::File;
@@ -17,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_live::gateway::{SocketClient, open_gateway, receive_fd};
 use thalweg_live::host::{Host, HostError, create_host, end_with_parent, prepare_namespace, serve};
-use thalweg_live::{Capture, Device, Groups, Joined};
+use thalweg_live::{Capture, Device, Groups, MergedOutcome};
 
 /// Default head start of the commands of `--run`.
 const START: Duration = Duration::from_millis(300);
@@ -27,7 +29,7 @@ fn host_error(error: &HostError) -> Error {
 }
 
 /// Runs the network and the commands in it.
-pub fn run_in_namespaces(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
+pub fn run_in_namespaces(arguments: &ShellArguments, network: &Network, console: &Console) -> CommandResult {
     let plan = &network.plan;
     let link = receive_link()?;
     let mut socket_client = plan.outside.map(|_| SocketClient::new(link));
@@ -87,7 +89,7 @@ pub fn run_in_namespaces(arguments: &ShellArguments, network: &Network, console:
     view.take();
     let driven = threads.end()?;
     let broken = driven.iter().find_map(|driven| driven.emulator.error().map(ToString::to_string));
-    let Joined { result, counts, mut fidelity } = groups.join(driven);
+    let MergedOutcome { result, counts, mut fidelity } = groups.join(driven);
     for host in &hosts {
         fidelity.lost_before += host.dropped().map_err(|error| host_error(&error))?;
     }
@@ -119,7 +121,7 @@ fn receive_link() -> Result<OwnedFd, Error> {
     let handed = || {
         let taken = receive_fd::<1>(link.as_fd()).map_err(|error| failed(error.into()))?;
         let file = taken.and_then(|(file, _)| file);
-        file.ok_or_else(|| Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
+        file.ok_or_else(|| Error::Usage(format!("the variable {INSIDE_VARIABLE} is not for users: unset it")))
     };
     let (input, watched) = (handed()?, handed()?);
     end_with_parent(watched.as_fd()).map_err(|error| host_error(&error))?;
@@ -132,7 +134,7 @@ struct Commands<'a> {
     arguments: &'a ShellArguments,
     network: &'a Network,
     hosts: &'a [Host],
-    running: Vec<Running>,
+    running: Vec<RunningCommand>,
 }
 
 impl Commands<'_> {
@@ -208,9 +210,9 @@ impl Commands<'_> {
             // A child inherits the network namespace of the thread that starts it.
             host.enter().map_err(|error| host_error(&error))?;
         }
-        command.env_remove(INSIDE).env("THALWEG_NODE", &self.network.plan.nodes[node].name);
+        command.env_remove(INSIDE_VARIABLE).env("THALWEG_NODE", &self.network.plan.nodes[node].name);
         let child = command.spawn().map_err(|error| cannot_start(what, &error))?;
-        self.running.push(Running { what: what.to_owned(), id: child.id(), ended: None });
+        self.running.push(RunningCommand { what: what.to_owned(), id: child.id(), ended: None });
         Ok(())
     }
 

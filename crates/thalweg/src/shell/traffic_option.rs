@@ -13,7 +13,7 @@ use thalweg_live::scenario_traffic::{
 };
 use thalweg_net::flow::Scheme;
 use thalweg_report::output::{Align, Table, format_rate, format_seconds};
-use thalweg_scenario::Loaded;
+use thalweg_scenario::LoadedScenario;
 use thalweg_sim::simulation_spec::Spec;
 
 /// The flows of a scenario, and the option's text.
@@ -25,7 +25,7 @@ pub struct TrafficOption {
 
 /// Outcome of all flows.
 #[derive(Debug)]
-pub struct Carried {
+pub struct TrafficOutcome {
     /// JSON document.
     pub document: Value,
     /// Descriptions of failed flows.
@@ -38,7 +38,7 @@ impl TrafficOption {
     pub fn new(
         (text, groups): (&str, &[String]),
         plan: &mut Plan,
-        loaded: &Loaded,
+        loaded: &LoadedScenario,
         spec: &Spec,
         length: thalweg_proto::units::Duration,
         registry: &Registry,
@@ -61,14 +61,14 @@ impl TrafficOption {
     }
 
     /// Carries all flows until the last has ended or the run is over.
-    pub fn run(&self, hosts: &[Host], is_over: impl Fn() -> bool) -> Result<Carried, Error> {
+    pub fn run(&self, hosts: &[Host], is_over: impl Fn() -> bool) -> Result<TrafficOutcome, Error> {
         let flows = self.traffic.run(hosts, is_over).map_err(traffic_usage_error)?;
         let failures = flows
             .iter()
             .filter_map(|flow| Some(format!("{}: {}", flow.name, flow.failure.as_ref()?)))
             .collect();
         let documents: Vec<Value> = flows.iter().map(flow_document).collect();
-        Ok(Carried { document: json!({ "traffic": self.text, "flows": documents }), failures })
+        Ok(TrafficOutcome { document: json!({ "traffic": self.text, "flows": documents }), failures })
     }
 }
 
@@ -93,7 +93,7 @@ fn find_carrier(text: &str, registry: &Registry) -> Result<GroupCarrier, Error> 
 }
 
 /// Returns the scheme of a group with its explicit options on real paths, as text.
-fn own_scheme(loaded: &Loaded, spec: &Spec, position: usize) -> String {
+fn own_scheme(loaded: &LoadedScenario, spec: &Spec, position: usize) -> String {
     let Some(in_use) = loaded.schemes.get(&position) else {
         return spec.groups[position].transport.scheme.to_string();
     };
@@ -118,7 +118,7 @@ fn traffic_usage_error(error: TrafficError) -> Error {
     }
 }
 
-impl Carried {
+impl TrafficOutcome {
     /// Returns the outcome as a table.
     pub fn table(&self) -> Table {
         let heads = ["Goodput", "Retransmitted", "Window", "RTT"].map(|head| (head, Align::Right));

@@ -1,12 +1,12 @@
 //! Transfers that fail before any data is transferred: the reason, for people and programs.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use serde::Serialize;
 use thalweg_net::keyring::KeyringError;
 
 /// Reason for the failure.
 #[derive(Debug)]
-pub struct Stopped {
+pub struct EarlyFailure {
     result: &'static str,
     error: Error,
 }
@@ -20,14 +20,14 @@ struct Document<'a> {
     exit_code: u8,
 }
 
-impl Stopped {
+impl EarlyFailure {
     /// Returns the failure for a key or code that one side does not trust.
     pub fn untrusted(why: String) -> Self {
         Self { result: "untrusted", error: Error::Failed(why) }
     }
 
     /// Returns the failure for a transfer that the peer refused.
-    pub fn refused(error: Error) -> Self {
+    pub fn from_refusal(error: Error) -> Self {
         Self { result: "refused", error }
     }
 
@@ -45,7 +45,7 @@ impl Stopped {
     }
 
     /// Prints a document on standard output if asked for; the command ends with the error.
-    pub fn report(self, command: &str, console: &Console, json: bool) -> Done {
+    pub fn report(self, command: &str, console: &Console, json: bool) -> CommandResult {
         if json {
             let Self { result, error } = &self;
             let document =
@@ -57,13 +57,13 @@ impl Stopped {
     }
 }
 
-impl From<KeyringError> for Stopped {
+impl From<KeyringError> for EarlyFailure {
     fn from(error: KeyringError) -> Self {
         Error::from(error).into()
     }
 }
 
-impl From<Error> for Stopped {
+impl From<Error> for EarlyFailure {
     fn from(error: Error) -> Self {
         let result = match &error {
             Error::Usage(_) | Error::UnknownName(_) | Error::Argument(_) | Error::Scenario(_) => "usage",

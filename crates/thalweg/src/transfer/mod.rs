@@ -16,7 +16,7 @@ mod sender_pairing;
 pub mod transfer_arguments;
 mod transfer_summary;
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 pub use receive_commands::{run_recv, run_serve};
 pub use send_command::run_send;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ use thalweg_net::live::{Socket, SocketConfig};
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints this user's key.
-pub fn print_key(console: &Console) -> Done {
+pub fn print_key(console: &Console) -> CommandResult {
     let identity = Keyring::for_user()?.identity()?;
     console.print(&format!("{}\n", identity.public()))
 }

@@ -1,6 +1,6 @@
 //! Progress display of a transfer on a terminal, and Ctrl-C.
 
-use super::prometheus_metrics::Counted;
+use super::prometheus_metrics::CountedTransfer;
 use super::transfer_summary::average_rate;
 use crate::console_output::{Console, one_line};
 use crate::performance_advice_text;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use thalweg_net::admission::ENDED;
+use thalweg_net::admission::TRANSFER_ENDED_CODE;
 use thalweg_net::flow::Scheme;
 use thalweg_net::live::{Clock, ClosedPortDetector, Connection};
 use thalweg_net::performance_advice::Advisor;
@@ -42,7 +42,7 @@ pub struct MeterInputs {
     /// Connection of the transfer.
     pub connection: Connection,
     /// The transfer's entry in the metrics, if enabled.
-    pub counted: Option<Counted>,
+    pub counted: Option<CountedTransfer>,
     /// Pacing state, if this endpoint sends files.
     pub pace: Option<Pace>,
     /// Advisor that observes the path, and the scheme, if this endpoint sends files.
@@ -92,7 +92,7 @@ impl MeterInputs {
         let mut recent = VecDeque::from([(begun, self.progress.fresh().get())]);
         while !over.load(Ordering::Relaxed) {
             if self.stop.load(Ordering::Relaxed) {
-                self.connection.close(ENDED, "interrupted by its user");
+                self.connection.close(TRANSFER_ENDED_CODE, "interrupted by its user");
                 break;
             }
             let (now, bytes) = (Instant::now(), self.progress.fresh());
@@ -100,7 +100,7 @@ impl MeterInputs {
                 && closed_port.has_ended(now, &self.connection.stats())
             {
                 has_peer_ended.store(true, Ordering::Relaxed);
-                self.connection.close(ENDED, "nothing listens at the peer's port");
+                self.connection.close(TRANSFER_ENDED_CODE, "nothing listens at the peer's port");
                 break;
             }
             recent.push_back((now, bytes.get()));

@@ -47,7 +47,7 @@ struct Sample {
 
 /// A counted transfer; dropping it counts it as ended.
 #[derive(Debug)]
-pub struct Counted {
+pub struct CountedTransfer {
     metrics: Arc<Metrics>,
     number: u64,
 }
@@ -68,12 +68,12 @@ impl Metrics {
     }
 
     /// Counts one more transfer.
-    pub fn count(self: &Arc<Self>) -> Counted {
+    pub fn count(self: &Arc<Self>) -> CountedTransfer {
         let mut state = self.lock();
         state.begun += 1;
         let number = state.begun;
         state.open.insert(number, Sample::default());
-        Counted { metrics: Arc::clone(self), number }
+        CountedTransfer { metrics: Arc::clone(self), number }
     }
 
     /// Updates the socket's counters.
@@ -106,7 +106,7 @@ impl Metrics {
     }
 }
 
-impl Counted {
+impl CountedTransfer {
     /// Updates the counters of the transfer.
     pub fn update(&self, stats: SessionStats, progress: &Progress) {
         let sample = Sample { stats, moved: progress.moved().get() };
@@ -114,7 +114,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedTransfer {
     fn drop(&mut self) {
         let mut state = self.metrics.lock();
         if let Some(sample) = state.open.remove(&self.number) {

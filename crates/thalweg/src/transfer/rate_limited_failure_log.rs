@@ -8,7 +8,7 @@ const BURST: u32 = 20;
 /// Interval at which the burst allowance refills by one.
 const REFILL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum line length, in bytes; longer lines are cut in the middle.
-const LONGEST: usize = 400;
+const MAX_LINE_BYTES: usize = 400;
 
 /// Allowance of individual reports, and the number of suppressed ones.
 #[derive(Debug)]
@@ -49,13 +49,13 @@ impl FailureLog {
 
 /// Cuts a long text in the middle.
 fn shorten_middle(text: &str) -> String {
-    const CUT: &str = "[...]";
-    if text.len() <= LONGEST {
+    const TRUNCATION_MARK: &str = "[...]";
+    if text.len() <= MAX_LINE_BYTES {
         return text.to_owned();
     }
-    let half = (LONGEST - CUT.len()) / 2;
+    let half = (MAX_LINE_BYTES - TRUNCATION_MARK.len()) / 2;
     let (head, tail) = (text.floor_char_boundary(half), text.ceil_char_boundary(text.len() - half));
-    [&text[..head], CUT, &text[tail..]].concat()
+    [&text[..head], TRUNCATION_MARK, &text[tail..]].concat()
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! `thalweg recv` and `thalweg serve`: admission, one thread for each transfer, and reports of outcomes.
 
-use super::early_failure::Stopped;
+use super::early_failure::EarlyFailure;
 use super::progress_display::{Meter, MeterInputs};
-use super::prometheus_metrics::{Counted, Metrics};
+use super::prometheus_metrics::{CountedTransfer, Metrics};
 use super::rate_limited_failure_log::FailureLog;
 use super::sender_admission::SenderListener;
 use super::transfer_arguments::{ListenArguments, RecvArguments, ServeArguments};
 use super::transfer_summary::{self, Summary, SummaryInputs};
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::signal_flags::reload_flag_on_sighup;
 use std::fs;
 use std::io;
@@ -17,19 +17,19 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Sender, channel};
 use std::time::Instant;
 use thalweg_net::admission::{
-    AdmittedSender, DuplicateSender, ENDED, Quotas, REMOVED, TotalQuota, TransferSlots, Turn, await_close,
-    close_after_finish,
+    AdmittedSender, DuplicateSender, Quotas, REMOVED_SENDER_REASON, TRANSFER_ENDED_CODE, TotalQuota,
+    TransferSlots, Turn, await_close, close_after_finish,
 };
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
-use thalweg_net::session::{Closed, code};
+use thalweg_net::session::{CloseReason, code};
 use thalweg_net::transfer::{
     self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Progress, Quota, Report,
     Target, TransferOutcome, TransferScheduler,
 };
 
 /// Receives from one sender.
-pub fn run_recv(arguments: &RecvArguments, console: &Console) -> Done {
+pub fn run_recv(arguments: &RecvArguments, console: &Console) -> CommandResult {
     match receive_once(arguments, console) {
         Ok(inputs) => Summary::new(inputs, arguments.accept_loss).report(console, arguments.json),
         Err(stopped) => stopped.report("recv", console, arguments.json),
@@ -37,7 +37,7 @@ pub fn run_recv(arguments: &RecvArguments, console: &Console) -> Done {
 }
 
 /// Waits for one sender, and returns the outcome of its transfer.
-fn receive_once(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs, Stopped> {
+fn receive_once(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs, EarlyFailure> {
     let mut receiver = Receiver::open(arguments, console)?;
     loop {
         let arrived = receiver.listener.next()?.and_then(|sender| receiver.queue(sender));
@@ -79,7 +79,7 @@ struct Receiver<'a> {
 
 impl<'a> Receiver<'a> {
     /// Creates the folder and listens.
-    fn open(arguments: &'a RecvArguments, console: &'a Console) -> Result<Self, Stopped> {
+    fn open(arguments: &'a RecvArguments, console: &'a Console) -> Result<Self, EarlyFailure> {
         let is_output = arguments.folder.as_os_str() == "-";
         let folder = (!is_output).then_some(&*arguments.folder);
         if let Some(folder) = folder {
@@ -122,7 +122,7 @@ impl<'a> Receiver<'a> {
         if let Some(open) = self.open.as_ref().filter(|_| self.listener.has_changed())
             && !self.listener.is_admitted(&open.connection.peer())
         {
-            open.connection.close(code::UNAUTHORIZED, REMOVED);
+            open.connection.close(code::UNAUTHORIZED, REMOVED_SENDER_REASON);
         }
     }
 
@@ -142,7 +142,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Begins a transfer, unless its sender was rejected meanwhile.
-    fn begin(&mut self, sender: AdmittedSender) -> Done {
+    fn begin(&mut self, sender: AdmittedSender) -> CommandResult {
         let key = sender.key;
         if !self.listener.begin(&sender) {
             return Ok(());
@@ -178,7 +178,7 @@ impl<'a> Receiver<'a> {
             self.listener.end(&key, !is_lost, || has_begun || end.outcome.result.is_ok());
         }
         // A peer that closes the connection has given up and does not reconnect.
-        let has_given_up = matches!(closed, Some(Closed::Peer { code, .. }) if code == ENDED || has_begun);
+        let has_given_up = matches!(closed, Some(CloseReason::Peer { code, .. }) if code == TRANSFER_ENDED_CODE || has_begun);
         let goes_on = !self.is_output && report.cut.is_none() && !has_given_up;
         if is_lost && goes_on && !self.listener.is_stopped() {
             let who = if has_begun { "it to come back" } else { "a sender" };
@@ -210,13 +210,13 @@ struct OpenTransfer {
 
 impl OpenTransfer {
     /// Returns the outcome of the transfer if it has ended, and its close reason, if any.
-    fn end(&self) -> Option<(SummaryInputs, Option<Closed>)> {
+    fn end(&self) -> Option<(SummaryInputs, Option<CloseReason>)> {
         self.ends.try_recv().ok().map(|inputs| (inputs, self.connection.closed()))
     }
 }
 
 /// Receives from several senders.
-pub fn run_serve(arguments: &ServeArguments, console: &Console) -> Done {
+pub fn run_serve(arguments: &ServeArguments, console: &Console) -> CommandResult {
     // The process is long-lived; its messages form a log.
     let console = &console.with_times();
     let mut server = Server::open(arguments, console)?;
@@ -283,7 +283,7 @@ impl<'a> Server<'a> {
     }
 
     /// Queues the next admitted sender, ends transfers of removed ones and lists rejected ones.
-    fn admit(&mut self) -> Done {
+    fn admit(&mut self) -> CommandResult {
         if let Some(sender) = self.listener.next()? {
             let is_wanted = self.listener.wants(&sender.key);
             self.slots.admit_or_queue(Instant::now(), sender, is_wanted);
@@ -313,7 +313,7 @@ impl<'a> Server<'a> {
             Ok(target) => target,
             Err(error) => {
                 self.console.report_problem(&format!("{}: {error}", folder.display()));
-                sender.connection.close(ENDED, "the receiver cannot store anything");
+                sender.connection.close(TRANSFER_ENDED_CODE, "the receiver cannot store anything");
                 self.listener.end(&key, false, || has_stored_data(&folder));
                 return;
             }
@@ -332,7 +332,7 @@ impl<'a> Server<'a> {
     }
 
     /// Reports the transfers that have ended.
-    fn report(&mut self) -> Done {
+    fn report(&mut self) -> CommandResult {
         for end in self.ends.try_iter() {
             let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
             let is_final = !matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
@@ -432,7 +432,7 @@ struct Session {
     scheduler: TransferScheduler,
     peer: String,
     command: &'static str,
-    counted: Option<Counted>,
+    counted: Option<CountedTransfer>,
     stop: Arc<AtomicBool>,
 }
 
@@ -471,7 +471,7 @@ impl Session {
                     if matches!(error, TransferError::Here(_) | TransferError::Protocol(_)) {
                         await_close(&watch);
                     }
-                    close_after_finish(&watch, ENDED, &error.to_string());
+                    close_after_finish(&watch, TRANSFER_ENDED_CODE, &error.to_string());
                 }
             }
             let stats = watch.stats();

@@ -1,14 +1,14 @@
 //! `thalweg send`: sends files and folders to a receiver.
 
-use super::early_failure::Stopped;
+use super::early_failure::EarlyFailure;
 use super::key_prompts::{confirm_with_yes, may_prompt, report_invalid_lines};
 use super::progress_display::{Meter, MeterInputs};
 use super::prometheus_metrics::Metrics;
 use super::sender_pairing;
-use super::transfer_arguments::{SendArguments, Trusted};
+use super::transfer_arguments::{SendArguments, TrustedPeers};
 use super::transfer_summary::{self, Summary, SummaryInputs, add_earlier_report};
 use super::{bind_socket, lend_stream};
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::performance_advice_text;
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use crate::transfer_recording::Record;
@@ -27,7 +27,7 @@ use thalweg_net::keyring::{Keyring, KnownPeers};
 use thalweg_net::live::{ConnectFailure, Connection, NetError, Socket, connect_reachable};
 use thalweg_net::pairing::Code;
 use thalweg_net::performance_advice::Advisor;
-use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
+use thalweg_net::session::{CloseReason, SessionConfig, SessionStats, code};
 use thalweg_net::transfer::{
     self, Options, Pace, Progress, Report, Roots, Source, Throttle, TransferOutcome,
 };
@@ -36,16 +36,16 @@ use thalweg_net::transfer::{
 const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
 /// The data to send.
-enum What {
+enum SentData {
     Paths(Roots),
     Input(Vec<u8>),
 }
 
 /// Sends files.
-pub fn run_send(arguments: &SendArguments, console: &Console) -> Done {
+pub fn run_send(arguments: &SendArguments, console: &Console) -> CommandResult {
     let record = match Record::new(arguments.record.as_deref()) {
         Ok(record) => record,
-        Err(error) => return Stopped::from(error).report("send", console, arguments.json),
+        Err(error) => return EarlyFailure::from(error).report("send", console, arguments.json),
     };
     let ended = send_once(arguments, console, record.as_ref().map(Record::recorder));
     let done = match ended {
@@ -61,7 +61,7 @@ fn send_once(
     arguments: &SendArguments,
     console: &Console,
     recorder: Option<Recorder>,
-) -> Result<SummaryInputs, Stopped> {
+) -> Result<SummaryInputs, EarlyFailure> {
     let (host, paths) = receiver_and_paths(arguments)?;
     if is_pairing_code(host) {
         let advice =
@@ -78,7 +78,7 @@ fn send_once(
     let what = items_to_send(&paths, arguments)?;
     let scheme = arguments.scheme(&console.registry)?.at_rate(arguments.rate);
     let scheme = scheme.map_err(|error| Error::argument("scheme", format!("{error}, or with --rate")))?;
-    if let What::Paths(roots) = &what
+    if let SentData::Paths(roots) = &what
         && arguments.strict
     {
         refuse_loss(roots, console)?;
@@ -107,7 +107,7 @@ fn send_once(
     loop {
         connections += 1;
         let attempt = sender.attempt(&what);
-        let is_input = matches!(what, What::Input(_));
+        let is_input = matches!(what, SentData::Input(_));
         let goes_on = arguments.keep_trying && !is_input && !sender.stop.load(Ordering::Relaxed);
         let why = match attempt {
             Ok((outcome, stats, ended)) => match outcome.result {
@@ -151,12 +151,12 @@ fn send_once(
 }
 
 /// Implements `--strict`: fails if anything could not be carried.
-fn refuse_loss(roots: &Roots, console: &Console) -> Done {
-    let (audit, parts) = roots.audit(transfer_summary::SHOWN);
+fn refuse_loss(roots: &Roots, console: &Console) -> CommandResult {
+    let (audit, parts) = roots.audit(transfer_summary::MAX_LISTED);
     if audit.is_complete() {
         return Ok(());
     }
-    for failure in audit.failures.iter().chain(&audit.passed).take(transfer_summary::SHOWN) {
+    for failure in audit.failures.iter().chain(&audit.passed).take(transfer_summary::MAX_LISTED) {
         console.report_problem(&format!("{}: {}", failure.name, failure.fault));
     }
     for (name, lost) in parts {
@@ -186,17 +186,17 @@ fn receiver_and_paths(arguments: &SendArguments) -> Result<(&str, Vec<PathBuf>),
     Ok((host, paths.iter().map(PathBuf::from).collect()))
 }
 
-fn items_to_send(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
+fn items_to_send(paths: &[PathBuf], arguments: &SendArguments) -> Result<SentData, Error> {
     if paths.iter().any(|path| path.as_os_str() == "-") {
         if paths.len() > 1 {
             return Err(Error::Usage("standard input is sent alone".to_owned()));
         }
         let name = arguments.name.clone().into_bytes();
         transfer::checked_name(&name).map_err(|fault| Error::argument("name", fault.to_string()))?;
-        return Ok(What::Input(name));
+        return Ok(SentData::Input(name));
     }
     let roots = Roots::new(paths);
-    roots.map(What::Paths).map_err(|(path, why)| Error::Usage(format!("{}: {why}", path.display())))
+    roots.map(SentData::Paths).map_err(|(path, why)| Error::Usage(format!("{}: {why}", path.display())))
 }
 
 struct Sender<'a> {
@@ -219,10 +219,10 @@ struct Sender<'a> {
 
 impl Sender<'_> {
     /// Connects and sends once; returns the outcome, the connection's statistics, and the time.
-    fn attempt(&mut self, what: &What) -> Result<(TransferOutcome, SessionStats, Instant), Stopped> {
+    fn attempt(&mut self, what: &SentData) -> Result<(TransferOutcome, SessionStats, Instant), EarlyFailure> {
         let source = match what {
-            What::Paths(roots) => Source::Paths(roots.clone()),
-            What::Input(name) => Source::Stream { name: name.clone(), bytes: Box::new(io::stdin()) },
+            SentData::Paths(roots) => Source::Paths(roots.clone()),
+            SentData::Input(name) => Source::Stream { name: name.clone(), bytes: Box::new(io::stdin()) },
         };
         let (_socket, connection) = self.connect()?;
         let watch = connection.another();
@@ -259,7 +259,7 @@ impl Sender<'_> {
         if let Some(metrics) = &self.metrics {
             metrics.end(&outcome);
         }
-        if let Some(refused) = self.refused(&watch) {
+        if let Some(refused) = self.rejection(&watch) {
             return Err(refused);
         }
         if outcome.result.is_ok() {
@@ -275,16 +275,16 @@ impl Sender<'_> {
         Ok((outcome, stats, ended))
     }
 
-    fn connect(&mut self) -> Result<(Socket, Connection), Stopped> {
-        let lost = |error: io::Error| Stopped::unreachable(format!("{}: {error}", self.name));
+    fn connect(&mut self) -> Result<(Socket, Connection), EarlyFailure> {
+        let lost = |error: io::Error| EarlyFailure::unreachable(format!("{}: {error}", self.name));
         let addresses = resolve_addresses(&self.name).map_err(lost)?;
         if let Some(code) = self.code.take() {
             let (_socket, connection) = self.connect_first(&addresses, &Trust::Anyone, PAIRING)?;
             let key = connection.peer();
             let paired = sender_pairing::prove_code(&self.name, self.identity.public(), &code, connection);
             paired.map_err(|error| match error {
-                Error::Failed(why) => Stopped::untrusted(why),
-                Error::Lost(why) => Stopped::unreachable(why),
+                Error::Failed(why) => EarlyFailure::untrusted(why),
+                Error::Lost(why) => EarlyFailure::unreachable(why),
                 error => error.into(),
             })?;
             self.receivers.remember(&self.name, key)?;
@@ -301,8 +301,8 @@ impl Sender<'_> {
         addresses: &[SocketAddr],
         trust: &Trust,
         service: &str,
-    ) -> Result<(Socket, Connection), Stopped> {
-        let mut why = Stopped::unreachable(format!("{} has no address", self.name));
+    ) -> Result<(Socket, Connection), EarlyFailure> {
+        let mut why = EarlyFailure::unreachable(format!("{} has no address", self.name));
         for &remote in addresses {
             let any: IpAddr =
                 if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
@@ -316,7 +316,10 @@ impl Sender<'_> {
                 Ok(connection) => return Ok((socket, connection)),
                 Err(ConnectFailure::Net(error)) => why = self.explain(&error),
                 Err(ConnectFailure::Refused) => {
-                    why = Stopped::unreachable(format!("{}: no response; nothing listens there", self.name));
+                    why = EarlyFailure::unreachable(format!(
+                        "{}: no response; nothing listens there",
+                        self.name
+                    ));
                 }
                 Err(ConnectFailure::Stopped) => {
                     return Err(Error::Lost("interrupted before there was a connection".to_owned()).into());
@@ -327,14 +330,14 @@ impl Sender<'_> {
     }
 
     /// Returns the keys accepted for the receiver.
-    fn trust(&self) -> Result<Trust, Stopped> {
+    fn trust(&self) -> Result<Trust, EarlyFailure> {
         let given: Vec<_> = self
             .arguments
             .trust
             .iter()
             .filter_map(|trusted| match trusted {
-                Trusted::Key(key) => Some(*key),
-                Trusted::New => None,
+                TrustedPeers::Key(key) => Some(*key),
+                TrustedPeers::New => None,
             })
             .collect();
         if !given.is_empty() {
@@ -343,10 +346,10 @@ impl Sender<'_> {
         if let Some(key) = self.receivers.key_of(&self.name) {
             return Ok(Trust::only(key));
         }
-        if self.arguments.trust.contains(&Trusted::New) || may_prompt(self.console) {
+        if self.arguments.trust.contains(&TrustedPeers::New) || may_prompt(self.console) {
             return Ok(Trust::Anyone);
         }
-        Err(Stopped::untrusted(format!(
+        Err(EarlyFailure::untrusted(format!(
             "the key of {} is not known. `thalweg recv` and `thalweg serve` print theirs: give it with --trust KEY, \
              or accept the peer's key with --trust new",
             self.name
@@ -354,10 +357,10 @@ impl Sender<'_> {
     }
 
     /// Stores the key of a new receiver, if the user wants it.
-    fn store_key(&mut self, connection: &Connection) -> Result<(), Stopped> {
+    fn store_key(&mut self, connection: &Connection) -> Result<(), EarlyFailure> {
         let key = connection.peer();
         let known = self.receivers.key_of(&self.name);
-        if self.arguments.trust.contains(&Trusted::Key(key)) {
+        if self.arguments.trust.contains(&TrustedPeers::Key(key)) {
             if let Some(other) = known.filter(|known| *known != key) {
                 let (name, path) = (&self.name, self.receivers.path().display());
                 self.console.inform(&format!(
@@ -369,13 +372,13 @@ impl Sender<'_> {
         if known.is_some() {
             return Ok(());
         }
-        if !self.arguments.trust.contains(&Trusted::New) {
+        if !self.arguments.trust.contains(&TrustedPeers::New) {
             let question = format!("{} has the key {key}, which is not known. Trust it?", self.name);
             let begun = Instant::now();
             let is_trusted = confirm_with_yes(&question);
             self.approval_time += begun.elapsed();
             if !is_trusted {
-                return Err(Stopped::untrusted("not trusted: nothing was sent".to_owned()));
+                return Err(EarlyFailure::untrusted("not trusted: nothing was sent".to_owned()));
             }
         }
         self.receivers.remember(&self.name, key)?;
@@ -384,8 +387,8 @@ impl Sender<'_> {
     }
 
     /// Returns the failure if the receiver rejected this sender before any data.
-    fn refused(&self, connection: &Connection) -> Option<Stopped> {
-        let Some(Closed::Peer { code, reason }) = connection.closed() else { return None };
+    fn rejection(&self, connection: &Connection) -> Option<EarlyFailure> {
+        let Some(CloseReason::Peer { code, reason }) = connection.closed() else { return None };
         let name = &self.name;
         let error = match code {
             code::UNAUTHORIZED => Error::Failed(format!(
@@ -397,26 +400,27 @@ impl Sender<'_> {
             code::SCHEME => Error::Failed(format!("{name}: {reason}")),
             _ => return None,
         };
-        Some(Stopped::refused(error))
+        Some(EarlyFailure::from_refusal(error))
     }
 
-    fn explain(&self, error: &NetError) -> Stopped {
+    fn explain(&self, error: &NetError) -> EarlyFailure {
         let name = &self.name;
         match error {
             NetError::Connect(ConnectError::WrongKey(key)) => {
-                let given = self.arguments.trust.iter().any(|trusted| matches!(trusted, Trusted::Key(_)));
+                let given =
+                    self.arguments.trust.iter().any(|trusted| matches!(trusted, TrustedPeers::Key(_)));
                 let (which, remedy) = if given {
                     ("that --trust gives", "give that".to_owned())
                 } else {
                     ("that it should have", format!("correct {}", self.receivers.path().display()))
                 };
-                Stopped::untrusted(format!(
+                EarlyFailure::untrusted(format!(
                     "{name} answers with the key {key}, which is not the one {which}. This may be a man-in-the-middle attack. If the key \
                      has changed, {remedy}"
                 ))
             }
             NetError::Connect(ConnectError::NameTooLong) => Error::Failed(format!("{name}: {error}")).into(),
-            _ => Stopped::unreachable(format!("{name}: {error}")),
+            _ => EarlyFailure::unreachable(format!("{name}: {error}")),
         }
     }
 }

@@ -6,9 +6,9 @@ use super::key_prompts::{may_prompt, report_invalid_lines};
 use super::landlock::restrict_writes;
 use super::prometheus_metrics::Metrics;
 use super::rejected_sender_line::DenialLine;
-use super::transfer_arguments::{Listen, ListenArguments, Trusted};
+use super::transfer_arguments::{Listen, ListenArguments, TrustedPeers};
 use crate::compatibility_hints::{self, Reader};
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use crate::signal_flags::stop_flag_of_caller_or_signals;
 use std::fs;
 use std::io;
@@ -65,8 +65,8 @@ impl<'a> SenderListener<'a> {
         let (identity, mut senders) = (keys.identity()?, keys.senders()?);
         report_invalid_lines(&mut senders, console);
         let config = AdmissionConfig {
-            keys: arguments.trust.iter().filter_map(Trusted::key).collect(),
-            admits_new: arguments.trust.contains(&Trusted::New),
+            keys: arguments.trust.iter().filter_map(TrustedPeers::key).collect(),
+            admits_new: arguments.trust.contains(&TrustedPeers::New),
             max_unnamed: usize::try_from(arguments.unknown_senders.get()).unwrap_or(usize::MAX),
             pairs: arguments.pair,
             asks: may_prompt(console),
@@ -260,7 +260,7 @@ impl<'a> SenderListener<'a> {
 /// # Errors
 ///
 /// Returns the hint for the name.
-fn check_name(folder: &Path, console: &Console) -> Done {
+fn check_name(folder: &Path, console: &Console) -> CommandResult {
     let reader = if console.is_called() { Reader::Program } else { Reader::User };
     let name = folder.to_str().filter(|_| !folder.exists());
     let hint = name.and_then(|name| compatibility_hints::of_folder(name, reader));
@@ -268,7 +268,7 @@ fn check_name(folder: &Path, console: &Console) -> Done {
 }
 
 /// Creates the folder, if missing.
-fn make_folder(folder: &Path) -> Done {
+fn make_folder(folder: &Path) -> CommandResult {
     fs::create_dir_all(folder).map_err(|error| {
         let is_other = error.kind() == io::ErrorKind::AlreadyExists;
         let why = if is_other { "it is no folder".to_owned() } else { error.to_string() };

@@ -7,8 +7,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use thalweg_net::admission::{PAIRING_TIMEOUT, close_after_finish};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Connection, NetError, RecvStream, SendStream};
-use thalweg_net::pairing::{self, Code, Ends, PairingError};
-use thalweg_net::session::{Closed, code};
+use thalweg_net::pairing::{self, Code, PairingError, PairingKeys};
+use thalweg_net::session::{CloseReason, code};
 
 /// Environment variable for the code.
 const VARIABLE: &str = "THALWEG_PAIR";
@@ -37,7 +37,7 @@ pub fn obtain_code(code: Option<&Code>) -> Result<Code, Error> {
 
 /// Proves to the receiver that answered as `name` that this endpoint, with the key `own_key`, has the code.
 pub fn prove_code(name: &str, own_key: PublicKey, code: &Code, connection: Connection) -> Result<(), Error> {
-    let ends = Ends { client: own_key, server: connection.peer(), binding: *connection.binding() };
+    let ends = PairingKeys { client: own_key, server: connection.peer(), binding: *connection.binding() };
     let watch = connection.another();
     let (mut to, mut from): (SendStream, RecvStream) = connection.split();
     let (done, is_done) = channel::<()>();
@@ -59,10 +59,10 @@ pub fn prove_code(name: &str, own_key: PublicKey, code: &Code, connection: Conne
         (Err(PairingError::Wrong), _) => Err(Error::Failed(format!(
             "the peer that answers as {name} does not know the code: this may be a man-in-the-middle attack. Nothing was sent"
         ))),
-        (Err(_), Some(Closed::Peer { code: code::UNAUTHORIZED, reason })) => {
+        (Err(_), Some(CloseReason::Peer { code: code::UNAUTHORIZED, reason })) => {
             Err(Error::Failed(format!("{name} reports that {reason}")))
         }
-        (Err(_), Some(Closed::Peer { code: code::SERVICE, .. })) => Err(Error::Failed(format!(
+        (Err(_), Some(CloseReason::Peer { code: code::SERVICE, .. })) => Err(Error::Failed(format!(
             "{name} is not in pairing mode; start `thalweg recv --pair` or `thalweg serve --pair` there"
         ))),
         (Err(PairingError::Stream { error, .. }), closed) => {

@@ -19,7 +19,7 @@ use thalweg_proto::units::{Bytes, Duration as Span, Rate};
 /// Default transport scheme.
 pub const SCHEME: &str = "thalweg";
 /// Schemes that receivers of files allow by default.
-const ALLOWED: [&str; 2] = [SCHEME, "cubic"];
+const DEFAULT_ALLOWED_SCHEMES: [&str; 2] = [SCHEME, "cubic"];
 
 /// `thalweg send`.
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ pub struct SendArguments {
     pub priority: Priority,
     /// Trust this key, or `new`: any unknown receiver's key. Known keys are always trusted
     #[arg(long, value_name = "KEY|new")]
-    pub trust: Vec<Trusted>,
+    pub trust: Vec<TrustedPeers>,
     /// Pair with the receiver by the code that it shows (`thalweg recv --pair`). The code is prompted for, or taken
     /// from the environment variable THALWEG_PAIR. With --pair=CODE other users of this host can see it
     #[arg(
@@ -92,7 +92,7 @@ pub struct ListenArguments {
     pub listen: Listen,
     /// Trust the sender with this key, or `new`: any sender. Known keys are always trusted
     #[arg(long, value_name = "KEY|new")]
-    pub trust: Vec<Trusted>,
+    pub trust: Vec<TrustedPeers>,
     /// Maximum number of unnamed senders, known or sending, beyond which `--trust new` admits no more
     #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_positive::<NonZeroU32>)]
     pub unknown_senders: NonZeroU32,
@@ -145,7 +145,7 @@ impl ListenArguments {
 
     /// Returns the names of the schemes that senders may choose; `None` for any in `registry`.
     pub fn schemes(&self, registry: &Registry) -> Result<Option<Vec<String>>, Error> {
-        let mut names = ALLOWED.map(str::to_owned).to_vec();
+        let mut names = DEFAULT_ALLOWED_SCHEMES.map(str::to_owned).to_vec();
         for name in self.allow_scheme.iter().filter(|name| *name != ANY) {
             names.push(parse_allowed_scheme(name, registry)?);
         }
@@ -207,21 +207,21 @@ pub struct ServeArguments {
 
 /// The peers that an option trusts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trusted {
+pub enum TrustedPeers {
     /// The peer with this key.
     Key(PublicKey),
     /// Any unknown peer.
     New,
 }
 
-impl Trusted {
+impl TrustedPeers {
     /// Returns the key, if one is trusted.
     pub const fn key(&self) -> Option<PublicKey> {
         if let Self::Key(key) = self { Some(*key) } else { None }
     }
 }
 
-impl FromStr for Trusted {
+impl FromStr for TrustedPeers {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "new" {

@@ -1,6 +1,6 @@
 //! The summary of a transfer: a sentence for people, a document for programs, an exit code.
 
-use crate::console_output::{Console, Done, Error};
+use crate::console_output::{CommandResult, Console, Error};
 use serde::Serialize;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use thalweg_proto::units::{Bytes, Rate};
 use thalweg_report::output::{self, format_count};
 
 /// Maximum number of failures, and of unsent entries, that are listed individually.
-pub const SHOWN: usize = 20;
+pub const MAX_LISTED: usize = 20;
 
 /// The summary of a transfer.
 #[derive(Debug, Serialize)]
@@ -40,7 +40,7 @@ pub struct Summary {
     omitted: u64,
     failed: u64,
     /// Properties of the sender's files that were not carried.
-    lost: Lost,
+    lost: LostProperties,
     /// Bytes moved over the connection.
     moved_bytes: u64,
     resumed_bytes: u64,
@@ -94,7 +94,7 @@ struct Path {
 
 /// Number of files and folders per property that was not carried.
 #[derive(Debug, Serialize)]
-struct Lost {
+struct LostProperties {
     owners: u64,
     attributes: u64,
     access_lists: u64,
@@ -197,7 +197,7 @@ impl Summary {
             unchanged: report.unchanged,
             links: report.links,
             omitted: report.omitted,
-            lost: Lost {
+            lost: LostProperties {
                 owners: report.lost.owners,
                 attributes: report.lost.attributes,
                 access_lists: report.lost.lists,
@@ -233,13 +233,13 @@ impl Summary {
 
     /// Returns the failures with reasons, for display; beyond a limit only their number.
     pub fn failure_lines(&self) -> Vec<String> {
-        let failed = self.failures.iter().take(SHOWN);
+        let failed = self.failures.iter().take(MAX_LISTED);
         let mut all: Vec<String> =
             failed.map(|failure| format!("{}: {}", failure.name, failure.message)).collect();
-        let more = self.failed - self.failures.len().min(SHOWN) as u64;
+        let more = self.failed - self.failures.len().min(MAX_LISTED) as u64;
         let what = if more == 1 { "file or folder" } else { "files or folders" };
         all.extend((more > 0).then(|| format!("and {more} more {what} failed")));
-        let passed = self.not_sent.iter().take(SHOWN);
+        let passed = self.not_sent.iter().take(MAX_LISTED);
         all.extend(passed.map(|entry| format!("{} is not sent: {}", entry.name, entry.message)));
         let lost = self.lost_words.iter().filter(|_| self.result != COMPLETE);
         all.extend(lost.map(|lost| format!("{lost}; see --strict and --accept-loss")));
@@ -247,7 +247,7 @@ impl Summary {
     }
 
     /// Shows the summary, as JSON on standard output if requested, and returns the command's result.
-    pub fn report(&self, console: &Console, json: bool) -> Done {
+    pub fn report(&self, console: &Console, json: bool) -> CommandResult {
         self.failure_lines().iter().for_each(|line| console.report_problem(line));
         // The user accepted the loss.
         self.lost_words.iter().filter(|_| self.result == COMPLETE).for_each(|lost| console.note(lost));
@@ -257,7 +257,7 @@ impl Summary {
         }
         console.inform(&self.sentence());
         self.advice.iter().for_each(|advice| console.inform(&format!("note: {advice}")));
-        let again = self.again();
+        let again = self.describe_retry();
         if self.result != "interrupted" {
             again.iter().for_each(|again| console.inform(&format!("note: {again}")));
         }
@@ -280,7 +280,7 @@ impl Summary {
     }
 
     /// Describes what another attempt will find.
-    fn again(&self) -> Option<String> {
+    fn describe_retry(&self) -> Option<String> {
         if self.is_cut {
             let left = self.left.iter().map(|left| format!("; the partial data is in {left}"));
             let left: String = left.collect();
@@ -386,7 +386,7 @@ pub fn omitted_entries(count: u64) -> String {
 }
 
 /// Describes the metadata that was not carried, if any.
-pub fn lost_metadata_remark(lost: &transfer::transfer_messages::Lost) -> Option<String> {
+pub fn lost_metadata_remark(lost: &transfer::transfer_messages::LostProperties) -> Option<String> {
     let counts = lost.counts().into_iter().filter(|(count, ..)| *count > 0);
     let named = counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
     let named: Vec<_> = named.collect();

@@ -24,7 +24,7 @@ const BURST: u64 = 32;
 
 /// Totals of sent and received traffic.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counted {
+pub struct TrafficTotals {
     pub packets: u64,
     pub sent: u64,
     /// Bytes sent in abandoned hellos and garbage, which get few responses.
@@ -39,7 +39,7 @@ pub struct Counted {
 pub struct Attacker {
     sockets: Vec<UdpSocket>,
     server: SocketAddr,
-    pub counted: Counted,
+    pub counted: TrafficTotals,
     pub draw: Stream,
     /// Service that the attacker's connections request.
     pub service: &'static str,
@@ -69,7 +69,7 @@ impl Attacker {
         Self {
             sockets: (1..=addresses).map(bind).collect(),
             server: server.parse().unwrap(),
-            counted: Counted::default(),
+            counted: TrafficTotals::default(),
             draw: Stream::new(seed, "attack", 0),
             service: TRANSFER,
             pause: Duration::from_millis(2),

@@ -9,7 +9,7 @@ mod process_usage;
 #[path = "../transfer/sender_and_receiver_processes.rs"]
 mod processes;
 
-use attacker::{ATTACKS, Attack, Attacker, Counted, PAIRING, TRANSFER};
+use attacker::{ATTACKS, Attack, Attacker, PAIRING, TRANSFER, TrafficTotals};
 use process_usage::Process;
 use processes::{Receiver, TestFolder, exit_code, thalweg, wait_for_end};
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ const PROBES: u64 = 40 * 1500;
 const ROUNDS: u32 = 3;
 
 /// Number of packets that ends a round, since CPU time is counted in ticks of 10 ms; a time limit ends it as well.
-const ENOUGH: u64 = 5000;
+const PACKETS_PER_ROUND: u64 = 5000;
 const ROUND: Duration = Duration::from_secs(3);
 
 /// Minimum number of packets of an attack, and the time limit of a test, reached only if the server does not serve.
@@ -100,10 +100,10 @@ fn run_attack(server: Server, (name, attack): Attack, seed: u64) {
         let end = Instant::now() + ROUND;
         // After three wrong guesses the code is invalid, and its receiver ends.
         let goes_on = || process.peak().is_some() && Instant::now() < end;
-        while attacker.counted.packets - before.packets < ENOUGH && goes_on() {
+        while attacker.counted.packets - before.packets < PACKETS_PER_ROUND && goes_on() {
             attack(&mut attacker);
         }
-        let Counted { packets, answers, .. } = attacker.counted;
+        let TrafficTotals { packets, answers, .. } = attacker.counted;
         let packets = packets + answers - before.packets - before.answers;
         best = best.min((process.cpu() - cpu) / u32::try_from(packets).unwrap().max(1));
         if best <= CPU / 2 || process.peak().is_none() {

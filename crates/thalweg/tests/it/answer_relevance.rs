@@ -317,7 +317,7 @@ fn tables_and_verdicts_show_the_same_means() {
 }
 
 /// Two groups on one link.
-const TWO: &str = r#"
+const TWO_GROUPS: &str = r#"
 duration = "8 s"
 warmup = "1 s"
 
@@ -345,7 +345,7 @@ scheme = "cubic"
 
 #[test]
 fn one_group_is_compared_beside_others_that_keep_their_scheme() {
-    let place = temporary_path("one-group", TWO);
+    let place = temporary_path("one-group", TWO_GROUPS);
     let requested = ["compare", "own.toml", "--schemes", "cubic,vegas", "--flows", "new", "--reps", "2"];
     let document = thalweg(&place, &[&requested[..], &["--json"]].concat());
     assert!(document.status.success(), "{}", String::from_utf8_lossy(&document.stderr));
@@ -376,7 +376,7 @@ fn one_group_is_compared_beside_others_that_keep_their_scheme() {
 
 #[test]
 fn groups_that_are_not_there_are_refused_with_those_that_are() {
-    let place = temporary_path("no-group", TWO);
+    let place = temporary_path("no-group", TWO_GROUPS);
     let compare = ["compare", "own.toml", "--schemes", "cubic", "--flows", "old,newer"];
     let until = ["run", "own.toml", "--until", "goodput of newer 2 %"];
     for command in [&compare[..], &until[..]] {

@@ -39,10 +39,10 @@ fn temporary_path(name: &str) -> PathBuf {
     path
 }
 
-const SHORT: [&str; 5] = ["--set", "duration=2 s", "--set", "warmup=500 ms", "--quiet"];
+const SHORT_RUN: [&str; 5] = ["--set", "duration=2 s", "--set", "warmup=500 ms", "--quiet"];
 
 fn with_short<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-    arguments.iter().copied().chain(SHORT).collect()
+    arguments.iter().copied().chain(SHORT_RUN).collect()
 }
 
 #[test]

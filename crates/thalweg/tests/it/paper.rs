@@ -32,10 +32,10 @@ fn temporary_path(name: &str) -> PathBuf {
     path
 }
 
-const ONE: [&str; 5] = ["paper", "liang91", "--experiment", "table-5.2/exp-2", "--quiet"];
+const ONE_EXPERIMENT: [&str; 5] = ["paper", "liang91", "--experiment", "table-5.2/exp-2", "--quiet"];
 
 fn with_one_experiment<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    ONE.into_iter().chain(more.iter().copied()).collect()
+    ONE_EXPERIMENT.into_iter().chain(more.iter().copied()).collect()
 }
 
 #[test]

@@ -50,7 +50,7 @@ link.left-right.rate = ["10 Mbit/s", "20 Mbit/s"]
 "#;
 
 /// Names of the files derived from the runs alone.
-const WRITTEN: [&str; 3] = ["results.json", "flows.parquet", "links.parquet"];
+const RESULT_FILES: [&str; 3] = ["results.json", "flows.parquet", "links.parquet"];
 
 #[test]
 fn a_grid_is_run_once_whatever_the_threads() {
@@ -76,7 +76,7 @@ fn a_grid_is_run_once_whatever_the_threads() {
         errors(&again)
     );
     assert!(sweep(&folder, &["s.toml", "--out", "one", "--jobs", "1", "--quiet"]).status.success());
-    for name in WRITTEN {
+    for name in RESULT_FILES {
         assert_eq!(
             fs::read(folder.join("s").join(name)).unwrap(),
             fs::read(folder.join("one").join(name)).unwrap(),
@@ -130,7 +130,7 @@ fn schemes_are_for_the_flows_that_are_named() {
     );
 }
 
-const LONG: &str = r#"
+const LONG_SWEEP: &str = r#"
 scenario = "dumbbell"
 set = ["duration=10 s", "link.bottleneck.rate=50 Mbit/s"]
 reps = 20
@@ -153,7 +153,7 @@ fn waits_for(folder: &Path, runs: usize, child: &mut std::process::Child) -> boo
 
 #[test]
 fn an_interrupted_sweep_goes_on_where_it_was() {
-    let folder = temporary_path("sweep-interrupted", LONG);
+    let folder = temporary_path("sweep-interrupted", LONG_SWEEP);
     let mut before = 0;
     for signal in [Signal::INT, Signal::KILL] {
         let mut child = call(&folder, &["s.toml", "--jobs", "1"])
@@ -185,7 +185,7 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     );
     let complete = sweep(&folder, &["s.toml", "--out", "whole", "--quiet"]);
     assert!(complete.status.success());
-    for name in WRITTEN {
+    for name in RESULT_FILES {
         assert_eq!(
             fs::read(folder.join("s").join(name)).unwrap(),
             fs::read(folder.join("whole").join(name)).unwrap(),

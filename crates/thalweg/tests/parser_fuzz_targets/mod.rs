@@ -15,10 +15,10 @@ use thalweg_net::pairing::Code;
 use thalweg_queue::CapacityTrace;
 use thalweg_report::infer;
 use thalweg_report::output::{Style, format_summary};
-use thalweg_report::report::{AllSeries, Fidelity, Shown, View, draw_figure, report, trace_page};
+use thalweg_report::report::{AllSeries, Fidelity, NamedTrace, View, draw_figure, report, trace_page};
 use thalweg_report::results::Document;
 use thalweg_scenario::import::c4;
-use thalweg_scenario::{Diagnostic, Loaded, load, load_text, read_sweep_text};
+use thalweg_scenario::{Diagnostic, LoadedScenario, load, load_text, read_sweep_text};
 use thalweg_sweep::{Engine, Plan, Program, Purpose, Store};
 use thalweg_trace::{KeyLog, Limits};
 
@@ -75,7 +75,7 @@ fn check_diagnostics(found: &[Diagnostic]) {
 }
 
 /// Checks a scenario: it can be explained, and its expanded form parses to the same scenario.
-fn check_loaded(loaded: Result<Loaded, Vec<Diagnostic>>) {
+fn check_loaded(loaded: Result<LoadedScenario, Vec<Diagnostic>>) {
     match loaded {
         Err(found) => {
             assert!(!found.is_empty());
@@ -115,7 +115,7 @@ pub fn traces(mut octets: &[u8]) {
             assert!(data.packets.iter().all(|packet| packet.acked >= packet.time));
         }
     }
-    let page = trace_page(&[Shown { name: "file", trace: &trace }], "1");
+    let page = trace_page(&[NamedTrace { name: "file", trace: &trace }], "1");
     assert!(page.ends_with("</html>\n"));
 }
 

@@ -11,7 +11,7 @@ use thalweg_net::endpoint::{Connect, EndpointConfig, Trust};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, Socket, SocketConfig};
 
-const HERE: [&str; 2] = ["--listen", "127.0.0.1:0"];
+const LISTEN_ON_LOOPBACK: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
 fn key(place: &TestFolder, user: &str) -> String {
     let output = thalweg(place, user, "key", &[]).output().unwrap();
@@ -25,7 +25,8 @@ fn the_question_shows_what_is_offered_and_once_is_forgotten() {
     place.write("photos/b", &random_bytes(2, 2000));
     place.write("notes.txt", &random_bytes(3, 500));
     let unknown = key(&place, "sender");
-    let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
+    let mut receiver =
+        Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &LISTEN_ON_LOOPBACK].concat());
     let address = receiver.address();
     let arguments = ["photos", "notes.txt", &address, "--trust", "new", "--json"];
     let sender = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
@@ -54,7 +55,8 @@ fn the_question_shows_what_is_offered_and_once_is_forgotten() {
 fn yes_is_remembered_and_the_sender_reports_the_wait() {
     let place = TestFolder::new("asked-yes");
     place.write("file", &random_bytes(1, 1000));
-    let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
+    let mut receiver =
+        Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &LISTEN_ON_LOOPBACK].concat());
     let address = receiver.address();
     let sender = Terminal::begin(&place, "sender", "send", &["file", &address, "--trust", "new"]);
     receiver.wait_for("1 file, 1.00 kB: file (1.00 kB)");
@@ -72,7 +74,7 @@ fn a_prompt_blocks_no_other_sender_and_no_rejects() {
     let place = TestFolder::new("asked-no");
     place.write("file", &random_bytes(1, 1_000_000));
     let friend = key(&place, "sender");
-    let arguments = [&["to", "--trust", &friend][..], &HERE].concat();
+    let arguments = [&["to", "--trust", &friend][..], &LISTEN_ON_LOOPBACK].concat();
     let mut server = Terminal::begin(&place, "receiver", "serve", &arguments);
     let address = server.address();
     let call = |user: &str| {
@@ -103,7 +105,8 @@ fn a_prompt_blocks_no_other_sender_and_no_rejects() {
 fn a_sender_that_goes_takes_its_question_along() {
     let place = TestFolder::new("asked-gone");
     place.write("file", &random_bytes(1, 1000));
-    let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
+    let mut receiver =
+        Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &LISTEN_ON_LOOPBACK].concat());
     let address = receiver.address();
     let arguments = ["file", &address, "--trust", "new"];
     let mut first = thalweg(&place, "first", "send", &arguments).spawn().unwrap();
@@ -142,7 +145,8 @@ fn unknown_senders(address: &str) -> Vec<(Socket, Connection)> {
 fn many_unknown_senders_of_one_address_do_not_block_others() {
     let place = TestFolder::new("asked-crowd");
     place.write("file", &random_bytes(1, 1000));
-    let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
+    let mut receiver =
+        Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &LISTEN_ON_LOOPBACK].concat());
     let address = receiver.address();
     let unknown_senders = unknown_senders(&address);
     receiver.wait_for("wants to send something");

@@ -1,9 +1,9 @@
 //! Incomplete transfers: reports at both endpoints.
 
 use crate::sender_and_receiver_processes::{
-    self, Ended, Receiver, TestFolder, exit_code, interrupt, sends, thalweg, wait_until,
+    self, EndedProcess, Receiver, TestFolder, exit_code, interrupt, sends, thalweg, wait_until,
 };
-use crate::{NEW, json, random_bytes};
+use crate::{TRUST_NEW, json, random_bytes};
 use std::io::Write as _;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn an_output_rejects_folders_at_both_ends_at_once() {
     place.write("photos/one", b"one");
     place.write("file", &random_bytes(1, 100_000));
     for what in [&["photos"][..], &["file", "photos"]] {
-        let receiver = Receiver::begin(&place, "recv", &["-"], &NEW);
+        let receiver = Receiver::begin(&place, "recv", &["-"], &TRUST_NEW);
         let sent = sends(&place, &[what, &[&*receiver.address, "--trust", "new"]].concat());
         let received = receiver.end();
         for end in [&sent, &received] {
@@ -59,7 +59,7 @@ fn unsent_entries_are_named_at_both_ends() {
     let strict = sends(&place, &["set", "127.0.0.1:9", "--trust", "new", "--strict"]);
     assert_eq!(exit_code(&strict), 1, "{}", strict.stderr);
     assert!(strict.stderr.contains("--strict: nothing was sent, as 2 things"), "{}", strict.stderr);
-    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &TRUST_NEW);
     let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json", "--quiet"]);
     for end in [&sent, &receiver.end()] {
         assert_eq!(exit_code(end), 1, "{}", end.stderr);
@@ -87,7 +87,7 @@ fn metadata_loss_is_reported_and_fails_unless_accepted() {
     assert_eq!(exit_code(&strict), 1, "{}", strict.stderr);
     assert!(strict.stderr.contains("error: tool: 1 setuid or setgid bit not carried"), "{}", strict.stderr);
     for (arguments, code) in [(&[][..], 1), (&["--accept-loss"], 0)] {
-        let receiver = Receiver::begin(&place, "recv", &[&["to", "--json"], arguments].concat(), &NEW);
+        let receiver = Receiver::begin(&place, "recv", &[&["to", "--json"], arguments].concat(), &TRUST_NEW);
         let call = ["tool", &receiver.address, "--trust", "new", "--json", "--quiet"];
         let sent = sends(&place, &[&call[..], arguments].concat());
         for end in [&sent, &receiver.end()] {
@@ -115,7 +115,7 @@ fn files_of_others_are_replaced_by_request() {
         (&["--backup"], 0, &["file", "file.~1~"]),
         (&["--overwrite"], 0, &["file", "file.~1~"]),
     ] {
-        let receiver = Receiver::begin(&place, "recv", &[&["to"], arguments].concat(), &NEW);
+        let receiver = Receiver::begin(&place, "recv", &[&["to"], arguments].concat(), &TRUST_NEW);
         let sent = sends(&place, &["file", &receiver.address, "--trust", "new"]);
         for end in [&sent, &receiver.end()] {
             assert_eq!(exit_code(end), code, "{arguments:?}: {}", end.stderr);
@@ -163,7 +163,7 @@ fn unreadable_files_are_reported_at_both_ends() {
     // The others are readable by their own paths.
     std::fs::rename(place.join("set/short"), place.join("set").join("l".repeat(255))).unwrap();
     let set = place.join("set");
-    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &TRUST_NEW);
     let sent = sends(&place, &[set.to_str().unwrap(), &receiver.address, "--trust", "new", "--json"]);
     let documents = [&sent, &receiver.end()].map(|end| {
         assert_eq!(exit_code(end), 1, "{}", end.stderr);
@@ -189,7 +189,7 @@ fn a_file_is_no_folder_to_receive_into() {
 #[test]
 fn an_interrupted_stream_is_not_reported_as_resumable() {
     let place = TestFolder::new("cut-stream");
-    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &TRUST_NEW);
     let arguments = ["-", &receiver.address, "--trust", "new", "--name", "log"];
     let mut sender = thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = sender.stdin.take().unwrap();
@@ -254,7 +254,7 @@ fn recv_belongs_to_the_first_sender() {
     let bytes = random_bytes(3, 2_500_000);
     place.write("six", &bytes);
     place.write("two", b"2");
-    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to"], &TRUST_NEW);
     let arguments = ["six", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
     let first = thalweg(&place, "anna", "send", &arguments).spawn().unwrap();
     wait_until("some of the file has come", || place.part_length("to/six") > 100_000);
@@ -277,7 +277,7 @@ fn recv_belongs_to_the_first_sender() {
 fn an_idle_sender_does_not_block_others() {
     let place = TestFolder::new("nothing-sent");
     place.write("file", b"file");
-    let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let mut receiver = Receiver::begin(&place, "recv", &["to"], &TRUST_NEW);
     let config = EndpointConfig::client(Identity::from_secret([7; 32]));
     let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), config)).unwrap();
     let connect = Connect {
@@ -306,7 +306,7 @@ fn a_second_transfer_of_a_sender_waits_for_the_first() {
     let place = TestFolder::new("two-of-one");
     place.write("slow", &random_bytes(4, 2_500_000));
     place.write("two", b"2");
-    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &TRUST_NEW);
     let arguments =
         ["slow", &receiver.address, "--trust", "new", "--rate", "3 Mbit/s", "--keep-trying", "--json"];
     let earlier = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
@@ -359,7 +359,7 @@ fn silent_senders_do_not_block_a_server() {
     let place = TestFolder::new("silent-server");
     place.write("file", b"file");
     let arguments = ["to", "--transfers", "3", "--idle", "1 s"];
-    let server = Receiver::begin(&place, "serve", &arguments, &NEW);
+    let server = Receiver::begin(&place, "serve", &arguments, &TRUST_NEW);
     // A key takes at most two slots: three slots need two keys.
     let (_first, of_one) = open_silent_connections(&server.address, 1, 4);
     wait_until("two of four were refused", || {
@@ -376,7 +376,7 @@ fn silent_senders_do_not_block_a_server() {
 fn a_finished_transfer_frees_its_slot_while_connected() {
     let place = TestFolder::new("over");
     place.write("file", b"file");
-    let server = Receiver::begin(&place, "serve", &["to", "--transfers", "1", "--idle", "1 h"], &NEW);
+    let server = Receiver::begin(&place, "serve", &["to", "--transfers", "1", "--idle", "1 h"], &TRUST_NEW);
     let mut stay = Vec::new();
     for secret in 1..=3 {
         let (socket, mut connections) = open_silent_connections(&server.address, secret, 1);
@@ -462,7 +462,7 @@ fn a_trickle_of_unknown_senders_keeps_out_no_sender_that_the_receiver_names() {
 fn all_senders_together_have_a_quota() {
     let place = TestFolder::new("total");
     place.write("file", &random_bytes(1, 600_000));
-    let server = Receiver::begin(&place, "serve", &["to", "--total", "1 MB"], &NEW);
+    let server = Receiver::begin(&place, "serve", &["to", "--total", "1 MB"], &TRUST_NEW);
     let send = |who: &str| {
         let call = ["file", &server.address, "--trust", "new"];
         sender_and_receiver_processes::wait_for_end(thalweg(&place, who, "send", &call).spawn().unwrap())
@@ -484,7 +484,7 @@ fn all_senders_together_have_a_quota() {
 fn ctrl_c_interrupts_and_loses_no_connection() {
     let place = TestFolder::new("interrupted");
     place.write("file", &random_bytes(5, 2_500_000));
-    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &TRUST_NEW);
     let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s", "--json"];
     let sender = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     wait_until("some of the file has come", || place.part_length("to/file") > 100_000);
@@ -500,7 +500,7 @@ fn ctrl_c_interrupts_and_loses_no_connection() {
 fn recv_waits_for_an_interrupted_sender_and_reports_partial_data_when_stopped() {
     let place = TestFolder::new("cut-off");
     place.write("file", &random_bytes(5, 2_500_000));
-    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &TRUST_NEW);
     let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
     let mut sender = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     wait_until("some of the file has come", || place.part_length("to/file") > 100_000);
@@ -523,12 +523,12 @@ fn recv_waits_for_an_interrupted_sender_and_reports_partial_data_when_stopped() 
 fn a_receiver_with_another_key_is_taken_only_at_the_users_word() {
     let place = TestFolder::new("another-key");
     place.write("file", b"file");
-    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to"], &TRUST_NEW);
     let (address, old) = (receiver.address.clone(), receiver.key.clone());
     assert_eq!(exit_code(&sends(&place, &["file", &address, "--trust", "new"])), 0);
     assert_eq!(exit_code(&receiver.end()), 0);
     std::fs::remove_dir_all(place.join("keys/receiver")).unwrap();
-    let receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
+    let receiver = Receiver::at(&place, &address, "recv", &["to"], &TRUST_NEW);
     assert_ne!(receiver.key, old);
     for trust in [&[][..], &["--trust", "new"]] {
         let refused = sends(&place, &[&["file", &*address], trust].concat());
@@ -548,7 +548,7 @@ fn a_recording_that_cannot_be_written_is_refused_before_anything_is_sent() {
     let place = TestFolder::new("record");
     place.write("file", &random_bytes(6, 200_000));
     place.write("before.qlog", b"an earlier recording");
-    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to"], &TRUST_NEW);
     let send =
         |record: &str| sends(&place, &["file", &receiver.address, "--trust", "new", "--record", record]);
     let refused = send("missing/run.qlog");
@@ -586,7 +586,7 @@ fn every_end_prints_its_document() {
             sender_and_receiver_processes::wait_for_end(thalweg(&place, who, "key", &[]).spawn().unwrap());
         printed.stdout.trim().to_owned()
     };
-    let is = |end: &Ended, command: &str, result: &str, code: i32| {
+    let is = |end: &EndedProcess, command: &str, result: &str, code: i32| {
         let document = json(&end.stdout);
         assert_eq!((exit_code(end), &document["exit_code"]), (code, &code.into()), "{}", end.stderr);
         assert_eq!((&document["command"], &document["result"]), (&command.into(), &result.into()));

@@ -3,7 +3,7 @@
 use crate::sender_and_receiver_processes::{
     Receiver, TestFolder, exit_code, thalweg, wait_for_end, wait_until,
 };
-use crate::{NEW, child_processes, random_bytes};
+use crate::{TRUST_NEW, child_processes, random_bytes};
 use std::time::{Duration, Instant};
 
 /// Size of the file in bytes; it takes half a second at the configured rate.
@@ -19,7 +19,7 @@ fn kill_once(seed: u64) -> bool {
     let draw = random_bytes(seed + 1_000_000_000, 4);
     let after = Duration::from_micros(u64::from(u16::from_be_bytes([draw[0], draw[1]])) * 10);
     let sender_dies = draw[2].is_multiple_of(2);
-    let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let mut receiver = Receiver::begin(&place, "recv", &["to"], &TRUST_NEW);
     let address = receiver.address.clone();
     let call = ["file", &address, "--trust", "new", "--rate", RATE, "--keep-trying"];
     let begun = Instant::now();
@@ -44,7 +44,7 @@ fn kill_once(seed: u64) -> bool {
         receiver.kill();
         // A sender that received the final notification does not reconnect.
         if sender.try_wait().unwrap().is_none() {
-            receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
+            receiver = Receiver::at(&place, &address, "recv", &["to"], &TRUST_NEW);
             let sent = wait_for_end(sender);
             assert_eq!(exit_code(&sent), 0, "seed {seed}: {}", sent.stderr);
             receiver.kill();
@@ -72,7 +72,7 @@ fn transfers_resume_after_kills_at_any_moment() {
 fn a_sender_ends_soon_after_its_receiver_is_killed() {
     let place = TestFolder::new("receiver-ends");
     place.write("file", &random_bytes(1, LENGTH));
-    let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let mut receiver = Receiver::begin(&place, "recv", &["to"], &TRUST_NEW);
     let call = ["file", &receiver.address, "--trust", "new", "--rate", "8 Mbit/s", "--json"];
     let sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
     wait_until("some of the file is there", || place.part_length("to/file") > 0);
@@ -95,7 +95,7 @@ fn a_server_ends_with_the_test_that_started_it() {
         return eprintln!("skipped: there is no setpriv here");
     }
     let place = TestFolder::new("orphan");
-    let start = move || Receiver::begin(&place, "serve", &["to"], &NEW).child;
+    let start = move || Receiver::begin(&place, "serve", &["to"], &TRUST_NEW).child;
     let server = std::thread::spawn(start).join().unwrap();
     let begun = Instant::now();
     let ended = wait_for_end(server);

@@ -33,14 +33,14 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-const NEW: [&str; 2] = ["--trust", "new"];
+const TRUST_NEW: [&str; 2] = ["--trust", "new"];
 
 #[test]
 fn a_folder_arrives_and_both_ends_report_it() {
     let place = TestFolder::new("arrives");
     place.write("set/a", b"a");
     place.write("set/b/large", &random_bytes(1, 3_000_000));
-    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &TRUST_NEW);
     let sent = sends(&place, &["set", &receiver.address, "--json", "--trust", "new", "--rate", "400 Mbit/s"]);
     assert_eq!(exit_code(&sent), 0, "{}", sent.stderr);
     let address = receiver.address.clone();
@@ -79,7 +79,7 @@ fn every_reliable_scheme_carries_files() {
     let bytes = random_bytes(5, 400_000);
     place.write("file", &bytes);
     for scheme in ["newreno", "vegas", "sscop", "adaptive-ack", "sstp"] {
-        let receiver = Receiver::begin(&place, "recv", &[scheme, "--allow-scheme", scheme], &NEW);
+        let receiver = Receiver::begin(&place, "recv", &[scheme, "--allow-scheme", scheme], &TRUST_NEW);
         // One of the schemes needs an agreed rate: this one.
         let rate = ["--rate", "100 Mbit/s"];
         let call = ["file", &receiver.address, "--trust", "new", "--scheme", scheme];
@@ -94,7 +94,7 @@ fn every_reliable_scheme_carries_files() {
 fn a_receiver_takes_the_schemes_that_its_operator_allows() {
     let place = TestFolder::new("allowed");
     place.write("file", b"contents");
-    let receiver = Receiver::begin(&place, "recv", &["to", "--allow-scheme", "vegas"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--allow-scheme", "vegas"], &TRUST_NEW);
     let call = |scheme| sends(&place, &["file", &receiver.address, "--trust", "new", "--scheme", scheme]);
     let refused = call("sscop");
     assert_eq!(exit_code(&refused), 1, "{}", refused.stderr);
@@ -138,7 +138,7 @@ fn a_sender_that_is_killed_goes_on_where_it_was() {
     let place = TestFolder::new("killed-sender");
     let bytes = random_bytes(2, 12_000_000);
     place.write("file", &bytes);
-    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &TRUST_NEW);
     let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "60 Mbit/s"];
     let mut min = 0;
     for part in 1..=3 {
@@ -169,7 +169,7 @@ fn a_receiver_that_is_killed_is_found_again() {
     let bytes = random_bytes(3, 12_000_000);
     place.write("set/file", &bytes);
     (0..300).for_each(|number| drop(place.write(&format!("set/small/{number}"), &random_bytes(number, 100))));
-    let mut receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let mut receiver = Receiver::begin(&place, "recv", &["to", "--json"], &TRUST_NEW);
     let arguments =
         ["set", &receiver.address, "--trust", "new", "--rate", "60 Mbit/s", "--keep-trying", "--json"];
     let sender =
@@ -181,7 +181,7 @@ fn a_receiver_that_is_killed_is_found_again() {
         let address = receiver.address.clone();
         receiver.kill();
         min = place.part_length(part);
-        receiver = Receiver::at(&place, &address, "recv", &["to", "--json"], &NEW);
+        receiver = Receiver::at(&place, &address, "recv", &["to", "--json"], &TRUST_NEW);
     }
     let sent = sender_and_receiver_processes::wait_for_end(sender);
     assert_eq!(exit_code(&sent), 0, "{}", sent.stderr);
@@ -197,7 +197,7 @@ fn a_receiver_that_is_killed_is_found_again() {
 fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     let place = TestFolder::new("ctrl-c");
     place.write("file", &random_bytes(4, 5_000_000));
-    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to"], &TRUST_NEW);
     let address = receiver.address.clone();
     let arguments = ["file", &address, "--trust", "new", "--rate", "10 Mbit/s"];
     let sender =
@@ -211,7 +211,7 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     assert_eq!(exit_code(&received), 3, "{}", received.stderr);
     assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
     // Both restart, and now the receiver is killed.
-    let receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
+    let receiver = Receiver::at(&place, &address, "recv", &["to"], &TRUST_NEW);
     let sender =
         sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     let min = place.part_length("to/file");
@@ -228,7 +228,7 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
 fn standard_input_goes_to_standard_output() {
     let place = TestFolder::new("streams");
     let bytes = random_bytes(6, 1_500_000);
-    let receiver = Receiver::begin(&place, "recv", &["-"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["-"], &TRUST_NEW);
     let arguments = ["-", &receiver.address, "--trust", "new"];
     let mut sender = sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments)
         .stdin(Stdio::piped())
@@ -245,7 +245,7 @@ fn standard_input_goes_to_standard_output() {
     assert_eq!(exit_code(&sender_and_receiver_processes::wait_for_end(sender)), 0);
     assert!(received == bytes);
 
-    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let receiver = Receiver::begin(&place, "recv", &["to"], &TRUST_NEW);
     let arguments = ["-", &receiver.address, "--trust", "new", "--name", "notes.txt"];
     let mut sender = sender_and_receiver_processes::thalweg(&place, "sender", "send", &arguments)
         .stdin(Stdio::piped())
@@ -362,7 +362,7 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
     place.write("two", &random_bytes(2, 300_000));
     place.write("big", &random_bytes(3, 700_000));
     let arguments = ["to", "--quota", "1 MB", "--json-lines"];
-    let server = Receiver::begin(&place, "serve", &arguments, &NEW);
+    let server = Receiver::begin(&place, "serve", &arguments, &TRUST_NEW);
     let send = |who: &str, files: &[&str]| {
         let mut arguments = files.to_vec();
         arguments.extend([&*server.address, "--trust", "new", "--rate", "20 Mbit/s"]);
@@ -472,7 +472,7 @@ fn a_truncated_trust_file_locks_out_no_known_sender() {
         let wrong = "known-senders:1: expected a name and a key";
         Receiver::spawn_after(&mut thalweg(&place, "receiver", "serve", &arguments), wrong)
     };
-    let server = listens(&NEW);
+    let server = listens(&TRUST_NEW);
     let send = |user: &str| {
         let call = ["file", &*server.address, "--trust", "new"];
         exit_code(&sender_and_receiver_processes::wait_for_end(

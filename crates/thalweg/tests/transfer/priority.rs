@@ -3,7 +3,7 @@
 use super::sender_and_receiver_processes::{
     Receiver, TestFolder, exit_code, sends, thalweg, wait_for_end, wait_until,
 };
-use super::{NEW, json};
+use super::{TRUST_NEW, json};
 
 /// Returns the key of a user whose priorities the receiver accepts.
 fn trusted_key_option(place: &TestFolder, user: &str) -> Vec<String> {
@@ -24,7 +24,7 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
         // Its packets are ECN-capable.
         let scheme = ["--scheme", "cubic"];
         let call = [file, &*server.address, "--priority", priority, "--rate", "100 Mbit/s", "--json"];
-        thalweg(&place, "sender", "send", &[&call[..], &scheme, &NEW].concat()).spawn().unwrap()
+        thalweg(&place, "sender", "send", &[&call[..], &scheme, &TRUST_NEW].concat()).spawn().unwrap()
     };
     let mut patient = spawn("patient", "5");
     // The file grows in the sender's folder.
@@ -62,7 +62,7 @@ fn a_server_that_is_stopped_does_not_wait_for_those_that_are_held_back() {
     let server = Receiver::begin(&place, "serve", &["to"], &wanted);
     let spawn = |file, priority| {
         let call = [file, &*server.address, "--priority", priority, "--rate", "50 Mbit/s", "--quiet"];
-        thalweg(&place, "sender", "send", &[&call[..], &NEW].concat()).spawn().unwrap()
+        thalweg(&place, "sender", "send", &[&call[..], &TRUST_NEW].concat()).spawn().unwrap()
     };
     let comes = |file: &str| {
         let folder = place.names("to").pop().unwrap_or_default();
@@ -97,10 +97,10 @@ fn a_sender_that_is_not_known_is_not_urgent() {
     place.write("unknown", &vec![2; 60_000_000]);
     let wanted = trusted_key_option(&place, "sender");
     let wanted: Vec<_> = wanted.iter().map(String::as_str).collect();
-    let server = Receiver::begin(&place, "serve", &["to"], &[&wanted[..], &NEW].concat());
+    let server = Receiver::begin(&place, "serve", &["to"], &[&wanted[..], &TRUST_NEW].concat());
     let spawn = |user, file, priority| {
         let call = [file, &*server.address, "--priority", priority, "--rate", "10 Mbit/s", "--json"];
-        thalweg(&place, user, "send", &[&call[..], &NEW].concat()).spawn().unwrap()
+        thalweg(&place, user, "send", &[&call[..], &TRUST_NEW].concat()).spawn().unwrap()
     };
     let mut unknown = spawn("unknown", "unknown", "1");
     let has_arrived = || {

@@ -65,13 +65,13 @@ impl TestFolder {
 }
 
 /// Output of a process, and its exit code.
-pub struct Ended {
+pub struct EndedProcess {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-pub fn exit_code(ended: &Ended) -> i32 {
+pub fn exit_code(ended: &EndedProcess) -> i32 {
     ended.code.unwrap_or(-1)
 }
 
@@ -89,12 +89,12 @@ pub fn set_environment(call: &mut Command, place: &TestFolder, user: &str) {
 }
 
 /// Sends as the user `sender`.
-pub fn sends(place: &TestFolder, arguments: &[&str]) -> Ended {
+pub fn sends(place: &TestFolder, arguments: &[&str]) -> EndedProcess {
     wait_for_end(thalweg(place, "sender", "send", arguments).spawn().unwrap())
 }
 
 /// Waits for a process; kills it after a timeout.
-pub fn wait_for_end(child: Child) -> Ended {
+pub fn wait_for_end(child: Child) -> EndedProcess {
     let id = child.id();
     let (done, is_done) = std::sync::mpsc::channel::<()>();
     let guard = std::thread::spawn(move || {
@@ -105,7 +105,7 @@ pub fn wait_for_end(child: Child) -> Ended {
     let output = child.wait_with_output().unwrap();
     drop(done);
     guard.join().unwrap();
-    Ended {
+    EndedProcess {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -233,12 +233,12 @@ impl Receiver {
         self.child.wait().unwrap();
     }
 
-    pub fn interrupt(self) -> Ended {
+    pub fn interrupt(self) -> EndedProcess {
         interrupt(&self.child);
         self.end()
     }
 
-    pub fn end(self) -> Ended {
+    pub fn end(self) -> EndedProcess {
         let mut stderr = self.stderr;
         let reader = std::thread::spawn(move || {
             let mut text = String::new();

@@ -27,7 +27,7 @@ use super::transfer_progress::{Progress, Report};
 pub use existing_files::{Existing, read_mark};
 use priority_scheduler::ScheduledTransfer;
 pub use priority_scheduler::TransferScheduler;
-use received_links::Shared;
+use received_links::LinkedFiles;
 use receiver_store::Store;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -38,7 +38,7 @@ use sync_threads::Results;
 pub use write_claims::Claims;
 
 /// Capacity of the queue of frames and contents to store.
-const WAITING: usize = 256;
+const STORE_QUEUE_CAPACITY: usize = 256;
 /// Maximum attempts at an operation that races with another process.
 const ATTEMPTS: usize = 4;
 /// Maximum size of one content read, in bytes.
@@ -173,7 +173,7 @@ where
     let here = |error: io::Error| Error::Here(Fault::from_io_error(&error));
     let (replies, writer) = reply_thread::start_reply_thread(to_peer, progress).map_err(here)?;
     let (report, progress) = (Arc::clone(report), Arc::clone(progress));
-    let results = Results { replies, report, progress, shared: Shared::default() };
+    let results = Results { replies, report, progress, shared: LinkedFiles::default() };
     let mut frames = FrameReader::new(from_peer);
     let begun = read_greeting(&mut frames).and_then(|(checksum, priority)| {
         let store = Store::new(target, checksum, results.clone()).map_err(here)?;
@@ -226,7 +226,7 @@ fn take_in<R: Read>(
     scheduled: &ScheduledTransfer,
     results: &Results,
 ) -> Result<(), Error> {
-    let (jobs, queue) = sync_channel(WAITING);
+    let (jobs, queue) = sync_channel(STORE_QUEUE_CAPACITY);
     let (used, free) = channel();
     let to_sender = results.clone();
     // Notify the sender of a storage failure at once: it may be silent until it has an answer, and this side reads

@@ -6,7 +6,7 @@ use crate::transfer::tree_hash::Pieces;
 use std::collections::HashMap;
 
 /// An offer whose contents the sender may start.
-pub struct Pending {
+pub struct PendingOffer {
     /// Printable name.
     pub name: String,
     /// Target; `None` if the contents go to an output.
@@ -24,19 +24,19 @@ pub struct Pending {
 /// All pending offers, by offer number.
 #[derive(Default)]
 pub struct AllPending {
-    offers: HashMap<u64, Pending>,
+    offers: HashMap<u64, PendingOffer>,
     weight: usize,
 }
 
 impl AllPending {
     /// Adds an offer.
-    pub fn insert(&mut self, id: u64, pending: Pending) {
+    pub fn insert(&mut self, id: u64, pending: PendingOffer) {
         self.weight += pending.weight;
         self.offers.insert(id, pending);
     }
 
     /// Removes an offer that starts or was cancelled.
-    pub fn remove(&mut self, id: u64) -> Option<Pending> {
+    pub fn remove(&mut self, id: u64) -> Option<PendingOffer> {
         let pending = self.offers.remove(&id)?;
         self.weight -= pending.weight;
         Some(pending)

@@ -26,13 +26,13 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 /// priorities are equal.
 #[derive(Clone, Debug)]
 pub struct TransferScheduler {
-    shared: Arc<Shared>,
+    shared: Arc<SharedScheduler>,
     /// True if senders choose the priorities of their transfers.
     has_choice: bool,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedScheduler {
     clock: Clock,
     state: Mutex<State>,
     changed: Condvar,
@@ -72,8 +72,11 @@ impl TransferScheduler {
         let gate = CongestionGateConfig { check, ageing, ..CongestionGateConfig::default() };
         let gate = Gate::new(&GateConfig::Congestion(gate));
         let state = State { gate, flows: BTreeMap::new(), next: 0, is_over: false };
-        let shared =
-            Arc::new(Shared { clock: Clock::new(), state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(SharedScheduler {
+            clock: Clock::new(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        });
         Self { shared, has_choice: true }
     }
 
@@ -167,7 +170,7 @@ pub(super) struct ScheduledTransfer {
 impl ScheduledTransfer {
     /// Blocks until the gate lets this transfer read its pending contents.
     pub fn wait(&self) {
-        let Shared { clock, changed, .. } = &*self.scheduler.shared;
+        let SharedScheduler { clock, changed, .. } = &*self.scheduler.shared;
         let mut state = self.scheduler.lock();
         state.record_ready(clock.now(), self.flow);
         loop {

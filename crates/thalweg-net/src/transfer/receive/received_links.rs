@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Outcome of creating a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum LinkOutcome {
     /// The link already existed.
     Same,
     /// The link was created.
@@ -32,12 +32,12 @@ pub enum Made {
 /// Recipient of the outcomes of links.
 pub trait OnLink {
     /// Reports and counts the outcome of the link offered as `id`.
-    fn link(&self, id: u64, name: &str, made: Result<Made, Fault>);
+    fn link(&self, id: u64, name: &str, made: Result<LinkOutcome, Fault>);
 }
 
 /// Files of a transfer that may have further hard links, by offer number.
 #[derive(Clone, Debug, Default)]
-pub struct Shared(Arc<Mutex<Files>>);
+pub struct LinkedFiles(Arc<Mutex<Files>>);
 
 #[derive(Debug, Default)]
 struct Files {
@@ -72,7 +72,7 @@ pub struct HardLink {
     pub to: Destination,
 }
 
-impl Shared {
+impl LinkedFiles {
     fn lock(&self) -> MutexGuard<'_, Files> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -140,7 +140,7 @@ impl HardLink {
         results.link(self.id, &self.name, made);
     }
 
-    fn make(&self, first: &FirstHardLink) -> Result<Made, Fault> {
+    fn make(&self, first: &FirstHardLink) -> Result<LinkOutcome, Fault> {
         let from = first.folder.open_descriptor()?;
         let failed = |error: io::Error| Fault::from_io_error(&error);
         let file = from.lookup(&first.name).map_err(failed)?.filter(|file| file.id == first.id);
@@ -161,7 +161,7 @@ pub fn create_symbolic_link(
     modified: Modified,
     depth: usize,
     to: &Destination,
-) -> Result<Made, Fault> {
+) -> Result<LinkOutcome, Fault> {
     let target = OsStr::from_bytes(target);
     if !to.outside_links && !file_names::stays_inside(target.as_bytes(), depth) {
         return Err(Fault::new(FaultKind::Link, target.to_string_lossy()));
@@ -181,11 +181,11 @@ fn place_entry(
     new: &Entry,
     is_it: impl Fn(&Dir, &OsStr, &Entry) -> bool,
     make: impl Fn(&Dir, &OsStr) -> io::Result<()>,
-) -> Result<Made, Fault> {
+) -> Result<LinkOutcome, Fault> {
     let dir = place.folder.open_descriptor()?;
     let mut is_paid = false;
     let made = make_and_rename(place, to, &dir, new, &is_it, &make, &mut is_paid);
-    if !matches!(made, Ok(Made::New { .. })) && is_paid {
+    if !matches!(made, Ok(LinkOutcome::New { .. })) && is_paid {
         give_back(to.quota(), new);
     }
     made
@@ -199,14 +199,14 @@ fn make_and_rename(
     is_it: &impl Fn(&Dir, &OsStr, &Entry) -> bool,
     make: &impl Fn(&Dir, &OsStr) -> io::Result<()>,
     is_paid: &mut bool,
-) -> Result<Made, Fault> {
+) -> Result<LinkOutcome, Fault> {
     let failed = |error: io::Error| Fault::from_io_error(&error);
     let temporary = file_names::of_link(place.name.as_bytes(), &to.tag);
     for _ in 0..ATTEMPTS {
         let here = place.lookup(dir)?;
         if let Some(here) = &here {
             if is_it(dir, &place.name, here) {
-                return Ok(Made::Same);
+                return Ok(LinkOutcome::Same);
             }
             to.existing.may_replace(dir, place, here, new.kind, &to.tag)?;
         }
@@ -235,7 +235,7 @@ fn make_and_rename(
         // Renaming a hard link over another link to the same inode leaves both names.
         let _ = dir.remove(&temporary);
         if placed? && is_this(&place.name)? {
-            return Ok(Made::New { is_replaced: here.is_some() });
+            return Ok(LinkOutcome::New { is_replaced: here.is_some() });
         }
     }
     Err(FaultKind::Busy.into())

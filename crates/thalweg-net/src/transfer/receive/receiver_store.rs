@@ -3,9 +3,9 @@
 use super::current_offer::{Current, Sink, report_failed_file, sender_violation};
 use super::existing_files;
 use super::folder_until_complete::{EntryTarget, FirstHardLink, Folder, obstruction_fault};
-use super::pending_offers::{AllPending, Pending};
+use super::pending_offers::{AllPending, PendingOffer};
 use super::received_links::{self, HardLink, OnLink as _};
-use super::sync_threads::{Finished, Finishers, Results};
+use super::sync_threads::{CompleteFile, Finishers, Results};
 use super::unfinished_file::{self, Part};
 use super::{Destination, Target};
 use crate::transfer::file_metadata;
@@ -16,7 +16,7 @@ use crate::transfer::transfer_messages::{
     MAX_DEPTH, MAX_DIGESTS, MAX_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
     WINDOW_WEIGHT,
 };
-use crate::transfer::transfer_progress::Cut;
+use crate::transfer::transfer_progress::UnresumableItem;
 use crate::transfer::tree_hash::{self, Digest, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -149,7 +149,7 @@ impl Store {
         }
         level.last.clone_from(&offer.name);
         let folder = level.folder.clone();
-        let name = self.shown(depth, &offer.name);
+        let name = self.printable_path(depth, &offer.name);
         let path = self.levels[..=depth].iter().map(|level| level.last.len()).sum::<usize>();
         let weight = offer.weight(path);
         let result = if self.destination.is_none() {
@@ -222,13 +222,13 @@ impl Store {
         let Some(depth) = usize::try_from(depth).ok().filter(|depth| *depth < self.levels.len()) else {
             return sender_violation("it reports a missing entry outside of a folder");
         };
-        let name = self.shown(depth, name);
+        let name = self.printable_path(depth, name);
         self.results.note(|report| report.add_missing(&name, fault));
         Ok(())
     }
 
     /// Returns the printable path of `name` in the folder at `depth`.
-    fn shown(&self, depth: usize, name: &[u8]) -> String {
+    fn printable_path(&self, depth: usize, name: &[u8]) -> String {
         let folders = self.levels[1..=depth].iter().map(|level| level.name.as_str());
         file_names::format_path(folders.chain([&*escape_unsafe(name)]))
     }
@@ -320,13 +320,13 @@ impl Store {
         };
         let pieces = Pieces::new(file.map_or(0, |(size, _)| size), length);
         let mode = self.mode(offer.mode);
-        let pending = Pending { name: name.to_owned(), place, file, mode, pieces, weight };
+        let pending = PendingOffer { name: name.to_owned(), place, file, mode, pieces, weight };
         self.pending.insert(id, pending);
         if length > 0 { ToSender::Part { id, length } } else { ToSender::Want { id } }
     }
 
     fn same(&mut self, id: u64) -> Result<(), Error> {
-        let Some(Pending { place: Some(place), file: Some((size, modified)), mode, .. }) =
+        let Some(PendingOffer { place: Some(place), file: Some((size, modified)), mode, .. }) =
             self.pending.remove(id)
         else {
             return sender_violation("it compares a file that was not offered");
@@ -370,10 +370,12 @@ impl Store {
         let Some(pending) = self.pending.remove(id) else {
             return sender_violation("it begins a file that was not requested");
         };
-        let Pending { name, place, file, mode, pieces, .. } = pending;
+        let PendingOffer { name, place, file, mode, pieces, .. } = pending;
         self.results.progress.set_current(name.as_bytes());
-        let cut = (file.is_none() || place.is_none())
-            .then(|| Cut { name: name.clone(), left: place.as_ref().and_then(|place| self.left(place)) });
+        let cut = (file.is_none() || place.is_none()).then(|| UnresumableItem {
+            name: name.clone(),
+            left: place.as_ref().and_then(|place| self.unfinished_path(place)),
+        });
         let sink = match (place, &self.destination) {
             (Some(place), Some(to)) => {
                 // Other transfers may have used space since the offer; the size of a stream is unknown.
@@ -408,7 +410,7 @@ impl Store {
     }
 
     /// Returns the printable path of the unfinished file of `place`.
-    fn left(&self, place: &EntryTarget) -> Option<PathBuf> {
+    fn unfinished_path(&self, place: &EntryTarget) -> Option<PathBuf> {
         self.destination.as_ref().map(|destination| destination.path.join(place.part_path()))
     }
 
@@ -461,7 +463,7 @@ impl Store {
         let fault = match (hasher.finish(), sink) {
             (Some(ours), Sink::File(part)) if ours == *theirs => {
                 let (size, modified) = (position, file.map(|(_, modified)| modified));
-                let finished = Finished { id, name, part, size, mode, modified };
+                let finished = CompleteFile { id, name, part, size, mode, modified };
                 self.finishers.finish(finished, &self.results);
                 return Ok(());
             }

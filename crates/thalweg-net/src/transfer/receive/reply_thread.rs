@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// Maximum interval between replies: the sender's acknowledgements of them show that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Capacity of the reply queue.
-const WAITING: usize = 4096;
+const REPLY_QUEUE_CAPACITY: usize = 4096;
 
 /// Starts the thread that writes to `stream`: the greeting, then the queued replies and the progress. The thread ends
 /// once all senders of the queue are dropped, or the stream ends.
@@ -22,7 +22,7 @@ pub fn start_reply_thread<W: Write + Send + 'static>(
     stream: W,
     progress: &Arc<Progress>,
 ) -> io::Result<(SyncSender<ToSender>, JoinHandle<io::Result<()>>)> {
-    let (sender, queue) = sync_channel(WAITING);
+    let (sender, queue) = sync_channel(REPLY_QUEUE_CAPACITY);
     let progress = Arc::clone(progress);
     let thread = std::thread::Builder::new()
         .name("transfer-replies".to_owned())

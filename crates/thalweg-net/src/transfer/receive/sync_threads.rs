@@ -1,6 +1,6 @@
 //! Threads that sync complete files to disk, to keep slow disks from delaying reception.
 
-use super::received_links::{Made, OnLink, Shared};
+use super::received_links::{LinkOutcome, LinkedFiles, OnLink};
 use super::unfinished_file::Part;
 use crate::transfer::transfer_error::Fault;
 use crate::transfer::transfer_messages::{Modified, ToSender};
@@ -13,11 +13,11 @@ use std::thread::JoinHandle;
 /// Number of threads: disks and file systems process several requests concurrently faster.
 const THREADS: usize = 4;
 /// Capacity of the queue of complete files.
-const WAITING: usize = 64;
+const SYNC_QUEUE_CAPACITY: usize = 64;
 
 /// A complete file.
 #[derive(Debug)]
-pub struct Finished {
+pub struct CompleteFile {
     /// Offer number.
     pub id: u64,
     /// Printable name.
@@ -42,7 +42,7 @@ pub struct Results {
     /// Progress for observers.
     pub progress: Arc<Progress>,
     /// State of further hard links.
-    pub shared: Shared,
+    pub shared: LinkedFiles,
 }
 
 impl Results {
@@ -57,8 +57,8 @@ impl Results {
     }
 
     /// Finishes a file and reports the result.
-    pub fn finish(&self, finished: Finished) {
-        let Finished { id, name, part, size, mode, modified } = finished;
+    pub fn finish(&self, finished: CompleteFile) {
+        let CompleteFile { id, name, part, size, mode, modified } = finished;
         let first = part.first();
         match part.finish(size, mode, modified) {
             Ok(is_replaced) => {
@@ -82,13 +82,13 @@ impl Results {
 }
 
 impl OnLink for Results {
-    fn link(&self, id: u64, name: &str, made: Result<Made, Fault>) {
+    fn link(&self, id: u64, name: &str, made: Result<LinkOutcome, Fault>) {
         match made {
-            Ok(Made::Same) => {
+            Ok(LinkOutcome::Same) => {
                 self.note(|report| report.unchanged += 1);
                 self.reply(ToSender::Skip { id });
             }
-            Ok(Made::New { is_replaced }) => {
+            Ok(LinkOutcome::New { is_replaced }) => {
                 self.note(|report| {
                     report.links += 1;
                     report.replaced += u64::from(is_replaced);
@@ -106,7 +106,7 @@ impl OnLink for Results {
 /// Pool of finishing threads.
 #[derive(Debug)]
 pub struct Finishers {
-    queue: Option<SyncSender<Finished>>,
+    queue: Option<SyncSender<CompleteFile>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -116,7 +116,7 @@ impl Finishers {
     /// # Errors
     /// Threads cannot be created.
     pub fn new(results: &Results) -> io::Result<Self> {
-        let (sender, receiver) = sync_channel(WAITING);
+        let (sender, receiver) = sync_channel(SYNC_QUEUE_CAPACITY);
         let receiver = Arc::new(Mutex::new(receiver));
         let mut finishers = Self { queue: Some(sender), threads: Vec::with_capacity(THREADS) };
         for _ in 0..THREADS {
@@ -132,7 +132,7 @@ impl Finishers {
     }
 
     /// Queues a file for finishing, or finishes it at once.
-    pub fn finish(&self, finished: Finished, results: &Results) {
+    pub fn finish(&self, finished: CompleteFile, results: &Results) {
         match &self.queue {
             Some(queue) if !finished.part.has_case_conflict() => {
                 // The threads outlive the queue.
@@ -153,6 +153,6 @@ impl Drop for Finishers {
     }
 }
 
-fn next_finished(queue: &Mutex<Receiver<Finished>>) -> Option<Finished> {
+fn next_finished(queue: &Mutex<Receiver<CompleteFile>>) -> Option<CompleteFile> {
     queue.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }

@@ -1,7 +1,7 @@
 //! Contents of one file or stream: verifies the part that the receiver has, and sends the rest.
 
 use super::reply_inbox::ReceivedDigests;
-use super::{Sending, size_of, stopped_fault, stream_fault};
+use super::{SendingTransfer, size_of, stopped_fault, stream_fault};
 use crate::transfer::folder_walk::SourceFile;
 use crate::transfer::transfer_error::{Error, Fault};
 use crate::transfer::transfer_messages::{MAX_DIGESTS, MAX_HOLE, ToReceiver};
@@ -25,7 +25,7 @@ enum End {
     Unwanted,
 }
 
-impl<W: Write> Sending<'_, W> {
+impl<W: Write> SendingTransfer<'_, W> {
     /// Sends a file or stream. The receiver may already hold `length` bytes.
     pub(super) fn send_contents(&mut self, id: u64, length: u64) -> Result<(), Error> {
         // An unknown offer was already given up here.
@@ -75,7 +75,7 @@ impl<W: Write> Sending<'_, W> {
             // Look for holes at block boundaries.
             let max = max.min((BLOCK - position % BLOCK) as usize);
             let count = match file.read(&mut buffer[..max]) {
-                Ok(0) => return Ok(End::Fault(file.changed())),
+                Ok(0) => return Ok(End::Fault(file.changed_fault())),
                 Ok(count) => count,
                 Err(fault) => return Ok(End::Fault(fault)),
             };
@@ -209,7 +209,7 @@ struct Digests {
 
 impl Digests {
     /// Returns the next digest, or `None` if the receiver gives up the file.
-    fn next<W: Write>(&mut self, sending: &mut Sending<'_, W>) -> Result<Option<Digest>, Error> {
+    fn next<W: Write>(&mut self, sending: &mut SendingTransfer<'_, W>) -> Result<Option<Digest>, Error> {
         while self.requested < self.pieces && self.requested + DIGEST_BATCH <= self.next + MAX_DIGESTS {
             let count = DIGEST_BATCH.min(self.pieces - self.requested);
             sending.frame(&ToReceiver::Verify { id: self.id, first: self.requested, count })?;

@@ -5,14 +5,14 @@ mod reply_inbox;
 
 use super::TransferOutcome;
 use super::file_names;
-use super::folder_walk::{Item, Missing, Roots, Source, SourceFile, Walk, WalkEntry};
+use super::folder_walk::{Item, Roots, Source, SourceFile, UnsentEntry, Walk, WalkEntry};
 use super::frame_io::FrameWriter;
 use super::transfer_error::{Error, Fault, FaultKind, escape_unsafe};
 use super::transfer_messages::{
     Offer, OfferKind, PRE_ACCEPTANCE_BYTES, ToReceiver, ToSender, VERSION, WINDOW, WINDOW_WEIGHT,
 };
 use super::transfer_priority::Priority;
-use super::transfer_progress::{Cut, Progress, Report};
+use super::transfer_progress::{Progress, Report, UnresumableItem};
 use reply_inbox::{Inbox, InboxWaker};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -51,7 +51,7 @@ where
             };
         }
     };
-    let mut sending = Sending {
+    let mut sending = SendingTransfer {
         writer: FrameWriter::new(to_peer),
         inbox,
         progress,
@@ -64,7 +64,7 @@ where
         report: Report::default(),
         stream: None,
     };
-    let counting = Counting::begin(&source, progress, waker);
+    let counting = BackgroundCount::begin(&source, progress, waker);
     let result = match source {
         Source::Paths(roots) => sending.run(options, Offers::Walk(roots.walk())),
         Source::Stream { name, bytes } => {
@@ -75,7 +75,7 @@ where
     drop(counting);
     // After a write error, look for the receiver's reason.
     let result = match result {
-        Err(error @ Error::Interrupted(_)) => Err(sending.inbox.reason(error)),
+        Err(error @ Error::Interrupted(_)) => Err(sending.inbox.wait_for_reason(error)),
         result => result,
     };
     (sending.report.moved, sending.report.held) = (progress.moved(), progress.held());
@@ -91,7 +91,7 @@ enum Offers {
 
 impl Offers {
     /// Returns the number of items the user named.
-    fn named(&self) -> u64 {
+    fn named_items(&self) -> u64 {
         match self {
             Self::Walk(walk) => walk.left(),
             Self::Stream(_) => 1,
@@ -112,7 +112,7 @@ struct Outstanding {
 }
 
 /// A transfer in progress.
-struct Sending<'a, W: Write> {
+struct SendingTransfer<'a, W: Write> {
     writer: FrameWriter<&'a mut W>,
     inbox: Inbox,
     progress: &'a Progress,
@@ -131,13 +131,13 @@ struct Sending<'a, W: Write> {
     stream: Option<Box<dyn Read + Send>>,
 }
 
-impl<W: Write> Sending<'_, W> {
+impl<W: Write> SendingTransfer<'_, W> {
     fn run(&mut self, options: Options, mut offers: Offers) -> Result<(), Error> {
         self.frame(&ToReceiver::Hello {
             version: VERSION,
             checksum: options.checksum,
             priority: options.priority,
-            named: offers.named(),
+            named: offers.named_items(),
         })?;
         let mut all_offered = false;
         loop {
@@ -211,14 +211,14 @@ impl<W: Write> Sending<'_, W> {
             Offers::Stream(name) => {
                 let Some(name) = name.take() else { return Ok(false) };
                 let shown = escape_unsafe(&name);
-                self.report.cut = Some(Cut { name: shown.clone(), left: None });
+                self.report.cut = Some(UnresumableItem { name: shown.clone(), left: None });
                 let offer = Offer { depth: 0, name, alike: false, mode: 0o644, kind: OfferKind::Stream };
                 return self.offer(offer, None, shown).map(|()| true);
             }
         };
         match entry {
             None => return Ok(false),
-            Some(WalkEntry::Missing(Missing { depth, name, fault })) => {
+            Some(WalkEntry::Missing(UnsentEntry { depth, name, fault })) => {
                 let shown = self.enter(depth, &name);
                 self.report.add_missing(&shown, fault.clone());
                 self.frame(&ToReceiver::Missing { depth, name, fault })?;
@@ -381,9 +381,9 @@ fn out_of_order(frame: &ToSender) -> Error {
 }
 
 /// Background count of the total amount; stops on drop.
-struct Counting(Arc<AtomicBool>);
+struct BackgroundCount(Arc<AtomicBool>);
 
-impl Counting {
+impl BackgroundCount {
     fn begin(source: &Source, progress: &Arc<Progress>, waker: InboxWaker) -> Option<Self> {
         let Source::Paths(roots) = source else { return None };
         let (roots, progress): (Roots, _) = (roots.clone(), Arc::clone(progress));
@@ -411,7 +411,7 @@ impl Counting {
     }
 }
 
-impl Drop for Counting {
+impl Drop for BackgroundCount {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -10,13 +10,13 @@ use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Each outstanding offer causes at most one answer and one end; digests come on request. A receiver that queues more
 /// before the sender reads violates the protocol.
 const MAX_QUEUED_MESSAGES: usize = 2 * WINDOW + MAX_DIGESTS as usize + 16;
 
-/// Time for which a sender with a write error waits for the receiver's reason.
+/// Total time for which a sender with a write error waits for the receiver's reason.
 const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Digests of the receiver's blocks from `first` on.
@@ -76,7 +76,7 @@ impl Inbox {
     pub fn poll(&mut self) -> Result<Option<ToSender>, Error> {
         match self.pop() {
             Some(frame) => Ok(Some(frame)),
-            None => self.arrived(),
+            None => self.take_arrived(),
         }
     }
 
@@ -98,7 +98,7 @@ impl Inbox {
     /// Returns true if the receiver has given up an offer. Messages read on the way stay queued.
     pub fn has_failed(&mut self, id: u64) -> Result<bool, Error> {
         while self.later.len() < MAX_QUEUED_MESSAGES
-            && let Some(frame) = self.arrived()?
+            && let Some(frame) = self.take_arrived()?
         {
             self.push(frame);
         }
@@ -129,11 +129,12 @@ impl Inbox {
         }
     }
 
-    /// Returns the receiver's refusal if it sent one, else `error`.
-    pub fn reason(&mut self, error: Error) -> Error {
+    /// Returns why the receiver ended the transfer, such as a refusal, or `error` if no reason arrives in time.
+    pub fn wait_for_reason(&mut self, error: Error) -> Error {
+        let deadline = Instant::now() + REASON_TIMEOUT;
         loop {
-            match self.frames.recv_timeout(REASON_TIMEOUT) {
-                Ok(Ok(Some(ToSender::Refuse { fault }))) => return Error::Refused(fault),
+            match self.frames.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                // Frames and wake-ups have none: a refusal is an error.
                 Ok(Ok(_)) => {}
                 Ok(Err(Error::Interrupted(_)))
                 | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
@@ -144,7 +145,7 @@ impl Inbox {
         }
     }
 
-    fn arrived(&mut self) -> Result<Option<ToSender>, Error> {
+    fn take_arrived(&mut self) -> Result<Option<ToSender>, Error> {
         loop {
             match self.frames.try_recv() {
                 Ok(Ok(None)) => self.is_woken = true,
@@ -222,6 +223,36 @@ fn receive_frames<R: Read>(
 mod tests {
     use super::*;
     use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn the_wait_for_a_reason_has_one_deadline() {
+        let (sender, frames) = sync_channel(1);
+        let mut inbox = Inbox { frames, later: VecDeque::new(), failed: HashSet::new(), is_woken: false };
+        let waker = InboxWaker(sender);
+        let start = Instant::now();
+        // Wake-ups at intervals below the time-out do not extend the wait.
+        let waking = std::thread::spawn(move || {
+            while start.elapsed() < 4 * REASON_TIMEOUT {
+                std::thread::sleep(REASON_TIMEOUT / 4);
+                waker.wake();
+            }
+        });
+        let reason = inbox.wait_for_reason(Error::Interrupted(io::ErrorKind::BrokenPipe.into()));
+        assert!(matches!(reason, Error::Interrupted(error) if error.kind() == io::ErrorKind::BrokenPipe));
+        assert!((REASON_TIMEOUT..3 * REASON_TIMEOUT).contains(&start.elapsed()), "{:?}", start.elapsed());
+        drop(inbox);
+        waking.join().unwrap();
+    }
+
+    #[test]
+    fn a_refusal_is_the_reason() {
+        let (sender, frames) = sync_channel(2);
+        let mut inbox = Inbox { frames, later: VecDeque::new(), failed: HashSet::new(), is_woken: false };
+        sender.send(Ok(None)).unwrap();
+        sender.send(Err(Error::Refused(FaultKind::DiskFull.into()))).unwrap();
+        let reason = inbox.wait_for_reason(Error::Interrupted(io::ErrorKind::BrokenPipe.into()));
+        assert!(matches!(reason, Error::Refused(fault) if fault.kind == FaultKind::DiskFull));
+    }
 
     #[test]
     fn a_wakeup_before_the_wait_is_not_lost() {

@@ -7,7 +7,7 @@ use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle};
 use thalweg_net::handshake::{ClientParameters, Initiator};
 use thalweg_net::packet_protection::{Decryptor, Encryptor};
-use thalweg_net::session::Next;
+use thalweg_net::session::PollResult;
 use thalweg_net::wire::frame::{Frame, Frames, begin_pdu};
 use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};
 use thalweg_proto::Ecn;
@@ -61,7 +61,7 @@ pub fn send_hello(endpoint: &mut Endpoint, now: Time, from: SocketAddr, hello: &
 }
 
 /// Client that completes the handshake and then sends arbitrary frames.
-pub struct Hostile {
+pub struct HostileClient {
     pub address: SocketAddr,
     source: ConnectionId,
     server: ConnectionId,
@@ -89,14 +89,14 @@ pub fn drain_output(endpoint: &mut Endpoint, now: Time) -> (Vec<(SocketAddr, Vec
         let next = endpoint.poll(now, &mut batch);
         sent.extend(batch.datagrams().map(|(run, bytes)| (run.destination, bytes.to_vec())));
         assert!(sent.len() < 2_000_000 && polls < 1_000_000, "it never ends");
-        if let (true, Next::At(at)) = (batch.is_empty(), next) {
+        if let (true, PollResult::At(at)) = (batch.is_empty(), next) {
             return (sent, at, polls);
         }
     }
     unreachable!("it has ended or failed")
 }
 
-impl Hostile {
+impl HostileClient {
     /// Connects with the identity `number`, and sends these bytes as `scheme`.
     pub fn connect(endpoint: &mut Endpoint, now: Time, number: u32, scheme: &[u8]) -> Self {
         let address = SocketAddr::from(((0x0a00_0000 + number).to_be_bytes(), 7));
@@ -195,7 +195,7 @@ impl Hostile {
 }
 
 /// Advances time to `end`, and receives the endpoint's output meanwhile.
-pub fn wait_until(hostile: &mut Hostile, endpoint: &mut Endpoint, mut now: Time, end: Time) {
+pub fn wait_until(hostile: &mut HostileClient, endpoint: &mut Endpoint, mut now: Time, end: Time) {
     loop {
         let next = hostile.collect(endpoint, now);
         assert!(next > now, "it spins");

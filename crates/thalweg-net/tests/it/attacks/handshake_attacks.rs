@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use thalweg_net::endpoint::{Arrival, ConnectError, EndpointConfig, EndpointEvent};
 use thalweg_net::handshake::{Responder, ServerParameters};
-use thalweg_net::session::{Closed, SessionEvent};
+use thalweg_net::session::{CloseReason, SessionEvent};
 use thalweg_net::wire::{ConnectionId, Packet, write_cookie, write_header, write_hello, write_response};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
@@ -375,7 +375,7 @@ fn no_other_socket_of_the_identity_reveals_a_reset_token() {
         }
         assert!(probes >= 4, "{probes} packets were recorded");
         assert_eq!(answered > 0, does_answer);
-        let ended = pair.ends.iter().filter(|end| end.closed == Some(Closed::Reset)).count();
+        let ended = pair.ends.iter().filter(|end| end.closed == Some(CloseReason::Reset)).count();
         assert_eq!(ended > 0, does_end, "{ended} ends were reset");
         if !does_end {
             assert!(pair.ends.iter().all(|end| end.closed.is_none()));
@@ -409,7 +409,7 @@ fn a_reset_from_another_address_is_ignored() {
     }
     answers(&mut pair.ends[0].endpoint, now, SERVER.parse().unwrap(), reset);
     let closed = std::iter::from_fn(|| pair.ends[0].endpoint.event()).last();
-    assert_eq!(closed.unwrap().1, EndpointEvent::Session(SessionEvent::Closed(Closed::Reset)));
+    assert_eq!(closed.unwrap().1, EndpointEvent::Session(SessionEvent::Closed(CloseReason::Reset)));
 }
 
 /// Any number of packets of unknown connections cause about a hundred resets per second, and cookies are still sent.

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use std::net::SocketAddr;
 use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, ConnectError, EndpointConfig, EndpointEvent, Listen, Trust};
-use thalweg_net::session::{Closed, SessionEvent, code};
+use thalweg_net::session::{CloseReason, SessionEvent, code};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;
@@ -195,7 +195,7 @@ fn a_client_that_may_not_connect_and_a_service_that_there_is_not_are_refused() {
     let mut pair = Pair::with(6, Channel::default(), client_config(), config);
     pair.connect("cubic");
     pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
-    assert!(matches!(pair.ends[0].closed, Some(Closed::Peer { code: code::UNAUTHORIZED, .. })));
+    assert!(matches!(pair.ends[0].closed, Some(CloseReason::Peer { code: code::UNAUTHORIZED, .. })));
     assert!(matches!(pair.ends[1].events[..], [EndpointEvent::Refused(_)]), "{:?}", pair.ends[1].events);
     let mut pair = Pair::new(7, Channel::default());
     let mut request = connect("cubic");
@@ -203,7 +203,7 @@ fn a_client_that_may_not_connect_and_a_service_that_there_is_not_are_refused() {
     let now = pair.now;
     pair.ends[0].handle = Some(pair.ends[0].endpoint.connect(now, request));
     pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
-    assert!(matches!(pair.ends[0].closed, Some(Closed::Peer { code: code::SERVICE, .. })));
+    assert!(matches!(pair.ends[0].closed, Some(CloseReason::Peer { code: code::SERVICE, .. })));
     assert!(matches!(pair.ends[1].events[..], [EndpointEvent::Refused(_)]), "{:?}", pair.ends[1].events);
 }
 

@@ -4,7 +4,7 @@ use crate::attacks::{MINUTE, deliver};
 use crate::endpoint_pair::{CLIENT, Channel, Pair, SERVER, client_config, pattern, server_config};
 use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
-use thalweg_net::session::{Closed, SessionConfig, code};
+use thalweg_net::session::{CloseReason, SessionConfig, code};
 use thalweg_proto::units::{Duration, Time};
 
 /// Copies every packet to `end` from other addresses as soon as it is sent; the copies overtake the original.
@@ -216,7 +216,7 @@ fn the_reason_of_a_close_drives_no_terminal() {
     pair.ends[1].endpoint.session(handle).unwrap().close(now, 300, &hostile_reason);
     pair.ends[1].endpoint.schedule_poll(handle);
     pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
-    let Some(Closed::Peer { code: 300, reason }) = &pair.ends[0].closed else {
+    let Some(CloseReason::Peer { code: 300, reason }) = &pair.ends[0].closed else {
         panic!("{:?}", pair.ends[0].closed)
     };
     assert!(reason.starts_with("\\u{1b}]0;title\\u{7}\\u{202e}\\u{1b}") && reason.is_ascii());
@@ -249,7 +249,7 @@ fn a_connection_is_closed_at_the_integrity_limit() {
     assert_eq!((&pair.ends[0].closed, &pair.ends[1].closed), (&None, &None));
     deliver(&mut pair, 1, *from, &forged);
     pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
-    assert_eq!(pair.ends[1].closed, Some(Closed::Forgeries));
-    let is_reported = matches!(pair.ends[0].closed, Some(Closed::Peer { code: code::FORGERIES, .. }));
+    assert_eq!(pair.ends[1].closed, Some(CloseReason::Forgeries));
+    let is_reported = matches!(pair.ends[0].closed, Some(CloseReason::Peer { code: code::FORGERIES, .. }));
     assert!(is_reported, "{:?}", pair.ends[0].closed);
 }

@@ -1,7 +1,7 @@
 //! Budgets of an endpoint: limits on the bytes that a peer can make it send and keep, with any scheme and options.
 //! Counts sent bytes per received byte, and kept bytes.
 
-use crate::attacks::attacker::{Hostile, accepted_connection, drain_output, server, wait_until};
+use crate::attacks::attacker::{HostileClient, accepted_connection, drain_output, server, wait_until};
 use crate::endpoint_pair::{Channel, Pair, Seeded, identity, server_config};
 use proptest::prelude::*;
 use std::net::SocketAddr;
@@ -61,7 +61,7 @@ fn one_packet_elicits_a_bounded_number_of_bytes() {
     for (scheme, pdus) in [far_future_sequences(), packets_with_gaps(1), packets_with_gaps(50)] {
         for authorises in [false, true] {
             let mut endpoint = server(server_config());
-            let mut hostile = Hostile::connect(&mut endpoint, START, 1, scheme.as_bytes());
+            let mut hostile = HostileClient::connect(&mut endpoint, START, 1, scheme.as_bytes());
             let (handle, known) = accepted_connection(&mut endpoint)
                 .unwrap_or_else(|| panic!("{scheme}: {:?}", hostile.closed));
             assert!(!known);
@@ -94,7 +94,7 @@ fn one_packet_elicits_a_bounded_number_of_bytes() {
 fn single_byte_segments_are_not_acknowledged_one_by_one() {
     use thalweg_proto::window::{Pdu, Segment, wire};
     let mut endpoint = server(server_config());
-    let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
+    let mut hostile = HostileClient::connect(&mut endpoint, START, 1, b"cubic");
     let (handle, _) = accepted_connection(&mut endpoint).unwrap();
     endpoint.authorise(handle);
     wait_until(&mut hostile, &mut endpoint, START, START + SECOND * 5);
@@ -132,7 +132,7 @@ fn unauthenticated_peers_hold_little_memory_and_block_no_client() {
     for number in 0..1500u32 {
         let now = Time::ZERO + Duration::from_millis(u64::from(number) * 4);
         let endpoint = &mut pair.ends[1].endpoint;
-        let mut hostile = Hostile::connect(endpoint, now, number, b"cubic:receive-window=4GB");
+        let mut hostile = HostileClient::connect(endpoint, now, number, b"cubic:receive-window=4GB");
         // More than the limit, and the application reads nothing.
         let mut delivered = 0;
         for at in 0..80u64 {
@@ -176,7 +176,7 @@ fn receive_windows_of_all_connections_are_bounded_together() {
         let address = SocketAddr::from(((0x0a00_0000 + number).to_be_bytes(), 7));
         let before = endpoint.stats().dropped;
         let connected = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            Hostile::connect(&mut endpoint, now, number, b"cubic")
+            HostileClient::connect(&mut endpoint, now, number, b"cubic")
         }));
         if endpoint.stats().dropped > before {
             assert!(connected.is_err(), "{address}");
@@ -198,7 +198,7 @@ fn receive_windows_of_all_connections_are_bounded_together() {
         endpoint.abandon(now, handle, 0, "");
     }
     let _ = drain_output(&mut endpoint, now);
-    Hostile::connect(&mut endpoint, now, 5000, b"cubic");
+    HostileClient::connect(&mut endpoint, now, 5000, b"cubic");
     let (handle, _) = accepted_connection(&mut endpoint).unwrap();
     endpoint.authorise(handle);
     assert_eq!(endpoint.session(handle).unwrap().memory(), 16 << 20);
@@ -225,7 +225,7 @@ fn only_schemes_that_are_allowed_are_used() {
     ] {
         let config = EndpointConfig { listen: Some(listen.clone()), ..server_config() };
         let mut endpoint = server(config);
-        let hostile = Hostile::connect(&mut endpoint, START, 1, scheme.as_bytes());
+        let hostile = HostileClient::connect(&mut endpoint, START, 1, scheme.as_bytes());
         assert_eq!(accepted_connection(&mut endpoint).is_some(), expected.is_none(), "{scheme}");
         match (expected, hostile.closed) {
             (None, None) => {}
@@ -240,7 +240,7 @@ fn only_schemes_that_are_allowed_are_used() {
 fn frames_that_make_no_sense_end_the_connection() {
     for frames in [&[99][..], &[1, 0, 0], &[7, 0, 0, 0, 9, 9], &[9, 0, 0, 1, 0, 5], &[3], &[2; 5]] {
         let mut endpoint = server(server_config());
-        let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
+        let mut hostile = HostileClient::connect(&mut endpoint, START, 1, b"cubic");
         let (handle, _) = accepted_connection(&mut endpoint).unwrap();
         endpoint.authorise(handle);
         hostile.send_frames(&mut endpoint, START, frames);
@@ -252,7 +252,7 @@ fn frames_that_make_no_sense_end_the_connection() {
 #[test]
 fn sixteen_answers_wait_at_most() {
     let mut endpoint = server(server_config());
-    let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
+    let mut hostile = HostileClient::connect(&mut endpoint, START, 1, b"cubic");
     let (handle, _) = accepted_connection(&mut endpoint).unwrap();
     endpoint.authorise(handle);
     wait_until(&mut hostile, &mut endpoint, START, START + SECOND * 5);
@@ -335,7 +335,7 @@ proptest! {
         let mut draw = Stream::new(seed, "hostile options", 0);
         let scheme = hostile_scheme(&mut draw);
         let mut endpoint = Endpoint::new(Time::ZERO, server_config(), Box::new(Seeded(Stream::new(seed, "server", 0))));
-        let mut hostile = Hostile::connect(&mut endpoint, START, 1, scheme.as_bytes());
+        let mut hostile = HostileClient::connect(&mut endpoint, START, 1, scheme.as_bytes());
         let accepted = accepted_connection(&mut endpoint);
         prop_assert!(accepted.is_some() || hostile.closed.is_some());
         let Some((handle, _)) = accepted else { return Ok(()) };

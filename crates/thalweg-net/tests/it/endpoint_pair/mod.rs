@@ -9,7 +9,7 @@ use thalweg_net::endpoint::{
 };
 use thalweg_net::identity::{Entropy, Identity};
 use thalweg_net::impair::{DelayedDatagram, LinkDirection};
-use thalweg_net::session::{Closed, Next, SessionConfig, SessionEvent};
+use thalweg_net::session::{CloseReason, PollResult, SessionConfig, SessionEvent};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
@@ -75,7 +75,7 @@ pub struct End {
     pub received: Vec<u8>,
     pub ended: bool,
     pub finished: bool,
-    pub closed: Option<Closed>,
+    pub closed: Option<CloseReason>,
     pub events: Vec<EndpointEvent>,
     pub wake: Time,
     pub bytes_out: u64,
@@ -338,7 +338,7 @@ impl Pair {
                     self.ends[index].bytes_out += bytes.len() as u64;
                     self.put_with(run.purpose.ecn(), from, run.destination, &bytes);
                 }
-                if let Next::At(at) = next {
+                if let PollResult::At(at) = next {
                     self.ends[index].wake = at;
                     if is_idle {
                         break;

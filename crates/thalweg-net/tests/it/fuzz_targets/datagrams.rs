@@ -8,7 +8,7 @@ use thalweg_net::endpoint::{
 };
 use thalweg_net::flow::{Registry, Scheme};
 use thalweg_net::identity::Identity;
-use thalweg_net::session::{Closed, Next, SessionEvent};
+use thalweg_net::session::{CloseReason, PollResult, SessionEvent};
 use thalweg_net::wire::frame::{Frame, Frames};
 use thalweg_net::wire::{Packet, packet_number};
 use thalweg_proto::Ecn;
@@ -159,7 +159,7 @@ impl Pair {
                     }
                 }
                 batch.clear();
-                if is_idle && next != Next::Full {
+                if is_idle && next != PollResult::Full {
                     break;
                 }
             }
@@ -185,7 +185,7 @@ impl Pair {
                 EndpointEvent::Session(SessionEvent::Closed(why)) => {
                     // One end may give up before the other, which then receives a reset.
                     let is_late = self.now >= Time::ZERO + TIMEOUT;
-                    assert!(why == Closed::Silent || (why == Closed::Reset && is_late), "{why:?}");
+                    assert!(why == CloseReason::Silent || (why == CloseReason::Reset && is_late), "{why:?}");
                 }
                 _ => {}
             }

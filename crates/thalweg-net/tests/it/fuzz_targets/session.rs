@@ -7,7 +7,7 @@ use thalweg_net::flow::Scheme;
 use thalweg_net::handshake::{ClientParameters, Initiator, Responder, Secrets, ServerParameters};
 use thalweg_net::identity::Identity;
 use thalweg_net::packet_protection::{Decryptor, Encryptor};
-use thalweg_net::session::{Agreed, Next, Session, SessionConfig, SessionEvent, Side};
+use thalweg_net::session::{Agreed, PollResult, Session, SessionConfig, SessionEvent, Side};
 use thalweg_net::wire::{ConnectionId, write_header};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload as _, Slice};
@@ -115,8 +115,8 @@ fn drain_session(session: &mut Session, now: Time) -> u64 {
             }
         }
         match next {
-            Next::Full => {}
-            Next::At(at) => {
+            PollResult::Full => {}
+            PollResult::At(at) => {
                 assert!(at > now || session.is_over() || !batch.is_empty(), "nothing was done at its time");
                 if batch.is_empty() {
                     return delivered;

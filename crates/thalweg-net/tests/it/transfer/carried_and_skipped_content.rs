@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, SystemTime};
-use thalweg_net::transfer::{Cut, Error, Existing, FaultKind, Options, Roots, Source, Target};
+use thalweg_net::transfer::{Error, Existing, FaultKind, Options, Roots, Source, Target, UnresumableItem};
 
 fn set_time(path: &std::path::Path, seconds: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, 123_456_789);
@@ -211,8 +211,11 @@ fn a_stream_that_was_cut_off_begins_anew() {
     assert!(cut.sender.result.is_err() && cut.receiver.result.is_err());
     assert_eq!(to.names(), [name_of_unfinished("stream")]);
     let left = fs::canonicalize(to.join(&name_of_unfinished("stream"))).unwrap();
-    assert_eq!(cut.receiver.report.cut, Some(Cut { name: "stream".to_owned(), left: Some(left) }));
-    assert_eq!(cut.sender.report.cut, Some(Cut { name: "stream".to_owned(), left: None }));
+    assert_eq!(
+        cut.receiver.report.cut,
+        Some(UnresumableItem { name: "stream".to_owned(), left: Some(left) })
+    );
+    assert_eq!(cut.sender.report.cut, Some(UnresumableItem { name: "stream".to_owned(), left: None }));
     let shorter = random_bytes(5, 1000);
     let ends = Transfer::default().run_to(stream(shorter.clone()), target());
     ends.complete();

@@ -1,7 +1,7 @@
 //! Files that change, vanish or cannot be read; names, links and quotas. Each fails one file, not the transfer.
 
 use crate::transfer::temporary_folders::{TestFolder, random_bytes};
-use crate::transfer::{Ends, Transfer, name_of_unfinished};
+use crate::transfer::{Transfer, TransferEnds, name_of_unfinished};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -16,13 +16,13 @@ use thalweg_proto::units::Bytes;
 
 /// Checks that both ends report these files with these faults.
 #[track_caller]
-fn failures(ends: &Ends, expected: &[(&str, FaultKind)]) {
+fn failures(ends: &TransferEnds, expected: &[(&str, FaultKind)]) {
     failures_among(ends, expected, expected.len() as u64);
 }
 
 /// Checks the number of failures and the reported names.
 #[track_caller]
-fn failures_among(ends: &Ends, expected: &[(&str, FaultKind)], failed: u64) {
+fn failures_among(ends: &TransferEnds, expected: &[(&str, FaultKind)], failed: u64) {
     ends.end();
     for report in [&ends.sender.report, &ends.receiver.report] {
         let mut failures: Vec<_> =
@@ -34,9 +34,9 @@ fn failures_among(ends: &Ends, expected: &[(&str, FaultKind)], failed: u64) {
 }
 
 /// Stream that runs a callback once a number of bytes has passed.
-struct Watched<R>(R, u64, Option<Box<dyn FnOnce() + Send>>);
+struct WatchedStream<R>(R, u64, Option<Box<dyn FnOnce() + Send>>);
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for WatchedStream<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         // Small reads keep the sender busy.
         let max = into.len().min(10_000);
@@ -57,7 +57,7 @@ pub fn while_sending(
     to: &TestFolder,
     after: u64,
     act: impl FnOnce() + Send + 'static,
-) -> Ends {
+) -> TransferEnds {
     let (mut to_receiver, from_sender, to_sender, from_receiver) =
         crate::transfer::pipes(crate::transfer::Break::never());
     let progress = [Arc::new(Progress::new()), Arc::new(Progress::new())];
@@ -72,7 +72,7 @@ pub fn while_sending(
         std::thread::sleep(Duration::from_millis(20));
         act();
     };
-    let mut from_sender = Watched(from_sender, after, Some(Box::new(act)));
+    let mut from_sender = WatchedStream(from_sender, after, Some(Box::new(act)));
     let receiver = receive_transfer(
         Target::Folder(destination),
         &TransferScheduler::default(),
@@ -80,7 +80,7 @@ pub fn while_sending(
         to_sender,
         &progress[1],
     );
-    Ends { sender: sender.join().unwrap(), receiver, progress }
+    TransferEnds { sender: sender.join().unwrap(), receiver, progress }
 }
 
 #[test]
@@ -355,17 +355,17 @@ fn a_returning_sender_takes_over_and_others_get_separate_files() {
 }
 
 /// Stream that continues as another one when it breaks.
-struct Then<A, B>(A, Option<B>, bool);
+struct ChainedStream<A, B>(A, Option<B>, bool);
 
 trait ThenSilent: Sized {
-    fn then_silent<B>(self, then: B) -> Then<Self, B> {
-        Then(self, Some(then), false)
+    fn then_silent<B>(self, then: B) -> ChainedStream<Self, B> {
+        ChainedStream(self, Some(then), false)
     }
 }
 
 impl ThenSilent for crate::transfer::breakable_pipe::Reader {}
 
-impl<A: Read, B: Read> Read for Then<A, B> {
+impl<A: Read, B: Read> Read for ChainedStream<A, B> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if !self.2 {
             match self.0.read(into) {

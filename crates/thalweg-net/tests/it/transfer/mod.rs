@@ -49,7 +49,7 @@ fn name_of_unfinished(name: &str) -> String {
 }
 
 /// Both ends of a transfer.
-struct Ends {
+struct TransferEnds {
     sender: TransferOutcome,
     receiver: TransferOutcome,
     progress: [Arc<Progress>; 2],
@@ -61,13 +61,13 @@ impl Transfer {
     }
 
     /// Sends `paths` into `to`.
-    fn run(self, paths: &[PathBuf], to: &TestFolder) -> Ends {
+    fn run(self, paths: &[PathBuf], to: &TestFolder) -> TransferEnds {
         let destination = Destination::new(to.path(), self.claims.clone(), self.owner).unwrap();
         let destination = destination.with_existing(self.existing);
         self.run_to(Source::Paths(Roots::new(paths).unwrap()), Target::Folder(destination))
     }
 
-    fn run_to(self, source: Source, target: Target) -> Ends {
+    fn run_to(self, source: Source, target: Target) -> TransferEnds {
         let (to_receiver, from_sender, to_sender, from_receiver) = pipes(self.breaks);
         let progress = [Arc::new(Progress::new()), Arc::new(Progress::new())];
         let (at_sender, at_receiver) = (Arc::clone(&progress[0]), Arc::clone(&progress[1]));
@@ -84,11 +84,11 @@ impl Transfer {
             to_sender,
             &at_receiver,
         );
-        Ends { sender: sender.join().unwrap(), receiver, progress }
+        TransferEnds { sender: sender.join().unwrap(), receiver, progress }
     }
 }
 
-impl Ends {
+impl TransferEnds {
     /// Checks that both ends finished without a failure.
     #[track_caller]
     fn complete(&self) {

@@ -2,7 +2,7 @@
 //! at once, with broken connections and killed receivers. Every file is complete, or both ends report it as failed.
 
 use crate::transfer::temporary_folders::{TestFolder, random_bytes};
-use crate::transfer::{Break, Ends, Transfer, name_of_unfinished};
+use crate::transfer::{Break, Transfer, TransferEnds, name_of_unfinished};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -72,7 +72,7 @@ fn unfinished_files(top: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the failed paths with their reasons, and checks that both ends report the same.
-fn failed_paths(ends: &Ends) -> Result<BTreeMap<String, FaultKind>, TestCaseError> {
+fn failed_paths(ends: &TransferEnds) -> Result<BTreeMap<String, FaultKind>, TestCaseError> {
     let names = |report: &thalweg_net::transfer::Report| -> BTreeMap<String, FaultKind> {
         let all = report.failures.iter().chain(&report.passed);
         all.map(|failure| (failure.name.clone(), failure.fault.kind)).collect()
@@ -104,7 +104,7 @@ fn holds_nothing_wrong(sources: &[&TestFolder], to: &TestFolder) -> Result<(), T
 
 /// Checks that a finished transfer has stored everything that it does not report as failed.
 fn check_complete_or_reported(
-    ends: &Ends,
+    ends: &TransferEnds,
     from: &TestFolder,
     others: &[&TestFolder],
     to: &TestFolder,

@@ -3,7 +3,7 @@
 
 use crate::transfer::file_faults::while_sending;
 use crate::transfer::temporary_folders::{TestFolder, random_bytes};
-use crate::transfer::{Ends, Transfer};
+use crate::transfer::{Transfer, TransferEnds};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use thalweg_net::transfer::{Claims, Destination, FaultKind, Roots, Source, Target};
@@ -63,7 +63,7 @@ fn a_folder_that_was_left_is_not_taken_for_another() {
 }
 
 #[track_caller]
-fn expect_failures(ends: &Ends, names: &[&str]) {
+fn expect_failures(ends: &TransferEnds, names: &[&str]) {
     ends.end();
     for report in [&ends.sender.report, &ends.receiver.report] {
         let failed: Vec<_> = report.failures.iter().map(|failure| &*failure.name).collect();

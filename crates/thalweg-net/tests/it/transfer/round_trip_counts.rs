@@ -33,8 +33,8 @@ struct State {
     last: Option<Instant>,
 }
 
-struct Near(Arc<Path>, usize);
-struct Far(Arc<Path>, usize);
+struct NearEnd(Arc<Path>, usize);
+struct FarEnd(Arc<Path>, usize);
 
 impl Path {
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -55,7 +55,7 @@ impl State {
     }
 }
 
-impl Write for Near {
+impl Write for NearEnd {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.0.lock();
         let half = state.halves;
@@ -69,7 +69,7 @@ impl Write for Near {
     }
 }
 
-impl Read for Far {
+impl Read for FarEnd {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut state = self.0.lock();
         loop {
@@ -100,7 +100,7 @@ impl Read for Far {
     }
 }
 
-impl Drop for Near {
+impl Drop for NearEnd {
     fn drop(&mut self) {
         self.0.lock().is_closed[self.1] = true;
         self.0.changed.notify_all();
@@ -112,8 +112,8 @@ fn round_trips(from: &TestFolder, to: &TestFolder) -> u64 {
     let path = Arc::new(Path::default());
     let end = || Arc::clone(&path);
     let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
-    let (mut to_receiver, from_receiver) = (Near(end(), 0), Far(end(), 1));
-    let (mut from_sender, to_sender) = (Far(end(), 0), Near(end(), 1));
+    let (mut to_receiver, from_receiver) = (NearEnd(end(), 0), FarEnd(end(), 1));
+    let (mut from_sender, to_sender) = (FarEnd(end(), 0), NearEnd(end(), 1));
     let sender = std::thread::spawn(move || {
         let progress = Arc::new(Progress::new());
         send_transfer(source, Options::default(), from_receiver, &mut to_receiver, &progress)

@@ -29,12 +29,12 @@ impl Read for Slow {
 }
 
 /// Transfer of a number of pieces in separate threads.
-struct Running {
+struct RunningTransfer {
     progress: [Arc<Progress>; 2],
     ends: [JoinHandle<(TransferOutcome, Instant)>; 2],
 }
 
-impl Running {
+impl RunningTransfer {
     fn begin(scheduler: &TransferScheduler, name: &str, priority: u8, pieces: u32, to: &TestFolder) -> Self {
         let (mut to_receiver, mut from_sender, to_sender, from_receiver) = pipes(Break::never());
         let progress = [Arc::new(Progress::new()), Arc::new(Progress::new())];
@@ -76,11 +76,11 @@ fn the_urgent_one_goes_first_and_the_other_is_not_forgotten() {
     let millis = units::Duration::from_millis;
     // From the lowest to the highest in 1 s.
     let scheduler = TransferScheduler::new(millis(200), millis(50));
-    let patient = Running::begin(&scheduler, "patient", 6, 500, &to);
+    let patient = RunningTransfer::begin(&scheduler, "patient", 6, 500, &to);
     let [at_sender, at_receiver] = patient.progress.clone();
     wait_until("contents come", || at_receiver.moved().get() > 2_000_000);
     assert!(!at_sender.is_held());
-    let urgent = Running::begin(&scheduler, "urgent", 1, 1500, &to);
+    let urgent = RunningTransfer::begin(&scheduler, "urgent", 1, 1500, &to);
     wait_until("the sender hears that it is held back", || at_sender.is_held());
     let before = at_receiver.moved();
     wait_until("it has its turn", || at_receiver.moved().get() > before.get() + 500_000);
@@ -95,7 +95,7 @@ fn the_urgent_one_goes_first_and_the_other_is_not_forgotten() {
 fn transfers_of_one_priority_share() {
     let to = TestFolder::new("equals");
     let scheduler = TransferScheduler::default();
-    let transfers = ["one", "other"].map(|name| Running::begin(&scheduler, name, 3, 300, &to));
+    let transfers = ["one", "other"].map(|name| RunningTransfer::begin(&scheduler, name, 3, 300, &to));
     let progress = transfers.each_ref().map(|transfer| Arc::clone(&transfer.progress[1]));
     while transfers.iter().any(|transfer| !transfer.ends[1].is_finished()) {
         assert!(progress.iter().all(|progress| !progress.is_held()));
@@ -112,8 +112,8 @@ fn the_end_of_all_turns_frees_those_that_wait() {
     // Too long for any priority change within the test.
     let scheduler =
         TransferScheduler::new(units::Duration::from_secs(1000), units::Duration::from_millis(50));
-    let patient = Running::begin(&scheduler, "patient", 5, 400, &to);
-    let urgent = Running::begin(&scheduler, "urgent", 4, 3000, &to);
+    let patient = RunningTransfer::begin(&scheduler, "patient", 5, 400, &to);
+    let urgent = RunningTransfer::begin(&scheduler, "urgent", 4, 3000, &to);
     wait_until("it is held back", || patient.progress[1].is_held());
     scheduler.end();
     wait_until("it is not", || !patient.progress[1].is_held());

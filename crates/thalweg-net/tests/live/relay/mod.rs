@@ -11,7 +11,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::Duration;
 
 /// Running relay; stopping it returns its counters.
-pub struct Running {
+pub struct RunningRelay {
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<RelayStats>,
@@ -34,7 +34,7 @@ pub fn config(to: SocketAddr, up: DirectionSpec, down: DirectionSpec) -> RelayCo
     RelayConfig { listen, to, up, down, seed: 1, rebinds: vec![], duration: Some(Duration::from_secs(600)) }
 }
 
-impl Running {
+impl RunningRelay {
     pub fn start(config: RelayConfig) -> Self {
         let relay = Relay::bind(config).unwrap();
         let address = relay.local_addr().unwrap();

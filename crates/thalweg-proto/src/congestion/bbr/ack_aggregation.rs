@@ -1,7 +1,7 @@
 //! Estimator of acknowledgement aggregation: data acknowledged in a burst beyond the expected amount
 //! ("BBR.extra_acked").
 
-use super::{Acked, Bbr};
+use super::{AckedData, Bbr};
 use crate::units::Time;
 
 /// Lifetime of a value after Startup, in round trips (ExtraAckedFilterLen).
@@ -58,7 +58,7 @@ impl Aggregation {
 
 impl Bbr {
     /// Implements UpdateACKAggregation().
-    pub(super) fn update_aggregation(&mut self, ack: &Acked) {
+    pub(super) fn update_aggregation(&mut self, ack: &AckedData) {
         let extra = self.aggregation.beyond(ack.now, self.bw, ack.rs.newly_acked as f64).min(self.cwnd);
         // In Startup a rate that doubles each round trip is no aggregation.
         let rounds = if self.full_bw.reached { ROUNDS } else { STARTUP_ROUNDS };

@@ -1,6 +1,6 @@
 //! Control parameters: pacing rate, send quantum and congestion window ("Updating Control Parameters").
 
-use super::{Acked, Bbr, BbrState};
+use super::{AckedData, Bbr, BbrState};
 use crate::units::Duration;
 
 /// Share of the estimated bandwidth left unused on average (PacingMarginPercent).
@@ -74,7 +74,7 @@ impl Bbr {
     }
 
     /// Implements SetCwnd().
-    pub(super) fn set_cwnd(&mut self, ack: &Acked) {
+    pub(super) fn set_cwnd(&mut self, ack: &AckedData) {
         let max_inflight = self.max_inflight();
         let grown = self.cwnd + ack.rs.newly_acked as f64;
         if self.full_bw.reached {

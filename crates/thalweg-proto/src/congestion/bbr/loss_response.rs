@@ -2,7 +2,7 @@
 //! Model Upon Detecting a Spurious Loss Recovery").
 
 use super::delivery_rate::Stamp;
-use super::{Acked, Bbr, BbrState};
+use super::{AckedData, Bbr, BbrState};
 use crate::congestion::LostSample;
 use crate::units::Time;
 
@@ -69,7 +69,7 @@ impl Bbr {
     /// Implements ResetCongestionSignals().
     pub(super) fn reset_congestion_signals(&mut self) {
         self.loss.in_round = false;
-        self.latest = super::path_model::Latest::default();
+        self.latest = super::path_model::LatestDeliveries::default();
     }
 
     /// Implements UpdateCongestionSignals(), except the update of max_bw.
@@ -129,7 +129,7 @@ impl Bbr {
     }
 
     /// Handles a marked acknowledgement of `newly_acked` bytes as their loss ("ECN").
-    pub(super) fn handle_marked(&mut self, ack: &Acked) {
+    pub(super) fn handle_marked(&mut self, ack: &AckedData) {
         self.note_loss();
         self.sampler.on_marked(ack.rs.newly_acked);
         self.loss.ranges += 1;

@@ -84,7 +84,7 @@ pub struct Bbr {
     inflight_shortterm: f64,
     /// BBR.inflight_longterm; infinite if unbounded.
     inflight_longterm: f64,
-    latest: path_model::Latest,
+    latest: path_model::LatestDeliveries,
     aggregation: ack_aggregation::Aggregation,
     full_bw: startup::FullBandwidth,
     /// BBR.drain_start_round.
@@ -100,7 +100,7 @@ pub struct Bbr {
 
 /// Data of one acknowledgement.
 #[derive(Clone, Copy, Debug)]
-struct Acked {
+struct AckedData {
     now: Time,
     /// RS.
     rs: RateSample,
@@ -132,7 +132,7 @@ impl Bbr {
             bw_shortterm: f64::INFINITY,
             inflight_shortterm: f64::INFINITY,
             inflight_longterm: f64::INFINITY,
-            latest: path_model::Latest::default(),
+            latest: path_model::LatestDeliveries::default(),
             aggregation: ack_aggregation::Aggregation::default(),
             full_bw: startup::FullBandwidth::default(),
             drain_start_round: 0,
@@ -196,7 +196,7 @@ impl Bbr {
     }
 
     /// Implements UpdateModelAndState().
-    fn update_model(&mut self, ack: &Acked) {
+    fn update_model(&mut self, ack: &AckedData) {
         // In the order of the draft: each step uses the signals of the steps before it. The signals of the
         // round are replaced only after the tests of Startup and ProbeBW have used them.
         self.update_latest(ack);
@@ -214,7 +214,7 @@ impl Bbr {
     }
 
     /// Implements UpdateControlParameters().
-    fn update_control(&mut self, ack: &Acked) {
+    fn update_control(&mut self, ack: &AckedData) {
         self.set_pacing_rate(self.pacing_gain());
         self.set_send_quantum();
         self.set_cwnd(ack);
@@ -252,7 +252,7 @@ impl Controller for Bbr {
             self.sampler.on_marked(sample.acked_bytes);
         }
         let rs = self.sampler.on_ack(sample, stamp);
-        let ack = Acked {
+        let ack = AckedData {
             now: sample.connection.now,
             rs,
             rate: rs.bytes_per_second().unwrap_or(0.0),

@@ -1,6 +1,6 @@
 //! Path model: delivery rate and data in flight ("Updating Network Path Model Parameters").
 
-use super::{Acked, Bbr, FilterAdvance};
+use super::{AckedData, Bbr, FilterAdvance};
 
 /// Half the length of version 1's filter, in round trips (BtlBwFilterLen = 10).
 const HALF_FILTER_ROUNDS: u32 = 5;
@@ -44,7 +44,7 @@ impl MaxBandwidth {
 
 /// Deliveries of the latest round trip ("When not Probing for Bandwidth").
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Latest {
+pub(super) struct LatestDeliveries {
     /// Maximum delivery rate, in bytes per second (BBR.bw_latest).
     pub bw: f64,
     /// Maximum number of bytes delivered between the departure of a packet and its acknowledgement
@@ -55,7 +55,7 @@ pub(super) struct Latest {
 impl Bbr {
     /// Implements UpdateMaxBw(), without its round count: application-limited samples count only if they exceed the
     /// maximum.
-    pub(super) fn update_max_bw(&mut self, ack: &Acked) {
+    pub(super) fn update_max_bw(&mut self, ack: &AckedData) {
         // "BBR.max_bw and Application-limited Delivery Rate Samples": a smaller one measures the application.
         if ack.rate > 0.0 && (ack.rate >= self.max_bw.get() || !ack.rs.app_limited) {
             self.max_bw.update(ack.rate);
@@ -66,7 +66,7 @@ impl Bbr {
     }
 
     /// Implements UpdateLatestDeliverySignals().
-    pub(super) fn update_latest(&mut self, ack: &Acked) {
+    pub(super) fn update_latest(&mut self, ack: &AckedData) {
         self.latest.bw = self.latest.bw.max(ack.rate);
         self.latest.inflight = self.latest.inflight.max(ack.rs.delivered as f64);
         self.loss.round_start = ack.rs.prior_delivered >= self.loss.round_delivered;
@@ -76,9 +76,9 @@ impl Bbr {
     }
 
     /// Implements AdvanceLatestDeliverySignals().
-    pub(super) fn advance_latest(&mut self, ack: &Acked) {
+    pub(super) fn advance_latest(&mut self, ack: &AckedData) {
         if self.loss.round_start {
-            self.latest = Latest { bw: ack.rate, inflight: ack.rs.delivered as f64 };
+            self.latest = LatestDeliveries { bw: ack.rate, inflight: ack.rs.delivered as f64 };
         }
     }
 

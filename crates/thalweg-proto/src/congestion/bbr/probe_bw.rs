@@ -1,6 +1,6 @@
 //! ProbeBW: the cycle of DOWN, CRUISE, REFILL and UP ("ProbeBW Algorithm Details").
 
-use super::{Acked, Bbr, BbrState, FilterAdvance};
+use super::{AckedData, Bbr, BbrState, FilterAdvance};
 use crate::random::Stream;
 use crate::units::{Duration, Time};
 
@@ -106,7 +106,7 @@ impl Bbr {
     }
 
     /// Implements StartProbeBW_UP().
-    fn start_up(&mut self, ack: &Acked) {
+    fn start_up(&mut self, ack: &AckedData) {
         self.cycle.is_probe_sample = true;
         self.cycle.ack_phase = AckPhase::Starting;
         self.sampler.start_round();
@@ -117,7 +117,7 @@ impl Bbr {
     }
 
     /// Implements UpdateProbeBWCyclePhase().
-    pub(super) fn update_cycle(&mut self, ack: &Acked) {
+    pub(super) fn update_cycle(&mut self, ack: &AckedData) {
         // The feedback of the last probe may start the next one, so it precedes the schedule.
         if !self.full_bw.reached || self.adapt_long_term(ack) {
             return;
@@ -154,7 +154,7 @@ impl Bbr {
     }
 
     /// Implements IsTimeToGoDown().
-    fn is_time_to_go_down(&mut self, ack: &Acked) -> bool {
+    fn is_time_to_go_down(&mut self, ack: &AckedData) -> bool {
         if self.config.precautionary && self.cycle.too_high && ack.in_flight >= self.inflight_longterm {
             self.cycle.precautionary = true;
             return true;
@@ -168,7 +168,7 @@ impl Bbr {
     }
 
     /// Implements AdaptLongTermModel(): returns true if it selected the next state.
-    fn adapt_long_term(&mut self, ack: &Acked) -> bool {
+    fn adapt_long_term(&mut self, ack: &AckedData) -> bool {
         if self.cycle.ack_phase == AckPhase::Starting && ack.rs.round_start {
             self.cycle.ack_phase = AckPhase::Feedback;
         }
@@ -209,7 +209,7 @@ impl Bbr {
     }
 
     /// Implements ProbeInflightLongtermUpward().
-    fn probe_upward(&mut self, ack: &Acked) {
+    fn probe_upward(&mut self, ack: &AckedData) {
         // A bound that is not reached has not been tested.
         if !self.cwnd_limited.get() || self.cwnd < self.inflight_longterm {
             return;

@@ -1,7 +1,7 @@
 //! Minimum round-trip time, and the ProbeRTT state that measures it ("ProbeRTT").
 
 use super::probe_bw::AckPhase;
-use super::{Acked, Bbr, BbrState, ProbeRttBasis};
+use super::{AckedData, Bbr, BbrState, ProbeRttBasis};
 use crate::units::{Duration, Time};
 
 /// Minimum duration of ProbeRTT at the reduced window (ProbeRTTDuration): flows of different round-trip times
@@ -72,7 +72,7 @@ impl MinRtt {
 
 impl Bbr {
     /// Implements CheckProbeRTT().
-    pub(super) fn check_probe_rtt(&mut self, ack: &Acked) {
+    pub(super) fn check_probe_rtt(&mut self, ack: &AckedData) {
         // "ProbeRTT Design Rationale": an idle time has drained the queue already.
         if self.state != BbrState::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
             self.save_cwnd();
@@ -91,7 +91,7 @@ impl Bbr {
     }
 
     /// Implements HandleProbeRTT().
-    fn handle_probe_rtt(&mut self, ack: &Acked) {
+    fn handle_probe_rtt(&mut self, ack: &AckedData) {
         // Rates measured in ProbeRTT do not reflect the path.
         self.sampler.mark_app_limited(ack.in_flight as u64);
         if self.min_rtt.done.is_some() {

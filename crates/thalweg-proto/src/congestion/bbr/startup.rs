@@ -1,6 +1,6 @@
 //! Startup and Drain ("Startup", "Drain"), and the full-pipe estimator, which also ends ProbeBW_UP.
 
-use super::{Acked, Bbr, BbrState};
+use super::{AckedData, Bbr, BbrState};
 
 /// Minimum factor of the delivery rate that counts as growth ("Exiting Acceleration Based on Bandwidth Plateau").
 const FULL_BW_GROWTH: f64 = 1.25;
@@ -33,7 +33,7 @@ impl FullBandwidth {
 
 impl Bbr {
     /// Implements CheckFullBWReached().
-    pub(super) fn check_full_bw(&mut self, ack: &Acked) {
+    pub(super) fn check_full_bw(&mut self, ack: &AckedData) {
         // An application-limited sample does not grow, even on a path with capacity left.
         if self.full_bw.now || !ack.rs.round_start || ack.rs.app_limited || ack.rate <= 0.0 {
             return;
@@ -48,7 +48,7 @@ impl Bbr {
     }
 
     /// Implements CheckStartupDone().
-    pub(super) fn check_startup_done(&mut self, ack: &Acked) {
+    pub(super) fn check_startup_done(&mut self, ack: &AckedData) {
         if self.state != BbrState::Startup {
             return;
         }
@@ -61,7 +61,7 @@ impl Bbr {
 
     /// Implements CheckStartupHighLoss(): a full round trip in fast recovery, with a high loss rate and enough lost
     /// ranges.
-    fn check_startup_high_loss(&mut self, ack: &Acked) {
+    fn check_startup_high_loss(&mut self, ack: &AckedData) {
         if !self.loss.round_start {
             return;
         }
@@ -84,7 +84,7 @@ impl Bbr {
     }
 
     /// Implements CheckDrainDone().
-    pub(super) fn check_drain_done(&mut self, ack: &Acked) {
+    pub(super) fn check_drain_done(&mut self, ack: &AckedData) {
         if self.state == BbrState::Drain
             && (ack.in_flight <= self.inflight(self.bw, 1.0)
                 // A queue of other flows would otherwise keep this one in Drain.

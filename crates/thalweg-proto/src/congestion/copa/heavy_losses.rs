@@ -90,7 +90,7 @@ mod tests {
     }
 
     /// Returns the remaining share after `round_trips` of 50 packets each, with `lost` losses in each.
-    fn left(round_trips: u64, lost: u32) -> Option<f64> {
+    fn remaining_share(round_trips: u64, lost: u32) -> Option<f64> {
         let mut losses = Losses::default();
         losses.on_timeout(Time::ZERO);
         let mut left = None;
@@ -105,11 +105,11 @@ mod tests {
     /// The authors' `ReduceOnLoss`: above 0.3, once in two round trips.
     #[test]
     fn more_than_three_in_ten_lost_in_two_round_trips_are_heavy() {
-        assert_eq!(left(1, 40), None, "one round trip");
-        assert_eq!(left(2, 15), None, "three in ten");
-        let share = left(2, 16).unwrap();
+        assert_eq!(remaining_share(1, 40), None, "one round trip");
+        assert_eq!(remaining_share(2, 15), None, "three in ten");
+        let share = remaining_share(2, 16).unwrap();
         assert!((share - 0.68).abs() < 1e-9, "{share}");
-        let share = left(2, 45).unwrap();
+        let share = remaining_share(2, 45).unwrap();
         assert!((share - 0.1).abs() < 1e-9, "{share}");
     }
 

@@ -18,11 +18,11 @@ use crate::units::{Duration, Time};
 /// drain, and others of the scheme look like competing traffic.
 const INTERVAL: (Duration, f64) = (Duration::from_secs(3), 8.0);
 /// Minimum time to the next drain, and its minimum in round trips, after one in which the delay did not fall.
-const AGAIN: (Duration, f64) = (Duration::from_millis(500), 4.0);
+const MIN_DRAIN_INTERVAL: (Duration, f64) = (Duration::from_millis(500), 4.0);
 /// Reductions of the window in a drain, as shares of it: by default, and beside a long queue, where growth of competing
 /// traffic in the same round trip would hide a smaller decrease. A flow that competes reduces it by no more than would
 /// empty the queue, if all did: a queue that is empty in any case does not show whose it was.
-const CUT: (f64, f64) = (0.25, 0.5);
+const DRAIN_REDUCTIONS: (f64, f64) = (0.25, 0.5);
 /// Round trips of a drain: the reduction, and its effect one round trip later. Beside a long queue the reduction lasts
 /// two round trips, as drains of other flows begin within one round trip.
 const ROUNDS: u32 = 2;
@@ -34,7 +34,7 @@ const DEEP: u32 = 2;
 const LOWER: f64 = 0.1;
 /// Multiple of the target without its segment above which a queue is long. The target of a flow that has lost its rate to
 /// competing traffic approaches the queue of that traffic, which would then never be long.
-const LONG: f64 = 1.5;
+const LONG_QUEUE_FACTOR: f64 = 1.5;
 /// Minimum time with a long queue that does not fall, and its minimum in round trips, before competing traffic may be its
 /// cause: flows that start fill the queue for a while. The share of the longest delay below which the queue falls.
 const MIN_QUEUE: (Duration, f64) = (Duration::from_millis(500), 6.0);
@@ -47,12 +47,12 @@ const ELASTIC: f64 = 0.85;
 const COMPETES: u32 = 4;
 const STOPS: u32 = 2;
 /// Share of the common reduction's effect below which the delay did not fall.
-const UNCHANGED: f64 = 0.1;
+const UNCHANGED_DELAY_SHARE: f64 = 0.1;
 /// Round trips since the delay of the last drain was seen, up to which it is still the same.
 const FLAT: f64 = 2.0;
 /// Maximum difference of the remaining delay of consecutive drains, as a share of it, and number of such differences at
 /// which the delay is the path's.
-const SAME: f64 = 0.02;
+const MAX_DELAY_DIFFERENCE: f64 = 0.02;
 const SAME_DRAINS: u32 = 2;
 /// Multiple of the largest window since the queue was short up to which a flow that begins to compete grows by slow
 /// start: competing traffic took what the flow has yielded meanwhile.
@@ -134,7 +134,7 @@ impl Drain {
 
     /// Counts a round trip with this queueing delay and target, in seconds, and window in bytes.
     fn record_round_trip(&mut self, now: Time, queueing: f64, target: f64, window: f64) {
-        let is_long = queueing > LONG * target;
+        let is_long = queueing > LONG_QUEUE_FACTOR * target;
         if !is_long || queueing < SHRINKS * self.longest {
             (self.long, self.longest) = (None, queueing);
         }
@@ -149,15 +149,18 @@ impl Drain {
     /// the path may be longer. The arguments are the time since the shortest delay and the round-trip time, in seconds.
     fn is_repeat_due(&self, now: Time, age: f64, rtt: f64) -> bool {
         let is_flat = self.long.is_some() && age <= FLAT * rtt;
-        is_flat && self.repeats > 0 && now.since(self.began) >= longer_of_time_and_round_trips(AGAIN, rtt)
+        is_flat
+            && self.repeats > 0
+            && now.since(self.began) >= longer_of_time_and_round_trips(MIN_DRAIN_INTERVAL, rtt)
     }
 
     /// Evaluates a finished drain. Returns the share of a common reduction's effect, and whether the path is longer.
     fn evaluate(&mut self, target: f64) -> (f64, bool) {
         let is_queue = self.shortest > target;
         let is_lossless = !core::mem::take(&mut self.has_lost);
-        let is_same =
-            is_lossless && is_queue && (self.shortest - self.remaining).abs() < SAME * self.shortest;
+        let is_same = is_lossless
+            && is_queue
+            && (self.shortest - self.remaining).abs() < MAX_DELAY_DIFFERENCE * self.shortest;
         self.same = if is_same { self.same + 1 } else { 0 };
         self.remaining = self.shortest;
         let is_longer_path = self.same >= SAME_DRAINS;
@@ -165,7 +168,7 @@ impl Drain {
             self.same = 0;
         }
         let fell = if is_queue { ((self.queue - self.shortest) / self.falls).clamp(0.0, 1.0) } else { 1.0 };
-        let is_unchanged = is_lossless && fell < UNCHANGED;
+        let is_unchanged = is_lossless && fell < UNCHANGED_DELAY_SHARE;
         self.repeats = if is_unchanged && self.repeats < SAME_DRAINS { self.repeats + 1 } else { 0 };
         (fell, is_longer_path)
     }
@@ -188,7 +191,8 @@ impl Thalweg {
             return true;
         }
         self.drain.record_round_trip(now, queueing, without_segment, self.full_window());
-        (self.drain.queue, self.drain.is_excessive) = (queueing, queueing > steady_state::LONG * target);
+        (self.drain.queue, self.drain.is_excessive) =
+            (queueing, queueing > steady_state::LONG_QUEUE_TARGETS * target);
         let is_due = self.is_drain_due(now);
         let begins = is_due || self.drain.is_repeat_due(now, self.delay.age(now).as_secs_f64(), rtt);
         if begins {
@@ -228,9 +232,9 @@ impl Thalweg {
         self.drain.began = now;
         let queueing = self.drain.queue;
         self.drain.cut = match (self.is_competing, is_deep) {
-            (true, _) => (queueing / rtt).clamp(CUT.0, CUT.1),
-            (false, true) => CUT.1,
-            (false, false) => CUT.0,
+            (true, _) => (queueing / rtt).clamp(DRAIN_REDUCTIONS.0, DRAIN_REDUCTIONS.1),
+            (false, true) => DRAIN_REDUCTIONS.1,
+            (false, false) => DRAIN_REDUCTIONS.0,
         };
         self.drain.rounds = if self.is_competing || is_long { LONG_ROUNDS } else { ROUNDS };
         self.drain.shortest = f64::INFINITY;

@@ -36,9 +36,9 @@ const DECREASE_EVENTS: f64 = 10.0;
 const DECREASED: f64 = 0.5;
 const MAX_EVENTS: f64 = 40.0;
 /// Round trips after which the queue of the former window has drained.
-const DRAINED: u32 = 1;
+const DRAIN_ROUND_TRIPS: u32 = 1;
 /// Share of the former window above which the rate is no longer reduced.
-const REDUCED: f64 = 0.85;
+const MIN_REDUCED_WINDOW_SHARE: f64 = 0.85;
 
 /// Counts of packets, lost packets and loss events.
 #[derive(Clone, Copy, Debug, Default)]
@@ -219,7 +219,7 @@ impl Evidence {
     pub fn end_round(&mut self) -> bool {
         self.trial.as_mut().is_some_and(|trial| {
             trial.rounds += 1;
-            trial.rounds > DRAINED
+            trial.rounds > DRAIN_ROUND_TRIPS
         })
     }
 
@@ -228,11 +228,11 @@ impl Evidence {
     pub fn decide(&mut self, window: f64) -> Option<f64> {
         let trial = self.trial?;
         let (low, high) = (self.recent, trial.high.rate());
-        if window > REDUCED * trial.window {
+        if window > MIN_REDUCED_WINDOW_SHARE * trial.window {
             self.trial = None;
             return None;
         }
-        if trial.rounds <= DRAINED {
+        if trial.rounds <= DRAIN_ROUND_TRIPS {
             return None;
         }
         let is_enough = low.events >= PROOF_EVENTS.max(PROOF_BY_RATE * high);
@@ -297,7 +297,7 @@ mod tests {
     fn losses_that_persist_at_the_reduced_rate_are_the_paths() {
         let (before, evidence) = decide(tally(1000.0, 10.0), tally(400.0, 4.0));
         assert_eq!((before, evidence.is_trial()), (Some(1000.0), false));
-        near(evidence.rate(), (14.0 - 14f64.sqrt()) / 1400.0);
+        assert_near(evidence.rate(), (14.0 - 14f64.sqrt()) / 1400.0);
         let (before, evidence) = decide(tally(1000.0, 10.0), tally(200.0, 2.0));
         assert_eq!((before, evidence.is_trial(), evidence.rate()), (None, true, 0.0), "too few to decide");
         let (before, evidence) = decide(tally(1000.0, 40.0), tally(150.0, 6.0));
@@ -360,7 +360,7 @@ mod tests {
         }
     }
 
-    fn near(value: f64, wanted: f64) {
+    fn assert_near(value: f64, wanted: f64) {
         assert!((value - wanted).abs() < 1e-9, "{value} for {wanted}");
     }
 }

@@ -63,7 +63,7 @@ const QUANTUM: f64 = 250e-6;
 const BURST: (f64, f64) = (2.0, 64.0);
 /// Window, in segments, below which the pacing rate alone limits: the window is rounded up, and the rate is one window
 /// per round trip.
-const PACED: f64 = 4.0;
+const MAX_PACED_WINDOW: f64 = 4.0;
 /// Minimum window, in segments. Many flows may have less than one packet each in the network (Kumar et al. 2020, section
 /// 3.4), and a larger minimum would keep any queue full.
 const MIN_WINDOW: f64 = 0.25;
@@ -74,10 +74,10 @@ const PROVES: f64 = 16.0;
 const UNBOUND: f64 = 2.0;
 /// Minimum length of a round, as a share of the shortest round-trip time: a late packet may seem to end a round at
 /// once.
-const SHORTEST: f64 = 0.75;
+const MIN_ROUND_SHARE: f64 = 0.75;
 /// Upper bound of the smoothed round-trip time, as a multiple of a round-trip time sample: few packets arrive at the
 /// pacing rate of an outage.
-const OVER: f64 = 2.0;
+const MAX_SRTT_SAMPLES: f64 = 2.0;
 /// Tolerated variation of an empty path's delay, as a share of the smallest queue target.
 const TOLERANCE: f64 = 0.1;
 /// Share of the window kept after a mark or message in slow start, where the window has doubled since the packet was
@@ -146,12 +146,12 @@ struct Round {
     /// Sum of the round-trip times, and their number.
     rtts: (f64, f64),
     app_limited: bool,
-    before: Before,
+    before: PreviousRound,
 }
 
 /// Figures of the previous round trip.
 #[derive(Clone, Copy, Debug, Default)]
-struct Before {
+struct PreviousRound {
     /// Delivery rate; 0 if unknown.
     rate: f64,
     sent: f64,
@@ -284,7 +284,7 @@ impl Thalweg {
             self.round.rtts.1 += 1.0;
             // RFC 6298, section 2: alpha is an eighth.
             let smoothed = if self.rtt == 0.0 { rtt } else { self.rtt + (rtt - self.rtt) / 8.0 };
-            self.rtt = smoothed.min(OVER * rtt);
+            self.rtt = smoothed.min(MAX_SRTT_SAMPLES * rtt);
         }
     }
 
@@ -341,7 +341,7 @@ impl Thalweg {
         let took = now.since(last.began).as_secs_f64();
         let rate = if took > 0.0 { last.delivered / took } else { 0.0 };
         self.round.began = now;
-        self.round.before = Before { rate, sent: last.tally.sent, in_flight: last.in_flight };
+        self.round.before = PreviousRound { rate, sent: last.tally.sent, in_flight: last.in_flight };
         let rtt = if last.rtts.1 > 0.0 { last.rtts.0 / last.rtts.1 } else { self.rtt };
         if rtt <= 0.0 {
             return;
@@ -369,7 +369,7 @@ impl Thalweg {
     /// Decides the origin of losses, if that is possible beside this queueing delay. Beside a long queue losses are
     /// congestion, whether they depend on this flow's rate or not.
     fn evaluate_losses(&mut self, queueing: f64, target: f64) {
-        let is_short = queueing <= steady_state::LONG * target;
+        let is_short = queueing <= steady_state::LONG_QUEUE_TARGETS * target;
         self.is_provable = is_short && !self.is_competing && self.full_window() > PROVES * self.segment;
         // At the reduced rate a queue that is not empty is that of others, and losses may be its overflow. Delays that
         // scatter less than that are no queue.
@@ -429,7 +429,8 @@ impl Controller for Thalweg {
         {
             cubic.on_ack(connection.now, connection.smoothed_rtt, acked);
         }
-        let is_full_round = connection.now.since(self.round.began).as_secs_f64() > SHORTEST * self.min_rtt;
+        let is_full_round =
+            connection.now.since(self.round.began).as_secs_f64() > MIN_ROUND_SHARE * self.min_rtt;
         if rs.round_start && (is_full_round || self.min_rtt.is_infinite()) {
             self.end_round(connection);
         } else if !self.is_starting {
@@ -526,7 +527,7 @@ impl Controller for Thalweg {
         if self.rtt == 0.0 {
             return Decision::window(window.max(1.0));
         }
-        let is_paced = window < PACED && !self.is_starting;
+        let is_paced = window < MAX_PACED_WINDOW && !self.is_starting;
         let (gain, smallest) = match (self.is_starting, is_paced) {
             (true, _) => (PACING.0, 1.0),
             (false, true) => (1.0, 1.0),

@@ -27,15 +27,15 @@ impl Target {
     /// minimum round-trip time.
     pub fn at(self, rate: f64, segment: f64, min_rtt: f64) -> f64 {
         let shortest = MIN_TARGET_SEGMENTS * segment / rate.max(1.0);
-        self.constant(min_rtt) + Self::scaled(rate).min((SCALED_SHARE * min_rtt).max(shortest))
+        self.constant(min_rtt) + Self::scale_rate(rate).min((SCALED_SHARE * min_rtt).max(shortest))
     }
 
     /// Returns the same without the segment that a target contains at least.
     pub fn without_segment(self, rate: f64, min_rtt: f64) -> f64 {
-        self.constant(min_rtt) + Self::scaled(rate).min(SCALED_SHARE * min_rtt)
+        self.constant(min_rtt) + Self::scale_rate(rate).min(SCALED_SHARE * min_rtt)
     }
 
-    fn scaled(rate: f64) -> f64 {
+    fn scale_rate(rate: f64) -> f64 {
         AT_REFERENCE * (REFERENCE / rate.max(1.0)).sqrt()
     }
 

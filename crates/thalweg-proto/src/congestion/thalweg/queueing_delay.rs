@@ -22,7 +22,7 @@ pub(super) struct Delay {
     window: Duration,
     first: Option<RelativeDelay>,
     /// Minima over half to all of the window.
-    base: Shortest,
+    base: WindowedMinimum,
     /// Shortest delay since the last drain began, time of the last sample at or near it, and the same within an interval
     /// from that beginning.
     shortest: f64,
@@ -46,12 +46,12 @@ pub(super) struct Delay {
 
 /// Windowed minimum delay: minima of this half of the window and of the last half.
 #[derive(Clone, Copy, Debug)]
-struct Shortest {
+struct WindowedMinimum {
     halves: [f64; 2],
     turned: Time,
 }
 
-impl Shortest {
+impl WindowedMinimum {
     const NONE: Self = Self { halves: [f64::INFINITY; 2], turned: Time::ZERO };
 
     /// Returns the minimum delay; infinite before the first sample.
@@ -98,7 +98,7 @@ impl Delay {
         Self {
             window,
             first: None,
-            base: Shortest::NONE,
+            base: WindowedMinimum::NONE,
             shortest: f64::INFINITY,
             seen: Time::ZERO,
             seen_in_interval: Time::ZERO,
@@ -226,7 +226,7 @@ mod tests {
 
     const RTT: u64 = 100_000;
 
-    fn acked(now: u64, rtt: u64) -> AckSample {
+    fn acked_sample(now: u64, rtt: u64) -> AckSample {
         tests::acked(Duration::from_micros(now), Some(Duration::from_micros(rtt)))
     }
 
@@ -236,7 +236,7 @@ mod tests {
         let mut queueing = 0.0;
         for packet in 0..count * 100 {
             let now = from + packet * RTT / 100;
-            delay.sample(&acked(now, rtt(packet)), 1e-4);
+            delay.sample(&acked_sample(now, rtt(packet)), 1e-4);
             if packet % 100 == 99 {
                 queueing = delay.end_round();
             }
@@ -271,7 +271,7 @@ mod tests {
     fn a_dozen_in_a_row_wait() {
         let mut delay = Delay::new(Duration::from_secs(10));
         let mut wait = |rtt| {
-            delay.sample(&acked(RTT, rtt), 1e-4);
+            delay.sample(&acked_sample(RTT, rtt), 1e-4);
             delay.waits(2e-3)
         };
         assert!(!wait(RTT));
@@ -296,7 +296,7 @@ mod tests {
         let mut delay = Delay::new(Duration::from_secs(60));
         delay.begin_drain(Time::ZERO, Duration::from_secs(3));
         let ages = [(100, 2), (2_000, 2), (4_000, 2), (5_000, 3)].map(|(millis, rtts)| {
-            delay.sample(&acked(1_000 * millis, rtts * RTT), 1e-4);
+            delay.sample(&acked_sample(1_000 * millis, rtts * RTT), 1e-4);
             let now = Time::ZERO + Duration::from_millis(millis);
             (delay.age(now).as_secs_f64(), delay.age_in_interval(now).as_secs_f64())
         });

@@ -14,7 +14,7 @@ const MIN_TARGET_SHARE: f64 = 1.0 / 32.0;
 /// Recovery time of a flow's queue target from zero to its full value.
 const RECOVERY: Duration = Duration::from_secs(10);
 /// Minimum and maximum share of the window kept after a message.
-const KEPT: (f64, f64) = (0.5, 0.95);
+const WINDOW_SHARE_LIMITS: (f64, f64) = (0.5, 0.95);
 
 /// State kept about router messages.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,9 @@ impl Thalweg {
         let wanted = self.router_feedback.part * self.target(self.rate());
         let empty = (self.rtt - self.delay.newest()).max(0.0);
         let useful = self.round.before.rate * (empty + wanted);
-        self.window = useful.clamp(KEPT.0 * self.window, KEPT.1 * self.window).max(self.min_window());
+        self.window = useful
+            .clamp(WINDOW_SHARE_LIMITS.0 * self.window, WINDOW_SHARE_LIMITS.1 * self.window)
+            .max(self.min_window());
     }
 }
 

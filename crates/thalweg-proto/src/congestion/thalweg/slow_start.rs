@@ -18,18 +18,18 @@ const CONSERVATIVE: f64 = 0.25;
 /// smaller window shares it with other starting flows.
 const GROWN: f64 = 4.0;
 /// Packets and loss events in part of a round trip that suffice to end slow start.
-const ENOUGH: (f64, f64) = (16.0, 4.0);
+const MIN_LOSS_EVIDENCE: (f64, f64) = (16.0, 4.0);
 /// Share kept of the data in flight at the first of these losses.
 const NEARLY: f64 = 0.9;
 /// Multiple of the data in flight beyond which the window does not double.
-const UNUSED: f64 = 4.0;
+const MAX_WINDOW_PER_IN_FLIGHT: f64 = 4.0;
 /// Minimum growth of the delivery rate, as a share of the growth of the sending rate, for losses to be attributed to
 /// the path.
 const FOLLOWS: f64 = 0.9;
 /// Maximum share of packets lost in the first round trips while the path's loss rate is unknown, and minimum number of
 /// packets for an estimate of it.
-const UNKNOWN: f64 = 0.5;
-const KNOWN: f64 = 60.0;
+const MAX_INITIAL_LOSS: f64 = 0.5;
+const MIN_LOSS_RATE_PACKETS: f64 = 60.0;
 /// Loss events in a round trip that may be chance.
 const CHANCE_EVENTS: f64 = 2.0;
 /// Minimum window at the end, in segments.
@@ -42,7 +42,7 @@ impl Thalweg {
         let in_flight = self.round.in_flight.max(self.round.before.in_flight);
         let slows = self.is_grown() && self.delay.waits(self.target(self.rate()));
         let growth = if slows { CONSERVATIVE } else { 1.0 };
-        if !sample.app_limited && self.window < UNUSED * in_flight {
+        if !sample.app_limited && self.window < MAX_WINDOW_PER_IN_FLIGHT * in_flight {
             self.window += growth * (rs.newly_acked + rs.newly_lost) as f64;
         }
         let now = sample.connection.now;
@@ -64,10 +64,10 @@ impl Thalweg {
     /// Returns true if the losses of this round trip already exceed those of earlier ones.
     fn overflows(&self) -> bool {
         let tally = self.round.tally;
-        tally.lost >= ENOUGH.0
-            && tally.events >= ENOUGH.1
+        tally.lost >= MIN_LOSS_EVIDENCE.0
+            && tally.events >= MIN_LOSS_EVIDENCE.1
             && self.round.before.rate > 0.0
-            && self.started.sent >= KNOWN
+            && self.started.sent >= MIN_LOSS_RATE_PACKETS
             && self.exceeds_start(tally)
     }
 
@@ -82,7 +82,7 @@ impl Thalweg {
     /// rate.
     pub(super) fn end_round_of_start(&mut self, now: Time, last: &Round, rate: f64, queueing: f64, rtt: f64) {
         let path = (rtt - queueing).max(0.0);
-        if last.tally.lost > 0.0 && queueing > steady_state::LONG * self.target(self.rate()) {
+        if last.tally.lost > 0.0 && queueing > steady_state::LONG_QUEUE_TARGETS * self.target(self.rate()) {
             self.leave_start(now, rate * path);
             return;
         }
@@ -93,9 +93,9 @@ impl Thalweg {
         // The losses leave the rate as high as the sending rate makes it.
         let grows = rate > FOLLOWS * sent * last.before.rate;
         // A larger share of losses is not attributed to a path.
-        let is_plausible = last.tally.share() < UNKNOWN;
+        let is_plausible = last.tally.share() < MAX_INITIAL_LOSS;
         // Without an estimate of the path's losses, any plausible share of them may be the path's.
-        let is_comparable = self.started.sent >= KNOWN || !is_plausible;
+        let is_comparable = self.started.sent >= MIN_LOSS_RATE_PACKETS || !is_plausible;
         let exceeds = is_comparable && self.exceeds_start(last.tally);
         if grows || is_plausible && !exceeds {
             self.started.add(last.tally);

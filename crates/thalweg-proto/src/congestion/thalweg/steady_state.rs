@@ -14,12 +14,12 @@ use super::{Round, Thalweg};
 /// the distance would oscillate.
 const STEP: f64 = 0.25;
 /// Shares of the target below which a queue is short, and below which it is almost empty.
-const SHORT: f64 = 0.5;
+const SHORT_QUEUE_SHARE: f64 = 0.5;
 pub(super) const HARDLY: f64 = 0.25;
 /// Multiple of the target above which a queue exceeds that of flows of this scheme.
-pub(super) const LONG: f64 = 2.0;
+pub(super) const LONG_QUEUE_TARGETS: f64 = 2.0;
 /// Range of cautious growth, as shares of the last full window, and the velocity in it.
-const NEAR: core::ops::Range<f64> = 0.75..1.05;
+const CAUTIOUS_GROWTH_SHARES: core::ops::Range<f64> = 0.75..1.05;
 const CAREFUL: f64 = 4.0;
 /// Minimum growth in that range, as a share of the window: on long paths the default steps are negligible.
 const SLOWEST: f64 = 1.0 / 128.0;
@@ -31,11 +31,11 @@ const FASTEST: f64 = 0.0625;
 /// Round trips per doubling, and maximum number of doublings.
 const ACCELERATION: (u32, u32) = (3, 3);
 /// Share of the window that must have been in flight for it to grow.
-const USED: f64 = 0.8;
+const MIN_USED_SHARE: f64 = 0.8;
 /// Maximum window, as a multiple of the data arriving in a round trip.
 const USEFUL: f64 = 2.0;
 /// Number of round trips after a drain during which delays do not reflect the window.
-const REST: u32 = 2;
+const REST_ROUND_TRIPS: u32 = 2;
 /// Segments by which the window may exceed that maximum.
 const MARGIN: f64 = 2.0;
 /// Share of the previous round's rate below which a delay is attributed to a host, not to the path. A sleeping host has
@@ -70,19 +70,19 @@ impl Pace {
     /// Starts the wait after a window is restored: packets sent under the smaller window arrive for two more round
     /// trips.
     pub fn rest(&mut self) {
-        self.rest = REST;
+        self.rest = REST_ROUND_TRIPS;
     }
 
     /// Returns the growth in bytes of a window with this default `step`; `hardly` means the queue is almost empty, not
     /// only short.
     fn growth(&mut self, window: f64, step: f64, hardly: bool) -> f64 {
         let reached = window / self.ceiling;
-        self.velocity = match (hardly, NEAR.contains(&reached)) {
+        self.velocity = match (hardly, CAUTIOUS_GROWTH_SHARES.contains(&reached)) {
             (false, _) => 1.0,
             (true, true) => CAREFUL,
             (true, false) => 2.0 * self.velocity,
         };
-        let is_far = !(NEAR.start..=BEYOND).contains(&reached);
+        let is_far = !(CAUTIOUS_GROWTH_SHARES.start..=BEYOND).contains(&reached);
         self.growth_streak = if is_far { self.growth_streak.saturating_add(1) } else { 0 };
         let maximum =
             FASTEST * f64::from(1u32 << (self.growth_streak / ACCELERATION.0).min(ACCELERATION.1)) * window;
@@ -107,7 +107,7 @@ impl Thalweg {
         }
         let pauses = self.yielding.pauses();
         let flow_rate = self.full_window() / rtt;
-        if queueing > SHORT * target {
+        if queueing > SHORT_QUEUE_SHARE * target {
             self.pace.slow_down();
             self.pace.ceiling = self.window;
             let maximum = if pauses { 0.0 } else { target };
@@ -115,7 +115,7 @@ impl Thalweg {
         } else {
             if pauses {
                 // The yielded part is left to other flows, and growth does not accelerate meanwhile.
-            } else if last.in_flight + self.segment > USED * self.window {
+            } else if last.in_flight + self.segment > MIN_USED_SHARE * self.window {
                 let step = STEP * flow_rate * target;
                 self.window += self.pace.growth(self.window, step, queueing < HARDLY * target);
             } else {

@@ -18,11 +18,11 @@ const STAYS: f64 = 0.5;
 const ROUNDS_BEFORE_YIELD: (u32, u32) = (8, 128);
 /// Share of the distance to the fair rate given up, and minimum share of the window kept.
 const PART: f64 = 0.5;
-const KEPT: f64 = 0.75;
+const YIELDED_WINDOW_SHARE: f64 = 0.75;
 /// Round trips without growth after a yield.
 const PAUSE: u32 = 10;
 /// Share of the former window that is reached again if no flow took the yield.
-const AGAIN: f64 = 0.95;
+const REGAINED_WINDOW_SHARE: f64 = 0.95;
 /// Maximum uncertainty of delays, as a share of the target, at which queues can be distinguished.
 const MAX_UNCERTAINTY: f64 = 0.5;
 
@@ -61,7 +61,7 @@ impl Yielding {
             return false;
         }
         if self.before > 0.0 {
-            let is_alone = window > AGAIN * self.before;
+            let is_alone = window > REGAINED_WINDOW_SHARE * self.before;
             self.rounds_before_yield = if is_alone {
                 (2 * self.rounds_before_yield).min(ROUNDS_BEFORE_YIELD.1)
             } else {
@@ -91,7 +91,7 @@ impl Thalweg {
         }
         self.yielding.yield_share(self.window);
         let share = self.target_rule().share(target, queueing, self.min_rtt);
-        self.window *= (1.0 - PART * (1.0 - share)).max(KEPT);
+        self.window *= (1.0 - PART * (1.0 - share)).max(YIELDED_WINDOW_SHARE);
         true
     }
 }
@@ -101,19 +101,30 @@ mod tests {
     use super::*;
 
     /// Returns the round trips until a yield, for this excess by round trip; at most 200.
-    fn until(yielding: &mut Yielding, window: f64, mut excess: impl FnMut(i32) -> f64) -> Option<i32> {
+    fn round_trips_until_yield(
+        yielding: &mut Yielding,
+        window: f64,
+        mut excess: impl FnMut(i32) -> f64,
+    ) -> Option<i32> {
         (0..200).find(|&round| yielding.stays(window, excess(round)))
     }
 
     /// The excess of a single flow drains in time, and that of competing traffic is outside this rule.
     #[test]
     fn only_a_standing_queue_triggers_a_yield() {
-        assert_eq!(until(&mut Yielding::default(), 1e6, |_| 0.3), Some(7));
-        assert_eq!(until(&mut Yielding::default(), 1e6, |round| 0.9 * 0.75f64.powi(round)), None);
-        assert_eq!(until(&mut Yielding::default(), 1e6, |_| 0.09), None);
-        assert_eq!(until(&mut Yielding::default(), 1e6, |_| 1.5), None);
+        assert_eq!(round_trips_until_yield(&mut Yielding::default(), 1e6, |_| 0.3), Some(7));
         assert_eq!(
-            until(&mut Yielding::default(), 1e6, |round| if round % 5 == 0 { 0.0 } else { 0.3 }),
+            round_trips_until_yield(&mut Yielding::default(), 1e6, |round| 0.9 * 0.75f64.powi(round)),
+            None
+        );
+        assert_eq!(round_trips_until_yield(&mut Yielding::default(), 1e6, |_| 0.09), None);
+        assert_eq!(round_trips_until_yield(&mut Yielding::default(), 1e6, |_| 1.5), None);
+        assert_eq!(
+            round_trips_until_yield(&mut Yielding::default(), 1e6, |round| if round % 5 == 0 {
+                0.0
+            } else {
+                0.3
+            }),
             None
         );
     }
@@ -122,7 +133,7 @@ mod tests {
     #[test]
     fn the_count_restarts_after_a_longer_queue_drains() {
         let begins = |round| if round < 3 { 0.9 } else { 0.3 };
-        assert_eq!(until(&mut Yielding::default(), 1e6, begins), Some(3 + 7));
+        assert_eq!(round_trips_until_yield(&mut Yielding::default(), 1e6, begins), Some(3 + 7));
     }
 
     #[test]
@@ -130,12 +141,12 @@ mod tests {
         let mut yielding = Yielding::default();
         let mut waits = Vec::new();
         for _ in 0..5 {
-            waits.push(until(&mut yielding, 1e6, |_| 0.3).expect("stays") + 1);
+            waits.push(round_trips_until_yield(&mut yielding, 1e6, |_| 0.3).expect("stays") + 1);
             yielding.yield_share(1e6);
         }
         assert_eq!(waits, [8, 16, 32, 64, 128]);
         // Another flow took the yielded part.
-        assert_eq!(until(&mut yielding, 0.8e6, |_| 0.3), Some(7));
+        assert_eq!(round_trips_until_yield(&mut yielding, 0.8e6, |_| 0.3), Some(7));
         yielding.yield_share(0.8e6);
         assert_eq!((0..20).filter(|_| yielding.pauses()).count(), PAUSE as usize);
     }

@@ -51,12 +51,12 @@ impl<P: Payload> Sscop<P> {
             }
             Pdu::End { source, uu } => {
                 self.stop_data_timers();
-                self.ended(source, uu);
+                self.on_release(source, uu);
                 self.prepare_retrieval();
             }
             Pdu::Endak | Pdu::Bgrej { .. } => {
                 self.stop_data_timers();
-                self.lost(unsolicited_error_code(&pdu));
+                self.on_peer_without_connection(unsolicited_error_code(&pdu));
                 self.prepare_retrieval();
             }
             _ => {}

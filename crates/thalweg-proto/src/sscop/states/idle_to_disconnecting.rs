@@ -86,8 +86,8 @@ impl<P: Payload> Sscop<P> {
                     self.on_new_begin(mr, uu);
                 }
             }
-            Pdu::End { source, uu } => self.ended(source, uu),
-            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited_error_code(&pdu)),
+            Pdu::End { source, uu } => self.on_release(source, uu),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.on_peer_without_connection(unsolicited_error_code(&pdu)),
             Pdu::Sd { .. } | Pdu::Poll { .. } | Pdu::Stat(_) | Pdu::Ustat(_) => {
                 self.give_up(unsolicited_error_code(&pdu));
             }
@@ -121,17 +121,17 @@ impl<P: Payload> Sscop<P> {
 
     pub(in crate::sscop) fn outgoing_disconnection_pdu(&mut self, pdu: Pdu<P>) {
         match pdu {
-            Pdu::Endak | Pdu::Bgrej { .. } => self.released(),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.report_release(),
             Pdu::End { .. } => {
                 self.send(Pdu::Endak);
-                self.released();
+                self.report_release();
             }
             Pdu::Bgn { sq, mr, uu } => {
                 if self.is_repeat(sq) {
                     self.send(Pdu::Bgak { mr: self.v.vr_mr, uu: None });
                     self.send_end();
                 } else {
-                    self.released();
+                    self.report_release();
                     self.v.vt_ms = mr;
                     self.signal(Signal::Establish { uu });
                     self.state = State::IncomingConnection;
@@ -154,7 +154,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Reports that the user's own release is complete.
-    fn released(&mut self) {
+    fn report_release(&mut self) {
         self.timers.stop(Timer::Cc);
         self.signal(Signal::Released);
         self.state = State::Idle;

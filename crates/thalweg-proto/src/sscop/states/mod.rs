@@ -192,7 +192,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Handles a release by the peer.
-    fn ended(&mut self, source: Source, uu: Option<P>) {
+    fn on_release(&mut self, source: Source, uu: Option<P>) {
         self.send(Pdu::Endak);
         self.released_by(source, uu);
     }
@@ -205,7 +205,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Handles ENDAK or BGREJ during a connection: the peer has no connection.
-    fn lost(&mut self, code: ErrorCode) {
+    fn on_peer_without_connection(&mut self, code: ErrorCode) {
         self.error(code);
         self.released_by(Source::Sscop, None);
     }

@@ -38,11 +38,11 @@ impl<P: Payload> Sscop<P> {
                 }
             }
             Pdu::End { source, uu } => {
-                self.ended(source, uu);
+                self.on_release(source, uu);
                 self.received.clear();
             }
             Pdu::Endak | Pdu::Bgrej { .. } => {
-                self.lost(unsolicited_error_code(&pdu));
+                self.on_peer_without_connection(unsolicited_error_code(&pdu));
                 self.received.clear();
             }
             Pdu::Bgak { .. } | Pdu::Rsak { .. } => self.error(unsolicited_error_code(&pdu)),
@@ -165,8 +165,8 @@ impl<P: Payload> Sscop<P> {
                     self.resynced(mr, uu);
                 }
             }
-            Pdu::End { source, uu } => self.ended(source, uu),
-            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited_error_code(&pdu)),
+            Pdu::End { source, uu } => self.on_release(source, uu),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.on_peer_without_connection(unsolicited_error_code(&pdu)),
             Pdu::Stat(_) | Pdu::Ustat(_) => self.give_up(unsolicited_error_code(&pdu)),
             pdu => self.error(unsolicited_error_code(&pdu)),
         }

@@ -36,8 +36,8 @@ impl<P: Payload> Sscop<P> {
                     self.on_new_begin(mr, uu);
                 }
             }
-            Pdu::End { source, uu } => self.ended(source, uu),
-            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited_error_code(&pdu)),
+            Pdu::End { source, uu } => self.on_release(source, uu),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.on_peer_without_connection(unsolicited_error_code(&pdu)),
             _ => {}
         }
     }
@@ -70,8 +70,8 @@ impl<P: Payload> Sscop<P> {
                     self.on_new_begin(mr, uu);
                 }
             }
-            Pdu::End { source, uu } => self.ended(source, uu),
-            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited_error_code(&pdu)),
+            Pdu::End { source, uu } => self.on_release(source, uu),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.on_peer_without_connection(unsolicited_error_code(&pdu)),
             Pdu::Sd { .. } | Pdu::Poll { .. } | Pdu::Stat(_) | Pdu::Ustat(_) => {
                 self.give_up(unsolicited_error_code(&pdu));
             }

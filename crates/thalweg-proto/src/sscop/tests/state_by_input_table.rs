@@ -41,7 +41,7 @@ const INPUTS: [&str; 26] = [
     "CC, last try",
 ];
 
-const IDLE: &str = "
+const IDLE_COLUMN: &str = "
     BGN repeat                                      | >BGREJ                 | 1
     BGN new                                         | MS ^ESTABLISH.ind(u)   | 3
     BGAK, RS, RSAK, ER, ERAK, SD, POLL, STAT, USTAT | !? >END(1)             | 1
@@ -156,7 +156,7 @@ const READY: &str = "
     RESYNC.req   | >RS(6;128)(x)                           | 5";
 
 const TABLES: [&str; 10] = [
-    IDLE,
+    IDLE_COLUMN,
     OUTGOING_CONNECTION,
     INCOMING_CONNECTION,
     OUTGOING_DISCONNECTION,

@@ -3,7 +3,7 @@
 mod delayed_acks;
 
 use super::byte_ranges::Ranges;
-use super::misbehaving_receiver::{Misbehaving, REPEATED};
+use super::misbehaving_receiver::{Misbehaving, REPEATED_ACKS};
 use super::optional_receiver_state::Special;
 use super::rledbat::Background;
 use super::{Ack, Arrival, Misbehaviour, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
@@ -194,7 +194,7 @@ impl<P: Payload> Receiver<P> {
             _ => self.accept(now, segment, ecn),
         }
         if how == Misbehaviour::RepeatsAcks {
-            self.owed += REPEATED;
+            self.owed += REPEATED_ACKS;
         }
         let expected = self.expected;
         if let Some(misbehaving) = self.misbehaving()

@@ -182,7 +182,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 mod tests {
     use super::*;
 
-    const PACED: Flight = Flight { segments: 0, is_paced: true, is_repairing: false, is_last: false };
+    const PACED_FLIGHT: Flight = Flight { segments: 0, is_paced: true, is_repairing: false, is_last: false };
 
     /// Returns the state of a sender whose window does not grow.
     fn steady() -> AckRequests {
@@ -199,13 +199,13 @@ mod tests {
             (120, [24, 2], [16, 2]),
             (10_000, [40, 40], [16, 16]),
         ] {
-            let paces = Flight { segments, ..PACED };
+            let paces = Flight { segments, ..PACED_FLIGHT };
             let bursts = Flight { is_paced: false, ..paces };
             assert_eq!([&steady, &doubling].map(|ack_requests| ack_requests.distance(paces)), paced);
             assert_eq!([&steady, &doubling].map(|ack_requests| ack_requests.distance(bursts)), unpaced);
             assert_eq!(steady.distance(Flight { is_repairing: true, ..paces }), 1);
         }
-        assert_eq!(AckRequests::new(100).distance(PACED), 100);
+        assert_eq!(AckRequests::new(100).distance(PACED_FLIGHT), 100);
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn fewer_where_acknowledgements_are_lost() {
         let mut ack_requests = steady();
-        let flight = Flight { segments: 1000, ..PACED };
+        let flight = Flight { segments: 1000, ..PACED_FLIGHT };
         let mut end = 1000;
         // Acknowledges each round trip's segments within it; every third acknowledgement is coalesced with the previous
         // one.
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn five_requests_remain_where_acknowledgements_are_lost() {
         let lossy = AckRequests { distance_factor: MAX_DISTANCE_FACTOR, ..steady() };
-        let distance = |segments| lossy.distance(Flight { segments, ..PACED });
+        let distance = |segments| lossy.distance(Flight { segments, ..PACED_FLIGHT });
         assert_eq!([8, 60, 200, 1000].map(distance), [2, 12, 40, 200]);
     }
 
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn the_last_segment_requests_an_acknowledgement() {
         let mut ack_requests = steady();
-        let flight = Flight { segments: 120, is_last: true, ..PACED };
+        let flight = Flight { segments: 120, is_last: true, ..PACED_FLIGHT };
         assert_eq!([(); 3].map(|()| ack_requests.on_segment(flight)), [false, true, false]);
     }
 }

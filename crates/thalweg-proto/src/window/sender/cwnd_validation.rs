@@ -69,12 +69,12 @@ struct PipeAck {
     /// Start of the nonvalidated phase, during which the window is not used.
     unused_since: Option<Time>,
     /// Reduction of an unused window whose recovery is in progress.
-    cut: Option<Cut>,
+    cut: Option<WindowReduction>,
 }
 
 /// A reduction of an unused window.
 #[derive(Clone, Copy, Debug)]
-struct Cut {
+struct WindowReduction {
     /// Larger of the used and the outstanding volume (LossFlightSize), in segments.
     volume: f64,
     /// Number of retransmissions before it.
@@ -251,7 +251,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let used = u32::try_from(pipe.get().div_ceil(segment)).unwrap_or(u32::MAX);
         let connection = ConnectionState { outstanding: connection.outstanding.max(used), ..connection };
         let volume = f64::from(connection.outstanding);
-        pipe.cut = Some(Cut { volume, retransmissions });
+        pipe.cut = Some(WindowReduction { volume, retransmissions });
         if volume < self.controller.decision().window {
             self.controller.on_unused(volume.max(1.0), &connection);
         }

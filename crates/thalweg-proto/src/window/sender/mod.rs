@@ -41,7 +41,7 @@ use window_exempt_transmissions::Exemption;
 use super::scoreboard::{AckOutcome, Scoreboard};
 use super::segment_record::{Record, Repair, SegmentState};
 use super::wire::TIMESTAMP_LENGTH;
-use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig, Timestamp, VerifyAcks};
+use super::{Ack, Pdu, Recovery, RttEstimator, Segment, SenderConfig, Timestamp, VerifyAcks, WindowUnit};
 use crate::Ecn;
 use crate::congestion::{AckSample, CongestionState, ConnectionState, Controller, SentSample};
 use crate::engine_contract::{Engine, Output};
@@ -396,8 +396,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let counted = again || self.config.recovery == Recovery::NewReno;
         let dupack_credit = if counted { self.dupacks.credit() } else { 0 };
         match self.config.counting {
-            Counting::Packets => self.scoreboard.in_flight().saturating_sub(dupack_credit) < window,
-            Counting::Bytes => {
+            WindowUnit::Packets => self.scoreboard.in_flight().saturating_sub(dupack_credit) < window,
+            WindowUnit::Bytes => {
                 let segment = u64::from(self.config.segment);
                 let dupack_credit = u64::from(dupack_credit) * segment;
                 let in_flight = self.scoreboard.in_flight_bytes().saturating_sub(dupack_credit);

@@ -65,7 +65,7 @@ pub(super) struct Rack {
 
 /// Transmissions detected as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct DetectedLosses {
     /// Transmission time of the first of them.
     pub sent_at: Time,
     /// Transmission time of the newest retransmission among them.
@@ -206,10 +206,10 @@ impl Rack {
         scoreboard: &mut Scoreboard<P, I>,
         situation: &RecoveryState,
         mut lost: impl FnMut(&Record<I>),
-    ) -> Option<Found> {
+    ) -> Option<DetectedLosses> {
         self.due = Time::MAX;
         let loss_delay = self.rtt + self.window(scoreboard.sacked(), situation);
-        let mut found: Option<Found> = None;
+        let mut found: Option<DetectedLosses> = None;
         while let Some(&(at, start)) = self.sent.front() {
             let Some(record) = scoreboard.starting_at(start).filter(|record| is_last(record, at)) else {
                 self.sent.pop_front();
@@ -231,7 +231,8 @@ impl Rack {
             self.sent.pop_front();
             let again = (record.retransmissions > 0).then_some(at);
             let first = found.map_or(at, |found| found.sent_at);
-            found = Some(Found { sent_at: first, again: again.or(found.and_then(|found| found.again)) });
+            found =
+                Some(DetectedLosses { sent_at: first, again: again.or(found.and_then(|found| found.again)) });
             lost(&record);
             scoreboard.mark_lost(start);
         }

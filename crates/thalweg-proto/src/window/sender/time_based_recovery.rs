@@ -7,7 +7,7 @@ use super::cwnd_validation::Use;
 use super::f_rto::FRto;
 use super::loss_notification::notify_lost;
 use super::prr::Prr;
-use super::rack::{Found, Rack, RecoveryState};
+use super::rack::{DetectedLosses, Rack, RecoveryState};
 use super::spurious_reduction_undo::Undo;
 use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
 use crate::congestion::{Controller, LossKind, LossSample};
@@ -349,7 +349,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
             notify_lost(controller, &connection, *path_since, record);
         });
-        let Some(Found { sent_at, again }) = found else { return };
+        let Some(DetectedLosses { sent_at, again }) = found else { return };
         match self.phase {
             Phase::Open => self.begin_recovery(now, sent_at),
             // RFC 5681, section 4.3: the loss of a retransmission is a second sign of congestion. After a time-out the

@@ -10,7 +10,7 @@ use thalweg_proto::window::ControllerConfig;
 
 /// A controller with the shared sender type, or one with its own.
 #[derive(Clone, Debug)]
-enum Inner {
+enum InnerController {
     Shared(Any),
     Bbr(Box<Bbr>),
     Thalweg(Box<Thalweg>),
@@ -28,9 +28,9 @@ pub enum Info {
 macro_rules! each {
     ($inner:expr, $controller:ident => $body:expr) => {
         match $inner {
-            Inner::Shared($controller) => $body,
-            Inner::Bbr($controller) => $body,
-            Inner::Thalweg($controller) => $body,
+            InnerController::Shared($controller) => $body,
+            InnerController::Bbr($controller) => $body,
+            InnerController::Thalweg($controller) => $body,
         }
     };
 }
@@ -38,7 +38,7 @@ macro_rules! each {
 /// A controller with checked inputs.
 #[derive(Clone, Debug)]
 pub struct Steered {
-    inner: Inner,
+    inner: InnerController,
     pacing: Option<(Rate, u32)>,
 }
 
@@ -46,11 +46,11 @@ impl Steered {
     /// Creates the controller of `spec`; `pacing` is a rate and a burst.
     pub fn new(spec: &ControllerConfig, pacing: Option<(Rate, u32)>) -> Self {
         let inner = if let Some(config) = spec.config::<BbrConfig>() {
-            Inner::Bbr(Box::new(config.make()))
+            InnerController::Bbr(Box::new(config.make()))
         } else if let Some(config) = spec.config::<ThalwegConfig>() {
-            Inner::Thalweg(Box::new(config.make()))
+            InnerController::Thalweg(Box::new(config.make()))
         } else {
-            Inner::Shared(spec.shared().expect("one of the list"))
+            InnerController::Shared(spec.shared().expect("one of the list"))
         };
         Self { inner, pacing }
     }
@@ -62,9 +62,9 @@ impl Controller for Steered {
     fn on_sent(&mut self, sample: &SentSample) -> Info {
         assert!(sample.bytes > 0, "an empty segment");
         match &mut self.inner {
-            Inner::Bbr(bbr) => Info::Bbr(bbr.on_sent(sample)),
-            Inner::Thalweg(thalweg) => Info::Thalweg(thalweg.on_sent(sample)),
-            Inner::Shared(any) => {
+            InnerController::Bbr(bbr) => Info::Bbr(bbr.on_sent(sample)),
+            InnerController::Thalweg(thalweg) => Info::Thalweg(thalweg.on_sent(sample)),
+            InnerController::Shared(any) => {
                 any.on_sent(sample);
                 Info::Nothing
             }
@@ -74,18 +74,18 @@ impl Controller for Steered {
     fn on_ack(&mut self, sample: &AckSample, info: Info) {
         assert!(sample.acked > 0 && sample.acked_bytes > 0, "nothing was acknowledged");
         match (&mut self.inner, info) {
-            (Inner::Bbr(bbr), Info::Bbr(info)) => bbr.on_ack(sample, info),
-            (Inner::Thalweg(thalweg), Info::Thalweg(info)) => thalweg.on_ack(sample, info),
-            (Inner::Shared(any), Info::Nothing) => any.on_ack(sample, ()),
+            (InnerController::Bbr(bbr), Info::Bbr(info)) => bbr.on_ack(sample, info),
+            (InnerController::Thalweg(thalweg), Info::Thalweg(info)) => thalweg.on_ack(sample, info),
+            (InnerController::Shared(any), Info::Nothing) => any.on_ack(sample, ()),
             _ => panic!("it was remembered for another"),
         }
     }
 
     fn on_packet_lost(&mut self, sample: &LostSample, info: Info) {
         match (&mut self.inner, info) {
-            (Inner::Bbr(bbr), Info::Bbr(info)) => bbr.on_packet_lost(sample, info),
-            (Inner::Thalweg(thalweg), Info::Thalweg(info)) => thalweg.on_packet_lost(sample, info),
-            (Inner::Shared(any), Info::Nothing) => any.on_packet_lost(sample, ()),
+            (InnerController::Bbr(bbr), Info::Bbr(info)) => bbr.on_packet_lost(sample, info),
+            (InnerController::Thalweg(thalweg), Info::Thalweg(info)) => thalweg.on_packet_lost(sample, info),
+            (InnerController::Shared(any), Info::Nothing) => any.on_packet_lost(sample, ()),
             _ => panic!("it was remembered for another"),
         }
     }
@@ -96,18 +96,22 @@ impl Controller for Steered {
 
     fn undoes(&self, before: &Self) -> bool {
         match (&self.inner, &before.inner) {
-            (Inner::Shared(now), Inner::Shared(before)) => now.undoes(before),
-            (Inner::Bbr(now), Inner::Bbr(before)) => now.undoes(before),
-            (Inner::Thalweg(now), Inner::Thalweg(before)) => now.undoes(before),
+            (InnerController::Shared(now), InnerController::Shared(before)) => now.undoes(before),
+            (InnerController::Bbr(now), InnerController::Bbr(before)) => now.undoes(before),
+            (InnerController::Thalweg(now), InnerController::Thalweg(before)) => now.undoes(before),
             _ => panic!("nobody becomes another"),
         }
     }
 
     fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
         match (&mut self.inner, before.inner) {
-            (Inner::Shared(now), Inner::Shared(before)) => now.on_undo(before, connection),
-            (Inner::Bbr(now), Inner::Bbr(before)) => now.on_undo(*before, connection),
-            (Inner::Thalweg(now), Inner::Thalweg(before)) => now.on_undo(*before, connection),
+            (InnerController::Shared(now), InnerController::Shared(before)) => {
+                now.on_undo(before, connection)
+            }
+            (InnerController::Bbr(now), InnerController::Bbr(before)) => now.on_undo(*before, connection),
+            (InnerController::Thalweg(now), InnerController::Thalweg(before)) => {
+                now.on_undo(*before, connection)
+            }
             _ => panic!("nobody becomes another"),
         }
     }

@@ -5,11 +5,11 @@ use core::fmt::Write as _;
 use thalweg_proto::units::{Duration, Time};
 
 const WIDTH: u32 = 760;
-const LEFT: u32 = 150;
-const RIGHT: u32 = WIDTH - LEFT;
+const LEFT_LINE_X: u32 = 150;
+const RIGHT_LINE_X: u32 = WIDTH - LEFT_LINE_X;
 const TOP: f64 = 84.0;
 /// Height of the page below the last event.
-const BELOW: f64 = 64.0;
+const BOTTOM_MARGIN: f64 = 64.0;
 
 /// Minimum and maximum distance between events on the page.
 const MIN_GAP: f64 = 13.0;
@@ -18,7 +18,7 @@ const MAX_GAP: f64 = 44.0;
 /// Maximum number of packets, with two events each, that always fit into `MAX_PIXELS` at one pixel per unit.
 pub const MAX_IN_PIXELS: u32 = 500;
 const _: () = assert!(
-    (TOP + BELOW + 2.0 * MAX_GAP * MAX_IN_PIXELS as f64) * WIDTH as f64
+    (TOP + BOTTOM_MARGIN + 2.0 * MAX_GAP * MAX_IN_PIXELS as f64) * WIDTH as f64
         <= crate::output::png::MAX_PIXELS as f64
 );
 
@@ -33,22 +33,22 @@ const FONT: &str = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Ari
 pub fn sequence_svg(title: &str, messages: &[Message], left_out: u64) -> String {
     let places = Places::from_messages(messages);
     let bottom = places.bottom();
-    let height = bottom + BELOW;
+    let height = bottom + BOTTOM_MARGIN;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" \
          style=\"{FONT}\" font-size=\"12\">\n<title>{}</title>\n",
         escape_xml(title)
     );
     add_element(&mut svg, &text_element(f64::from(WIDTH) / 2.0, 24.0, "middle", GREY, 14, title));
-    for (x, name) in [(LEFT, "sender"), (RIGHT, "receiver")] {
+    for (x, name) in [(LEFT_LINE_X, "sender"), (RIGHT_LINE_X, "receiver")] {
         add_element(&mut svg, &text_element(f64::from(x), TOP - 30.0, "middle", GREY, 13, name));
         let end = bottom + 14.0;
         let line =
             format!("<path d=\"M{x} {:.1}V{end:.1}\" stroke=\"{GREY}\" stroke-width=\"1.5\"/>\n", TOP - 22.0);
         add_element(&mut svg, &line);
     }
-    add_element(&mut svg, &text_element(f64::from(LEFT) - 38.0, TOP - 30.0, "end", GREY, 11, "ms"));
-    add_element(&mut svg, &text_element(f64::from(RIGHT) + 42.0, TOP - 30.0, "start", GREY, 11, "ms"));
+    add_element(&mut svg, &text_element(f64::from(LEFT_LINE_X) - 38.0, TOP - 30.0, "end", GREY, 11, "ms"));
+    add_element(&mut svg, &text_element(f64::from(RIGHT_LINE_X) + 42.0, TOP - 30.0, "start", GREY, 11, "ms"));
     let mut labels = Labels::default();
     for message in messages {
         draw_arrow(&mut svg, message, &places, &mut labels);
@@ -133,7 +133,8 @@ impl Labels {
 }
 
 fn draw_arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labels) {
-    let (start, end) = if message.forward { (LEFT, RIGHT) } else { (RIGHT, LEFT) };
+    let (start, end) =
+        if message.forward { (LEFT_LINE_X, RIGHT_LINE_X) } else { (RIGHT_LINE_X, LEFT_LINE_X) };
     let (start, end) = (f64::from(start), f64::from(end));
     let y = places.y(message.sent);
     let colour = if message.again {
@@ -197,7 +198,8 @@ fn arrow_head(from: (f64, f64), to: (f64, f64), colour: &str) -> String {
 
 /// Writes the times at both sides.
 fn write_times(svg: &mut String, messages: &[Message], places: &Places) {
-    for (side, x, anchor) in [(true, f64::from(LEFT) - 8.0, "end"), (false, f64::from(RIGHT) + 8.0, "start")]
+    for (side, x, anchor) in
+        [(true, f64::from(LEFT_LINE_X) - 8.0, "end"), (false, f64::from(RIGHT_LINE_X) + 8.0, "start")]
     {
         let mut moments: Vec<Time> = messages
             .iter()
@@ -224,7 +226,7 @@ fn write_legend(svg: &mut String, messages: &[Message], left_out: u64, y: f64) {
     if messages.iter().any(|message| matches!(message.outcome, PacketOutcome::Lost(_))) {
         parts.push((RED, "x lost"));
     }
-    let mut x = f64::from(LEFT);
+    let mut x = f64::from(LEFT_LINE_X);
     for (colour, name) in parts {
         add_element(svg, &text_element(x, y, "start", colour, 12, name));
         x += 90.0;

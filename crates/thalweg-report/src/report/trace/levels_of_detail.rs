@@ -47,7 +47,7 @@ impl Levels {
             if bars.len() <= TILE {
                 return Self(levels);
             }
-            bars = bars.chunks(MERGED).map(merge_bars).collect();
+            bars = bars.chunks(ROWS_PER_MERGED_ROW).map(merge_bars).collect();
         }
     }
 
@@ -64,7 +64,8 @@ impl Levels {
             if times.len() <= TILE {
                 return Self(levels);
             }
-            (times, values) = downsample(&times, &values, (times.len() / (MERGED / 2)).max(TILE));
+            (times, values) =
+                downsample(&times, &values, (times.len() / (ROWS_PER_MERGED_ROW / 2)).max(TILE));
         }
     }
 
@@ -153,12 +154,12 @@ fn extreme_points(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> + '
 /// Collects rows. Of more than [`MAX_ROWS`], which no level shows singly, groups are joined as they come: the memory is that of the
 /// joined rows.
 fn collect_rows<T: Copy>(rows: impl Iterator<Item = T>, join: impl Fn(&[T], &mut Vec<T>)) -> Vec<T> {
-    let (mut all, mut group) = (Vec::new(), Vec::with_capacity(MERGED));
+    let (mut all, mut group) = (Vec::new(), Vec::with_capacity(ROWS_PER_MERGED_ROW));
     let mut is_joined = false;
     for row in rows {
         if is_joined {
             group.push(row);
-            if group.len() == MERGED {
+            if group.len() == ROWS_PER_MERGED_ROW {
                 join(&group, &mut all);
                 group.clear();
             }
@@ -166,8 +167,8 @@ fn collect_rows<T: Copy>(rows: impl Iterator<Item = T>, join: impl Fn(&[T], &mut
         }
         all.push(row);
         if all.len() > MAX_ROWS {
-            let mut joined = Vec::with_capacity(all.len() / MERGED * 2);
-            let groups = all.chunks_exact(MERGED);
+            let mut joined = Vec::with_capacity(all.len() / ROWS_PER_MERGED_ROW * 2);
+            let groups = all.chunks_exact(ROWS_PER_MERGED_ROW);
             group.extend_from_slice(groups.remainder());
             groups.for_each(|group| join(group, &mut joined));
             all = joined;
@@ -183,7 +184,7 @@ fn collect_rows<T: Copy>(rows: impl Iterator<Item = T>, join: impl Fn(&[T], &mut
 /// Rows of a tile: those that a screen shows, twice.
 const TILE: usize = 4096;
 /// Rows that one of the next level stands for.
-const MERGED: usize = 16;
+const ROWS_PER_MERGED_ROW: usize = 16;
 /// Maximum number of rows of a level; longer ones are only merged.
 const MAX_ROWS: usize = 2 << 20;
 
@@ -211,16 +212,16 @@ mod tests {
 
     #[test]
     fn rows_beyond_the_maximum_are_joined_as_they_come() {
-        let count = MAX_ROWS + 3 * MERGED + 5;
+        let count = MAX_ROWS + 3 * ROWS_PER_MERGED_ROW + 5;
         let values = |row: usize| if row == count - 2 || row == 77 { -5.0 } else { (row % 2) as f64 };
         let points = || (0..count).map(|row| (row as f64, values(row)));
         let joined = collect_rows(points(), |group, to| to.extend(extreme_points(group)));
-        assert_eq!(joined.len(), 2 * (count / MERGED + 1));
+        assert_eq!(joined.len(), 2 * (count / ROWS_PER_MERGED_ROW + 1));
         assert!(joined.is_sorted_by_key(|point| point.0) && joined.contains(&(77.0, -5.0)));
         assert!(joined.contains(&((count - 2) as f64, -5.0)));
         let bars = (0..count).map(|row| (row as f64, row as f64, (row + 1) as f64));
         let joined = collect_rows(bars, |group, to| to.push(merge_bars(group)));
-        assert_eq!((joined.len(), joined.last().unwrap().2), (count / MERGED + 1, count as f64));
+        assert_eq!((joined.len(), joined.last().unwrap().2), (count / ROWS_PER_MERGED_ROW + 1, count as f64));
         assert_eq!(collect_rows(points().take(MAX_ROWS), |_, _| ()).len(), MAX_ROWS);
     }
 }

@@ -15,7 +15,7 @@ pub use trace_from_series::trace_of_results;
 
 /// Trace with the name of its file.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'a> {
+pub struct NamedTrace<'a> {
     /// Name of the file.
     pub name: &'a str,
     /// Its content.
@@ -24,7 +24,7 @@ pub struct Shown<'a> {
 
 /// Connection with its place in the page.
 #[derive(Clone, Copy)]
-struct Placed<'a> {
+struct PlacedConnection<'a> {
     /// Index of the file.
     file: usize,
     connection: &'a Connection,
@@ -54,7 +54,7 @@ struct Model {
 }
 
 /// Returns the page of traces.
-pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
+pub fn trace_page(shown: &[NamedTrace<'_>], version: &str) -> String {
     let (placed, omitted) = largest_connections(shown);
     let several = shown.len() > 1;
     let mut subjects: Vec<Subject> = Vec::new();
@@ -94,21 +94,22 @@ pub fn trace_script() -> String {
 }
 
 /// Returns the connections with most data, in their order, and the number of others.
-fn largest_connections<'a>(shown: &[Shown<'a>]) -> (Vec<Placed<'a>>, usize) {
-    let mut all: Vec<Placed<'a>> = Vec::new();
+fn largest_connections<'a>(shown: &[NamedTrace<'a>]) -> (Vec<PlacedConnection<'a>>, usize) {
+    let mut all: Vec<PlacedConnection<'a>> = Vec::new();
     for (file, one) in shown.iter().enumerate() {
         let connections = one.trace.connections.iter();
-        all.extend(connections.map(|connection| Placed { file, connection, offset: 0.0 }));
+        all.extend(connections.map(|connection| PlacedConnection { file, connection, offset: 0.0 }));
     }
-    let volume = |one: &Placed<'_>| one.connection.directions.iter().map(|of| of.counts.bytes).sum::<u64>();
+    let volume =
+        |one: &PlacedConnection<'_>| one.connection.directions.iter().map(|of| of.counts.bytes).sum::<u64>();
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|index| core::cmp::Reverse(volume(&all[*index])));
     order.truncate(MAX_CONNECTIONS);
     order.sort_unstable();
     let omitted = all.len() - order.len();
-    let mut placed: Vec<Placed<'a>> = order.into_iter().map(|index| all[index]).collect();
+    let mut placed: Vec<PlacedConnection<'a>> = order.into_iter().map(|index| all[index]).collect();
     // Both ends of one connection are on the wall clock; other files begin at zero each.
-    let epoch = |one: &Placed<'_>| shown[one.file].trace.epoch;
+    let epoch = |one: &PlacedConnection<'_>| shown[one.file].trace.epoch;
     let offsets: Vec<f64> = placed
         .iter()
         .map(|one| {
@@ -129,8 +130,8 @@ fn largest_connections<'a>(shown: &[Shown<'a>]) -> (Vec<Placed<'a>>, usize) {
 
 /// Returns the label of a direction: its sender, and what distinguishes it from others.
 fn direction_label(
-    shown: &[Shown<'_>],
-    placed: &Placed<'_>,
+    shown: &[NamedTrace<'_>],
+    placed: &PlacedConnection<'_>,
     direction: usize,
     number: usize,
     several: bool,
@@ -178,7 +179,8 @@ fn trace_page_model(subjects: &[Subject], plot_notes: Vec<String>) -> Model {
     let end = subjects.iter().map(|subject| subject.end).fold(0.0, f64::max);
     let mut order: Vec<&Subject> = subjects.iter().collect();
     order.sort_by_key(|subject| core::cmp::Reverse(subject.volume));
-    let chosen = order.iter().take(CHOSEN).filter(|subject| subject.volume * 20 >= order[0].volume);
+    let chosen =
+        order.iter().take(DIRECTIONS_SHOWN_FIRST).filter(|subject| subject.volume * 20 >= order[0].volume);
     Model {
         duration_s: end,
         warmup_s: 0.0,
@@ -200,7 +202,7 @@ fn trace_page_model(subjects: &[Subject], plot_notes: Vec<String>) -> Model {
 /// Maximum number of connections that are drawn.
 const MAX_CONNECTIONS: usize = 24;
 /// Number of directions shown first.
-const CHOSEN: usize = 4;
+const DIRECTIONS_SHOWN_FIRST: usize = 4;
 /// Maximum size of a page's series, in bytes.
 const MAX_BYTES: usize = 40 << 20;
 /// Maximum time between the traces of both ends, in seconds.
@@ -240,7 +242,7 @@ mod tests {
     #[test]
     fn a_page_has_the_packets_and_loads_nothing() {
         let trace = log(0);
-        let shown = [Shown { name: "a<b.qlog", trace: &trace }];
+        let shown = [NamedTrace { name: "a<b.qlog", trace: &trace }];
         let page = trace_page(&shown, "1");
         for loads in ["src=\"", "href=\"", "@import", "fetch(", "XMLHttpRequest", "import(", "WebSocket"] {
             assert!(!page.contains(loads), "{loads}");
@@ -270,7 +272,8 @@ mod tests {
     #[test]
     fn both_ends_are_on_one_clock() {
         let (one, other) = (log(0), log(1500));
-        let shown = [Shown { name: "client", trace: &one }, Shown { name: "server", trace: &other }];
+        let shown =
+            [NamedTrace { name: "client", trace: &one }, NamedTrace { name: "server", trace: &other }];
         let (placed, omitted) = largest_connections(&shown);
         assert_eq!((placed[0].offset, omitted), (0.0, 0));
         assert!((placed[1].offset - 1.5).abs() < 1e-3, "{}", placed[1].offset);

@@ -1,6 +1,6 @@
 //! The page's text: connections and their figures, findings, notes.
 
-use super::{Placed, Shown, direction_label};
+use super::{NamedTrace, PlacedConnection, direction_label};
 use crate::output::{format_count, format_rate};
 use crate::report::html_text_and_pages::escape;
 use core::fmt::Write as _;
@@ -8,7 +8,7 @@ use thalweg_proto::units::Duration;
 use thalweg_trace::{Summary, find_all};
 
 /// Returns the body of the page.
-pub(super) fn page_body(shown: &[Shown<'_>], placed: &[Placed<'_>]) -> String {
+pub(super) fn page_body(shown: &[NamedTrace<'_>], placed: &[PlacedConnection<'_>]) -> String {
     let mut html = String::new();
     for one in shown {
         for note in &one.trace.notes {
@@ -29,7 +29,7 @@ fn format_ms(duration: Duration) -> String {
     if millis < 10.0 { format!("{millis:.2} ms") } else { format!("{millis:.0} ms") }
 }
 
-fn write_connections(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
+fn write_connections(html: &mut String, shown: &[NamedTrace<'_>], placed: &[PlacedConnection<'_>]) {
     html.push_str("<section id=\"answer\" aria-label=\"Connections\">\n<div class=\"wide\"><table class=\"sortable\"><thead><tr>");
     for head in [
         "Data of",
@@ -105,7 +105,7 @@ fn format_bytes(count: u64) -> String {
     }
 }
 
-fn write_findings(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
+fn write_findings(html: &mut String, shown: &[NamedTrace<'_>], placed: &[PlacedConnection<'_>]) {
     let mut count = 0;
     let mut items = String::new();
     for (number, one) in placed.iter().enumerate() {

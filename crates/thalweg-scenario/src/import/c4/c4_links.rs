@@ -1,6 +1,6 @@
 //! Links of C4 specifications, and their phases.
 
-use super::{Line, Refused, parse_gigabits};
+use super::{Line, RejectedSpecification, parse_gigabits};
 use core::fmt::Write as _;
 use thalweg_proto::units::{Duration, Rate};
 
@@ -37,14 +37,14 @@ pub(super) fn import_link(
     start: Phase,
     scenario: Option<Line<'_>>,
     duration: Duration,
-) -> Result<Link, Refused> {
+) -> Result<Link, RejectedSpecification> {
     let phases = match scenario {
         None => vec![(start, Duration::MAX)],
         Some(line) => parse_phases(start, line)?,
     };
     let refused = |why: &str| match scenario {
-        Some(line) => line.refused(why),
-        None => Refused { line: 0, why: why.to_owned() },
+        Some(line) => line.reject(why),
+        None => RejectedSpecification { line: 0, why: why.to_owned() },
     };
     let Some(&(first, _)) = phases.first() else { return Err(refused("it has no phase")) };
     if phases.iter().any(|(phase, _)| phase.queue != first.queue) {
@@ -129,7 +129,7 @@ fn format_schedule(
 }
 
 /// Returns the phases of a scenario, each with its duration.
-fn parse_phases(start: Phase, line: Line<'_>) -> Result<Vec<(Phase, Duration)>, Refused> {
+fn parse_phases(start: Phase, line: Line<'_>) -> Result<Vec<(Phase, Duration)>, RejectedSpecification> {
     let secs = |secs: f64| Duration::from_secs_f64(secs);
     let stopped = Phase { up: Rate::ZERO, down: Rate::ZERO, ..start };
     let at = |share: f64| Phase { up: start.up.mul_f64(share), down: start.down.mul_f64(share), ..start };
@@ -157,7 +157,7 @@ fn parse_phases(start: Phase, line: Line<'_>) -> Result<Vec<(Phase, Duration)>, 
 }
 
 /// Parses a phase, such as `1000000:U0.01:D0.1:L15000:Q100000`: all times in microseconds, rates in Gbit/s.
-fn parse_phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), Refused> {
+fn parse_phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), RejectedSpecification> {
     let mut phase = Phase {
         up: Rate::ZERO,
         down: Rate::ZERO,
@@ -167,7 +167,7 @@ fn parse_phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), Refused>
         queue: Duration::ZERO,
     };
     let wrong = |field: &str| {
-        line.refused(format!(
+        line.reject(format!(
             "`{field}` of `{item}` is not understood; a phase is `1000000:U0.01:D0.1:L15000:J1000:W:Q100000`, or `link_scenario` one of \
              none, black_hole, drop_and_back, low_and_up, wifi_fade, wifi_suspension"
         ))
@@ -190,10 +190,10 @@ fn parse_phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), Refused>
             Some('Q') => phase.queue = time(rest)?,
             Some('W') => phase.is_wifi = true,
             Some('S') if rest == "0" => {}
-            Some('S') => return Err(line.refused("picoquic's own dual queue (`S`) cannot be expressed")),
+            Some('S') => return Err(line.reject("picoquic's own dual queue (`S`) cannot be expressed")),
             Some('B' | 'P') => {
                 return Err(
-                    line.refused("losses at fixed distances in packets (`B`, `P`) cannot be expressed")
+                    line.reject("losses at fixed distances in packets (`B`, `P`) cannot be expressed")
                 );
             }
             _ => return Err(wrong(field)),

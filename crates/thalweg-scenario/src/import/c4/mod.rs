@@ -18,14 +18,14 @@ use thalweg_proto::units::{Duration, Rate};
 
 /// The rejection of a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RejectedSpecification {
     /// The line, from 1; 0 for the whole specification.
     pub line: usize,
     /// The reason, with the expected form or a remedy.
     pub why: String,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RejectedSpecification {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => f.write_str(&self.why),
@@ -34,7 +34,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl core::error::Error for Refused {}
+impl core::error::Error for RejectedSpecification {}
 
 /// Options of the import.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,7 @@ pub struct Choices {
 
 /// A specification converted to a scenario.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Imported {
+pub struct ImportedScenario {
     /// The scenario file; its header comment maps the keys of the specification to those of the scenario.
     pub scenario: String,
     /// The deadline of the main flow, from the start of the run.
@@ -66,25 +66,25 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    fn refused(self, why: impl Into<String>) -> Refused {
-        Refused { line: self.number, why: why.into() }
+    fn reject(self, why: impl Into<String>) -> RejectedSpecification {
+        RejectedSpecification { line: self.number, why: why.into() }
     }
 
-    fn number(self) -> Result<u64, Refused> {
+    fn number(self) -> Result<u64, RejectedSpecification> {
         let why = || format!("`{}` is a whole number, but here it is `{}`", self.key, self.value);
-        self.value.parse().map_err(|_| self.refused(why()))
+        self.value.parse().map_err(|_| self.reject(why()))
     }
 
     /// Parses the value in microseconds.
-    fn time(self) -> Result<Duration, Refused> {
+    fn time(self) -> Result<Duration, RejectedSpecification> {
         self.number().map(Duration::from_micros)
     }
 
-    fn gigabits(self) -> Result<Rate, Refused> {
+    fn gigabits(self) -> Result<Rate, RejectedSpecification> {
         parse_gigabits(self.value).ok_or_else(|| {
             let why =
                 format!("`{}` is a rate in Gbit/s, such as 0.02, but here it is `{}`", self.key, self.value);
-            self.refused(why)
+            self.reject(why)
         })
     }
 }
@@ -137,8 +137,12 @@ const MEDIA: [&str; 4] =
 ///
 /// # Errors
 ///
-/// [`Refused`] has the first line that is invalid or cannot be expressed, and a remedy.
-pub fn import_c4(name: &str, text: &str, choices: &Choices) -> Result<Imported, Refused> {
+/// [`RejectedSpecification`] has the first line that is invalid or cannot be expressed, and a remedy.
+pub fn import_c4(
+    name: &str,
+    text: &str,
+    choices: &Choices,
+) -> Result<ImportedScenario, RejectedSpecification> {
     let lines = known_lines(text, choices)?;
     let find = |key: &str| lines.iter().copied().find(|line| line.key == key);
     let time = |key: &str| find(key).map_or(Ok(Duration::ZERO), Line::time);
@@ -149,7 +153,7 @@ pub fn import_c4(name: &str, text: &str, choices: &Choices) -> Result<Imported, 
             } else {
                 "a remembered path (careful resume) cannot be expressed"
             };
-            return Err(line.refused(format!("{what}; `--skip {key}` ignores it")));
+            return Err(line.reject(format!("{what}; `--skip {key}` ignores it")));
         }
     }
     let start = Phase {
@@ -170,11 +174,14 @@ pub fn import_c4(name: &str, text: &str, choices: &Choices) -> Result<Imported, 
     let connections = find("nb_connections").map_or(Ok(1), Line::number)?;
     if !(1..=5).contains(&connections) {
         let line = find("nb_connections").map_or(0, |line| line.number);
-        return Err(Refused { line, why: format!("there are 1 to 5 connections, not {connections}") });
+        return Err(RejectedSpecification {
+            line,
+            why: format!("there are 1 to 5 connections, not {connections}"),
+        });
     }
-    let flow = |which: &str, count: u64| -> Result<String, Refused> {
+    let flow = |which: &str, count: u64| -> Result<String, RejectedSpecification> {
         let key = |what: &str| format!("{which}_{what}");
-        let missing = |key: &str| Refused { line: 0, why: format!("`{key}` is missing") };
+        let missing = |key: &str| RejectedSpecification { line: 0, why: format!("`{key}` is missing") };
         let algorithm = find(&key("cc_algo")).ok_or_else(|| missing(&key("cc_algo")))?;
         let scheme = parse_scheme(algorithm, choices)?;
         if let Some(options) =
@@ -184,7 +191,7 @@ pub fn import_c4(name: &str, text: &str, choices: &Choices) -> Result<Imported, 
                 "options of {} cannot be expressed; `--skip {}` ignores it",
                 algorithm.value, options.key
             );
-            return Err(options.refused(why));
+            return Err(options.reject(why));
         }
         let size =
             parse_response_size(find(&key("scenario_text")).ok_or_else(|| missing(&key("scenario_text")))?)?;
@@ -213,17 +220,17 @@ pub fn import_c4(name: &str, text: &str, choices: &Choices) -> Result<Imported, 
         toml_writer::toml_string(&format!("{name}, as C4 is tested")),
         link.text
     );
-    Ok(Imported { scenario, bound })
+    Ok(ImportedScenario { scenario, bound })
 }
 
 /// Returns the lines with known keys, except the ignored ones.
-fn known_lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Refused> {
+fn known_lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, RejectedSpecification> {
     let mut lines: Vec<Line<'a>> = Vec::new();
     for (number, line) in text.lines().enumerate().map(|(number, line)| (number + 1, line.trim())) {
         if line.is_empty() {
             continue;
         }
-        let refused = |why: String| Refused { line: number, why };
+        let refused = |why: String| RejectedSpecification { line: number, why };
         let (key, value) =
             line.split_once(':').ok_or_else(|| refused(format!("expected `key: value`, found `{line}`")))?;
         let (key, value) = (key.trim(), value.trim());
@@ -242,7 +249,7 @@ fn known_lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Re
         lines.push(Line { number, key, value });
     }
     if lines.is_empty() {
-        return Err(Refused {
+        return Err(RejectedSpecification {
             line: 0,
             why: "this is no specification: expected lines of `key: value`".to_owned(),
         });
@@ -258,7 +265,7 @@ struct Scheme {
     is_same: bool,
 }
 
-fn parse_scheme(line: Line<'_>, choices: &Choices) -> Result<Scheme, Refused> {
+fn parse_scheme(line: Line<'_>, choices: &Choices) -> Result<Scheme, RejectedSpecification> {
     let algorithm = line.value;
     if let Some((_, scheme)) = choices.schemes.iter().find(|(of, _)| of == algorithm) {
         return Ok(Scheme { name: scheme.clone(), is_same: false });
@@ -270,7 +277,7 @@ fn parse_scheme(line: Line<'_>, choices: &Choices) -> Result<Scheme, Refused> {
             let why = format!(
                 "there is no `{algorithm}` here; name a scheme for it, such as `--scheme {algorithm}=bbr`"
             );
-            return Err(line.refused(why));
+            return Err(line.reject(why));
         }
     };
     Ok(Scheme { name: name.to_owned(), is_same: true })
@@ -278,7 +285,7 @@ fn parse_scheme(line: Line<'_>, choices: &Choices) -> Result<Scheme, Refused> {
 
 /// Parses the response size, in bytes, of `=b1:*1:397:5000000;`: a name, a repeat count, and the sizes of request and
 /// response.
-fn parse_response_size(line: Line<'_>) -> Result<u64, Refused> {
+fn parse_response_size(line: Line<'_>) -> Result<u64, RejectedSpecification> {
     let streams: Vec<&str> = line.value.split(';').map(str::trim).filter(|part| !part.is_empty()).collect();
     let [stream] = streams[..] else {
         let media = if line.value.contains(":n") { ", of which some are media," } else { "" };
@@ -286,7 +293,7 @@ fn parse_response_size(line: Line<'_>) -> Result<u64, Refused> {
             "{} streams{media} cannot be expressed; one download is `=b1:*1:397:5000000;`",
             streams.len()
         );
-        return Err(line.refused(why));
+        return Err(line.reject(why));
     };
     let fields: Vec<&str> = stream.split(':').collect();
     let sizes = match fields[..] {
@@ -301,7 +308,7 @@ fn parse_response_size(line: Line<'_>) -> Result<u64, Refused> {
         let why = format!(
             "`{stream}` is not one download; that is `=b1:*1:397:5000000`, with bytes to ask and to answer"
         );
-        line.refused(why)
+        line.reject(why)
     })
 }
 

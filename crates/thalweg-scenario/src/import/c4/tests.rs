@@ -1,7 +1,7 @@
 //! Tests of imported specifications, by parsing the generated scenarios, and of rejected lines and their reasons.
 
 use super::*;
-use crate::{Loaded, load_text};
+use crate::{LoadedScenario, load_text};
 use std::path::Path;
 use thalweg_proto::units::Time;
 use thalweg_sim::simulation_spec::{LinkSpec, WorkloadSpec};
@@ -9,7 +9,7 @@ use thalweg_sim::simulation_spec::{LinkSpec, WorkloadSpec};
 const ALONE: &str = "main_cc_algo: bbr\nmain_start_time: 0\nmain_scenario_text: =b1:*1:397:3000000;\nnb_connections: 1\n\
                      main_target_time: 2500000\ndata_rate_in_gbps: 0.016\nlatency: 30000\nqueue_delay_max: 60000\nicid: 0123\n";
 
-fn read(text: &str) -> Loaded {
+fn read(text: &str) -> LoadedScenario {
     let imported = import_c4("case.txt", text, &Choices::default()).unwrap();
     load_text("case.toml", &imported.scenario, Path::new(""), &[]).unwrap_or_else(|found| {
         let errors: String = found.iter().map(|one| one.render() + "\n").collect();
@@ -17,7 +17,7 @@ fn read(text: &str) -> Loaded {
     })
 }
 
-fn refused(text: &str) -> String {
+fn refusal(text: &str) -> String {
     import_c4("case.txt", text, &Choices::default()).unwrap_err().to_string()
 }
 
@@ -64,7 +64,7 @@ fn a_second_connection_is_in_the_background() {
     assert_eq!(background.start.since(Time::ZERO), Duration::from_millis(530));
     assert_eq!(background.transport.scheme, "cubic");
     assert!(
-        refused(&ALONE.replace("nb_connections: 1", "nb_connections: 2"))
+        refusal(&ALONE.replace("nb_connections: 1", "nb_connections: 2"))
             .contains("`background_cc_algo` is missing")
     );
 }
@@ -171,10 +171,10 @@ fn inexpressible_specifications_are_rejected_with_their_line() {
             "line 4: there are 1 to 5 connections, not 9",
         ),
     ] {
-        assert!(refused(&text).starts_with(why), "{} in place of {why}", refused(&text));
+        assert!(refusal(&text).starts_with(why), "{} in place of {why}", refusal(&text));
     }
     assert!(
-        refused(&ALONE.replace("=b1:*1:397:3000000;", "=a1:d50:p2:S:n250:80;=v:s30:p4:S:n9:37:G3:I37;"))
+        refusal(&ALONE.replace("=b1:*1:397:3000000;", "=a1:d50:p2:S:n250:80;=v:s30:p4:S:n9:37:G3:I37;"))
             .contains("some are media")
     );
 }

@@ -38,7 +38,7 @@ fn one_flow_makes_a_queue_of_a_round_trip(study: &Study<'_>) -> Option<Claim> {
     for (name, metric) in [("at the start", START_PEAK), ("of probes", PROBE_PEAK)] {
         let peak = peak(metric)?;
         evidence.add(format!("{name} {peak:.2} round trips"));
-        evidence.must((0.7..=1.3).contains(&peak), name.to_owned());
+        evidence.require((0.7..=1.3).contains(&peak), name.to_owned());
     }
     Some(
         evidence.claim("1", "The queueing delay of a single flow peaks at about one round trip (0.7 to 1.3)"),
@@ -52,7 +52,7 @@ fn two_flows_keep_one_half_of_the_time(study: &Study<'_>) -> Option<Claim> {
             let keys = [("buffer_bdp", json!(buffer)), ("rtt_ms", json!(rtt))];
             let median = study.get("two/100-Mbit", BBR, P50, &keys)?;
             evidence.add(format!("{rtt} ms, {buffer} BDP: {median:.2}"));
-            evidence.must(median >= 0.9, format!("{median:.2} at {rtt} ms and {buffer} BDP"));
+            evidence.require(median >= 0.9, format!("{median:.2} at {rtt} ms and {buffer} BDP"));
         }
     }
     let text = "With two flows and buffers of 2 and 8 BDP the median queueing delay is about one round trip (at least 0.9)";
@@ -68,8 +68,8 @@ fn more_flows_make_more(study: &Study<'_>) -> Option<Claim> {
         let medians: Vec<f64> = [4, 8, 16, 32].into_iter().map(median).collect::<Option<_>>()?;
         let shown: Vec<String> = medians.iter().map(|median| format!("{median:.2}")).collect();
         evidence.add(format!("{rtt} ms: {}", shown.join(", ")));
-        evidence.must(medians.iter().all(|median| *median > 1.0), format!("a median below 1 at {rtt} ms"));
-        evidence.must(medians[3] > medians[0], format!("32 flows cause at most 4 at {rtt} ms"));
+        evidence.require(medians.iter().all(|median| *median > 1.0), format!("a median below 1 at {rtt} ms"));
+        evidence.require(medians[3] > medians[0], format!("32 flows cause at most 4 at {rtt} ms"));
     }
     Some(
         evidence.claim("3", "With 4 or more flows the median is above one round trip, with 32 flows above 4"),
@@ -84,9 +84,11 @@ fn latecomers_keep_it_longer(study: &Study<'_>) -> Option<Claim> {
     for late in [1, 2] {
         let (first, last, together) = (mean(late, 0)?, mean(late, 40)?, mean(0, 0)?);
         evidence.add(format!("{late} s late: {first:.2}, after 40 s {last:.2}; together {together:.2}"));
-        evidence
-            .must(first > 1.1 * together, format!("no longer than with simultaneous starts, {late} s late"));
-        evidence.must(first > last, format!("it does not decrease, {late} s late"));
+        evidence.require(
+            first > 1.1 * together,
+            format!("no longer than with simultaneous starts, {late} s late"),
+        );
+        evidence.require(first > last, format!("it does not decrease, {late} s late"));
     }
     let text = "In the first 10 s of a late flow the queue is longer than with simultaneous starts, and longer than 40 s later";
     Some(evidence.claim("4", text))
@@ -96,7 +98,7 @@ fn shares_take_long_to_even(study: &Study<'_>) -> Option<Claim> {
     let after = study.get("latecomer/shares", BBR, EVEN, &[("late_s", json!(2))])?;
     let mut evidence = Evidence::default();
     evidence.add(format!("{after:.1} s"));
-    evidence.must(after >= 5.0, "the shares are equal at once".to_owned());
+    evidence.require(after >= 5.0, "the shares are equal at once".to_owned());
     Some(evidence.claim("5", "A flow that starts 2 s later needs more than 5 s to reach its fair share"))
 }
 
@@ -106,7 +108,7 @@ fn longer_round_trips_prevail(study: &Study<'_>) -> Option<Claim> {
         let keys = [("buffer_bdp", json!(8)), ("longer_ms", json!(longer))];
         let ratio = study.get("round-trips/shares", BBR, LONGER, &keys)?;
         evidence.add(format!("{longer} ms over 10 ms: {ratio:.2}"));
-        evidence.must(ratio > 1.1, format!("{ratio:.2} at {longer} ms"));
+        evidence.require(ratio > 1.1, format!("{ratio:.2} at {longer} ms"));
     }
     Some(evidence.claim(
         "6",
@@ -126,7 +128,7 @@ fn cubic_is_not_treated_fairly(study: &Study<'_>) -> Option<Claim> {
         evidence.add(format!("{buffer} BDP: {share:.0} %"));
         worst = worst.max((share - 50.0).abs());
     }
-    evidence.must(worst > 10.0, "shares are even".to_owned());
+    evidence.require(worst > 10.0, "shares are even".to_owned());
     Some(
         evidence.claim(
             "7",
@@ -141,8 +143,8 @@ fn deep_buffers_are_not_filled(study: &Study<'_>) -> Option<Claim> {
     let bbr = study.get("single/queue", BBR, P90, &keys)?;
     let mut evidence = Evidence::default();
     evidence.add(format!("90th percentile of queueing delay: {bbr:.2} round trips, with CUBIC {cubic:.2}"));
-    evidence.must(bbr < 1.0, "BBR fills it".to_owned());
-    evidence.must(cubic > 6.0, "CUBIC does not".to_owned());
+    evidence.require(bbr < 1.0, "BBR fills it".to_owned());
+    evidence.require(cubic > 6.0, "CUBIC does not".to_owned());
     Some(evidence.claim("8", "A CUBIC flow fills a buffer of 8 BDP; a BBR flow does not"))
 }
 

@@ -4,7 +4,7 @@
 //! empty path (`rtts`); the shortest of the flows counts. All samples of a run count, as in the published
 //! distributions.
 
-use super::super::{CaseRuns, Cell, Measured, Runs};
+use super::super::{CaseRuns, Cell, MeasuredCell, Runs};
 use serde_json::Value;
 use thalweg_report::statistics::mean;
 use thalweg_sim::{Quantity, RunResult};
@@ -41,7 +41,7 @@ pub fn cell_values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
 }
 
 /// Returns the values of the runs beyond the published cells.
-pub fn unpublished_values(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn unpublished_values(runs: &Runs<'_>) -> Vec<MeasuredCell> {
     let metrics: &[&str] = match runs.id {
         "single/queue" => &[USED],
         "two/100-Mbit" | "two/1-Gbit" | "round-trips/shares" | "cubic/shares" => &[USED],

@@ -67,7 +67,7 @@ impl Study<'_> {
     }
 
     /// Returns the value that the paper prints in table 2.
-    fn printed(&self, scheme: &str, metric: &str) -> Option<f64> {
+    fn printed_value(&self, scheme: &str, metric: &str) -> Option<f64> {
         self.0.row(TABLE_2, scheme, metric, &[])?.published()
     }
 
@@ -122,7 +122,7 @@ fn packet_pairs_mislead(study: &Study<'_>) -> Option<Claim> {
         let pairs = study.get("ours/variants", "sscop-rate-packet-pair", metric, &[])?;
         let pattern = study.overall(SSCOP_RATE, metric)?;
         evidence.add(format!("{name} {pattern:.digits$} with the pattern, {pairs:.digits$} with pairs"));
-        evidence.must(pattern > pairs, format!("pairs have the higher {name}"));
+        evidence.require(pattern > pairs, format!("pairs have the higher {name}"));
     }
     Some(
         evidence
@@ -185,9 +185,9 @@ fn row_of_table_2(study: &Study<'_>, id: &str, scheme: &str, text: &str) -> Opti
         ("throughput_percent", "throughput", 1_usize, MIN_FULL_PERCENT, 0.5),
         ("fairness_index", "index", 4, MIN_EVEN_INDEX, 0.0005),
     ] {
-        let (ours, printed) = (study.overall(scheme, metric)?, study.printed(scheme, metric)?);
+        let (ours, printed) = (study.overall(scheme, metric)?, study.printed_value(scheme, metric)?);
         evidence.add(format!("{name} {ours:.digits$}, printed {printed}"));
-        evidence.must(ours > min, format!("the {name} is not above {min}"));
+        evidence.require(ours > min, format!("the {name} is not above {min}"));
         let what = format!("the {name} is {:+.digits$} off", ours - printed);
         evidence.size((ours - printed).abs() <= half + 1e-9, what);
     }
@@ -249,9 +249,9 @@ fn the_queue_leaves_room(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     evidence.add(format!("maxima of the steady phases {} of 128 PDUs", format_values(&steady, 1)));
     evidence
-        .must(steady.iter().all(|queue| *queue < 64.0), "the queue exceeds half of the buffer".to_owned());
+        .require(steady.iter().all(|queue| *queue < 64.0), "the queue exceeds half of the buffer".to_owned());
     evidence.add(format!("{change:.0} after the drop to 50 Mbit/s"));
-    evidence.must(losses == 0.0, format!("{losses:.0} PDUs are dropped in the whole run"));
+    evidence.require(losses == 0.0, format!("{losses:.0} PDUs are dropped in the whole run"));
     Some(evidence.claim("6.2h", "The queue stays short, and the free buffer absorbs bursts without loss"))
 }
 
@@ -272,7 +272,7 @@ fn rate_control_gains_over_credit(study: &Study<'_>) -> Option<Claim> {
     ] {
         let (used, shares) = of("ours/variants", scheme)?;
         evidence.add(format!("{scheme}: {used:.1} %, {shares:.3}"));
-        evidence.must(used < rate && shares < index, format!("{scheme} is not worse in one of them"));
+        evidence.require(used < rate && shares < index, format!("{scheme} is not worse in one of them"));
     }
     let text = "With rate control SSCOP has more throughput and fairness than with any fixed credit tested";
     Some(evidence.claim("7a", text))

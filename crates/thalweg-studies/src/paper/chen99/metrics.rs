@@ -4,7 +4,7 @@
 //! half rate counts as a second. The fairness index is Jain's index over the goodput of the five sources. Both are also
 //! computed for each second and for the steady part of each phase of the bottleneck, from samples every 10 ms.
 
-use super::super::{CaseRuns, Cell, Measured, Runs};
+use super::super::{CaseRuns, Cell, MeasuredCell, Runs};
 use thalweg_report::statistics::mean;
 use thalweg_sim::fairness_measures::jain_index;
 use thalweg_sim::simulation_spec::Framing;
@@ -42,7 +42,7 @@ fn case_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         match cell.metric.as_str() {
             // Link series count packets, not the cells that carry them.
             "throughput_percent" if is_framed => None,
-            "throughput_percent" => view.used(span),
+            "throughput_percent" => view.utilisation_percent(span),
             "fairness_index" => Some(jain_index(&view.shares(span)?)),
             "queue_mean_pdus" => mean(&view.queue(span)?),
             "queue_min_pdus" => view.queue(span)?.into_iter().reduce(f64::min),
@@ -56,7 +56,7 @@ fn case_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
 }
 
 /// Returns all measurements of each case beyond the published cells.
-pub fn unpublished_values(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn unpublished_values(runs: &Runs<'_>) -> Vec<MeasuredCell> {
     let published = !runs.id.starts_with("ours/");
     let of_case = |case: &CaseRuns<'_>| {
         let scheme = case.keys().get("scheme").and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -147,7 +147,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns the utilisation of the bottleneck in a span, in percent.
-    fn used(&self, span: Span) -> Option<f64> {
+    fn utilisation_percent(&self, span: Span) -> Option<f64> {
         let rate = mean(&self.samples(Quantity::LinkRate, self.link, span)?)?;
         Some(100.0 * rate * (span.to - span.from) / bottleneck_capacity(span))
     }

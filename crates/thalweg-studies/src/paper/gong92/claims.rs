@@ -25,13 +25,13 @@ const NOISE: f64 = 0.005;
 /// Tolerance for random variation in a comparison of two simulated efficiencies.
 const CHANCE: f64 = 0.01;
 /// Difference in efficiency that counts as significant.
-const MUCH: f64 = 0.05;
+const SIGNIFICANT_DIFFERENCE: f64 = 0.05;
 
 /// A bandwidth-delay product: its experiment, its name, and the windows of 1 + w_a and 2.5 w_a in segments.
 type Product = (&'static str, &'static str, u32, u32);
 const USUAL: Product = ("ours/figure-14", "100 Mbit/s, 30 ms", 25, 58);
 const LARGER: Product = ("ours/155-mbps-60-ms", "155 Mbit/s, 60 ms", 73, 178);
-const LARGE: Product = ("ours/1-gbps-100-ms", "1 Gbit/s, 100 ms", 765, 1908);
+const LARGE_PRODUCT: Product = ("ours/1-gbps-100-ms", "1 Gbit/s, 100 ms", 765, 1908);
 
 /// Decision of a claim; none if a value is missing.
 type Decide = fn(&Study<'_>) -> Option<Claim>;
@@ -45,11 +45,11 @@ const OF_THE_REPORT: &[(&str, Decide)] = &[
     ("4.2", delay_depends_little_on_the_window),
     ("4.3", |study| one_round_trip_is_enough(study, "4.3a", USUAL)),
     ("4.3", |study| one_round_trip_is_enough(study, "4.3b", LARGER)),
-    ("4.3", |study| one_round_trip_is_enough(study, "4.3c", LARGE)),
+    ("4.3", |study| one_round_trip_is_enough(study, "4.3c", LARGE_PRODUCT)),
     ("4.3", loss_needs_larger_windows),
     ("4.3; 6", |study| two_and_a_half_are_nearly_ideal(study, "4.3e", USUAL)),
     ("4.3; 6", |study| two_and_a_half_are_nearly_ideal(study, "4.3f", LARGER)),
-    ("4.3; 6", |study| two_and_a_half_are_nearly_ideal(study, "4.3g", LARGE)),
+    ("4.3; 6", |study| two_and_a_half_are_nearly_ideal(study, "4.3g", LARGE_PRODUCT)),
     ("4.3", printed_analysis_is_accurate),
     ("4.3", printed_analysis_lies_above),
     ("4.3.2", a_window_beyond_the_buffer_wins),
@@ -98,7 +98,7 @@ fn decide_claim(id: &str, text: &str, parts: &[(bool, String)]) -> Option<Claim>
         if *holds {
             evidence.add(statement.clone());
         }
-        evidence.must(*holds, statement.clone());
+        evidence.require(*holds, statement.clone());
     }
     (!parts.is_empty()).then(|| evidence.claim(id, text))
 }
@@ -285,7 +285,7 @@ fn seventy_percent(study: &Study<'_>) -> Option<Claim> {
     let (gain, points) = (100.0 * (with / without - 1.0), 100.0 * (with - without));
     let mut evidence = Evidence::default();
     evidence.add(format!("{gain:.0} % higher, {points:.1} points of efficiency"));
-    evidence.must(gain > 0.0, "it is not higher".to_owned());
+    evidence.require(gain > 0.0, "it is not higher".to_owned());
     evidence.size(gain > 70.0, format!("{gain:.0} % instead of more than 70"));
     let text = "at a buffer of 0.25 w_a and p = 1e-5 the throughput is more than 70 % higher";
     Some(evidence.claim("4.3.2b", text))
@@ -307,11 +307,14 @@ fn hard_beats_soft(study: &Study<'_>) -> Option<Claim> {
     for p in [1e-5, 1e-4, 1e-3, 1e-2] {
         for buffer in BUFFERS {
             let (hard, soft) = (of("hard-ack", p, buffer)?, of("soft-ack", p, buffer)?);
-            parts.push((hard - soft > MUCH, format!("{buffer} w_a, p {p}: {hard:.3} against {soft:.3}")));
+            parts.push((
+                hard - soft > SIGNIFICANT_DIFFERENCE,
+                format!("{buffer} w_a, p {p}: {hard:.3} against {soft:.3}"),
+            ));
         }
     }
     let text = format!(
-        "with a smaller buffer soft ACK is much less efficient than hard ACK until p approaches 1e-1 (more than {MUCH} up to 1e-2)"
+        "with a smaller buffer soft ACK is much less efficient than hard ACK until p approaches 1e-1 (more than {SIGNIFICANT_DIFFERENCE} up to 1e-2)"
     );
     decide_claim("4.3.3b", &text, &parts)
 }

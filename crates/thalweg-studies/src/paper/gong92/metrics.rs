@@ -4,7 +4,7 @@
 //! connection's rate used by delivered packets. Delays are from the start of a segment's first transmission to its
 //! acceptance at the receiver.
 
-use super::super::{CaseRuns, Cell, Measured, Runs};
+use super::super::{CaseRuns, Cell, MeasuredCell, Runs};
 use crate::model::gong92::{Form, Path};
 use serde_json::Value;
 use thalweg_catalog::EndpointConfigs;
@@ -73,7 +73,7 @@ fn sufficient_window(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
 }
 
 /// Returns the values of the runs beyond the published cells: all points of the figures, and the analysis.
-pub fn unpublished_values(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn unpublished_values(runs: &Runs<'_>) -> Vec<MeasuredCell> {
     let mut rows = Vec::new();
     for case in &runs.cases {
         let scheme = case.keys().get("scheme").and_then(Value::as_str).unwrap_or("two-level");

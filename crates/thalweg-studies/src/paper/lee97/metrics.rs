@@ -4,7 +4,7 @@
 //! processing time (121.2 us), as transmission takes less and overlaps. (The paper's term is "throughput with no
 //! error"; that this is the limit follows from its optimum of 40 ms, see `docs/papers/lee97.md`.)
 
-use super::super::{CaseRuns, Cell, Measured, Runs};
+use super::super::{CaseRuns, Cell, MeasuredCell, Runs};
 use serde_json::Value;
 use thalweg_proto::units::Duration;
 use thalweg_report::statistics::mean;
@@ -21,7 +21,7 @@ const LOW_LOSS: f64 = 1e-4;
 const HIGH_LOSS: f64 = 0.1;
 
 /// Returns the efficiency of every case.
-pub fn case_efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn case_efficiencies(runs: &Runs<'_>) -> Vec<MeasuredCell> {
     let of = |case: &CaseRuns<'_>| {
         let scheme = text_key(case, "scheme").unwrap_or_default();
         // The duration of a run does not identify its result.
@@ -31,8 +31,8 @@ pub fn case_efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
         });
         (cell, case_efficiency(case))
     };
-    let mut cells: Vec<Measured> = runs.cases.iter().map(of).collect();
-    if let Some(best) = most_efficient_value(
+    let mut cells: Vec<MeasuredCell> = runs.cases.iter().map(of).collect();
+    if let Some(best) = key_value_of_max_efficiency(
         runs,
         "T_normal_ms",
         |case| numeric_key(case, "T_error_ms") == Some(5.0),
@@ -63,13 +63,13 @@ fn case_efficiency(case: &CaseRuns<'_>) -> Vec<f64> {
 pub fn measured_optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
     match cell.metric.as_str() {
         // The paper's curves have points every 10 ms.
-        "optimal_T_normal_ms" => most_efficient_value(
+        "optimal_T_normal_ms" => key_value_of_max_efficiency(
             runs,
             "T_normal_ms",
             |case| numeric_key(case, "T_error_ms") == Some(5.0),
             |value| value % 10.0 == 0.0,
         ),
-        "optimal_T_error_ms" => most_efficient_value(
+        "optimal_T_error_ms" => key_value_of_max_efficiency(
             runs,
             "T_error_ms",
             |case| numeric_key(case, "T_normal_ms") == Some(40.0),
@@ -81,7 +81,7 @@ pub fn measured_optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
                 text_key(case, "scheme") == Some("sscop")
                     && (numeric_key(case, "loss").or_else(|| numeric_key(case, "bursty_loss"))) == Some(loss)
             };
-            most_efficient_value(runs, "timer_poll_ms", is_selected, |_| true)
+            key_value_of_max_efficiency(runs, "timer_poll_ms", is_selected, |_| true)
         }
         "window_for_maximum_efficiency_packets" => sufficient_window(runs),
         _ => None,
@@ -89,7 +89,7 @@ pub fn measured_optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
 }
 
 /// Returns the value of `key` with the largest efficiency, among the selected cases and the values on the grid.
-fn most_efficient_value(
+fn key_value_of_max_efficiency(
     runs: &Runs<'_>,
     key: &str,
     is_selected: impl Fn(&CaseRuns<'_>) -> bool,

@@ -3,7 +3,7 @@
 //! Throughput counts complete data packets that reached their sink, each once, after the warm-up; the network's
 //! throughput is the sum over the sources. Messages and drops are sums over all routers in the same time.
 
-use super::super::{CaseRuns, Cell, Measured, Runs};
+use super::super::{CaseRuns, Cell, MeasuredCell, Runs};
 use thalweg_proto::units::Time;
 use thalweg_report::statistics::{fairness_variance, mean};
 use thalweg_sim::{FlowResult, Quantity, RunResult, Series};
@@ -42,11 +42,11 @@ fn case_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
 
 /// Returns the values of the runs beyond the published cells: the unpublished throughputs, drops and messages of each
 /// case, and the correlation of the windows of competing sources.
-pub fn unpublished_values(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn unpublished_values(runs: &Runs<'_>) -> Vec<MeasuredCell> {
     runs.cases.iter().flat_map(|case| further_of_case(runs.id, case)).collect()
 }
 
-fn further_of_case(experiment: &str, case: &CaseRuns<'_>) -> Vec<Measured> {
+fn further_of_case(experiment: &str, case: &CaseRuns<'_>) -> Vec<MeasuredCell> {
     let cell = |metric: &str| {
         let scheme = case.keys().get("scheme").and_then(serde_json::Value::as_str).unwrap_or_default();
         let keys = case.keys().iter().filter(|(key, _)| *key != "scheme");
@@ -71,7 +71,7 @@ fn further_of_case(experiment: &str, case: &CaseRuns<'_>) -> Vec<Measured> {
         cells.push(cell(WINDOW_DEVIATION));
     }
     let measured = |cell: Cell| case_value(&cell, case).map(|values| (cell, values));
-    let mut all: Vec<Measured> = cells.into_iter().filter_map(measured).collect();
+    let mut all: Vec<MeasuredCell> = cells.into_iter().filter_map(measured).collect();
     if experiment == QUEUE_RECORDED {
         all.extend(wave_values(case).into_iter().map(|(metric, values)| (cell(metric), values)));
     }

@@ -8,8 +8,8 @@ use super::super::evidence::Evidence;
 use super::super::{Claim, Results, Row};
 use super::metrics::{CLASSES, DELIVERED, GAIN, RESENT, START_ORDER, STARVED, TIME};
 use super::table_2::{
-    ALIKE, Both, DISCIPLINES, Study, class_pairs, environment_pairs, in_print, largest_relative_distance,
-    must_stand_out,
+    ALIKE, DISCIPLINES, OursAndPrinted, Study, class_pairs, environment_pairs, in_print,
+    largest_relative_distance, must_stand_out,
 };
 use serde_json::json;
 
@@ -17,7 +17,8 @@ const GATED: [&str; 4] = ["cc/cc", "ts/ts", "cc/be", "ts/be"];
 const TCP: [&str; 4] = ["TCP1", "TCP2", "TCP3", "TCP4"];
 const UDP: [&str; 2] = ["UDP3", "UDP4"];
 /// Pairs of adjacent priorities of one protocol, the higher first.
-const ORDERED: [(&str, &str); 4] = [("TCP1", "TCP2"), ("TCP2", "TCP3"), ("TCP3", "TCP4"), ("UDP3", "UDP4")];
+const PRIORITY_PAIRS: [(&str, &str); 4] =
+    [("TCP1", "TCP2"), ("TCP2", "TCP3"), ("TCP3", "TCP4"), ("UDP3", "UDP4")];
 /// Pairs of a TCP class and a UDP class of the next lower priority.
 const TCP_FIRST: [(&str, &str); 2] = [("TCP2", "UDP3"), ("TCP3", "UDP4")];
 /// Pairs of adjacent priorities of two protocols, the higher first.
@@ -78,7 +79,7 @@ fn priority_outranks_protocol(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn congestion_gates_follow_priority(study: &Study<'_>) -> Option<Claim> {
-    let evidence = study.faster(&class_pairs(&["cc/cc", "cc/be"], &ORDERED))?;
+    let evidence = study.faster(&class_pairs(&["cc/cc", "cc/be"], &PRIORITY_PAIRS))?;
     Some(
         evidence.claim("3.1a", "1 MB with congestion gates: times follow priority within TCP and within UDP"),
     )
@@ -88,17 +89,17 @@ fn short_flows_mostly_follow_priority(study: &Study<'_>) -> Option<Claim> {
     let (mut pairs, mut ordered) = (0, 0);
     for scheme in ["cc/cc", "cc/be"] {
         for discipline in DISCIPLINES {
-            for (high, low) in ORDERED {
+            for (high, low) in PRIORITY_PAIRS {
                 pairs += 1;
-                let is_ordered =
-                    study.short(scheme, discipline, high)? < study.short(scheme, discipline, low)?;
+                let is_ordered = study.short_flow_time(scheme, discipline, high)?
+                    < study.short_flow_time(scheme, discipline, low)?;
                 ordered += u32::from(is_ordered);
             }
         }
     }
     let mut evidence = Evidence::default();
     evidence.add(format!("{ordered} of {pairs} pairs of neighbours are in order"));
-    evidence.must(3 * ordered >= 2 * pairs, "fewer than two thirds".to_owned());
+    evidence.require(3 * ordered >= 2 * pairs, "fewer than two thirds".to_owned());
     Some(evidence.claim(
         "3.1b",
         "10 kB with congestion gates: times mostly follow priority (two thirds of the pairs or more)",
@@ -109,9 +110,11 @@ fn short_flows_have_exceptions(study: &Study<'_>) -> Option<Claim> {
     let mut exceptions = Vec::new();
     for scheme in ["cc/cc", "cc/be"] {
         for discipline in DISCIPLINES {
-            for (high, low) in ORDERED.iter().chain(&ACROSS) {
-                let (first, second) =
-                    (study.short(scheme, discipline, high)?, study.short(scheme, discipline, low)?);
+            for (high, low) in PRIORITY_PAIRS.iter().chain(&ACROSS) {
+                let (first, second) = (
+                    study.short_flow_time(scheme, discipline, high)?,
+                    study.short_flow_time(scheme, discipline, low)?,
+                );
                 if first > second {
                     exceptions
                         .push(format!("{scheme} {discipline}: {high} {first:.1} s, {low} {second:.1} s"));
@@ -121,7 +124,7 @@ fn short_flows_have_exceptions(study: &Study<'_>) -> Option<Claim> {
     }
     let mut evidence = Evidence::default();
     evidence.add(format!("{} classes are slower than one of lower priority", exceptions.len()));
-    evidence.must(!exceptions.is_empty(), "no class is".to_owned());
+    evidence.require(!exceptions.is_empty(), "no class is".to_owned());
     exceptions.into_iter().for_each(|exception| evidence.add(exception));
     Some(
         evidence.claim(
@@ -132,7 +135,7 @@ fn short_flows_have_exceptions(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn slots_follow_priority(study: &Study<'_>) -> Option<Claim> {
-    let evidence = study.faster(&class_pairs(&["ts/ts", "ts/be"], &ORDERED))?;
+    let evidence = study.faster(&class_pairs(&["ts/ts", "ts/be"], &PRIORITY_PAIRS))?;
     Some(evidence.claim("3.1d", "1 MB with slots: times follow priority within TCP and within UDP"))
 }
 
@@ -144,7 +147,7 @@ fn short_flows_under_slots(study: &Study<'_>) -> Option<Claim> {
             let correlation = study.0.value("ours/section-3.1/10-kB", scheme, START_ORDER, &keys)?;
             evidence
                 .add(format!("{scheme} {discipline}: rank correlation of starts and ends {correlation:.2}"));
-            evidence.must(correlation > 0.8, format!("{scheme} {discipline} is below 0.8"));
+            evidence.require(correlation > 0.8, format!("{scheme} {discipline} is below 0.8"));
         }
     }
     let text = "10 kB with slots, of 2 ms as in the table: flows end first come, first served";
@@ -176,7 +179,7 @@ fn priority_matters_more(study: &Study<'_>) -> Option<Claim> {
             "{scheme}: TCP4 takes {priorities:.2} times as long as TCP1 or more, a class {disciplines:.2} times as long with one \
              discipline as with another at most"
         ));
-        evidence.must(priorities > disciplines, format!("disciplines have a larger effect in {scheme}"));
+        evidence.require(priorities > disciplines, format!("disciplines have a larger effect in {scheme}"));
     }
     Some(
         evidence
@@ -206,17 +209,18 @@ fn drr_is_worst_for_low_priorities(study: &Study<'_>) -> Option<Claim> {
     let (mut worst, mut printed, mut all) = (0, 0, 0);
     for scheme in ["cc/cc", "cc/be"] {
         for class in ["TCP3", "TCP4", "UDP3", "UDP4"] {
-            let drr = study.both((scheme, "DRR", class))?;
+            let drr = study.ours_and_printed((scheme, "DRR", class))?;
             let (mut is_worst, mut is_printed) = (true, true);
             for other in ["FCFS", "RED", "SFQ"] {
-                let other = study.both((scheme, other, class))?;
+                let other = study.ours_and_printed((scheme, other, class))?;
                 is_worst &= drr.ours > other.ours;
                 is_printed &= drr.printed.zip(other.printed).is_some_and(|(drr, other)| drr > other);
             }
             all += 1;
             worst += u32::from(is_worst);
             printed += u32::from(is_printed);
-            evidence.must(is_worst, format!("{scheme} {class}, {:.0} s, is slower with another", drr.ours));
+            evidence
+                .require(is_worst, format!("{scheme} {class}, {:.0} s, is slower with another", drr.ours));
         }
     }
     evidence.add(format!("DRR is the slowest in {worst} of {all} cells, in {printed} of the printed table"));
@@ -232,13 +236,15 @@ fn disciplines_hardly_matter_with_slots(study: &Study<'_>) -> Option<Claim> {
 fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
     // The mean over environments and classes of the distance from the class's mean over disciplines.
     let fluctuation = |wanted: &str| {
-        let mut sum = Both { ours: 0.0, printed: Some(0.0) };
+        let mut sum = OursAndPrinted { ours: 0.0, printed: Some(0.0) };
         let mut count = 0.0;
         for scheme in ["cc/cc", "ts/ts", "cc/be", "ts/be", "be/be"] {
             for class in CLASSES {
-                let cell = study.both((scheme, wanted, class))?;
-                let all: Vec<Both> =
-                    DISCIPLINES.iter().map(|of| study.both((scheme, of, class))).collect::<Option<_>>()?;
+                let cell = study.ours_and_printed((scheme, wanted, class))?;
+                let all: Vec<OursAndPrinted> = DISCIPLINES
+                    .iter()
+                    .map(|of| study.ours_and_printed((scheme, of, class)))
+                    .collect::<Option<_>>()?;
                 let of = all.len() as f64;
                 let mean = all.iter().map(|cell| cell.ours).sum::<f64>() / of;
                 let printed = all.iter().map(|cell| cell.printed).sum::<Option<f64>>().map(|sum| sum / of);
@@ -248,7 +254,7 @@ fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
                 count += 1.0;
             }
         }
-        Some(Both { ours: sum.ours / count, printed: sum.printed.map(|sum| sum / count) })
+        Some(OursAndPrinted { ours: sum.ours / count, printed: sum.printed.map(|sum| sum / count) })
     };
     let mut evidence = Evidence::default();
     for calm in ["FCFS", "SFQ"] {
@@ -261,7 +267,7 @@ fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
                 b.ours,
                 in_print(b.printed, " %")
             );
-            evidence.must(a.ours < b.ours, what.clone());
+            evidence.require(a.ours < b.ours, what.clone());
             if a.ours < b.ours {
                 evidence.add(what);
             }
@@ -286,7 +292,7 @@ fn slots_are_left_unused(study: &Study<'_>) -> Option<Claim> {
     let (kept, passed) = (mean("false")?, mean("true")?);
     let mut evidence = Evidence::default();
     evidence.add(format!("mean of the classes {kept:.0} s, {passed:.0} s with idle tokens passed on"));
-    evidence.must(passed < kept, "passing idle tokens on has no gain".to_owned());
+    evidence.require(passed < kept, "passing idle tokens on has no gain".to_owned());
     let text = "Flows do not fill their slots, and the link is idle at times";
     Some(evidence.claim("3.4b", text))
 }
@@ -345,7 +351,7 @@ fn the_ratio_has_no_effect(study: &Study<'_>) -> Option<Claim> {
         }
         evidence
             .add(format!("{scheme}: {worst_class} differs from its mean by {:.0} % at most", 100.0 * worst));
-        evidence.must(worst < 0.25, format!("{scheme} by 25 % or more"));
+        evidence.require(worst < 0.25, format!("{scheme} by 25 % or more"));
     }
     let text =
         "The number of TCP flows among 100, from 81 to 99, has little effect on the times of TCP and UDP";
@@ -367,7 +373,7 @@ fn ageing_matters_to_both(study: &Study<'_>) -> Option<Claim> {
             max = max.max((time(class, "1 s")? / time(class, "off")? - 1.0).abs());
         }
         evidence.add(format!("{scheme}: ageing after 1 s changes a TCP class by up to {:.0} %", 100.0 * max));
-        evidence.must(max > ALIKE, format!("{scheme} by 10 % or less"));
+        evidence.require(max > ALIKE, format!("{scheme} by 10 % or less"));
     }
     Some(evidence.claim("3.5a", "The ageing limit affects both mechanisms"))
 }
@@ -380,7 +386,7 @@ fn short_ageing_merges_classes(study: &Study<'_>) -> Option<Claim> {
         evidence.add(format!(
             "{scheme}: TCP4 takes {off:.2} times as long as TCP1 without ageing, {short:.2} after 1 s"
         ));
-        evidence.must(short < off, format!("{scheme} keeps the whole difference"));
+        evidence.require(short < off, format!("{scheme} keeps the whole difference"));
         evidence.size((short - 1.0).abs() < ALIKE, format!("{scheme} still serves TCP1 first"));
     }
     let text = "Too short an ageing limit removes differentiated service, as with best effort (TCP4 within 10 % of TCP1)";
@@ -391,13 +397,13 @@ fn without_ageing_the_lowest_starves(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let delivered = |ageing_limit: &str| {
         let keys = [("patience", json!(ageing_limit)), ("source", json!("PATIENT"))];
-        study.0.value("ours/newcomers", "congestion", DELIVERED, &keys)
+        study.0.value("ours/new-flows", "congestion", DELIVERED, &keys)
     };
     for ageing_limit in ["1 s", "10 s", "100 s", "off"] {
         evidence.add(format!("ageing {ageing_limit}: {:.1} % delivered", delivered(ageing_limit)?));
     }
     let row = |metric: &str, ageing_limit: &str| {
-        let rows = &study.0.experiment("ours/newcomers")?.rows;
+        let rows = &study.0.experiment("ours/new-flows")?.rows;
         let is_meant = |row: &&Row| {
             row.cell.metric == metric
                 && row.cell.text("patience") == Some(ageing_limit)
@@ -417,9 +423,9 @@ fn without_ageing_the_lowest_starves(study: &Study<'_>) -> Option<Claim> {
         starved("off")?,
         starved("1 s")?
     ));
-    evidence.must(gained > half, "the gain is not significant".to_owned());
-    evidence.must(starved("off")? > 50.0, "most runs without ageing deliver more than that".to_owned());
-    evidence.must(starved("1 s")? < 5.0, "flows starve with ageing, too".to_owned());
+    evidence.require(gained > half, "the gain is not significant".to_owned());
+    evidence.require(starved("off")? > 50.0, "most runs without ageing deliver more than that".to_owned());
+    evidence.require(starved("1 s")? < 5.0, "flows starve with ageing, too".to_owned());
     let text =
         "Too long an ageing limit: the lowest priority starves under a stream of new flows (congestion gate)";
     Some(evidence.claim("3.5c", text))
@@ -434,8 +440,8 @@ fn long_turns_are_first_come(study: &Study<'_>) -> Option<Claim> {
     evidence.add(format!(
         "10 kB, rank correlation of starts and ends {short:.2} with slots of 2 ms, {middle:.2} of 4 ms, {long:.2} of 10 ms"
     ));
-    evidence.must(long >= short, "longer slots are no closer to the order of starts".to_owned());
-    evidence.must(long > 0.8, "10 ms are below 0.8".to_owned());
+    evidence.require(long >= short, "longer slots are no closer to the order of starts".to_owned());
+    evidence.require(long > 0.8, "10 ms are below 0.8".to_owned());
     Some(evidence.claim("3.5d", "Too long slots serve flows first come, first served"))
 }
 
@@ -451,8 +457,10 @@ fn short_turns_resend(study: &Study<'_>) -> Option<Claim> {
     }
     evidence.add(format!("500 us: {:.1} % with frozen timers", stopped("frozen", "500 us")?));
     let (short, long) = (stopped("running", "500 us")?, stopped("running", "20 ms")?);
-    evidence
-        .must(short > 2.0 * long, "short slots retransmit less than twice as much as long ones".to_owned());
+    evidence.require(
+        short > 2.0 * long,
+        "short slots retransmit less than twice as much as long ones".to_owned(),
+    );
     let text = "Slots shorter than the round trip cause spurious retransmissions of TCP, which gets no acknowledgements \
                 between its turns (a gate that stops them, running timers)";
     Some(evidence.claim("3.5e", text))
@@ -467,7 +475,7 @@ fn short_turns_are_slow(study: &Study<'_>) -> Option<Claim> {
         };
         let (short, usual) = (time("500 us")?, time("2 ms")?);
         evidence.add(format!("{class}: {short:.0} s with slots of 500 us, {usual:.0} s of 2 ms"));
-        evidence.must(short > usual, format!("{class} is not slower"));
+        evidence.require(short > usual, format!("{class} is not slower"));
     }
     Some(evidence.claim("3.5f", "Slots shorter than the round trip slow TCP down"))
 }
@@ -477,7 +485,7 @@ fn steep_turns_starve_the_lowest(study: &Study<'_>) -> Option<Claim> {
     let (usual, steep) = (time("published")?, time("steep")?);
     let mut evidence = Evidence::default();
     evidence.add(format!("TCP4: {steep:.0} s with 1024, 256, 64, 16 slots, {usual:.0} s as published"));
-    evidence.must(steep > usual, "the lowest priority is not slower".to_owned());
+    evidence.require(steep > usual, "the lowest priority is not slower".to_owned());
     Some(evidence.claim("3.5g", "Too unequal slot counts slow the lowest priority down"))
 }
 
@@ -488,7 +496,7 @@ fn equal_turns_make_no_difference(study: &Study<'_>) -> Option<Claim> {
     evidence.add(format!(
         "TCP4 takes {equal:.2} times as long as TCP1 with equal slot counts, {usual:.2} as published"
     ));
-    evidence.must((equal - 1.0).abs() < ALIKE, "priorities still differ".to_owned());
+    evidence.require((equal - 1.0).abs() < ALIKE, "priorities still differ".to_owned());
     Some(evidence.claim("3.5h", "Equal slot counts leave no difference between priorities (10 %)"))
 }
 
@@ -499,7 +507,7 @@ fn binary_turns_starve_nobody(study: &Study<'_>) -> Option<Claim> {
         for discipline in DISCIPLINES {
             // Without an end of all its flows a class has a row and no value.
             let time = study.row((scheme, discipline, "TCP4"))?.value;
-            evidence.must(time.is_some(), format!("{scheme} {discipline}: TCP4 does not end"));
+            evidence.require(time.is_some(), format!("{scheme} {discipline}: TCP4 does not end"));
             slowest = slowest.max(time.unwrap_or(0.0));
         }
     }
@@ -516,8 +524,8 @@ fn datagrams_are_regulated(study: &Study<'_>) -> Option<Claim> {
                 |scheme| Some(study.table(scheme, discipline, udp)? / study.table(scheme, discipline, tcp)?);
             let (free, gated, slotted) = (share("be/be")?, share("cc/cc")?, share("ts/ts")?);
             evidence.add(format!("{discipline} {udp}: {free:.2}, {gated:.2}, {slotted:.2}"));
-            evidence.must(free < 0.5, format!("{discipline} {udp} is not much faster without gates"));
-            evidence.must(
+            evidence.require(free < 0.5, format!("{discipline} {udp} is not much faster without gates"));
+            evidence.require(
                 gated > 0.5 && slotted > 0.5,
                 format!("{discipline} {udp} is still much faster with gates"),
             );
@@ -540,10 +548,10 @@ fn only_the_first_is_protected(study: &Study<'_>) -> Option<Claim> {
             "{discipline}: TCP {} s, without gates {min:.0} s at least",
             gated.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(", ")
         ));
-        evidence.must(gated[0] < 0.9 * min, format!("{discipline}: priority 1 is not protected well"));
+        evidence.require(gated[0] < 0.9 * min, format!("{discipline}: priority 1 is not protected well"));
         for (class, time) in (2..).zip(&gated[1..]) {
             evidence
-                .must(*time > 0.9 * min, format!("{discipline}: priority {class} is also protected well"));
+                .require(*time > 0.9 * min, format!("{discipline}: priority {class} is also protected well"));
         }
     }
     let text = "Next to best-effort traffic a congestion gate protects only priority 1 well: it alone is a tenth faster or more \
@@ -569,7 +577,7 @@ fn accuracy_is_as_claimed(study: &Study<'_>) -> Option<Claim> {
     ] {
         let (mean, cells) = off(scheme, disciplines)?;
         evidence.add(format!("{scheme}: {mean:.1} % on average over {cells} cells"));
-        evidence.must(mean <= max, format!("{scheme} is more than {max:.0} % off"));
+        evidence.require(mean <= max, format!("{scheme} is more than {max:.0} % off"));
     }
     // No choice was made by these two.
     for scheme in ["cc/be", "ts/be"] {
@@ -593,7 +601,7 @@ fn mean_time_error(study: &Study<'_>, scheme: &str, ageing: Option<&str>) -> Opt
     let mut sum = 0.0;
     for discipline in DISCIPLINES {
         for class in CLASSES {
-            let Both { ours, printed } = study.both((scheme, discipline, class))?;
+            let OursAndPrinted { ours, printed } = study.ours_and_printed((scheme, discipline, class))?;
             let time = |ageing| {
                 let keys =
                     [(key, json!(ageing)), ("discipline", json!(discipline)), ("source", json!(class))];
@@ -616,10 +624,11 @@ fn the_table_has_no_early_ageing(study: &Study<'_>) -> Option<Claim> {
             "{scheme}: {off:.1} % off the printed times without ageing, {hundred:.1} % after 100 s, {ten:.1} % after 10 s"
         ));
         let is_same = (hundred - off).abs() < SAME_ERROR;
-        evidence.must(is_same, format!("{scheme}: 100 s change the distance by {SAME_ERROR} points or more"));
+        evidence
+            .require(is_same, format!("{scheme}: 100 s change the distance by {SAME_ERROR} points or more"));
         (without, early) = (without + off, early + ten);
     }
-    evidence.must(without < early, "after 10 s the environments are as near on average".to_owned());
+    evidence.require(without < early, "after 10 s the environments are as near on average".to_owned());
     let text = "Table II tells no ageing from ageing after 100 s, and is farther from our times with ageing after 10 s";
     Some(evidence.claim("ours-3", text))
 }

@@ -113,10 +113,10 @@ fn ideal() -> Results {
     }
     for (ageing_limit, delivered) in [("1 s", 15.0), ("10 s", 5.0), ("100 s", 3.0), ("off", 2.0)] {
         let keys = [("patience", json!(ageing_limit)), ("source", json!("PATIENT"))];
-        row(&mut results, "ours/newcomers", "congestion", DELIVERED, &keys, delivered, false);
+        row(&mut results, "ours/new-flows", "congestion", DELIVERED, &keys, delivered, false);
         let starved = if ageing_limit == "off" { 60.0 } else { 0.0 };
-        row(&mut results, "ours/newcomers", "congestion", STARVED, &keys, starved, false);
-        row(&mut results, "ours/newcomers", "congestion", GAIN, &keys, delivered - 2.0, false);
+        row(&mut results, "ours/new-flows", "congestion", STARVED, &keys, starved, false);
+        row(&mut results, "ours/new-flows", "congestion", GAIN, &keys, delivered - 2.0, false);
     }
     for (slot, resent, time) in [
         ("500 us", 8.0, 900.0),
@@ -195,9 +195,9 @@ fn each_claim_can_fail() {
         ("3.4i", set_cell_values("ours/figure-3/ratio", "ts/ts", TIME, &("tcp_flows", json!(98)), 900.0)),
         ("3.5a", set_cell_values("ours/ageing", "ts/ts", TIME, &all(), 100.0)),
         ("3.5b", set_cell_values("ours/ageing", "ts/ts", TIME, &source("TCP1"), 100.0)),
-        ("3.5c", set_cell_values("ours/newcomers", "congestion", GAIN, &("patience", json!("1 s")), 0.9)),
-        ("3.5c", set_cell_values("ours/newcomers", "congestion", STARVED, &("patience", json!("off")), 50.0)),
-        ("3.5c", set_cell_values("ours/newcomers", "congestion", STARVED, &("patience", json!("1 s")), 5.0)),
+        ("3.5c", set_cell_values("ours/new-flows", "congestion", GAIN, &("patience", json!("1 s")), 0.9)),
+        ("3.5c", set_cell_values("ours/new-flows", "congestion", STARVED, &("patience", json!("off")), 50.0)),
+        ("3.5c", set_cell_values("ours/new-flows", "congestion", STARVED, &("patience", json!("1 s")), 5.0)),
         ("3.5d", set_cell_values("ours/10-kB-slots", "ts/ts", START_ORDER, &("slot", json!("10 ms")), 0.7)),
         ("3.5e", set_cell_values("ours/stopped-acks", "ts/ts", RESENT, &("slot", json!("500 us")), 1.5)),
         ("3.5f", set_cell_values("ours/slot-length", "ts/ts", TIME, &("slot", json!("500 us")), 400.0)),

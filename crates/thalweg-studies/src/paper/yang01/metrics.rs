@@ -1,6 +1,6 @@
 //! Metrics of the paper: mean completion times of each class of the first source's flows.
 
-use super::super::{CaseRuns, Cell, Measured, Runs};
+use super::super::{CaseRuns, Cell, MeasuredCell, Runs};
 use serde_json::Value;
 use thalweg_proto::units::Time;
 use thalweg_report::statistics::mean;
@@ -46,7 +46,7 @@ pub fn cell_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
 }
 
 /// Returns the measurements of unpublished runs.
-pub fn unpublished_values(runs: &Runs<'_>) -> Vec<Measured> {
+pub fn unpublished_values(runs: &Runs<'_>) -> Vec<MeasuredCell> {
     let is_table = runs.id.starts_with("table-II/");
     let mut cells = Vec::new();
     for case in &runs.cases {
@@ -56,7 +56,7 @@ pub fn unpublished_values(runs: &Runs<'_>) -> Vec<Measured> {
             keys.fold(Cell::unpublished(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
         };
         let mut wanted = Vec::new();
-        if runs.id == "ours/newcomers" {
+        if runs.id == "ours/new-flows" {
             wanted.extend([DELIVERED, STARVED].map(|metric| cell(metric).with("source", "PATIENT")));
             let gain = cell(GAIN).with("source", "PATIENT");
             cells.extend(ageing_gain(runs, case).map(|values| (gain, values)));

@@ -18,7 +18,7 @@ pub(super) type Place<'a> = (&'a str, &'a str, &'a str);
 
 /// Our value of a cell of table II, and the printed one.
 #[derive(Clone, Copy)]
-pub(super) struct Both {
+pub(super) struct OursAndPrinted {
     pub(super) ours: f64,
     pub(super) printed: Option<f64>,
 }
@@ -31,9 +31,9 @@ impl Study<'_> {
     }
 
     /// Returns a cell of table II, ours and the printed one.
-    pub(super) fn both(&self, place: Place<'_>) -> Option<Both> {
+    pub(super) fn ours_and_printed(&self, place: Place<'_>) -> Option<OursAndPrinted> {
         let row = self.row(place)?;
-        Some(Both { ours: row.value?, printed: row.published() })
+        Some(OursAndPrinted { ours: row.value?, printed: row.published() })
     }
 
     /// Returns our value of a cell of table II.
@@ -42,13 +42,15 @@ impl Study<'_> {
     }
 
     /// Returns the mean of a row of table II over some classes.
-    pub(super) fn mean(&self, scheme: &str, discipline: &str, classes: &[&str]) -> Option<Both> {
-        let cells: Vec<Both> =
-            classes.iter().map(|class| self.both((scheme, discipline, class))).collect::<Option<_>>()?;
+    pub(super) fn mean(&self, scheme: &str, discipline: &str, classes: &[&str]) -> Option<OursAndPrinted> {
+        let cells: Vec<OursAndPrinted> = classes
+            .iter()
+            .map(|class| self.ours_and_printed((scheme, discipline, class)))
+            .collect::<Option<_>>()?;
         let count = cells.len() as f64;
         let printed: Option<f64> = cells.iter().map(|cell| cell.printed).sum();
         let ours: f64 = cells.iter().map(|cell| cell.ours).sum();
-        Some(Both { ours: ours / count, printed: printed.map(|sum| sum / count) })
+        Some(OursAndPrinted { ours: ours / count, printed: printed.map(|sum| sum / count) })
     }
 
     /// Returns a mean time of a class in an experiment beyond the table.
@@ -57,7 +59,7 @@ impl Study<'_> {
     }
 
     /// Returns a time of the 10 kB flows.
-    pub(super) fn short(&self, scheme: &str, discipline: &str, class: &str) -> Option<f64> {
+    pub(super) fn short_flow_time(&self, scheme: &str, discipline: &str, class: &str) -> Option<f64> {
         self.time("ours/section-3.1/10-kB", scheme, class, "discipline", json!(discipline))
     }
 
@@ -66,10 +68,10 @@ impl Study<'_> {
         let mut evidence = Evidence::default();
         let mut printed = 0;
         for (first, second) in pairs {
-            let (a, b) = (self.both(*first)?, self.both(*second)?);
+            let (a, b) = (self.ours_and_printed(*first)?, self.ours_and_printed(*second)?);
             let name = |(scheme, discipline, class): &Place<'_>| format!("{scheme} {discipline} {class}");
             let what = format!("{} {:.0} s, {} {:.0} s", name(first), a.ours, name(second), b.ours);
-            evidence.must(a.ours < b.ours, what);
+            evidence.require(a.ours < b.ours, what);
             printed += usize::from(a.printed.zip(b.printed).is_some_and(|(a, b)| a < b));
         }
         evidence.add(format!(
@@ -81,11 +83,13 @@ impl Study<'_> {
     }
 
     /// Returns the largest distance of a class from its mean over disciplines, in our table and in the printed one.
-    fn spread(&self, scheme: &str) -> Option<Both> {
-        let mut worst = Both { ours: 0.0, printed: Some(0.0) };
+    fn spread(&self, scheme: &str) -> Option<OursAndPrinted> {
+        let mut worst = OursAndPrinted { ours: 0.0, printed: Some(0.0) };
         for class in CLASSES {
-            let cells: Vec<Both> =
-                DISCIPLINES.iter().map(|of| self.both((scheme, of, class))).collect::<Option<_>>()?;
+            let cells: Vec<OursAndPrinted> = DISCIPLINES
+                .iter()
+                .map(|of| self.ours_and_printed((scheme, of, class)))
+                .collect::<Option<_>>()?;
             let ours: Vec<f64> = cells.iter().map(|cell| cell.ours).collect();
             worst.ours = worst.ours.max(largest_relative_distance(&ours));
             let printed: Option<Vec<f64>> = cells.iter().map(|cell| cell.printed).collect();
@@ -99,13 +103,13 @@ impl Study<'_> {
     pub(super) fn alike(&self, schemes: &[&str]) -> Option<Evidence> {
         let mut evidence = Evidence::default();
         for scheme in schemes {
-            let Both { ours, printed } = self.spread(scheme)?;
+            let OursAndPrinted { ours, printed } = self.spread(scheme)?;
             evidence.add(format!(
                 "{scheme}: a class differs from its mean over disciplines by {:.0} % at most{}",
                 100.0 * ours,
                 in_print(printed.map(|of| 100.0 * of), " %")
             ));
-            evidence.must(ours < ALIKE, format!("{:.0} % or more in {scheme}", 100.0 * ALIKE));
+            evidence.require(ours < ALIKE, format!("{:.0} % or more in {scheme}", 100.0 * ALIKE));
         }
         Some(evidence)
     }
@@ -167,7 +171,7 @@ pub(super) fn must_stand_out(
         if discipline != one {
             let holds = if is_below { own.ours < other.ours } else { own.ours > other.ours };
             let order = if is_below { "below" } else { "above" };
-            evidence.must(holds, format!("{name}: {one} is not {order} {discipline}"));
+            evidence.require(holds, format!("{name}: {one} is not {order} {discipline}"));
         }
     }
     evidence.add(format!("{name}: {}", means.join(", ")));

@@ -128,7 +128,7 @@ impl Suite {
 }
 
 /// A packet without its protection.
-pub(super) struct Opened {
+pub(super) struct DecryptedPacket {
     pub number: u64,
     pub payload: Vec<u8>,
 }

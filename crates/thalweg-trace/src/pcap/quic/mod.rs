@@ -11,12 +11,12 @@ mod packet_protection;
 
 pub use key_log_secrets::KeyLog;
 
-use super::connection_endpoints::{Ends, capture_point, label_connection};
+use super::connection_endpoints::{ConnectionEnds, capture_point, label_connection};
 use crate::format_and_limits::{Format, Limits};
 use crate::qlog::{Builder, Data, Event, Head};
 use crate::trace_model::{Connection, Direction, Point, View};
 use frames::Bytes;
-use key_log_secrets::{Opened, Suite, Version};
+use key_log_secrets::{DecryptedPacket, Suite, Version};
 #[cfg(not(target_family = "wasm"))]
 use packet_protection::Protection;
 use serde_json::json;
@@ -41,7 +41,7 @@ impl Protection {
         match *self {}
     }
 
-    fn open(&self, _: &[u8], _: usize, _: Option<u64>) -> Option<Opened> {
+    fn open(&self, _: &[u8], _: usize, _: Option<u64>) -> Option<DecryptedPacket> {
         match *self {}
     }
 
@@ -52,7 +52,7 @@ impl Protection {
 
 /// Connection that is being decrypted.
 pub(super) struct Decrypted {
-    ends: Ends,
+    ends: ConnectionEnds,
     builder: Builder,
     start: Time,
     version: Option<Version>,
@@ -130,7 +130,7 @@ struct Part<'a> {
 }
 
 impl Decrypted {
-    pub(super) fn new(ends: Ends, start: Time, limits: &Limits) -> Self {
+    pub(super) fn new(ends: ConnectionEnds, start: Time, limits: &Limits) -> Self {
         Self {
             ends,
             builder: Builder::new(limits),
@@ -248,7 +248,7 @@ impl Decrypted {
     }
 
     fn packet(&mut self, side: usize, time: Time, part: &Part<'_>, size: u32, is_ce: bool) {
-        let Some(Opened { number, payload, .. }) = self.open(side, part) else {
+        let Some(DecryptedPacket { number, payload, .. }) = self.open(side, part) else {
             self.failed += u64::from(part.space == 2);
             return;
         };
@@ -284,7 +284,7 @@ impl Decrypted {
         let _ = self.builder.event(&Event { time: since * 1e3, name, data, ..Event::default() });
     }
 
-    fn open(&mut self, side: usize, part: &Part<'_>) -> Option<Opened> {
+    fn open(&mut self, side: usize, part: &Part<'_>) -> Option<DecryptedPacket> {
         let largest = self.largest[side][part.space];
         let keys = match part.space {
             0 => self.initial.as_ref().map(|keys| &keys[side]),

@@ -1,6 +1,6 @@
 //! Packet protection of QUIC and key updates (RFC 9001, sections 5 and 6).
 
-use super::key_log_secrets::{Opened, Suite, Version, expand_packet_number};
+use super::key_log_secrets::{DecryptedPacket, Suite, Version, expand_packet_number};
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey, quic};
 use ring::hkdf;
 
@@ -90,7 +90,7 @@ impl Protection {
     }
 
     /// Removes the protection of a packet whose number begins at `at`. `largest` is the largest number before.
-    pub(super) fn open(&self, packet: &[u8], at: usize, largest: Option<u64>) -> Option<Opened> {
+    pub(super) fn open(&self, packet: &[u8], at: usize, largest: Option<u64>) -> Option<DecryptedPacket> {
         let mut head = self.unmask(packet, at)?;
         let length = usize::from(head[0] & 3) + 1;
         let truncated =
@@ -105,7 +105,7 @@ impl Protection {
         let nonce = Nonce::assume_unique_for_key(nonce);
         let opened = self.key.open_in_place(nonce, Aad::from(&head), &mut payload).ok()?.len();
         payload.truncate(opened);
-        Some(Opened { number, payload })
+        Some(DecryptedPacket { number, payload })
     }
 
     /// Returns the first byte of a packet without its protection.

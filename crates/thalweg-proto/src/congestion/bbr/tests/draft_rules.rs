@@ -1,7 +1,7 @@
 //! Rules that no case of the appendix covers, with the numbers of the draft.
 
 use super::*;
-use crate::congestion::bbr::{Acked, Bbr, BbrConfig};
+use crate::congestion::bbr::{AckedData, Bbr, BbrConfig};
 use crate::congestion::delivery_rate::RateSample;
 
 /// "Summary of Control Behavior in the State Machine": pacing gain and window gain of each state.
@@ -59,7 +59,7 @@ fn a_quantum_is_a_millisecond() {
 /// estimate. "Tracking Time for the BBR.max_bw Max Filter": a sample counts in its cycle and the next.
 #[test]
 fn lower_application_limited_samples_do_not_count() {
-    let sample = |rate, app_limited| Acked {
+    let sample = |rate, app_limited| AckedData {
         now: Time::ZERO,
         rs: RateSample { app_limited, ..RateSample::default() },
         rate,

@@ -1,7 +1,7 @@
 //! Options for the draft's open questions (pull requests 5 and 6, issue 109 of its repository).
 
 use super::*;
-use crate::congestion::bbr::{Acked, Bbr, BbrConfig, FilterAdvance, ProbeRttBasis};
+use crate::congestion::bbr::{AckedData, Bbr, BbrConfig, FilterAdvance, ProbeRttBasis};
 use crate::congestion::delivery_rate::RateSample;
 
 /// Returns a flow with the model of a path of 1 MB/s and 100 ms, in segments of 1000 bytes.
@@ -14,8 +14,8 @@ fn flow(config: BbrConfig) -> Bbr {
     bbr
 }
 
-fn acked_at(seconds: u64, rtt: u64) -> Acked {
-    Acked {
+fn acked_at(seconds: u64, rtt: u64) -> AckedData {
+    AckedData {
         now: Time::ZERO + Duration::from_secs(seconds),
         rs: RateSample::default(),
         rate: 0.0,

@@ -18,15 +18,15 @@ use std::sync::{Arc, Mutex};
 
 /// BBR with test access to its state.
 #[derive(Clone, Debug)]
-struct Watched(Arc<Mutex<Bbr>>);
+struct WatchedBbr(Arc<Mutex<Bbr>>);
 
-impl Watched {
+impl WatchedBbr {
     fn bbr(&self) -> std::sync::MutexGuard<'_, Bbr> {
         self.0.lock().unwrap()
     }
 }
 
-impl Controller for Watched {
+impl Controller for WatchedBbr {
     type PacketInfo = Stamp;
 
     fn on_sent(&mut self, sample: &SentSample) -> Stamp {
@@ -120,7 +120,7 @@ pub struct Path {
     pub now: Time,
     pub setup: Setup,
     bbr: Arc<Mutex<Bbr>>,
-    sender: Sender<Length, Watched>,
+    sender: Sender<Length, WatchedBbr>,
     receiver: Receiver<Length>,
     events: BTreeMap<(Time, u64), Event>,
     order: u64,
@@ -165,7 +165,7 @@ impl Path {
         let mut path = Self {
             now: Time::ZERO,
             bbr: Arc::clone(&bbr),
-            sender: Sender::new(Arc::new(sender), Watched(bbr)),
+            sender: Sender::new(Arc::new(sender), WatchedBbr(bbr)),
             receiver: Receiver::new(Arc::new(receiver)),
             events: BTreeMap::new(),
             order: 0,

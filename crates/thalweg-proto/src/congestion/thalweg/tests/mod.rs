@@ -433,7 +433,7 @@ fn heavy_losses_in_slow_start_reduce_the_window() {
         network.run_until(3, |network| network.window() > 40.0 * f64::from(SEGMENT));
         let (now, thalweg) = (network.link.now, network.thalweg_mut());
         let tally = LossCounts { sent: delivered + lost, lost, events: 1.0 };
-        let before = Before { rate: 1e6, sent: 20.0, in_flight: 0.0 };
+        let before = PreviousRound { rate: 1e6, sent: 20.0, in_flight: 0.0 };
         let segment = f64::from(SEGMENT);
         let last = Round { tally, delivered: delivered * segment, before, ..Round::default() };
         thalweg.started = LossCounts { sent: 100.0, ..LossCounts::default() };
@@ -516,7 +516,7 @@ fn a_sleeping_host_does_not_lower_the_rate_estimate() {
         let mut network = Network::steady();
         let thalweg = network.thalweg_mut();
         (thalweg.pace, thalweg.window) = (Pace::default(), 2e5);
-        let before = Before { rate: before, in_flight: 4e4, ..Before::default() };
+        let before = PreviousRound { rate: before, in_flight: 4e4, ..PreviousRound::default() };
         let round = Round { in_flight: 5e4, before, ..Round::default() };
         thalweg.steer(&round, 0.0, 1e4, 0.1, 2.5e-3);
         assert_eq!(thalweg.window, expected);

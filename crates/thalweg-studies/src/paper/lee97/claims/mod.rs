@@ -37,7 +37,7 @@ const LITTLE: f64 = 0.005;
 /// Maximum advantage of another T_error, in efficiency, with which 5 ms still lies on the plateau.
 const PLATEAU: f64 = 0.005;
 /// Difference between the best and the worst value above which T_error matters.
-const MUCH: f64 = 0.05;
+const SIGNIFICANT_DIFFERENCE: f64 = 0.05;
 
 struct Study<'a>(&'a Results);
 
@@ -77,7 +77,7 @@ fn must_fall(evidence: &mut Evidence, name: &str, values: &[Interval]) {
     if undecided > 0 {
         evidence.add(format!("{undecided} of these {} steps undecided at 95 %", steps().count()));
     }
-    evidence.must(falls && !rises, name.to_owned());
+    evidence.require(falls && !rises, name.to_owned());
 }
 
 fn two_times_beat_one(study: &Study<'_>) -> Option<Claim> {
@@ -92,8 +92,10 @@ fn two_times_beat_one(study: &Study<'_>) -> Option<Claim> {
             "{figure}: {:.4} with 40 and 5 ms, {:.4} with {normal} ms alone",
             two.mean, one.mean
         ));
-        evidence
-            .must(two.minus(one).is_surely_above(0.0), format!("{figure}: a single interval is not worse"));
+        evidence.require(
+            two.minus(one).is_surely_above(0.0),
+            format!("{figure}: a single interval is not worse"),
+        );
     }
     let text = "Two reporting intervals are better than one: better than 5 ms at losses of 1e-4 and 1e-3, than 40 ms at 1e-1";
     Some(evidence.claim("2a", text))
@@ -106,7 +108,7 @@ fn t_error_matters_little_at_low_loss(study: &Study<'_>) -> Option<Claim> {
         let errors = errors.into_iter().collect::<Option<Vec<f64>>>()?;
         let spread = relative_spread(&errors);
         evidence.add(format!("{figure}: T_error 1 to 40 ms changes {spread:.4}"));
-        evidence.must(spread < LITTLE, format!("{figure}: T_error matters"));
+        evidence.require(spread < LITTLE, format!("{figure}: T_error matters"));
     }
     let text = format!("Window 400, loss 1e-4 and 1e-3: T_error changes efficiency by less than {LITTLE}");
     Some(evidence.claim("3.2.2a", &text))
@@ -174,9 +176,10 @@ fn t_error_decides_at_high_loss(study: &Study<'_>) -> Option<Claim> {
     let normals = [10, 20, 40, 80].map(|normal| study.times("figure-7", normal, 5));
     let normals = normals.into_iter().collect::<Option<Vec<f64>>>()?;
     evidence.add(format!("T_error 1 to 40 ms changes {:.4}", relative_spread(&errors)));
-    evidence.must(relative_spread(&errors) > MUCH, "T_error has little effect".to_owned());
+    evidence
+        .require(relative_spread(&errors) > SIGNIFICANT_DIFFERENCE, "T_error has little effect".to_owned());
     evidence.add(format!("T_normal 10 to 80 ms changes {:.4}", relative_spread(&normals)));
-    evidence.must(relative_spread(&normals) < LITTLE, "T_normal matters".to_owned());
+    evidence.require(relative_spread(&normals) < LITTLE, "T_normal matters".to_owned());
     let text = "Window 400, loss 1e-1: efficiency depends on T_error, not on T_normal";
     Some(evidence.claim("3.2.2c", text))
 }
@@ -193,7 +196,7 @@ fn t_error_has_an_optimum(study: &Study<'_>) -> Option<Claim> {
     let best = values[index_of_greatest(&values)?];
     for end in [0, T_ERRORS.len() - 1] {
         let is_worse = best.minus(values[end]).is_surely_above(0.0);
-        evidence.must(is_worse, format!("{} ms equals the optimum", T_ERRORS[end]));
+        evidence.require(is_worse, format!("{} ms equals the optimum", T_ERRORS[end]));
     }
     must_be_best(&mut evidence, "", &T_ERRORS, &values, 5)?;
     Some(evidence.claim("3.2.2d", "Window 400, loss 1e-1: the optimum of T_error is 5 ms"))
@@ -231,7 +234,7 @@ fn small_windows_gain(study: &Study<'_>) -> Option<Claim> {
             rare.iter().map(|(loss, value)| format!("{:.3} at {loss:e}", value.mean)).collect();
         evidence.add(format!("window {small}: {}, {:.3} at 1e-2", means.join(", "), high.mean));
         let helps = rare.iter().all(|(_, value)| high.minus(*value).is_surely_above(0.0));
-        evidence.must(helps, format!("window {small}: loss does not help"));
+        evidence.require(helps, format!("window {small}: loss does not help"));
     }
     let text = "T_normal 40, T_error 5 ms: with small windows efficiency is higher at a loss of 1e-2 than at lower ones";
     Some(evidence.claim("3.2.2f", text))
@@ -253,7 +256,7 @@ fn polls_have_two_optima(study: &Study<'_>) -> Option<Claim> {
             if is_better {
                 evidence.add(said.clone());
             }
-            evidence.must(is_better, said);
+            evidence.require(is_better, said);
         }
     }
     let text = "SSCOP's best Timer_POLL depends on loss: of 10 and 40 ms, 40 up to 1e-3 and 10 at 1e-1";
@@ -283,7 +286,7 @@ fn against_sscop(study: &Study<'_>, figure: &str) -> Option<Evidence> {
             let is_open = !loses && !margin.is_surely_above(0.0);
             (differences, undecided) = (differences + 1, undecided + u32::from(is_open));
             margins.push(format!("{:+.4}{}", margin.mean, if is_open { " (undecided)" } else { "" }));
-            evidence.must(!loses, format!("{loss:e}, Timer_POLL {poll} ms: {:+.4}", margin.mean));
+            evidence.require(!loses, format!("{loss:e}, Timer_POLL {poll} ms: {:+.4}", margin.mean));
             all += margin.mean;
         }
     }
@@ -292,7 +295,7 @@ fn against_sscop(study: &Study<'_>, figure: &str) -> Option<Evidence> {
     evidence.add(format!(
         "{undecided} of {differences} differences undecided, as their 95 % intervals over the seeds include 0"
     ));
-    evidence.must(all > 0.0, "on average".to_owned());
+    evidence.require(all > 0.0, "on average".to_owned());
     Some(evidence)
 }
 
@@ -303,7 +306,7 @@ fn t_error_lies_on_a_plateau(study: &Study<'_>) -> Option<Claim> {
     let five = study.times("figure-7", 40, 5)?;
     let (best, max) = T_ERRORS.iter().zip(&values).max_by(|a, b| a.1.total_cmp(b.1))?;
     evidence.add(format!("best at {best} ms, by {:.4} over 5 ms", max - five));
-    evidence.must(max - five <= PLATEAU, "5 ms is below the plateau".to_owned());
+    evidence.require(max - five <= PLATEAU, "5 ms is below the plateau".to_owned());
     let text = "At a loss of 1e-1 a T_error of 5 ms lies on the plateau of best values";
     Some(evidence.claim("ours-1", text))
 }

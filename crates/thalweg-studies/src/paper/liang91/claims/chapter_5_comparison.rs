@@ -51,15 +51,15 @@ const MAX_USERS: &str = "5.9/exp-8";
 /// Experiment of the figures with windows.
 const WINDOWS: &str = "5.6/exp-6";
 /// Ratio of variances from which one scheme is much less fair.
-const MUCH: f64 = 10.0;
+const MUCH_LESS_FAIR_RATIO: f64 = 10.0;
 
 /// Adds the steps that SEIF carries more than the others in an experiment.
 fn carries_most(study: &Study<'_>, evidence: &mut Evidence, id: &str) -> Option<()> {
     let of = |scheme| study.throughput(id, scheme);
     let (seif, dec, slow) = (of("seif")?.mean, of("dec-bit")?.mean, of("slow-start")?.mean);
     evidence.add(format!("{id}: {seif:.2} > {dec:.2}, {slow:.2} kbit/s"));
-    evidence.must(seif > dec, format!("{id}: not above DEC bit"));
-    evidence.must(seif > slow, format!("{id}: not above Slow Start"));
+    evidence.require(seif > dec, format!("{id}: not above DEC bit"));
+    evidence.require(seif > slow, format!("{id}: not above Slow Start"));
     Some(())
 }
 
@@ -73,7 +73,7 @@ fn is_fairer(
 ) -> Option<(Interval, Interval)> {
     let (seif, other) = (study.variance(id, "seif", direction)?, study.variance(id, scheme, direction)?);
     evidence.add(format!("{id}, {direction}: variance {:.3} < {:.3}", seif.mean, other.mean));
-    evidence.must(seif.mean < other.mean, format!("{id}, {direction}: no fairer"));
+    evidence.require(seif.mean < other.mean, format!("{id}, {direction}: no fairer"));
     Some((seif, other))
 }
 
@@ -100,7 +100,7 @@ fn dec_bit_is_slightly_fairer_with_three(study: &Study<'_>) -> Option<Claim> {
     let of = |scheme| study.variance(ONE_WAY[2], scheme, "forward");
     let (dec, seif) = (of("dec-bit")?, of("seif")?);
     evidence.add(format!("variance {:.4} < {:.4}", dec.mean, seif.mean));
-    evidence.must(dec.mean < seif.mean, "no fairer".to_owned());
+    evidence.require(dec.mean < seif.mean, "no fairer".to_owned());
     Some(evidence.claim("5.1c", "With three users DEC bit is slightly fairer than SEIF").at("5.1, p. 66"))
 }
 
@@ -108,14 +108,14 @@ fn dec_bit_is_slightly_fairer_with_three(study: &Study<'_>) -> Option<Claim> {
 fn is_much_less_fair(study: &Study<'_>, id: &str, scheme: &str) -> Option<Evidence> {
     let mut evidence = Evidence::default();
     let (seif, other) = (study.variance(id, "seif", "forward")?, study.variance(id, scheme, "forward")?);
-    let of = |scheme| study.printed(id, scheme, "fairness_variance", &[("sources", json!("forward"))]);
+    let of = |scheme| study.printed_value(id, scheme, "fairness_variance", &[("sources", json!("forward"))]);
     let (printed, printed_seif) = (of(scheme)?, of("seif")?);
     evidence.add(format!(
         "variance {:.4} of {scheme}, {:.4} of SEIF (printed {printed} and {printed_seif})",
         other.mean, seif.mean
     ));
-    evidence.must(other.mean > seif.mean, "it is fairer".to_owned());
-    evidence.size(other.mean > MUCH * seif.mean, "not by much".to_owned());
+    evidence.require(other.mean > seif.mean, "it is fairer".to_owned());
+    evidence.size(other.mean > MUCH_LESS_FAIR_RATIO * seif.mean, "not by much".to_owned());
     evidence
         .size(agrees_in_size(other, printed), format!("variance {:.3} in place of {printed}", other.mean));
     Some(evidence)
@@ -134,9 +134,9 @@ fn slow_start_drops_more(study: &Study<'_>) -> Option<Claim> {
         let (slow, dec, seif) = (of("slow-start")?, of("dec-bit")?, of("seif")?);
         evidence.add(format!("{id}: {:.1} drops against {:.1} and {:.1}", slow.mean, dec.mean, seif.mean));
         let more = slow.minus(dec).is_surely_above(0.0) && slow.minus(seif).is_surely_above(0.0);
-        evidence.must(more, format!("{id}: not more"));
+        evidence.require(more, format!("{id}: not more"));
         let less = study.throughput(id, "slow-start")?.mean < study.throughput(id, "seif")?.mean;
-        evidence.must(less, format!("{id}: not less throughput"));
+        evidence.require(less, format!("{id}: not less throughput"));
     }
     let text = "Slow Start drops more packets than the others, and carries less than SEIF for it";
     Some(evidence.claim("5.1e", text).at("5.1, p. 66; 5.3, p. 90; 6, p. 91"))
@@ -175,9 +175,9 @@ fn windows_move_together(study: &Study<'_>) -> Option<Claim> {
             levels("dec-bit")?,
             levels("slow-start")?
         ));
-        evidence.must(seif > 0.7, format!("{id}: SEIF's windows do not"));
-        evidence.must(dec < 0.3, format!("{id}: DEC bit's do too"));
-        evidence.must(slow < 0.3, format!("{id}: Slow Start's do too"));
+        evidence.require(seif > 0.7, format!("{id}: SEIF's windows do not"));
+        evidence.require(dec < 0.3, format!("{id}: DEC bit's do too"));
+        evidence.require(slow < 0.3, format!("{id}: Slow Start's do too"));
     }
     let text = "The windows of competing SEIF sources move together (correlation of their changes, not of the windows themselves, which follow one cycle under DEC bit too), those of Slow Start and DEC bit do not";
     Some(evidence.claim("5.1i", text).at("abstract; 3.2.2, p. 29; 5.1, p. 67; 5.3, p. 90; 6, p. 92"))
@@ -198,7 +198,7 @@ fn seif_windows_share_a_range(study: &Study<'_>) -> Option<Claim> {
     let (one, two) = (window_range(study, "seif", json!(1))?, window_range(study, "seif", json!(2))?);
     evidence
         .add(format!("{:.0} to {:.0} and {:.0} to {:.0} packets", one[0].0, one[1].0, two[0].0, two[1].0));
-    evidence.must(one[0].0 == two[0].0 && one[1].0 == two[1].0, "the ranges differ".to_owned());
+    evidence.require(one[0].0 == two[0].0 && one[1].0 == two[1].0, "the ranges differ".to_owned());
     let exact = one.iter().chain(&two).all(|(ours, printed)| ours == printed);
     evidence.size(exact, format!("{:.0} to {:.0} are printed", one[0].1, one[1].1));
     let text = "Both SEIF windows of table 5.6 are in the same range, from 3 to 7 packets";
@@ -211,7 +211,7 @@ fn dec_bit_windows_differ(study: &Study<'_>) -> Option<Claim> {
         (window_range(study, "dec-bit", json!("one"))?, window_range(study, "dec-bit", json!("other"))?);
     evidence
         .add(format!("{:.0} to {:.0} and {:.0} to {:.0} packets", one[0].0, one[1].0, two[0].0, two[1].0));
-    evidence.must(one[0].0 != two[0].0 || one[1].0 != two[1].0, "the ranges are the same".to_owned());
+    evidence.require(one[0].0 != two[0].0 || one[1].0 != two[1].0, "the ranges are the same".to_owned());
     let exact = one.iter().chain(&two).all(|(ours, printed)| ours == printed);
     let printed = [one[0].1, one[1].1, two[0].1, two[1].1].map(|of| format!("{of:.0}"));
     evidence.size(
@@ -233,8 +233,8 @@ fn carries_least(study: &Study<'_>, evidence: &mut Evidence, id: &str) -> Option
         "{id}: {:.1}, Slow Start {:.1}, SEIF {:.1} kbit/s, {:.0} % beside SEIF (printed {wanted:.0})",
         dec.mean, slow.mean, seif.mean, loss.mean
     ));
-    evidence.must(loss.is_surely_below(0.0), format!("{id}: not below SEIF"));
-    evidence.must(dec.minus(slow).is_surely_below(0.0), format!("{id}: not below Slow Start"));
+    evidence.require(loss.is_surely_below(0.0), format!("{id}: not below SEIF"));
+    evidence.require(dec.minus(slow).is_surely_below(0.0), format!("{id}: not below Slow Start"));
     evidence.size(
         agrees_in_size(loss, wanted),
         format!("{id}: {:.0} % beside SEIF in place of {wanted:.0}", loss.mean),
@@ -270,7 +270,7 @@ fn two_ways_dec_bit_is_unfair(study: &Study<'_>) -> Option<Claim> {
     for id in ["5.7/exp-3", "5.9/exp-7"].into_iter().chain(CROSSING) {
         let (_, dec) = is_fairer(study, &mut evidence, id, "dec-bit", "forward")?;
         let keys = [("sources", json!("forward"))];
-        let printed = study.printed(id, "dec-bit", "fairness_variance", &keys)?;
+        let printed = study.printed_value(id, "dec-bit", "fairness_variance", &keys)?;
         evidence.size(
             agrees_in_size(dec, printed),
             format!("{id}: variance {:.2} in place of {printed}", dec.mean),
@@ -286,7 +286,7 @@ fn two_ways_seif_beats_slow_start(study: &Study<'_>) -> Option<Claim> {
     for id in ids.chain(CROSSING) {
         let (seif, slow) = (study.throughput(id, "seif")?, study.throughput(id, "slow-start")?);
         evidence.add(format!("{id}: {:.1} > {:.1} kbit/s", seif.mean, slow.mean));
-        evidence.must(seif.minus(slow).is_surely_above(0.0), format!("{id}: not surely"));
+        evidence.require(seif.minus(slow).is_surely_above(0.0), format!("{id}: not surely"));
     }
     let text = "Two ways, SEIF has more throughput than Slow Start in all experiments but one";
     Some(evidence.claim("5.1o", text).at("abstract; 5.1, p. 80; 5.3, p. 90; 6, p. 91"))
@@ -314,7 +314,7 @@ fn most_users_seif_is_a_little_behind(study: &Study<'_>) -> Option<Claim> {
     let wanted = printed_gain(printed("seif")?, printed("slow-start")?);
     let mark = if behind.is_surely_below(0.0) { "" } else { " (undecided)" };
     evidence.add(format!("{:+.1} +/- {:.1} %{mark} (printed {wanted:+.1})", behind.mean, behind.half));
-    evidence.must(!behind.is_surely_above(0.0), "it is ahead".to_owned());
+    evidence.require(!behind.is_surely_above(0.0), "it is ahead".to_owned());
     evidence.size(agrees_in_size(behind, wanted), format!("{:.1} % in place of {wanted:.1}", behind.mean));
     let text =
         "With three users against two and the small buffer SEIF has a little less throughput than Slow Start";
@@ -333,7 +333,7 @@ fn overhead_follows_users(study: &Study<'_>) -> Option<Claim> {
         ));
         for pair in messages.windows(2) {
             let more = pair[1].minus(pair[0]).is_surely_above(0.0);
-            evidence.must(more, format!("not surely more than {:.0}", pair[0].mean));
+            evidence.require(more, format!("not surely more than {:.0}", pair[0].mean));
         }
         let (few, many) = (messages[0].mean / 2.0, messages[3]);
         let each = Interval { mean: many.mean / 5.0, half: many.half / 5.0 };
@@ -355,7 +355,7 @@ fn only_two_ways_cost_throughput(study: &Study<'_>) -> Option<Claim> {
     };
     let (seif, printed) = change(ONE_WAY[0], ONE_WAY[3], "seif")?;
     evidence.add(format!("one way, 1 to 4 users: {:+.1} % (printed {printed:+.1})", seif.mean));
-    evidence.must(!seif.is_surely_below(-LITTLE_PERCENT), "SEIF loses one way".to_owned());
+    evidence.require(!seif.is_surely_below(-LITTLE_PERCENT), "SEIF loses one way".to_owned());
     for (from, to) in [(TWO_WAYS[0].0, TWO_WAYS[3].0), (TWO_WAYS[4].0, TWO_WAYS[7].0)] {
         let ((seif, printed), (slow, printed_slow)) =
             (change(from, to, "seif")?, change(from, to, "slow-start")?);
@@ -363,8 +363,8 @@ fn only_two_ways_cost_throughput(study: &Study<'_>) -> Option<Claim> {
             "{from} to {to}, 2 to 5 users: SEIF {:+.1} % (printed {printed:+.1}), Slow Start {:+.1} % ({printed_slow:+.1})",
             seif.mean, slow.mean
         ));
-        evidence.must(seif.is_surely_below(0.0), format!("{to}: SEIF does not lose"));
-        evidence.must(!slow.is_surely_below(-LITTLE_PERCENT), format!("{to}: Slow Start loses"));
+        evidence.require(seif.is_surely_below(0.0), format!("{to}: SEIF does not lose"));
+        evidence.require(!slow.is_surely_below(-LITTLE_PERCENT), format!("{to}: Slow Start loses"));
         evidence.size(
             agrees_in_size(seif, printed),
             format!("{to}: {:.1} % in place of {printed:.1}", seif.mean),
@@ -381,7 +381,7 @@ fn telnet_small_packets(study: &Study<'_>) -> Option<Claim> {
         let (seif, dec, slow) = (of("seif")?, of("dec-bit")?, of("slow-start")?);
         evidence.add(format!("{id}: {:.2} beside {:.2}, {:.2} kbit/s", seif.mean, dec.mean, slow.mean));
         let best = f64::max(dec.mean, slow.mean);
-        evidence.must(seif.mean > 0.98 * best, format!("{id}: SEIF is behind"));
+        evidence.require(seif.mean > 0.98 * best, format!("{id}: SEIF is behind"));
     }
     let text = "Telnet with small packets: SEIF does as well as Slow Start and DEC bit";
     Some(evidence.claim("5.1t", text).at("5.1, p. 82"))
@@ -396,7 +396,7 @@ fn telnet_large_packets(study: &Study<'_>) -> Option<Claim> {
             let gained = gain_percent(seif, study.throughput(id, scheme)?);
             let wanted = printed_gain(printed, study.printed_throughput(id, scheme)?);
             evidence.add(format!("{id}: {:+.1} % on {name} (printed {wanted:+.1})", gained.mean));
-            evidence.must(gained.is_surely_above(0.0), format!("{id}: not surely above {name}"));
+            evidence.require(gained.is_surely_above(0.0), format!("{id}: not surely above {name}"));
             let what = format!("{id}: {:+.1} % on {name} in place of {wanted:+.1}", gained.mean);
             evidence.size(agrees_in_size(gained, wanted), what);
         }
@@ -410,15 +410,15 @@ fn seif_beats_tri_s(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for id in ["5.17/exp-1", "5.17/exp-2", "5.17/exp-3", "5.17/exp-4"] {
         let of = |scheme| study.interval(id, scheme, METRIC, &[]);
-        let printed = |scheme| study.printed(id, scheme, METRIC, &[]);
+        let printed = |scheme| study.printed_value(id, scheme, METRIC, &[]);
         let (seif, tri_s, theirs) = (of("seif")?, of("tri-s")?, printed("tri-s")?);
         let (gained, wanted) = (gain_percent(seif, tri_s), printed_gain(printed("seif")?, theirs));
         evidence.add(format!(
             "{id}: {:.2} against {:.2} kB/s, {:+.1} % (printed {wanted:+.1}); printed for Tri-S {theirs}",
             seif.mean, tri_s.mean, gained.mean
         ));
-        evidence.must(gained.is_surely_above(0.0), format!("{id}: not above our Tri-S"));
-        evidence.must(seif.mean > theirs, format!("{id}: not above the printed Tri-S"));
+        evidence.require(gained.is_surely_above(0.0), format!("{id}: not above our Tri-S"));
+        evidence.require(seif.mean > theirs, format!("{id}: not above the printed Tri-S"));
         evidence.size(
             agrees_in_size(gained, wanted),
             format!("{id}: {:+.1} % in place of {wanted:+.1}", gained.mean),

@@ -79,7 +79,7 @@ fn seif_drops_almost_nothing(study: &Study<'_>) -> Option<Claim> {
     let (none, all) = (SEIF.len() - some.len(), SEIF.len());
     evidence.add(format!("none in {none} of {all} experiments"));
     some.into_iter().for_each(|drops| evidence.add(drops));
-    evidence.must(2 * none > all, "drops in most experiments".to_owned());
+    evidence.require(2 * none > all, "drops in most experiments".to_owned());
     let text = "With feedback at 80 % SEIF drops few packets, and none in most cases";
     Some(evidence.claim("6a", text).at("3.4, p. 33; 6, p. 92"))
 }
@@ -90,14 +90,14 @@ fn overhead_is_modest(study: &Study<'_>) -> Option<Claim> {
     for id in ["4.7/exp-1", "4.8/exp-2", "4.10/exp-3"] {
         let keys = [("cut_back", json!(0.5))];
         let messages = study.interval(id, "seif", METRIC, &keys)?;
-        let printed = study.printed(id, "seif", METRIC, &keys)?;
+        let printed = study.printed_value(id, "seif", METRIC, &keys)?;
         let share = messages.mean / (1e3 * study.interval(id, "seif", THROUGHPUT, &keys)?.mean);
         evidence.add(format!(
             "{id}: {:.0} bit/s (printed {printed:.0}), {:.2} % of the throughput",
             messages.mean,
             100.0 * share
         ));
-        evidence.must(share < 0.01, format!("{id}: more than 1 %"));
+        evidence.require(share < 0.01, format!("{id}: more than 1 %"));
         evidence.size(
             agrees_in_size(messages, printed),
             format!("{id}: {:.0} bit/s in place of {printed:.0}", messages.mean),
@@ -124,7 +124,7 @@ fn slower_growth_sends_less(study: &Study<'_>) -> Option<Claim> {
     let (one, two) =
         (value_with_growth(study, 1, MESSAGES, None)?, value_with_growth(study, 2, MESSAGES, None)?);
     evidence.add(format!("{:.0} messages in place of {:.0}", two.mean, one.mean));
-    evidence.must(gain_percent(two, one).is_surely_below(-25.0), "not many fewer".to_owned());
+    evidence.require(gain_percent(two, one).is_surely_below(-25.0), "not many fewer".to_owned());
     let text = "Growth every two windows of acknowledgements sends many fewer messages";
     Some(evidence.claim("6.1a", text).at("6.1, p. 93"))
 }
@@ -134,12 +134,12 @@ fn slower_growth_costs_nothing(study: &Study<'_>) -> Option<Claim> {
     let of = |windows| value_with_growth(study, windows, THROUGHPUT, None);
     let change = gain_percent(of(2)?, of(1)?);
     evidence.add(format!("throughput {:+.1} +/- {:.1} %", change.mean, change.half));
-    evidence.must(change.mean.abs() < LITTLE_PERCENT, "throughput changes".to_owned());
+    evidence.require(change.mean.abs() < LITTLE_PERCENT, "throughput changes".to_owned());
     for direction in ["forward", "reverse"] {
         let of = |windows| value_with_growth(study, windows, VARIANCE_PER_RUN, Some(direction));
         let (one, two) = (of(1)?, of(2)?);
         evidence.add(format!("variance {direction} {:.2} in place of {:.2}", two.mean, one.mean));
-        evidence.must(
+        evidence.require(
             two.mean < 2.0 * one.mean,
             format!("{direction} {:.0} times as unfair", two.mean / one.mean),
         );
@@ -153,7 +153,7 @@ fn marks_save_messages(study: &Study<'_>) -> Option<Claim> {
     let of = |scheme| study.get("ours/future-work/two-bottlenecks", scheme, MESSAGES);
     let (all, marking) = (of("seif")?, of("seif-marking")?);
     evidence.add(format!("{marking:.0} messages in place of {all:.0}"));
-    evidence.must(marking < all, "no fewer".to_owned());
+    evidence.require(marking < all, "no fewer".to_owned());
     let text = "Where two queues of a path warn, marks in packets keep the second from repeating the warning";
     Some(evidence.claim("6.1c", text).at("6.1, p. 93"))
 }
@@ -167,7 +167,7 @@ fn seif_beats_what_is_not_measured(study: &Study<'_>) -> Option<Claim> {
         for scheme in ["vanilla", "source-quench", "bbn", "tri-s"] {
             let other = of(scheme)?;
             shown.push(format!("{scheme} {:.1}", other.mean));
-            evidence.must(!seif.minus(other).is_surely_below(-A_PACKET), format!("{id}: {scheme}"));
+            evidence.require(!seif.minus(other).is_surely_below(-A_PACKET), format!("{id}: {scheme}"));
         }
         evidence.add(format!("{id}: {:.1} kbit/s, {}", seif.mean, shown.join(", ")));
     }
@@ -183,7 +183,7 @@ fn fair_queueing_beats_seif(study: &Study<'_>) -> Option<Claim> {
     for scheme in ["slow-start-fq", "dec-bit-fqbit"] {
         let other = of(scheme)?;
         evidence.add(format!("{scheme}: {:.1} > {:.1} kbit/s", other.mean, seif.mean));
-        evidence.must(other.minus(seif).is_surely_above(0.0), format!("{scheme}: not surely"));
+        evidence.require(other.minus(seif).is_surely_above(0.0), format!("{scheme}: not surely"));
     }
     let text = "Two ways, Slow Start and DEC bit behind routers with Fair Queueing carry more than SEIF";
     Some(evidence.claim("o2", text).ours())
@@ -197,7 +197,7 @@ fn off_the_printed_gains(study: &Study<'_>, reaction: &str) -> Option<f64> {
             let of = |scheme| study.interval(id, scheme, THROUGHPUT, &[("links", json!(links))]);
             let name = format!("{table}/exp-{experiment}");
             let printed =
-                study.printed(&name, "seif-over-reacting", "throughput_improvement_percent", &[])?;
+                study.printed_value(&name, "seif-over-reacting", "throughput_improvement_percent", &[])?;
             sum += (gain_percent(of("seif")?, of(reaction)?).mean - printed).abs();
         }
     }
@@ -212,7 +212,7 @@ fn losses_alone_are_nearest(study: &Study<'_>) -> Option<Claim> {
     for other in others {
         let off = off_the_printed_gains(study, other)?;
         evidence.add(format!("{other}: {off:.1}"));
-        evidence.must(nearest < off, format!("{other} are as near"));
+        evidence.require(nearest < off, format!("{other} are as near"));
     }
     let text = "Of the readings of section 4.1, a source that reacts to losses alone and goes back n is nearest to the gains of avoidance in tables 4.2 and 4.3";
     Some(evidence.claim("o3", text).ours())

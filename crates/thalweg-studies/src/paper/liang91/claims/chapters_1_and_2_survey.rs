@@ -41,12 +41,13 @@ fn throughput_collapses_under_load(study: &Study<'_>) -> Option<Claim> {
     // Gains for each further packet of the windows, up to the highest throughput.
     let gain = |step: usize| (means[step + 1] - means[step]) / f64::from(LOADS[step + 1] - LOADS[step]);
     let is_linear = means[1] > LINEAR * means[0] * f64::from(LOADS[1]) / f64::from(LOADS[0]);
-    evidence.must(is_linear, "it does not grow with the load from the start".to_owned());
+    evidence.require(is_linear, "it does not grow with the load from the start".to_owned());
     let last_gain = best.checked_sub(1).map(gain);
-    evidence.must(last_gain.is_some_and(|last| last < gain(0) / 2.0), "its gain does not shrink".to_owned());
+    evidence
+        .require(last_gain.is_some_and(|last| last < gain(0) / 2.0), "its gain does not shrink".to_owned());
     let lost = 1.0 - means[means.len() - 1] / means[best];
     evidence.add(format!("{:.0} % less than at the best load with the heaviest", 100.0 * lost));
-    evidence.must(lost > DRAMATIC, "it does not drop by a half".to_owned());
+    evidence.require(lost > DRAMATIC, "it does not drop by a half".to_owned());
     let text = "Without congestion control throughput grows linearly with light load, then less, and drops dramatically under heavy load (figure 1.1)";
     Some(evidence.claim("1.1.1a", text).at("1.1.1, p. 1, 3"))
 }
@@ -61,7 +62,7 @@ fn fair_queueing_shares_better(study: &Study<'_>) -> Option<Claim> {
             "{table}: variance {:.3} < {:.3}, at {:.1} and {:.1} kbit/s",
             fair.mean, random.mean, throughput.mean, random_throughput.mean
         ));
-        evidence.must(fair.mean < random.mean, format!("{table}: Random Drop is fairer"));
+        evidence.require(fair.mean < random.mean, format!("{table}: Random Drop is fairer"));
     }
     let text = "Under Slow Start, Fair Queueing shares a router better than Random Drop";
     Some(evidence.claim("1.1.4a", text).at("1.1.4, p. 5"))
@@ -80,8 +81,8 @@ fn source_quench_wastes(study: &Study<'_>) -> Option<Claim> {
             "{ours}: {:.0} messages against {:.0} with the filter of SEIF, {:.1} and {:.1} kbit/s",
             many.mean, few.mean, less.mean, more.mean
         ));
-        evidence.must(few.minus(many).is_surely_below(0.0), format!("{ours}: not more messages"));
-        evidence.must(less.minus(more).is_surely_below(0.0), format!("{ours}: not less throughput"));
+        evidence.require(few.minus(many).is_surely_below(0.0), format!("{ours}: not more messages"));
+        evidence.require(less.minus(more).is_surely_below(0.0), format!("{ours}: not less throughput"));
     }
     let text =
         "Source Quench does not filter its messages: it sends many more than needed, and throughput suffers";
@@ -93,7 +94,7 @@ fn slow_start_costs_nothing(study: &Study<'_>) -> Option<Claim> {
     let of = |id: &&str| study.unprinted_value(id, "slow-start", MESSAGES);
     let messages: Vec<Interval> = ONE_WAY.iter().map(of).collect::<Option<_>>()?;
     evidence.add(format!("{} messages", format_means(&messages, 0)));
-    evidence.must(messages.iter().all(|of| of.mean == 0.0), "there are messages".to_owned());
+    evidence.require(messages.iter().all(|of| of.mean == 0.0), "there are messages".to_owned());
     let text = "Slow Start consumes nothing of the network for its control";
     Some(evidence.claim("2.3.2a", text).at("abstract; 2.3.2, p. 16; 5.1, p. 80; 6, p. 91"))
 }
@@ -103,7 +104,7 @@ fn slow_start_learns_from_losses(study: &Study<'_>) -> Option<Claim> {
     for id in ONE_WAY {
         let drops = study.unprinted_value(id, "slow-start", DROPS)?;
         evidence.add(format!("{id}: {:.1} drops", drops.mean));
-        evidence.must(drops.is_surely_above(0.0), format!("{id}: none"));
+        evidence.require(drops.is_surely_above(0.0), format!("{id}: none"));
     }
     let text = "Slow Start's sources learn of congestion only after packets were dropped";
     Some(evidence.claim("2.3.2b", text).at("abstract; 2.3.2, p. 17; 2.6, p. 21; 3.1, p. 22"))
@@ -121,9 +122,9 @@ fn dec_bit_is_between(study: &Study<'_>) -> Option<Claim> {
             "{table}: {slow:.1}, {dec:.1} and {:.1} kbit/s for Slow Start, DEC bit and BBN, variances {slow_variance:.3}, {dec_variance:.3} and {:.3}",
             bbn.mean, bbn_variance.mean
         ));
-        evidence.must(slow <= dec && dec <= bbn.mean, format!("{table}: not in throughput"));
+        evidence.require(slow <= dec && dec <= bbn.mean, format!("{table}: not in throughput"));
         let between = slow_variance >= dec_variance && dec_variance >= bbn_variance.mean;
-        evidence.must(between, format!("{table}: not in fairness"));
+        evidence.require(between, format!("{table}: not in fairness"));
     }
     let text = "DEC bit performs better than Slow Start and less well than BBN's scheme";
     Some(evidence.claim("2.4.2a", text).at("2.4.2, p. 18"))
@@ -142,8 +143,8 @@ fn tri_s_is_fair_on_average(study: &Study<'_>) -> Option<Claim> {
         one.mean, two.mean, difference.mean, difference.half
     ));
     let differ = difference.is_surely_above(0.0) || difference.is_surely_below(0.0);
-    evidence.must(!differ || difference.mean.abs() < 0.05 * one.mean, "the means differ".to_owned());
-    evidence.must(deviation > UNEVEN * one.mean, "single runs are even".to_owned());
+    evidence.require(!differ || difference.mean.abs() < 0.05 * one.mean, "the means differ".to_owned());
+    evidence.require(deviation > UNEVEN * one.mean, "single runs are even".to_owned());
     let text = "Tri-S is fair on average over many runs, and can be very unfair in any of them";
     Some(evidence.claim("2.5.2a", text).at("2.5.2, p. 21; 6, p. 92"))
 }

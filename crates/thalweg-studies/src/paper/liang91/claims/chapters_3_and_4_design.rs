@@ -51,10 +51,10 @@ fn the_queue_moves_in_waves(study: &Study<'_>) -> Option<Claim> {
     evidence.add(format!(
         "{waves:.0} times in 60 s from half of the threshold or less to above it, every {interval:.2} s, with a deviation of {irregularity:.0} %; the source's window has {peaks:.0} peaks"
     ));
-    evidence.must(waves >= WAVES.0, format!("fewer than {} times", WAVES.0));
-    evidence.must(irregularity <= WAVES.1, format!("a deviation above {} %", WAVES.1));
+    evidence.require(waves >= WAVES.0, format!("fewer than {} times", WAVES.0));
+    evidence.require(irregularity <= WAVES.1, format!("a deviation above {} %", WAVES.1));
     // The window may have its last peak after the end.
-    evidence.must((peaks - waves).abs() <= 1.0, "not a peak of the window for each".to_owned());
+    evidence.require((peaks - waves).abs() <= 1.0, "not a peak of the window for each".to_owned());
     let text = "The source's window moves the queue in waves, one peak after another (figure 3.1)";
     Some(evidence.claim("3.2a", text).at("3.2.2, p. 26-27"))
 }
@@ -64,7 +64,7 @@ fn the_threshold_of_80_percent(study: &Study<'_>) -> Option<Claim> {
     let keys = |threshold: f64| [("threshold", json!(threshold))];
     let at = |threshold: f64| {
         let ours = study.interval("4.1", "seif", THROUGHPUT, &keys(threshold))?;
-        Some((ours, study.printed("4.1", "seif", THROUGHPUT, &keys(threshold))?))
+        Some((ours, study.printed_value("4.1", "seif", THROUGHPUT, &keys(threshold))?))
     };
     let (chosen, printed) = at(0.8)?;
     for (other, sign) in [(0.5, 1.0), (0.7, 1.0), (0.9, -1.0)] {
@@ -75,7 +75,7 @@ fn the_threshold_of_80_percent(study: &Study<'_>) -> Option<Claim> {
             gained.mean,
             100.0 * other
         ));
-        evidence.must(gained.mean * sign > 0.0, format!("beside {other} the other way"));
+        evidence.require(gained.mean * sign > 0.0, format!("beside {other} the other way"));
         evidence.size(
             agrees_in_size(gained, wanted),
             format!("beside {other} {:+.1} % in place of {wanted:+.1}", gained.mean),
@@ -93,7 +93,7 @@ fn lower_thresholds_send_more(study: &Study<'_>) -> Option<Claim> {
     let messages: Vec<Interval> = [0.5, 0.7, 0.8, 0.9].iter().map(at).collect::<Option<_>>()?;
     evidence.add(format!("{} messages at 50, 70, 80 and 90 %", format_means(&messages, 0)));
     let falls = messages.windows(2).all(|pair| pair[1].mean < pair[0].mean);
-    evidence.must(falls, "not fewer with each step".to_owned());
+    evidence.require(falls, "not fewer with each step".to_owned());
     Some(evidence.claim("4.2b", "The lower the threshold, the more messages are sent").at("4.2, p. 39"))
 }
 
@@ -103,14 +103,14 @@ fn avoidance_beats_reaction(study: &Study<'_>) -> Option<Claim> {
         let of = |scheme| study.throughput(id, scheme);
         let (seif, reacting) = (of("seif")?.mean, of("reacting-feedback")?.mean);
         let gained = study.interval(id, "seif-over-reacting", GAIN, &[])?;
-        let printed = study.printed(id, "seif-over-reacting", GAIN, &[])?;
+        let printed = study.printed_value(id, "seif-over-reacting", GAIN, &[])?;
         let is_undecided = !gained.is_surely_above(0.0) && !gained.is_surely_below(0.0);
         let mark = if is_undecided { " (undecided)" } else { "" };
         evidence.add(format!(
             "{id}: {seif:.2} and {reacting:.2} kbit/s, a gain of {:.2} +/- {:.2} %{mark} (printed {printed})",
             gained.mean, gained.half
         ));
-        evidence.must(!gained.is_surely_below(0.0), format!("{id}: a loss"));
+        evidence.require(!gained.is_surely_below(0.0), format!("{id}: a loss"));
         evidence.size(
             agrees_in_size(gained, printed),
             format!("{id}: {:.1} % in place of {printed}", gained.mean),
@@ -127,15 +127,15 @@ fn avoidance_drops_almost_nothing(study: &Study<'_>) -> Option<Claim> {
         let drops = |scheme| study.interval(id, scheme, DROPS, &[]);
         let (few, many) = (drops("seif")?, drops("reacting-feedback")?);
         evidence.add(format!("{id}: {:.1} and {:.1}", few.mean, many.mean));
-        evidence.must(few.minus(many).is_surely_below(0.0), format!("{id}: not fewer"));
+        evidence.require(few.minus(many).is_surely_below(0.0), format!("{id}: not fewer"));
         without += usize::from(few.mean < 1.0);
         if many.mean > max.mean {
             max = many;
         }
-        printed = printed.max(study.printed(id, "reacting-feedback", DROPS, &[])?);
+        printed = printed.max(study.printed_value(id, "reacting-feedback", DROPS, &[])?);
     }
     evidence.add(format!("none in {without} of {} set-ups", REACTIONS.len()));
-    evidence.must(2 * without > REACTIONS.len(), "drops in most set-ups".to_owned());
+    evidence.require(2 * without > REACTIONS.len(), "drops in most set-ups".to_owned());
     evidence
         .size(agrees_in_size(max, printed), format!("at most {:.0} in 60 s in place of {printed}", max.mean));
     let text = "Avoidance drops no packet in most set-ups, reaction drops some in all, up to 71 in 60 s";
@@ -147,7 +147,7 @@ fn avoidance_fluctuates_less(study: &Study<'_>) -> Option<Claim> {
     let of = |scheme| study.unprinted_value("4.2/exp-1", scheme, WINDOW_DEVIATION);
     let (avoiding, reacting) = (of("seif")?, of("reacting-feedback")?);
     evidence.add(format!("standard deviations of {:.2} and {:.2} packets", avoiding.mean, reacting.mean));
-    evidence.must(avoiding.minus(reacting).is_surely_below(0.0), "not surely less".to_owned());
+    evidence.require(avoiding.minus(reacting).is_surely_below(0.0), "not surely less".to_owned());
     let text =
         "The source's window fluctuates less under avoidance than under reaction (figures 4.3 and 4.4)";
     Some(evidence.claim("4.2e", text).at("4.2, p. 44"))
@@ -162,15 +162,17 @@ fn dynamic_rules_bring_no_gain(study: &Study<'_>) -> Option<Claim> {
         for buffer in [5120, 4096, 3072, 2048, 1024] {
             let keys = [("buffer_bytes", json!(buffer))];
             let of = |scheme| study.interval("4.4", scheme, THROUGHPUT, &keys);
-            let printed = |scheme| study.printed("4.4", scheme, THROUGHPUT, &keys);
+            let printed = |scheme| study.printed_value("4.4", scheme, THROUGHPUT, &keys);
             gains.push(gain_percent(of(dynamic)?, of("seif-static")?));
             max = max.max(printed_gain(printed(dynamic)?, printed("seif-static")?).abs());
         }
         let shown: Vec<String> = gains.iter().map(|gain| format!("{:+.1}", gain.mean)).collect();
         evidence.add(format!("{dynamic}: {} % for buffers of 10, 8, 6, 4 and 2 packets", shown.join(", ")));
         let consistent = gains.iter().all(|gain| gain.mean > NEGLIGIBLE_PERCENT);
-        evidence
-            .must(!consistent, format!("{dynamic} gains more than {NEGLIGIBLE_PERCENT} % with every buffer"));
+        evidence.require(
+            !consistent,
+            format!("{dynamic} gains more than {NEGLIGIBLE_PERCENT} % with every buffer"),
+        );
         all.extend(gains);
     }
     for gained in all {
@@ -193,7 +195,7 @@ fn the_filter_gains_throughput(study: &Study<'_>) -> Option<Claim> {
         let gained = gain_percent(of("seif")?, of("seif-nonfiltering")?);
         let wanted = printed_gain(printed("seif")?, printed("seif-nonfiltering")?);
         evidence.add(format!("{id}: {:+.2} % (printed {wanted:+.2})", gained.mean));
-        evidence.must(gained.is_surely_above(0.0), format!("{id}: not surely"));
+        evidence.require(gained.is_surely_above(0.0), format!("{id}: not surely"));
         evidence.size(
             agrees_in_size(gained, wanted),
             format!("{id}: {:.2} % in place of {wanted:.2}", gained.mean),
@@ -213,9 +215,9 @@ fn the_filter_leaves_one_message_a_peak(study: &Study<'_>) -> Option<Claim> {
         evidence.add(format!("{scheme}: {:.0} messages for {:.0} peaks", messages.mean, peaks.mean));
         // To the nearest whole number: the last peak may have its message after the end.
         let each = libm::round(messages.mean / peaks.mean);
-        evidence.must(each == wanted, format!("{scheme}: not {wanted} for a peak"));
+        evidence.require(each == wanted, format!("{scheme}: not {wanted} for a peak"));
         for (ours, metric) in [(messages, metrics[0]), (peaks, metrics[1])] {
-            let printed = study.printed(ID, scheme, metric, &[])?;
+            let printed = study.printed_value(ID, scheme, metric, &[])?;
             evidence.size(
                 agrees_in_size(ours, printed),
                 format!("{scheme}: {:.0} in place of {printed}", ours.mean),
@@ -231,7 +233,7 @@ fn bytes_beat_packets_when_buffers_are_scarce(study: &Study<'_>) -> Option<Claim
     let mut evidence = Evidence::default();
     let of = |id: &str| {
         let ours = study.interval(id, "byte-over-packet", GAIN, &[])?;
-        Some((ours, study.printed(id, "byte-over-packet", GAIN, &[])?))
+        Some((ours, study.printed_value(id, "byte-over-packet", GAIN, &[])?))
     };
     let (ample, printed_ample) = of("4.6/exp-1")?;
     let (scarce, printed_scarce) = of("4.6/exp-2")?;
@@ -239,8 +241,8 @@ fn bytes_beat_packets_when_buffers_are_scarce(study: &Study<'_>) -> Option<Claim
         "{:+.1} % with 10 packets (printed {printed_scarce}), {:+.1} % with 20 ({printed_ample})",
         scarce.mean, ample.mean
     ));
-    evidence.must(scarce.is_surely_above(MIN_CLEAR_GAIN), "not clearly with 10".to_owned());
-    evidence.must(ample.mean >= 0.0 && ample.mean < scarce.mean / 2.0, "not little with 20".to_owned());
+    evidence.require(scarce.is_surely_above(MIN_CLEAR_GAIN), "not clearly with 10".to_owned());
+    evidence.require(ample.mean >= 0.0 && ample.mean < scarce.mean / 2.0, "not little with 20".to_owned());
     for (ours, printed) in [(scarce, printed_scarce), (ample, printed_ample)] {
         evidence.size(agrees_in_size(ours, printed), format!("{:.1} % in place of {printed}", ours.mean));
     }
@@ -265,7 +267,7 @@ fn value_by_cut_back(
 
 /// Returns the printed value for each cut-back parameter.
 fn printed_cuts(study: &Study<'_>, id: &str, metric: &str) -> Option<Vec<f64>> {
-    CUT_BACKS.iter().map(|cut| study.printed(id, "seif", metric, &[("cut_back", json!(cut))])).collect()
+    CUT_BACKS.iter().map(|cut| study.printed_value(id, "seif", metric, &[("cut_back", json!(cut))])).collect()
 }
 
 fn one_way_any_cut_is_as_good(study: &Study<'_>) -> Option<Claim> {
@@ -276,7 +278,7 @@ fn one_way_any_cut_is_as_good(study: &Study<'_>) -> Option<Claim> {
         let values = interval_means(&throughput);
         let (low, high) =
             (values.iter().copied().fold(f64::MAX, f64::min), values.iter().copied().fold(0.0, f64::max));
-        evidence.must(high < 1.005 * low, format!("{id}: differences of half a percent or more"));
+        evidence.require(high < 1.005 * low, format!("{id}: differences of half a percent or more"));
     }
     let text = "One way, the cut-back parameter makes no difference to throughput";
     Some(evidence.claim("4.5a", text).at("4.5, p. 53, 55"))
@@ -290,13 +292,13 @@ fn two_ways_shallow_cuts_carry_more(study: &Study<'_>) -> Option<Claim> {
     for (place, pair) in throughput.windows(2).enumerate() {
         // The printed values have one step down, of 1.2 %.
         let falls = gain_percent(pair[1], pair[0]).is_surely_below(-2.0);
-        evidence.must(!falls, format!("it falls above {}", CUT_BACKS[place]));
+        evidence.require(!falls, format!("it falls above {}", CUT_BACKS[place]));
     }
     let last = CUT_BACKS.len() - 1;
     let gained = gain_percent(throughput[last], throughput[0]);
     let wanted = printed_gain(printed[last], printed[0]);
     evidence.add(format!("{:+.1} % from 0 to 0.9 (printed {wanted:+.1})", gained.mean));
-    evidence.must(gained.is_surely_above(0.0), "it does not grow".to_owned());
+    evidence.require(gained.is_surely_above(0.0), "it does not grow".to_owned());
     evidence.size(agrees_in_size(gained, wanted), format!("{:.1} % in place of {wanted:.1}", gained.mean));
     let text = "Two ways, throughput grows with the cut-back parameter";
     Some(evidence.claim("4.5b", text).at("4.5, p. 53, 58"))
@@ -312,9 +314,9 @@ fn half_costs_as_little_as_a_restart(study: &Study<'_>) -> Option<Claim> {
             throughput[HALF].mean, throughput[0].mean, messages[HALF].mean, messages[0].mean
         ));
         let loses = gain_percent(throughput[HALF], throughput[0]).is_surely_below(-0.5);
-        evidence.must(!loses, format!("{id}: less throughput"));
+        evidence.require(!loses, format!("{id}: less throughput"));
         let more = gain_percent(messages[HALF], messages[0]);
-        evidence.must(
+        evidence.require(
             !more.is_surely_above(MAX_SIMILAR_PERCENT),
             format!("{id}: {:.0} % more messages", more.mean),
         );
@@ -334,12 +336,12 @@ fn messages_grow_steeply(study: &Study<'_>) -> Option<Claim> {
         ));
         for (place, pair) in messages[HALF..].windows(2).enumerate() {
             let falls = pair[1].minus(pair[0]).is_surely_below(0.0);
-            evidence.must(!falls, format!("{id}: fewer above {}", CUT_BACKS[HALF + place]));
+            evidence.require(!falls, format!("{id}: fewer above {}", CUT_BACKS[HALF + place]));
         }
         // Steep: the steps beyond 0.7 add more than those before.
         let (half, middle, last) = (messages[HALF], messages[SEVEN_TENTHS], messages[CUT_BACKS.len() - 1]);
         evidence
-            .must(last.mean - middle.mean > middle.mean - half.mean, format!("{id}: it does not steepen"));
+            .require(last.mean - middle.mean > middle.mean - half.mean, format!("{id}: it does not steepen"));
         let (grown, wanted) = (last.mean / middle.mean, printed[CUT_BACKS.len() - 1] / printed[SEVEN_TENTHS]);
         let ratio = Interval { mean: grown, half: gain_percent(last, middle).half / 100.0 };
         evidence.add(format!("{grown:.1} times from 0.7 to 0.9 (printed {wanted:.1})"));
@@ -360,7 +362,7 @@ fn cuts_hardly_change_fairness(study: &Study<'_>) -> Option<Claim> {
         for ((variance, cut), (one, two)) in variances.iter().zip(CUT_BACKS).zip(one.iter().zip(&two)) {
             let share = libm::sqrt(variance.mean) / ((one.mean + two.mean) / 2.0);
             let what = format!("{id}: users differ by {:.1} % from their mean at {cut}", 100.0 * share);
-            evidence.must(share < MAX_DEVIATION, what);
+            evidence.require(share < MAX_DEVIATION, what);
         }
     }
     let text = "The cut-back parameter makes no significant difference to fairness";
@@ -377,7 +379,7 @@ fn directions_share_alike(study: &Study<'_>) -> Option<Claim> {
         let forward = one[place].mean + two[place].mean;
         let apart = 100.0 * (f64::max(forward, back[place].mean) / f64::min(forward, back[place].mean) - 1.0);
         shown.push(format!("{apart:.1}"));
-        evidence.must(apart < 20.0, format!("{apart:.0} % apart at {cut}"));
+        evidence.require(apart < 20.0, format!("{apart:.0} % apart at {cut}"));
         // The largest printed difference is 6.6 %, at 0.5.
         evidence.size(apart < 6.6 * super::SIZE_FACTOR, format!("{apart:.1} % apart at {cut}"));
     }

@@ -62,7 +62,7 @@ impl Study<'_> {
     }
 
     /// Returns the printed value.
-    fn printed(&self, id: &str, scheme: &str, metric: &str, keys: RowFilter<'_>) -> Option<f64> {
+    fn printed_value(&self, id: &str, scheme: &str, metric: &str, keys: RowFilter<'_>) -> Option<f64> {
         self.row(id, scheme, metric, keys)?.published()
     }
 
@@ -71,7 +71,7 @@ impl Study<'_> {
     }
 
     fn printed_throughput(&self, id: &str, scheme: &str) -> Option<f64> {
-        self.printed(id, scheme, THROUGHPUT, &[])
+        self.printed_value(id, scheme, THROUGHPUT, &[])
     }
 
     /// Returns the mean of the runs' own variances: averages over runs say little about the users of one run.
