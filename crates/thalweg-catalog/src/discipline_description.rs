@@ -3,7 +3,7 @@
 use crate::explicit_values::{KeyBoundConfig, Values};
 use crate::option_keys::{ConfigError, Environment, Keys};
 use core::fmt;
-use thalweg_queue::{Configure, DisciplineSpec, Limit};
+use thalweg_queue::{DisciplineConfig, DisciplineSpec, Limit};
 
 /// A queue discipline: its name, its keys, and its constructor.
 ///
@@ -32,7 +32,7 @@ impl fmt::Debug for DisciplineDescription {
 
 impl DisciplineDescription {
     /// Describes the discipline with the configuration `C`, without constraints between values.
-    pub const fn new<C: Configure + KeyBoundConfig>(about: &'static str, keys: Keys) -> Self {
+    pub const fn new<C: DisciplineConfig + KeyBoundConfig>(about: &'static str, keys: Keys) -> Self {
         Self {
             name: C::NAME,
             about,

@@ -228,7 +228,7 @@ mod tests {
 
     crate::bind!(OneTime { target: "target" });
 
-    impl thalweg_queue::Configure for OneTime {
+    impl thalweg_queue::DisciplineConfig for OneTime {
         type Queue = thalweg_queue::Fcfs;
         const NAME: &'static str = "bound";
         fn make(&self, limit: Limit, _: thalweg_queue::Streams<'_>) -> thalweg_queue::Fcfs {

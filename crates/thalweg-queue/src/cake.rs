@@ -5,7 +5,9 @@ use crate::flow_hash_buckets::Buckets;
 use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
+use crate::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+};
 use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -342,7 +344,7 @@ impl Discipline for Cake {
     }
 }
 
-impl Configure for CakeConfig {
+impl DisciplineConfig for CakeConfig {
     type Queue = Cake;
     const NAME: &'static str = "cake";
 

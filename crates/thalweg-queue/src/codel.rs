@@ -2,7 +2,9 @@
 
 use crate::impairment_spec::above_zero;
 use crate::timestamped_fifo::TimestampedQueue;
-use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
+use crate::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
 /// Parameters of [`CoDel`].
@@ -195,7 +197,7 @@ impl Control {
     }
 }
 
-impl Configure for CoDelConfig {
+impl DisciplineConfig for CoDelConfig {
     type Queue = CoDel;
     const NAME: &'static str = "codel";
 

@@ -11,7 +11,7 @@ use thalweg_proto::random::Stream;
 pub type Streams<'a> = &'a mut dyn FnMut(&'static str) -> Stream;
 
 /// Configuration of a discipline, including everything known before a queue is created.
-pub trait Configure: Clone + Debug + PartialEq + Send + Sync + 'static {
+pub trait DisciplineConfig: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// Type of the discipline.
     type Queue: Discipline + Debug + Send + 'static;
 
@@ -79,7 +79,7 @@ impl Traits {
     };
 }
 
-/// Type-erased [`Configure`].
+/// Type-erased [`DisciplineConfig`].
 pub(crate) trait ErasedConfig: Any + Debug + Send + Sync {
     fn check(&self) -> Result<(), SpecError>;
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Box<dyn Queue>;
@@ -89,18 +89,18 @@ pub(crate) trait ErasedConfig: Any + Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
-impl<C: Configure> ErasedConfig for C {
+impl<C: DisciplineConfig> ErasedConfig for C {
     fn check(&self) -> Result<(), SpecError> {
-        Configure::check(self)
+        DisciplineConfig::check(self)
     }
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Box<dyn Queue> {
-        Box::new(Configure::make(self, limit, streams))
+        Box::new(DisciplineConfig::make(self, limit, streams))
     }
     fn description(&self) -> String {
-        Configure::description(self)
+        DisciplineConfig::description(self)
     }
     fn policer(&self) -> Option<TokenBucketSpec> {
-        Configure::policer(self)
+        DisciplineConfig::policer(self)
     }
     fn equals(&self, other: &dyn ErasedConfig) -> bool {
         other.as_any().downcast_ref::<C>().is_some_and(|other| self == other)

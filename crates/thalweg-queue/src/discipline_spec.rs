@@ -1,6 +1,6 @@
 //! A discipline as plain data: a limit and a configuration, of this crate or another.
 
-use crate::discipline_config::{Configure, ErasedConfig, Queue, Streams, Traits};
+use crate::discipline_config::{DisciplineConfig, ErasedConfig, Queue, Streams, Traits};
 use crate::external_discipline_guard::ExternalQueue;
 use crate::{Fcfs, Limit, SpecError, TokenBucketSpec};
 use core::any::type_name;
@@ -36,7 +36,7 @@ impl PartialEq for DisciplineSpec {
 
 impl DisciplineSpec {
     /// Creates a description from `limit` and `config`.
-    pub fn new<C: Configure>(limit: Limit, config: C) -> Self {
+    pub fn new<C: DisciplineConfig>(limit: Limit, config: C) -> Self {
         // If a compiler formatted type names differently, disciplines of this crate would count as external: slower,
         // but correct.
         let of_crate = module_path!().split_once("::").map_or("", |(name, _)| name);
@@ -50,7 +50,7 @@ impl DisciplineSpec {
     }
 
     /// Returns the configuration, if it is of type `C`.
-    pub fn config<C: Configure>(&self) -> Option<&C> {
+    pub fn config<C: DisciplineConfig>(&self) -> Option<&C> {
         self.config.as_any().downcast_ref()
     }
 

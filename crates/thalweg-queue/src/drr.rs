@@ -6,8 +6,8 @@ use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SharedBufferDrop, SpecError, Streams,
-    Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SharedBufferDrop, SpecError,
+    Streams, Traits,
 };
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
@@ -205,7 +205,7 @@ impl Discipline for Drr {
     }
 }
 
-impl Configure for DrrConfig {
+impl DisciplineConfig for DrrConfig {
     type Queue = Drr;
     const NAME: &'static str = "drr";
 

@@ -2,7 +2,9 @@
 
 use crate::impairment_spec::{above_zero, check_probability};
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
+use crate::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+};
 use std::collections::VecDeque;
 use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
@@ -308,7 +310,7 @@ impl Discipline for DualPi2 {
     }
 }
 
-impl Configure for DualPi2Config {
+impl DisciplineConfig for DualPi2Config {
     type Queue = DualPi2;
     const NAME: &'static str = "dualpi2";
 

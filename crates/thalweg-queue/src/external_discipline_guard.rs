@@ -195,7 +195,7 @@ mod tests {
     //! Tests that each violation is detected at once and attributed, and that a correct discipline is not affected.
     use super::*;
     use crate::test_helpers::ordinary_entry;
-    use crate::{Configure, SpecError, Traits};
+    use crate::{DisciplineConfig, SpecError, Traits};
     use std::collections::VecDeque;
     use thalweg_proto::random::Stream;
 
@@ -258,7 +258,7 @@ mod tests {
         }
     }
 
-    impl Configure for DisciplineFault {
+    impl DisciplineConfig for DisciplineFault {
         type Queue = Line;
         const NAME: &'static str = "mine";
         fn check(&self) -> Result<(), SpecError> {

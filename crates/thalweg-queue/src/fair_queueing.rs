@@ -5,7 +5,9 @@ use crate::flow_queues::Lanes;
 use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
+use crate::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+};
 use std::collections::{BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};
 
@@ -213,7 +215,7 @@ impl Discipline for FairQueueing {
 #[path = "fair_queueing_tests.rs"]
 mod tests;
 
-impl Configure for FairQueueingConfig {
+impl DisciplineConfig for FairQueueingConfig {
     type Queue = FairQueueing;
     const NAME: &'static str = "fq";
 

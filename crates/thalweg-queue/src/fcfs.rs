@@ -1,6 +1,8 @@
 //! The queue discipline FIFO (first come, first served), with drop-tail.
 
-use crate::{AckFilter, Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, Streams, Traits};
+use crate::{
+    AckFilter, Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, Streams, Traits,
+};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
@@ -158,7 +160,7 @@ impl Discipline for Fcfs {
     }
 }
 
-impl Configure for FcfsConfig {
+impl DisciplineConfig for FcfsConfig {
     type Queue = Fcfs;
     const NAME: &'static str = "fcfs";
 

@@ -6,7 +6,9 @@ use crate::flow_queues::Lanes;
 use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
+use crate::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Time};
@@ -244,12 +246,12 @@ impl Discipline for FqCoDel {
 /// Maximum number of FQ-CoDel queues, the same as in Linux. All may have state.
 const MAX_FLOWS: u32 = 65_536;
 
-impl Configure for FqCoDelConfig {
+impl DisciplineConfig for FqCoDelConfig {
     type Queue = FqCoDel;
     const NAME: &'static str = "fq-codel";
 
     fn check(&self) -> Result<(), SpecError> {
-        Configure::check(&self.codel)?;
+        DisciplineConfig::check(&self.codel)?;
         above_zero("flows", f64::from(self.flows))?;
         if self.flows > MAX_FLOWS {
             return Err(SpecError::TooMany { what: "flows", max: MAX_FLOWS, found: self.flows });

@@ -4,7 +4,9 @@ use crate::flow_queues::Lanes;
 use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
+use crate::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Time};
 
@@ -317,7 +319,7 @@ impl Discipline for Hrr {
     }
 }
 
-impl Configure for HrrConfig {
+impl DisciplineConfig for HrrConfig {
     type Queue = Hrr;
     const NAME: &'static str = "hrr";
 

@@ -3,7 +3,7 @@
 //! This crate does not know packet contents. A queue holds [`Entry`]s: small values that identify a packet kept by its
 //! owner. The simulator and live emulation share this code.
 //!
-//! - [`Discipline`] is the interface of a queue, and [`Configure`] that of its configuration. [`Any`] is any discipline
+//! - [`Discipline`] is the interface of a queue, and [`DisciplineConfig`] that of its configuration. [`Any`] is any discipline
 //!   of this or another crate, selected by a [`DisciplineSpec`]: [`Fcfs`], [`RandomDrop`]; per flow [`FairQueueing`],
 //!   [`Sfq`], [`Drr`], [`VirtualClock`], [`Hrr`]; by priority [`Priority`]; with active queue management [`Red`], [`CoDel`], [`Pie`]; with both
 //!   [`FqCoDel`] and [`Cake`]; for L4S [`DualPi2`]; rate-limited by a [`Policer`].
@@ -89,7 +89,7 @@ pub use virtual_clock::*;
 pub use ack_filter::AckFilter;
 pub use any_discipline::Any;
 pub use capacity_trace::{CapacityError, CapacityTrace};
-pub use discipline_config::{Configure, Streams, Traits};
+pub use discipline_config::{DisciplineConfig, Streams, Traits};
 pub use discipline_interface::{Discipline, DropReason, DroppedPacket, Entry, Limit};
 pub use discipline_spec::DisciplineSpec;
 pub use external_discipline_guard::{ContractViolation, ViolationKind};

@@ -2,7 +2,9 @@
 
 use crate::impairment_spec::{above_zero, check_probability};
 use crate::timestamped_fifo::TimestampedQueue;
-use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
+use crate::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};
 
@@ -212,7 +214,7 @@ impl Discipline for Pie {
     }
 }
 
-impl Configure for PieConfig {
+impl DisciplineConfig for PieConfig {
     type Queue = Pie;
     const NAME: &'static str = "pie";
 

@@ -1,6 +1,6 @@
 //! The queue discipline Random Drop (Mankin 1990): a full queue drops a random packet.
 
-use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits};
+use crate::{Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Time;
 
@@ -81,7 +81,7 @@ impl Discipline for RandomDrop {
     }
 }
 
-impl Configure for RandomDropConfig {
+impl DisciplineConfig for RandomDropConfig {
     type Queue = RandomDrop;
     const NAME: &'static str = "random-drop";
 

@@ -2,8 +2,8 @@
 
 use crate::impairment_spec::{above_zero, check_probability};
 use crate::{
-    Configure, Discipline, DropReason, DroppedPacket, Entry, Fcfs, Limit, LinkIdle, SpecError, Streams,
-    Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, LinkIdle, SpecError,
+    Streams, Traits,
 };
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Rate, Time};
@@ -214,7 +214,7 @@ impl Discipline for Red {
     }
 }
 
-impl Configure for RedConfig {
+impl DisciplineConfig for RedConfig {
     type Queue = Red;
     const NAME: &'static str = "red";
 

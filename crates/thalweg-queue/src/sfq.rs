@@ -5,8 +5,8 @@ use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SharedBufferDrop, SpecError, Streams,
-    Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SharedBufferDrop, SpecError,
+    Streams, Traits,
 };
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
@@ -183,7 +183,7 @@ impl Discipline for Sfq {
     }
 }
 
-impl Configure for SfqConfig {
+impl DisciplineConfig for SfqConfig {
     type Queue = Sfq;
     const NAME: &'static str = "sfq";
 

@@ -1,6 +1,6 @@
 //! A FIFO that marks every packet above a threshold, as DCTCP expects (RFC 8257).
 
-use crate::{Configure, Discipline, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits};
+use crate::{Discipline, DisciplineConfig, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits};
 use thalweg_proto::units::Time;
 
 /// Queue length above which arrivals are marked, with its unit.
@@ -80,7 +80,7 @@ impl Discipline for Step {
     }
 }
 
-impl Configure for StepConfig {
+impl DisciplineConfig for StepConfig {
     type Queue = Step;
     const NAME: &'static str = "step";
 

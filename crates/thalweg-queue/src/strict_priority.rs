@@ -1,7 +1,7 @@
 //! A queue that serves packets in the order of their priority.
 
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, Streams, Traits};
+use crate::{Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
@@ -107,7 +107,7 @@ impl Discipline for Priority {
     }
 }
 
-impl Configure for PriorityConfig {
+impl DisciplineConfig for PriorityConfig {
     type Queue = Priority;
     const NAME: &'static str = "priority";
 

@@ -2,7 +2,7 @@
 
 use crate::token_bucket::TokenBucket;
 use crate::{
-    Configure, Discipline, DropReason, DroppedPacket, Entry, Fcfs, Limit, SpecError, Streams,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, SpecError, Streams,
     TokenBucketSpec, Traits,
 };
 use thalweg_proto::units::{Bytes, Rate, Time};
@@ -76,7 +76,7 @@ impl Discipline for Policer {
     }
 }
 
-impl Configure for PolicerConfig {
+impl DisciplineConfig for PolicerConfig {
     type Queue = Policer;
     const NAME: &'static str = "policer";
 

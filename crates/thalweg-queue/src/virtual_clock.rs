@@ -3,7 +3,9 @@
 use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
-use crate::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits};
+use crate::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};
 
@@ -157,7 +159,7 @@ impl Discipline for VirtualClock {
     }
 }
 
-impl Configure for VirtualClockConfig {
+impl DisciplineConfig for VirtualClockConfig {
     type Queue = VirtualClock;
     const NAME: &'static str = "virtual-clock";
 

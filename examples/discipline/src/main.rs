@@ -11,7 +11,7 @@ use thalweg::Registry;
 use thalweg_catalog::option_keys::key;
 use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_queue::{Configure, Discipline, DropReason, DroppedPacket, Entry, Limit, Streams, Traits};
+use thalweg_queue::{Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, Streams, Traits};
 
 /// Configuration of [`NewestFirst`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,7 +92,7 @@ impl Discipline for NewestFirst {
     }
 }
 
-impl Configure for NewestFirstConfig {
+impl DisciplineConfig for NewestFirstConfig {
     type Queue = NewestFirst;
     const NAME: &'static str = "newest-first";
 

@@ -4,7 +4,9 @@
 use thalweg_catalog::option_keys::key;
 use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_proto::units::Time;
-use thalweg_queue::{Configure, Discipline, DropReason, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits};
+use thalweg_queue::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits,
+};
 
 /// Configuration of [`MarkAbove`].
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +45,7 @@ impl Discipline for MarkAbove {
     }
 }
 
-impl Configure for MarkAboveConfig {
+impl DisciplineConfig for MarkAboveConfig {
     type Queue = MarkAbove;
     const NAME: &'static str = "mark-above";
 

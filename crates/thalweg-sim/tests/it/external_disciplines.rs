@@ -6,7 +6,8 @@ use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::{
-    Configure, Discipline, DisciplineSpec, DroppedPacket, Entry, Fcfs, Limit, Pie, PieConfig, Streams, Traits,
+    Discipline, DisciplineConfig, DisciplineSpec, DroppedPacket, Entry, Fcfs, Limit, Pie, PieConfig, Streams,
+    Traits,
 };
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::simulation_spec::{Spec, WorkloadSpec};
@@ -25,7 +26,7 @@ fn spec_of_path(queue: DisciplineSpec, controller: ControllerConfig) -> Spec {
 #[derive(Clone, Debug, PartialEq)]
 struct MyPie(PieConfig);
 
-impl Configure for MyPie {
+impl DisciplineConfig for MyPie {
     type Queue = Pie;
     const NAME: &'static str = "my-pie";
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Pie {
@@ -82,7 +83,7 @@ impl Discipline for BrokenLine {
     }
 }
 
-impl Configure for FaultyDiscipline {
+impl DisciplineConfig for FaultyDiscipline {
     type Queue = BrokenLine;
     const NAME: &'static str = "mine";
     fn make(&self, limit: Limit, _: Streams<'_>) -> BrokenLine {

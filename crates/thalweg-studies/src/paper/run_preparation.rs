@@ -135,8 +135,14 @@ pub fn prepare_paper(paper: &'static Paper, choice: &Choice) -> Result<PreparedP
         is_kept
     });
     let full_minutes = plan.short.full_minutes.filter(|_| !choice.full);
-    let mut prepared =
-        PreparedPaper { paper, titles: Vec::new(), cases: Vec::new(), experiments, skipped_long, full_minutes };
+    let mut prepared = PreparedPaper {
+        paper,
+        titles: Vec::new(),
+        cases: Vec::new(),
+        experiments,
+        skipped_long,
+        full_minutes,
+    };
     for (number, experiment) in prepared.experiments.iter().enumerate() {
         let planned = plan.experiment.iter().filter(|planned| planned.id == experiment.id);
         let mut title = String::new();
