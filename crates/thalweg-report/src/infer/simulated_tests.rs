@@ -32,7 +32,7 @@ fn simulated(scheme: &str, seed: u64, seconds: u32, link: &str) -> Recording {
 }
 
 /// Returns the log of the transfer of a scenario.
-fn recorded(loaded: &Loaded) -> Recording {
+fn recorded(loaded: &LoadedScenario) -> Recording {
     let mut simulation = Simulation::new(loaded.spec(), QlogPackets::new(2_000_000)).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
     let (result, packets) = simulation.finish();

@@ -106,11 +106,11 @@ impl Controller for Steered {
     fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
         match (&mut self.inner, before.inner) {
             (InnerController::Shared(now), InnerController::Shared(before)) => {
-                now.on_undo(before, connection)
+                now.on_undo(before, connection);
             }
             (InnerController::Bbr(now), InnerController::Bbr(before)) => now.on_undo(*before, connection),
             (InnerController::Thalweg(now), InnerController::Thalweg(before)) => {
-                now.on_undo(*before, connection)
+                now.on_undo(*before, connection);
             }
             _ => panic!("nobody becomes another"),
         }

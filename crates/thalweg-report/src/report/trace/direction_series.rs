@@ -63,7 +63,7 @@ impl Subject {
             ("packets", packets(|packet| !packet.is(Packet::AGAIN | Packet::LATE))),
             ("again", packets(|packet| packet.is(Packet::AGAIN))),
             ("late", packets(|packet| packet.is(Packet::LATE))),
-            ("lost", packets(|packet| packet.is_lost_on_path())),
+            ("lost", packets(Packet::is_lost_on_path)),
             ("sacks", sacks(false)),
             ("duplicates", sacks(true)),
         ];
