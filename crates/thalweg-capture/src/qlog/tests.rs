@@ -165,3 +165,43 @@ fn events_beyond_the_limit_are_dropped_and_reported() {
     assert_eq!(qlog["description"], json!("thalweg, seed 7, packets until 0.005 s"));
     assert_eq!(recovery(100).truncated_at(), None);
 }
+
+/// Two transfers of a segment each, by connections with the same number; the first segment of the first one arrives twice.
+#[test]
+fn each_connection_is_a_trace() {
+    let mut packets = QlogPackets::new(100);
+    let (data, acknowledged) = (segment(0), ack(1000, 0));
+    let of = |incarnation: u16, at, of_step, backward, serial, pdu| {
+        let record = step(at, of_step, backward, serial, pdu);
+        Record { packet: PacketId { incarnation, ..record.packet }, ..record }
+    };
+    let steps = [
+        of(u16::MAX, 0, Step::Sent, false, 0, &data),
+        of(u16::MAX, 5, Step::Delivered, false, 0, &data),
+        of(u16::MAX, 5, Step::Sent, true, 0, &acknowledged),
+        of(u16::MAX, 10, Step::Delivered, true, 0, &acknowledged),
+        of(0, 20, Step::Sent, false, 1, &data),
+        of(u16::MAX, 21, Step::Delivered, false, 0, &data),
+        of(u16::MAX, 21, Step::Delivered, true, 0, &acknowledged),
+        of(0, 25, Step::Delivered, false, 1, &data),
+        of(0, 25, Step::Sent, true, 1, &acknowledged),
+        of(0, 30, Step::Delivered, true, 1, &acknowledged),
+    ];
+    steps.iter().for_each(|record| packets.record(record));
+    let qlog = written_events(&packets);
+    let traces = qlog["traces"].as_array().unwrap();
+    let titles: Vec<&Value> = traces.iter().map(|trace| &trace["common_fields"]["group_id"]).collect();
+    assert_eq!(titles, ["shy.1, transfer 1", "shy.1, transfer 2"]);
+    for (trace, start) in traces.iter().zip([0, 20]) {
+        let events = trace["events"].as_array().unwrap();
+        let figures = events.iter().map(|event| {
+            let frame = &event["data"]["frames"][0];
+            (event["time"].as_u64().unwrap(), frame["offset"].clone(), frame["acked_ranges"].clone())
+        });
+        assert_eq!(
+            figures.collect::<Vec<_>>(),
+            [(start, json!(0), Value::Null), (start + 10, Value::Null, json!([[0, 0]]))],
+            "no loss, and no event of a late packet"
+        );
+    }
+}
