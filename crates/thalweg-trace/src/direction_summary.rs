@@ -92,7 +92,7 @@ impl Summary {
     }
 }
 
-/// Returns false for packets of a sender without any acknowledgement, as of UDP: what of them arrived is not visible there.
+/// Returns false for packets of a sender without any acknowledgement, as of UDP: arrivals are not visible there.
 fn shows_delivery(data: &Direction) -> bool {
     let counts = data.counts;
     let is_unacknowledged = counts.payload > 0 && counts.acks == 0 && counts.delivered == 0;

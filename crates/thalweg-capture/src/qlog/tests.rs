@@ -1,4 +1,5 @@
 use super::*;
+use crate::pcap::{Capture, Point};
 use serde_json::{Value, json};
 use std::path::Path;
 use thalweg_proto::Ecn;
@@ -7,6 +8,7 @@ use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 use thalweg_scenario::load_text;
 use thalweg_sim::packet_trace::{NoTrace, PacketId, Record, Step, Tracer as _};
 use thalweg_sim::{Pdu, Series, Simulation, Status};
+use thalweg_trace::{Limits, Summary, Trace};
 
 /// Two datagram flows, and a window flow with segments of 1000 bytes.
 const SCENARIO: &str = r#"
@@ -203,5 +205,46 @@ fn each_connection_is_a_trace() {
             [(start, json!(0), Value::Null), (start + 10, Value::Null, json!([[0, 0]]))],
             "no loss, and no event of a late packet"
         );
+    }
+}
+
+/// Returns what a log and a capture show of a flow with `workload`, beside a flow of UDP.
+fn logged_and_captured(workload: &str) -> [Trace; 2] {
+    let text = format!(
+        "duration = \"4 s\"\nwarmup = \"0 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"20 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"1 MB\"\n\
+         [[flow]]\nname = \"web\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\nworkload = {workload}\n\
+         [[flow]]\nname = \"voice\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\nworkload = {{ kind = \"cbr\", rate = \"1 Mbit/s\" }}\n"
+    );
+    let loaded = load_text("web.toml", &text, Path::new("."), &[]).unwrap();
+    let tracer = (QlogPackets::new(2_000_000), Capture::new(Vec::new(), Point::Source).unwrap());
+    let mut simulation = Simulation::new(loaded.spec(), tracer).unwrap();
+    while simulation.advance(1 << 20) == Status::Running {}
+    let (result, (packets, capture)) = simulation.finish();
+    let log = write_qlog(Vec::new(), "", loaded.spec(), &result, &packets).unwrap();
+    [log, capture.finish().unwrap()].map(|file| thalweg_trace::read(&mut &*file, &Limits::default()).unwrap())
+}
+
+/// Connections of a log and a capture have equal figures; the log of a sender of UDP has no delivered bytes.
+#[test]
+fn a_log_shows_the_same_transfers_as_a_capture() {
+    for workload in [
+        "{ kind = \"list\", transfers = \"1 0s 100kB; 1 1s 100kB; 1 1.01s 100kB; 1 2s 300kB\" }",
+        "{ kind = \"poisson\", load = \"30 %\", size = \"50 kB\" }",
+    ] {
+        let traces = logged_and_captured(workload);
+        let [logged, captured] = traces.each_ref().map(|trace| {
+            let summaries = trace.connections.iter().map(|of| Summary::from_connection(of, 0));
+            let figures = summaries.filter_map(|of| {
+                let micros = of.rtt?.min.as_secs_f64() * 1e6;
+                Some((of.packets, of.delivered, of.retransmitted, (micros / 10.0).round()))
+            });
+            figures.collect::<Vec<_>>()
+        });
+        assert!(logged.len() >= 4 && logged.iter().all(|of| of.2 == 0.0), "{workload}: {logged:?}");
+        assert_eq!(logged, captured, "{workload}");
+        let voice = traces[0].connections.last().unwrap();
+        let of_voice = Summary::from_connection(voice, 0);
+        assert_eq!((voice.name.as_str(), of_voice.delivered, of_voice.goodput), ("voice", None, None));
+        assert!(of_voice.packets > 50, "{of_voice:?}");
     }
 }

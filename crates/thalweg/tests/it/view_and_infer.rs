@@ -77,7 +77,7 @@ fn a_simulation_s_own_traces_have_its_figures() {
     assert!(text.contains("TCP") && text.contains("Bufferbloat") && text.contains("RFC 7567"), "{text}");
 }
 
-/// Returns the connections with acknowledgements that `view` shows of a file: packets, retransmissions, bytes, and the shortest round trip in
+/// Returns the connections with acknowledgements in a file: packets, retransmissions, bytes, and the shortest round trip in
 /// units of 10 us.
 fn shown_transfers(folder: &Path, file: &str) -> Vec<[u64; 4]> {
     let view = document(folder, &["view", file, "--json"]);
@@ -93,7 +93,7 @@ fn shown_transfers(folder: &Path, file: &str) -> Vec<[u64; 4]> {
         .collect()
 }
 
-/// Each transfer of a flow is a connection with offsets of its own, in a log as in a capture. What UDP delivers, its sender does not know.
+/// Each transfer of a flow is a connection with offsets of its own, in a log as in a capture. The log of a sender of UDP has no delivered bytes.
 #[test]
 fn transfers_of_a_flow_are_connections() {
     let place = temporary_path("view-transfers");
