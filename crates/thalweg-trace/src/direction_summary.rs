@@ -1,6 +1,6 @@
 //! Figures of one direction of a traced connection.
 
-use crate::trace_model::{Connection, Metric};
+use crate::trace_model::{Connection, Direction, Metric, View};
 use thalweg_units::{Duration, Rate};
 
 /// Figures of a connection's direction.
@@ -8,14 +8,14 @@ use thalweg_units::{Duration, Rate};
 pub struct Summary {
     /// Time from its first packet to its last packet or acknowledgement.
     pub duration: Duration,
-    /// Payload bytes that arrived, each once.
-    pub delivered: u64,
+    /// Payload bytes that arrived, each once; `None` if the sender's packets are known, and no acknowledgement of them.
+    pub delivered: Option<u64>,
     /// Bytes of all packets.
     pub sent_bytes: u64,
     /// Packets with data; for `ss`, segments.
     pub packets: u64,
-    /// Delivered payload by the duration.
-    pub goodput: Rate,
+    /// Delivered payload by the duration, if known.
+    pub goodput: Option<Rate>,
     /// Share of retransmitted bytes in the payload sent.
     pub retransmitted: f64,
     /// Packets that the sender took for lost.
@@ -75,13 +75,14 @@ impl Summary {
                 logged.iter().map(|point| Duration::from_secs_f64(point.1)).filter(|rtt| !rtt.is_zero());
             RttSummary::from_samples(times.collect(), true)
         };
+        let delivered = shows_delivery(data).then_some(counts.delivered);
         Self {
             duration,
-            delivered: counts.delivered,
+            delivered,
             sent_bytes: counts.bytes,
             packets: counts.not_kept
                 + if data.packets.is_empty() { counts.packets } else { data.packets.len() as u64 },
-            goodput: average_rate(counts.delivered, duration),
+            goodput: delivered.map(|bytes| average_rate(bytes, duration)),
             retransmitted: counts.again_bytes as f64 / counts.payload.max(1) as f64,
             lost: counts.lost,
             spurious: counts.spurious,
@@ -89,6 +90,13 @@ impl Summary {
             rtt: rtt.or_else(smoothed),
         }
     }
+}
+
+/// Returns false for packets of a sender without any acknowledgement, as of UDP: arrivals are not visible there.
+fn shows_delivery(data: &Direction) -> bool {
+    let counts = data.counts;
+    let is_unacknowledged = counts.payload > 0 && counts.acks == 0 && counts.delivered == 0;
+    data.view != View::Sender || data.packets.is_empty() || !is_unacknowledged
 }
 
 /// Returns the rate of these bytes in a duration; zero for an empty one.
@@ -100,6 +108,36 @@ pub(crate) fn average_rate(bytes: u64, duration: Duration) -> Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace_model::Packet;
+    use thalweg_units::Time;
+
+    #[test]
+    fn delivery_is_unknown_without_acknowledgements() {
+        let packet = Packet {
+            time: Time::ZERO,
+            position: 0,
+            size: 1028,
+            length: 1000,
+            acked: Time::MAX,
+            lost: Time::MAX,
+            flags: 0,
+        };
+        let mut connection = Connection::default();
+        let data = &mut connection.directions[0];
+        (data.view, data.packets) = (View::Sender, vec![packet]);
+        data.counts.payload = 1000;
+        let summarised = |connection: &Connection| {
+            let summary = Summary::from_connection(connection, 0);
+            (summary.delivered, summary.goodput.is_some())
+        };
+        assert_eq!(summarised(&connection), (None, false));
+        // The one packet was lost, and an acknowledgement of nothing new says so.
+        connection.directions[0].counts.acks = 1;
+        assert_eq!(summarised(&connection), (Some(0), true));
+        let data = &mut connection.directions[0];
+        (data.counts.acks, data.view) = (0, View::Receiver);
+        assert_eq!(summarised(&connection), (Some(0), true));
+    }
 
     #[test]
     fn quantiles_are_values_of_the_sample() {

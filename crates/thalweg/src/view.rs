@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_report::output::{Align, Stored, Table, format_count, format_rate, is_trace};
 use thalweg_report::report::{NamedTrace, trace_of_results, trace_page};
 use thalweg_scenario::Reader;
@@ -192,9 +192,10 @@ fn format_ms(duration: Duration) -> String {
 fn shown_directions(connection: &Connection) -> impl Iterator<Item = (usize, Summary)> {
     let main = connection.main_direction();
     let all = [0, 1].map(|direction| (direction, Summary::from_connection(connection, direction)));
-    let largest = all[main].1.delivered.max(all[main].1.sent_bytes);
+    let largest = all[main].1.delivered.unwrap_or(0).max(all[main].1.sent_bytes);
     // Requests and pure acknowledgements beside a transfer are not shown.
-    all.into_iter().filter(move |(direction, summary)| *direction == main || summary.delivered * 50 > largest)
+    let is_large = move |summary: &Summary| summary.delivered.is_some_and(|bytes| bytes * 50 > largest);
+    all.into_iter().filter(move |(direction, summary)| *direction == main || is_large(summary))
 }
 
 /// Maximum number of connections in the text.
@@ -291,8 +292,8 @@ fn connection_row(
         connection.protocol.name().to_owned(),
         connection.point.name().to_owned(),
         format!("{:.2} s", summary.duration.as_secs_f64()),
-        format!("{:.3} MB", summary.delivered as f64 / 1e6),
-        format_rate(summary.goodput.as_f64()),
+        summary.delivered.map_or("-".to_owned(), |bytes| format!("{:.3} MB", bytes as f64 / 1e6)),
+        summary.goodput.map_or("-".to_owned(), |rate| format_rate(rate.as_f64())),
         format!("{:.2} %", summary.retransmitted * 100.0),
         trip(|rtt| rtt.min),
         trip(|rtt| rtt.median),
@@ -359,7 +360,7 @@ fn direction_value(connection: &Connection, direction: usize) -> Value {
         "delivered_bytes": summary.delivered,
         "sent_bytes": summary.sent_bytes,
         "packets": summary.packets,
-        "goodput_bps": summary.goodput.as_bits_per_sec(),
+        "goodput_bps": summary.goodput.map(Rate::as_bits_per_sec),
         "retransmitted_share": summary.retransmitted,
         "retransmitted_packets": counts.again,
         "lost_packets": summary.lost,

@@ -3,9 +3,9 @@
 //! The file follows draft-ietf-quic-qlog-main-schema-02 (a JSON file with `qlog_version` 0.3). Its events are from
 //! draft-ietf-quic-qlog-quic-events-01: `recovery:metrics_updated` (section 5.4.2 there) for flows with series, and
 //! `transport:packet_sent`, `transport:packet_received` and `recovery:packet_lost` for recorded packets
-//! ([`QlogPackets`]). Each flow is a trace from its sender's view; its replies, if any, are another. Metrics hold the
-//! changes since the previous event. Windows, which the simulator counts in segments, are in payload bytes as the draft
-//! requires.
+//! ([`QlogPackets`]). Each connection is a trace from its sender's view: of a flow that opens one for every transfer, each
+//! transfer, as their streams and packet numbers begin anew. Replies, if any, are another trace. Metrics hold the changes
+//! since the previous event. Windows, which the simulator counts in segments, are in payload bytes as the draft requires.
 //!
 //! The description of a trace is its scheme; the field `thalweg_simulated_scheme` of its common fields has the scheme of the simulation with
 //! all options, for `thalweg infer`.
@@ -52,17 +52,26 @@ pub fn write_qlog<W: Write>(
             }
             _ => Vec::new(),
         };
-        let packets = packets.events_of(flow, is_reply);
-        if metrics.is_empty() && packets.is_empty() {
-            continue;
-        }
-        to.write_all(if is_first { b"\n" } else { b",\n" })?;
-        is_first = false;
         let scheme = result.groups.get(group).map_or("", |group| group.scheme.as_str());
         let simulated = ends.and_then(simulated_scheme).unwrap_or_default();
-        begin_trace(&mut to, &result.flows[flow as usize].name, scheme, &simulated, is_reply)?;
-        write_events(&mut to, packets, &metrics)?;
-        to.write_all(b"]}")?;
+        let connections = packets.events_of(flow, is_reply);
+        // Only flows with a single connection have metrics.
+        for place in 0..connections.len().max(1) {
+            let packets = connections.get(place).map_or(&[][..], Vec::as_slice);
+            let metrics = if place == 0 { &metrics[..] } else { &[] };
+            if metrics.is_empty() && packets.is_empty() {
+                continue;
+            }
+            to.write_all(if is_first { b"\n" } else { b",\n" })?;
+            is_first = false;
+            let mut title = result.flows[flow as usize].name.clone();
+            if connections.len() > 1 {
+                title.push_str(&format!(", transfer {}", place + 1));
+            }
+            begin_trace(&mut to, &title, scheme, &simulated, is_reply)?;
+            write_events(&mut to, packets, metrics)?;
+            to.write_all(b"]}")?;
+        }
     }
     to.write_all(b"]}\n")?;
     to.flush()?;

@@ -2,13 +2,14 @@
 
 use core::ops::Range;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use thalweg_proto::data_unit_numbers::{merge_numbers, take_within};
 use thalweg_proto::payload::Payload as _;
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
-use thalweg_sim::packet_trace::{Record, Step, Tracer};
+use thalweg_sim::packet_trace::{PacketId, Record, Step, Tracer};
 
 /// Kind of a packet event, from its sender's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,18 +45,16 @@ pub(super) struct Event {
     pub frame: Frame,
 }
 
-/// Events of a flow's sender, or of the sender of its replies.
-#[derive(Clone, Debug, Default)]
-struct Sender {
-    events: Vec<Event>,
-    /// Next packet numbers of sender and receiver.
-    next: [u64; 2],
-}
-
 /// Connection in use.
 #[derive(Clone, Debug, Default)]
 struct Connection {
     incarnation: u16,
+    /// Its flow, and true if it is one of replies.
+    sender: (u32, bool),
+    /// Number among the connections of this sender, from 0.
+    place: usize,
+    /// Next packet numbers of sender and receiver.
+    next: [u64; 2],
     /// Packet numbers by direction (backward is true) and serial number.
     numbers: BTreeMap<(bool, u32), u64>,
     /// Recently used data number.
@@ -80,8 +79,8 @@ struct Transmission {
 
 /// Recorder of sent and received packets, for [`write_qlog`](super::write_qlog).
 ///
-/// Packets are numbered as in QUIC, each once, in the sending order of the flow. Acknowledgements refer to data by the
-/// protocol's own numbers. If several packets carried the same data, those that arrived count as acknowledged. A packet
+/// Packets are numbered as in QUIC, each once, in the sending order of their connection. Acknowledgements refer to data by
+/// the protocol's own numbers. If several packets carried the same data, those that arrived count as acknowledged. A packet
 /// counts as lost once the sender retransmits its data.
 #[derive(Clone, Debug)]
 pub struct QlogPackets {
@@ -89,8 +88,9 @@ pub struct QlogPackets {
     event_count: usize,
     /// End of the recording, at the limit; `None` while it continues.
     truncated_at: Option<Time>,
-    /// Senders by flow, and true for that of the replies.
-    senders: BTreeMap<(u32, bool), Sender>,
+    /// Events of the sender of each connection, by flow, and true for that of its replies.
+    senders: BTreeMap<(u32, bool), Vec<Vec<Event>>>,
+    /// The latest connections, by number.
     connections: BTreeMap<u32, Connection>,
 }
 
@@ -111,9 +111,9 @@ impl QlogPackets {
         self.truncated_at
     }
 
-    /// Returns the events of a flow's sender, or of the sender of its replies.
-    pub(super) fn events_of(&self, flow: u32, is_reply: bool) -> &[Event] {
-        self.senders.get(&(flow, is_reply)).map_or(&[], |sender| &sender.events)
+    /// Returns the events of a flow's sender, or of the sender of its replies, by connection in the order of their start.
+    pub(super) fn events_of(&self, flow: u32, is_reply: bool) -> &[Vec<Event>] {
+        self.senders.get(&(flow, is_reply)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the flows with events; the flag is true for reply flows.
@@ -127,16 +127,16 @@ impl QlogPackets {
     }
 
     fn record_sent(&mut self, record: &Record<'_>) {
-        let connection = connection_of_record(&mut self.connections, record);
-        let sender = self.senders.entry((record.flow, record.reply)).or_default();
+        let Some((connection, events)) = self.connection_of(record) else { return };
         let backward = record.packet.backward;
-        let next = &mut sender.next[usize::from(backward)];
+        let next = &mut connection.next[usize::from(backward)];
         let number = *next;
         *next += 1;
         connection.numbers.insert((backward, record.packet.serial), number);
         if backward {
             return;
         }
+        let before = events.len();
         let event = |kind, number, size| {
             let frame = non_ack_frame(record.pdu);
             Event { time: record.time, kind, number: Some(number), size, frame }
@@ -146,18 +146,17 @@ impl QlogPackets {
             connection.number_hint = start;
             let unacked = connection.unacked.entry(start).or_insert(UnackedData { end, copies: Vec::new() });
             if let Some(before) = unacked.copies.last() {
-                sender.events.push(event(EventKind::Lost, before.number, before.size));
-                self.event_count += 1;
+                events.push(event(EventKind::Lost, before.number, before.size));
             }
             unacked.copies.push(Transmission { number, size, has_arrived: false });
         }
-        sender.events.push(event(EventKind::Sent, number, size));
-        self.event_count += 1;
+        events.push(event(EventKind::Sent, number, size));
+        self.event_count += events.len() - before;
     }
 
     /// Records that a data packet reached the receiver.
     fn record_arrival(&mut self, record: &Record<'_>) {
-        let connection = connection_of_record(&mut self.connections, record);
+        let Some((connection, _)) = self.connection_of(record) else { return };
         let Some(&number) = connection.numbers.get(&(false, record.packet.serial)) else { return };
         let Some(data) = record.pdu.data(connection.number_hint) else { return };
         let copies = connection.unacked.get_mut(&data.start).map(|unacked| unacked.copies.iter_mut());
@@ -168,16 +167,42 @@ impl QlogPackets {
 
     /// Records a packet that the sender received.
     fn record_received(&mut self, record: &Record<'_>) {
-        let connection = connection_of_record(&mut self.connections, record);
+        let Some((connection, events)) = self.connection_of(record) else { return };
         let number = connection.numbers.get(&(true, record.packet.serial)).copied();
         let number = number.filter(|_| record.packet.router.is_none());
         let frame = match record.pdu.acknowledged(connection.number_hint) {
             Some(ranges) => Frame::Ack { ranges: connection.acknowledge(&ranges) },
             None => non_ack_frame(record.pdu),
         };
-        let event = Event { time: record.time, kind: EventKind::Received, number, size: record.size, frame };
-        self.senders.entry((record.flow, record.reply)).or_default().events.push(event);
+        events.push(Event { time: record.time, kind: EventKind::Received, number, size: record.size, frame });
         self.event_count += 1;
+    }
+
+    /// Returns the connection of a record's packet, and the events of its sender. Begins a connection if the number is new, or
+    /// reused. `None` for a late packet of a connection that has ended and whose number is reused.
+    fn connection_of(&mut self, record: &Record<'_>) -> Option<(&mut Connection, &mut Vec<Event>)> {
+        let PacketId { connection, incarnation, .. } = record.packet;
+        let sender = (record.flow, record.reply);
+        let mut begin = || {
+            let of_sender = self.senders.entry(sender).or_default();
+            of_sender.push(Vec::new());
+            Connection { incarnation, sender, place: of_sender.len() - 1, ..Connection::default() }
+        };
+        let connection = match self.connections.entry(connection) {
+            Entry::Vacant(vacant) => vacant.insert(begin()),
+            Entry::Occupied(of) => {
+                let connection = of.into_mut();
+                // Incarnations wrap around.
+                match incarnation.wrapping_sub(connection.incarnation) as i16 {
+                    0 => {}
+                    1.. => *connection = begin(),
+                    ..0 => return None,
+                }
+                connection
+            }
+        };
+        let events = self.senders.get_mut(&connection.sender)?.get_mut(connection.place)?;
+        Some((connection, events))
     }
 }
 
@@ -188,18 +213,6 @@ impl Connection {
         let copies = closed.into_iter().flat_map(|unacked| unacked.copies);
         merge_numbers(copies.filter(|copy| copy.has_arrived).map(|copy| copy.number).collect())
     }
-}
-
-/// Returns the connection of a record's packet; starts afresh when its number is reused.
-fn connection_of_record<'a>(
-    all: &'a mut BTreeMap<u32, Connection>,
-    record: &Record<'_>,
-) -> &'a mut Connection {
-    let connection = all.entry(record.packet.connection).or_default();
-    if connection.incarnation != record.packet.incarnation {
-        *connection = Connection { incarnation: record.packet.incarnation, ..Connection::default() };
-    }
-    connection
 }
 
 /// Returns the contents of a packet other than an acknowledgement.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::pcap::{Capture, Point};
 use serde_json::{Value, json};
 use std::path::Path;
 use thalweg_proto::Ecn;
@@ -7,6 +8,7 @@ use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 use thalweg_scenario::load_text;
 use thalweg_sim::packet_trace::{NoTrace, PacketId, Record, Step, Tracer as _};
 use thalweg_sim::{Pdu, Series, Simulation, Status};
+use thalweg_trace::{Limits, Summary, Trace};
 
 /// Two datagram flows, and a window flow with segments of 1000 bytes.
 const SCENARIO: &str = r#"
@@ -164,4 +166,85 @@ fn events_beyond_the_limit_are_dropped_and_reported() {
     assert_eq!(qlog["traces"][0]["events"].as_array().unwrap().len(), 3);
     assert_eq!(qlog["description"], json!("thalweg, seed 7, packets until 0.005 s"));
     assert_eq!(recovery(100).truncated_at(), None);
+}
+
+/// Two transfers of a segment each, by connections with the same number; the first segment of the first one arrives twice.
+#[test]
+fn each_connection_is_a_trace() {
+    let mut packets = QlogPackets::new(100);
+    let (data, acknowledged) = (segment(0), ack(1000, 0));
+    let of = |incarnation: u16, at, of_step, backward, serial, pdu| {
+        let record = step(at, of_step, backward, serial, pdu);
+        Record { packet: PacketId { incarnation, ..record.packet }, ..record }
+    };
+    let steps = [
+        of(u16::MAX, 0, Step::Sent, false, 0, &data),
+        of(u16::MAX, 5, Step::Delivered, false, 0, &data),
+        of(u16::MAX, 5, Step::Sent, true, 0, &acknowledged),
+        of(u16::MAX, 10, Step::Delivered, true, 0, &acknowledged),
+        of(0, 20, Step::Sent, false, 1, &data),
+        of(u16::MAX, 21, Step::Delivered, false, 0, &data),
+        of(u16::MAX, 21, Step::Delivered, true, 0, &acknowledged),
+        of(0, 25, Step::Delivered, false, 1, &data),
+        of(0, 25, Step::Sent, true, 1, &acknowledged),
+        of(0, 30, Step::Delivered, true, 1, &acknowledged),
+    ];
+    steps.iter().for_each(|record| packets.record(record));
+    let qlog = written_events(&packets);
+    let traces = qlog["traces"].as_array().unwrap();
+    let titles: Vec<&Value> = traces.iter().map(|trace| &trace["common_fields"]["group_id"]).collect();
+    assert_eq!(titles, ["shy.1, transfer 1", "shy.1, transfer 2"]);
+    for (trace, start) in traces.iter().zip([0, 20]) {
+        let events = trace["events"].as_array().unwrap();
+        let figures = events.iter().map(|event| {
+            let frame = &event["data"]["frames"][0];
+            (event["time"].as_u64().unwrap(), frame["offset"].clone(), frame["acked_ranges"].clone())
+        });
+        assert_eq!(
+            figures.collect::<Vec<_>>(),
+            [(start, json!(0), Value::Null), (start + 10, Value::Null, json!([[0, 0]]))],
+            "no loss, and no event of a late packet"
+        );
+    }
+}
+
+/// Returns what a log and a capture show of a flow with `workload`, beside a flow of UDP.
+fn logged_and_captured(workload: &str) -> [Trace; 2] {
+    let text = format!(
+        "duration = \"4 s\"\nwarmup = \"0 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"20 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"1 MB\"\n\
+         [[flow]]\nname = \"web\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\nworkload = {workload}\n\
+         [[flow]]\nname = \"voice\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\nworkload = {{ kind = \"cbr\", rate = \"1 Mbit/s\" }}\n"
+    );
+    let loaded = load_text("web.toml", &text, Path::new("."), &[]).unwrap();
+    let tracer = (QlogPackets::new(2_000_000), Capture::new(Vec::new(), Point::Source).unwrap());
+    let mut simulation = Simulation::new(loaded.spec(), tracer).unwrap();
+    while simulation.advance(1 << 20) == Status::Running {}
+    let (result, (packets, capture)) = simulation.finish();
+    let log = write_qlog(Vec::new(), "", loaded.spec(), &result, &packets).unwrap();
+    [log, capture.finish().unwrap()].map(|file| thalweg_trace::read(&mut &*file, &Limits::default()).unwrap())
+}
+
+/// Connections of a log and a capture have equal figures; the log of a sender of UDP has no delivered bytes.
+#[test]
+fn a_log_shows_the_same_transfers_as_a_capture() {
+    for workload in [
+        "{ kind = \"list\", transfers = \"1 0s 100kB; 1 1s 100kB; 1 1.01s 100kB; 1 2s 300kB\" }",
+        "{ kind = \"poisson\", load = \"30 %\", size = \"50 kB\" }",
+    ] {
+        let traces = logged_and_captured(workload);
+        let [logged, captured] = traces.each_ref().map(|trace| {
+            let summaries = trace.connections.iter().map(|of| Summary::from_connection(of, 0));
+            let figures = summaries.filter_map(|of| {
+                let micros = of.rtt?.min.as_secs_f64() * 1e6;
+                Some((of.packets, of.delivered, of.retransmitted, (micros / 10.0).round()))
+            });
+            figures.collect::<Vec<_>>()
+        });
+        assert!(logged.len() >= 4 && logged.iter().all(|of| of.2 == 0.0), "{workload}: {logged:?}");
+        assert_eq!(logged, captured, "{workload}");
+        let voice = traces[0].connections.last().unwrap();
+        let of_voice = Summary::from_connection(voice, 0);
+        assert_eq!((voice.name.as_str(), of_voice.delivered, of_voice.goodput), ("voice", None, None));
+        assert!(of_voice.packets > 50, "{of_voice:?}");
+    }
 }

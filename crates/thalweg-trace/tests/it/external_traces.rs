@@ -71,7 +71,7 @@ fn summary_line(trace: &Trace) -> String {
         format!(
             ", {} {} B in {:.3} s, {:.2} % again, RTT {rtt}, {found:?}",
             connection.protocol.name(),
-            summary.delivered,
+            summary.delivered.unwrap_or(0),
             summary.duration.as_secs_f64(),
             summary.retransmitted * 100.0
         )

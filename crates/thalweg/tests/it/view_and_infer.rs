@@ -77,6 +77,53 @@ fn a_simulation_s_own_traces_have_its_figures() {
     assert!(text.contains("TCP") && text.contains("Bufferbloat") && text.contains("RFC 7567"), "{text}");
 }
 
+/// Returns the connections with acknowledgements in a file: packets, retransmissions, bytes, and the shortest round trip in
+/// units of 10 us.
+fn shown_transfers(folder: &Path, file: &str) -> Vec<[u64; 4]> {
+    let view = document(folder, &["view", file, "--json"]);
+    let connections = view["files"][0]["connections"].as_array().unwrap().iter();
+    let directions = connections.map(|connection| connection["directions"][0].clone());
+    directions
+        .filter(|direction| direction["rtt"].is_object())
+        .map(|direction| {
+            let of = |name: &str| direction[name].as_u64().unwrap();
+            let trip = direction["rtt"]["min_s"].as_f64().unwrap();
+            [of("packets"), of("retransmitted_packets"), of("delivered_bytes"), (trip * 1e5).round() as u64]
+        })
+        .collect()
+}
+
+/// Each transfer of a flow is a connection with offsets of its own, in a log as in a capture. The log of a sender of UDP has no delivered bytes.
+#[test]
+fn transfers_of_a_flow_are_connections() {
+    let place = temporary_path("view-transfers");
+    for workload in [
+        "{ kind = \"list\", transfers = \"1 0s 100kB; 1 1s 100kB; 1 1.01s 100kB; 1 2s 300kB\" }",
+        "{ kind = \"poisson\", load = \"30 %\", size = \"50 kB\" }",
+    ] {
+        let text = format!(
+            "duration = \"4 s\"\nwarmup = \"0 s\"\n[[link]]\nbetween = [\"client\", \"server\"]\nrate = \"20 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"1 MB\"\n\
+             [[flow]]\nname = \"web\"\nfrom = \"client\"\nto = \"server\"\nscheme = \"cubic\"\nworkload = {workload}\n\
+             [[flow]]\nname = \"voice\"\nfrom = \"client\"\nto = \"server\"\nscheme = \"udp\"\nworkload = {{ kind = \"cbr\", rate = \"1 Mbit/s\" }}\n"
+        );
+        fs::write(place.join("web.toml"), text).unwrap();
+        prints(&place, &["run", "web.toml", "--quiet", "--pcap=web.pcap", "--qlog=web.qlog"]);
+        let (captured, logged) = (shown_transfers(&place, "web.pcap"), shown_transfers(&place, "web.qlog"));
+        assert!(logged.len() >= 4 && logged.iter().all(|of| of[1] == 0), "{workload}: {logged:?}");
+        assert_eq!(captured, logged, "{workload}");
+        let infer = |file| document(&place, &["infer", file, "--json", "--quiet", "--scheme", "cubic"]);
+        let [captured, logged] = ["web.pcap", "web.qlog"].map(infer);
+        assert_eq!(logged["recorded"]["retransmitted_share"], 0.0, "{logged:#}");
+        let goodput = |inferred: &Value| inferred["recorded"]["goodput_bps"].as_f64().unwrap();
+        assert!((goodput(&logged) / goodput(&captured) - 1.0).abs() < 0.05, "{captured:#} {logged:#}");
+        let view = document(&place, &["view", "web.qlog", "--json"]);
+        let voice = view["files"][0]["connections"].as_array().unwrap().last().unwrap();
+        let of_voice = &voice["directions"][0];
+        assert_eq!([&voice["name"], &of_voice["delivered_bytes"]], [&Value::from("voice"), &Value::Null]);
+        assert!(of_voice["goodput_bps"].is_null() && of_voice["packets"].as_u64() > Some(100));
+    }
+}
+
 /// The path of a capture is found again: rate within 3 %, round trip within 2 %, queue within 15 %.
 #[test]
 fn the_path_of_a_capture_is_inferred() {

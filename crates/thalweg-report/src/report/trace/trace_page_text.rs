@@ -50,7 +50,7 @@ fn write_connections(html: &mut String, shown: &[NamedTrace<'_>], placed: &[Plac
     for (number, one) in placed.iter().enumerate() {
         for direction in 0..2 {
             let summary = Summary::from_connection(one.connection, direction);
-            if summary.delivered == 0 && one.connection.main_direction() != direction {
+            if summary.delivered == Some(0) && one.connection.main_direction() != direction {
                 continue;
             }
             let name = escape(&direction_label(shown, one, direction, number, shown.len() > 1));
@@ -66,8 +66,8 @@ fn write_connections(html: &mut String, shown: &[NamedTrace<'_>], placed: &[Plac
             let seconds = summary.duration.as_secs_f64();
             let cells = [
                 Some((seconds, format!("{seconds:.2} s"))),
-                Some((summary.delivered as f64, format_bytes(summary.delivered))),
-                Some((summary.goodput.as_f64(), format_rate(summary.goodput.as_f64()))),
+                summary.delivered.map(|bytes| (bytes as f64, format_bytes(bytes))),
+                summary.goodput.map(|rate| (rate.as_f64(), format_rate(rate.as_f64()))),
                 Some((summary.retransmitted, format!("{:.2} %", summary.retransmitted * 100.0))),
                 Some((summary.lost as f64, summary.lost.to_string())),
                 trip(|rtt| rtt.min),
