@@ -67,13 +67,17 @@ pub(super) fn empty_measurement_times(checked: &Checked<'_>, report: &mut Report
             _ => None,
         };
         if let Some((late, count, what, verb)) = listed {
-            // A run may be the beginning of a long list.
-            if group.start < end && late > 0 && late * 2 >= count {
+            if group.start < end && late > 0 {
                 let message =
                     format!("{late} of {count} {what} of `{name}` {verb} after the run ({})", spec.duration);
-                report
-                    .warn("scenario.never-starts", origin.table, message)
-                    .help("times without a unit are in seconds from the flow's start");
+                // A run may be the beginning of a long list.
+                if late * 2 >= count {
+                    report
+                        .warn("scenario.never-starts", origin.table, message)
+                        .help("times without a unit are in seconds from the flow's start");
+                } else {
+                    report.note("scenario.never-starts", origin.table, message);
+                }
             }
         }
         if let Some(stop) = group.stop.filter(|&stop| stop <= group.start) {
