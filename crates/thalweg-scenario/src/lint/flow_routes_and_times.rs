@@ -2,6 +2,7 @@
 
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction_of_hop, packet_sizes};
+use super::super::wire_load::packet_bytes;
 use super::Checked;
 use super::queue_depth_and_loss::to_four_digits;
 use std::collections::BTreeMap;
@@ -155,7 +156,7 @@ pub(super) fn unyielding_windows(checked: &Checked<'_>, report: &mut Report) {
             continue;
         };
         if let WorkloadSpec::Transfer(all) | WorkloadSpec::Deliver(all) = &group.workload {
-            window = window.min(all.get().saturating_mul(u64::from(group.count)));
+            window = window.min(packet_bytes(&group.transport, *all).saturating_mul(u64::from(group.count)));
         }
         let entry = together.entry(hop).or_default();
         *entry = (entry.0.saturating_add(window), entry.1.max((window, number)));
