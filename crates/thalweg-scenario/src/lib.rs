@@ -35,6 +35,7 @@ mod toml_writer;
 mod traffic_matrix;
 mod unknown_unit;
 mod value_types;
+mod wire_load;
 
 pub use built_in_scenarios::{BUILT_IN, BuiltIn};
 pub use diagnostic::{Diagnostic, RenderedDiagnostic, Severity, nearest_name};
@@ -44,7 +45,7 @@ pub use key_reference::keys_reference;
 pub use keys::{host_table, measured_hosts};
 pub use lint::{Memory, estimate_memory, is_random};
 pub use named_paths::{PATHS, PathDescription, known_path};
-pub use path_properties::{GroupPath, Paths, packet_sizes};
+pub use path_properties::{GroupPath, Paths, packet_sizes, unloaded_rtt};
 pub use scenario_writer::expand_scenario;
 pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
 pub use source_text::{Files, MAX_READ, Position, ReadError, Reader, Source, read_text};
@@ -54,6 +55,7 @@ pub use sweep::{
     read_sweep, read_sweep_text,
 };
 pub use toml_writer::toml_string as toml_text;
+pub use wire_load::wire_bytes_per_byte;
 
 use diagnostic::Report;
 use included_files::Loader;

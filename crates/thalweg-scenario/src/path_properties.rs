@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::shortest_paths::{DirectionId, FlowPaths, all_paths};
-use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
+use thalweg_sim::simulation_spec::{
+    DirectionSpec, Framing, GroupSpec, NodeId, Processing, Spec, TransportSpec,
+};
 
 /// The paths of all groups.
 #[derive(Clone, Debug)]
@@ -57,12 +59,24 @@ impl GroupPath {
     }
 
     /// Returns the link direction with the highest load from the group, relative to its rate, as the number of flows on
-    /// it and its rate. With a single path, that is the slowest link, which all flows cross.
-    pub fn busiest_direction(&self, spec: &Spec, group: &GroupSpec) -> (f64, Rate) {
-        let line = |(&hop, &flows): (&DirectionId, &f64)| (flows, nominal_rate(direction_of_hop(spec, hop)));
-        let fuller = |a: &(f64, Rate), b: &(f64, Rate)| (a.0 / a.1.as_f64()).total_cmp(&(b.0 / b.1.as_f64()));
+    /// it, its rate and its framing. With a single path, that is the slowest link, which all flows cross.
+    pub fn busiest_direction(&self, spec: &Spec, group: &GroupSpec) -> (f64, Rate, Framing) {
+        type Line = (f64, Rate, Framing);
+        let line = |(&hop, &flows): (&DirectionId, &f64)| {
+            let direction = direction_of_hop(spec, hop);
+            (flows, nominal_rate(direction), direction.framing)
+        };
+        let fuller = |a: &Line, b: &Line| (a.0 / a.1.as_f64()).total_cmp(&(b.0 / b.1.as_f64()));
         let busiest = self.loads[0].iter().map(line).max_by(fuller).filter(|_| !self.is_single);
-        busiest.unwrap_or((f64::from(group.count), self.rate))
+        busiest.unwrap_or_else(|| {
+            let access =
+                group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
+            let slowest = match self.bottleneck_hop {
+                Some(hop) => Some(direction_of_hop(spec, hop)),
+                None => access.min_by_key(|line| nominal_rate(line)),
+            };
+            (f64::from(group.count), self.rate, slowest.map_or(Framing::None, |line| line.framing))
+        })
     }
 }
 
@@ -187,6 +201,17 @@ fn sum_loads(mut loads: Vec<(DirectionId, f64)>) -> BTreeMap<DirectionId, f64> {
     loads.sort_by_key(|&(of, _)| of);
     let of_one = loads.chunk_by(|a, b| a.0 == b.0);
     of_one.map(|loads| (loads[0].0, loads.iter().map(|&(_, load)| load).sum())).collect()
+}
+
+/// Returns the unloaded round-trip time of a group's flows between `ends`, over these links.
+pub fn unloaded_rtt(
+    spec: &Spec,
+    group: &GroupSpec,
+    ends: [NodeId; 2],
+    forward: &[DirectionId],
+    backward: &[DirectionId],
+) -> Duration {
+    measure_path(spec, group, ends, forward, backward).rtt
 }
 
 fn measure_path(

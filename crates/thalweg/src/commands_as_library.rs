@@ -295,7 +295,7 @@ fn run_request(
         header: Header {
             unlike_defaults,
             compared: request.flows,
-            ..results_header(&source, &loaded, seeds, MARGIN)
+            ..results_header(&source, &loaded, &schemes, seeds, MARGIN)
         },
         schemes,
         until: None,

@@ -218,7 +218,8 @@ fn execute_runs(
     warn_before(loaded, options, console)?;
     let seeds = seeds_from(options.seed.unwrap_or(loaded.spec().seed), max_runs(options))?;
     let Frame { margin, unlike_defaults, compared } = frame;
-    let header = Header { unlike_defaults, compared, ..results_header(source, loaded, seeds, margin) };
+    let header =
+        Header { unlike_defaults, compared, ..results_header(source, loaded, &schemes, seeds, margin) };
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = open_captures(source, loaded, options, folder.as_ref(), runs > 1)?;
@@ -406,8 +407,15 @@ pub fn seeds_from(first: u64, runs: u32) -> Result<Vec<u64>, Error> {
     Ok((first..=last).collect())
 }
 
-/// Returns the header of results.
-pub fn results_header(source: &Source, loaded: &LoadedScenario, seeds: Vec<u64>, margin: f64) -> Header {
+/// Returns the header of results of these schemes.
+pub fn results_header(
+    source: &Source,
+    loaded: &LoadedScenario,
+    schemes: &[Scheme],
+    seeds: Vec<u64>,
+    margin: f64,
+) -> Header {
+    let variants: Vec<&Spec> = schemes.iter().map(|scheme| &*scheme.spec).collect();
     Header {
         tool_version: version().to_owned(),
         scenario: Scenario { title: loaded.scenario.title.clone(), file: source.name() },
@@ -416,7 +424,7 @@ pub fn results_header(source: &Source, loaded: &LoadedScenario, seeds: Vec<u64>,
         seeds,
         margin,
         unlike_defaults: Vec::new(),
-        contention: Contention::from_spec(loaded.spec()),
+        contention: Contention::from_variants(loaded.spec(), &variants),
         compared: Vec::new(),
     }
 }

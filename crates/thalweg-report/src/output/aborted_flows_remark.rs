@@ -1,6 +1,7 @@
 //! Remarks on flows whose sender aborted the connection before sending all data.
 
 use super::Style;
+use super::group_label::group_label;
 use super::number_format::{format_count, format_seconds};
 use crate::results::{Document, Group, Metric, Run};
 
@@ -16,11 +17,11 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
         let flows = || runs.iter().flat_map(|run| &run.flows).filter(|flow| flow.group == group.name);
         let ends = || flows().filter_map(|flow| flow.values.get(Metric::Failed));
         let first = ends().reduce(f64::min)?;
-        let (name, with) = (style.clean(&group.name), style.clean(scheme.unwrap_or(&group.scheme)));
         Some(format!(
-            "The sender of {} of {} of `{name}` ({with}) aborted, the first after {}: the receiver did not respond, or acknowledged unsent data.",
+            "The sender of {} of {} of {} aborted, the first after {}: the receiver did not respond, or acknowledged unsent data.",
             ends().count(),
             format_count(flows().count() as u64, "flow"),
+            group_label(group, groups, scheme, style),
             format_seconds(first),
         ))
     };

@@ -6,6 +6,7 @@ mod comparison_text;
 mod csv_series;
 mod differing_defaults;
 mod environment_rendering;
+mod group_label;
 pub mod mahimahi_trace;
 mod metric_columns;
 mod number_format;

@@ -6,6 +6,7 @@
 //! of 5 to 40 packets, those of Copa 5 to 25 %. A sender that loses more than 10 % does not adapt, unless its window is
 //! so small that it cannot.
 
+use super::group_label::group_label;
 use super::number_format::{Scale, Style};
 use crate::results::{Document, Group, Metric, Run};
 use thalweg_catalog::built_in_traits;
@@ -47,22 +48,19 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
             format!(
                 "each flow sends {window} a round trip, the least: others, or too many of them, fill the queue"
             )
-        } else if built_in_traits(scheme.unwrap_or(&first.scheme)).is_some_and(|traits| traits.is_loss_based)
-        {
+        } else if built_in_traits(&first.scheme).is_some_and(|traits| traits.is_loss_based) {
             // A loss-based scheme loses little unless others fill the queue.
             "others fill the queue".to_owned()
         } else {
             "a loss-based scheme, such as `cubic`, adapts to the delivered rate".to_owned()
         };
-        let group_label = match scheme {
-            Some(scheme) => format!("{}, `{}`", style.clean(scheme), style.clean(&first.name)),
-            None => format!("`{}` ({})", style.clean(&first.name), style.clean(&first.scheme)),
-        };
+        let label = group_label(first, names, scheme, style);
         (share > if is_small { LARGE_OF_SMALL_WINDOWS } else { MAX_ADAPTIVE_LOSS_SHARE } && seconds > 0.0).then(|| {
             let sentence = format!(
-                "{} of the packets of {group_label} were dropped by queues: it sent {} a second, and {} arrived; {help}.",
+                "{} of the packets of {label} were dropped by queues: it sent {} a second, of which {} were not lost; {help}.",
                 Scale::PERCENT.fixed(share, 1),
                 rate(sent),
+                // Some of these may be in the network still.
                 rate(sent - lost)
             );
             (share, sentence)
@@ -110,7 +108,7 @@ mod tests {
 
     /// A flow sends 1000 packets in the 25 s measured: four in a round trip of 100 ms.
     #[test]
-    fn heavy_loss_is_reported_with_sent_and_received_rates() {
+    fn heavy_loss_is_reported_with_the_rates_of_sent_and_not_lost_packets() {
         assert!(warnings([100, 100], 100).is_empty());
         // A flow of Copa at a policer of a tenth of the line's rate loses 253 of 1000 packets, eight with a queue of 20
         // packets 180 to 290.
@@ -118,8 +116,8 @@ mod tests {
             warnings([180, 180], 100)[0]
                 .starts_with("18.0 % of the packets of `bold` (copa) were dropped by queues")
         );
-        let expected = "99.8 % of the packets of `bold` (copa) were dropped by queues: it sent 40 a second, and 0.1 \
-                        arrived; a loss-based scheme, such as `cubic`, adapts to the delivered rate.";
+        let expected = "99.8 % of the packets of `bold` (copa) were dropped by queues: it sent 40 a second, of which \
+                        0.1 were not lost; a loss-based scheme, such as `cubic`, adapts to the delivered rate.";
         assert_eq!(warnings([998, 998], 100), [expected]);
     }
 
@@ -156,5 +154,31 @@ mod tests {
             let remark = &warnings_of(scheme, [400, 400], 100)[0];
             assert!(remark.ends_with("such as `cubic`, adapts to the delivered rate."), "{remark}");
         }
+    }
+
+    /// The advice follows from the group's own scheme, whichever others are compared.
+    #[test]
+    fn a_group_that_keeps_its_scheme_is_not_judged_by_the_compared_ones() {
+        let remark = |compared: &str, own: &str| {
+            let mut result = run_result(1, 75);
+            compared.clone_into(&mut result.groups[0].scheme);
+            own.clone_into(&mut result.groups[1].scheme);
+            result.groups[1].round_trips.mean = Duration::from_millis(100);
+            let last = result.flows.last_mut().unwrap();
+            (last.counts.lost_data, last.counts.drops) = (400, 400);
+            let schemes = vec![(compared.to_owned(), vec![Run::from_result(&result)])];
+            let found =
+                queue_losses_sentences(&Document::from_comparison(test_header(&[1]), schemes), Style::PLAIN);
+            found[0].clone()
+        };
+        let kept = remark("bbr", "cubic");
+        assert!(
+            kept.starts_with("40.0 % of the packets of `bold` (cubic) beside bbr were dropped by queues"),
+            "{kept}"
+        );
+        assert!(kept.ends_with("others fill the queue."), "{kept}");
+        let kept = remark("cubic", "fixed");
+        assert!(kept.contains("`bold` (fixed) beside cubic"), "{kept}");
+        assert!(kept.ends_with("such as `cubic`, adapts to the delivered rate."), "{kept}");
     }
 }

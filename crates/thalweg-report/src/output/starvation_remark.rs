@@ -1,6 +1,7 @@
 //! Remarks on flows that carried a small part of their share.
 
 use super::Style;
+use super::group_label::group_label;
 use super::number_format::{Scale, format_count, format_rate, join_listed};
 use crate::results::{Document, Metric, Starved};
 
@@ -16,17 +17,19 @@ fn fraction_of_share(of: &Starved) -> f64 {
 }
 
 fn starvation_sentence(of: &Starved, document: &Document, style: Style) -> String {
-    let own = document.runs().find_map(|(_, run)| run.groups.iter().find(|group| group.name == of.group));
-    let scheme = of.scheme.as_deref().or(own.map(|group| group.scheme.as_str())).unwrap_or_default();
+    let compared = of.scheme.as_deref();
+    let own = document.runs().filter(|(scheme, _)| *scheme == compared).find_map(|(_, run)| {
+        let own = run.groups.iter().find(|group| group.name == of.group)?;
+        Some((own, run.groups.as_slice()))
+    });
+    let scheme = own.map_or(compared.unwrap_or_default(), |(own, _)| own.scheme.as_str());
+    let label = match own {
+        Some((own, groups)) => group_label(own, groups, compared, style),
+        None => format!("`{}` ({})", style.clean(&of.group), style.clean(scheme)),
+    };
     let subject = match of.of {
-        1 => format!("`{}` ({}) starved: it", style.clean(&of.group), style.clean(scheme)),
-        all => format!(
-            "{} of {} of `{}` ({}) starved: one",
-            of.flows,
-            format_count(u64::from(all), "flow"),
-            style.clean(&of.group),
-            style.clean(scheme)
-        ),
+        1 => format!("{label} starved: it"),
+        all => format!("{} of {} of {label} starved: one", of.flows, format_count(u64::from(all), "flow")),
     };
     let percent = fraction_of_share(of);
     let decimals = if percent >= 0.01 { 0 } else { 1 };

@@ -1,5 +1,6 @@
 //! Remarks on goodput of data that arrived during the warm-up.
 
+use super::group_label::group_label;
 use super::number_format::{Scale, Style};
 use crate::results::{Body, Document, Flow, Group, Metric, Run};
 
@@ -20,10 +21,10 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
         let flows = complete().flat_map(|run| &run.flows);
         let flows = flows.filter(|flow| flow.group == group.name && flow.wanted_more);
         let share = share_from_warmup(flows);
-        let (name, with) = (style.clean(&group.name), style.clean(scheme.unwrap_or(&group.scheme)));
+        let label = group_label(group, names, scheme, style);
         (share > LARGE_EARLY_SHARE).then(|| {
             format!(
-                "{} of the goodput of `{name}` ({with}) is data that arrived during the warm-up and waited for loss repair, so \
+                "{} of the goodput of {label} is data that arrived during the warm-up and waited for loss repair, so \
                  goodput can exceed the rate of the path; set a longer `warmup` or `duration`.",
                 Scale::PERCENT.fixed(share, 1)
             )

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use thalweg_scenario::{unloaded_rtt, wire_bytes_per_byte};
 use thalweg_sim::shortest_paths::{DirectionId, FlowPaths, all_paths};
-use thalweg_sim::simulation_spec::{DirectionSpec, GroupSpec, NodeId, Spec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Framing, GroupSpec, NodeId, Spec, WorkloadSpec};
 
 /// Backlogged flows that share saturated links, some of them over other links than the rest. Their total goodput does
 /// not measure fairness: it is largest when the flows over the most links starve.
@@ -40,12 +41,13 @@ pub(super) struct MaxMin<'a> {
 }
 
 impl<'a> MaxMin<'a> {
-    /// Returns the shares in a network; `None` if a path is unknown, or if there are more paths than are analysed.
-    pub fn from_spec(spec: &'a Spec) -> Option<Self> {
+    /// Returns the shares in a network; `None` if a path is unknown, or if there are more paths than are analysed. The
+    /// window of a flow is the largest that it has in `variants` of the network.
+    pub fn from_spec(spec: &'a Spec, variants: &[&Spec]) -> Option<Self> {
         if spec.groups.iter().map(|group| group.node_pairs().len()).sum::<usize>() > MAX_CLASSES {
             return None;
         }
-        let classes = flow_classes(spec, &all_paths(spec))?;
+        let classes = flow_classes(spec, variants, &all_paths(spec))?;
         let (shares, full) = max_min(spec, &classes);
         Some(Self { classes, shares, full })
     }
@@ -60,13 +62,21 @@ pub(super) struct Class<'a> {
     pub uses: Vec<(DirectionId, f64)>,
     /// Goodput limit of a flow other than shared links.
     limit: f64,
+    /// The part of it that is the window over the unloaded round-trip time; infinite without a window.
+    pub window_limit: f64,
     pub wants_more: bool,
 }
 
 impl Contention {
     /// Returns the competition in a network, if its flows compete over different sets of saturated links.
     pub fn from_spec(spec: &Spec) -> Option<Self> {
-        let MaxMin { classes, shares, full } = MaxMin::from_spec(spec)?;
+        Self::from_variants(spec, &[spec])
+    }
+
+    /// Returns the same for a network whose flows have other schemes in each of `variants`: windows that limit a flow
+    /// under some schemes alone do not count.
+    pub fn from_variants(spec: &Spec, variants: &[&Spec]) -> Option<Self> {
+        let MaxMin { classes, shares, full } = MaxMin::from_spec(spec, variants)?;
         let crossed = |class: &Class<'_>| -> BTreeSet<DirectionId> {
             class.uses.iter().map(|(hop, _)| *hop).filter(|hop| full.contains(hop)).collect()
         };
@@ -109,42 +119,56 @@ pub(super) fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
 /// Returns the flows with a known long-run demand, by group and path; `None` where a path is unknown.
 fn flow_classes<'a>(
     spec: &'a Spec,
+    variants: &[&Spec],
     routes: &BTreeMap<(NodeId, NodeId), FlowPaths>,
 ) -> Option<Vec<Class<'a>>> {
     let mut classes = Vec::new();
-    for group in &spec.groups {
+    for (number, group) in spec.groups.iter().enumerate() {
         let (wants_more, demand) = match &group.workload {
             WorkloadSpec::Bulk => (true, f64::INFINITY),
             WorkloadSpec::ConstantRate { rate, .. } => (false, rate.as_f64()),
             // Other flows carry little in the long run, or an unknown amount.
             _ => continue,
         };
-        let segment = group.transport.properties().segment();
-        let packet = group.transport.data_packet(segment);
-        let on_wire = |line: &DirectionSpec| line.framing.on_wire(packet) as f64 / f64::from(segment.max(1));
-        let kept = group
-            .transport
-            .properties()
-            .rates()
-            .max
-            .map_or(f64::INFINITY, thalweg_proto::units::Rate::as_f64);
+        let on_wire = |line: &DirectionSpec| wire_bytes_per_byte(group, line.framing);
+        // A configured rate counts headers.
+        let kept = group.transport.properties().rates().max;
+        let kept =
+            kept.map_or(f64::INFINITY, |rate| rate.as_f64() / wire_bytes_per_byte(group, Framing::None));
         let access = group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
         let access_goodput = access.map(|line| line.nominal_rate().as_f64() / on_wire(line));
         let limit = access_goodput.fold(demand.min(kept), f64::min);
+        let window = variants.iter().map(|variant| variant.groups.get(number).and_then(largest_window));
+        let window = window.fold(Some(0.0), |largest, window| Some(f64::max(largest?, window?)));
         for (pair, [from, to]) in (0..).zip(group.node_pairs()) {
             let route = routes.get(&(from, to))?;
             let uses = route.shares.iter().map(|&(hop, share)| (hop, share * on_wire(line_of(spec, hop))));
+            let window_limit = window.zip(routes.get(&(to, from))).and_then(|(bytes, back)| {
+                let mut hops = route.shares.iter().chain(&back.shares);
+                // A changed delay changes the round-trip time.
+                let is_constant = hops.all(|(hop, _)| line_of(spec, *hop).schedule.is_empty());
+                let rtt = unloaded_rtt(spec, group, [from, to], &route.path, &back.path);
+                is_constant.then(|| bytes * 8.0 / rtt.as_secs_f64())
+            });
+            let window_limit = window_limit.unwrap_or(f64::INFINITY);
             classes.push(Class {
                 group,
                 pair,
                 flows: f64::from(group.flows_of_pair(pair as usize)),
                 uses: uses.collect(),
-                limit,
+                limit: limit.min(window_limit),
+                window_limit,
                 wants_more: wants_more && kept.is_infinite(),
             });
         }
     }
     Some(classes)
+}
+
+/// Returns the largest window of a flow, in bytes; `None` if it has none.
+fn largest_window(group: &GroupSpec) -> Option<f64> {
+    let properties = group.transport.properties();
+    properties.window().map(|segments| segments as f64 * f64::from(properties.segment()))
 }
 
 pub(super) fn line_of(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
@@ -212,7 +236,7 @@ const MAX_CLASSES: usize = 512;
 /// Divisor of the duration: flows that start within the first 1/20 count as present from the start.
 const SOON: u64 = 20;
 /// Relative tolerance for rounding errors.
-const RELATIVE_TOLERANCE: f64 = 1e-9;
+pub(super) const RELATIVE_TOLERANCE: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {
@@ -283,6 +307,63 @@ mod tests {
         let half = (left / 2.0 * 1000.0_f64).round() / 1000.0;
         let found = shares(&spec).unwrap();
         assert_eq!(found, [(half, 2), (20.0 - half, 1), (half, 1)]);
+    }
+
+    /// Of 64 bytes written at a time, 92 are on the wire.
+    #[test]
+    fn small_writes_are_taken_off_with_their_headers() {
+        let mut spec = chain(&[10, 20], &[(0, 2, 1), (0, 1, 1), (1, 2, 2), (0, 1, 4)]);
+        let packet = thalweg_proto::units::Bytes::new(64);
+        let rate = Rate::from_bits_per_sec(1_000_000);
+        spec.groups[3].workload = WorkloadSpec::ConstantRate { rate, packet };
+        let half = ((10.0 - 4.0 * 92.0 / 64.0) / 2.0 * 1000.0_f64).round() / 1000.0;
+        let rest = ((20.0 - half) / 2.0 * 1000.0_f64).round() / 1000.0;
+        assert_eq!(shares(&spec).unwrap(), [(half, 2), (half, 1), (rest, 1)]);
+    }
+
+    /// A configured rate of datagrams includes their headers.
+    #[test]
+    fn a_configured_rate_is_that_on_the_wire() {
+        use thalweg_proto::datagram::SourceConfig;
+        let mut spec = chain(&[20, 20], &[(0, 2, 1), (0, 1, 1), (1, 2, 1), (1, 2, 1)]);
+        let ends = SourceConfig { segment: 1000, header: 28, rate: Some(Rate::from_mbits_per_sec(2)) };
+        spec.groups[3].transport = thalweg_sim::simulation_spec::TransportSpec::new("udp", ends, 28, 28);
+        assert_eq!(shares(&spec).unwrap(), [(9.0, 2), (11.0, 1), (9.0, 1)]);
+    }
+
+    /// A window of two segments over 2.4 ms allows 6.8 Mbit/s on the wire; the flows beside it get the rest of the link.
+    #[test]
+    fn a_flow_with_a_small_window_leaves_the_rest_to_others() {
+        use thalweg_proto::congestion::NewRenoConfig;
+        use thalweg_proto::window::{ControllerConfig, EndsConfig, ReceiverConfig, SenderConfig};
+        let windowed = |segments: u32| {
+            let mut spec = chain(&[20, 20], &[(0, 2, 1), (0, 1, 1), (1, 2, 1)]);
+            let controller = ControllerConfig::NewReno(NewRenoConfig {
+                initial_window: 10.0,
+                initial_ssthresh: 1e9,
+                slow_start_exit: Default::default(),
+                ecn_beta: None,
+                slow_start_beta: None,
+            });
+            let sender = SenderConfig { segment: 1000, max_window: segments, ..SenderConfig::default() };
+            let ends = EndsConfig::new(sender, ReceiverConfig::default(), controller);
+            spec.groups[1].transport =
+                thalweg_sim::simulation_spec::TransportSpec::new("newreno", ends, 28, 28);
+            spec
+        };
+        assert_eq!(shares(&windowed(1000)), shares(&chain(&[20, 20], &[(0, 2, 1), (0, 1, 1), (1, 2, 1)])));
+        // A packet takes 411.2 us, an acknowledgement 11.2 us.
+        let limit = 2.0 * 1028.0 * 8.0 / (2.0 + 0.4112 + 0.0112) / 1000.0;
+        let spec = windowed(2);
+        let classes = MaxMin::from_spec(&spec, &[&spec]).unwrap();
+        let wire: Vec<f64> = classes.shares.iter().map(|bps| bps * 1.028 / 1e6).collect();
+        assert!((wire[1] - limit).abs() < 1e-6, "{wire:?}, not {limit}");
+        // Only the second link is full: there is no contention over several.
+        assert!((wire[0] - 10.0).abs() < 1e-6 && (wire[2] - 10.0).abs() < 1e-6, "{wire:?}");
+        assert_eq!(shares(&spec), None);
+        // Under another scheme the flow has a large window.
+        let contention = Contention::from_variants(&spec, &[&spec, &windowed(1000)]).unwrap();
+        assert!(contention.paths.iter().all(|of| of.max_min_bps.unwrap() > 9.7e6), "{contention:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Starvation: backlogged flows that carry a small part of their max-min share, although nothing but other flows limits
 //! them.
 
-use super::max_min_fair_shares::{Class, MaxMin, is_steady, line_of};
+use super::max_min_fair_shares::{Class, MaxMin, RELATIVE_TOLERANCE, is_steady, line_of};
 use super::metric_list::Metric;
 use super::run_results::{Flow, Run};
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,8 @@ struct Shares {
 struct Pair {
     /// Max-min share of a flow, in bit/s.
     share: f64,
+    /// The window limits the share: a longer round-trip time reduces it further.
+    has_window_limit: bool,
     /// Directions of links on the path, as indices of those of a run.
     path: Vec<usize>,
 }
@@ -67,7 +69,9 @@ impl FairShares {
         if !spec.groups.iter().all(|group| is_known(&group.workload)) {
             return Self::default();
         }
-        let Some(MaxMin { classes, shares, .. }) = MaxMin::from_spec(spec) else { return Self::default() };
+        let Some(MaxMin { classes, shares, .. }) = MaxMin::from_spec(spec, &[spec]) else {
+            return Self::default();
+        };
         let of_group = |group: &GroupSpec| {
             let own = || classes.iter().zip(&shares).filter(|(class, _)| core::ptr::eq(class.group, group));
             let access =
@@ -103,7 +107,9 @@ impl FairShares {
                         .get(*direction)
                         .is_some_and(|link| link.or_zero(Metric::Utilisation) >= FULL_LINK_UTILISATION)
                 };
-                let is_displaced = pair.path.iter().any(is_full) && shares.reaches(pair.share, flow);
+                let is_displaced = pair.path.iter().any(is_full)
+                    && !pair.has_window_limit
+                    && shares.reaches(pair.share, flow);
                 if is_starved(flow, pair.share, is_displaced) {
                     found.push((flow, pair.share));
                 }
@@ -127,7 +133,12 @@ impl FairShares {
 
 impl Pair {
     fn new((class, share): (&Class<'_>, &f64)) -> Self {
-        Self { share: *share, path: class.uses.iter().map(|(hop, _)| *hop as usize).collect() }
+        let has_window_limit = *share >= class.window_limit * (1.0 - RELATIVE_TOLERANCE);
+        Self {
+            share: *share,
+            has_window_limit,
+            path: class.uses.iter().map(|(hop, _)| *hop as usize).collect(),
+        }
     }
 }
 
@@ -272,6 +283,13 @@ mod tests {
             starved(1, |spec, result| (displaced(spec, result), result.links[0].utilisation = 0.5).1),
             []
         );
+        // Two segments in 2.2 ms are its share, which a longer queueing delay reduces further.
+        let windowed = |spec: &mut Spec, result: &mut thalweg_sim::RunResult| {
+            set_window(spec, 2);
+            displace(result);
+            result.flows.last_mut().unwrap().min_rtt = Duration::from_millis(2);
+        };
+        assert_eq!(starved(0, windowed), []);
     }
 
     type Change<'a> = &'a dyn Fn(&mut Spec, &mut thalweg_sim::RunResult);

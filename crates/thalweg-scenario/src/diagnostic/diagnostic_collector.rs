@@ -119,6 +119,11 @@ impl Report {
         self.add(Severity::Warning, code, span, message.into())
     }
 
+    /// Reports a note at `span`.
+    pub fn note(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> Draft<'_> {
+        self.add(Severity::Note, code, span, message.into())
+    }
+
     fn add(&mut self, severity: Severity, code: &'static str, span: Span, message: String) -> Draft<'_> {
         if severity == Severity::Error {
             self.errors += 1;

@@ -9,6 +9,7 @@ use super::lint::{
 };
 use super::path_properties::{GroupPath, Paths, direction_of_hop, nominal_rate, packet_sizes};
 use super::speedup_estimate::describe_speedup;
+use super::wire_load::wire_bytes_per_byte;
 use super::{LoadedScenario, is_random};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -106,13 +107,17 @@ fn describe_flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: 
     let Some(path) = path else { return };
     if let Some(offered) = offered_rate_per_flow(group) {
         let all = offered.as_f64() * f64::from(group.count);
-        let (flows, rate) = path.busiest_direction(spec, group);
+        let (flows, rate, framing) = path.busiest_direction(spec, group);
         let line = if path.is_single { "the slowest link" } else { "the most loaded link" };
+        let payload = offered.as_f64() * flows;
+        let [share, wire_share] = [1.0, wire_bytes_per_byte(group, framing)]
+            .map(|bytes_per_byte| percent_of(payload * bytes_per_byte, rate));
+        let with_headers =
+            if wire_share == share { String::new() } else { format!(", {wire_share} % with headers") };
         let _ = writeln!(
             out,
-            "    offers {} on average, {} % of {line}",
+            "    offers {} on average, {share} % of {line}{with_headers}",
             Rate::from_bits_per_sec(all as u64),
-            percent_of(offered.as_f64() * flows, rate)
         );
     }
     let pairs = group.node_pairs().len();
@@ -561,6 +566,24 @@ mod tests {
             let unwrapped = explanation.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(unwrapped.contains(expected), "{explanation}");
         }
+    }
+
+    /// 40 bytes of payload are 68 on the wire.
+    #[test]
+    fn a_load_of_small_packets_has_its_share_with_headers() {
+        let explanation = |packet: &str| {
+            let text = format!(
+                "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+                 [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\ncount = 100\n\
+                 workload = {{ kind = \"cbr\", rate = \"64 kbit/s\", packet = \"{packet}\" }}\n"
+            );
+            load_text("load.toml", &text, Path::new(""), &[]).unwrap().explain()
+        };
+        let small = explanation("40 B");
+        let expected = "offers 6.4 Mbit/s on average, 64 % of the slowest link, 109 % with headers\n";
+        assert!(small.contains(expected), "{small}");
+        let large = explanation("60000 B");
+        assert!(large.contains("64 % of the slowest link, 65 % with headers\n"), "{large}");
     }
 
     /// Links without data have no packet size: capacities keep their unit. Of equal directions that with data is described.

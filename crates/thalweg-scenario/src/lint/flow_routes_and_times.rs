@@ -2,6 +2,7 @@
 
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction_of_hop, packet_sizes};
+use super::super::wire_load::packet_bytes;
 use super::LintInput;
 use super::queue_depth_and_loss::round_to_four_significant_digits;
 use std::collections::BTreeMap;
@@ -67,13 +68,17 @@ pub(super) fn empty_measurement_times(checked: &LintInput<'_>, report: &mut Repo
             _ => None,
         };
         if let Some((late, count, what, verb)) = listed {
-            // A run may be the beginning of a long list.
-            if group.start < end && late > 0 && late * 2 >= count {
+            if group.start < end && late > 0 {
                 let message =
                     format!("{late} of {count} {what} of `{name}` {verb} after the run ({})", spec.duration);
-                report
-                    .warn("scenario.never-starts", origin.table, message)
-                    .help("times without a unit are in seconds from the flow's start");
+                // A run may be the beginning of a long list.
+                if late * 2 >= count {
+                    report
+                        .warn("scenario.never-starts", origin.table, message)
+                        .help("times without a unit are in seconds from the flow's start");
+                } else {
+                    report.note("scenario.never-starts", origin.table, message);
+                }
             }
         }
         if let Some(stop) = group.stop.filter(|&stop| stop <= group.start) {
@@ -151,7 +156,7 @@ pub(super) fn unyielding_windows(checked: &LintInput<'_>, report: &mut Report) {
             continue;
         };
         if let WorkloadSpec::Transfer(all) | WorkloadSpec::Deliver(all) = &group.workload {
-            window = window.min(all.get().saturating_mul(u64::from(group.count)));
+            window = window.min(packet_bytes(&group.transport, *all).saturating_mul(u64::from(group.count)));
         }
         let entry = together.entry(hop).or_default();
         *entry = (entry.0.saturating_add(window), entry.1.max((window, number)));

@@ -2,11 +2,12 @@
 
 use super::super::diagnostic::Report;
 use super::super::path_properties::{GroupPath, direction_of_hop, nominal_rate};
+use super::super::wire_load::wire_bytes_per_byte;
 use super::LintInput;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Rate;
 use thalweg_sim::shortest_paths::DirectionId;
-use thalweg_sim::simulation_spec::{GroupSpec, WorkloadSpec};
+use thalweg_sim::simulation_spec::{DirectionSpec, Framing, GroupSpec, WorkloadSpec};
 
 /// The help for a load above a queue's service rate.
 const BACKLOG_GROWS_HELP: &str = "the backlog grows until the run ends, and results depend on the duration";
@@ -26,31 +27,51 @@ pub(in super::super) fn offered_rate_per_flow(group: &GroupSpec) -> Option<Rate>
     (bits.is_finite() && bits >= 0.0).then(|| Rate::from_bits_per_sec(bits as u64))
 }
 
-/// Warns of links with more offered load than capacity.
+/// The load of a direction from all groups.
+#[derive(Default)]
+struct Load {
+    payload: f64,
+    /// With headers, as a policer or the transmitter counts them.
+    wire: f64,
+    /// The largest load of a group, and the group.
+    largest: (u64, usize),
+}
+
+/// Warns of links with more offered load than capacity. Headers count: small packets fill a link with half of its rate
+/// in payload.
 pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
-    // By direction: the total offered load, and the group that offers most.
-    let mut loads: BTreeMap<DirectionId, (f64, (u64, usize))> = BTreeMap::new();
+    let mut loads: BTreeMap<DirectionId, Load> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
         let (Some(path), Some(offered)) = (path, offered_rate_per_flow(group)) else { continue };
+        let mut wire_factors: BTreeMap<bool, f64> = BTreeMap::new();
         for (&hop, &flows) in &path.loads[0] {
-            let all = offered.as_f64() * flows;
+            let framing = counted_framing(direction_of_hop(spec, hop));
+            let wire_factor = *wire_factors
+                .entry(framing == Framing::None)
+                .or_insert_with(|| wire_bytes_per_byte(group, framing));
+            let payload = offered.as_f64() * flows;
             let load = loads.entry(hop).or_default();
-            *load = (load.0 + all, load.1.max((all as u64, number)));
+            load.payload += payload;
+            load.wire += payload * wire_factor;
+            load.largest = load.largest.max(((payload * wire_factor) as u64, number));
         }
     }
     let mut warned = Vec::new();
-    for (hop, (offered, (_, number))) in loads {
+    for (hop, Load { payload, wire, largest: (_, number) }) in loads {
         let line = direction_of_hop(spec, hop);
-        let policer =
-            line.queue.policer().map(|bucket| bucket.rate).filter(|&rate| rate < nominal_rate(line));
+        let policer = lower_policer_rate(line);
         let rate = policer.unwrap_or_else(|| nominal_rate(line));
         let slowest = checked.paths.groups[number].as_ref().and_then(GroupPath::bottleneck_hop);
         let is_first = policer.is_some() || slowest.is_none_or(|slowest| slowest == hop);
-        if offered > rate.as_f64() && is_first && !warned.contains(&number) {
+        if wire > rate.as_f64() && is_first && !warned.contains(&number) {
             warned.push(number);
             let link = &spec.links[hop as usize / 2].name;
-            let offered = Rate::from_bits_per_sec(offered as u64);
+            let offered = if payload > rate.as_f64() {
+                format!("{}", Rate::from_bits_per_sec(payload as u64))
+            } else {
+                format!("{} with headers", Rate::from_bits_per_sec(round_up_to_four_digits(wire)))
+            };
             let (what, help) = match (policer, line.start_delay.shaper) {
                 (Some(_), _) => {
                     ("whose policer admits", "the excess is dropped, regardless of the link's rate")
@@ -62,4 +83,23 @@ pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
             report.warn("scenario.load", checked.origins.groups[number].table, message).help(help);
         }
     }
+}
+
+/// Returns the rate of a policer below the rate of its line.
+fn lower_policer_rate(line: &DirectionSpec) -> Option<Rate> {
+    line.queue.policer().map(|bucket| bucket.rate).filter(|&rate| rate < nominal_rate(line))
+}
+
+/// Returns the overhead that counts against the rate of a line. Policers count packets without framing.
+fn counted_framing(line: &DirectionSpec) -> Framing {
+    lower_policer_rate(line).map_or(line.framing, |_| Framing::None)
+}
+
+/// Rounds up: the rounded load exceeds the same rate.
+fn round_up_to_four_digits(bits: f64) -> u64 {
+    let mut unit = 1;
+    while bits / unit as f64 >= 10_000.0 {
+        unit *= 10;
+    }
+    (bits / unit as f64).ceil() as u64 * unit
 }

@@ -18,7 +18,7 @@ impl PendingLoad {
     /// Sets the gap between transfers: all flows of the group together offer this share of the path's lowest rate.
     pub fn apply(&self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let Some(path) = paths.groups.get(self.group).and_then(Option::as_ref) else { return };
-        let (flows, rate) = path.busiest_direction(spec, &spec.groups[self.group]);
+        let (flows, rate, _) = path.busiest_direction(spec, &spec.groups[self.group]);
         let group = &mut spec.groups[self.group];
         let WorkloadSpec::Poisson { gap, size } = &mut group.workload else { return };
         if path.rate == Rate::MAX || path.rate.is_zero() {
