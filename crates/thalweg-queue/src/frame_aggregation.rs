@@ -1,8 +1,8 @@
 //! Wires that deliver packets in batches, like Wi-Fi and cable.
 
-use crate::SpecError;
 use crate::impairment_spec::above_zero;
-use thalweg_proto::units::{Duration, Time};
+use crate::{SpecError, TokenBucketSpec};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 /// Frame aggregation of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,9 +22,37 @@ impl AggregationSpec {
         above_zero("every", self.every.as_secs_f64())?;
         above_zero("packets", self.packets.map_or(1.0, |packets| packets as f64))
     }
+
+    /// Returns the rate of full batches of packets of `size` bytes; [`Rate::MAX`] without a maximum number.
+    pub fn rate_of_full_batches(&self, size: Bytes) -> Rate {
+        self.packets.map_or(Rate::MAX, |packets| {
+            Rate::from_transfer(Bytes::new(packets.saturating_mul(size.get())), self.every)
+        })
+    }
+
+    /// Returns the full batches as a token bucket with the tokens of a packet of any size: its burst is a batch, and its rate
+    /// is that of the batches. `None` without a maximum number.
+    pub fn as_token_bucket(&self) -> Option<(TokenBucketSpec, u64)> {
+        let rate = self.rate_of_full_batches(PACKET_TOKENS);
+        let tokens = PACKET_TOKENS.get();
+        let bucket =
+            |packets: u64| TokenBucketSpec { rate, burst: Bytes::new(packets.saturating_mul(tokens)) };
+        self.packets.map(|packets| (bucket(packets), tokens))
+    }
+
+    /// Returns the number of packets that full batches carry in `span`; `None` without a maximum number.
+    pub fn carried_in(&self, span: Duration) -> Option<f64> {
+        self.packets.map(|packets| packets as f64 * (span.as_secs_f64() / self.every.as_secs_f64()))
+    }
 }
 
-/// Delays packets to the next batch, at a multiple of the interval, or to a later one if that is full.
+/// Tokens of a packet in [`AggregationSpec::as_token_bucket`]: many, as rates are whole bits per second.
+const PACKET_TOKENS: Bytes = Bytes::new(10_000_000);
+
+/// Delays packets to the next batch, at a multiple of the interval.
+///
+/// While a batch is full, [`Self::begin`] delays the transmitter, and packets wait in its queue: the wire holds the batches
+/// of its propagation delay, and no more.
 #[derive(Clone, Copy, Debug)]
 pub struct Aggregation {
     spec: AggregationSpec,
@@ -39,7 +67,18 @@ impl Aggregation {
         Self { spec, batch: Time::ZERO, count: 0 }
     }
 
-    /// Returns the arrival time of a packet that would arrive at `arrives` without aggregation.
+    /// Returns the start of a transmission that is possible from `ready` on, over a wire with this delay: later if the packet
+    /// would arrive with a full batch. `departure` returns its end for a start.
+    pub fn begin(&self, ready: Time, delay: Duration, departure: impl FnOnce(Time) -> Time) -> Time {
+        let is_full = self.spec.packets.is_some_and(|packets| self.count >= packets);
+        if is_full && departure(ready) + delay <= self.batch {
+            ready.max(Time::ZERO + self.batch.since(Time::ZERO + delay))
+        } else {
+            ready
+        }
+    }
+
+    /// Returns the arrival time of a packet that would arrive at `arrives` without aggregation, and counts the packet.
     pub fn delayed_arrival(&mut self, arrives: Time) -> Time {
         let next = Time::ZERO + arrives.since(Time::ZERO).round_up_to(self.spec.every);
         // If the wire's delay has shrunk, packets may overtake packets of a later batch.
@@ -47,6 +86,7 @@ impl Aggregation {
         if next > self.batch {
             (self.batch, self.count) = (next, 0);
         } else if self.count >= packets {
+            // Only without a transmission time: the batch ends when the transmission begins.
             (self.batch, self.count) = (self.batch + self.spec.every, 0);
         }
         self.count += 1;
@@ -72,15 +112,58 @@ mod tests {
     }
 
     /// IEEE 802.11-2020, section 9.3.1.8: a block acknowledgement, and so an aggregate, has at most 64 frames. A hundred that wait
-    /// take two.
+    /// take two, and the transmitter sends the sixty-fifth when the first batch has ended.
     #[test]
-    fn a_batch_holds_so_many() {
-        let mut wire =
-            Aggregation::new(AggregationSpec { every: Duration::from_millis(4), packets: Some(64) });
-        let arrive: Vec<Time> = (0..100).map(|_| wire.delayed_arrival(at(100))).collect();
-        assert_eq!((arrive[63], arrive[64], arrive[99]), (at(4000), at(8000), at(8000)));
-        // Later packets do not overtake them.
-        assert_eq!(wire.delayed_arrival(at(5000)), at(8000));
-        assert_eq!(wire.delayed_arrival(at(8001)), at(12_000));
+    fn a_transmitter_waits_while_the_batch_is_full() {
+        let (micro, delay) = (Duration::from_micros(1), Duration::from_micros(1500));
+        for takes in [Duration::ZERO, micro, micro * 50] {
+            let mut wire =
+                Aggregation::new(AggregationSpec { every: Duration::from_millis(4), packets: Some(64) });
+            let mut free = at(100);
+            let mut send = |ready: Time| {
+                let begins = wire.begin(ready.max(free), delay, |begins| begins + takes);
+                free = begins + takes;
+                (begins, wire.delayed_arrival(free + delay))
+            };
+            let sent: Vec<(Time, Time)> = (0..100).map(|_| send(at(100))).collect();
+            let full = if takes == micro * 50 { 48 } else { 64 };
+            assert_eq!(sent[full - 1].1, at(4000), "{takes}");
+            // Fifty microseconds each: 48 leave before the end of the batch, and the next without a pause.
+            let next = if full == 64 { at(2500) } else { at(100) + takes * 48 };
+            assert_eq!(sent[full], (next, at(8000)), "{takes}");
+            assert_eq!(sent[99].1, at(8000), "{takes}");
+            // Later packets do not overtake them; after a pause, the next batch has space.
+            assert_eq!(send(at(20_000)), (at(20_000), at(24_000)), "{takes}");
+        }
+    }
+
+    /// Full batches carry the lower of their rate and the transmitter's, whatever the start.
+    #[test]
+    fn batches_and_transmitter_limit_the_rate() {
+        for (takes, expected) in
+            [(100, 4000), (249, 4000), (250, 4000), (251, 3984), (300, 3333), (999, 1001)]
+        {
+            for start in [0, 1, 130, 999] {
+                let mut wire =
+                    Aggregation::new(AggregationSpec { every: Duration::from_millis(1), packets: Some(4) });
+                let takes = Duration::from_micros(takes);
+                let (mut free, mut count) = (at(start), 0_u64);
+                while wire.delayed_arrival(free) <= at(1_000_000) {
+                    free = wire.begin(free, Duration::ZERO, |begins| begins + takes) + takes;
+                    count += 1;
+                }
+                assert!(count.abs_diff(expected) <= 4, "{takes}, {start}: {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_rate_of_full_batches_depends_on_the_size() {
+        let spec = AggregationSpec { every: Duration::from_millis(4), packets: Some(4) };
+        assert_eq!(spec.rate_of_full_batches(Bytes::new(1500)), Rate::from_mbits_per_sec(12));
+        assert_eq!(spec.carried_in(Duration::from_secs(2)), Some(2000.0));
+        let unlimited = AggregationSpec { packets: None, ..spec };
+        assert_eq!(unlimited.rate_of_full_batches(Bytes::new(1500)), Rate::MAX);
+        assert_eq!(unlimited.carried_in(Duration::from_secs(2)), None);
     }
 }

@@ -13,22 +13,30 @@ pub struct ImpairmentOutcome {
     pub lost: bool,
     /// Packet corrupted.
     pub corrupted: bool,
-    /// Packet duplicated; the copy has the same corruption and delay.
+    /// Packet duplicated; the copy has the same delay.
     pub duplicated: bool,
+    /// Copy corrupted.
+    pub copy_corrupted: bool,
     /// Delay beyond that of the wire; later packets may overtake.
     pub extra_delay: Duration,
 }
 
 impl ImpairmentOutcome {
     /// Outcome without impairment.
-    pub const UNIMPAIRED: Self =
-        Self { lost: false, corrupted: false, duplicated: false, extra_delay: Duration::ZERO };
+    pub const UNIMPAIRED: Self = Self {
+        lost: false,
+        corrupted: false,
+        duplicated: false,
+        copy_corrupted: false,
+        extra_delay: Duration::ZERO,
+    };
 }
 
 /// Draws the impairment outcome of each packet that enters a wire, from an [`ImpairmentSpec`].
 ///
 /// Loss, duplication, corruption and reordering each draw from their own stream and see every packet, lost or not.
-/// Enabling one thus leaves the pattern of the others unchanged. A wire without impairments costs 16 bytes and one
+/// Enabling one thus leaves the pattern of the others unchanged. Copies are corrupted independently of their packets, like in
+/// netem (Linux), from a stream for copies. A wire without impairments costs 16 bytes and one
 /// test.
 #[derive(Clone, Debug, Default)]
 pub struct Impairment {
@@ -42,6 +50,7 @@ struct Parts {
     loss: LossProcess,
     duplicate: Part,
     corrupt: Part,
+    corrupt_copy: Part,
     reorder: Part,
     hold: Duration,
     /// Maximum size of delivered packets, in bytes.
@@ -68,7 +77,8 @@ impl Impairment {
     /// Creates the impairments of `spec`.
     ///
     /// `stream` makes the random stream for a purpose, and is called only if there is any impairment. The purposes are
-    /// part of reproducible runs: `loss`, `duplicate`, `corrupt` and `reorder`.
+    /// part of reproducible runs: `loss`, `duplicate`, `corrupt`, `corrupt-copy` and
+    /// `reorder`.
     pub fn new(spec: &ImpairmentSpec, stream: impl FnMut(&'static str) -> Stream) -> Self {
         let mut impairment = Self::default();
         impairment.set(spec, stream);
@@ -87,6 +97,7 @@ impl Impairment {
                 loss: LossProcess::new(&LossSpec::None, stream("loss")),
                 duplicate: Part::new(stream("duplicate")),
                 corrupt: Part::new(stream("corrupt")),
+                corrupt_copy: Part::new(stream("corrupt-copy")),
                 reorder: Part::new(stream("reorder")),
                 hold: Duration::ZERO,
                 largest: u32::MAX,
@@ -95,6 +106,7 @@ impl Impairment {
         parts.loss.set(&spec.loss);
         parts.duplicate.set(spec.duplicate, spec.duplicate_correlation);
         parts.corrupt.set(spec.corrupt, spec.corrupt_correlation);
+        parts.corrupt_copy.set(spec.corrupt, spec.corrupt_correlation);
         let (held, correlation) =
             spec.reorder.map_or((0.0, 0.0), |reorder| (reorder.probability, reorder.correlation));
         parts.reorder.set(held, correlation);
@@ -123,6 +135,7 @@ impl Parts {
         let lost = self.loss.draw_loss(size) | (size > self.largest);
         let duplicated = self.duplicate.occurs();
         let corrupted = self.corrupt.occurs();
+        let copy_corrupted = self.corrupt_copy.occurs() & duplicated;
         let extra_delay = if self.reorder.occurs() {
             self.reorder.stream.uniform_duration(self.hold)
         } else {
@@ -131,7 +144,7 @@ impl Parts {
         if lost {
             ImpairmentOutcome { lost, ..ImpairmentOutcome::UNIMPAIRED }
         } else {
-            ImpairmentOutcome { lost, corrupted, duplicated, extra_delay }
+            ImpairmentOutcome { lost, corrupted, duplicated, copy_corrupted, extra_delay }
         }
     }
 }
@@ -269,6 +282,19 @@ mod tests {
                 with.lost || (with.corrupted, with.extra_delay) == (without.corrupted, without.extra_delay)
             );
         }
+    }
+
+    /// netem (Linux) duplicates first, and corrupts each of the two.
+    #[test]
+    fn a_copy_is_corrupted_independently() {
+        let spec = ImpairmentSpec { duplicate: 0.5, corrupt: 0.2, ..ImpairmentSpec::default() };
+        let outcomes = outcomes(&spec, 100_000);
+        let share = |has: fn(&ImpairmentOutcome) -> bool| {
+            outcomes.iter().filter(|outcome| has(outcome)).count() as f64 / 1e5
+        };
+        assert!((share(|of| of.copy_corrupted) - 0.1).abs() < 0.005);
+        assert!((share(|of| of.copy_corrupted && of.corrupted) - 0.02).abs() < 0.002);
+        assert!(outcomes.iter().all(|of| of.duplicated || !of.copy_corrupted));
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod feedback_paths;
 mod host_model;
 mod link_failures;
 pub mod live_network;
+mod long_term_rate;
 mod measure;
 mod middlebox;
 mod packet_matching;

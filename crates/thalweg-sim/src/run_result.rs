@@ -385,14 +385,15 @@ pub struct LinkResult {
     pub from: String,
     /// The node at the receiving end.
     pub to: String,
-    /// Initial rate of the transmitter, or that of its shaper if lower; the mean rate with a capacity trace.
+    /// Initial rate of the transmitter, that of its shaper or that of full batches of packets of 1500 bytes, whichever is
+    /// lowest; the mean rate with a capacity trace.
     pub rate: Rate,
     /// Packets transmitted.
     pub packets: u64,
     /// Bytes transmitted.
     pub bytes: Bytes,
     /// Fraction of the counted time with a busy transmitter, 0 to 1; with a shaper at least the transmitted share of what
-    /// its rate admits.
+    /// its rate admits, with a maximum number of packets per batch at least the transmitted share of these.
     pub utilisation: f64,
     /// Token rate of a policer, and the transmitted bytes as a share of the tokens generated in the counted time, at most
     /// 1: an admitted burst would exceed it.

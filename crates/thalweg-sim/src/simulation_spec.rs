@@ -609,16 +609,6 @@ impl Default for MeasureSpec {
 }
 
 impl DirectionSpec {
-    /// Returns the long-term rate: for a link that starts stopped, the highest scheduled rate.
-    pub fn nominal_rate(&self) -> Rate {
-        let rate = if self.rate.is_zero() {
-            self.schedule.iter().filter_map(|change| change.rate).max().unwrap_or(Rate::ZERO)
-        } else {
-            self.rate
-        };
-        self.start_delay.shaper.map_or(rate, |shaper| rate.min(shaper.rate))
-    }
-
     /// Returns a link that carries any number of packets at once, each for this delay: a control channel or, with
     /// jitter, the processing of a host.
     pub fn unlimited_rate(delay: Duration) -> Self {

@@ -102,6 +102,9 @@ pub struct LinkDirection {
     stats: LinkDirectionStats,
 }
 
+/// Size of a full datagram with its headers, for the rate of full batches.
+const FULL_PACKET: Bytes = Bytes::new(1500);
+
 /// Maximum payload held on the wire and in the queue, in bytes.
 const MAX_HELD_BYTES: usize = 512 << 20;
 
@@ -124,13 +127,15 @@ impl LinkDirection {
 
     fn drawing(spec: &DirectionSpec, stream: impl Fn(&'static str) -> Stream + Copy) -> Self {
         let mut queue = Any::new(&spec.queue, stream);
-        queue.set_rate(spec.rate.unwrap_or(Rate::MAX));
         let rate = spec.rate.unwrap_or(Rate::MAX);
+        let batches = spec.aggregation.filter(|aggregation| aggregation.packets.is_some());
+        queue.set_rate(batches.map_or(rate, |batches| rate.min(batches.rate_of_full_batches(FULL_PACKET))));
         Self {
             queue,
             always_queues: spec.rate.is_some()
                 || spec.queue.sees_idle_link_packets()
-                || !spec.start_delay.is_none(),
+                || !spec.start_delay.is_none()
+                || batches.is_some(),
             start_delay: StartDelay::new(&spec.start_delay),
             aggregation: spec.aggregation.map(Aggregation::new),
             variation: Variation::new(stream("variation")),
@@ -290,12 +295,16 @@ impl LinkDirection {
             let ready = self.start_delay.begin(start, self.idle_since, u64::from(entry.size));
             let begins = self.after_outage(ready);
             self.keep_time(begins);
-            let rate = self.period.rate;
+            let VariationPeriod { rate, delay } = self.period;
             let takes = if rate == Rate::MAX {
                 Duration::ZERO
             } else {
                 rate.transmission_time(Bytes::new(u64::from(entry.size)))
             };
+            let begins = self
+                .aggregation
+                .as_ref()
+                .map_or(begins, |batches| batches.begin(begins, delay, |begins| begins + takes));
             self.busy_until = begins + takes;
             self.idle_since = self.busy_until;
             self.launch(self.busy_until, datagram);
@@ -329,20 +338,20 @@ impl LinkDirection {
         } else {
             self.impairment.outcome(datagram.bytes.len() as u32 + datagram.header)
         };
-        let ImpairmentOutcome { lost, corrupted, duplicated, extra_delay } = outcome;
+        let ImpairmentOutcome { lost, corrupted, duplicated, copy_corrupted, extra_delay } = outcome;
+        let arrival = at + self.period.delay;
+        // Lost datagrams take a place in their batch, too.
+        let arrival = self.aggregation.as_mut().map_or(arrival, |batches| batches.delayed_arrival(arrival));
         if lost {
             self.stats.lost += 1;
             return;
         }
-        if corrupted && !datagram.bytes.is_empty() {
-            let at = self.damage.below(datagram.bytes.len() as u64) as usize;
-            datagram.bytes[at] ^= 1 << self.damage.below(8);
-            self.stats.corrupted += 1;
-        }
         self.stats.held_back += u64::from(!extra_delay.is_zero());
         datagram.ecn = self.spec.ecn.codepoint_on_arrival(datagram.ecn, false);
-        let arrival = at + self.period.delay;
-        let arrival = self.aggregation.as_mut().map_or(arrival, |batches| batches.delayed_arrival(arrival));
+        let mut copy = duplicated.then(|| datagram.clone());
+        for damaged in [Some(&mut datagram).filter(|_| corrupted), copy.as_mut().filter(|_| copy_corrupted)] {
+            self.corrupt(damaged);
+        }
         let arrival = match &self.spec.jitter {
             Some(jitter) if !is_spared => {
                 self.variation.delayed_arrival(jitter, arrival, 0, || Duration::ZERO)
@@ -350,11 +359,20 @@ impl LinkDirection {
             _ => arrival,
         };
         let arrival = arrival + extra_delay;
-        if duplicated {
+        if let Some(copy) = copy {
             self.stats.duplicated += 1;
-            self.put_on_wire(arrival, datagram.clone());
+            self.put_on_wire(arrival, copy);
         }
         self.put_on_wire(arrival, datagram);
+    }
+
+    /// Inverts a random bit of a datagram, if it has any.
+    fn corrupt(&mut self, datagram: Option<&mut DelayedDatagram>) {
+        if let Some(datagram) = datagram.filter(|datagram| !datagram.bytes.is_empty()) {
+            let at = self.damage.below(datagram.bytes.len() as u64) as usize;
+            datagram.bytes[at] ^= 1 << self.damage.below(8);
+            self.stats.corrupted += 1;
+        }
     }
 
     fn put_on_wire(&mut self, at: Time, datagram: DelayedDatagram) {
@@ -440,6 +458,37 @@ mod tests {
             path.arrive(at(10), datagram(number, 972));
         }
         assert_eq!(drain_datagrams(&mut path), [(4000, 0), (4000, 1), (8000, 2)]);
+    }
+
+    /// Of ten datagrams two join the first batch, one waits for the next, and three wait in the queue.
+    #[test]
+    fn datagrams_wait_in_the_queue_while_a_batch_is_full() {
+        let mut path = line("delay=1ms,aggregation=4ms:2pkt,buffer=3pkt");
+        for number in 0..10 {
+            path.arrive(at(10), datagram(number, 972));
+        }
+        let expected = [(4000, 0), (4000, 1), (8000, 2), (8000, 3), (12_000, 4), (12_000, 5)];
+        assert_eq!(rest(&mut path), expected);
+        assert_eq!((path.stats().full, path.stats().longest_queue), (4, 3));
+    }
+
+    /// netem (Linux) duplicates first, and corrupts each of the two.
+    #[test]
+    fn copies_are_corrupted_independently_and_counted() {
+        let mut path = line("delay=1ms,duplicate=100%,corrupt=50%");
+        let (mut damaged, mut differ) = (0, 0);
+        for number in 0..1000 {
+            path.arrive(at(10 * number), datagram(0, 10));
+        }
+        while let Some(next) = path.next() {
+            let mut pair = || path.poll(next).map(|datagram| datagram.bytes.iter().any(|&byte| byte != 0));
+            while let (Some(copy), Some(original)) = (pair(), pair()) {
+                damaged += u64::from(copy) + u64::from(original);
+                differ += u64::from(copy != original);
+            }
+        }
+        assert_eq!((path.stats().delivered, path.stats().corrupted), (2000, damaged));
+        assert!(damaged.abs_diff(1000) < 100 && u64::abs_diff(differ, 500) < 80, "{damaged}, {differ}");
     }
 
     #[test]

@@ -320,11 +320,12 @@ metrics! {
     HeldByTimer = Line::new("retransmission_timer", Unit::Share).within("limits")
         .of_flow(|of| limited_time_share(of.flow, Limit::RetransmissionTimer));
 
-    /// Initial rate, or that of the link's shaper if lower; on a link with a capacity trace, the trace's mean rate.
+    /// Initial rate, that of the link's shaper, or that of full batches (`aggregation.packets`) of 1500 B packets, whichever is
+    /// lowest; on a link with a capacity trace, the trace's mean rate.
     LinkRate = Line::new("rate_bps", Unit::Rate).shown("Rate", "", Tables::LINKS.and(Tables::PAGE_LINKS))
         .of_link(|of| known_count(of.rate.as_bits_per_sec()).filter(|&rate| rate > 0.0));
     /// Share of time with a busy transmitter. With a shaper, waiting for tokens does not count, and the value is at least the
-    /// transmitted share of what the shaper's rate admits.
+    /// transmitted share of what the shaper's rate admits. The same applies to full batches (`aggregation.packets`).
     Utilisation = Line::new("utilisation", Unit::Share).shown("Used", "", LINKS).of_link(|of| Some(of.utilisation));
     /// Token rate of a policer. An arrival without tokens is dropped.
     PolicerRate = Line::new("policer_rate_bps", Unit::Rate).shown("Policer", "rate", LINKS).rare()
@@ -361,7 +362,7 @@ metrics! {
     FeedbackBytes = Line::new("feedback_bytes", Unit::Bytes).of_link(|of| Some(of.feedback_bytes.get() as f64));
     /// Packets lost on the link.
     LinkLosses = Line::new("losses", Unit::Packets).shown("Lost", "", LINKS).rare().of_link(|of| known_count(of.losses));
-    /// Packets corrupted on the link.
+    /// Packets corrupted on the link, copies included.
     LinkCorrupted = Line::new("corrupted", Unit::Packets).of_link(|of| known_count(of.corrupted));
     /// Packets duplicated on the link.
     LinkDuplicated = Line::new("duplicated", Unit::Packets).of_link(|of| known_count(of.duplicated));

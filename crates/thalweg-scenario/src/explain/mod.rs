@@ -463,6 +463,9 @@ fn describe_other_effects(line: &DirectionSpec) -> String {
     if let Some(batch) = line.aggregation {
         let max = batch.packets.map_or_else(String::new, |packets| format!(" of up to {packets} packets"));
         let _ = write!(text, ", in batches{max} every {}", batch.every);
+        if let Some(rate) = line.rate_of_full_batches().filter(|&rate| rate < line.rate) {
+            let _ = write!(text, " ({rate} of full-sized packets)");
+        }
     }
     if let Some(periodic_variation) = line.periodic_variation {
         let _ = write!(text, ", a new rate and delay every {}", periodic_variation.every);

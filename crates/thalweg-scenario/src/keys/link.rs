@@ -37,7 +37,7 @@ table! {
         loss: Loss = "loss" or "0.0";
         /// The probability that a packet is duplicated.
         duplicate: Chance = "duplicate" or "0.0";
-        /// The probability that a packet is corrupted and dropped by its receiver.
+        /// The probability that a packet is corrupted and dropped by its receiver; each copy is corrupted independently.
         corrupt: Chance = "corrupt" or "0.0";
         /// Reordering: packets that are delayed until later ones have passed them.
         reorder: Reorder = "reorder";

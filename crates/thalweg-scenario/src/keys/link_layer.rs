@@ -38,7 +38,8 @@ table! {
     AggregationTable "aggregation" for AggregationSpec {
         /// The interval between batches.
         every: Duration = "every" (required) => every;
-        /// The maximum number of packets in a batch; further packets join the next one. By default unlimited.
+        /// The maximum number of packets in a batch. While a batch is full, further packets wait in the link's queue, which
+        /// drops or marks them as usual. `packets` per `every` thus limits the rate. By default unlimited.
         packets: u64 = "packets" => packets;
     }
 }

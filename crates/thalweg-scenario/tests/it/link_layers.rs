@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use thalweg_catalog::EndpointConfigs;
+use thalweg_queue::Limit;
 use thalweg_scenario::{Diagnostic, load_text};
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
@@ -144,6 +145,91 @@ fn batches_hold_packets_for_half_of_their_interval() {
     let delay = &result.flows[0].delay;
     assert!((delay.mean.as_millis_f64() - 12.0).abs() < 0.05, "{}", delay.mean);
     assert!(delay.max.as_millis_f64() < 14.02, "{}", delay.max);
+}
+
+/// While a batch is full, packets wait in the queue: of 3750 packets a second 1000 are carried, and the queue drops the rest.
+#[test]
+fn packets_wait_in_the_queue_while_a_batch_is_full() {
+    let link = "rate = \"100 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"50 pkt\"\naggregation = { every = \"4 ms\", packets = 4 }";
+    let result = run("20 s", link, &datagrams("29.16 Mbit/s"));
+    let line = &result.links[0];
+    assert!(line.packets.abs_diff(20_000) < 10, "{}", line.packets);
+    assert!(line.drops_full.abs_diff(55_000 - 50) < 20, "{}", line.drops_full);
+    assert!(line.bottleneck && line.utilisation > 0.999, "{}", line.utilisation);
+    // In packets of 1500 bytes.
+    assert_eq!(line.rate.as_bits_per_sec(), 12_000_000);
+    // Fifty packets wait, one is in service, and a batch arrives at its end.
+    let delay = &result.flows[0].delay;
+    assert!((delay.max.as_millis_f64() - 10.0 - 51.0).abs() < 8.1, "{}", delay.max);
+}
+
+/// The default queue, of one bandwidth-delay product, and the explanation have the rate of full batches.
+#[test]
+fn full_batches_determine_the_path_rate() {
+    let text = |keys: &str| {
+        format!(
+            "duration = \"1 s\"\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nrate = \"100 Mbit/s\"\ndelay = \"100 ms\"\n\
+             {keys}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+        )
+    };
+    let load = |keys: &str| load_text("test.toml", &text(keys), Path::new(""), &[]).unwrap();
+    let limit = |loaded: &thalweg_scenario::Loaded| match loaded.spec().links[0].forward.queue.limit() {
+        Limit::Bytes(bytes) => bytes as f64,
+        other => panic!("{other:?}"),
+    };
+    let [wide, full, narrow] = [
+        "",
+        "aggregation = { every = \"4 ms\", packets = 64 }",
+        "aggregation = { every = \"4 ms\", packets = 4 }",
+    ]
+    .map(load);
+    assert_eq!(limit(&wide), limit(&full));
+    assert!((limit(&narrow) / (12e6 / 8.0 * 0.2) - 1.0).abs() < 0.02, "{}", limit(&narrow));
+    assert!(
+        narrow
+            .explain()
+            .contains("in batches of up to 4 packets every 4 ms (12 Mbit/s of full-sized packets)"),
+        "{}",
+        narrow.explain()
+    );
+    assert!(narrow.explain().contains("slowest l at 12 Mbit/s"), "{}", narrow.explain());
+    assert!(!full.explain().contains("full-sized"), "{}", full.explain());
+}
+
+/// CoDel keeps the delay of that queue near its target of 5 ms.
+#[test]
+fn codel_controls_the_queue_of_full_batches() {
+    let link = "rate = \"100 Mbit/s\"\ndelay = \"10 ms\"\nqueue = { discipline = \"codel\", capacity = \"1000 pkt\" }\n\
+                aggregation = { every = \"4 ms\", packets = 4 }\nreverse = { aggregation = \"none\" }";
+    let result = run("20 s", link, "scheme = \"cubic\"");
+    assert!(result.links[0].drops_early > 10, "{}", result.links[0].drops_early);
+    assert!(result.flows[0].delay.mean.as_millis_f64() < 40.0, "{}", result.flows[0].delay.mean);
+    assert!(result.flows[0].goodput.as_f64() > 0.85 * 11.58e6, "{}", result.flows[0].goodput);
+}
+
+/// 1000 packets in batches of four a millisecond: 250 ms at least, and the ideal time knows.
+#[test]
+fn ideal_times_include_full_batches() {
+    let link = "rate = \"1 Gbit/s\"\ndelay = \"1 ms\"\nqueue = \"2000 pkt\"\naggregation = { every = \"1 ms\", packets = 4 }\n\
+                reverse = { aggregation = \"none\" }";
+    let result =
+        run("10 s", link, "scheme = \"cubic\"\nworkload = { kind = \"transfer\", size = \"1448 kB\" }");
+    let transfer = &result.transfer_list[0];
+    let ideal = transfer.ideal.unwrap().as_millis_f64();
+    assert!((249.9..=250.2).contains(&ideal), "{ideal}");
+    let took = result.flows[0].finished.unwrap().as_secs_f64() * 1000.0;
+    assert!((ideal..1.2 * ideal).contains(&took), "{took} of {ideal}");
+}
+
+/// A link counts corrupted copies too: what it corrupts is lost. A tenth of 20,000 packets and of 10,000 copies.
+#[test]
+fn corrupted_copies_are_counted() {
+    let link = "rate = \"100 Mbit/s\"\ndelay = \"10 ms\"\nduplicate = 0.5\ncorrupt = 0.1";
+    let result = run("20 s", link, &datagrams("7.776 Mbit/s"));
+    let corrupted = result.links[0].corrupted;
+    assert!(corrupted.abs_diff(3000) < 200, "{corrupted}");
+    // A few of them are still in the network at the end.
+    assert!(corrupted.abs_diff(result.conservation.lost) < 20, "{corrupted}, {}", result.conservation.lost);
 }
 
 /// The delay of each period is uniform from the line's delay to that plus the spread: half of the spread on average,

@@ -133,7 +133,7 @@ pub(crate) struct Hop {
     /// Delay to the next stage.
     pub delay: Duration,
     /// Token buckets in front of the stage, each with the bytes that it counts for a packet; initially full.
-    pub buckets: [Option<(TokenBucketSpec, u64)>; 2],
+    pub buckets: [Option<(TokenBucketSpec, u64)>; 3],
 }
 
 impl Hop {
@@ -183,7 +183,7 @@ mod tests {
         let stage = |&(service, delay): &(u64, u64)| Hop {
             service: Duration::from_micros(service),
             delay: Duration::from_micros(delay),
-            buckets: [None; 2],
+            buckets: [None; 3],
         };
         list.iter().map(stage).collect()
     }

@@ -32,11 +32,6 @@ fn is_plain(spec: &DirectionSpec) -> bool {
         && spec.ack_filter == AckFilter::None
 }
 
-/// Returns the rate at which a queue is served in the long run, at this rate of the transmitter.
-pub(crate) fn sustained_rate(spec: &DirectionSpec, rate: Rate) -> Rate {
-    spec.start_delay.shaper.map_or(rate, |shaper| shaper.rate.min(rate))
-}
-
 /// Service time and delay of a plain transmitter: the common case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speed {
@@ -138,7 +133,7 @@ pub(crate) enum Queue {
 pub(crate) struct RareState {
     pub rate: Rate,
     pub delay: Duration,
-    /// Picoseconds in service. Waiting for tokens of a shaper does not count.
+    /// Picoseconds in service. Waiting for tokens of a shaper or for the end of a full batch does not count.
     pub busy: u64,
     /// Start of the last transmission.
     begins: Time,
@@ -320,12 +315,20 @@ fn service_times(
         begins + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(on_wire)) }
     };
     let Some(extra) = extra else { return (at_rate(now, spec.rate), spec.delay) };
-    let begins = extra.start_delay.as_mut().map_or(now, |start_delay| start_delay.begin(now, idle, on_wire));
+    let ready = extra.start_delay.as_mut().map_or(now, |start_delay| start_delay.begin(now, idle, on_wire));
+    let in_trace = u32::try_from(on_wire).unwrap_or(u32::MAX);
+    let begins = extra.aggregation.as_ref().map_or(ready, |aggregation| {
+        aggregation.begin(ready, extra.delay, |begins| match &extra.capacity {
+            // A copy: the packet may begin later, and then uses other opportunities.
+            Some(clock) => clock.clone().departure(begins, in_trace),
+            None => at_rate(begins, extra.rate),
+        })
+    });
     let leaves = match &mut extra.capacity {
-        Some(clock) => clock.departure(begins, u32::try_from(on_wire).unwrap_or(u32::MAX)),
+        Some(clock) => clock.departure(begins, in_trace),
         None => at_rate(begins, extra.rate),
     };
-    extra.begins = now;
+    extra.begins = if begins > ready { begins } else { now };
     if spec.start_delay.shaper.is_some() {
         extra.begins = begins;
         extra.shaped += on_wire;
@@ -445,7 +448,7 @@ impl TransmitQueue {
             let mut of_limit = spec.queue.clone();
             of_limit.set_limit(limit);
             let mut discipline = Any::new(&of_limit, stream);
-            discipline.set_rate(sustained_rate(spec, rate));
+            discipline.set_rate(spec.sustained_rate(rate));
             Queue::Discipline(discipline)
         };
         let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
@@ -482,7 +485,7 @@ impl TransmitQueue {
     /// Handles a change of the transmitter's rate.
     pub fn set_rate(&mut self, spec: &DirectionSpec, rate: Rate) {
         if let Queue::Discipline(discipline) = &mut self.queue {
-            discipline.set_rate(sustained_rate(spec, rate));
+            discipline.set_rate(spec.sustained_rate(rate));
         }
     }
 

@@ -8,7 +8,6 @@ use crate::components::flow_state::Group;
 use crate::components::packet_pool::PacketPool;
 use crate::components::reading_application::Reader;
 use crate::components::sstp_segment_delays::mean_duration;
-use crate::components::transmitter::sustained_rate;
 use crate::components::workload_state::Workload;
 use crate::event_queue::Wheel;
 use crate::fairness_measures::fairness_variance;
@@ -394,6 +393,11 @@ impl<T: Tracing> EventLoop<T> {
         let shaped = extra.map_or(0, |extra| extra.shaped) as f64;
         let utilisation =
             if tokens > 0.0 { utilisation.max((shaped / tokens).min(1.0)) } else { utilisation };
+        // The same for full batches.
+        let places = spec.aggregation.and_then(|batches| batches.carried_in(counted)).unwrap_or(0.0);
+        let placed = port_state.packets as f64;
+        let utilisation =
+            if places > 0.0 { utilisation.max((placed / places).min(1.0)) } else { utilisation };
         let (drops_full, drops_early) =
             waiting.map_or((0, 0), |waiting| (waiting.drops_full, waiting.drops_early));
         let policer = spec.queue.policer().map(|bucket| {
@@ -404,7 +408,7 @@ impl<T: Tracing> EventLoop<T> {
             name,
             from,
             to,
-            rate: sustained_rate(spec, spec.rate),
+            rate: spec.sustained_rate(spec.rate),
             packets: port_state.packets,
             bytes: Bytes::new(port_state.bytes),
             utilisation,

@@ -434,7 +434,7 @@ impl<T: Tracing> EventLoop<T> {
         let RareState { losses, corrupted, duplicated, variation, ecn, .. } = extra;
         let (treatment, varies) = (*ecn, variation.is_some());
         *losses += u64::from(outcome.lost);
-        *corrupted += u64::from(outcome.corrupted);
+        *corrupted += u64::from(outcome.corrupted) + u64::from(outcome.copy_corrupted);
         *duplicated += u64::from(outcome.duplicated);
         let flags = &mut self.network.packets.get_mut(packet).flags;
         flags.set_ecn(treatment.codepoint_on_arrival(flags.ecn(), false));
@@ -443,10 +443,6 @@ impl<T: Tracing> EventLoop<T> {
             self.discard(packet, Step::Lost, link);
             return;
         }
-        if outcome.corrupted {
-            self.network.packets.get_mut(packet).flags.set(Flags::DAMAGED);
-            self.trace(Step::Corrupted, link, packet);
-        }
         let copy = outcome.duplicated.then(|| {
             self.measured.tally.add_duplicated();
             self.network.packets.duplicate(packet)
@@ -454,6 +450,11 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(copy) = copy {
             // Recorded before it may leave for another partition.
             self.trace(Step::Duplicated, link, copy);
+        }
+        let corrupted = [Some(packet).filter(|_| outcome.corrupted), copy.filter(|_| outcome.copy_corrupted)];
+        for packet in corrupted.into_iter().flatten() {
+            self.network.packets.get_mut(packet).flags.set(Flags::DAMAGED);
+            self.trace(Step::Corrupted, link, packet);
         }
         for packet in core::iter::once(packet).chain(copy) {
             if outcome.extra_delay.is_zero() {

@@ -126,7 +126,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the ideal completion time, in an empty network with a sender that never waits: from the start of the
     /// first packet's transmission at the source to the arrival of the last packet at the sink, plus the same back for
-    /// a response. Policers and shapers limit it after their bursts. `None` if a rate of the path is zero.
+    /// a response. Policers and shapers limit it after their bursts, full batches after the first. `None` if a rate of the path is zero.
     fn ideal(&self, number: u32, there: u64, back: u64) -> Option<Duration> {
         let (flow, group) = self.traffic.flow_and_group(number);
         let transport = self.traffic.transport(group);
@@ -167,7 +167,7 @@ impl<T: Tracing> EventLoop<T> {
     ) -> Option<()> {
         let host = |number: u32| {
             let host = self.hosts.get(number as usize).filter(|_| number != NONE);
-            host.map(|host| Hop { service: host.cost(size), delay: Duration::ZERO, buckets: [None; 2] })
+            host.map(|host| Hop { service: host.cost(size), delay: Duration::ZERO, buckets: [None; 3] })
         };
         stages.extend(host(path.host));
         let links = [path.first].into_iter().chain(self.network.route(path.route));
@@ -183,8 +183,9 @@ impl<T: Tracing> EventLoop<T> {
             // A policer counts packet bytes, a shaper bytes on the wire.
             let policer = spec.queue.policer().map(|bucket| (bucket, u64::from(size)));
             let shaper = spec.start_delay.shaper.map(|bucket| (bucket, on_wire.get()));
+            let batches = spec.aggregation.and_then(|batches| batches.as_token_bucket());
             let delay = spec.delay + self.delay_of_flow(link, flow);
-            stages.push(Hop { service, delay, buckets: [policer, shaper] });
+            stages.push(Hop { service, delay, buckets: [policer, shaper, batches] });
         }
         stages.extend(host(end));
         Some(())

@@ -378,11 +378,15 @@ impl Verifier {
             matches!(packet.place, PacketLocation::Wire(link, _) if link == record.link)
                 && packet.since == now
         };
+        // A packet and its copy may both be damaged.
+        let is_first_damage = record.step == Step::Corrupted
+            && self.has(record.packet, |packet| entered(packet) && !packet.damaged);
+        let meant = |packet: &Packet| entered(packet) && !(is_first_damage && packet.damaged);
         // Of two that entered at the same time, the latter is meant.
         if let Some(copies) = self.packets.get_mut(&record.packet) {
             copies.reverse();
         }
-        let taken = self.take(record, entered);
+        let taken = self.take(record, meant);
         if let Some(copies) = self.packets.get_mut(&record.packet) {
             copies.reverse();
         }
