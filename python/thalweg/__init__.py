@@ -137,6 +137,11 @@ def _check_class(of: type) -> None:
         arguments.choice(f"{of.__qualname__}.ecn", ecn, arguments.ECN)
     if not hasattr(type(per_packet), "__get__"):
         arguments.truth(f"{of.__qualname__}.per_packet", per_packet)
+    for name in ("window", "pacing_rate", "rng"):
+        # Senders read the base class's attribute: an attribute of the subclass would conceal it.
+        if getattr(of, name, None) is not getattr(Controller, name):
+            advice = "the package creates it" if name == "rng" else f"set `self.{name}` in `__init__` or in a method"
+            raise ScenarioError(f"the class `{of.__qualname__}` defines `{name}`, so flows would not see it: {advice}")
     for name in ("on_ack", "on_loss", "on_undo"):
         method = getattr(of, name, None)
         if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
