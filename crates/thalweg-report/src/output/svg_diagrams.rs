@@ -151,7 +151,10 @@ impl Figure {
         let step = nice_step(to - from, 8.0);
         // The end of an axis may be infinite or so far that its ticks are the same number.
         let first = (from / step).ceil();
-        for tick in (0..MAX_TICKS).map(|tick| first + f64::from(tick)).take_while(|tick| tick * step <= to + step * 1e-6) {
+        for tick in (0..MAX_TICKS)
+            .map(|tick| first + f64::from(tick))
+            .take_while(|tick| tick * step <= to + step * 1e-6)
+        {
             let at = x(tick * step * factor);
             let _ = writeln!(body, "<path class=\"grid\" d=\"M{at:.1} {top}v{PANEL}\"/>");
             if with_times {
