@@ -166,7 +166,9 @@ impl Tables {
                 if let Some((values, unit)) = known {
                     let value = values[plan.points[point][number] as usize];
                     let cells = match factor.counts() {
-                        Some(counts) => Cells::Integer(vec![counts[plan.points[point][number] as usize]; count]),
+                        Some(counts) => {
+                            Cells::Integer(vec![counts[plan.points[point][number] as usize]; count])
+                        }
                         None => Cells::Number(vec![Some(value); count]),
                     };
                     rows.push_front(format!("{name}{unit}"), cells);
