@@ -323,8 +323,9 @@ impl Environments {
         let cells = count.checked_mul(agents * COLUMNS.len()).filter(|cells| *cells <= MAX_CELLS);
         let Some(cells) = cells else {
             let most = MAX_CELLS / (agents * COLUMNS.len()).max(1);
-            let called =
-                error_result(&format!("num_envs={count}: at most {most} simulations of this scenario are possible"));
+            let called = error_result(&format!(
+                "num_envs={count}: at most {most} simulations of this scenario are possible"
+            ));
             return Ok((None, called.code, convert_messages(called.messages)));
         };
         let warnings = convert_messages(template.plain.messages.clone());
