@@ -379,8 +379,9 @@ def sweep(
         if arguments.truth("report", report):
             words.append("--report")
         with _engine(cluster, factories, Path(place)) as (engine, causes), progress_shown() as show:
+            all_words = [arguments.unicode(word) for word in (*words, *engine, *_after_options([str(path)]))]
             code, printed, messages, cause = _thalweg.call(
-                [arguments.unicode(word) for word in (*words, *engine, *_after_options([str(path)]))], list(factories.items()), stamp, _stop.get(), show
+                all_words, list(factories.items()), stamp, _stop.get(), show
             )
         if code == 2 or (code != 0 and not printed):
 
@@ -525,8 +526,9 @@ def hunt(
 def _verdict_of(words: Sequence[str], controllers: Controllers, key: str | None) -> Verdict:
     """Returns the document of a command whose exit code 1 is a result, such as a failed claim."""
     stamp = _stamp(controllers, key)
+    every = [arguments.unicode(word) for word in words]
     with progress_shown() as show:
-        code, printed, messages, cause = _thalweg.call([arguments.unicode(word) for word in words], list(controllers.items()), stamp, _stop.get(), show)
+        code, printed, messages, cause = _thalweg.call(every, list(controllers.items()), stamp, _stop.get(), show)
     if code == 2 or not printed:
         _fail(code or 1, messages, cause)
     issue_warnings(messages)

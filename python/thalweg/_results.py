@@ -294,7 +294,7 @@ def _span(of: Any) -> tuple[float, float]:
     except OverflowError:
         seconds = []
     if len(seconds) != 2 or not 0 <= seconds[0] < seconds[1] < math.inf:
-        raise ScenarioError(f"a time is a pair of finite seconds, the second later than the first: {of!r}")
+        raise ScenarioError(f"a time is a pair of seconds, finite, the second later than the first: {of!r}")
     return seconds[0], seconds[1]
 
 
