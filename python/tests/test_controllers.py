@@ -1,5 +1,6 @@
 """Controllers that are written in Python."""
 
+import dataclasses
 import gc
 import functools
 import math
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import thalweg
+import thalweg.envs
 from thalweg import Controller, Sample
 
 PATH = {
@@ -414,3 +416,67 @@ def test_what_is_no_controller_no_seed_and_no_sweep_is_refused(tmp_path: Path) -
             thalweg.run("two-flows", seed=seed, reps=reps)
     with pytest.raises(thalweg.ScenarioError, match="--> sweep:"):
         thalweg.sweep({"scenario": "two-flows", "grid": {"link.left-right.dely": ["5 ms"]}}, tmp_path)
+
+
+@dataclasses.dataclass
+class WithFields(Aimd):
+    """A field with a default is an attribute of the class."""
+
+    window: float = 64.0
+    increase: float = 1.0
+
+
+@dataclasses.dataclass(slots=True)
+class WithSlots(Controller):
+    window: float
+
+    def on_ack(self, sample: Sample) -> None:
+        self.window += 1
+
+
+class WithProperty(Aimd):
+    @property
+    def window(self) -> float:
+        return 200.0
+
+    @window.setter
+    def window(self, window: float) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [
+        ("window", type("Fixed", (Aimd,), {"window": 300})),
+        ("window", WithFields),
+        ("window", functools.partial(WithSlots, 20.0)),
+        ("window", WithProperty),
+        ("window", type("Policy", (thalweg.envs.controller(lambda observation: 0.0),), {"window": 64})),
+        ("pacing_rate", type("Paced", (Aimd,), {"pacing_rate": 1e6})),
+        ("rng", type("Random", (Aimd,), {"rng": None})),
+    ],
+)
+def test_a_class_conceals_no_decision(name: str, of: Callable[[], Controller]) -> None:
+    for call in (lambda: thalweg.run(PATH, controllers={"aimd": of}), lambda: thalweg.score(of, {"path": "two-flows"}, seed=1)):
+        with pytest.raises(thalweg.Error) as raised:
+            call()
+        # The class of what a factory returns is known only during the run.
+        assert f"defines `{name}`" in str(raised.value.__cause__ or raised.value)
+
+
+def test_annotations_and_assignments_are_decisions() -> None:
+    class Annotated(Controller):
+        window: float
+
+        def __init__(self) -> None:
+            self.window = 64
+            self.pacing_rate = 5e6
+
+        def on_ack(self, sample: Sample) -> None:
+            self.window = 20
+
+        def on_loss(self, sample: Sample) -> None:
+            pass
+
+    windows = set(thalweg.run(PATH, controllers={"aimd": Annotated}).series("window")["value"])
+    assert windows <= {64.0, 20.0} and 20.0 in windows
