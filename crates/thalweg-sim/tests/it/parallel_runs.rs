@@ -5,10 +5,10 @@ use thalweg_proto::congestion::{BbrConfig, NewRenoConfig, ThalwegConfig};
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
-use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
     DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, Recipients, SeifSpec,
 };
+use thalweg_queue::{AggregationSpec, Limit};
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::partition::{SpeedupLimit, default_threads, estimate_speedup};
 use thalweg_sim::simulation_spec::*;
@@ -188,6 +188,23 @@ fn varying_parking_lot() -> Spec {
 fn out_of_order_packets_cross_partitions() {
     let spec = varying_parking_lot();
     let alone = run_on_threads(1, &spec);
+    for threads in [2, 3] {
+        assert!(simulation_on_threads(threads, &spec).is_parallel());
+        assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
+    }
+}
+
+/// Packets wait for places in full batches, and are copied and damaged.
+#[test]
+fn full_batches_are_the_same_on_any_number_of_threads() {
+    let mut spec = parking_lot();
+    for direction in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
+        direction.aggregation = Some(AggregationSpec { every: millis(2), packets: Some(4) });
+        (direction.impairment.duplicate, direction.impairment.corrupt) = (0.1, 0.01);
+    }
+    let alone = run_on_threads(1, &spec);
+    let dropped: u64 = alone.links.iter().map(|link| link.drops_full).sum();
+    assert!(dropped > 10, "{dropped}");
     for threads in [2, 3] {
         assert!(simulation_on_threads(threads, &spec).is_parallel());
         assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
