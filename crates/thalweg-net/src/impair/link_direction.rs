@@ -468,7 +468,7 @@ mod tests {
             path.arrive(at(10), datagram(number, 972));
         }
         let expected = [(4000, 0), (4000, 1), (8000, 2), (8000, 3), (12_000, 4), (12_000, 5)];
-        assert_eq!(rest(&mut path), expected);
+        assert_eq!(drain_datagrams(&mut path), expected);
         assert_eq!((path.stats().full, path.stats().longest_queue), (4, 3));
     }
 

@@ -380,7 +380,7 @@ impl Verifier {
         };
         // A packet and its copy may both be damaged.
         let is_first_damage = record.step == Step::Corrupted
-            && self.has(record.packet, |packet| entered(packet) && !packet.damaged);
+            && self.any_copy(record.packet, |packet| entered(packet) && !packet.damaged);
         let meant = |packet: &Packet| entered(packet) && !(is_first_damage && packet.damaged);
         // Of two that entered at the same time, the latter is meant.
         if let Some(copies) = self.packets.get_mut(&record.packet) {
