@@ -136,7 +136,9 @@ impl Connection for Smoltcp {
             return None;
         }
         let at = self.interface.poll_at(smoltcp_instant(now), &self.sockets)?;
-        Some(Time::from_picos(u64::try_from(at.total_micros()).unwrap_or_default().saturating_mul(PICOS_PER_MICRO)))
+        Some(Time::from_picos(
+            u64::try_from(at.total_micros()).unwrap_or_default().saturating_mul(PICOS_PER_MICRO),
+        ))
     }
 
     fn expire(&mut self, now: Time) {

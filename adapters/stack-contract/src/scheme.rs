@@ -8,7 +8,8 @@ use core::marker::PhantomData;
 use thalweg_catalog::option_keys::{Key, Keys, key};
 use thalweg_catalog::protocol_family::{Adjustment, EndNeeds, ReceiveWindow};
 use thalweg_catalog::{
-    KeyBoundConfig, ConfigError, Environment, Family, Kind, Properties, Range, SchemeDescription, SchemeTraits, Values,
+    ConfigError, Environment, Family, KeyBoundConfig, Kind, Properties, Range, SchemeDescription,
+    SchemeTraits, Values,
 };
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Payload;

@@ -179,7 +179,7 @@ impl Hunt<'_> {
             search.record(candidates, &generation.scores);
             tick(status);
         }
-        match search.ranked().is_empty() {
+        match search.candidates_by_score().is_empty() {
             true => Err(HuntError::Interrupted),
             false => Ok(self.finding(&search, status.done as u64, refused)),
         }

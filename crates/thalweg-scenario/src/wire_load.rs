@@ -47,7 +47,7 @@ fn separate_sizes(group: &GroupSpec) -> Option<SizeSpec> {
         // Each write follows the departure of the last one.
         WorkloadSpec::Telnet { packet, .. } => Some(SizeSpec::Fixed(*packet)),
         WorkloadSpec::ConstantRate { packet, .. } | WorkloadSpec::OnOff { packet, .. } => {
-            properties.is_unbounded().then(|| SizeSpec::Fixed(*packet))
+            properties.is_unbounded().then_some(SizeSpec::Fixed(*packet))
         }
         // Of reliable transports each transfer has a connection.
         WorkloadSpec::Poisson { size, .. } => {

@@ -138,8 +138,8 @@ fn flow_classes<'a>(
         let access = group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
         let access_goodput = access.map(|line| line.nominal_rate().as_f64() / on_wire(line));
         let limit = access_goodput.fold(demand.min(kept), f64::min);
-        let window = variants.iter().map(|variant| variant.groups.get(number).and_then(largest_window));
-        let window = window.fold(Some(0.0), |largest, window| Some(f64::max(largest?, window?)));
+        let mut windows = variants.iter().map(|variant| variant.groups.get(number).and_then(largest_window));
+        let window = windows.try_fold(0.0, |largest, window| Some(f64::max(largest, window?)));
         for (pair, [from, to]) in (0..).zip(group.node_pairs()) {
             let route = routes.get(&(from, to))?;
             let uses = route.shares.iter().map(|&(hop, share)| (hop, share * on_wire(line_of(spec, hop))));

@@ -67,18 +67,19 @@ pub(super) fn empty_measurement_times(checked: &LintInput<'_>, report: &mut Repo
             }
             _ => None,
         };
-        if let Some((late, count, what, verb)) = listed {
-            if group.start < end && late > 0 {
-                let message =
-                    format!("{late} of {count} {what} of `{name}` {verb} after the run ({})", spec.duration);
-                // A run may be the beginning of a long list.
-                if late * 2 >= count {
-                    report
-                        .warn("scenario.never-starts", origin.table, message)
-                        .help("times without a unit are in seconds from the flow's start");
-                } else {
-                    report.note("scenario.never-starts", origin.table, message);
-                }
+        if let Some((late, count, what, verb)) = listed
+            && group.start < end
+            && late > 0
+        {
+            let message =
+                format!("{late} of {count} {what} of `{name}` {verb} after the run ({})", spec.duration);
+            // A run may be the beginning of a long list.
+            if late * 2 >= count {
+                report
+                    .warn("scenario.never-starts", origin.table, message)
+                    .help("times without a unit are in seconds from the flow's start");
+            } else {
+                report.note("scenario.never-starts", origin.table, message);
             }
         }
         if let Some(stop) = group.stop.filter(|&stop| stop <= group.start) {

@@ -3,7 +3,7 @@
 //! `THALWEG_BLESS=1 cargo test --workspace --test it broken::` writes the expected texts anew.
 
 use std::path::{Path, PathBuf};
-use thalweg_scenario::{Diagnostic, Severity, load};
+use thalweg_scenario::{Diagnostic, Severity, load, load_text};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken")
@@ -112,4 +112,25 @@ fn the_number_of_reported_errors_is_bounded() {
     assert!(found[99].help.as_deref().unwrap_or_default().contains("49900 more"), "{:?}", found[99]);
     let junk = "!\n".repeat(100_000);
     assert_eq!(thalweg_scenario::load_text("junk.toml", &junk, Path::new(""), &[]).unwrap_err().len(), 100);
+}
+
+/// A change of a default that each flow replaces would have no effect, and a misspelt name there no error.
+#[test]
+fn an_unused_default_of_an_argument_is_named() {
+    let link =
+        "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"50 pkt\"\n";
+    let flow = |scheme: &str| format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\noverhead = \"1 ms\"\n{scheme}");
+    let warnings = |flows: &[String], set: &str| {
+        let text = format!("warmup = \"1 s\"\n{link}{}", flows.concat());
+        let loaded = load_text("all.toml", &text, Path::new("."), &[set.to_owned()]).unwrap();
+        loaded.warnings.iter().map(|found| (found.code, found.message.clone())).collect::<Vec<_>>()
+    };
+    let [own, without] = ["scheme = \"newreno\"\n", ""].map(flow);
+    let unused = |of: &str| format!("this default is not used: each {of}");
+    let both = [own.clone(), own.clone()];
+    let [one] = &warnings(&both, "defaults.flow.scheme=cubik")[..] else { panic!() };
+    assert_eq!(*one, ("scenario.unused-default", unused("flow has its own `scheme`")));
+    let [one] = &warnings(&both, "defaults.link.rate=9 Mbit/s")[..] else { panic!() };
+    assert_eq!(*one, ("scenario.unused-default", unused("link has its own `rate`")));
+    assert_eq!(warnings(&[own, without], "defaults.flow.scheme=cubic"), []);
 }

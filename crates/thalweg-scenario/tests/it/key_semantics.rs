@@ -680,27 +680,6 @@ fn hosts_are_named_or_described() {
     assert_eq!(host(&all), Some(HostSpec::LINUX_LOADED));
 }
 
-/// A change of a default that each flow replaces would have no effect, and a misspelt name there no error.
-#[test]
-fn an_unused_default_of_an_argument_is_named() {
-    let link =
-        "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"50 pkt\"\n";
-    let flow = |scheme: &str| format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\noverhead = \"1 ms\"\n{scheme}");
-    let warnings = |flows: &[String], set: &str| {
-        let text = format!("warmup = \"1 s\"\n{link}{}", flows.concat());
-        let loaded = load_text("all.toml", &text, Path::new("."), &[set.to_owned()]).unwrap();
-        loaded.warnings.iter().map(|found| (found.code, found.message.clone())).collect::<Vec<_>>()
-    };
-    let [own, without] = ["scheme = \"newreno\"\n", ""].map(flow);
-    let unused = |of: &str| format!("this default is not used: each {of}");
-    let both = [own.clone(), own.clone()];
-    let [one] = &warnings(&both, "defaults.flow.scheme=cubik")[..] else { panic!() };
-    assert_eq!(*one, ("scenario.unused-default", unused("flow has its own `scheme`")));
-    let [one] = &warnings(&both, "defaults.link.rate=9 Mbit/s")[..] else { panic!() };
-    assert_eq!(*one, ("scenario.unused-default", unused("link has its own `rate`")));
-    assert_eq!(warnings(&[own, without], "defaults.flow.scheme=cubic"), []);
-}
-
 /// Keys for real packets reach the specification, and are expanded as read.
 #[test]
 fn keys_for_real_packets_are_preserved() {

@@ -173,7 +173,8 @@ fn full_batches_determine_the_path_rate() {
         )
     };
     let load = |keys: &str| load_text("test.toml", &text(keys), Path::new(""), &[]).unwrap();
-    let limit = |loaded: &thalweg_scenario::Loaded| match loaded.spec().links[0].forward.queue.limit() {
+    let limit = |loaded: &thalweg_scenario::LoadedScenario| match loaded.spec().links[0].forward.queue.limit()
+    {
         Limit::Bytes(bytes) => bytes as f64,
         other => panic!("{other:?}"),
     };
