@@ -149,15 +149,18 @@ impl Figure {
         let end = if panel.across.is_some() { to } else { max * panel.factor };
         let (from, to) = (from / factor, to / factor);
         let step = nice_step(to - from, 8.0);
-        let mut tick = (from / step).ceil();
-        while tick * step <= to + step * 1e-6 {
+        // The end of an axis may be infinite or so far that its ticks are the same number.
+        let first = (from / step).ceil();
+        for tick in (0..MAX_TICKS)
+            .map(|tick| first + f64::from(tick))
+            .take_while(|tick| tick * step <= to + step * 1e-6)
+        {
             let at = x(tick * step * factor);
             let _ = writeln!(body, "<path class=\"grid\" d=\"M{at:.1} {top}v{PANEL}\"/>");
             if with_times {
                 let label = format!("{} {unit}", format_plain_number(tick * step));
                 let _ = writeln!(body, "{}", text_element(at, top + PANEL + 17.0, "middle", "tick", &label));
             }
-            tick += 1.0;
         }
         let mut labels = Vec::new();
         let mut highest = end;
@@ -311,6 +314,9 @@ fn to_three_digits(value: f64) -> String {
     format_plain_number((value / unit).round() * unit)
 }
 
+/// Maximum number of ticks of an axis; [`nice_step`] makes fewer of a finite one.
+const MAX_TICKS: u32 = 32;
+
 /// Returns 1, 2 or 5 times a power of ten such that about `wanted` steps make `max`.
 fn nice_step(max: f64, wanted: f64) -> f64 {
     if max <= 0.0 || !max.is_finite() {
@@ -423,6 +429,17 @@ mod tests {
         );
         let within = drawn(line(&[0.0, 10.0], &[50.0, 100.0]), None);
         assert!(!within.contains("beyond the axis") && !within.contains("h8z"), "{within}");
+    }
+
+    /// Ticks of an axis that is infinite, or whose ticks are all the same number, end.
+    #[test]
+    fn axes_without_an_end_have_few_ticks() {
+        for (from, to) in [(0.0, f64::INFINITY), (9e15, f64::INFINITY), (0.0, 1e300), (0.0, 10.0)] {
+            let panel =
+                LinePanel { title: String::new(), factor: 1.0, max: 100.0, lines: Vec::new(), across: None };
+            let svg = Figure { panels: vec![panel], from, to, ..Figure::default() }.render();
+            assert!(svg.matches(" s</text>").count() <= MAX_TICKS as usize, "{svg}");
+        }
     }
 
     /// Five lines that end at zero have labels above the axis and without overlap; with enough space no label moves.
