@@ -8,6 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use thalweg_report::output::{
     Cells, MeansRow, ParquetRows, Remedy, Rows, Style, differing_defaults_warning, format_count,
     format_means_table, format_value, goodput_from_warmup, has_transfers, heads_of, join_listed, join_quoted,
@@ -150,6 +151,12 @@ impl Tables {
     fn add(&mut self, plan: &Plan, numbers: &[Numbers], point: usize, run: &Run) -> io::Result<()> {
         for (kind, mut rows) in [Rows::flows(run), Rows::links(run)].into_iter().enumerate() {
             let count = rows.len();
+            let scheme = plan.factors.iter().position(|factor| factor.is_scheme);
+            let scheme = scheme.map(|number| plan.level(point, number).unquoted());
+            if let Some(scheme) = scheme.filter(|_| kind == 0) {
+                // The flows that keep their own scheme belong to one of the point too.
+                rows.push_front("compared", Cells::Text(vec![scheme.to_owned(); count]));
+            }
             for (number, factor) in
                 plan.factors.iter().enumerate().rev().filter(|(_, factor)| !factor.is_scheme)
             {
@@ -158,16 +165,20 @@ impl Tables {
                 let known = numbers[number].as_ref();
                 if let Some((values, unit)) = known {
                     let value = values[plan.points[point][number] as usize];
-                    rows.push_front(format!("{name}{unit}"), Cells::Number(vec![Some(value); count]));
+                    let cells = match factor.counts() {
+                        Some(counts) => {
+                            Cells::Integer(vec![counts[plan.points[point][number] as usize]; count])
+                        }
+                        None => Cells::Number(vec![Some(value); count]),
+                    };
+                    rows.push_front(format!("{name}{unit}"), cells);
                 }
                 if known.is_none_or(|(_, unit)| !unit.is_empty()) {
                     rows.push_front(name.clone(), Cells::Text(vec![words.to_owned(); count]));
                 }
             }
             if kind == 1 {
-                let scheme = plan.factors.iter().position(|factor| factor.is_scheme);
-                let scheme = scheme.map_or("", |number| plan.level(point, number).unquoted());
-                rows.push_front("scheme", Cells::Text(vec![scheme.to_owned(); count]));
+                rows.push_front("scheme", Cells::Text(vec![scheme.unwrap_or_default().to_owned(); count]));
             }
             rows.push_front("point", Cells::Integer(vec![point as u64 + 1; count]));
             self.rows[kind].append(rows);
@@ -198,9 +209,19 @@ impl Tables {
             if let Some(writer) = self.writers[kind].take() {
                 writer.finish()?;
                 std::fs::rename(self.paths[kind].with_extension("partial"), &self.paths[kind])?;
+            } else {
+                // Without a run, the rows of an earlier call would pass for those of this one.
+                remove_if_present(&self.paths[kind])?;
             }
         }
         Ok(())
+    }
+}
+
+fn remove_if_present(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

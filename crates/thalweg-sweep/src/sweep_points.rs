@@ -65,6 +65,11 @@ impl Factor {
             Some((numbers?, unit))
         })
     }
+
+    /// Returns the values as integers without a sign; none if some are others.
+    pub fn counts(&self) -> Option<Vec<u64>> {
+        self.levels.iter().map(|level| level.unquoted().parse().ok()).collect()
+    }
 }
 
 /// Level index of each factor.

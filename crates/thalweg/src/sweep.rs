@@ -113,6 +113,10 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     match place {
         Some(ReportTarget::Folder(name)) => keep(name, &page(&document, &sweep.plan))?,
         Some(place) => place.write(page(&document, &sweep.plan), None, console)?,
+        // A page of an earlier call would show other results than the folder holds.
+        None if arguments.shard.is_none() && store.path(REPORT).exists() => {
+            keep(REPORT, &page(&document, &sweep.plan))?;
+        }
         None => {}
     }
     // Each of several processes knows only its own points and would write an incomplete document.
