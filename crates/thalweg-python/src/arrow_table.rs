@@ -16,7 +16,7 @@ use thalweg_report::output::{Cells, Rows, series_subject};
 use thalweg_sim::RunResult;
 
 /// A table of results.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "thalweg._thalweg")]
 pub struct Table {
     batch: RecordBatch,
 }

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use thalweg::Part;
 
 /// The subject of a message, which decides the attributes that it has.
-#[pyclass(eq, frozen, hash, rename_all = "SCREAMING_SNAKE_CASE")]
+#[pyclass(eq, frozen, hash, module = "thalweg._thalweg", rename_all = "SCREAMING_SNAKE_CASE")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageKind {
     /// The argument's value is refused.
@@ -38,7 +38,7 @@ impl From<thalweg::MessageKind> for MessageKind {
 }
 
 /// Message of a command.
-#[pyclass(frozen, get_all)]
+#[pyclass(frozen, get_all, module = "thalweg._thalweg")]
 pub struct Message {
     /// "note", "warning" or "error".
     severity: &'static str,

@@ -177,7 +177,7 @@ impl SimulationSlot {
 }
 
 /// Simulations that pause at their agents' decisions.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "thalweg._thalweg")]
 pub struct Environments {
     template: Arc<Template>,
     agents: usize,
@@ -227,11 +227,12 @@ impl Task {
                 Ok(())
             }
             What::GoOn { windows, rates, delay } => match place {
-                Some(place) if !place.over => {
+                Some(place) if place.over => Ok(()),
+                Some(place) => {
                     place.decide(windows, rates, *delay)?;
                     place.advance(rows, &template.interrupt)
                 }
-                _ => Ok(()),
+                None => Err(error_result(&"there is no episode to continue: begin a new one")),
             },
         }
     }
@@ -281,7 +282,8 @@ fn exit_status(done: Result<(), Called>) -> ExitStatus {
 
 #[pymethods]
 impl Environments {
-    /// Reads a scenario. On failure returns the command's exit code and messages instead of the simulations.
+    /// Reads a scenario; its warnings are among the messages. On failure returns the command's exit code and messages instead of the
+    /// simulations.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     #[pyo3(signature = (scenario, text, sets, count, interval, longest, delay, jobs, ecn))]
@@ -320,8 +322,13 @@ impl Environments {
         };
         let cells = count.checked_mul(agents * COLUMNS.len()).filter(|cells| *cells <= MAX_CELLS);
         let Some(cells) = cells else {
-            return Err(PyValueError::new_err(format!("{count} simulations are too many")));
+            let most = MAX_CELLS / (agents * COLUMNS.len()).max(1);
+            let called = error_result(&format!(
+                "num_envs={count}: at most {most} simulations of this scenario are possible"
+            ));
+            return Ok((None, called.code, convert_messages(called.messages)));
         };
+        let warnings = convert_messages(template.plain.messages.clone());
         let jobs = jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         let template = Arc::new(template);
         let shared = Arc::clone(&template);
@@ -334,7 +341,7 @@ impl Environments {
         let state =
             Mutex::new(State { slots, cells: vec![0.0; cells], pool, template: Arc::clone(&template) });
         let made = Self { template, agents, delay: length(delay), state };
-        Ok((Some(made), 0, Vec::new()))
+        Ok((Some(made), 0, warnings))
     }
 
     /// Column names of the observations.
@@ -414,12 +421,14 @@ impl Environments {
     }
 
     /// Applies each agent's window, in segments, and pacing rate, in bit/s or NaN, and advances to the next decision.
-    /// Ended simulations stay unchanged.
+    /// Ended simulations stay unchanged, as do those in `begun`, whose episodes have just begun.
+    #[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
     fn step(
         &self,
         py: Python<'_>,
         windows: &Bound<'_, PyAny>,
         rates: &Bound<'_, PyAny>,
+        begun: Vec<usize>,
         seen: &Bound<'_, PyAny>,
     ) -> PyResult<ExitStatus> {
         let numbers = |of| PyBuffer::<f64>::get(of)?.to_vec(py);
@@ -434,7 +443,8 @@ impl Environments {
             )));
         }
         let decisions = windows.chunks_exact(agents).zip(rates.chunks_exact(agents));
-        let tasks = decisions.enumerate().map(|(number, (windows, rates))| {
+        let continued = decisions.enumerate().filter(|(number, _)| begun.binary_search(number).is_err());
+        let tasks = continued.map(|(number, (windows, rates))| {
             (number, What::GoOn { windows: windows.to_vec(), rates: rates.to_vec(), delay })
         });
         let tasks = tasks.collect();

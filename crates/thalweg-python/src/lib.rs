@@ -98,7 +98,7 @@ fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
 }
 
 /// Cancels a call from another thread.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "thalweg._thalweg")]
 #[derive(Default)]
 struct Stop {
     caller: Arc<Caller>,
@@ -266,7 +266,7 @@ fn work<'py>(
 }
 
 /// Measurements of a run or a comparison.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "thalweg._thalweg")]
 struct Measured {
     simulated: Simulated,
 }

@@ -22,7 +22,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_report::output::{Style, format_summary};
 use thalweg_report::report::{AllSeries, View, draw_figure};
 use thalweg_report::results::{Document, Header, MARGIN, differing_defaults_within};
-use thalweg_scenario::{Scenario, Severity};
+use thalweg_scenario::{MAX_REPS, Scenario, Severity};
 use thalweg_sim::RunResult;
 use thalweg_sim::simulation_spec::Spec;
 
@@ -190,6 +190,8 @@ pub struct Prepared {
     pub spec: Spec,
     /// Bottleneck rate and base round-trip time of each group that has a path.
     pub paths: Vec<Option<(Rate, Duration)>>,
+    /// Warnings about the scenario, without those on the warm-up: the calling program decides what it counts.
+    pub messages: Vec<Message>,
 }
 
 /// Reads a scenario: a file, a built-in one by name, or `text`, which messages call `scenario`.
@@ -208,7 +210,12 @@ pub fn prepare(
     let kept = || OutputBuffer::new(Arc::default(), vocabulary_with(scenario, sets));
     let loaded = loaded.map_err(|error| Called::from_error(&error, &kept()))?;
     let paths = loaded.paths().groups.iter().map(|path| path.as_ref().map(|path| (path.rate, path.rtt)));
-    Ok(Prepared { paths: paths.collect(), spec: loaded.spec().clone() })
+    let warnings = loaded.warnings.iter().filter(|warning| warning.code != "scenario.warmup");
+    Ok(Prepared {
+        paths: paths.collect(),
+        spec: loaded.spec().clone(),
+        messages: warnings.map(Message::of_diagnostic).collect(),
+    })
 }
 
 /// Checks a scenario like `thalweg validate`, and returns its explanation as text. Warnings go to the caller's
@@ -287,6 +294,9 @@ fn run_request(
         (loaded, schemes, scheme_options.unlike_defaults)
     };
     console.warn(&loaded.warnings);
+    if request.replications > MAX_REPS {
+        return Err(Error::Usage(format!("at most {MAX_REPS} replications are possible")));
+    }
     can_count(&loaded)?;
     console.warn(loaded.check_replications(request.replications).as_slice());
     has_memory(&loaded)?;
