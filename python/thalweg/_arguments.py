@@ -5,6 +5,7 @@ import numbers
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from ._errors import ScenarioError
@@ -16,8 +17,8 @@ def is_numpy_time(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Returns true for real numbers."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not is_numpy_time(value)
+    """Returns true for real numbers, decimal ones too."""
+    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool) and not is_numpy_time(value)
 
 
 def plain(value: Any) -> Any:
@@ -60,6 +61,16 @@ def text(name: str, value: Any, what: str = "text") -> str:
     """Checks a text that is not empty."""
     if not isinstance(value, str) or not value:
         raise ScenarioError(f"{name}={value!r}: it is a {what}")
+    return unicode(value)
+
+
+def unicode(value: str) -> str:
+    """Checks that a text has no halves of characters, which no file and no command can take."""
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ScenarioError(f"{value!r} is no text: it has a part of a character (a surrogate)") from None
     return value
 
 
@@ -79,6 +90,7 @@ def texts(name: str, value: Any, example: str) -> list[str]:
     for item in found:
         if not isinstance(item, str):
             raise ScenarioError(f'{name} is a list of texts, such as ["{example}"], and has {item!r}')
+        unicode(item)
     return found
 
 

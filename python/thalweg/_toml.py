@@ -51,6 +51,7 @@ def toml_key(name: object) -> str:
     """Formats a key, quoted if necessary."""
     if not isinstance(name, str):
         raise ScenarioError(f"a key is a text, not {name!r}")
+    arguments.unicode(name)
     plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
     return name if plain else json.dumps(name, ensure_ascii=False)
 
@@ -61,7 +62,7 @@ def toml_value(of: object) -> str:
         return "true" if of else "false"
     if isinstance(of, str):
         # TOML has the escapes of JSON, and escapes the delete character too.
-        return json.dumps(of, ensure_ascii=False).replace("\x7f", "\\u007F")
+        return json.dumps(arguments.unicode(of), ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(of, Mapping):
         return "{ " + ", ".join(f"{toml_key(name)} = {toml_value(item)}" for name, item in of.items()) + " }"
     if isinstance(of, Sequence) and not isinstance(of, (bytes, bytearray)):
@@ -70,7 +71,7 @@ def toml_value(of: object) -> str:
         return toml_value(os.fspath(of))
     if isinstance(of, int):
         return str(int(of))
-    if isinstance(of, float) and math.isfinite(of):
+    if isinstance(of, (float, Decimal)) and math.isfinite(of):
         return repr(float(of))
     plain = of if arguments.is_numpy_time(of) else arguments.plain(of)
     if plain is not of:
@@ -89,11 +90,11 @@ def toml_changes(sets: Mapping[str, Any] | Sequence[str] | None) -> list[str]:
     if sets is None:
         return []
     if isinstance(sets, Mapping):
-        return [f"{name}={toml_value(item)}" for name, item in sets.items()]
+        return [f"{arguments.unicode(name) if isinstance(name, str) else name}={toml_value(item)}" for name, item in sets.items()]
     found = list(sets) if isinstance(sets, Iterable) and not isinstance(sets, (str, bytes)) else [None]
     if not all(isinstance(of, str) for of in found):
         raise ScenarioError("set is a dictionary, or a list of texts such as \"duration=5 s\"")
-    return [str(of) for of in found]
+    return [arguments.unicode(str(of)) for of in found]
 
 
 def number(of: object) -> Decimal:
@@ -126,7 +127,7 @@ def with_units_of_texts(name: object, axis: Any) -> Any:
     unit = next((unit for unit, names in _UNITS.items() if found and found.issubset(names)), None)
     if unit is None:
         return axis
-    return [with_unit(of, unit) if isinstance(of, (int, float)) and not isinstance(of, bool) and of == of else of for of in listed]
+    return [with_unit(of, unit) if isinstance(of, (int, float, Decimal)) and not isinstance(of, bool) and of == of else of for of in listed]
 
 
 def absolute(of: Any, folder: Path, is_file: bool = False) -> Any:
@@ -177,7 +178,12 @@ def named(scenario: object) -> str:
     """Returns the name of a scenario that is a file or built in."""
     if not isinstance(scenario, (str, os.PathLike)):
         raise ScenarioError(f"a scenario is a file, the name of a built-in one, or a dictionary, and not of type {type(scenario).__name__}")
-    return os.fspath(scenario)
+    name = os.fspath(scenario)
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return arguments.unicode(name)
+    return name
 
 
 def loaded(scenario: Scenario) -> Loaded:
