@@ -48,6 +48,24 @@ def test_files_go_from_one_thread_to_another(tmp_path: Path) -> None:
     assert sent["command"] == "send" and received[0]["command"] == "recv"
 
 
+def test_warnings_of_coroutines_are_at_the_call() -> None:
+    path = {
+        "duration": "2 s",
+        "link": [{"name": "core", "between": ["a", "b"], "rate": "10 Mbit/s", "delay": "5 ms", "queue": "50 pkt"}],
+        "flow": [{"from": "a", "to": "b", "scheme": "dctcp"}],
+    }
+
+    async def calls() -> None:
+        await thalweg.aio.run(path)
+        failing = {**path, "flow": [*path["flow"], {"name": "other", "from": "a", "to": "b", "scheme": "failing"}]}
+        with pytest.raises(thalweg.RunError):
+            await thalweg.aio.run(failing, controllers={"failing": thalweg.Controller})
+
+    with pytest.warns(thalweg.ScenarioWarning, match="no queue on their way marks") as caught:
+        asyncio.run(calls())
+    assert [warned.filename for warned in caught if "marks" in str(warned.message)] == [__file__] * 2
+
+
 def test_asyncio_runs_and_ends_runs() -> None:
     async def both() -> None:
         one, other = await asyncio.gather(

@@ -4,6 +4,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 
 from ._thalweg import Message, MessageKind, nearest
@@ -115,8 +116,16 @@ def issue_warnings(messages: Iterable[Message]) -> None:
     warn_of(in_pythons_words(message) for message in messages if message.severity == "warning")
 
 
+collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+"""Warnings of a call in another thread, where the frames of its caller are not known."""
+
+
 def warn_of(texts: Iterable[str]) -> None:
     """Issues warnings at the call of this package."""
+    later = collected.get()
+    if later is not None:
+        later.extend(texts)
+        return
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

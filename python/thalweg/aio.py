@@ -19,6 +19,7 @@ from . import recv as _recv
 from . import run as _run
 from . import send as _send
 from . import sweep as _sweep
+from ._errors import collected, warn_of
 from ._toml import Scenario
 
 __all__ = ["bench", "compare", "recv", "run", "send", "sweep"]
@@ -29,20 +30,27 @@ _T = TypeVar("_T")
 async def _awaited(call: Callable[[], _T]) -> _T:
     """Runs a call in a thread; stops it if the task is cancelled."""
     stop = _thalweg.Stop()
-    before = _stop.set(stop)
+    found: list[str] = []
+    before, outside = _stop.set(stop), collected.set(found)
     try:
         # The thread gets the current context.
         work = asyncio.ensure_future(asyncio.to_thread(call))
         await asyncio.sleep(0)
     finally:
         _stop.reset(before)
+        collected.reset(outside)
     try:
-        return await asyncio.shield(work)
+        result = await asyncio.shield(work)
     except asyncio.CancelledError:
         stop.set()
         with suppress(Exception):
             await work
         raise
+    except Exception:
+        warn_of(found)
+        raise
+    warn_of(found)
+    return result
 
 
 async def run(scenario: Scenario, **options: Any) -> Result:
