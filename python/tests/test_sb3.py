@@ -60,7 +60,8 @@ class VecEnv(abc.ABC):
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]: ...
 
 
-def test_it_is_an_environment_of_stable_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
+def imported(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module, with the stand-in in place of stable-baselines3."""
     names = ("stable_baselines3", "stable_baselines3.common", "stable_baselines3.common.vec_env")
     modules = [types.ModuleType(name) for name in names]
     modules[1].vec_env = modules[2]  # type: ignore[attr-defined]
@@ -70,7 +71,20 @@ def test_it_is_an_environment_of_stable_baselines(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delitem(sys.modules, "thalweg.sb3", raising=False)
     import thalweg.sb3
 
-    envs = thalweg.sb3.VecEnv(PATH, 3, steps=4)
+    return thalweg.sb3
+
+
+def test_pictures_are_those_of_each_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    envs = imported(monkeypatch).VecEnv(PATH, 3, steps=4, render_mode="rgb_array")
+    assert envs.get_images() == [None] * 3
+    envs.reset()
+    first, *others = envs.get_images()
+    assert len(others) == 2 and first.dtype == numpy.uint8 and first.shape == others[0].shape == others[1].shape and first.shape[2] == 3
+
+
+def test_it_is_an_environment_of_stable_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
+    sb3 = imported(monkeypatch)
+    envs = sb3.VecEnv(PATH, 3, steps=4)
     plain = thalweg.envs.VectorEnv(PATH, 3, steps=4)
     envs.seed(5)
     assert numpy.array_equal(envs.reset(), plain.reset(seed=5)[0])
@@ -84,6 +98,8 @@ def test_it_is_an_environment_of_stable_baselines(monkeypatch: pytest.MonkeyPatc
     before = envs.envs._seeds.tolist()
     envs.reset()
     assert not set(before) & set(envs.envs._seeds.tolist())
+    assert envs.get_attr("num_envs", numpy.int64(1)) == [3] and envs.get_attr("num_envs", numpy.array([0, 1])) == [3, 3]
+    assert envs.get_images() == [None] * 3
     assert envs.get_attr("num_envs", [0, 2]) == [3, 3] and envs.env_is_wrapped(object) == [False] * 3
     with pytest.raises(AttributeError, match="one object"):
         envs.set_attr("x", 1, indices=[0])

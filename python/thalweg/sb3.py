@@ -5,6 +5,7 @@ It needs stable-baselines3 and what `thalweg.envs` needs: `pip install '.[envs]'
 >>> model = stable_baselines3.PPO("MlpPolicy", thalweg.sb3.VecEnv(scenario, 64, steps=150))
 """
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,6 +54,11 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc]
             env_infos[number]["TimeLimit.truncated"] = bool(cut[number] and not ended[number])
         return observations, rewards.astype(numpy.float32), over, env_infos
 
+    def get_images(self) -> Sequence[Array | None]:
+        """Returns a picture of each simulation, in the render mode "rgb_array"."""
+        pictures: Any = self.envs.render() if self.render_mode == "rgb_array" else None
+        return list(pictures) if pictures else [None] * self.num_envs
+
     def close(self) -> None:
         """Ends the simulations."""
         self.envs.close()
@@ -78,7 +84,7 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc]
     def _named(self, indices: Any) -> Sequence[int]:
         if indices is None:
             return range(self.num_envs)
-        return [indices] if isinstance(indices, int) else list(indices)
+        return [int(indices)] if isinstance(indices, numbers.Integral) else list(indices)
 
     def _all(self, indices: Any) -> None:
         if sorted(self._named(indices)) != list(range(self.num_envs)):
