@@ -58,6 +58,7 @@ __all__ = [
     "Table",
     "TimeLimitError",
     "UnknownNameError",
+    "Verdict",
     "assess",
     "bench",
     "compare",
@@ -83,6 +84,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import aio, envs, marl, sb3  # noqa: F401
+
+MAX_REPS = 100_000
+"""Maximum number of replications, as in the command: each needs memory."""
 
 Controllers = Mapping[str, Callable[[], Controller]]
 
@@ -139,7 +143,7 @@ def _check_class(of: type) -> None:
         arguments.truth(f"{of.__qualname__}.per_packet", per_packet)
     for name in ("window", "pacing_rate", "rng"):
         # Senders read the base class's attribute: an attribute of the subclass would conceal it.
-        if getattr(of, name, None) is not getattr(Controller, name):
+        if issubclass(of, Controller) and getattr(of, name) is not getattr(Controller, name):
             advice = "the package creates it" if name == "rng" else f"set `self.{name}` in `__init__` or in a method"
             raise ScenarioError(f"the class `{of.__qualname__}` defines `{name}`, so flows would not see it: {advice}")
     for name in ("on_ack", "on_loss", "on_undo"):
@@ -160,9 +164,10 @@ _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
 def _call(words: Sequence[str], controllers: Controllers | None = None) -> str:
     factories = list(_factories(controllers).items())
     with progress_shown() as show:
-        code, printed, messages, cause = _thalweg.call(list(words), factories, "", _stop.get(), show)
+        code, printed, messages, cause = _thalweg.call([arguments.unicode(word) for word in words], factories, "", _stop.get(), show)
     if code != 0:
         _fail(code, messages, cause)
+    issue_warnings(messages)
     return printed
 
 
@@ -209,7 +214,7 @@ def _run_schemes(
     name, text = _text(scenario, factories)
     words = toml_changes(_with_names(set, factories))
     first = None if seed is None else arguments.integer("seed", seed, 0, 2**64 - 1)
-    times, workers = arguments.integer("reps", reps, 1, 2**32 - 1), None if jobs is None else arguments.integer("jobs", jobs, 1, 2**16)
+    times, workers = arguments.integer("reps", reps, 1, MAX_REPS), None if jobs is None else arguments.integer("jobs", jobs, 1, 2**16)
     with progress_shown() as show:
         measured, code, messages, cause = _thalweg.run(
             name, text, words, names, list(flows), first, times, workers, list(factories.items()), is_candidate, limit, _stop.get(), show
@@ -258,7 +263,7 @@ def compare(
 def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], Controller]]) -> str:
     """Returns the name of a scheme; adds a class to the controllers."""
     if isinstance(scheme, str):
-        return scheme
+        return arguments.unicode(scheme)
     if not isinstance(scheme, type):
         raise ScenarioError(f"a scheme is a name or a class, and not of type {type(scheme).__name__}: name others in controllers")
     name = scheme.__name__.lower().replace("_", "-")
@@ -374,8 +379,9 @@ def sweep(
         if arguments.truth("report", report):
             words.append("--report")
         with _engine(cluster, factories, Path(place)) as (engine, causes), progress_shown() as show:
+            all_words = [arguments.unicode(word) for word in (*words, *engine, *_after_options([str(path)]))]
             code, printed, messages, cause = _thalweg.call(
-                [*words, *engine, *_after_options([str(path)])], list(factories.items()), stamp, _stop.get(), show
+                all_words, list(factories.items()), stamp, _stop.get(), show
             )
         if code == 2 or (code != 0 and not printed):
 
@@ -402,11 +408,30 @@ def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
 
 def _sweep_document(folder: Path, controllers: Controllers, is_dictionary: bool) -> dict[str, Any]:
     """Returns the document of a sweep, with calls that rerun failed points."""
-    answer: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    path = folder / "results.json"
+    text = path.read_text(encoding="utf-8")
+    answer: dict[str, Any] = json.loads(text)
     for failed in answer.get("failed", []):
-        is_file = not is_dictionary or not any(word.endswith("/scenario.toml") for word in shlex.split(failed["command"]))
-        failed["command"] = in_python(failed["command"], controllers, is_file)
+        command = failed["command"]
+        is_file = not is_dictionary or not any(word.endswith("/scenario.toml") for word in shlex.split(command))
+        failed["command"] = in_python(command, controllers, is_file)
+        if failed["command"] != command and (controllers or not is_file):
+            # The folder alone does not tell the controllers and the dictionary.
+            text = text.replace(json.dumps(command, ensure_ascii=False), json.dumps(failed["command"], ensure_ascii=False))
+    if answer.get("failed"):
+        _replace(path, text)
     return answer
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replaces the content of a file, unless it is the same."""
+    if path.read_text(encoding="utf-8") == text:
+        return
+    handle, part = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(part, path.stat().st_mode)
+    os.replace(part, path)
 
 
 _OWN = ("scenario.toml", "sweep.toml")
@@ -448,6 +473,13 @@ def _engine(cluster: Any, controllers: Controllers, place: Path) -> Iterator[tup
         raise RunError(str(gone)) from gone
 
 
+class Verdict(dict[str, Any]):
+    """Document of an assessment or a hunt."""
+
+    cause: BaseException | None = None
+    """Exception of a controller that made runs fail, if one was raised in this call."""
+
+
 def assess(
     scheme: str | type[Controller],
     out: str | os.PathLike[str] = "assessment",
@@ -456,10 +488,10 @@ def assess(
     controllers: Controllers | None = None,
     key: str | None = None,
     **options: int | float | str | bool,
-) -> dict[str, Any]:
+) -> Verdict:
     """Assesses a scheme, or a class, by the criteria of RFC 9743 for new congestion control; returns the content of `SCHEME.json` in the
     folder `out`, beside the reports. Options are the command's: `quick=True`, `reps=30`, `pack="c4"`, `jobs=4`. Claims that do not hold,
-    and points at which a controller raises an exception, are no errors here: they are in the returned value, the latter under `failed`.
+    and points at which a controller raises an exception, are no errors here: they are in the returned value, the latter under `failed`, the exception in the attribute `cause`.
     Runs are saved and reused as in a sweep, those of controllers by `key`."""
     factories = _factories(controllers)
     words = ["assess", f"--out={arguments.path('out', out)}", *_options(["assess"], options), "--json", "--quiet"]
@@ -478,7 +510,7 @@ def hunt(
     controllers: Controllers | None = None,
     key: str | None = None,
     **options: int | float | str | bool,
-) -> dict[str, Any]:
+) -> Verdict:
     """Searches for the scenario in which a scheme, or a class, is worst by a goal: "starvation", "stall", "queue", "unfairness" or
     "collapse". `kinds` are the disturbances to choose from, the command's `--with`; other options are the command's: `candidates=4096`,
     `against="cubic"`, `seed=2`. Runs are saved and reused as in a sweep, those of controllers by `key`."""
@@ -491,13 +523,19 @@ def hunt(
     return _verdict_of([*words, *_after_options([_named(scheme, factories)])], factories, key)
 
 
-def _verdict_of(words: Sequence[str], controllers: Controllers, key: str | None) -> dict[str, Any]:
+def _verdict_of(words: Sequence[str], controllers: Controllers, key: str | None) -> Verdict:
     """Returns the document of a command whose exit code 1 is a result, such as a failed claim."""
     stamp = _stamp(controllers, key)
-    code, printed, messages, cause = _thalweg.call(list(words), list(controllers.items()), stamp, _stop.get())
+    every = [arguments.unicode(word) for word in words]
+    with progress_shown() as show:
+        code, printed, messages, cause = _thalweg.call(every, list(controllers.items()), stamp, _stop.get(), show)
     if code == 2 or not printed:
         _fail(code or 1, messages, cause)
-    answer: dict[str, Any] = json.loads(printed)
+    issue_warnings(messages)
+    answer = Verdict(json.loads(printed))
+    answer.cause = cause
+    for failed in answer.get("failed", []):
+        failed["command"] = in_python(failed["command"], controllers)
     return answer
 
 

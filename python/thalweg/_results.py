@@ -2,11 +2,11 @@
 
 import html
 import json
-import numbers
+import math
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,10 @@ class Table:
             return self._native.column(name)
         except KeyError:
             raise unknown_name_error(f"there is no column `{name}`", name, self.columns) from None
+
+    def __contains__(self, name: object) -> bool:
+        """Returns true for the names of columns, also of those without values."""
+        return name in self._missing or name in self.columns
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Iterates over the rows, as dictionaries."""
@@ -285,9 +289,13 @@ class Result:
 def _span(of: Any) -> tuple[float, float]:
     """Checks the interval of a picture."""
     times = list(of) if isinstance(of, Iterable) and not isinstance(of, (str, bytes)) else []
-    if len(times) != 2 or not all(isinstance(time, numbers.Real) for time in times) or not 0 <= times[0] < times[1]:
-        raise ScenarioError(f"a time is a pair of seconds, the second later than the first: {of!r}")
-    return float(times[0]), float(times[1])
+    try:
+        seconds = [float(time) if arguments.is_number(time) else math.nan for time in times]
+    except OverflowError:
+        seconds = []
+    if len(seconds) != 2 or not 0 <= seconds[0] < seconds[1] < math.inf:
+        raise ScenarioError(f"a time is a pair of seconds, finite, the second later than the first: {of!r}")
+    return seconds[0], seconds[1]
 
 
 def _plain(of: Mapping[str, Any], name: str = "", called: str = "") -> dict[str, Any]:
@@ -304,9 +312,25 @@ def _plain(of: Mapping[str, Any], name: str = "", called: str = "") -> dict[str,
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
+def _reader(factor: Mapping[str, Any]) -> Callable[[str], Any]:
+    """Returns the function that reads the values of a factor: as numbers if all are, as in the tables of flows."""
+    if factor["name"] == "scheme":
+        return str
+    for read in (int, float):
+        try:
+            values = [read(text) for text in factor["values"]]
+        except ValueError:
+            continue
+        if all(math.isfinite(value) for value in values):
+            return read
+    return str
+
+
 def in_python(command: str, controllers: Collection[str], is_file: bool = True) -> str:
     """Returns the command that reruns a point, as a Python call if the command is not enough: if it names one of these controllers or a
     number without a unit, or if its scenario is not a file."""
+    if command.startswith("thalweg."):
+        return command
     words = shlex.split(command)
     schemes = words[words.index("--schemes") + 1] if "--schemes" in words else ""
     named = [name for name in controllers if name in schemes.split(",") or any(word.endswith((f'"{name}"', f"={name}")) for word in words)]
@@ -336,11 +360,17 @@ class StoredTable(os.PathLike[str]):
     def __fspath__(self) -> str:
         return str(self.path)
 
+    def _file(self) -> Path:
+        """Returns the file; there is none if all points failed."""
+        if not self.path.exists():
+            raise RunError(f"`{self.path}` is not there: no run of the sweep has a row for it, or the folder was moved")
+        return self.path
+
     def to_arrow(self) -> Any:
         """Returns the table as a pyarrow table."""
         import pyarrow.parquet
 
-        table = pyarrow.parquet.read_table(self.path)
+        table = pyarrow.parquet.read_table(self._file())
         return table.select([name for name in table.column_names if not table.num_rows or table[name].null_count < table.num_rows])
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -350,14 +380,14 @@ class StoredTable(os.PathLike[str]):
         """Returns the table as a pandas data frame."""
         import pandas
 
-        frame = pandas.read_parquet(self.path)
+        frame = pandas.read_parquet(self._file())
         return frame if frame.empty else frame.dropna(axis="columns", how="all")
 
     def to_polars(self) -> Any:
         """Returns the table as a polars data frame."""
         import polars
 
-        frame = polars.read_parquet(self.path)
+        frame = polars.read_parquet(self._file())
         return frame.select([column for column in frame.get_columns() if not len(column) or column.null_count() < len(column)])
 
     def __repr__(self) -> str:
@@ -450,11 +480,13 @@ class SweepResult:
 
     @property
     def means(self) -> dict[str, list[Any]]:
-        """A row for each point, as columns: its values, and the means of metrics with half of their 95 % intervals (`..._ci95`)."""
+        """A row for each point, as columns: its values, and the means of metrics with half of their 95 % intervals (`..._ci95`). Values
+        without a unit are numbers, as in `flows`."""
         names = list(dict.fromkeys(name for point in self.points for name in point["metrics"]))
         columns: dict[str, list[Any]] = {"point": [point["point"] for point in self.points]}
         for factor in self._of_whole("factors"):
-            columns[factor["name"]] = [point["values"][factor["name"]] for point in self.points]
+            read = _reader(factor)
+            columns[factor["name"]] = [read(point["values"][factor["name"]]) for point in self.points]
         for name in names:
             known = [point["metrics"].get(name, {}) for point in self.points]
             columns[name] = [of.get("mean") for of in known]
