@@ -446,9 +446,8 @@ def test_errors_are_reported() -> None:
     for wrong in ({"interval": 0.0}, {"delay": -1.0}, {"longest": float("nan")}, {"num_envs": 0}, {"steps": 0}):
         with pytest.raises(ValueError):
             VectorEnv(PATH, **wrong)
-    envs = VectorEnv(PATH, 2, vary={"link.core.dely": ["1 ms"]})
     with pytest.raises(thalweg.ScenarioError, match="did you mean `delay`"):
-        envs.reset(seed=1)
+        VectorEnv(PATH, 2, vary={"link.core.dely": ["1 ms"]})
     envs = VectorEnv(PATH, 2)
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(numpy.zeros((2, 1)))

@@ -10,7 +10,7 @@ numpy: `pip install '.[envs]'` in the repository, or `pip install 'gymnasium>=1.
 """
 
 import math
-from collections import deque
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -23,8 +23,11 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from . import _arguments as arguments
-from . import Controller, Controllers, Result, Sample, ScenarioError, Table, _thalweg, compare
-from ._errors import error_from_messages
+from . import MAX_REPS, Controller, Controllers, Result, Sample, ScenarioError, Table, _thalweg, compare
+from ._episodes import Vary as Vary
+from ._episodes import checked, episode, generators
+from ._errors import Error, UnknownNameError, error_from_messages, issue_warnings
+from ._rendering import FRAME_STEPS, Past, checked_mode, line
 from ._results import join_tables
 from ._toml import Scenario, absolute_changes, loaded, toml_changes
 
@@ -33,7 +36,6 @@ __all__ = ["COLUMNS", "FEATURES", "FRAME_STEPS", "Baselines", "Env", "VectorEnv"
 Array: TypeAlias = NDArray[Any]
 Samples: TypeAlias = Mapping[str, Array]
 """Samples of agents for a step: an array for each column of `COLUMNS`."""
-Vary: TypeAlias = Mapping[str, Sequence[Any] | Callable[[numpy.random.Generator], Any]]
 
 COLUMNS: tuple[str, ...] = tuple(_thalweg.Environments.columns)
 """Columns of samples: the fields of `thalweg.Sample`, with `path_rate` and `path_rtt` of the empty path, and `over`."""
@@ -47,6 +49,15 @@ _LOW = numpy.array([low for low, _ in _BOUNDS], dtype=numpy.float32)
 _HIGH = numpy.array([high for _, high in _BOUNDS], dtype=numpy.float32)
 _MOST_WINDOW = 2.0**20
 _PACE = 1.25
+
+
+def _each(of: Callable[[float], float], values: Array) -> Array:
+    """Returns a function's values: those of numpy may differ in the last digit from the ones of one environment, and between processors."""
+    return numpy.array([of(value) for value in values.ravel().tolist()]).reshape(values.shape)
+
+
+def _power_of_two(exponent: float) -> float:
+    return float(2.0**exponent)
 
 
 def _features(seen: Samples, last: Array) -> tuple[Array, Array]:
@@ -65,8 +76,8 @@ def _features(seen: Samples, last: Array) -> tuple[Array, Array]:
         seen["marks"] / numpy.maximum(acked, 1),
         acked / numpy.maximum(seen["window"], 1),
         # There is none before the flow starts.
-        numpy.log2(numpy.maximum(seen["window"], 1)) / 10,
-        numpy.where(known, numpy.log10(base) + 2, 0.0),
+        _each(math.log2, numpy.maximum(seen["window"], 1)) / 10,
+        numpy.where(known, _each(math.log10, base) + 2, 0.0),
     )
     stacked = numpy.stack(columns, axis=-1)
     return numpy.clip(stacked, _LOW, _HIGH, dtype=numpy.float32, casting="unsafe"), numpy.where(known, rtt, numpy.nan)
@@ -76,7 +87,7 @@ def _decide(before: Array, seen: Samples, actions: Array, pace: bool) -> tuple[A
     """Returns the windows and the pacing rates of actions, after these windows. Without one the flow's own is multiplied. A flow that has
     not started has none: NaN is no decision."""
     started = numpy.where(seen["window"] > 0, seen["window"], numpy.nan)
-    windows = numpy.clip(numpy.where(numpy.isnan(before), started, before) * numpy.exp2(actions), 1.0, _MOST_WINDOW)
+    windows = numpy.clip(numpy.where(numpy.isnan(before), started, before) * _each(_power_of_two, actions), 1.0, _MOST_WINDOW)
     if not pace:
         return windows, numpy.full_like(windows, numpy.nan)
     # No pacing before the first round-trip sample.
@@ -122,7 +133,7 @@ def _decide_for_one(before: float, seen: _One, action: float, pace: bool) -> tup
     window = seen["window"] if math.isnan(before) else before
     if not window:
         return math.nan, math.nan
-    window = min(max(window * 2.0**action, 1.0), _MOST_WINDOW)
+    window = min(max(window * _power_of_two(action), 1.0), _MOST_WINDOW)
     if not pace or seen["smoothed_rtt"] is None:
         return window, math.nan
     return window, max(_PACE * window * seen["segment"] * 8 / seen["smoothed_rtt"], 1.0)
@@ -141,32 +152,10 @@ def _known(cells: Sequence[float]) -> dict[str, Any]:
     return {name: None if cell != cell else cell for name, cell in zip(COLUMNS, cells)}
 
 
-def generators(seed: int | None, count: int) -> list[numpy.random.Generator]:
-    """Returns independent generators for `count` environments, for any seeds."""
-    checked_seed = None if seed is None else arguments.integer("seed", seed, 0, 2**128)
-    return [numpy.random.default_rng(of) for of in numpy.random.SeedSequence(checked_seed).spawn(count)]
-
-
-def episode(generator: numpy.random.Generator, vary: Vary) -> tuple[int, list[str]]:
-    """Returns the seed of the next episode, and its changes of the scenario."""
-    seed = int(generator.integers(1 << 53))
-    chosen = {key: of(generator) if callable(of) else of[int(generator.integers(len(of)))] for key, of in vary.items()}
-    return seed, toml_changes(chosen)
-
-
-def checked(vary: Vary | None) -> dict[str, Sequence[Any] | Callable[[numpy.random.Generator], Any]]:
-    """Checks the varied keys; returns them with their choices."""
-    if vary is not None:
-        arguments.mapping("vary", vary, "keys and lists of values")
-    return {key: of if callable(of) else _choices(key, of) for key, of in (vary or {}).items()}
-
-
-def _choices(key: str, of: Any) -> Sequence[Any]:
-    """Returns the values to choose from, of a list or of an array: an index of pandas is none of a list."""
-    listed = arguments.plain(of)
-    if isinstance(listed, (str, bytes, Mapping)) or not isinstance(listed, Sequence) or len(listed) == 0:
-        raise ScenarioError(f"vary: `{key}` has a list of values or a function of a random generator, and not {of!r}")
-    return list(listed)
+def _most_steps(*limits: int | None) -> int | None:
+    """Checks limits of the steps of an episode; returns the smallest."""
+    known = [arguments.integer("steps", limit, 1, 2**63 - 1) for limit in limits if limit is not None]
+    return min(known, default=None)
 
 
 def rewarded(reward: Callable[[Samples], Array], seen: Samples, used: Array) -> Array:
@@ -199,11 +188,11 @@ class _Simulations:
         delay: float,
         jobs: int | None,
         ecn: str | None,
+        vary: Vary | None = None,
+        warn: bool = True,
     ) -> None:
-        if interval is not None:
-            arguments.seconds("interval", interval)
-        arguments.seconds("longest", longest)
-        arguments.seconds("delay", delay, or_zero=True)
+        interval = None if interval is None else arguments.seconds("interval", interval)
+        longest, delay = arguments.seconds("longest", longest), arguments.seconds("delay", delay, or_zero=True)
         arguments.choice("ecn", ecn, arguments.ECN)
         self.scenario = loaded(scenario)
         self.sets = self.kept(toml_changes(set))
@@ -212,10 +201,23 @@ class _Simulations:
         native, code, messages = _thalweg.Environments.new(name, text, self.sets, count, interval, longest, delay, threads, ecn)
         if native is None:
             raise error_from_messages(code, messages)
-        self._native, self._interval, self._longest, self._ecn = native, interval, float(longest), ecn
+        if warn:
+            issue_warnings(messages)
+        self._native, self._interval, self._longest, self._ecn = native, interval, longest, ecn
         self.names = native.names
         self.agents = len(self.names)
         self._cells = numpy.zeros((count, self.agents, len(COLUMNS)))
+        first = {key: of[0] for key, of in (vary or {}).items() if not callable(of)}
+        self._varied = list(first)
+        if first:
+            try:
+                self.length(0, toml_changes(first), None)
+            except UnknownNameError:
+                raise
+            except ScenarioError:
+                # They may be valid together with the values of functions.
+                pass
+        self._varied = list(vary or {})
 
     def kept(self, sets: Iterable[str]) -> list[str]:
         """Returns changes that mean the same files in any working directory."""
@@ -224,13 +226,22 @@ class _Simulations:
     def reset(self, which: list[int], seeds: list[int], varied: list[list[str]]) -> None:
         self._check(self._native.reset(which, seeds, [self.kept(of) for of in varied], self._cells))
 
-    def step(self, windows: Array, rates: Array) -> None:
+    def step(self, windows: Array, rates: Array, begun: Sequence[int] = ()) -> None:
+        """Advances all simulations but those whose episodes have just begun."""
         contiguous = [numpy.ascontiguousarray(array, dtype=numpy.float64) for array in (windows, rates)]
-        self._check(self._native.step(contiguous[0], contiguous[1], self._cells))
+        self._check(self._native.step(contiguous[0], contiguous[1], begun, self._cells))
 
     def _check(self, status: tuple[int, Sequence[_thalweg.Message]]) -> None:
         if status[0] != 0:
-            raise error_from_messages(*status)
+            raise self._error(*status)
+
+    def _error(self, code: int, messages: Sequence[_thalweg.Message]) -> Error:
+        def place(found: re.Match[str]) -> str:
+            # Varied keys follow the changes of `set`.
+            number = int(found[1]) - 1 - len(self.sets)
+            return f"--> vary `{self._varied[number]}`" if 0 <= number < len(self._varied) else found[0]
+
+        return error_from_messages(code, messages, shown=lambda text: re.sub(r"--> set (\d+)", place, text))
 
     def reset_one(self, seed: int, varied: list[str]) -> dict[str, Any]:
         """Begins a new episode of the only simulation, which has one agent; returns its sample."""
@@ -247,17 +258,20 @@ class _Simulations:
     @cached_property
     def _single(self) -> "_Simulations":
         """One more simulation of the same scenario, to measure lengths with."""
-        return _Simulations(self.scenario, self.sets, 1, self._interval, self._longest, 0.0, 1, self._ecn)
+        return _Simulations(self.scenario, self.sets, 1, self._interval, self._longest, 0.0, 1, self._ecn, warn=False)
 
     def length(self, seed: int, varied: list[str], steps: int | None) -> tuple[float, float]:
-        """Returns the duration of an episode and the warm-up of its measurements. The first round trip of the flow, and the time before,
+        """Returns the duration of an episode and the warm-up of its measurements: none if `steps` shorten it. The first round trip of the flow, and the time before,
         are simulated; each later one counts as a round trip of the empty path."""
         lengths, code, messages = self._native.length(self.kept(varied))
         if lengths is None:
-            raise error_from_messages(code, messages)
+            raise self._error(code, messages)
         duration, warmup, rtt = lengths
         if steps is not None and (self._interval is not None or rtt is not None):
-            duration = min(duration, self._single._end(seed, varied, steps, duration, rtt or 0.0))
+            end = self._single._end(seed, varied, steps, duration, rtt or 0.0)
+            if end < duration:
+                # Episodes have none, and the scenario's is for its whole duration.
+                duration, warmup = end, 0.0
         return duration, warmup if warmup < duration else 0.0
 
     def _end(self, seed: int, varied: list[str], steps: int, duration: float, rtt: float) -> float:
@@ -299,7 +313,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     generator. A scenario file is read once, unless it names other files. `reward` is a function of the samples of all simulations
     (`COLUMNS`), and returns a number for each. Infos hold these samples and the seeds. With
     `ecn="classic"` or "l4s" queues may mark the agent's packets (ECT(0) or ECT(1)); without, the scenario decides. With `render_mode`
-    "ansi" `render` returns a line for each, with "rgb_array" a picture of its last `FRAME_STEPS` steps."""
+    "ansi" `render` returns a line for each, with "rgb_array" a picture of its last `FRAME_STEPS` steps. `max_episode_steps`, which
+    `gymnasium.make_vec` passes on, is another limit like `steps`."""
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 20, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
@@ -320,9 +335,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         ecn: str | None = None,
         render_mode: str | None = None,
+        max_episode_steps: int | None = None,
     ) -> None:
         self.num_envs = num_envs = arguments.integer("num_envs", num_envs, 1, 2**24)
-        self.render_mode = _render_mode(render_mode)
+        self.render_mode = checked_mode(render_mode)
         self._mode = arguments.choice("autoreset_mode", autoreset_mode, list(AutoresetMode))
         self.metadata = {**self.metadata, "autoreset_mode": self._mode}
         self.single_observation_space = Box(_LOW, _HIGH)
@@ -330,9 +346,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._vary = checked(vary)
-        self._steps = None if steps is None else arguments.integer("steps", steps, 1, 2**63 - 1)
+        self._steps = _most_steps(steps, max_episode_steps)
         self._pace, self._reward = arguments.truth("pace", pace), arguments.function("reward", reward)
-        self._simulations = _Simulations(scenario, set, num_envs, interval, longest, delay, jobs, ecn)
+        self._simulations = _Simulations(scenario, set, num_envs, interval, longest, delay, jobs, ecn, self._vary)
         if self._simulations.agents != 1:
             raise ScenarioError(f"one flow has the scheme `agent` in a VectorEnv, and {self._simulations.agents} have")
         self._generators: list[numpy.random.Generator] = []
@@ -343,7 +359,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._windows = numpy.full(num_envs, numpy.nan)
         self._observations = numpy.zeros(self.observation_space.shape or (), dtype=numpy.float32)
         self._seen: dict[str, Array] = {}
-        self._pasts = [_Past() for _ in range(num_envs)] if self.render_mode == "rgb_array" else []
+        self._pasts = [Past() for _ in range(num_envs)] if self.render_mode == "rgb_array" else []
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -382,12 +398,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _begin(self, which: list[int]) -> None:
         varied = []
+        seeds = self._seeds.copy()
         for number in which:
-            if self._pasts:
-                self._pasts[number].clear()
-            self._seeds[number], changed = episode(self._generators[number], self._vary)
+            seeds[number], changed = episode(self._generators[number], self._vary)
             varied.append(changed)
-        self._simulations.reset(which, [int(self._seeds[number]) for number in which], varied)
+        self._simulations.reset(which, [int(seeds[number]) for number in which], varied)
+        self._seeds = seeds
+        for number in which if self._pasts else ():
+            self._pasts[number].clear()
         self._taken[which] = 0
         self._over[which] = False
         self._last[which] = numpy.nan
@@ -401,14 +419,20 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         before = self._over.copy()
         if self._mode is AutoresetMode.DISABLED and before.any():
             raise gymnasium.error.ResetNeeded("episodes are over: reset these environments, by options={'reset_mask': ...}")
-        self._windows, rates = _decide(self._windows, self._seen, numpy.where(before, 0.0, taken), self._pace)
+        seen, begun = self._seen, numpy.flatnonzero(before).tolist()
+        windows, rates = _decide(self._windows, seen, numpy.where(before, 0.0, taken), self._pace)
         # An interrupt, as by Ctrl-C, ends all episodes.
         self._seen = {}
-        self._simulations.step(self._windows, rates)
-        self._taken += 1
-        if before.any():
-            which = numpy.flatnonzero(before).tolist()
-            self._begin(which)
+        if begun:
+            try:
+                self._begin(begun)
+            except Exception:
+                # The others have not advanced: the step may be repeated.
+                self._seen = seen
+                raise
+        self._simulations.step(windows, rates, begun)
+        self._windows = numpy.where(before, numpy.nan, windows)
+        self._taken[~before] += 1
         self._seen = self._simulations.seen(0)
         self._remember()
         self._observations, self._last = _features(self._seen, self._last)
@@ -438,7 +462,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             return None
         if self.render_mode == "rgb_array":
             return tuple(past.frame() for past in self._pasts)
-        return tuple(_line(seen) for seen in self._each())
+        return tuple(line(seen) for seen in self._each())
 
     def _each(self) -> list[_One]:
         rows = zip(*(of.tolist() for of in self._seen.values()))
@@ -461,7 +485,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         losses and, if `steps` bounds them, lengths: of an episode in which a round trip is one of the empty path. The scenario is the one
         that the environment has: a file that was changed is not read again, unless it names other files."""
         results = []
-        for generator in generators(seed, arguments.integer("reps", reps, 1, 2**24)):
+        for generator in generators(seed, arguments.integer("reps", reps, 1, MAX_REPS)):
             first, varied = episode(generator, self._vary)
             # Later changes of a key take precedence.
             sets = [*self._simulations.sets, *self._simulations.kept(varied)]
@@ -515,54 +539,6 @@ class Baselines:
         return f"<thalweg.envs.Baselines: {len(self.results)} episodes>"
 
 
-def _render_mode(mode: str | None) -> str | None:
-    if mode not in (None, "ansi", "rgb_array"):
-        raise ScenarioError(f'render_mode is None, "ansi" or "rgb_array", and not {mode!r}')
-    return mode
-
-
-FRAME_STEPS = 512
-"""Number of steps in the picture of an environment."""
-
-
-class _Past:
-    """Last steps of a simulation, for pictures."""
-
-    def __init__(self) -> None:
-        self._steps: deque[tuple[float, float, float, float]] = deque(maxlen=FRAME_STEPS)
-
-    def clear(self) -> None:
-        """Begins a new episode."""
-        self._steps.clear()
-
-    def add(self, seen: _One) -> None:
-        """Adds a step, unless it repeats the last one, as after the end of an episode."""
-        now = _or_nan(seen["now"])
-        if self._steps and now <= self._steps[-1][0]:
-            return
-        rate = _or_nan(seen["acked_bytes"]) * 8e-6 / max(_or_nan(seen["interval"]), 1e-9)
-        self._steps.append((now, _or_nan(seen["window"]), _or_nan(seen["rtt"]) * 1e3, rate))
-
-    def frame(self) -> Array:
-        """Returns the picture: rows of RGB pixels."""
-        times, windows, rtts, rates = zip(*self._steps)
-        titles = ("Window, segments", "Round-trip time, ms", "Delivery rate, Mbit/s")
-        past = [(title, list(values)) for title, values in zip(titles, (windows, rtts, rates))]
-        width, height, pixels = _thalweg.history(f"{times[-1]:.3f} s", list(times), past)
-        return numpy.frombuffer(pixels, dtype=numpy.uint8).reshape(height, width, 3).copy()
-
-
-def _or_nan(cell: float | None) -> float:
-    return math.nan if cell is None else float(cell)
-
-
-def _line(seen: _One) -> str:
-    """Describes a simulation in a line."""
-    rtt = "      -" if seen["rtt"] is None else f"{seen['rtt'] * 1e3:7.2f}"
-    rate = seen["acked_bytes"] * 8e-6 / max(seen["interval"], 1e-9)
-    return f"{seen['now']:9.3f} s  window {seen['window']:8.1f}  rtt {rtt} ms  {rate:9.3f} Mbit/s  lost {seen['lost']:.0f}  marked {seen['marks']:.0f}"
-
-
 class Env(gymnasium.Env[Any, Any]):
     """One simulation, with the arguments of `VectorEnv`. In infos unknown values are None."""
 
@@ -585,15 +561,15 @@ class Env(gymnasium.Env[Any, Any]):
     ) -> None:
         self.observation_space = Box(_LOW, _HIGH)
         self.action_space = Box(-1.0, 1.0, (1,))
-        self.render_mode = _render_mode(render_mode)
+        self.render_mode = checked_mode(render_mode)
         self._vary, self._pace, self._reward = checked(vary), arguments.truth("pace", pace), arguments.function("reward", reward)
-        self._steps = None if steps is None else arguments.integer("steps", steps, 1, 2**63 - 1)
-        self._simulations = _Simulations(scenario, set, 1, interval, longest, delay, 1, ecn)
+        self._steps = _most_steps(steps)
+        self._simulations = _Simulations(scenario, set, 1, interval, longest, delay, 1, ecn, self._vary)
         if self._simulations.agents != 1:
             raise ScenarioError(f"one flow has the scheme `agent` in an Env, and {self._simulations.agents} have")
         self._generator: numpy.random.Generator | None = None
         self._seen: dict[str, Any] = {}
-        self._past = _Past() if self.render_mode == "rgb_array" else None
+        self._past = Past() if self.render_mode == "rgb_array" else None
         self._seed, self._taken, self._last, self._window, self._is_over = 0, 0, math.nan, math.nan, True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
@@ -601,8 +577,9 @@ class Env(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         if seed is not None or self._generator is None:
             self._generator = generators(seed, 1)[0]
+        # A function of `vary` may fail, and its value may be invalid.
+        self._is_over, self._seen = True, {}
         self._seed, varied = episode(self._generator, self._vary)
-        self._is_over = True
         self._seen = self._simulations.reset_one(self._seed, varied)
         self._taken, self._window, self._is_over = 0, math.nan, False
         if self._past is not None:
@@ -639,7 +616,7 @@ class Env(gymnasium.Env[Any, Any]):
         """Returns a line that describes the flow, in the render mode "ansi"; in "rgb_array" a picture of its last steps."""
         if self.render_mode is None or not self._seen:
             return None
-        return _line(self._seen) if self._past is None else self._past.frame()
+        return line(self._seen) if self._past is None else self._past.frame()
 
 
 def _number(action: Any) -> float:

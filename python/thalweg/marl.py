@@ -12,6 +12,7 @@ import pettingzoo
 from gymnasium.spaces import Box, Space
 
 from . import _arguments as arguments
+from ._episodes import Vary, checked, episode, generators
 from ._errors import ScenarioError
 from ._toml import Scenario
 from .envs import (
@@ -19,15 +20,11 @@ from .envs import (
     _LOW,
     Array,
     Samples,
-    Vary,
     _decide,
     _features,
     _known,
     _Simulations,
-    checked,
     checked_actions,
-    episode,
-    generators,
     power,
     rewarded,
 )
@@ -56,13 +53,13 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         reward: Callable[[Samples], Array] = power,
         ecn: str | None = None,
     ) -> None:
-        self._simulations = _Simulations(scenario, set, 1, interval, 1.0, delay, 1, ecn)
+        self._vary, self._pace, self._reward = checked(vary), arguments.truth("pace", pace), arguments.function("reward", reward)
+        self._simulations = _Simulations(scenario, set, 1, interval, 1.0, delay, 1, ecn, self._vary)
         self.possible_agents = self._simulations.names
         self.agents: list[str] = []
         self.observation_spaces = {name: Box(_LOW, _HIGH) for name in self.possible_agents}
         self.action_spaces = {name: Box(-1.0, 1.0, (1,)) for name in self.possible_agents}
         self.render_mode = None
-        self._vary, self._pace, self._reward = checked(vary), arguments.truth("pace", pace), arguments.function("reward", reward)
         self._steps = None if steps is None else arguments.integer("steps", steps, 1, 2**63 - 1)
         self._generator = generators(None, 1)[0]
         self._taken = 0
@@ -82,8 +79,9 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         """Begins a new episode, the first of this seed or the next."""
         if seed is not None:
             self._generator = generators(seed, 1)[0]
-        first, varied = episode(self._generator, self._vary)
+        # A function of `vary` may fail, and its value may be invalid.
         self._seen = {}
+        first, varied = episode(self._generator, self._vary)
         self._simulations.reset([0], [first], [varied])
         self.agents = list(self.possible_agents)
         self._taken = 0

@@ -567,6 +567,7 @@ const MAX_LOADED: usize = 8;
 mod tests {
     use super::*;
     use crate::program_identity::Program;
+    use crate::run_store::Purpose;
     use crate::sweep_execution::LoadError;
     use std::path::Path;
     use std::sync::Arc;
@@ -594,6 +595,23 @@ link.core.rate = [5e6, 1e7]
 duration = [-1, 1]
 link.core.delay = ["5 ms", "10 ms"]
 "#;
+
+    /// The folder of a sweep whose points all failed has the tables of an earlier call.
+    #[test]
+    fn tables_without_rows_replace_earlier_ones() {
+        let folder = std::env::temp_dir().join(format!("thalweg-tables-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let store = Store::open(&folder, Purpose::SWEEP).unwrap();
+        let paths = ["flows.parquet", "links.parquet"].map(|name| store.path(name));
+        for _ in 0..2 {
+            Tables::new(&store).finish().unwrap();
+            assert!(paths.iter().all(|path| !path.exists()));
+            paths.iter().for_each(|path| std::fs::write(path, "earlier").unwrap());
+        }
+        Tables::new(&store).finish().unwrap();
+        assert!(paths.iter().all(|path| !path.exists()));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     /// The first point is invalid: its duration is negative.
     #[test]
