@@ -66,7 +66,7 @@ impl Interrupt {
     /// Handles pending signals; returns true if a handler has raised an exception. Python handles signals on its main thread only.
     fn poll(&self) -> bool {
         if !self.is_set.load(Ordering::Relaxed)
-            && let Err(error) = Python::attach(|py| py.check_signals())
+            && let Err(error) = Python::attach(Python::check_signals)
         {
             *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             self.is_set.store(true, Ordering::Relaxed);
