@@ -64,9 +64,10 @@ struct Interrupt {
 
 impl Interrupt {
     /// Handles pending signals; returns true if a handler has raised an exception. Python handles signals on its main thread only.
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone has a single lifetime")]
     fn poll(&self) -> bool {
         if !self.is_set.load(Ordering::Relaxed)
-            && let Err(error) = Python::attach(Python::check_signals)
+            && let Err(error) = Python::attach(|py| py.check_signals())
         {
             *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             self.is_set.store(true, Ordering::Relaxed);
