@@ -168,10 +168,7 @@ const SEND: [(&[&str], &str); 17] = [
         "the limit is --rate RATE, such as --rate \"10 Mbit/s\"",
     ),
     (&["-c"], "the option is --checksum"),
-    (
-        &["-l"],
-        "links are always sent; the limit that `scp -l` sets is --rate RATE, such as --rate \"10 Mbit/s\"",
-    ),
+    (&["-l"], "links are always sent; the limit of scp's -l is --rate RATE, such as --rate \"10 Mbit/s\""),
     (
         &["--host", "--to", "--server", "--dest"],
         "the receiver is the last argument: `thalweg send FILES... HOST:PORT`",
