@@ -135,6 +135,23 @@ fn queues_are_no_policers() {
     }
 }
 
+/// A transfer shorter than a span has the rate of its packets as the bound, not that of a single one (0.056 Mbit/s of 12.3).
+#[test]
+fn a_short_transfer_has_the_bound_of_its_goodput() {
+    for (rate, kilobytes) in [(100, 100), (20, 50), (5, 40)] {
+        let text = format!(
+            "duration = \"10 s\"\nwarmup = \"0 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"{rate} Mbit/s\"\ndelay = \"10 ms\"\n\
+             queue = \"1 bdp\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\n\
+             workload = {{ kind = \"list\", transfers = \"1 0s {kilobytes}kB\" }}\n"
+        );
+        let recording = recorded(&load_text("path.toml", &text, std::path::Path::new("."), &[]).unwrap());
+        let path = Path::infer(&recording).unwrap();
+        let goodput = recording.delivered() as f64 * 8.0 / recording.seconds;
+        let bound = path.rate.as_f64();
+        assert!(0.8 * goodput < bound && bound <= 1.02 * f64::from(rate) * 1e6, "{goodput}: {path:?}");
+    }
+}
+
 /// The lower bound of a queue is what was seen waiting, not a bandwidth-delay product.
 #[test]
 fn a_queue_that_was_never_full_has_a_true_lower_bound() {

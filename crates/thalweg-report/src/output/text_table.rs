@@ -285,7 +285,7 @@ one   3
         table.row(["fcfs", words, "nobody"].map(str::to_owned));
         table.row(["other", "short", "somebody"].map(str::to_owned));
         let expected = "\
-Name   It is                     SubjectKind
+Name   It is                     Of
 -----  ------------------------  --------
 fcfs   a queue that serves       nobody
        first come first served
