@@ -59,6 +59,9 @@ impl DefaultDifference {
 /// A preset sets many options. If only some schemes have one, it comes first, followed by the options that differ without
 /// it, and those that differ in any case.
 pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
+    if schemes.len() < 2 {
+        return Vec::new();
+    }
     let Some((preset, level, takers)) = preset_difference(schemes) else {
         return option_differences(schemes);
     };
