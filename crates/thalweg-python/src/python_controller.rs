@@ -1,6 +1,6 @@
 //! Congestion controllers written in Python: their base class, and the adapter that senders use.
 
-use crate::python_thread_state::Attached;
+use crate::python_thread_state::KeptThreadState;
 use pyo3::exceptions::{
     PyKeyboardInterrupt, PyNotImplementedError, PyOverflowError, PyPermissionError, PyTypeError, PyValueError,
 };
@@ -502,7 +502,7 @@ pub struct Scripted {
     observer: Observer,
     decision: Decision,
     /// Keeps Python's state of the last calling thread.
-    attached: Option<Arc<Attached>>,
+    attached: Option<Arc<KeptThreadState>>,
 }
 
 impl Scripted {
@@ -512,7 +512,7 @@ impl Scripted {
         let Some(made) = &instance.made else { return };
         instance.is_used.store(true, Ordering::Relaxed);
         if !self.attached.as_ref().is_some_and(|attached| attached.is_here()) {
-            self.attached = Some(Arc::new(Attached::here()));
+            self.attached = Some(Arc::new(KeptThreadState::here()));
         }
         let outcome = self.maker.attach(|py| {
             let instance = made.object.bind(py);

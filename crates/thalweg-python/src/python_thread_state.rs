@@ -30,25 +30,24 @@ thread_local! {
 
 /// Keeps the state of the creating thread. If another thread drops it, the state stays until the process ends.
 #[derive(Debug)]
-pub struct Attached {
+pub struct KeptThreadState {
     thread: ThreadId,
 }
 
-impl Attached {
+impl KeptThreadState {
     /// Keeps the state of this thread, which must not hold Python's lock.
     pub fn here() -> Self {
-        let mut lock_state = STATE.get();
+        let mut kept = STATE.get();
         // SAFETY: the function looks at this thread alone, and any thread may call it.
-        let is_python_thread =
-            lock_state.holders == 0 && !unsafe { PyGILState_GetThisThreadState() }.is_null();
+        let is_python_thread = kept.holders == 0 && !unsafe { PyGILState_GetThisThreadState() }.is_null();
         if !is_python_thread {
-            if lock_state.holders == 0 {
+            if kept.holders == 0 {
                 // SAFETY: the interpreter runs, as the caller waits for this thread. The first call creates the state
                 // and takes the lock, the second releases the lock, and the state lives until `drop` reverses both.
-                (lock_state.before, lock_state.state) = unsafe { (PyGILState_Ensure(), PyEval_SaveThread()) };
+                (kept.before, kept.state) = unsafe { (PyGILState_Ensure(), PyEval_SaveThread()) };
             }
-            lock_state.holders += 1;
-            STATE.set(lock_state);
+            kept.holders += 1;
+            STATE.set(kept);
         }
         Self { thread: thread::current().id() }
     }
@@ -59,20 +58,20 @@ impl Attached {
     }
 }
 
-impl Drop for Attached {
+impl Drop for KeptThreadState {
     fn drop(&mut self) {
-        let mut lock_state = STATE.get();
-        if !self.is_here() || lock_state.holders == 0 {
+        let mut kept = STATE.get();
+        if !self.is_here() || kept.holders == 0 {
             return;
         }
-        lock_state.holders -= 1;
-        STATE.set(lock_state);
-        if lock_state.holders == 0 {
+        kept.holders -= 1;
+        STATE.set(kept);
+        if kept.holders == 0 {
             STATE.set(NONE);
             // SAFETY: both come from `here` on this thread, which does not hold the lock; the calls drop no controller.
             unsafe {
-                PyEval_RestoreThread(lock_state.state);
-                PyGILState_Release(lock_state.before);
+                PyEval_RestoreThread(kept.state);
+                PyGILState_Release(kept.before);
             }
         }
     }

@@ -244,8 +244,6 @@ mod tests {
         assert!((value - expected).abs() <= tolerance, "{value} is not {expected} within {tolerance}");
     }
 
-    /// Published tables of Student's t (for instance NIST/SEMATECH e-Handbook, 1.3.6.7.2), and exact closed forms
-    /// for one and two degrees.
     #[test]
     fn the_cut_leaves_the_least_squared_error() {
         // By hand: without the 0 the others are equal; if all are equal, nothing is truncated; never more than half.
@@ -257,6 +255,8 @@ mod tests {
         assert_eq!((mser(&[1.0]), mser(&[])), (None, None));
     }
 
+    /// Published tables of Student's t (for instance NIST/SEMATECH e-Handbook, 1.3.6.7.2), and exact closed forms
+    /// for one and two degrees.
     #[test]
     fn student_quantiles_agree_with_tables() {
         for (p, degrees, expected) in [

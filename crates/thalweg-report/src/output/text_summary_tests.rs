@@ -97,8 +97,7 @@ fn with_transfers(means: &[u64]) -> Vec<Run> {
     means.iter().zip(1..).map(run).collect()
 }
 
-/// Completion times come first where transfers end, and are given by size. Live-media flows have a table of their own
-/// that excludes other flows.
+/// Live-media flows have a table of their own that excludes other flows.
 #[test]
 fn frames_have_a_table() {
     let mut result = run_result(1, 10);

@@ -98,7 +98,7 @@ fn sizes_on_the_wire_are_those_of_the_protocol() {
     assert_eq!(*sizes.0.borrow(), expected);
 }
 
-/// Half of the packets are lost in both directions; every started transfer ends, or is reported as unfinished, once.
+/// With losses of 30 % in both directions half of the round trips fail; every started transfer ends, or is reported as unfinished, once.
 #[test]
 fn no_transfer_is_forgotten_or_counted_twice() {
     for kind in [HandshakeKind::Tcp, HandshakeKind::Quic, HandshakeKind::QuicZeroRtt] {

@@ -105,7 +105,7 @@ impl Thalweg {
         if self.router_feedback.has_recovered() && self.yield_share(queueing, target) {
             return;
         }
-        let pauses = self.yielding.pauses();
+        let pauses = self.yielding.ends_round_without_growth();
         let flow_rate = self.full_window() / rtt;
         if queueing > SHORT_QUEUE_SHARE * target {
             self.pace.slow_down();

@@ -13,14 +13,14 @@ use super::Thalweg;
 const EXCESS: core::ops::Range<f64> = 0.1..1.0;
 /// Minimum share of the largest excess that must remain in each of these round trips, or the count restarts: the excess
 /// of a single flow, and that of starting flows, drains in them.
-const STAYS: f64 = 0.5;
+const PERSISTING_EXCESS: f64 = 0.5;
 /// Minimum and maximum round trips with an excess before a yield; the maximum applies if no flow took the last yield.
 const ROUNDS_BEFORE_YIELD: (u32, u32) = (8, 128);
 /// Share of the distance to the fair rate given up, and minimum share of the window kept.
-const PART: f64 = 0.5;
+const YIELDED_PART: f64 = 0.5;
 const YIELDED_WINDOW_SHARE: f64 = 0.75;
 /// Round trips without growth after a yield.
-const PAUSE: u32 = 10;
+const ROUNDS_WITHOUT_GROWTH: u32 = 10;
 /// Share of the former window that is reached again if no flow took the yield.
 const REGAINED_WINDOW_SHARE: f64 = 0.95;
 /// Maximum uncertainty of delays, as a share of the target, at which queues can be distinguished.
@@ -33,43 +33,49 @@ pub(super) struct Yielding {
     rounds: u32,
     max_excess: f64,
     /// Window before the last yield, in bytes; 0 if that is long ago.
-    before: f64,
+    window_before_yield: f64,
     /// Remaining round trips without growth.
-    pause: u32,
+    rounds_without_growth: u32,
     rounds_before_yield: u32,
 }
 
 impl Default for Yielding {
     fn default() -> Self {
-        Self { rounds: 0, max_excess: 0.0, before: 0.0, pause: 0, rounds_before_yield: ROUNDS_BEFORE_YIELD.0 }
+        Self {
+            rounds: 0,
+            max_excess: 0.0,
+            window_before_yield: 0.0,
+            rounds_without_growth: 0,
+            rounds_before_yield: ROUNDS_BEFORE_YIELD.0,
+        }
     }
 }
 
 impl Yielding {
     /// Counts a finished round trip; returns true if the window must not grow.
-    pub fn pauses(&mut self) -> bool {
-        let pauses = self.pause > 0;
-        self.pause = self.pause.saturating_sub(1);
-        pauses
+    pub fn ends_round_without_growth(&mut self) -> bool {
+        let is_without_growth = self.rounds_without_growth > 0;
+        self.rounds_without_growth = self.rounds_without_growth.saturating_sub(1);
+        is_without_growth
     }
 
     /// Records a round trip with a window of `window` bytes and this excess of the queue over the target; returns true
     /// if the excess persists.
-    fn stays(&mut self, window: f64, excess: f64) -> bool {
+    fn excess_persists(&mut self, window: f64, excess: f64) -> bool {
         if !EXCESS.contains(&excess) {
             self.rounds = 0;
             return false;
         }
-        if self.before > 0.0 {
-            let is_alone = window > REGAINED_WINDOW_SHARE * self.before;
+        if self.window_before_yield > 0.0 {
+            let is_alone = window > REGAINED_WINDOW_SHARE * self.window_before_yield;
             self.rounds_before_yield = if is_alone {
                 (2 * self.rounds_before_yield).min(ROUNDS_BEFORE_YIELD.1)
             } else {
                 ROUNDS_BEFORE_YIELD.0
             };
-            self.before = 0.0;
+            self.window_before_yield = 0.0;
         }
-        if excess < STAYS * self.max_excess {
+        if excess < PERSISTING_EXCESS * self.max_excess {
             self.rounds = 0;
         }
         self.max_excess = if self.rounds == 0 { excess } else { self.max_excess.max(excess) };
@@ -77,8 +83,13 @@ impl Yielding {
         self.rounds >= self.rounds_before_yield
     }
 
-    fn yield_share(&mut self, window: f64) {
-        *self = Self { rounds: 0, before: window, pause: PAUSE, ..*self };
+    fn record_yield(&mut self, window: f64) {
+        *self = Self {
+            rounds: 0,
+            window_before_yield: window,
+            rounds_without_growth: ROUNDS_WITHOUT_GROWTH,
+            ..*self
+        };
     }
 }
 
@@ -86,12 +97,14 @@ impl Thalweg {
     /// Yields part of the window if the queue stays above `target`; returns true if it did.
     pub(super) fn yield_share(&mut self, queueing: f64, target: f64) -> bool {
         let excess = queueing / target - 1.0;
-        if self.delay.uncertainty() > MAX_UNCERTAINTY * target || !self.yielding.stays(self.window, excess) {
+        if self.delay.uncertainty() > MAX_UNCERTAINTY * target
+            || !self.yielding.excess_persists(self.window, excess)
+        {
             return false;
         }
-        self.yielding.yield_share(self.window);
+        self.yielding.record_yield(self.window);
         let share = self.target_rule().share(target, queueing, self.min_rtt);
-        self.window *= (1.0 - PART * (1.0 - share)).max(YIELDED_WINDOW_SHARE);
+        self.window *= (1.0 - YIELDED_PART * (1.0 - share)).max(YIELDED_WINDOW_SHARE);
         true
     }
 }
@@ -106,7 +119,7 @@ mod tests {
         window: f64,
         mut excess: impl FnMut(i32) -> f64,
     ) -> Option<i32> {
-        (0..200).find(|&round| yielding.stays(window, excess(round)))
+        (0..200).find(|&round| yielding.excess_persists(window, excess(round)))
     }
 
     /// The excess of a single flow drains in time, and that of competing traffic is outside this rule.
@@ -142,12 +155,15 @@ mod tests {
         let mut waits = Vec::new();
         for _ in 0..5 {
             waits.push(round_trips_until_yield(&mut yielding, 1e6, |_| 0.3).expect("stays") + 1);
-            yielding.yield_share(1e6);
+            yielding.record_yield(1e6);
         }
         assert_eq!(waits, [8, 16, 32, 64, 128]);
         // Another flow took the yielded part.
         assert_eq!(round_trips_until_yield(&mut yielding, 0.8e6, |_| 0.3), Some(7));
-        yielding.yield_share(0.8e6);
-        assert_eq!((0..20).filter(|_| yielding.pauses()).count(), PAUSE as usize);
+        yielding.record_yield(0.8e6);
+        assert_eq!(
+            (0..20).filter(|_| yielding.ends_round_without_growth()).count(),
+            ROUNDS_WITHOUT_GROWTH as usize
+        );
     }
 }

@@ -270,7 +270,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         } else {
             advanced && self.scoreboard.acknowledge(ack.cumulative, &mut outcome, |_| ())
         };
-        let is_trimmed = advanced && is_cut && self.peer.has_trimmed(ack.cumulative, ack.window);
+        let is_trimmed = advanced && is_cut && self.peer.has_cut_segment_at_edge(ack.cumulative, ack.window);
         let window_update = self.peer.update(ack.cumulative, ack.window);
         if self.config.recovery == Recovery::Sack && !by_time {
             for block in ack.sack.iter().filter(|block| !block.is_empty()) {

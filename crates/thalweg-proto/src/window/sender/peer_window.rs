@@ -49,7 +49,7 @@ impl PeerWindow {
     /// To be called before [`PeerWindow::update`]. Any other acknowledgement within a segment, such as those of ACK
     /// division (Savage et al. 1999), carries no information about the rest of it.
     #[cold]
-    pub const fn has_trimmed(&self, cumulative: u64, bytes: u64) -> bool {
+    pub const fn has_cut_segment_at_edge(&self, cumulative: u64, bytes: u64) -> bool {
         if self.limit == u64::MAX {
             // The first window: the peer accepted at least as much from byte 0 on.
             return cumulative >= bytes;
