@@ -16,7 +16,7 @@
 //! | the receiver echoes changes between marked and unmarked segments at once (section 3.2) | acknowledgements count the segments with CE, and are delayed as for other controllers | the count is exact despite aggregated or lost acknowledgements | none on alpha |
 //! | cumulatively acknowledged and marked bytes are counted (section 3.3, steps 1 to 3) | segments, including selectively acknowledged ones | all feedback counts CE in segments | none if segments have equal size |
 //! | the initial alpha is implementation-defined | 1 | as Linux | the first mark halves the window, as RFC 3168 requires |
-//! | retransmissions may be ECN-capable (section 3.1 leaves that to RFC 3168) | retransmissions are Not-ECT | as for other controllers | a queue above its threshold may drop them, as it drops other Not-ECT packets |
+//! | retransmissions may be ECN-capable (section 3.1 leaves that to RFC 3168) | in simulations retransmissions are Not-ECT | as for other controllers | a queue above its threshold may drop them, as it drops other Not-ECT packets |
 
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossSample, NewReno,

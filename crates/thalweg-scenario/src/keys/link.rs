@@ -61,8 +61,9 @@ table! {
         /// (RFC 6040, section 4.3), and the queue drops where it would mark.
         ecn: EcnName = "ecn" or r#""kept""# => ecn;
         /// Filtering of redundant cumulative acknowledgements of the window transport in an "fcfs" queue. "none": no
-        /// filtering. "conservative": drops the first of two acknowledgements of a flow, as Linux's CAKE. "newest":
-        /// drops all older acknowledgements of a flow, and the newest takes the place of the first, as in cable modems.
+        /// filtering. "conservative": drops the first of two or more acknowledgements of a flow that a new one makes
+        /// redundant, so that one of them remains, as Linux's CAKE. "newest": drops all older acknowledgements of a flow,
+        /// and the newest takes the place of the first, as in cable modems.
         /// Selective acknowledgements, reports of duplicate segments and duplicate acknowledgements are kept.
         ack_filter: AckFilterName = "ack-filter" or r#""none""# => ack_filter;
         /// Changes during the run.

@@ -109,8 +109,8 @@ table! {
 table! {
     /// The DECbit: a mark on packets that find a queue, echoed by receivers (Ramakrishnan and Jain 1988).
     DecBitFeedback "dec-bit feedback" {
-        /// The average queue length over two busy periods, including the packet in service, above which packets are
-        /// marked.
+        /// The average queue length over the previous and the current cycle (a busy period and the following idle one),
+        /// including the packet in service, above which packets are marked.
         threshold: Packets = "threshold" or r#""1 pkt""#;
         /// The flows whose packets are marked: "capable", those whose scheme uses this kind of feedback, or "all".
         to: RecipientsName = "to" or r#""capable""#;
