@@ -5,7 +5,11 @@
 //! interaction. Values sampled from a range are binned into equal parts by rank, which estimates the first-order Sobol
 //! index from given data (Plischke, Borgonovo and Smith 2013).
 
-use thalweg_report::statistics::mean;
+use thalweg_report::statistics::{Estimate, mean};
+
+/// Minimum association of two factors, as the square of Cramér's V, from which their effects cannot be told apart. A
+/// crossed design has 0, and the keys of a list that change together have 1.
+const MIN_ASSOCIATION: f64 = 0.25;
 
 /// Classification of the points by the value of a factor.
 #[derive(Clone, Debug)]
@@ -29,6 +33,81 @@ impl Classes {
         }
         Self { of, count }
     }
+
+    /// Returns the square of Cramér's V with another classification of the same points, from 0 (independent) to 1 (one
+    /// determines the other).
+    fn association(&self, other: &Self) -> f64 {
+        let points = self.of.len() as f64;
+        let mut joint = vec![0.0; self.count * other.count];
+        for (&row, &column) in self.of.iter().zip(&other.of) {
+            joint[row * other.count + column] += 1.0;
+        }
+        let row_sums: Vec<f64> = joint.chunks(other.count.max(1)).map(|row| row.iter().sum()).collect();
+        let column_sums: Vec<f64> =
+            (0..other.count).map(|column| joint.iter().skip(column).step_by(other.count).sum()).collect();
+        let present = |sums: &[f64]| sums.iter().filter(|sum| **sum > 0.0).count();
+        let degrees = present(&row_sums).min(present(&column_sums));
+        if degrees < 2 {
+            return 0.0;
+        }
+        let cells = joint.iter().enumerate().map(|(cell, count)| {
+            let expected = row_sums[cell / other.count] * column_sums[cell % other.count] / points;
+            if expected > 0.0 { (count - expected) * (count - expected) / expected } else { 0.0 }
+        });
+        cells.sum::<f64>() / (points * (degrees - 1) as f64)
+    }
+}
+
+/// Returns sets of classifications, by their indices, whose effects cannot be told apart, because their values change
+/// together over the points. A classification that is independent of all others is in no set.
+pub fn confounded_sets(classifications: &[Classes]) -> Vec<Vec<usize>> {
+    let mut set_of: Vec<usize> = (0..classifications.len()).collect();
+    for (number, classes) in classifications.iter().enumerate() {
+        for other in 0..number {
+            if classes.association(&classifications[other]) >= MIN_ASSOCIATION {
+                let (old, new) = (set_of[number], set_of[other]);
+                set_of.iter_mut().filter(|set| **set == old).for_each(|set| *set = new);
+            }
+        }
+    }
+    let members = |set: usize| -> Vec<usize> {
+        set_of.iter().enumerate().filter(|(_, of)| **of == set).map(|(number, _)| number).collect()
+    };
+    let mut sets: Vec<Vec<usize>> = (0..set_of.len()).map(members).filter(|set| set.len() > 1).collect();
+    sets.sort();
+    sets
+}
+
+/// Returns the classification by all of the classes of several.
+pub fn cross_classes(classifications: &[&Classes]) -> Classes {
+    let points = classifications.first().map_or(0, |classes| classes.of.len());
+    let mut numbers = std::collections::BTreeMap::new();
+    let of = (0..points)
+        .map(|point| {
+            let key: Vec<usize> = classifications.iter().map(|classes| classes.of[point]).collect();
+            let next = numbers.len();
+            *numbers.entry(key).or_insert(next)
+        })
+        .collect();
+    Classes { of, count: numbers.len() }
+}
+
+/// Returns the share of the variance of all runs that lies between runs of the same point, from 0 to 1: one minus the
+/// adjusted coefficient of determination. The means of points scatter by chance too, and the adjustment removes that
+/// part. `None` with one run per point, or where nothing varies.
+pub fn random_variance_share(points: &[&Estimate]) -> Option<f64> {
+    let runs: f64 = points.iter().map(|of| of.n as f64).sum();
+    let all = points.iter().map(|of| of.n as f64 * of.mean).sum::<f64>() / runs;
+    let (mut within, mut between, mut degrees) = (0.0, 0.0, 0.0);
+    for of in points {
+        let n = of.n as f64;
+        let std_dev = of.std_dev.unwrap_or(0.0);
+        within += (n - 1.0) * std_dev * std_dev;
+        degrees += n - 1.0;
+        between += n * (of.mean - all) * (of.mean - all);
+    }
+    let total = (within + between) / (runs - 1.0);
+    (degrees > 0.0 && total > 0.0).then(|| (within / degrees / total).min(1.0))
 }
 
 /// Returns the share of the variance of `values` that lies between classes, from 0 to 1; `None` where nothing varies.
@@ -79,5 +158,53 @@ mod tests {
         let share = explained_variance_share(&numbers, &classes).unwrap();
         // A tenth of the range holds a hundredth of the variance.
         assert!((share - 0.99).abs() < 1e-3, "{share}");
+    }
+
+    fn classes(of: &[usize]) -> Classes {
+        Classes { of: of.to_vec(), count: of.iter().max().map_or(0, |last| last + 1) }
+    }
+
+    #[test]
+    fn values_that_change_together_are_one_factor() {
+        let rate = classes(&[0, 0, 0, 1, 1, 1]);
+        let count = classes(&[0, 1, 2, 0, 1, 2]);
+        assert_eq!(confounded_sets(&[rate.clone(), count.clone()]), [] as [Vec<usize>; 0]);
+        // The keys of a list, beside a scheme that is crossed with it.
+        let (delay, scheme) = (classes(&[0, 0, 1, 1, 2, 2]), classes(&[0, 1, 0, 1, 0, 1]));
+        let loss = classes(&[0, 0, 1, 1, 0, 0]);
+        assert_eq!(confounded_sets(&[delay.clone(), scheme, loss.clone()]), [[0, 2]]);
+        let joint = cross_classes(&[&delay, &loss]);
+        assert_eq!((joint.of.as_slice(), joint.count), ([0, 0, 1, 1, 2, 2].as_slice(), 3));
+        // Every third point of a grid of 2 x 3: each value of one comes with one of the other.
+        assert_eq!(confounded_sets(&[classes(&[0, 1]), classes(&[0, 1])]), [[0, 1]]);
+        // One point of a crossed design is missing.
+        assert_eq!(
+            confounded_sets(&[classes(&rate.of[1..]), classes(&count.of[1..])]),
+            [] as [Vec<usize>; 0]
+        );
+    }
+
+    #[test]
+    fn without_effects_all_variance_is_random() {
+        // Forty points of two runs each, all of one distribution.
+        let mut state = 1_u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 40) as f64 / (1_u64 << 24) as f64
+        };
+        let mut draw = |effect: f64| -> Vec<Estimate> {
+            let point = |at: i32| {
+                let values = [0, 1].map(|_| uniform() + effect * f64::from(at % 2));
+                Estimate::from_values(&values).unwrap()
+            };
+            (0..400).map(point).collect()
+        };
+        let share = |points: &[Estimate]| random_variance_share(&points.iter().collect::<Vec<_>>()).unwrap();
+        let none = share(&draw(0.0));
+        assert!((0.9..=1.0).contains(&none), "{none}");
+        // An effect of twice the standard deviation between halves of the points: variances 1 and 1.
+        let half = share(&draw(2.0 / 12.0_f64.sqrt()));
+        assert!((half - 0.5).abs() < 0.05, "{half}");
+        assert_eq!(random_variance_share(&[&Estimate::from_values(&[1.0]).unwrap()]), None);
     }
 }

@@ -4,7 +4,7 @@ use crate::results_document::{Document, FactorResults, PointResults, metrics_of}
 use crate::svg_charts::{HeatMap, Scatter};
 use crate::sweep_points::{Plan, SCHEME};
 use std::fmt::Write as _;
-use thalweg_report::output::{Remedy, differing_defaults_warning, format_value, heads_of};
+use thalweg_report::output::{Remedy, differing_defaults_warning, format_value, heads_of, join_listed};
 use thalweg_report::report::first_screen_cards::{Card, write_cards};
 use thalweg_report::report::html_text_and_pages::{Page, escape};
 use thalweg_report::results::{Metric, SubjectKind};
@@ -251,7 +251,15 @@ fn write_importance(html: &mut String, document: &Document, metrics: &[Metric]) 
     if document.importance.is_empty() {
         return;
     }
-    html.push_str("<section aria-label=\"Factors\"><h2>What explains the variance</h2>\n<p class=\"note\">The share of the variance over points that each factor explains by itself; what they leave is interaction. Chance is the share of the variance of all runs that lies between seeds.</p>\n<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Metric</th>");
+    html.push_str("<section aria-label=\"Factors\"><h2>What explains the variance</h2>\n<p class=\"note\">The share of the variance over points that each factor explains by itself; what they leave is interaction. Chance is the share of the variance of all runs that lies between seeds.");
+    for set in &document.confounded {
+        let _ = write!(
+            html,
+            " Values of {} change together: each has the share of all of them.",
+            escape(&join_listed(&set.iter().map(String::as_str).collect::<Vec<_>>()))
+        );
+    }
+    html.push_str("</p>\n<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Metric</th>");
     let factors: Vec<&FactorResults> =
         document.factors.iter().filter(|factor| factor.values.len() > 1).collect();
     for factor in &factors {

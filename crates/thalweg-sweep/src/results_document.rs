@@ -1,6 +1,8 @@
 //! Results of a sweep: a document of means, and tables of all flows and links.
 
-use crate::factor_importance::{Classes, explained_variance_share};
+use crate::factor_importance::{
+    Classes, confounded_sets, cross_classes, explained_variance_share, random_variance_share,
+};
 use crate::run_store::Store;
 use crate::sweep_execution::{Budget, PointResult, Sweep};
 use crate::sweep_points::{Factor, Plan};
@@ -48,6 +50,10 @@ pub struct Document {
     pub failed: Vec<FailedPoint>,
     /// Share of the variance over points that each factor explains alone, by metric of the network.
     pub importance: BTreeMap<&'static str, Importance>,
+    /// Sets of factors whose values change together over the points; missing if all change independently. Each of them has
+    /// the share of the set in `importance`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub confounded: Vec<Vec<String>>,
 }
 
 /// Varied key with its values.
@@ -124,7 +130,7 @@ pub struct FailedPoint {
 /// Variance decomposition of a metric.
 #[derive(Clone, Debug, Serialize)]
 pub struct Importance {
-    /// Share that each factor explains alone.
+    /// Share that each factor explains alone, or with the factors that change with it.
     pub factors: BTreeMap<String, f64>,
     /// Share of the variance of all runs that lies between runs of the same point: random variation. Missing with one
     /// run per point.
@@ -299,6 +305,7 @@ impl Document {
             drawn: factor.is_drawn,
             unit,
         });
+        let (importance, confounded) = importance_by_metric(plan, &numbers, &kept, &points);
         let file = std::path::Path::new(sweep.file.source.name()).file_name().unwrap_or_default();
         Ok(Self {
             format: "thalweg-sweep",
@@ -310,7 +317,8 @@ impl Document {
             unlike_defaults: sweep.differing_defaults(),
             compared: sweep.compared.clone(),
             factors: factors.collect(),
-            importance: importance_by_metric(plan, &numbers, &kept, &points),
+            importance,
+            confounded,
             points,
             failed,
         })
@@ -444,13 +452,29 @@ impl Document {
         format!("\n{text}")
     }
 
+    /// Returns the name of a factor, with those that change with it; `None` except for the first of these.
+    fn joint_name(&self, name: &str) -> Option<String> {
+        match self.confounded.iter().find(|set| set.iter().any(|of| of == name)) {
+            Some(set) => (set[0] == name).then(|| set.join(" with ")),
+            None => Some(name.to_owned()),
+        }
+    }
+
     fn explanation(&self, style: Style) -> String {
         let mut text = String::new();
+        // The points of a shard do not combine all values.
+        if !self.complete {
+            return text;
+        }
         for metric in shown_metrics() {
             let Some(of) = self.importance.get(metric.name(SubjectKind::Network)) else { continue };
-            let ranked = self.ranked(metric);
-            let shares: Vec<String> =
-                ranked.iter().map(|(name, share)| format!("{name} {:.0} %", share * 100.0)).collect();
+            let shares: Vec<String> = self
+                .ranked(metric)
+                .into_iter()
+                .filter_map(|(name, share)| {
+                    Some(format!("{} {:.0} %", self.joint_name(name)?, share * 100.0))
+                })
+                .collect();
             let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
             let chance = of.chance.map(|share| {
                 format!("; random variation is {:.0} % of the variance over all runs", share * 100.0)
@@ -496,51 +520,54 @@ pub(crate) fn metrics_of(points: &[PointResults]) -> Vec<Metric> {
     shown_metrics().filter(|metric| has(metric) && varies(metric) && applies(metric)).collect()
 }
 
+/// Returns the share of the variance that each factor explains, by metric, and the sets of factors that change together.
 fn importance_by_metric(
     plan: &Plan,
     numbers: &[Numbers],
     kept: &[usize],
     points: &[PointResults],
-) -> BTreeMap<&'static str, Importance> {
-    let classes: Vec<Classes> = plan
-        .factors
-        .iter()
-        .zip(numbers)
-        .enumerate()
-        .map(|(number, (factor, numbers))| match numbers.as_ref().filter(|_| factor.is_drawn) {
-            Some((values, _)) => {
-                let selected: Vec<f64> =
-                    kept.iter().map(|&point| values[plan.points[point][number] as usize]).collect();
-                Classes::bin_by_rank(&selected)
-            }
-            None => Classes {
-                of: kept.iter().map(|&point| plan.points[point][number] as usize).collect(),
-                count: factor.levels.len(),
-            },
+) -> (BTreeMap<&'static str, Importance>, Vec<Vec<String>>) {
+    let varied =
+        plan.factors.iter().zip(numbers).enumerate().filter(|(_, (factor, _))| factor.levels.len() > 1);
+    let (names, mut classes): (Vec<&str>, Vec<Classes>) = varied
+        .map(|(number, (factor, numbers))| {
+            let classes = match numbers.as_ref().filter(|_| factor.is_drawn) {
+                Some((values, _)) => {
+                    let selected: Vec<f64> =
+                        kept.iter().map(|&point| values[plan.points[point][number] as usize]).collect();
+                    Classes::bin_by_rank(&selected)
+                }
+                None => Classes {
+                    of: kept.iter().map(|&point| plan.points[point][number] as usize).collect(),
+                    count: factor.levels.len(),
+                },
+            };
+            (factor.key.text.as_str(), classes)
         })
-        .collect();
+        .unzip();
+    let sets = if points.len() > 1 { confounded_sets(&classes) } else { Vec::new() };
+    for set in &sets {
+        let joint = cross_classes(&set.iter().map(|&number| &classes[number]).collect::<Vec<_>>());
+        set.iter().for_each(|&number| classes[number] = joint.clone());
+    }
     let mut all = BTreeMap::new();
     for metric in shown_metrics() {
         let name = metric.name(SubjectKind::Network);
         let estimates: Option<Vec<_>> = points.iter().map(|point| point.metrics.get(name)).collect();
         let Some(estimates) = estimates.filter(|estimates| estimates.len() > 1) else { continue };
         let values: Vec<f64> = estimates.iter().map(|of| of.mean).collect();
-        let shares = plan.factors.iter().zip(&classes).filter(|(factor, _)| factor.levels.len() > 1);
-        let shares: Option<BTreeMap<String, f64>> = shares
-            .map(|(factor, classes)| {
-                Some((factor.key.text.clone(), explained_variance_share(&values, classes)?))
-            })
+        let shares: Option<BTreeMap<String, f64>> = names
+            .iter()
+            .zip(&classes)
+            .map(|(name, classes)| Some(((*name).to_owned(), explained_variance_share(&values, classes)?)))
             .collect();
         let Some(factors) = shares.filter(|shares| !shares.is_empty()) else { continue };
-        let within: f64 =
-            estimates.iter().filter_map(|of| of.std_dev).map(|s| s * s).sum::<f64>() / values.len() as f64;
-        let has_chance = estimates.iter().any(|of| of.std_dev.is_some());
-        let between = thalweg_report::statistics::variance(&values).unwrap_or(0.0);
-        let chance = has_chance.then(|| within / (within + between));
-        all.insert(name, Importance { factors, chance });
+        all.insert(name, Importance { factors, chance: random_variance_share(&estimates) });
     }
-    all
+    let named = |set: &Vec<usize>| set.iter().map(|&number| names[number].to_owned()).collect();
+    (all, sets.iter().map(named).collect())
 }
+
 /// Returns the unit of each factor whose values are plain numbers of a rate, a time or a size.
 fn factor_units(sweep: &Sweep<'_>) -> Vec<Option<&'static str>> {
     let plan = &sweep.plan;
