@@ -498,10 +498,10 @@ impl RunResult {
     }
 }
 
-/// Returns Jain's fairness index of the goodput of `flows`; `None` with fewer than two.
+/// Returns Jain's fairness index of the goodput of `flows`; `None` with fewer than two, or if none carries data.
 pub(crate) fn jain_of<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option<f64> {
     let goodput: Vec<f64> = flows.map(|flow| flow.goodput.as_f64()).collect();
-    (goodput.len() > 1).then(|| jain_index(&goodput))
+    if goodput.len() > 1 { jain_index(&goodput) } else { None }
 }
 
 /// A quantity over time.

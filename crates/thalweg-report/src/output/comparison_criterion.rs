@@ -174,7 +174,7 @@ fn compare_fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComp
     let index = |run: &Run| {
         let bps =
             greedy.iter().filter_map(|&flow| run.flows.get(flow)).map(|flow| flow.or_zero(Metric::Goodput));
-        Some(statistics::jain_index(&bps.collect::<Vec<_>>()))
+        statistics::jain_index(&bps.collect::<Vec<_>>())
     };
     Some(SchemeComparison {
         subject: "fairness",
@@ -260,7 +260,7 @@ fn max_min<'a>(
             let share = path.max_min_bps.unwrap_or(1.0);
             flows.iter().map(|&flow| goodput_of(run, flow) / share).collect::<Vec<f64>>()
         };
-        Some(statistics::jain_index(&paths.iter().flat_map(part).collect::<Vec<f64>>()))
+        statistics::jain_index(&paths.iter().flat_map(part).collect::<Vec<f64>>())
     };
     Some(SchemeComparison {
         subject: "max-min fairness",

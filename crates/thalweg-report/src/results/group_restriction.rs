@@ -56,9 +56,9 @@ fn network_totals(groups: &[Group], flows: &[Flow], with_transfers: &[&Group]) -
     })
 }
 
-/// Returns Jain's index of the backlogged flows; `None` for fewer than two.
+/// Returns Jain's index of the backlogged flows; `None` for fewer than two, or if none carries data.
 fn jain_of_flows(flows: &[Flow]) -> Option<f64> {
     let wanting = flows.iter().filter(|flow| flow.wanted_more);
     let goodput: Vec<f64> = wanting.map(|flow| flow.or_zero(Metric::Goodput)).collect();
-    (goodput.len() > 1).then(|| statistics::jain_index(&goodput))
+    if goodput.len() > 1 { statistics::jain_index(&goodput) } else { None }
 }

@@ -28,7 +28,7 @@ fn case_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         let Some(span) = cell.text("phase").map(|phase| view.span(phase)) else {
             return match cell.metric.as_str() {
                 "throughput_percent" => Some(100.0 * run.links[view.link].utilisation),
-                "fairness_index" => Some(jain_index(&view.goodputs())),
+                "fairness_index" => jain_index(&view.goodputs()),
                 "goodput_percent" => {
                     let bits = view.goodputs().iter().sum::<f64>() * view.end();
                     Some(100.0 * bits / bottleneck_capacity(Span { from: 0.0, to: view.end() }))
@@ -43,7 +43,7 @@ fn case_value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
             // Link series count packets, not the cells that carry them.
             "throughput_percent" if is_framed => None,
             "throughput_percent" => view.utilisation_percent(span),
-            "fairness_index" => Some(jain_index(&view.shares(span)?)),
+            "fairness_index" => jain_index(&view.shares(span)?),
             "queue_mean_pdus" => mean(&view.queue(span)?),
             "queue_min_pdus" => view.queue(span)?.into_iter().reduce(f64::min),
             "queue_max_pdus" => view.queue(span)?.into_iter().reduce(f64::max),
