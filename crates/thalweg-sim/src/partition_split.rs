@@ -370,7 +370,13 @@ fn merge_connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, part
                         place.and_then(|&place| opened[part].1.get_mut(2 * (place as usize - fixed) + end));
                     slot.map_or(Endpoint::VACANT, |slot| core::mem::replace(slot, Endpoint::VACANT))
                 });
-            let connection = opened[source].0[place as usize - fixed];
+            let mut connection = opened[source].0[place as usize - fixed];
+            // The sink knows what has arrived of it.
+            let is_same = |at: &&u32| parts[sink].connections.id(**at) == parts[source].connections.id(place);
+            if let Some(&at) = places[1].get(turn).filter(is_same) {
+                let received = opened[sink].0[at as usize - fixed];
+                (connection.delivered, connection.delivered_at) = (received.delivered, received.delivered_at);
+            }
             let place = whole.connections.push(connection, [sender, receiver]);
             whole.connections.ids.add(opening_flow_index, place);
         }

@@ -35,7 +35,8 @@ pub(crate) struct Connection {
     pub flow: u32,
     pub role: Role,
     pub opened: Time,
-    /// Time of the last delivery at its receiver.
+    /// Bytes delivered at its receiver, and time of the last delivery.
+    pub delivered: u64,
     pub delivered_at: Time,
     /// Size of its transfer in bytes; zero for connections without one.
     pub size: u64,
@@ -43,8 +44,17 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// A connection that is unopened or in another partition.
-    pub const UNOPENED: Self =
-        Self { flow: u32::MAX, role: Role::Main, opened: Time::ZERO, delivered_at: Time::ZERO, size: 0 };
+    pub const UNOPENED: Self = Self::opened(u32::MAX, Role::Main, Time::ZERO);
+
+    /// Returns a connection of `flow` that opens now.
+    pub const fn opened(flow: u32, role: Role, now: Time) -> Self {
+        Self { flow, role, opened: now, delivered: 0, delivered_at: now, size: 0 }
+    }
+
+    /// Returns true for a transfer of which everything was delivered, whether its sender knows it or not.
+    pub fn is_delivered(&self) -> bool {
+        self.size > 0 && self.delivered >= self.size
+    }
 }
 
 /// Bit that distinguishes hosts behind access links from nodes.

@@ -97,6 +97,11 @@ impl Traffic {
         group.opening.is_some() && has_independent_ends(self.transport(group))
     }
 
+    /// Returns true if the flow's transport delivers all data.
+    pub fn is_reliable(&self, flow: u32) -> bool {
+        self.transport(self.group_of(flow)).properties().is_reliable()
+    }
+
     /// Records that a flow has delivered all its data, the last of it at that time.
     pub fn finish(&mut self, flow: u32, delivered_at: Time) -> &Flow {
         self.over += u32::from(!self.is_over(flow));

@@ -5,7 +5,7 @@ use super::run_totals::RunTotals;
 use super::series_recorders::SeriesRecorders;
 use super::sstp_segment_delays::SegmentRecords;
 use crate::simulation_spec::MeasureSpec;
-use thalweg_proto::units::Duration;
+use thalweg_proto::units::{Duration, Time};
 
 /// Totals, series, and lists of segments and transfers.
 #[derive(Debug)]
@@ -27,6 +27,11 @@ impl Measurements {
             segments: SegmentRecords::default(),
             transfers: TransferList::default(),
         }
+    }
+
+    /// Returns the time at which counting begins.
+    pub fn counting_begins(&self) -> Time {
+        Time::ZERO + self.warmup
     }
 
     /// Returns empty measurements for a partition, with or without flows.

@@ -133,7 +133,7 @@ pub(crate) enum Queue {
 pub(crate) struct RareState {
     pub rate: Rate,
     pub delay: Duration,
-    /// Picoseconds in service. Waiting for tokens of a shaper or for the end of a full batch does not count.
+    /// Picoseconds in service. Wake-up and waiting for tokens of a shaper or for the end of a full batch do not count.
     pub busy: u64,
     /// Start of the last transmission.
     begins: Time,
@@ -328,9 +328,9 @@ fn service_times(
         Some(clock) => clock.departure(begins, in_trace),
         None => at_rate(begins, extra.rate),
     };
-    extra.begins = if begins > ready { begins } else { now };
+    // The transmitter is not busy while it wakes up, waits for tokens or waits for more packets of an aggregate.
+    extra.begins = begins;
     if spec.start_delay.shaper.is_some() {
-        extra.begins = begins;
         extra.shaped += on_wire;
     }
     extra.busy += leaves.since(extra.begins).as_picos();

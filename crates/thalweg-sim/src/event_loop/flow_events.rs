@@ -140,7 +140,7 @@ impl<T: Tracing> EventLoop<T> {
         let opened = self.now;
         let assigned_id = self.number_of(flow, role);
         let number = self.connections.next_index(flow, assigned_id, &self.traffic);
-        self.connections[number] = Connection { flow, role, opened, delivered_at: opened, size: 0 };
+        self.connections[number] = Connection::opened(flow, role, opened);
         if T::BUFFERS && self.has_source(flow) {
             let own = self.connections.id(number);
             self.tracing.open(self.wheel.order_now(), own, flow, role == Role::Reply);
@@ -278,6 +278,7 @@ impl<T: Tracing> EventLoop<T> {
     #[inline]
     pub(crate) fn on_read(&mut self, number: u32, bytes: u64) {
         let connection = &mut self.connections[number];
+        connection.delivered += bytes;
         connection.delivered_at = self.now;
         let connection = *connection;
         let flow = &mut self.traffic.flows[connection.flow as usize];
@@ -292,14 +293,16 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Ends a flow's own connection after all data was delivered.
+    /// Ends a flow's own connection after all data was delivered, or sent as datagrams, whose sender does not know what
+    /// arrives: these have no completion.
     pub(crate) fn end_main(&mut self, number: u32) {
         let Connection { flow: index, opened, delivered_at, .. } = self.connections[number];
+        let is_reliable = self.traffic.is_reliable(index);
         if !self.has_sink(index) {
-            return self.end_far(number, !self.traffic.flows[index as usize].stopped);
+            return self.end_far(number, is_reliable && !self.traffic.flows[index as usize].stopped);
         }
         let flow = self.traffic.finish(index, delivered_at);
-        if !flow.stopped {
+        if is_reliable && !flow.stopped {
             let size = flow.delivered;
             self.complete(index, size, opened, delivered_at);
         }

@@ -151,13 +151,14 @@ impl<T: Tracing> EventLoop<T> {
     /// Ends the run, early if it has not reached its end, and returns its results.
     pub fn finish(mut self) -> (RunResult, T) {
         let ended = self.now;
-        let warmup = Time::ZERO + self.measured.warmup;
+        let warmup = self.measured.counting_begins();
         let counted = ended.since(warmup);
         let conservation = self.measured.tally.conservation(self.network.packets.live());
         self.connections.notify_senders_of_silence(self.network.packets.connections(), self.now);
         // Frees memory for the results, which are as large in a network of many flows.
         self.network.packets = PacketPool::new();
         self.wheel = Wheel::new(Ties::Hash);
+        self.complete_delivered();
         let unfinished = self.list_unfinished();
         let mut visits = self.measured.series.take_visits().peekable();
         let mut flows = Vec::with_capacity(self.traffic.flows.len());
@@ -212,9 +213,12 @@ impl<T: Tracing> EventLoop<T> {
             Some(_) => more_than_arrived(delivered, flow.counts.arrived_data, &since.taken),
             None => 0,
         };
-        let warmup = Time::ZERO + self.measured.warmup;
+        let warmup = self.measured.counting_begins();
         let occurred = |at: Time| (at < Time::MAX).then_some(at);
-        let end = occurred(flow.finished).unwrap_or(self.now);
+        // What is sent as datagrams has no completion, unless the workload counts arrivals.
+        let finished = occurred(flow.finished)
+            .filter(|_| flow.stopped || self.traffic.transport(group).properties().is_reliable());
+        let end = finished.unwrap_or(self.now);
         let per_time = |bytes| {
             if counted.is_zero() { Rate::ZERO } else { Rate::from_transfer(Bytes::new(bytes), counted) }
         };
@@ -222,7 +226,7 @@ impl<T: Tracing> EventLoop<T> {
             name: group.flow_name(number as u32),
             group: flow.group,
             start: flow.start,
-            finished: occurred(flow.finished),
+            finished,
             failed: occurred(flow.failure_time()),
             counted: end.since(warmup.max(flow.start)),
             delivered: Bytes::new(delivered),

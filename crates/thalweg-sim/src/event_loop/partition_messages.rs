@@ -181,6 +181,9 @@ impl<T: Tracing> EventLoop<T> {
         for EndedTransfer { connection, moment, mut transfer } in notices.drain(..) {
             let Some(index) = self.connections.ids.index_of(connection) else { continue };
             let end = self.connections[index].delivered_at;
+            if end < self.measured.counting_begins() {
+                continue;
+            }
             transfer.end = Some(end);
             self.traffic.record_completion(&transfer, end.since(transfer.start));
             if let Some(boundary) = &mut self.boundary {

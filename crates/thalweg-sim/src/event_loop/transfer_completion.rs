@@ -3,7 +3,7 @@
 use super::EventLoop;
 use crate::components::completion_times::{Hop, ideal_one_way_time};
 use crate::components::connection_endpoint::EndpointPath;
-use crate::components::flow_state::{Connection, Flow, NO_CONNECTION};
+use crate::components::flow_state::{Connection, Flow, NO_CONNECTION, Role};
 use crate::components::forwarding_state::EXIT;
 use crate::components::packet_pool::NONE;
 use crate::components::workload_state::{Exchange, Workload};
@@ -43,6 +43,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
         let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection];
         let size = self.traffic.finish(number, delivered_at).delivered;
+        let is_listed = is_listed && delivered_at >= self.measured.counting_begins();
         let transfer = is_listed.then(|| self.completed_transfer(number, size, opened, delivered_at))?;
         self.traffic.record_completion(&transfer, delivered_at.since(opened));
         Some(transfer)
@@ -75,7 +76,10 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     fn record_transfer(&mut self, transfer: Transfer) {
-        let Some(end) = transfer.end.filter(|_| self.measured.tally.is_counting()) else { return };
+        // The sender of a transfer that ended during the warm-up may learn of it afterwards.
+        let is_counted =
+            |end: &Time| self.measured.tally.is_counting() && *end >= self.measured.counting_begins();
+        let Some(end) = transfer.end.filter(is_counted) else { return };
         self.traffic.record_completion(&transfer, end.since(transfer.start));
         self.list(transfer);
     }
@@ -94,6 +98,29 @@ impl<T: Tracing> EventLoop<T> {
         self.list(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
     }
 
+    /// Records transfers of which everything was delivered, while the acknowledgement was still on its way to the sender
+    /// when the run ended.
+    pub(crate) fn complete_delivered(&mut self) {
+        let of_transfers = self.connections.open_transfers().filter(|connection| connection.is_delivered());
+        let mut delivered: Vec<Connection> = of_transfers.copied().collect();
+        for (number, flow) in (0..).zip(&self.traffic.flows) {
+            let size = open_transfer(flow, self.now).filter(|_| self.traffic.is_reliable(number));
+            if size.is_some_and(|size| flow.delivered >= size) {
+                delivered.push(Connection { size: flow.delivered, ..self.connections[flow.main] });
+            }
+        }
+        for Connection { flow, role, opened, delivered_at, size, .. } in delivered {
+            if role == Role::Main {
+                self.traffic.finish(flow, delivered_at);
+            }
+            let transfer = self.completed_transfer(flow, size, opened, delivered_at);
+            if delivered_at >= self.measured.counting_begins() {
+                self.traffic.record_completion(&transfer, delivered_at.since(opened));
+                self.measured.transfers.push(transfer);
+            }
+        }
+    }
+
     /// Adds unfinished transfers to the list; returns their number in each group.
     pub(crate) fn list_unfinished(&mut self) -> Vec<u64> {
         let mut unfinished: Vec<u64> =
@@ -109,11 +136,14 @@ impl<T: Tracing> EventLoop<T> {
             };
             if let Some((size, start)) = open_exchange(flow) {
                 open.push(begun(size, start, None));
-            } else if let Some(size) = open_transfer(flow, self.now) {
+            } else if let Some(size) =
+                open_transfer(flow, self.now).filter(|_| self.traffic.is_reliable(number))
+            {
                 open.push(begun(size, flow.start, self.ideal(number, size, 0)));
             }
         }
-        for &Connection { flow, opened, size, .. } in self.connections.open_transfers() {
+        let undelivered = self.connections.open_transfers().filter(|connection| !connection.is_delivered());
+        for &Connection { flow, opened, size, .. } in undelivered {
             let ideal = self.ideal(flow, size, 0);
             open.push(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
         }

@@ -195,3 +195,48 @@ fn rounds_wait_for_the_last_block() {
     let counted = run(&warm).groups[0].rounds.count;
     assert!(counted > 2 && counted < group.rounds.count, "{counted}");
 }
+
+/// The sender of a transfer that was delivered during the warm-up learns of it afterwards.
+#[test]
+fn transfers_delivered_during_the_warmup_do_not_count() {
+    let link = direction(Rate::from_mbits_per_sec(10), millis(100), Limit::Packets(100));
+    let mut spec = pipe(link);
+    let pairs = vec![(0, Duration::ZERO, bytes(1000)), (0, millis(60), bytes(1000))];
+    spec.groups = vec![group("list", 1, reno(), WorkloadSpec::List(ArrivalList::new(pairs).into()))];
+    let completed = |warmup: u64| {
+        let result = run(&Spec { warmup: millis(warmup), duration: millis(1000), ..spec.clone() });
+        let listed: Vec<Time> = result.transfer_list.iter().filter_map(|transfer| transfer.end).collect();
+        assert!(listed.iter().all(|end| *end >= Time::ZERO + millis(warmup)), "{listed:?}");
+        (result.transfers.completion.count, listed.len())
+    };
+    assert_eq!([0, 150, 180].map(completed), [(2, 2), (1, 1), (0, 0)]);
+}
+
+/// A transfer ends with the delivery of its last byte, also if the run ends before its sender knows.
+#[test]
+fn transfers_delivered_before_the_end_are_completed() {
+    let link = direction(Rate::from_mbits_per_sec(10), millis(100), Limit::Packets(100));
+    let pairs = vec![(0, Duration::ZERO, bytes(1000)), (0, millis(10), bytes(1000))];
+    let list = WorkloadSpec::List(ArrivalList::new(pairs).into());
+    for (workload, transfers) in [(list, 2), (WorkloadSpec::Transfer(bytes(1000)), 1)] {
+        let mut spec = pipe(link.clone());
+        spec.groups = vec![group("short", 1, reno(), workload)];
+        let counts = |duration: u64| {
+            let result = run(&Spec { duration: millis(duration), ..spec.clone() });
+            (result.transfers.completion.count, result.transfers.unfinished, result.flows[0].delivered)
+        };
+        assert_eq!(counts(150), (transfers, 0, bytes(1000 * transfers)));
+        assert_eq!(counts(90), (0, transfers, Bytes::ZERO));
+    }
+}
+
+/// A sender of datagrams does not know what arrives: its data has no completion time.
+#[test]
+fn datagrams_have_no_completion() {
+    let mut spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(100), Limit::Packets(5)));
+    spec.groups = vec![group("burst", 1, datagrams(), WorkloadSpec::Transfer(bytes(100_000)))];
+    let result = run(&spec);
+    assert_eq!((result.transfers.completion.count, result.transfers.unfinished), (0, 0));
+    assert_eq!(result.flows[0].finished, None);
+    assert!(result.flows[0].counts.lost_data > 0 && result.transfer_list.is_empty());
+}
