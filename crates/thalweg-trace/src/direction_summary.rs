@@ -10,16 +10,16 @@ pub struct Summary {
     pub duration: Duration,
     /// Payload bytes that arrived, each once; `None` if the sender's packets are known, and no acknowledgement of them.
     pub delivered: Option<u64>,
-    /// Bytes of all packets.
-    pub sent_bytes: u64,
-    /// Packets with data; for `ss`, segments.
-    pub packets: u64,
+    /// Bytes of all packets; `None` if only delivered data is known.
+    pub sent_bytes: Option<u64>,
+    /// Packets with data; for `ss`, segments; `None` if only delivered data is known.
+    pub packets: Option<u64>,
     /// Delivered payload by the duration, if known.
     pub goodput: Option<Rate>,
-    /// Share of retransmitted bytes in the payload sent.
-    pub retransmitted: f64,
-    /// Packets that the sender took for lost.
-    pub lost: u64,
+    /// Share of retransmitted bytes in the payload sent; `None` if only delivered data is known.
+    pub retransmitted: Option<f64>,
+    /// Packets that the sender took for lost; `None` if only delivered data is known.
+    pub lost: Option<u64>,
     /// Unnecessary retransmissions.
     pub spurious: u64,
     /// Expired retransmission timers.
@@ -76,15 +76,17 @@ impl Summary {
             RttSummary::from_samples(times.collect(), true)
         };
         let delivered = shows_delivery(data).then_some(counts.delivered);
+        let packets = counts.not_kept
+            + if data.packets.is_empty() { counts.packets } else { data.packets.len() as u64 };
+        let knows_sent_data = counts.payload > 0 || counts.delivered == 0;
         Self {
             duration,
             delivered,
-            sent_bytes: counts.bytes,
-            packets: counts.not_kept
-                + if data.packets.is_empty() { counts.packets } else { data.packets.len() as u64 },
+            sent_bytes: knows_sent_data.then_some(counts.bytes),
+            packets: knows_sent_data.then_some(packets),
             goodput: delivered.map(|bytes| average_rate(bytes, duration)),
-            retransmitted: counts.again_bytes as f64 / counts.payload.max(1) as f64,
-            lost: counts.lost,
+            retransmitted: knows_sent_data.then(|| counts.again_bytes as f64 / counts.payload.max(1) as f64),
+            lost: knows_sent_data.then_some(counts.lost),
             spurious: counts.spurious,
             timeouts: data.timeouts.len(),
             rtt: rtt.or_else(smoothed),

@@ -364,9 +364,7 @@ impl LoggedConnection {
         let delivered = acked.map_or(0, |(_, position)| position);
         direction.segment = segment;
         direction.counts.delivered = delivered;
-        direction.counts.payload = delivered;
-        direction.counts.bytes = delivered;
-        direction.counts.packets = delivered.div_ceil(u64::from(segment.unwrap_or(SEGMENT)));
+        // Without the number of retransmissions, what was sent is not known.
         if let Some([first, last]) = retransmissions {
             let again = last.saturating_sub(first);
             direction.counts.again = again;
@@ -374,6 +372,9 @@ impl LoggedConnection {
             let bytes = again.saturating_mul(segment.unwrap_or(SEGMENT).into());
             direction.counts.again_bytes = bytes;
             direction.counts.payload = delivered.saturating_add(bytes);
+            direction.counts.bytes = direction.counts.payload;
+            direction.counts.packets =
+                direction.counts.payload.div_ceil(u64::from(segment.unwrap_or(SEGMENT)));
         }
         if segment.is_none() {
             connection.notes.push(format!(

@@ -192,7 +192,7 @@ fn format_ms(duration: Duration) -> String {
 fn shown_directions(connection: &Connection) -> impl Iterator<Item = (usize, Summary)> {
     let main = connection.main_direction();
     let all = [0, 1].map(|direction| (direction, Summary::from_connection(connection, direction)));
-    let largest = all[main].1.delivered.unwrap_or(0).max(all[main].1.sent_bytes);
+    let largest = all[main].1.delivered.unwrap_or(0).max(all[main].1.sent_bytes.unwrap_or(0));
     // Requests and pure acknowledgements beside a transfer are not shown.
     let is_large = move |summary: &Summary| summary.delivered.is_some_and(|bytes| bytes * 50 > largest);
     all.into_iter().filter(move |(direction, summary)| *direction == main || is_large(summary))
@@ -294,7 +294,7 @@ fn connection_row(
         format!("{:.2} s", summary.duration.as_secs_f64()),
         summary.delivered.map_or("-".to_owned(), |bytes| format!("{:.3} MB", bytes as f64 / 1e6)),
         summary.goodput.map_or("-".to_owned(), |rate| format_rate(rate.as_f64())),
-        format!("{:.2} %", summary.retransmitted * 100.0),
+        summary.retransmitted.map_or("-".to_owned(), |share| format!("{:.2} %", share * 100.0)),
         trip(|rtt| rtt.min),
         trip(|rtt| rtt.median),
         trip(|rtt| rtt.p99),

@@ -128,7 +128,8 @@ impl Recording {
         let count = trace.connections.len();
         let volume = |connection: &&Connection| {
             let direction = &connection.directions[connection.main_direction()];
-            (direction.packets.iter().any(thalweg_trace::Packet::is_acked), direction.counts.payload)
+            let volume = direction.counts.payload.max(direction.counts.delivered);
+            (direction.packets.iter().any(thalweg_trace::Packet::is_acked), volume)
         };
         let connection = match number {
             Some(number) => number.checked_sub(1).and_then(|index| trace.connections.get(index)),

@@ -154,10 +154,16 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
         let before = packets.partition_point(|packet| packet.time <= begin);
         sent > before + 2
     };
+    // A receiver that reports data behind a hole acknowledges, while the cumulative number waits for a retransmission.
+    let has_reports_during = |time: Time, gap: Duration| {
+        let begin = Time::ZERO + time.since(Time::ZERO).saturating_sub(gap);
+        view.direction.sacks.iter().any(|sack| sack.time > begin && sack.time < time)
+    };
     let found: Vec<_> = acks
         .iter()
         .filter(|(time, bytes, gap)| {
             *gap > limit
+                && !has_reports_during(*time, *gap)
                 && *bytes >= MIN_GAP.1 * view.segment
                 && !is_repair(view, *time)
                 && has_sent_during(*time, *gap)

@@ -235,6 +235,16 @@ fn silence_between_acknowledgements_is_a_gap() {
         "{}",
         finding.figures
     );
+    // The receiver reported what arrived behind a hole.
+    let mut reported = connection.clone();
+    let sack = |number| Sack {
+        time: connection.directions[0].acks[399].time + Duration::from_millis(number * 2),
+        start: 401_000,
+        end: 401_000 + number * 1000,
+        is_duplicate: false,
+    };
+    reported.directions[0].sacks = (1..10).map(sack).collect();
+    assert_eq!(find_kind(&reported, Kind::AckGaps), None);
     // The sender sent nothing: a pause of its own.
     connection.directions[0].packets.retain(|packet| !(398_000..421_000).contains(&packet.position));
     assert_eq!(find_kind(&connection, Kind::AckGaps), None);

@@ -52,7 +52,8 @@ fn summary_line(trace: &Trace) -> String {
         assert!(connection.start <= connection.end, "{}", connection.name);
         for direction in 0..2 {
             let summary = Summary::from_connection(connection, direction);
-            assert!((0.0..=1.0).contains(&summary.retransmitted), "{}: {summary:?}", connection.name);
+            let share = summary.retransmitted.unwrap_or(0.0);
+            assert!((0.0..=1.0).contains(&share), "{}: {summary:?}", connection.name);
             let data = &connection.directions[direction];
             assert!(data.packets.is_sorted_by_key(|packet| packet.time), "{}", connection.name);
             assert!(data.packets.iter().all(|packet| packet.acked >= packet.time), "{}", connection.name);
@@ -73,7 +74,7 @@ fn summary_line(trace: &Trace) -> String {
             connection.protocol.name(),
             summary.delivered.unwrap_or(0),
             summary.duration.as_secs_f64(),
-            summary.retransmitted * 100.0
+            summary.retransmitted.unwrap_or(0.0) * 100.0
         )
     });
     format!("{}, {} connections{of_largest}; {:?}", trace.format.name(), trace.connections.len(), trace.notes)

@@ -117,9 +117,8 @@ fn add_series(connection: &mut Connection, quantity: Quantity, one: &One) {
     }
     if matches!(quantity, Quantity::Goodput) {
         let counts = &mut direction.counts;
+        // The series do not show what was sent, and sent again.
         counts.delivered = delivered as u64;
-        (counts.payload, counts.bytes) = (counts.delivered, counts.delivered);
-        counts.packets = (delivered / segment) as u64;
     }
     connection.start = connection.start.min(connection.end);
 }
@@ -150,7 +149,9 @@ mod tests {
         assert_eq!(windows, [10_000.0, 12_000.0]);
         // 1 s at 8 kbit/s and 2 s at 16 kbit/s.
         assert_eq!(direction.counts.delivered, 5000);
-        assert_eq!(Summary::from_connection(connection, 0).rtt.unwrap().median, Duration::from_millis(250));
+        let summary = Summary::from_connection(connection, 0);
+        assert_eq!(summary.rtt.unwrap().median, Duration::from_millis(250));
+        assert_eq!((summary.delivered, summary.retransmitted, summary.lost), (Some(5000), None, None));
         assert!(trace_of_results(&AllSeries::default(), |_| None).is_none());
     }
 }
