@@ -20,6 +20,8 @@ const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 pub enum NoTrace {
     /// The link cannot send one packet of 1500 bytes in this time.
     Nothing(Duration),
+    /// The link sends by a rule that a trace does not have: the key of the scenario.
+    Unsupported(&'static str),
     /// The trace would exceed the maximum number of lines.
     TooLong {
         /// Number of lines that it would have.
@@ -33,6 +35,10 @@ impl fmt::Display for NoTrace {
             Self::Nothing(duration) => {
                 write!(f, "in {duration} the link could not send {BYTES} bytes, the unit of a trace")
             }
+            Self::Unsupported(key) => write!(
+                f,
+                "mahimahi has no `{key}`: a trace would have the rate without it; export the link without this key"
+            ),
             Self::TooLong { lines } => write!(
                 f,
                 "the trace would have {lines} lines; the maximum is {MAX_LINES}: use a shorter duration"
@@ -58,6 +64,16 @@ pub fn delivery_opportunities(
     direction: &DirectionSpec,
     duration: Duration,
 ) -> Result<CapacityTrace, NoTrace> {
+    let unsupported = [
+        ("shaper", direction.start_delay.shaper.is_some()),
+        ("sleep", !direction.start_delay.sleep.is_empty()),
+        ("aggregation", direction.aggregation.is_some_and(|batches| batches.packets.is_some())),
+        ("periodic-variation", direction.periodic_variation.is_some()),
+        ("policer", direction.queue.policer().is_some()),
+    ];
+    if let Some((key, _)) = unsupported.into_iter().find(|(_, is_set)| *is_set) {
+        return Err(NoTrace::Unsupported(key));
+    }
     if let Some(capacity_trace) = &direction.capacity {
         let is_plain = capacity_trace.bytes == BYTES
             && capacity_trace.period <= duration
@@ -183,6 +199,8 @@ mod tests {
     use super::*;
     use crate::results::test_fixtures::test_spec;
     use std::sync::Arc;
+    use thalweg_proto::units::Bytes;
+    use thalweg_queue::TokenBucketSpec;
     use thalweg_sim::simulation_spec::Change;
 
     fn direction(rate: Rate) -> DirectionSpec {
@@ -247,5 +265,9 @@ mod tests {
         assert_eq!(slow, Err(NoTrace::Nothing(second)));
         let fast = delivery_opportunities(&direction(Rate::from_mbits_per_sec(1_000_000)), second);
         assert_eq!(fast, Err(NoTrace::TooLong { lines: 83_333_333 }));
+        let mut shaped = direction(Rate::from_mbits_per_sec(12));
+        shaped.start_delay.shaper =
+            Some(TokenBucketSpec { rate: Rate::from_mbits_per_sec(3), burst: Bytes::new(10_000) });
+        assert_eq!(delivery_opportunities(&shaped, second), Err(NoTrace::Unsupported("shaper")));
     }
 }

@@ -41,7 +41,14 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
         let window = sent / count / seconds / f64::from(first.flows.max(1)) * rtt;
         let is_live_media = first.get(Metric::Jitter).is_some();
         let is_small = !is_live_media && rtt > 0.0 && window < SMALL_WINDOW;
-        let help = if is_live_media {
+        let help = if is_live_media && complete().all(drops_beside_idle_time) {
+            "its packets arrive at once: let its flows start at random times (`spread`), or give the queue more room"
+                .to_owned()
+        } else if is_live_media
+            && sent < 0.5 * complete().map(|run| run.totals.or_zero(Metric::Sent)).sum::<f64>()
+        {
+            OTHERS_FILL_THE_QUEUE.to_owned()
+        } else if is_live_media {
             "give its source a lower rate".to_owned()
         } else if is_small {
             let window = if window < 0.1 { "less than 0.1".to_owned() } else { format!("{window:.1}") };
@@ -50,7 +57,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
             )
         } else if built_in_traits(&first.scheme).is_some_and(|traits| traits.is_loss_based) {
             // A loss-based scheme loses little unless others fill the queue.
-            "others fill the queue".to_owned()
+            OTHERS_FILL_THE_QUEUE.to_owned()
         } else {
             "a loss-based scheme, such as `cubic`, adapts to the delivered rate".to_owned()
         };
@@ -69,6 +76,20 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
     names.iter().enumerate().filter_map(one).collect()
 }
 
+/// Returns true if all queues with drops are those of links that are idle for much of the time, without a policer: bursts
+/// overflow them, not the rate.
+fn drops_beside_idle_time(run: &Run) -> bool {
+    let mut dropping = run.links.iter().filter(|link| link.or_zero(Metric::LinkDrops) > 0.0).peekable();
+    dropping.peek().is_some()
+        && dropping.all(|link| {
+            link.or_zero(Metric::Utilisation) < MAX_UTILISATION_OF_BURSTS
+                && link.get(Metric::PolicerUse).is_none()
+        })
+}
+
+const OTHERS_FILL_THE_QUEUE: &str = "others fill the queue";
+/// Largest share of the time in which a link is busy whose queue only bursts overflow.
+const MAX_UTILISATION_OF_BURSTS: f64 = 0.5;
 /// Largest share that queues drop of a sender that adapts to losses.
 const MAX_ADAPTIVE_LOSS_SHARE: f64 = 0.1;
 /// The same for windows below [`SMALL_WINDOW`].
@@ -180,5 +201,24 @@ mod tests {
         let kept = remark("cubic", "fixed");
         assert!(kept.contains("`bold` (fixed) beside cubic"), "{kept}");
         assert!(kept.ends_with("such as `cubic`, adapts to the delivered rate."), "{kept}");
+    }
+
+    /// Datagrams whose packets arrive at once, those beside faster flows, and those that are too fast.
+    #[test]
+    fn the_advice_for_datagrams_names_the_cause_of_their_drops() {
+        let remark = |utilisation: f64, sent: u64| {
+            let mut result = run_result(1, 75);
+            let last = result.flows.last_mut().unwrap();
+            last.jitter = Some(Duration::from_millis(1));
+            last.sent_packets = sent;
+            (last.counts.lost_data, last.counts.drops) = (sent * 2 / 5, sent * 2 / 5);
+            "udp".clone_into(&mut result.groups.last_mut().unwrap().scheme);
+            result.links.iter_mut().for_each(|link| link.utilisation = utilisation);
+            let document = Document::from_runs(test_header(&[1]), vec![Run::from_result(&result)]);
+            queue_losses_sentences(&document, Style::PLAIN).pop().unwrap()
+        };
+        assert!(remark(0.08, 1000).contains("its packets arrive at once"), "{}", remark(0.08, 1000));
+        assert!(remark(0.95, 200).ends_with("others fill the queue."), "{}", remark(0.95, 200));
+        assert!(remark(0.95, 5000).ends_with("give its source a lower rate."), "{}", remark(0.95, 5000));
     }
 }
