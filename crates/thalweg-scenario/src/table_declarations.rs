@@ -26,22 +26,13 @@ impl<T> Deref for At<T> {
     }
 }
 
-/// The implied unit of numbers that programs write without one.
-#[derive(Clone, Copy, Debug)]
-pub struct PlainUnit {
-    /// The unit.
-    pub name: &'static str,
-    /// The finer unit that values are rounded to, and its count in one of the implied unit.
-    pub rounded_to: (&'static str, f64),
-}
-
 /// A type of values in scenario files.
 pub trait Decode: Sized {
     /// Suggested units for a bare number, for types with several equally common ones.
     const COMMON_UNITS: &'static [&'static str] = &[];
 
-    /// The implied unit of bare numbers, if they are accepted.
-    const PLAIN: Option<PlainUnit> = None;
+    /// The implied unit of bare numbers that programs write, if they are accepted.
+    const PLAIN_UNIT: Option<&'static str> = None;
 
     /// Describes the expected values, for messages and the reference, in the form `a duration, such as "50 ms"`.
     fn expected() -> String;

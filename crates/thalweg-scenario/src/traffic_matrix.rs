@@ -9,7 +9,7 @@ use super::matrix_demand::{Demand, MAX_BITS};
 use super::network::sndlib_demands;
 use super::parsed_tree::{Key, Table, Value, ValueKind};
 use super::source_text::{Source, Span};
-use super::value_types::decode_quantity;
+use super::value_types::{decode_quantity, parse_rounded};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thalweg_proto::units::Rate;
@@ -363,7 +363,7 @@ fn parse_demand_bits(text: &str, unit: Option<f64>) -> Result<f64, String> {
             Err(format!("`{text}` has no unit: give the flow a `matrix-unit`, such as \"1 Mbit/s\""))
         }
         (Ok(_), _) => Err(format!("a demand is at least 0 and at most 1e15 bit/s, not `{text}`")),
-        (Err(_), _) => text.parse::<Rate>().map(Rate::as_f64).map_err(|error| error.to_string()),
+        (Err(_), _) => parse_rounded::<Rate>(text).map(Rate::as_f64).map_err(|error| error.to_string()),
     }
 }
 

@@ -5,7 +5,7 @@ use super::key_bindings::{FieldOf, plain};
 pub use super::list_columns::MAX_LIST_LENGTH;
 use super::parsed_tree::{Value, ValueKind};
 use super::schema_definitions::Definitions;
-use super::table_declarations::{At, Decode, PlainUnit, decode_entry, wrong_type};
+use super::table_declarations::{At, Decode, decode_entry, wrong_type};
 use super::toml_writer::toml_string;
 use super::unknown_unit::{has_unknown_unit, unknown_unit};
 use serde_json::json;
@@ -33,10 +33,10 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
     };
     let is_plain =
         !matches!(value.kind, ValueKind::String(_)) && report.registry().accepts_unitless_numbers();
-    let parsed = match T::PLAIN.filter(|_| is_plain) {
+    let parsed = match T::PLAIN_UNIT.filter(|_| is_plain) {
         Some(unit) => {
-            report.note_unit(value.span, unit.name);
-            parse_plain_quantity(text, unit)
+            report.note_unit(value.span, unit);
+            parse_rounded(&format!("{text} {unit}"))
         }
         None => text.parse(),
     };
@@ -49,17 +49,21 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
     }
 }
 
-/// Parses a quantity from a number without a unit, rounding digits beyond its resolution that come from computation.
-fn parse_plain_quantity<T: FromStr<Err = UnitError>>(number: &str, unit: PlainUnit) -> Result<T, UnitError> {
-    match format!("{number} {}", unit.name).parse() {
-        Err(UnitError::TooFine { base }) => {
-            let (rounded_to, each) = unit.rounded_to;
-            let number: f64 = number.replace('_', "").parse().map_err(|_| UnitError::TooFine { base })?;
-            format!("{:.0} {rounded_to}", number * each).parse()
+/// Parses a quantity that a program has computed: digits beyond its resolution are rounded.
+pub(super) fn parse_rounded<T: FromStr<Err = UnitError>>(text: &str) -> Result<T, UnitError> {
+    text.parse().or_else(|error| match error {
+        UnitError::TooFine { .. } => {
+            let (number, unit) = split_number(text);
+            let number: f64 = number.replace('_', "").parse().map_err(|_| error.clone())?;
+            let with_decimals = |decimals| format!("{number:.decimals$} {unit}").parse().ok();
+            (0..MAX_DECIMALS).rev().find_map(with_decimals).ok_or(error)
         }
-        parsed => parsed,
-    }
+        _ => Err(error),
+    })
 }
+
+/// Number of decimals from which no unit is that fine: an hour in picoseconds has 15.
+const MAX_DECIMALS: usize = 16;
 
 /// Minimum number that is likely meant in the base unit, without a prefix.
 const MIN_BASE_UNIT_NUMBER: f64 = 1e5;
@@ -69,8 +73,8 @@ fn unit_error<T: Decode>(value: &Value, error: &UnitError, report: &mut Report) 
         UnitError::NoUnit { number, suggestion } => {
             let message = format!("`{number}` has no unit");
             let is_large = number.parse().is_ok_and(|number: f64| number >= MIN_BASE_UNIT_NUMBER);
-            let label = match (T::COMMON_UNITS, T::PLAIN.filter(|_| is_large)) {
-                (_, Some(unit)) => format!("did you mean \"{number} {}\"?", unit.name),
+            let label = match (T::COMMON_UNITS, T::PLAIN_UNIT.filter(|_| is_large)) {
+                (_, Some(unit)) => format!("did you mean \"{number} {unit}\"?"),
                 ([], None) => format!("did you mean \"{suggestion}\"?"),
                 (units, None) => {
                     let meant: Vec<String> =
@@ -117,7 +121,7 @@ const SIZE_UNITS: &str = "[kMGT]?B|[KMGT]iB";
 
 impl Decode for Duration {
     const COMMON_UNITS: &'static [&'static str] = &["ms", "s"];
-    const PLAIN: Option<PlainUnit> = Some(PlainUnit { name: "s", rounded_to: ("ps", 1e12) });
+    const PLAIN_UNIT: Option<&'static str> = Some("s");
 
     fn expected() -> String {
         "a time, such as \"50 ms\"".to_owned()
@@ -131,7 +135,7 @@ impl Decode for Duration {
 }
 
 impl Decode for Rate {
-    const PLAIN: Option<PlainUnit> = Some(PlainUnit { name: "bit/s", rounded_to: ("bit/s", 1.0) });
+    const PLAIN_UNIT: Option<&'static str> = Some("bit/s");
 
     fn expected() -> String {
         "a rate, such as \"100 Mbit/s\"".to_owned()
@@ -146,7 +150,7 @@ impl Decode for Rate {
 
 impl Decode for Bytes {
     const COMMON_UNITS: &'static [&'static str] = &["B", "kB"];
-    const PLAIN: Option<PlainUnit> = Some(PlainUnit { name: "B", rounded_to: ("B", 1.0) });
+    const PLAIN_UNIT: Option<&'static str> = Some("B");
 
     fn expected() -> String {
         "a size, such as \"64 kB\"".to_owned()

@@ -32,7 +32,8 @@ pub fn explain(loaded: &LoadedScenario) -> String {
     if !scenario.title.is_empty() {
         let _ = writeln!(out, "{}", scenario.title);
     }
-    let chance = if is_random(spec) { "" } else { " (nothing is random: every seed gives the same run)" };
+    let chance =
+        if is_random(spec) { "" } else { " (nothing is random: every replication gives the same run)" };
     let warmup = if spec.warmup.is_zero() {
         String::new()
     } else {

@@ -89,20 +89,46 @@ pub(super) fn empty_measurement_times(checked: &LintInput<'_>, report: &mut Repo
     }
 }
 
-/// Suggests a warm-up for flows that fill the path, if none is set.
-pub(super) fn missing_warmup(checked: &LintInput<'_>, report: &mut Report) {
+/// Suggests a warm-up for flows that fill the path, if none is set, and names flows that start much later than others of
+/// these: goodput, shares and Jain's index cover the same time for all flows.
+pub(super) fn counted_starts(checked: &LintInput<'_>, report: &mut Report) {
     let spec = checked.spec;
-    if checked.origins.warmup.is_some() || !spec.warmup.is_zero() {
+    let end = Time::ZERO + spec.duration;
+    let bulk = || {
+        let groups = spec.groups.iter().zip(&checked.origins.groups);
+        groups.filter(|(group, _)| group.workload == WorkloadSpec::Bulk && group.start < end)
+    };
+    let last_start = |group: &GroupSpec| {
+        let last = group.start + group.spread + group.stagger * u64::from(group.count - 1);
+        last.min(end).since(Time::ZERO)
+    };
+    let (Some((group, origin)), Some((last_group, last_origin))) =
+        (bulk().next(), bulk().max_by_key(|(group, _)| last_start(group)))
+    else {
+        return;
+    };
+    let last = last_start(last_group);
+    // A short run keeps most of its time for measurement.
+    let settled = (spec.duration / 4).min(Duration::from_secs(5)).max(last + (spec.duration - last) / 10);
+    let help = format!(
+        "means of a run without end are those after its start: set `warmup = \"{}\"`",
+        round_to_four_significant_digits(settled)
+    );
+    if checked.origins.warmup.is_none() && spec.warmup.is_zero() {
+        let message = format!("the start of `{}` is counted, as there is no `warmup`", group.name);
+        report
+            .warn("scenario.warmup", origin.table, message)
+            .help(format!("{help}; \"0 s\" counts all on purpose"));
         return;
     }
-    let bulk = spec.groups.iter().zip(&checked.origins.groups);
-    if let Some((group, origin)) = bulk.into_iter().find(|(group, _)| group.workload == WorkloadSpec::Bulk) {
-        let message = format!("the start of `{}` is counted, as there is no `warmup`", group.name);
-        // A short run keeps most of its time for measurement.
-        let warmup = round_to_four_significant_digits(spec.duration / 4).min(Duration::from_secs(5));
-        report.warn("scenario.warmup", origin.table, message).help(format!(
-            "means of a run without end are those after its start: set `warmup = \"{warmup}\"`; \"0 s\" counts all on purpose"
-        ));
+    let flows: u64 = bulk().map(|(group, _)| u64::from(group.count)).sum();
+    let (counted, late) = (spec.duration.saturating_sub(spec.warmup), last.saturating_sub(spec.warmup));
+    if flows > 1 && !spec.warmup.is_zero() && late > counted / 10 && late < counted {
+        let message = format!(
+            "flows of `{}` start up to {late} after the warm-up: goodput, shares and Jain's index count the time before as idle",
+            last_group.name
+        );
+        report.note("scenario.warmup", last_origin.table, message).help(help);
     }
 }
 

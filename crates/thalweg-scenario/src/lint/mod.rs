@@ -48,7 +48,7 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     offered_load::overloaded_links(&checked, report);
     links::late_schedule_changes(&checked, report);
     flow_routes_and_times::empty_measurement_times(&checked, report);
-    flow_routes_and_times::missing_warmup(&checked, report);
+    flow_routes_and_times::counted_starts(&checked, report);
     phase_effects::phase_effects(&checked, report);
     flow_routes_and_times::too_small_windows(&checked, report);
     flow_routes_and_times::unyielding_windows(&checked, report);

@@ -6,11 +6,13 @@ use super::super::wire_load::wire_bytes_per_byte;
 use super::LintInput;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Rate;
+use thalweg_queue::Limit;
 use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::simulation_spec::{DirectionSpec, Framing, GroupSpec, WorkloadSpec};
 
-/// The help for a load above a queue's service rate.
+/// The help for a load above a queue's service rate: of senders that keep what the queue drops, and of others.
 const BACKLOG_GROWS_HELP: &str = "the backlog grows until the run ends, and results depend on the duration";
+const EXCESS_IS_DROPPED_HELP: &str = "the queue drops the excess";
 
 /// Returns the long-run payload rate that a group's workload offers per flow, independent of the network; `None` for
 /// flows with unlimited data, a finite size, or that wait for responses.
@@ -35,6 +37,8 @@ struct Load {
     wire: f64,
     /// The largest load of a group, and the group.
     largest: (u64, usize),
+    /// Some of the senders repeat what the queue drops.
+    is_repeated: bool,
 }
 
 /// Warns of links with more offered load than capacity. Headers count: small packets fill a link with half of its rate
@@ -55,10 +59,11 @@ pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
             load.payload += payload;
             load.wire += payload * wire_factor;
             load.largest = load.largest.max(((payload * wire_factor) as u64, number));
+            load.is_repeated |= group.transport.properties().is_reliable();
         }
     }
     let mut warned = Vec::new();
-    for (hop, Load { payload, wire, largest: (_, number) }) in loads {
+    for (hop, Load { payload, wire, largest: (_, number), is_repeated }) in loads {
         let line = direction_of_hop(spec, hop);
         let policer = lower_policer_rate(line);
         let rate = policer.unwrap_or_else(|| nominal_rate(line));
@@ -72,12 +77,17 @@ pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
             } else {
                 format!("{} with headers", Rate::from_bits_per_sec(round_up_to_four_digits(wire)))
             };
+            let excess = if is_repeated || line.queue.limit() == Limit::Unlimited {
+                BACKLOG_GROWS_HELP
+            } else {
+                EXCESS_IS_DROPPED_HELP
+            };
             let (what, help) = match (policer, line.start_delay.shaper) {
                 (Some(_), _) => {
                     ("whose policer admits", "the excess is dropped, regardless of the link's rate")
                 }
-                (None, Some(shaper)) if shaper.rate == rate => ("whose shaper passes", BACKLOG_GROWS_HELP),
-                _ => ("which carries", BACKLOG_GROWS_HELP),
+                (None, Some(shaper)) if shaper.rate == rate => ("whose shaper passes", excess),
+                _ => ("which carries", excess),
             };
             let message = format!("{offered} are offered to `{link}`, {what} {rate}");
             report.warn("scenario.load", checked.origins.groups[number].table, message).help(help);

@@ -4,7 +4,7 @@ use super::super::keys::{Trace, TraceTable};
 use super::super::list_columns;
 use super::super::source_text::{Source, Span};
 use super::super::table_declarations::{At, Fields};
-use super::super::value_types::{MAX_LIST_LENGTH, Share};
+use super::super::value_types::{MAX_LIST_LENGTH, Share, parse_rounded};
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -54,87 +54,86 @@ impl Resolver<'_> {
         lines
     }
 
-    /// Reads packet numbers, one per line.
-    pub(super) fn loss_file(&mut self, file: &At<String>) -> Vec<(u64, Span)> {
-        let mut packets = Vec::new();
-        for (line, span) in self.lines(file) {
-            match line.parse() {
-                Ok(packet) => packets.push((packet, span)),
-                Err(_) => {
-                    self.report.error("scenario.file", span, "expected a packet number");
-                    break;
+    /// Reads a file line by line with `parse`; `None` after an error, which is reported at its line, or at the name of a
+    /// file without `entries`.
+    fn entries<T>(
+        &mut self,
+        file: &At<String>,
+        entries: &str,
+        parse: impl Fn(&str) -> Result<T, LineFault>,
+    ) -> Option<Vec<(T, Span)>> {
+        let errors = self.report.errors();
+        let lines = self.lines(file);
+        if self.report.errors() > errors {
+            return None;
+        }
+        if lines.is_empty() {
+            self.report.error("scenario.file", file.span, format!("this file has no {entries}"));
+            return None;
+        }
+        let mut parsed = Vec::with_capacity(lines.len());
+        for (line, span) in lines {
+            match parse(&line) {
+                Ok(entry) => parsed.push((entry, span)),
+                Err(fault) => {
+                    let draft = self.report.error(fault.code, span, fault.message);
+                    if let Some(help) = fault.help {
+                        draft.help(help);
+                    }
+                    return None;
                 }
             }
         }
-        packets
+        Some(parsed)
+    }
+
+    /// Reads packet numbers, one per line.
+    pub(super) fn loss_file(&mut self, file: &At<String>) -> Option<Vec<(u64, Span)>> {
+        self.entries(file, "packet numbers", |line| {
+            line.parse().map_err(|_| LineFault::of_format("expected a packet number", None))
+        })
     }
 
     /// Reads times, one per line.
-    pub(super) fn times_file(&mut self, file: &At<String>) -> Vec<Duration> {
-        let mut times = Vec::new();
-        for (line, span) in self.lines(file) {
-            match line.parse::<Duration>() {
-                Ok(time) => times.push(time),
-                Err(error) => {
-                    self.report.error("scenario.unit", span, error.to_string());
-                    break;
-                }
-            }
-        }
-        times
+    pub(super) fn times_file(&mut self, file: &At<String>) -> Option<Vec<Duration>> {
+        let times = self.entries(file, "times", |line| parse_rounded(line).map_err(LineFault::of_unit))?;
+        Some(times.into_iter().map(|(time, _)| time).collect())
     }
 
     /// Reads writes, one per line: a time and a size, with units, separated by a comma.
-    pub(super) fn writes_file(&mut self, file: &At<String>) -> Vec<((Duration, Bytes), Span)> {
-        let mut writes = Vec::new();
-        for (line, span) in self.lines(file) {
-            let pair = line.split_once(',');
-            let pair = pair.map(|(at, size)| (at.parse::<Duration>(), size.parse::<Bytes>()));
-            match pair {
-                Some((Ok(at), Ok(size))) => writes.push(((at, size), span)),
-                Some((Err(error), _) | (_, Err(error))) => {
-                    self.report.error("scenario.unit", span, error.to_string());
-                    break;
-                }
-                None => {
-                    let help = "such as: 0.5 s, 10 kB";
-                    self.report.error("scenario.file", span, "expected a time and a size").help(help);
-                    break;
-                }
-            }
-        }
-        writes
+    pub(super) fn writes_file(&mut self, file: &At<String>) -> Option<Vec<((Duration, Bytes), Span)>> {
+        self.entries(file, "writes", |line| {
+            let (at, size) = line.split_once(',').ok_or_else(|| {
+                LineFault::of_format("expected a time and a size", Some("such as: 0.5 s, 10 kB"))
+            })?;
+            Ok((parse_rounded(at).map_err(LineFault::of_unit)?, size.parse().map_err(LineFault::of_unit)?))
+        })
     }
 
-    /// Reads a cumulative distribution of sizes, one point per line: a size and a share, separated by a comma.
-    pub(super) fn sizes_file(&mut self, file: &At<String>) -> Vec<((Bytes, f64), Span)> {
+    /// Reads a cumulative distribution of sizes, one point per line: a size and a share, separated by a comma, or the
+    /// bare numbers of published distributions.
+    pub(super) fn sizes_file(&mut self, file: &At<String>) -> Option<Vec<((Bytes, f64), Span)>> {
+        // The lines of a file decide its format together. Errors of reading are reported below.
+        let errors = self.report.errors();
         let lines = self.lines(file);
-        if let Some(points) = plain_sizes(&lines) {
-            return points;
+        if self.report.errors() > errors {
+            return None;
         }
-        let mut points = Vec::new();
-        for (line, span) in lines {
-            let cells: Vec<&str> = list_columns::split_cells(&line, |c| c == ',').collect();
+        if let Some(points) = plain_sizes(&lines).filter(|points| !points.is_empty()) {
+            return Some(points);
+        }
+        self.entries(file, "sizes", |line| {
+            let cells: Vec<&str> = list_columns::split_cells(line, |c| c == ',').collect();
             if let Some(fault) = list_columns::surplus_cells_reason(&cells, 2, &["size", "share"]) {
-                self.report.error("scenario.file", span, fault).help(SIZES);
-                break;
+                return Err(LineFault::of_format(fault, Some(SIZES)));
             }
-            let pair = line.split_once(',');
-            let pair =
-                pair.map(|(size, share)| (size.trim().parse::<Bytes>(), share.trim().parse::<Share>()));
-            match pair {
-                Some((Ok(size), Ok(share))) => points.push(((size, share.0), span)),
-                Some((Err(error), _) | (_, Err(error))) => {
-                    self.report.error("scenario.unit", span, error.to_string());
-                    break;
-                }
-                None => {
-                    self.report.error("scenario.file", span, "expected a size and a share").help(SIZES);
-                    break;
-                }
-            }
-        }
-        points
+            let (size, share) = line
+                .split_once(',')
+                .ok_or_else(|| LineFault::of_format("expected a size and a share", Some(SIZES)))?;
+            let size = size.trim().parse().map_err(LineFault::of_unit)?;
+            let share: Share = share.trim().parse().map_err(LineFault::of_unit)?;
+            Ok((size, share.0))
+        })
     }
 
     /// Returns a capacity trace from a file or a table.
@@ -196,6 +195,25 @@ impl Resolver<'_> {
     }
 }
 
+/// Error in a line of a file.
+struct LineFault {
+    code: &'static str,
+    message: String,
+    help: Option<&'static str>,
+}
+
+impl LineFault {
+    /// Returns the error of a line that does not have the expected form.
+    fn of_format(message: impl Into<String>, help: Option<&'static str>) -> Self {
+        Self { code: "scenario.file", message: message.into(), help }
+    }
+
+    /// Returns the error of a quantity.
+    fn of_unit(error: impl std::fmt::Display) -> Self {
+        Self { code: "scenario.unit", message: error.to_string(), help: None }
+    }
+}
+
 /// The forms of a distribution of sizes.
 const SIZES: &str = "such as: 10 kB, 15 %; or numbers alone, as published distributions have them: 10000 0.15, or with the \
                      three columns of ns-2 separated by spaces";
@@ -205,7 +223,8 @@ const NS2_PACKET: f64 = 1460.0;
 
 /// Parses a published distribution of bare numbers: a size in bytes and a share of 1, or of 100 if the last one exceeds
 /// 1; in three columns separated by spaces, the size in packets and the share in the first and last. Commas do not
-/// separate three columns, because `2,000 0.5` is a size and a share. A size of 0 at share 0 becomes 1 B.
+/// separate three columns, because `2,000 0.5` is a size and a share. A size of 0 at share 0 becomes 1 B. `None` for other
+/// lines, and for negative sizes.
 fn plain_sizes(lines: &[(String, Span)]) -> Option<Vec<((Bytes, f64), Span)>> {
     let rows = lines.iter().map(|(line, span)| {
         let words = line.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
@@ -216,7 +235,7 @@ fn plain_sizes(lines: &[(String, Span)]) -> Option<Vec<((Bytes, f64), Span)>> {
             [packets, _, share] if !line.contains(',') => (packets * NS2_PACKET, share),
             _ => return None,
         };
-        Some((numbers.len(), size_and_share, *span))
+        (size_and_share.0 >= 0.0).then_some((numbers.len(), size_and_share, *span))
     });
     let rows: Vec<(usize, (f64, f64), Span)> = rows.collect::<Option<_>>()?;
     if rows.iter().any(|row| row.0 != rows[0].0) {

@@ -344,11 +344,15 @@ impl Resolver<'_> {
                 self.reject_empty_write(table.packet.as_ref())?;
                 self.sends(table.rate.as_ref())?;
             }
-            WorkloadTable::List(table) => {
-                if table.transfers.is_none() && !table.broken {
+            WorkloadTable::List(table) => match &table.transfers {
+                None if !table.broken => {
                     self.report.error("scenario.missing", workload.span, "give either `file` or `transfers`");
                 }
-            }
+                Some(transfers) if transfers.value.0.all().is_empty() => {
+                    self.report.error("scenario.missing", transfers.span, "this list has no transfers");
+                }
+                _ => {}
+            },
             WorkloadTable::Poisson(table) => return self.poisson(table, workload.span),
             WorkloadTable::RequestResponse(table) => {
                 self.reject_empty_write(table.request.as_ref())?;
@@ -406,7 +410,7 @@ impl Resolver<'_> {
 
     fn writes(&mut self, table: &TraceWorkload, span: Span) -> Option<WorkloadSpec> {
         let writes = match (&table.file, &table.writes) {
-            (Some(file), None) => self.writes_file(file),
+            (Some(file), None) => self.writes_file(file)?,
             (None, Some(writes)) => {
                 writes.value.iter().map(|write| ((write.value.0, write.value.1), write.span)).collect()
             }
@@ -417,6 +421,9 @@ impl Resolver<'_> {
                 return None;
             }
         };
+        if writes.is_empty() && table.writes.is_some() {
+            self.report.error("scenario.missing", span, "this list has no writes");
+        }
         if let Some(pair) = writes.windows(2).find(|pair| pair[0].0.0 > pair[1].0.0) {
             let message = format!("times ascend, but {} follows {}", pair[1].0.0, pair[0].0.0);
             self.report.error("scenario.range", pair[1].1, message);
@@ -449,11 +456,7 @@ impl Resolver<'_> {
     /// Returns the size distribution from a file, or from a list.
     fn size_table(&mut self, table: &TableSize, span: Span) -> Option<SizeSpec> {
         let points = match (&table.file, &table.sizes) {
-            (Some(file), None) => {
-                // Read errors have already been reported.
-                self.text(file)?;
-                self.sizes_file(file)
-            }
+            (Some(file), None) => self.sizes_file(file)?,
             (None, Some(sizes)) => {
                 sizes.value.iter().map(|point| ((point.value.0, point.value.1), point.span)).collect()
             }

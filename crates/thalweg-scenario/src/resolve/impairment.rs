@@ -80,7 +80,7 @@ impl Resolver<'_> {
                     (Some(packets), None) => {
                         packets.value.iter().map(|packet| (packet.value, packet.span)).collect()
                     }
-                    (None, Some(file)) => self.loss_file(file),
+                    (None, Some(file)) => self.loss_file(file).unwrap_or_default(),
                     (None, None) if table.broken => Vec::new(),
                     _ => {
                         self.report.error("scenario.missing", loss.span, "give either `packets` or `file`");

@@ -72,15 +72,7 @@ impl Resolver<'_> {
         let JitterTable::Measured(table) = table else { return table.spec() };
         let mut times: Vec<Duration> = match (&table.times, &table.file) {
             (Some(times), None) => times.value.iter().map(|at| at.value).collect(),
-            (None, Some(file)) => {
-                let errors = self.report.errors();
-                let times = self.times_file(file);
-                // Errors in the file have already been reported.
-                if self.report.errors() > errors {
-                    return None;
-                }
-                times
-            }
+            (None, Some(file)) => self.times_file(file)?,
             _ if table.broken => return None,
             _ => {
                 let help = "either `times` or `file`";

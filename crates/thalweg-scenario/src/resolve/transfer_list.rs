@@ -4,7 +4,7 @@ use super::super::keys::{Flow, ListWorkload};
 use super::super::list_columns::{self, FROM, SIZE, START, TO};
 use super::super::source_text::Span;
 use super::super::table_declarations::At;
-use super::super::value_types::Name;
+use super::super::value_types::{Name, parse_rounded};
 use super::Resolver;
 use super::traffic_pattern::MAX_PAIRS;
 use std::collections::BTreeMap;
@@ -114,7 +114,8 @@ impl Resolver<'_> {
             _ => None,
         };
         if let Some(fault) = fault {
-            let span = lines.first().map_or(file.span, |line| line.1);
+            let counting = lines[..head].iter().find(|(line, _)| line.starts_with("Connections"));
+            let span = counting.or(lines.first()).map_or(file.span, |line| line.1);
             self.report.error("scenario.file", span, fault);
             return None;
         }
@@ -261,10 +262,11 @@ fn matrix_row(line: &str) -> Result<Option<Row<'_>>, String> {
     Ok(Some(Row { start, ends: [from, to], size }))
 }
 
-/// Parses a time with a unit, or else in `unit`.
+/// Parses a time with a unit, or else in `unit`, rounded to picoseconds.
 fn parse_time(text: &str, unit: &str) -> Result<Duration, String> {
     let is_number = text.ends_with(|c: char| c.is_ascii_digit());
-    let found = if is_number { format!("{text} {unit}").parse() } else { text.parse::<Duration>() };
+    let found =
+        if is_number { parse_rounded(&format!("{text} {unit}")) } else { parse_rounded::<Duration>(text) };
     found.map_err(|error| error.to_string())
 }
 

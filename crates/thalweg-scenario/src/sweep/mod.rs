@@ -210,8 +210,8 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
         let rows: Vec<(&Table, Span)> = rows.value.iter().map(|row| (&row.value.0, row.span)).collect();
         varied.extend(varied_keys::parse_rows(&rows, &source, &mut report));
     }
-    varied_keys::check_keys(&varied, id, &mut report);
-    let schemes = texts(&keys.schemes);
+    let (schemes, flows) = (texts(&keys.schemes), texts(&keys.flows));
+    varied_keys::check_keys(&varied, [&schemes, &flows], id, &mut report);
     for (position, scheme) in schemes.iter().enumerate() {
         if schemes[..position].iter().any(|other| other.text == scheme.text) {
             let message = format!("the scheme `{}` is given twice", scheme.text);
@@ -227,7 +227,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
         scenario: placed(scenario.span, &scenario.value),
         sets: texts(&keys.set),
         schemes,
-        flows: texts(&keys.flows),
+        flows,
         seed: keys.seed.map(|seed| seed.value),
         replications: keys.reps.map(|reps| reps.value),
         until: keys.until.map(|until| placed(until.span, &until.value)),
@@ -320,6 +320,16 @@ warmup = "0 s"
             ("scenario = \"x\"\n[[list]]\na = 1\n[[list]]\nb = 1", 4, "has no `a`"),
             ("scenario = \"x\"\n[grid]\nseed = [1, 10]", 3, "the seed is the same for all points"),
             ("scenario = \"x\"\nschemes = [\"a\", \"a\"]", 2, "given twice"),
+            (
+                "scenario = \"x\"\nschemes = [\"a\"]\n[grid]\nflow.f.scheme = [\"b\"]",
+                4,
+                "`schemes` replaces `flow.f.scheme`",
+            ),
+            (
+                "scenario = \"x\"\nschemes = [\"a\"]\nflows = [\"f\"]\n[grid]\nflow.f.scheme = [\"b\"]",
+                5,
+                "`schemes` replaces `flow.f.scheme`",
+            ),
             ("scenario = \"x\"\nreps = 0", 2, "at least 1"),
             ("scenario = \"x\"\nreps = 4000000000", 2, "at most"),
             ("scenario = \"x\"\nreps = 2\nuntil = \"goodput 2 %\"", 2, "mutually exclusive"),

@@ -187,8 +187,14 @@ pub(super) fn parse_rows(rows: &[(&Table, Span)], source: &Source, report: &mut 
     Some(Varied::List(List { keys, rows: listed }))
 }
 
-/// Reports keys that are varied more than once, and the seed: that of the sweep holds for all points.
-pub(super) fn check_keys(varied: &[Varied], id: u32, report: &mut Report) {
+/// Reports keys that are varied more than once, the seed, as that of the sweep holds for all points, and schemes of groups
+/// that `schemes` replaces: of the groups in `flows`, or of all if it is empty.
+pub(super) fn check_keys(
+    varied: &[Varied],
+    [schemes, flows]: [&[PlacedText]; 2],
+    id: u32,
+    report: &mut Report,
+) {
     let keys = |of: &Varied| -> Vec<PlacedText> {
         match of {
             Varied::Grid(grid) => grid.iter().map(|of| of.key.clone()).collect(),
@@ -204,6 +210,20 @@ pub(super) fn check_keys(varied: &[Varied], id: u32, report: &mut Report) {
                 .error("sweep.value", Span::new(id, key.place.clone()), "the seed is the same for all points")
                 .help(
                     "`seed = 1` above the tables is the first one, and `reps` or `until` the number of them",
+                );
+        }
+        let group = key.text.strip_prefix("flow.").and_then(|rest| rest.strip_suffix(".scheme"));
+        if group.is_some_and(|group| flows.is_empty() || flows.iter().any(|of| of.text == group))
+            && !schemes.is_empty()
+        {
+            report
+                .error(
+                    "sweep.value",
+                    Span::new(id, key.place.clone()),
+                    format!("`schemes` replaces `{}` at each point", key.text),
+                )
+                .help(
+                    "leave one of them out, or name other groups in `flows`, to which `schemes` then applies",
                 );
         }
         if all[..position].iter().any(|other| other.text == key.text) {

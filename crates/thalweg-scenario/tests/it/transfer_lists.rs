@@ -259,13 +259,50 @@ fn published_distributions_are_read_as_they_are() {
         ("2,000,0.5\n20,000,1\n", 1, "expected 2 columns (size, share), found 3"),
         ("10 kB, 15 %, x\n", 1, "expected 2 columns (size, share), found 3"),
         ("1000 0.5\n2 000 1\n", 1, "expected a size and a share"),
+        ("10000,15 %\n20000,100 %\n", 1, "`10000` has no unit"),
+        ("size,share\n10 kB,15 %\n", 1, "`size` does not start with a number"),
+        ("-5 0\n2000 1\n", 1, "expected a size and a share"),
     ] {
         let rendered = rendered_diagnostics(load_with_list(text, bad));
+        assert_eq!(rendered.matches("error[").count(), 1, "{rendered}");
         assert!(
             rendered.contains(expected) && rendered.contains(&format!("flows:{line}:")),
             "{text}{rendered}"
         );
     }
+}
+
+/// Without an entry, a file has no effect: it is the wrong one.
+#[test]
+fn files_without_entries_are_refused() {
+    for (rest, entries) in [
+        ("workload = { kind = \"list\", file = \"flows\" }\n", "transfers"),
+        ("scheme = \"udp\"\nworkload = { kind = \"trace\", file = \"flows\" }\n", "writes"),
+        (
+            "workload = { kind = \"poisson\", gap = \"1 s\", size = { distribution = \"table\", file = \"flows\" } }\n",
+            "sizes",
+        ),
+        (
+            "workload = \"bulk\"\n[[link]]\nbetween = [\"n1\", \"x\"]\nrate = \"1 Mbit/s\"\nloss = { model = \"list\", file = \"flows\" }\n",
+            "packet numbers",
+        ),
+    ] {
+        let rest = rest.replace("scheme = \"udp\"\n", "");
+        let rendered = rendered_diagnostics(load_with_list("# nothing\n", &rest));
+        assert!(rendered.contains(&format!("this file has no {entries}")), "{rendered}");
+    }
+}
+
+/// Times that a program has computed have more digits than picoseconds.
+#[test]
+fn computed_times_are_rounded() {
+    let text = "start,from,to,size\n0.010730290263725389,n1,n2,1000\n12345.678901234567891 us,n1,n2,1000\n1e-13,n2,n1,7\n";
+    let loaded = load_list(text).unwrap_or_else(|found| panic!("{}", rendered_diagnostics(Err(found))));
+    let WorkloadSpec::List(list) = &loaded.spec().groups[0].workload else { panic!("no list") };
+    let times: Vec<u64> = list.all().iter().map(|(at, _)| at.as_picos()).collect();
+    assert_eq!(times, [10_730_290_264, 12_345_678_901, 0]);
+    let rendered = rendered_diagnostics(load_list("0.5, n1, n2, 1000.5\n"));
+    assert!(rendered.contains("finer than one byte"), "{rendered}");
 }
 
 /// A file counts once per inclusion: 201 times 1.1 MB are rejected as soon as they exceed the limit.
