@@ -88,7 +88,10 @@ impl Contention {
         if !wanting().any(|one| wanting().any(|other| differs(one, other))) {
             return None;
         }
-        let is_steady = wanting().all(|class| is_steady(spec, classes[class].group));
+        // Queues that serve by priority or weights give other shares.
+        let serves_equally = |hop: &DirectionId| !line_of(spec, *hop).queue.serves_by_priority();
+        let is_steady =
+            wanting().all(|class| is_steady(spec, classes[class].group)) && full.iter().all(serves_equally);
         let paths = wanting().map(|number| {
             let class = &classes[number];
             PathFlows {
@@ -288,6 +291,17 @@ mod tests {
         let many = chain(&[20, 20], &[(0, 2, 3), (0, 1, 1), (1, 2, 2)]);
         // The first link is saturated when its own flow gets what three at 4 Mbit/s leave.
         assert_eq!(shares(&many), Some(vec![(4.0, 2), (8.0, 1), (4.0, 1)]));
+    }
+
+    #[test]
+    fn shares_behind_weights_are_not_known() {
+        let mut spec = chain(&[20, 20], &[(0, 2, 1), (0, 1, 1), (1, 2, 1)]);
+        let weights = thalweg_queue::Weights([50, 1, 1, 1, 1, 1]);
+        let config = thalweg_queue::DrrConfig { weights, ..Default::default() };
+        spec.links[0].forward.queue =
+            thalweg_queue::DisciplineSpec::new(thalweg_queue::Limit::Packets(100), config);
+        let found = Contention::from_spec(&spec).unwrap();
+        assert!(found.paths.iter().all(|path| path.max_min_bps.is_none()));
     }
 
     #[test]

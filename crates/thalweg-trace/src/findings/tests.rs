@@ -243,7 +243,7 @@ fn silence_between_acknowledgements_is_a_gap() {
         end: 401_000 + number * 1000,
         is_duplicate: false,
     };
-    reported.directions[0].sacks = (1..10).map(sack).collect();
+    reported.directions[0].sacks = (1..10_u64).map(sack).collect();
     assert_eq!(find_kind(&reported, Kind::AckGaps), None);
     // The sender sent nothing: a pause of its own.
     connection.directions[0].packets.retain(|packet| !(398_000..421_000).contains(&packet.position));
