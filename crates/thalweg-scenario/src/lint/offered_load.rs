@@ -1,7 +1,7 @@
 //! Checks of the traffic offered to links against their rates.
 
 use super::super::diagnostic::Report;
-use super::super::path_properties::{GroupPath, direction_of_hop, nominal_rate};
+use super::super::path_properties::{GroupPath, direction_of_hop};
 use super::super::wire_load::wire_bytes_per_byte;
 use super::LintInput;
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
     for (hop, Load { payload, wire, largest: (_, number) }) in loads {
         let line = direction_of_hop(spec, hop);
         let policer = lower_policer_rate(line);
-        let rate = policer.unwrap_or_else(|| nominal_rate(line));
+        let rate = policer.unwrap_or_else(|| line.nominal_rate());
         let slowest = checked.paths.groups[number].as_ref().and_then(GroupPath::bottleneck_hop);
         let is_first = policer.is_some() || slowest.is_none_or(|slowest| slowest == hop);
         if wire > rate.as_f64() && is_first && !warned.contains(&number) {
@@ -87,7 +87,7 @@ pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
 
 /// Returns the rate of a policer below the rate of its line.
 fn lower_policer_rate(line: &DirectionSpec) -> Option<Rate> {
-    line.queue.policer().map(|bucket| bucket.rate).filter(|&rate| rate < nominal_rate(line))
+    line.queue.policer().map(|bucket| bucket.rate).filter(|&rate| rate < line.nominal_rate())
 }
 
 /// Returns the overhead that counts against the rate of a line. Policers count packets without framing.
