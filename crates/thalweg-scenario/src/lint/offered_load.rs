@@ -44,12 +44,11 @@ pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
     let mut loads: BTreeMap<DirectionId, Load> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
         let (Some(path), Some(offered)) = (path, offered_rate_per_flow(group)) else { continue };
-        let mut wire_factors: BTreeMap<bool, f64> = BTreeMap::new();
+        let mut wire_factors: BTreeMap<Framing, f64> = BTreeMap::new();
         for (&hop, &flows) in &path.loads[0] {
             let framing = counted_framing(direction_of_hop(spec, hop));
-            let wire_factor = *wire_factors
-                .entry(framing == Framing::None)
-                .or_insert_with(|| wire_bytes_per_byte(group, framing));
+            let wire_factor =
+                *wire_factors.entry(framing).or_insert_with(|| wire_bytes_per_byte(group, framing));
             let payload = offered.as_f64() * flows;
             let load = loads.entry(hop).or_default();
             load.payload += payload;
