@@ -161,10 +161,17 @@ _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
 """Stop request for the calls of this context, set by `aio`."""
 
 
-def _call(words: Sequence[str], controllers: Controllers | None = None) -> str:
-    factories = list(_factories(controllers).items())
+def _call_command(
+    words: Sequence[str], controllers: Controllers, stamp: str = ""
+) -> tuple[int, str, list[_thalweg.Message], BaseException | None]:
+    """Runs a command; returns its exit code, output and messages, and the exception of a controller that made it fail."""
+    checked = [arguments.unicode(word) for word in words]
     with progress_shown() as show:
-        code, printed, messages, cause = _thalweg.call([arguments.unicode(word) for word in words], factories, "", _stop.get(), show)
+        return _thalweg.call(checked, list(controllers.items()), stamp, _stop.get(), show)
+
+
+def _call(words: Sequence[str], controllers: Controllers | None = None) -> str:
+    code, printed, messages, cause = _call_command(words, _factories(controllers))
     if code != 0:
         _fail(code, messages, cause)
     issue_warnings(messages)
@@ -378,11 +385,8 @@ def sweep(
             words.append(f"--shard={part[0]}/{part[1]}")
         if arguments.truth("report", report):
             words.append("--report")
-        with _engine(cluster, factories, Path(place)) as (engine, causes), progress_shown() as show:
-            all_words = [arguments.unicode(word) for word in (*words, *engine, *_after_options([str(path)]))]
-            code, printed, messages, cause = _thalweg.call(
-                all_words, list(factories.items()), stamp, _stop.get(), show
-            )
+        with _engine(cluster, factories, Path(place)) as (engine, causes):
+            code, printed, messages, cause = _call_command([*words, *engine, *_after_options([str(path)])], factories, stamp)
         if code == 2 or (code != 0 and not printed):
 
             def shown_names(text: str) -> str:
@@ -526,9 +530,7 @@ def hunt(
 def _verdict_of(words: Sequence[str], controllers: Controllers, key: str | None) -> Verdict:
     """Returns the document of a command whose exit code 1 is a result, such as a failed claim."""
     stamp = _stamp(controllers, key)
-    every = [arguments.unicode(word) for word in words]
-    with progress_shown() as show:
-        code, printed, messages, cause = _thalweg.call(every, list(controllers.items()), stamp, _stop.get(), show)
+    code, printed, messages, cause = _call_command(words, controllers, stamp)
     if code == 2 or not printed:
         _fail(code or 1, messages, cause)
     issue_warnings(messages)
