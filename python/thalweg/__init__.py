@@ -85,7 +85,7 @@ __all__ = [
 if TYPE_CHECKING:
     from . import aio, envs, marl, sb3  # noqa: F401
 
-MAX_REPS = 100_000
+MAX_REPS = _thalweg.max_reps
 """Maximum number of replications, as in the command: each needs memory."""
 
 Controllers = Mapping[str, Callable[[], Controller]]
