@@ -32,7 +32,7 @@ from ._catalog import Catalog
 from ._errors import Error, RunError, ScenarioError, ScenarioWarning, TimeLimitError, UnknownNameError, error_from_messages, issue_warnings, warn_of
 from ._origins import code_of_package, modules_of_user
 from ._progress import progress_shown, show_progress
-from ._results import JOIN, Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
+from ._results import JOIN, Figure, ReportPage, Result, StoredTable, SweepResult, Table, python_call
 from ._score import BATTERY, Score, ScorePart, evaluate_controller
 from ._thalweg import Controller, Sample
 from ._toml import Loaded, Scenario, absolute, named, number, texts, toml_changes, toml_document, with_unit, with_units_of_texts
@@ -395,15 +395,16 @@ def sweep(
 
             raise error_from_messages(code, messages, shown=shown_names)
         issue_warnings(messages)
-        whole = shard is None
-        return SweepResult(folder.absolute(), _sweep_document(folder, factories, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
+        document = _sweep_document(folder, factories, isinstance(file, Mapping)) if shard is None else {}
+        return SweepResult(folder.absolute(), document, printed, cause or next(iter(causes), None))
 
 
 def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
     """Returns the results of a sweep in a folder, as of its last call; runs nothing."""
     path = Path(arguments.path("folder", folder))
     try:
-        answer = _sweep_document(path, {}, False)
+        answer: dict[str, Any] = json.loads((path / "results.json").read_text(encoding="utf-8"))
+        _put_calls(answer, {})
         points, failed = len(answer["points"]), len(answer["failed"])
     except (OSError, ValueError, KeyError, TypeError) as why:
         raise ScenarioError(f"`{path}` holds no sweep that came to its end: {why}; {JOIN}") from why
@@ -411,20 +412,37 @@ def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
 
 
 def _sweep_document(folder: Path, controllers: Controllers, is_dictionary: bool) -> dict[str, Any]:
-    """Returns the document of a sweep, with calls that rerun failed points."""
+    """Returns the document of a sweep that has ended, and puts the calls that rerun failed points into its file: the folder alone does not
+    tell the controllers and the dictionary."""
     path = folder / "results.json"
     text = path.read_text(encoding="utf-8")
     answer: dict[str, Any] = json.loads(text)
-    for failed in answer.get("failed", []):
-        command = failed["command"]
-        is_file = not is_dictionary or not any(word.endswith("/scenario.toml") for word in shlex.split(command))
-        failed["command"] = in_python(command, controllers, is_file)
-        if failed["command"] != command and (controllers or not is_file):
-            # The folder alone does not tell the controllers and the dictionary.
-            text = text.replace(json.dumps(command, ensure_ascii=False), json.dumps(failed["command"], ensure_ascii=False))
-    if answer.get("failed"):
-        _replace(path, text)
+    for command, call in _put_calls(answer, controllers, is_dictionary).items():
+        # The rest stays as the command wrote it, with its spelling of numbers.
+        text = text.replace(_member("command", command), _member("call", call))
+    _replace(path, text)
     return answer
+
+
+def _member(name: str, value: str) -> str:
+    """Formats a member of an object as the command does."""
+    return f'"{name}": {json.dumps(value, ensure_ascii=False)}'
+
+
+def _put_calls(document: dict[str, Any], controllers: Controllers, is_dictionary: bool = False) -> dict[str, str]:
+    """Replaces the `command` of each failed point that it is not enough for by a `call`; returns the calls by their commands. The command
+    of a dictionary names a file that is gone."""
+    calls: dict[str, str] = {}
+    for failed in document.get("failed", []):
+        command = failed.get("command")
+        if command is None:
+            continue
+        is_file = not is_dictionary or not any(word.endswith("/scenario.toml") for word in shlex.split(command))
+        call = python_call(command, controllers, is_file)
+        if call is not None:
+            del failed["command"]
+            calls[command] = failed["call"] = call
+    return calls
 
 
 def _replace(path: Path, text: str) -> None:
@@ -536,8 +554,7 @@ def _verdict_of(words: Sequence[str], controllers: Controllers, key: str | None)
     issue_warnings(messages)
     answer = Verdict(json.loads(printed))
     answer.cause = cause
-    for failed in answer.get("failed", []):
-        failed["command"] = in_python(failed["command"], controllers)
+    _put_calls(answer, controllers)
     return answer
 
 
