@@ -401,9 +401,9 @@ def test_a_failed_point_shows_the_command_to_rerun_it(tmp_path: Path) -> None:
     done = thalweg.sweep(sweep, tmp_path, controllers={"broken": Broken})
     (failed,) = done.failed
     assert "raised an exception" in failed["why"] and "by design" in str(done.cause)
-    assert failed["command"] in str(done)
+    assert failed["call"] in str(done)
     with pytest.raises(thalweg.RunError, match="broken") as caught:
-        eval(failed["command"].replace("...", "Broken"), {"thalweg": thalweg, "Broken": Broken})
+        eval(failed["call"].replace("...", "Broken"), {"thalweg": thalweg, "Broken": Broken})
     assert "by design" in str(caught.value.__cause__)
 
 

@@ -66,10 +66,10 @@ def test_the_page_is_the_one_of_the_results(tmp_path: Path) -> None:
 def test_commands_of_failed_points_are_calls_also_when_reopened(tmp_path: Path, scenario: Any) -> None:
     sweep = {"scenario": scenario, "set": {"duration": 2, "warmup": 0.5}, "schemes": [Broken, "cubic"]}
     done = thalweg.sweep(sweep, tmp_path / "out", key="1")
-    command = done.failed[0]["command"]
-    assert "controllers={'broken': ...}" in command
+    call = done.failed[0]["call"]
+    assert "controllers={'broken': ...}" in call and call in str(done) and "command" not in done.failed[0]
     with pytest.raises(thalweg.RunError) as raised:
-        eval(command.replace("...", "Broken"), {"thalweg": thalweg, "scenario": scenario, "Broken": Broken})
+        eval(call.replace("...", "Broken"), {"thalweg": thalweg, "scenario": scenario, "Broken": Broken})
     assert isinstance(raised.value.__cause__, ArithmeticError)
     assert thalweg.open_sweep(tmp_path / "out").failed == done.failed
     text = (tmp_path / "out/results.json").read_text()
@@ -90,8 +90,8 @@ def test_an_assessment_names_calls_and_the_exception(tmp_path: Path) -> None:
     finally:
         thalweg.show_progress()
     assert isinstance(found.cause, ArithmeticError) and json.loads(json.dumps(found)) == found
-    command = found["failed"][0]["command"]
-    assert command.startswith("thalweg.run(") and "controllers={'late': ...}" in command
+    call = found["failed"][0]["call"]
+    assert call.startswith("thalweg.run(") and "controllers={'late': ...}" in call
 
 
 def test_values_of_points_are_numbers_where_those_of_flows_are(tmp_path: Path) -> None:
@@ -102,6 +102,19 @@ def test_values_of_points_are_numbers_where_those_of_flows_are(tmp_path: Path) -
         assert means[name].dtype.kind in kind and flows[name].dtype.kind in kind, name
     assert set(means["link.core.delay"]) == {"2 ms", "5 ms"} and set(flows["link.core.delay_s"]) == {0.002, 0.005}
     assert len(means.merge(flows, on=[*grid, "scheme"])) == len(flows) == 12
+
+
+def test_values_of_points_are_read_as_in_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Numbers of Python have underscores too; those of the tables do not.
+    text = 'scenario = "two-flows"\nset = ["duration=1 s", "warmup=0.1 s"]\n[grid]\nflow.1.count = [1, 2]\nflow.2.count = [1_0, 2]\n'
+    Path("grid.toml").write_text(text, encoding="utf-8")
+    done = thalweg.sweep("grid.toml")
+    assert [factor.get("numbers") for factor in done.document["factors"]] == ["integer", None]
+    means, flows = done.means, done.flows.to_pandas()
+    assert means["flow.1.count"] == [1, 1, 2, 2] and means["flow.2.count"] == ["1_0", "2", "1_0", "2"]
+    for name in ("flow.1.count", "flow.2.count"):
+        assert set(flows[name]) == set(means[name])
 
 
 def test_rows_of_other_groups_name_the_scheme_of_the_point(tmp_path: Path) -> None:

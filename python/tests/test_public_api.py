@@ -388,7 +388,7 @@ def test_a_sweep_takes_what_runs_take(tmp_path: Path, monkeypatch: pytest.Monkey
     failing = thalweg.sweep({**sweep, "grid": {"duration": [2.0, 0.25]}, "schemes": ["cubic"]}, "failing")
     (failed,) = failing.failed
     with pytest.raises(thalweg.ScenarioError, match="warm-up"):
-        eval(failed["command"], {"thalweg": thalweg, "scenario": scenario})
+        eval(failed["call"], {"thalweg": thalweg, "scenario": scenario})
 
 
 def test_help_matches_the_stubs() -> None:
@@ -547,6 +547,7 @@ def test_a_sweep_is_kept_and_read_back(tmp_path: Path, monkeypatch: pytest.Monke
     assert Path("s/flows.parquet").read_bytes() == written
     failing = thalweg.sweep({"scenario": "two-flows", "grid": {"duration": ["6 s", "4 s"]}}, "failing")
     assert [point["point"] for point in failing.failed] == [2] and "thalweg run" in failing.failed[0]["command"]
+    assert "call" not in failing.failed[0] and failing.failed[0]["command"] in str(failing)
     with pytest.raises(thalweg.ScenarioError, match="needs a folder"):
         thalweg.sweep(sweep)
     with pytest.raises(thalweg.ScenarioError, match="no link `core`"):

@@ -32,7 +32,7 @@ from ._catalog import Catalog
 from ._errors import Error, RunError, ScenarioError, ScenarioWarning, TimeLimitError, UnknownNameError, error_from_messages, issue_warnings, warn_of
 from ._origins import code_of_package, modules_of_user
 from ._progress import progress_shown, show_progress
-from ._results import JOIN, Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
+from ._results import JOIN, Figure, ReportPage, Result, StoredTable, SweepResult, Table, python_call
 from ._score import BATTERY, Score, ScorePart, evaluate_controller
 from ._thalweg import Controller, Sample
 from ._toml import Loaded, Scenario, absolute, named, number, texts, toml_changes, toml_document, with_unit, with_units_of_texts
@@ -85,7 +85,7 @@ __all__ = [
 if TYPE_CHECKING:
     from . import aio, envs, marl, sb3  # noqa: F401
 
-MAX_REPS = 100_000
+MAX_REPS = _thalweg.max_reps
 """Maximum number of replications, as in the command: each needs memory."""
 
 Controllers = Mapping[str, Callable[[], Controller]]
@@ -161,10 +161,17 @@ _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
 """Stop request for the calls of this context, set by `aio`."""
 
 
-def _call(words: Sequence[str], controllers: Controllers | None = None) -> str:
-    factories = list(_factories(controllers).items())
+def _call_command(
+    words: Sequence[str], controllers: Controllers, stamp: str = ""
+) -> tuple[int, str, list[_thalweg.Message], BaseException | None]:
+    """Runs a command; returns its exit code, output and messages, and the exception of a controller that made it fail."""
+    checked = [arguments.unicode(word) for word in words]
     with progress_shown() as show:
-        code, printed, messages, cause = _thalweg.call([arguments.unicode(word) for word in words], factories, "", _stop.get(), show)
+        return _thalweg.call(checked, list(controllers.items()), stamp, _stop.get(), show)
+
+
+def _call(words: Sequence[str], controllers: Controllers | None = None) -> str:
+    code, printed, messages, cause = _call_command(words, _factories(controllers))
     if code != 0:
         _fail(code, messages, cause)
     issue_warnings(messages)
@@ -378,11 +385,8 @@ def sweep(
             words.append(f"--shard={part[0]}/{part[1]}")
         if arguments.truth("report", report):
             words.append("--report")
-        with _engine(cluster, factories, Path(place)) as (engine, causes), progress_shown() as show:
-            all_words = [arguments.unicode(word) for word in (*words, *engine, *_after_options([str(path)]))]
-            code, printed, messages, cause = _thalweg.call(
-                all_words, list(factories.items()), stamp, _stop.get(), show
-            )
+        with _engine(cluster, factories, Path(place)) as (engine, causes):
+            code, printed, messages, cause = _call_command([*words, *engine, *_after_options([str(path)])], factories, stamp)
         if code == 2 or (code != 0 and not printed):
 
             def shown_names(text: str) -> str:
@@ -391,15 +395,16 @@ def sweep(
 
             raise error_from_messages(code, messages, shown=shown_names)
         issue_warnings(messages)
-        whole = shard is None
-        return SweepResult(folder.absolute(), _sweep_document(folder, factories, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
+        document = _sweep_document(folder, factories, isinstance(file, Mapping)) if shard is None else {}
+        return SweepResult(folder.absolute(), document, printed, cause or next(iter(causes), None))
 
 
 def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
     """Returns the results of a sweep in a folder, as of its last call; runs nothing."""
     path = Path(arguments.path("folder", folder))
     try:
-        answer = _sweep_document(path, {}, False)
+        answer: dict[str, Any] = json.loads((path / "results.json").read_text(encoding="utf-8"))
+        _put_calls(answer, {})
         points, failed = len(answer["points"]), len(answer["failed"])
     except (OSError, ValueError, KeyError, TypeError) as why:
         raise ScenarioError(f"`{path}` holds no sweep that came to its end: {why}; {JOIN}") from why
@@ -407,20 +412,37 @@ def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
 
 
 def _sweep_document(folder: Path, controllers: Controllers, is_dictionary: bool) -> dict[str, Any]:
-    """Returns the document of a sweep, with calls that rerun failed points."""
+    """Returns the document of a sweep that has ended, and puts the calls that rerun failed points into its file: the folder alone does not
+    tell the controllers and the dictionary."""
     path = folder / "results.json"
     text = path.read_text(encoding="utf-8")
     answer: dict[str, Any] = json.loads(text)
-    for failed in answer.get("failed", []):
-        command = failed["command"]
-        is_file = not is_dictionary or not any(word.endswith("/scenario.toml") for word in shlex.split(command))
-        failed["command"] = in_python(command, controllers, is_file)
-        if failed["command"] != command and (controllers or not is_file):
-            # The folder alone does not tell the controllers and the dictionary.
-            text = text.replace(json.dumps(command, ensure_ascii=False), json.dumps(failed["command"], ensure_ascii=False))
-    if answer.get("failed"):
-        _replace(path, text)
+    for command, call in _put_calls(answer, controllers, is_dictionary).items():
+        # The rest stays as the command wrote it, with its spelling of numbers.
+        text = text.replace(_member("command", command), _member("call", call))
+    _replace(path, text)
     return answer
+
+
+def _member(name: str, value: str) -> str:
+    """Formats a member of an object as the command does."""
+    return f'"{name}": {json.dumps(value, ensure_ascii=False)}'
+
+
+def _put_calls(document: dict[str, Any], controllers: Controllers, is_dictionary: bool = False) -> dict[str, str]:
+    """Replaces the `command` of each failed point that it is not enough for by a `call`; returns the calls by their commands. The command
+    of a dictionary names a file that is gone."""
+    calls: dict[str, str] = {}
+    for failed in document.get("failed", []):
+        command = failed.get("command")
+        if command is None:
+            continue
+        is_file = not is_dictionary or not any(word.endswith("/scenario.toml") for word in shlex.split(command))
+        call = python_call(command, controllers, is_file)
+        if call is not None:
+            del failed["command"]
+            calls[command] = failed["call"] = call
+    return calls
 
 
 def _replace(path: Path, text: str) -> None:
@@ -526,16 +548,13 @@ def hunt(
 def _verdict_of(words: Sequence[str], controllers: Controllers, key: str | None) -> Verdict:
     """Returns the document of a command whose exit code 1 is a result, such as a failed claim."""
     stamp = _stamp(controllers, key)
-    every = [arguments.unicode(word) for word in words]
-    with progress_shown() as show:
-        code, printed, messages, cause = _thalweg.call(every, list(controllers.items()), stamp, _stop.get(), show)
+    code, printed, messages, cause = _call_command(words, controllers, stamp)
     if code == 2 or not printed:
         _fail(code or 1, messages, cause)
     issue_warnings(messages)
     answer = Verdict(json.loads(printed))
     answer.cause = cause
-    for failed in answer.get("failed", []):
-        failed["command"] = in_python(failed["command"], controllers)
+    _put_calls(answer, controllers)
     return answer
 
 

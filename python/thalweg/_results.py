@@ -309,35 +309,22 @@ def _plain(of: Mapping[str, Any], name: str = "", called: str = "") -> dict[str,
     return row
 
 
+_READERS: Mapping[str | None, Callable[[str], Any]] = {"integer": int, "number": float, None: str}
+"""Functions that read the values of a factor, by its `numbers`."""
+
 _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
-def _reader(factor: Mapping[str, Any]) -> Callable[[str], Any]:
-    """Returns the function that reads the values of a factor: as numbers if all are, as in the tables of flows."""
-    if factor["name"] == "scheme":
-        return str
-    for read in (int, float):
-        try:
-            values = [read(text) for text in factor["values"]]
-        except ValueError:
-            continue
-        if all(math.isfinite(value) for value in values):
-            return read
-    return str
-
-
-def in_python(command: str, controllers: Collection[str], is_file: bool = True) -> str:
-    """Returns the command that reruns a point, as a Python call if the command is not enough: if it names one of these controllers or a
-    number without a unit, or if its scenario is not a file."""
-    if command.startswith("thalweg."):
-        return command
+def python_call(command: str, controllers: Collection[str], is_file: bool = True) -> str | None:
+    """Returns the Python call in place of a command that reruns a point, if the command is not enough: if it names one of these
+    controllers or a number without a unit, or if its scenario is not a file."""
     words = shlex.split(command)
     schemes = words[words.index("--schemes") + 1] if "--schemes" in words else ""
     named = [name for name in controllers if name in schemes.split(",") or any(word.endswith((f'"{name}"', f"={name}")) for word in words)]
     sets = [words[at + 1] for at, word in enumerate(words) if word == "--set"]
     has_numbers = any(_NUMBER.fullmatch(of.partition("=")[2].strip()) for of in sets)
     if words[1] not in ("run", "compare") or not (named or has_numbers or not is_file):
-        return command
+        return None
     given = [repr(words[2]) if is_file else "scenario"]
     if schemes:
         given.append(repr(schemes.split(",")))
@@ -458,7 +445,8 @@ class SweepResult:
 
     @property
     def failed(self) -> list[dict[str, Any]]:
-        """Failed points, with the reason and the command that reruns each: a call, if it has a Python controller."""
+        """Failed points, with the reason and the `command` that reruns each, or a `call` where a command is not enough: for a Python
+        controller, a dictionary or numbers without a unit."""
         failed: list[dict[str, Any]] = self._of_whole("failed")
         return failed
 
@@ -485,7 +473,7 @@ class SweepResult:
         names = list(dict.fromkeys(name for point in self.points for name in point["metrics"]))
         columns: dict[str, list[Any]] = {"point": [point["point"] for point in self.points]}
         for factor in self._of_whole("factors"):
-            read = _reader(factor)
+            read = _READERS[factor.get("numbers")]
             columns[factor["name"]] = [read(point["values"][factor["name"]]) for point in self.points]
         for name in names:
             known = [point["metrics"].get(name, {}) for point in self.points]
@@ -551,7 +539,7 @@ class SweepResult:
     def __str__(self) -> str:
         # A single shard of several has no document.
         failed = self.document.get("failed", [])
-        failures = "".join(f"\nPoint {of['point']} failed: {of['why']}\n  {of['command']}\n" for of in failed[:_MAX_FAILURES_SHOWN])
+        failures = "".join(f"\nPoint {of['point']} failed: {of['why']}\n  {of.get('call') or of['command']}\n" for of in failed[:_MAX_FAILURES_SHOWN])
         more = f"\n{len(failed) - _MAX_FAILURES_SHOWN} more failed\n" if len(failed) > _MAX_FAILURES_SHOWN else ""
         return f"{self._summary}{failures}{more}"
 

@@ -9,6 +9,7 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "build",
+    "max_reps",
     "version",
     "Controller",
     "Environments",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 build: str
+max_reps: int
 version: str
 
 @disjoint_base

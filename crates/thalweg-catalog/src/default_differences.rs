@@ -109,10 +109,11 @@ fn option_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
             continue;
         }
         seen.push(key);
-        let mut at_default: Vec<usize> = (0..schemes.len())
-            .filter(|&number| takes_default(&schemes[number], key, pauses, are_presets_chosen))
-            .collect();
-        let value = |number: &usize| value_in_use(&schemes[*number], key);
+        let in_use: Vec<Option<ValueInUse>> =
+            schemes.iter().map(|of| ValueInUse::of_default(of, key, pauses, are_presets_chosen)).collect();
+        let mut at_default: Vec<usize> =
+            (0..schemes.len()).filter(|&number| in_use[number].is_some()).collect();
+        let value = |number: &usize| in_use[*number].as_ref()?.value;
         let is_same = |of: &[usize]| of.iter().all(|number| value(number) == of.first().and_then(value));
         if is_same(&at_default) {
             continue;
@@ -129,7 +130,7 @@ fn option_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
         };
         let mut level =
             candidates.iter().copied().find(|level| at_default.iter().all(|&number| accepts(number, *level)));
-        if level.is_none() && at_default.iter().any(|number| is_bound(&schemes[*number], key)) {
+        if level.is_none() && in_use.iter().flatten().any(|of| of.is_bound) {
             // No value suits schemes that are bound to different ones: those remain that differ and have a value in common.
             let takers = |level: Value| -> Vec<usize> {
                 at_default.iter().copied().filter(|&number| accepts(number, level)).collect()
@@ -147,23 +148,53 @@ fn option_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
     found
 }
 
-/// Returns the value of an option in use: the explicit one, that of a preset or the default, or the other one of a switch
-/// whose value the scheme refuses.
-fn value_in_use(of: &Compared<'_>, key: &Key) -> Option<Value> {
-    let accepts = |value| accepts_value(of.description, of.values, key, value);
-    match of.values.get(key.name) {
-        Some(Value::Switch(on)) if !accepts(Value::Switch(on)) && accepts(Value::Switch(!on)) => {
-            Some(Value::Switch(!on))
-        }
-        value => value,
-    }
+/// An option's value in use.
+struct ValueInUse {
+    /// The explicit value, that of a preset or the default, or the other one of a switch whose value the scheme refuses.
+    value: Option<Value>,
+    /// False if the scheme refuses the value, and of a switch the other one too.
+    is_accepted: bool,
+    /// True for a switch that the scheme does not accept with both values.
+    is_bound: bool,
 }
 
-/// Returns true for a switch that the scheme accepts with the value in use only.
-fn is_bound(of: &Compared<'_>, key: &Key) -> bool {
-    match value_in_use(of, key) {
-        Some(Value::Switch(on)) => !accepts_value(of.description, of.values, key, Value::Switch(!on)),
-        _ => false,
+impl ValueInUse {
+    fn new(of: &Compared<'_>, key: &Key) -> Self {
+        let accepts = |value| accepts_value(of.description, of.values, key, value);
+        match of.values.get(key.name) {
+            Some(Value::Switch(on)) => {
+                let [as_is, reversed] = [on, !on].map(|on| accepts(Value::Switch(on)));
+                Self {
+                    value: Some(Value::Switch(if as_is || !reversed { on } else { !on })),
+                    is_accepted: as_is || reversed,
+                    is_bound: !(as_is && reversed),
+                }
+            }
+            value => Self { value, is_accepted: value.is_none_or(accepts), is_bound: false },
+        }
+    }
+
+    /// Returns the value of a scheme that has the option, uses its default, and could have another value, or has one that
+    /// others can share and that matters for an application that `pauses`; `None` for other schemes. Values of presets are no
+    /// defaults if `are_presets_chosen`.
+    fn of_default(of: &Compared<'_>, key: &Key, pauses: bool, are_presets_chosen: bool) -> Option<Self> {
+        let is_there = |own: &&Key| match of.values.environment() {
+            Environment::Simulated => own.is_simulated(),
+            Environment::Live => own.is_live(),
+        };
+        of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key))?;
+        let is_set = of.values.explicit_value(key.name).is_some()
+            || are_presets_chosen && of.values.preset_value(key.name).is_some();
+        let is_inherent =
+            Reason::find(of.description.name, key.name).is_some_and(|reason| match reason.bond {
+                Bond::Loose => false,
+                Bond::Inherent => true,
+                Bond::InherentShareable => !pauses,
+            });
+        if is_set || is_inherent {
+            return None;
+        }
+        Some(Self::new(of, key)).filter(|of| of.is_accepted)
     }
 }
 
@@ -204,27 +235,6 @@ pub fn environment_differences(
     let keys = description.keys.flat().filter(is_comparable);
     let both = keys.map(|key| (key.name, [simulated.get(key.name), live.get(key.name)]));
     both.filter(|(_, [simulated, live])| simulated != live).collect()
-}
-
-/// Returns true for a scheme that has the option, uses its default, and could have another value, or has one that others
-/// can share and that matters for an application that `pauses`. Values of presets are no defaults if `are_presets_chosen`.
-fn takes_default(of: &Compared<'_>, key: &Key, pauses: bool, are_presets_chosen: bool) -> bool {
-    let is_there = |own: &&Key| match of.values.environment() {
-        Environment::Simulated => own.is_simulated(),
-        Environment::Live => own.is_live(),
-    };
-    let own = of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key));
-    let is_set = of.values.explicit_value(key.name).is_some()
-        || are_presets_chosen && of.values.preset_value(key.name).is_some();
-    let is_inherent = Reason::find(of.description.name, key.name).is_some_and(|reason| match reason.bond {
-        Bond::Loose => false,
-        Bond::Inherent => true,
-        Bond::InherentShareable => !pauses,
-    });
-    own.is_some()
-        && !is_set
-        && !is_inherent
-        && value_in_use(of, key).is_none_or(|value| accepts_value(of.description, of.values, key, value))
 }
 
 /// Returns true if a scheme with these values also accepts this one.

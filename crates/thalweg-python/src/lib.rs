@@ -389,6 +389,7 @@ impl Measured {
 fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("version", env!("CARGO_PKG_VERSION"))?;
     module.add("build", thalweg::required_build().unwrap_or_default())?;
+    module.add("max_reps", thalweg::MAX_REPS)?;
     module.add_class::<Controller>()?;
     module.add_class::<Environments>()?;
     module.add_class::<Measured>()?;

@@ -23,24 +23,25 @@ impl AggregationSpec {
         above_zero("packets", self.packets.map_or(1.0, |packets| packets as f64))
     }
 
-    /// Returns the rate of full batches of packets of `size` bytes; [`Rate::MAX`] without a maximum number.
-    pub fn rate_of_full_batches(&self, size: Bytes) -> Rate {
-        self.packets.map_or(Rate::MAX, |packets| {
-            Rate::from_transfer(Bytes::new(packets.saturating_mul(size.get())), self.every)
-        })
+    /// Returns full batches of packets of `size` bytes as a token bucket: its burst is a batch, and its rate is that of the
+    /// batches. `None` without a maximum number.
+    fn bucket_of_full_batches(&self, size: Bytes) -> Option<TokenBucketSpec> {
+        let burst = Bytes::new(self.packets?.saturating_mul(size.get()));
+        Some(TokenBucketSpec { rate: Rate::from_transfer(burst, self.every), burst })
     }
 
-    /// Returns the full batches as a token bucket with the tokens of a packet of any size: its burst is a batch, and its rate
-    /// is that of the batches. `None` without a maximum number.
+    /// Returns the rate of full batches of packets of `size` bytes; `None` without a maximum number.
+    pub fn rate_of_full_batches(&self, size: Bytes) -> Option<Rate> {
+        self.bucket_of_full_batches(size).map(|bucket| bucket.rate)
+    }
+
+    /// Returns the full batches as a token bucket, and the tokens of a packet of any size; `None` without a maximum number.
     pub fn as_token_bucket(&self) -> Option<(TokenBucketSpec, u64)> {
-        let rate = self.rate_of_full_batches(PACKET_TOKENS);
-        let tokens = PACKET_TOKENS.get();
-        let bucket =
-            |packets: u64| TokenBucketSpec { rate, burst: Bytes::new(packets.saturating_mul(tokens)) };
-        self.packets.map(|packets| (bucket(packets), tokens))
+        self.bucket_of_full_batches(PACKET_TOKENS).map(|bucket| (bucket, PACKET_TOKENS.get()))
     }
 
-    /// Returns the number of packets that full batches carry in `span`; `None` without a maximum number.
+    /// Returns the number of packets that full batches carry in `span`; `None` without a maximum number. A rate has whole bits
+    /// per second, and this number is not rounded.
     pub fn carried_in(&self, span: Duration) -> Option<f64> {
         self.packets.map(|packets| packets as f64 * (span.as_secs_f64() / self.every.as_secs_f64()))
     }
@@ -160,10 +161,10 @@ mod tests {
     #[test]
     fn the_rate_of_full_batches_depends_on_the_size() {
         let spec = AggregationSpec { every: Duration::from_millis(4), packets: Some(4) };
-        assert_eq!(spec.rate_of_full_batches(Bytes::new(1500)), Rate::from_mbits_per_sec(12));
+        assert_eq!(spec.rate_of_full_batches(Bytes::new(1500)), Some(Rate::from_mbits_per_sec(12)));
         assert_eq!(spec.carried_in(Duration::from_secs(2)), Some(2000.0));
         let unlimited = AggregationSpec { packets: None, ..spec };
-        assert_eq!(unlimited.rate_of_full_batches(Bytes::new(1500)), Rate::MAX);
+        assert_eq!(unlimited.rate_of_full_batches(Bytes::new(1500)), None);
         assert_eq!(unlimited.carried_in(Duration::from_secs(2)), None);
     }
 }

@@ -36,8 +36,7 @@ impl ImpairmentOutcome {
 ///
 /// Loss, duplication, corruption and reordering each draw from their own stream and see every packet, lost or not.
 /// Enabling one thus leaves the pattern of the others unchanged. Copies are corrupted independently of their packets, like in
-/// netem (Linux), from a stream for copies. A wire without impairments costs 16 bytes and one
-/// test.
+/// netem (Linux), from a stream for copies. A wire without impairments costs 16 bytes and one test.
 #[derive(Clone, Debug, Default)]
 pub struct Impairment {
     active: bool,
@@ -77,8 +76,7 @@ impl Impairment {
     /// Creates the impairments of `spec`.
     ///
     /// `stream` makes the random stream for a purpose, and is called only if there is any impairment. The purposes are
-    /// part of reproducible runs: `loss`, `duplicate`, `corrupt`, `corrupt-copy` and
-    /// `reorder`.
+    /// part of reproducible runs: `loss`, `duplicate`, `corrupt`, `corrupt-copy` and `reorder`.
     pub fn new(spec: &ImpairmentSpec, stream: impl FnMut(&'static str) -> Stream) -> Self {
         let mut impairment = Self::default();
         impairment.set(spec, stream);

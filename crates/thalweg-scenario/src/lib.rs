@@ -34,6 +34,7 @@ mod table_declarations;
 mod toml_writer;
 mod traffic_matrix;
 mod unknown_unit;
+mod unused_defaults;
 mod value_types;
 mod wire_load;
 
@@ -388,6 +389,7 @@ fn finish(
     mut loader: Loader,
 ) -> Result<LoadedScenario, Vec<Diagnostic>> {
     set_option::apply_sets(sets, 1, &mut table, directory, &mut loader, &mut report);
+    let is_default_scheme_unused = unused_defaults::warn_unused_defaults(&table, &mut report);
     // Positions of overridden flows are those of resolved groups.
     traffic_matrix::expand_matrices(&mut table, &mut loader, &mut report);
     let replaced = scheme_override.map(|scheme_override| {
@@ -422,6 +424,7 @@ fn finish(
         directories: &loader.directories,
         built_in: loader.built_in(),
         replaced,
+        is_default_scheme_unused,
     };
     let resolve::ResolvedDocument { spec, origins, paths, former, mut schemes } =
         resolve::resolve(&document, scope, &mut report);

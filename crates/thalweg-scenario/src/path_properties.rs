@@ -64,7 +64,7 @@ impl GroupPath {
         type Line = (f64, Rate, Framing);
         let line = |(&hop, &flows): (&DirectionId, &f64)| {
             let direction = direction_of_hop(spec, hop);
-            (flows, nominal_rate(direction), direction.framing)
+            (flows, direction.nominal_rate(), direction.framing)
         };
         let fuller = |a: &Line, b: &Line| (a.0 / a.1.as_f64()).total_cmp(&(b.0 / b.1.as_f64()));
         let busiest = self.loads[0].iter().map(line).max_by(fuller).filter(|_| !self.is_single);
@@ -73,7 +73,7 @@ impl GroupPath {
                 group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
             let slowest = match self.bottleneck_hop {
                 Some(hop) => Some(direction_of_hop(spec, hop)),
-                None => access.min_by_key(|line| nominal_rate(line)),
+                None => access.min_by_key(|line| line.nominal_rate()),
             };
             (f64::from(group.count), self.rate, slowest.map_or(Framing::None, |line| line.framing))
         })
@@ -86,14 +86,9 @@ pub fn direction_of_hop(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
     if hop.is_multiple_of(2) { &link.forward } else { &link.backward }
 }
 
-/// Returns the long-run rate of a direction.
-pub fn nominal_rate(direction: &DirectionSpec) -> Rate {
-    direction.nominal_rate()
-}
-
 /// Returns the long-run transmission time of a packet of `size` bytes.
 pub fn service_time(direction: &DirectionSpec, size: u32) -> Duration {
-    nominal_rate(direction).transmission_time(Bytes::new(direction.framing.on_wire(size)))
+    direction.nominal_rate().transmission_time(Bytes::new(direction.framing.on_wire(size)))
 }
 
 /// Returns the bytes on the wire of a full data packet and of its acknowledgement.
@@ -147,7 +142,7 @@ impl Paths {
             }
             for &(hop, _) in &there.shares {
                 self.carries_data[hop as usize] = true;
-                self.bottleneck[hop as usize] |= nominal_rate(direction_of_hop(spec, hop)) <= path.rate;
+                self.bottleneck[hop as usize] |= direction_of_hop(spec, hop).nominal_rate() <= path.rate;
             }
             if slowest.as_ref().is_none_or(|slowest| path.rtt > slowest.rtt) {
                 slowest = Some(path);
@@ -165,7 +160,7 @@ impl Paths {
             Duration::ZERO => link_spec.forward.mean_delay() + link_spec.backward.mean_delay(),
             rtt => rtt,
         };
-        nominal_rate(direction).bytes_in(rtt)
+        direction.nominal_rate().bytes_in(rtt)
     }
 
     /// Returns the bandwidth-delay product of a group's access link: its rate times the group's round-trip time.
@@ -177,7 +172,7 @@ impl Paths {
             [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
                 [line.min(3)];
         let rtt = self.groups.get(group).and_then(Option::as_ref).map_or(Duration::ZERO, |path| path.rtt);
-        nominal_rate(direction).bytes_in(rtt)
+        direction.nominal_rate().bytes_in(rtt)
     }
 
     /// Returns the largest packet over a link direction, in bytes; zero if there is none.
@@ -239,8 +234,8 @@ fn measure_path(
     lines.extend(
         access.iter().flat_map(|access| [(&access.source_forward, None), (&access.sink_forward, None)]),
     );
-    let slowest = lines.iter().min_by_key(|(line, _)| nominal_rate(line));
-    let (rate, bottleneck_hop) = slowest.map_or((Rate::MAX, None), |(line, hop)| (nominal_rate(line), *hop));
+    let slowest = lines.iter().min_by_key(|(line, _)| line.nominal_rate());
+    let (rate, bottleneck_hop) = slowest.map_or((Rate::MAX, None), |(line, hop)| (line.nominal_rate(), *hop));
     let bottleneck = bottleneck_hop
         .map_or_else(|| "the access".to_owned(), |hop| spec.links[hop as usize / 2].name.clone());
     GroupPath {

@@ -26,7 +26,6 @@ pub fn apply_sets(
     loader: &mut Loader,
     report: &mut Report,
 ) {
-    let mut paths = Vec::new();
     for (number, argument) in (first..).zip(sets) {
         let source = Source::argument(source_name(number), argument.clone());
         let id = loader.add(source, directory, report);
@@ -34,42 +33,16 @@ pub fn apply_sets(
             report.error("scenario.set", Span::whole(id), format!("there are more than {MAX_SETS} changes"));
             return;
         }
-        paths.extend(apply_set(argument, id, table, report));
-    }
-    for path in &paths {
-        warn_unused_default(path, table, report);
+        apply_set(argument, id, table, report);
     }
 }
 
-/// Warns of a change of a default that each flow or link replaces by a value of its own.
-fn warn_unused_default(path: &[Key], table: &Table, report: &mut Report) {
-    let [defaults, list, key] = path else { return };
-    // Lines of access networks are merged key by key, and links of a network have no tables.
-    let is_merged = key.name == "access" || list.name == "link" && table.get("network").is_some();
-    let elements = match table.get(&list.name).map(|value| &value.kind) {
-        Some(ValueKind::Array(elements)) if defaults.name == "defaults" && !is_merged => elements,
-        _ => return,
-    };
-    let has_own = |element: &Value| match &element.kind {
-        ValueKind::Table(table) => table.get(&key.name).is_some(),
-        _ => false,
-    };
-    if !elements.is_empty() && elements.iter().all(has_own) {
-        let (list, key, span) = (&list.name, &key.name, key.span);
-        let message = format!("this default is not used: each {list} has its own `{key}`");
-        report
-            .warn("scenario.unused-default", span, message)
-            .help(format!("`{list}.NAME.{key}` or `{list}.*.{key}` replaces it"));
-    }
-}
-
-/// Applies one argument. Returns the keys of its path; `None` after an error.
-fn apply_set(argument: &str, source: u32, table: &mut Table, report: &mut Report) -> Option<Vec<Key>> {
+fn apply_set(argument: &str, source: u32, table: &mut Table, report: &mut Report) {
     let Some((path, text)) = argument.split_once('=') else {
         report
             .error("scenario.set", Span::new(source, 0..argument.len()), "expected KEY=VALUE")
             .help("such as link.core.rate=\"50 Mbit/s\"");
-        return None;
+        return;
     };
     let offset = path.len() + 1;
     let value = parse_set_value(text, source, offset);
@@ -88,9 +61,7 @@ fn apply_set(argument: &str, source: u32, table: &mut Table, report: &mut Report
         report.error("scenario.set", keys[16].span, "no key has so many parts");
     } else {
         set_at_path(table, &keys, &value, &LISTS, report);
-        return Some(keys);
     }
-    None
 }
 
 /// Parses the value of an argument: TOML if valid, text otherwise. Its span is within the argument.

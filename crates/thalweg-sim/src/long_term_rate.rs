@@ -28,8 +28,7 @@ impl DirectionSpec {
     /// Returns the rate of full batches of packets of 1500 bytes, on the wire; `None` without a maximum number of
     /// packets per batch.
     pub fn rate_of_full_batches(&self) -> Option<Rate> {
-        let aggregation = self.aggregation.filter(|aggregation| aggregation.packets.is_some())?;
-        Some(aggregation.rate_of_full_batches(Bytes::new(self.framing.on_wire(FULL_PACKET))))
+        self.aggregation?.rate_of_full_batches(Bytes::new(self.framing.on_wire(FULL_PACKET)))
     }
 }
 

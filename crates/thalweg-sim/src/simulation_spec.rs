@@ -174,7 +174,7 @@ pub struct DirectionSpec {
 
 /// Link-layer overhead of each packet. It takes transmission time, but is not part of the packet size in queues and
 /// counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Framing {
     /// No overhead beyond the packet size.
     #[default]

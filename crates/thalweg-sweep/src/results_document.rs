@@ -68,6 +68,9 @@ pub struct FactorResults {
     /// Unit of values that are plain numbers of a rate, a time or a size; only programs may leave units out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<&'static str>,
+    /// `integer` or `number`, as in tables, if all values are numbers without a unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<&'static str>,
 }
 
 impl FactorResults {
@@ -304,6 +307,7 @@ impl Document {
             values: factor.levels.iter().map(|level| level.unquoted().to_owned()).collect(),
             drawn: factor.is_drawn,
             unit,
+            numbers: factor.plain_numbers(),
         });
         let (importance, confounded) = importance_by_metric(plan, &numbers, &kept, &points);
         let file = std::path::Path::new(sweep.file.source.name()).file_name().unwrap_or_default();
@@ -670,7 +674,15 @@ link.core.delay = ["5 ms", "10 ms"]
                 ("scheme", None)
             ]
         );
-        let factor = |unit| FactorResults { name: "duration".to_owned(), values: vec![], drawn: false, unit };
+        let numbers: Vec<_> = sweep.plan.factors.iter().map(Factor::plain_numbers).collect();
+        assert_eq!(numbers, [Some("integer"), Some("number"), Some("number"), None, None]);
+        let factor = |unit| FactorResults {
+            name: "duration".to_owned(),
+            values: vec![],
+            drawn: false,
+            unit,
+            numbers: None,
+        };
         assert_eq!([factor(Some("s")), factor(None)].map(|of| of.title()), ["duration (s)", "duration"]);
     }
 }

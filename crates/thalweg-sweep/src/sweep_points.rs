@@ -66,6 +66,13 @@ impl Factor {
         })
     }
 
+    /// Returns the kind of values that tables have as plain numbers, without a unit: `integer` or `number`; none for others.
+    pub fn plain_numbers(&self) -> Option<&'static str> {
+        let (_, unit) = self.numbers()?;
+        let kind = if self.counts().is_some() { "integer" } else { "number" };
+        unit.is_empty().then_some(kind)
+    }
+
     /// Returns the values as integers without a sign; none if some are others.
     pub fn counts(&self) -> Option<Vec<u64>> {
         self.levels.iter().map(|level| level.unquoted().parse().ok()).collect()

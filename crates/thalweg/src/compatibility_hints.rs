@@ -38,18 +38,9 @@ pub fn of_error(error: &clap::Error, commands: &[&Command], reader: Reader) -> O
     }
 }
 
-/// Returns the hint for a word after the last argument of `command`: `scp` and `rsync` name two places, and netem several
-/// values of one option.
+/// Returns the hint for a word after the last argument of `command`.
 fn of_extra_word(command: &str) -> Option<&'static str> {
-    match command {
-        "recv" | "serve" => Some(
-            "the only argument is the folder of this host; the host that has the files sends them: `thalweg send FILES... HOST`",
-        ),
-        "impair" => Some(
-            "an option has one value: tc's second value of `delay` is --jitter TIME, and bursts of losses are --burst LENGTH",
-        ),
-        _ => None,
-    }
+    EXTRA_WORDS.iter().find(|(commands, _)| commands.contains(&command)).map(|(_, hint)| *hint)
 }
 
 /// Returns the hint for an argument that the call of `command` does not have. Commands and words in their place mean nothing to a program.
@@ -283,6 +274,19 @@ const SWEEP: [(&[&str], &str); 3] = [
     ),
 ];
 
+/// Hints for a word after the last argument of these commands: `scp` and `rsync` name two places, and netem several values of
+/// one option.
+const EXTRA_WORDS: [(&[&str], &str); 2] = [
+    (
+        &["recv", "serve"],
+        "the only argument is the folder of this host; the host that has the files sends them: `thalweg send FILES... HOST`",
+    ),
+    (
+        &["impair"],
+        "an option has one value: tc's second value of `delay` is --jitter TIME, and bursts of losses are --burst LENGTH",
+    ),
+];
+
 /// Hints in the words of a calling program: the command, the options, and the hint, in place of one that names commands.
 const IN_CALLS: [(&str, &[&str], &str); 24] = [
     ("send", &["--recursive"], "folders are sent whole"),
@@ -354,6 +358,12 @@ mod tests {
     use clap::CommandFactory as _;
     use std::ffi::OsString;
 
+    /// Returns the options that a hint names.
+    fn options_in(hint: &str) -> impl Iterator<Item = &str> {
+        let words = hint.split_whitespace().filter(|word| word.starts_with("--"));
+        words.map(|word| word.trim_end_matches(|last: char| !last.is_ascii_alphanumeric()))
+    }
+
     /// A hint for an existing option would never be shown, and a hint must not name a missing option.
     #[test]
     fn hints_are_for_what_there_is_not_and_name_what_there_is() {
@@ -380,8 +390,7 @@ mod tests {
                 for option in *options {
                     assert!(!has(name, option), "{name} {option}");
                 }
-                for word in hint.split_whitespace().filter(|word| word.starts_with("--")) {
-                    let option = word.trim_end_matches(|last: char| !last.is_ascii_alphanumeric());
+                for option in options_in(hint) {
                     assert!(
                         ["send", "recv", "serve", "bench", "run", "compare"]
                             .iter()
@@ -389,6 +398,16 @@ mod tests {
                         "{hint}: {option}"
                     );
                 }
+            }
+        }
+        for (commands, hint) in EXTRA_WORDS {
+            for name in commands {
+                for option in options_in(hint) {
+                    assert!(has(name, option), "{hint}: {name} {option}");
+                }
+                let error = parse(&[name, "word", "extra", "words"], &[]).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{name}: {error}");
+                assert!(error.to_string().contains(hint), "{name}: {error}");
             }
         }
         for (commands, old, hint) in RENAMED {
@@ -594,7 +613,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let scenario = folder.join("s.toml").display().to_string();
         std::fs::write(&scenario, SCENARIO).unwrap();
-        let tables = [&SEND[..], &RECEIVE, &BENCH, &RUN, &SWEEP, &COMMANDS];
+        let tables = [&SEND[..], &RECEIVE, &BENCH, &RUN, &SWEEP, &EXTRA_WORDS, &COMMANDS];
         let hints = tables.iter().flat_map(|table| table.iter().map(|(_, hint)| *hint));
         let (mut lines, mut grid, mut commands) = (Vec::new(), Vec::new(), 0);
         for hint in hints.chain([of_host_to_measure()]) {
@@ -616,6 +635,8 @@ mod tests {
                     commands += 1;
                 } else if quoted == "[grid]" {
                     assert!(hint.contains("in `[grid]`"), "{hint}");
+                } else if quoted == "delay" {
+                    assert!(hint.contains("tc's second value of `delay`"), "{hint}");
                 } else if quoted.starts_with("link.") {
                     grid.push(quoted.to_owned());
                 } else {

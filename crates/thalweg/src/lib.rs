@@ -83,6 +83,7 @@ pub use console_output::{Caller, CommandProgress};
 pub use message_records::{Message, MessageKind, Part};
 pub use run_and_compare::agent_groups;
 pub use thalweg_catalog::Registry;
+pub use thalweg_scenario::MAX_REPS;
 
 /// Runs the command `thalweg` with the arguments of this process and returns its exit code. The schemes and disciplines
 /// of `registry` are available in scenarios, on the command line and to peers.

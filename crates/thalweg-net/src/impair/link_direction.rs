@@ -128,8 +128,8 @@ impl LinkDirection {
     fn drawing(spec: &DirectionSpec, stream: impl Fn(&'static str) -> Stream + Copy) -> Self {
         let mut queue = Any::new(&spec.queue, stream);
         let rate = spec.rate.unwrap_or(Rate::MAX);
-        let batches = spec.aggregation.filter(|aggregation| aggregation.packets.is_some());
-        queue.set_rate(batches.map_or(rate, |batches| rate.min(batches.rate_of_full_batches(FULL_PACKET))));
+        let batches = spec.aggregation.and_then(|batches| batches.rate_of_full_batches(FULL_PACKET));
+        queue.set_rate(batches.map_or(rate, |batches| rate.min(batches)));
         Self {
             queue,
             always_queues: spec.rate.is_some()

@@ -122,11 +122,7 @@ impl Path {
         let busy = spans.busy_rates();
         let median = spans.busy_median();
         let was_filled = median.is_some();
-        let lower_bound = || {
-            let of_packets =
-                rate_of_one_packet(recording, shortest).max(rate_of_flights(recording, shortest));
-            spans.highest_rate().max(of_packets)
-        };
+        let lower_bound = || spans.highest_rate().max(rate_of_packets(recording, shortest));
         let rate = median.unwrap_or_else(lower_bound);
         if rate < 1.0 {
             return Err(NoPath);
@@ -197,33 +193,27 @@ impl Path {
     }
 }
 
-/// Returns a lower bound of the rate in bit/s: no packet took longer for its transmission than the shortest round trip.
-fn rate_of_one_packet(recording: &Recording, shortest: f64) -> f64 {
-    let acknowledged = recording.packets.iter().filter(|packet| packet.acknowledged.is_some());
-    let smallest = acknowledged.map(|packet| packet.size).min().unwrap_or(0);
-    if shortest > 0.0 { f64::from(smallest) * 8.0 / shortest } else { 0.0 }
-}
-
-/// Returns a lower bound of the rate in bit/s, for recordings shorter than a span too: the packets of a flight, sent within a shortest round trip,
-/// or of the whole recording, took no longer than from the first one to the last acknowledgement. The first one may have passed the bottleneck
-/// before it was recorded, and the original of a retransmission before the retransmission.
-fn rate_of_flights(recording: &Recording, shortest: f64) -> f64 {
-    let mut acknowledged: Vec<(f64, f64, u32)> = recording
-        .packets
-        .iter()
-        .filter(|packet| !packet.again)
-        .filter_map(|packet| Some((packet.sent, packet.acknowledged?, packet.size)))
-        .collect();
-    acknowledged.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let rate = |packets: &[(f64, f64, u32)]| {
+/// Returns a lower bound of the rate in bit/s from the packets, for recordings shorter than a span too. It is the highest of three: no packet took
+/// longer for its transmission than the shortest round trip; the packets of a flight, sent within a shortest round trip, took no longer than from the
+/// first one to the last acknowledgement, and so did those of the whole recording. The first one of several may have passed the bottleneck before it
+/// was recorded, and the original of a retransmission before the retransmission.
+fn rate_of_packets(recording: &Recording, shortest: f64) -> f64 {
+    let acknowledged = recording.packets.iter().filter_map(|packet| Some((packet, packet.acknowledged?)));
+    let smallest = acknowledged.clone().map(|(packet, _)| packet.size).min().unwrap_or(0);
+    let of_one = (shortest > 0.0).then(|| f64::from(smallest) * 8.0 / shortest);
+    let originals = acknowledged.filter(|(packet, _)| !packet.again);
+    let mut originals: Vec<(f64, f64, u32)> =
+        originals.map(|(packet, at)| (packet.sent, at, packet.size)).collect();
+    originals.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let of_several = |packets: &[(f64, f64, u32)]| {
         let (first, others) = packets.split_first()?;
         let bytes: u64 = others.iter().map(|of| u64::from(of.2)).sum();
         let last = others.iter().map(|of| of.1).fold(first.0, f64::max);
         (last > first.0).then(|| bytes as f64 * 8.0 / (last - first.0))
     };
     let flight = |packet: &(f64, f64, u32)| (packet.0 / shortest.max(1e-6)) as u64;
-    let flights = acknowledged.chunk_by(|a, b| flight(a) == flight(b));
-    flights.chain([&acknowledged[..]]).filter_map(rate).fold(0.0, f64::max)
+    let flights = originals.chunk_by(|a, b| flight(a) == flight(b)).chain([&originals[..]]);
+    flights.filter_map(of_several).chain(of_one).fold(0.0, f64::max)
 }
 
 /// Returns opportunities of 1500 bytes at these rates, each for `length` seconds, at whole milliseconds as in mahimahi.

@@ -7,11 +7,12 @@ use crate::results::{Document, Group, Metric, Run};
 
 /// Returns a sentence for each group of each scheme with flows whose sender gave up.
 pub(super) fn aborted_flows_sentences(document: &Document, style: Style) -> Vec<String> {
-    let sentences = document.runs_by_scheme().flat_map(|(scheme, runs)| of_scheme(scheme, runs, style));
+    let sentences =
+        document.runs_by_scheme().flat_map(|(scheme, runs)| of_scheme(scheme, runs, document, style));
     sentences.take(MAX_SENTENCES).collect()
 }
 
-fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
+fn of_scheme(scheme: Option<&str>, runs: &[Run], document: &Document, style: Style) -> Vec<String> {
     let groups = runs.first().map_or(&[][..], |run| run.groups.as_slice());
     let one = |group: &Group| {
         let flows = || runs.iter().flat_map(|run| &run.flows).filter(|flow| flow.group == group.name);
@@ -21,7 +22,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
             "The sender of {} of {} of {} aborted, the first after {}: the receiver did not respond, or acknowledged unsent data.",
             ends().count(),
             format_count(flows().count() as u64, "flow"),
-            group_label(group, groups, scheme, style),
+            group_label(group, document, scheme, style),
             format_seconds(first),
         ))
     };

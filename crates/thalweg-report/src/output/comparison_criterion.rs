@@ -20,17 +20,35 @@ pub(super) struct SchemeComparison<'a> {
     pub of: String,
     /// Remark needed to interpret the values; empty if there is none.
     pub note: String,
-    /// Reason for which the values of some schemes are not comparable to those of the others.
-    pub exclusion: Exclusion,
-    /// Schemes excluded for this reason, with the share of data from the warm-up, or of unfinished transfers.
-    pub excluded: Vec<(&'a str, f64)>,
+    /// Schemes whose values are not comparable to those of the others, if there are any.
+    pub exclusion: Option<Exclusion<'a>>,
     /// Schemes compared, best first.
     pub candidates: Vec<Candidate<'a>>,
 }
 
-/// Reason to exclude schemes from a criterion.
+/// Schemes excluded from a criterion.
+pub(super) struct Exclusion<'a> {
+    /// Cause of the exclusion.
+    pub cause: ExclusionCause,
+    /// Excluded schemes, at least one, with the share of data from the warm-up, or of unfinished transfers.
+    pub schemes: Vec<(&'a str, f64)>,
+}
+
+impl<'a> Exclusion<'a> {
+    /// Excludes these schemes; `None` without any.
+    fn new(cause: ExclusionCause, schemes: Vec<(&'a str, f64)>) -> Option<Self> {
+        (!schemes.is_empty()).then_some(Self { cause, schemes })
+    }
+
+    /// Returns the names of the schemes.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.schemes.iter().map(|(scheme, _)| *scheme)
+    }
+}
+
+/// Cause of an exclusion of schemes from a criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exclusion {
+pub(super) enum ExclusionCause {
     /// Their goodput counts data from the warm-up.
     WarmupData,
     /// Their completion times are shorter than another scheme's, and omit more unfinished transfers.
@@ -78,10 +96,8 @@ pub(super) fn compare_by_all_criteria<'a>(
     let mut found: Vec<SchemeComparison<'_>> =
         found.into_iter().flatten().filter(|criterion| criterion.candidates.len() > 1).collect();
     for criterion in &mut found {
-        let is_excluded = |candidate: &Candidate<'_>| {
-            criterion.excluded.iter().any(|(scheme, _)| *scheme == candidate.scheme)
-        };
-        criterion.candidates.retain(|candidate| !is_excluded(candidate));
+        let excluded: Vec<&str> = criterion.exclusion.iter().flat_map(Exclusion::names).collect();
+        criterion.candidates.retain(|candidate| !excluded.contains(&candidate.scheme));
         if matches!(criterion.metric, Metric::CompletionMean | Metric::DelayMean) {
             criterion.note.insert_str(0, &describe_other_leaders(schemes, criterion, margin));
             criterion.note.insert_str(0, &describe_pooled_means(schemes, criterion));
@@ -110,8 +126,7 @@ fn compare_completion_times(schemes: &[SchemeResults], margin: f64) -> Option<Sc
         scale: Scale::for_time,
         of: name_groups(&groups),
         note: unfinished_transfers_remark(schemes, &groups, margin),
-        exclusion: Exclusion::UnfinishedTransfers,
-        excluded: schemes_that_omit_more(schemes, &groups, &candidates, margin),
+        exclusion: schemes_that_omit_more(schemes, &groups, &candidates, margin),
         candidates,
     })
 }
@@ -136,8 +151,7 @@ fn compare_goodput(schemes: &[SchemeResults], margin: f64) -> Option<SchemeCompa
         scale: Scale::for_rate,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
-        exclusion: Exclusion::WarmupData,
-        excluded: from_warmup(schemes, &greedy, margin),
+        exclusion: from_warmup(schemes, &greedy, margin),
         candidates: rank_candidates(schemes, true, sum),
     })
 }
@@ -155,8 +169,7 @@ fn compare_delay(schemes: &[SchemeResults], margin: f64) -> Option<SchemeCompari
         scale: Scale::for_time,
         of: name_groups(&groups),
         note: lost_datagrams(schemes, &groups, margin),
-        exclusion: Exclusion::WarmupData,
-        excluded: Vec::new(),
+        exclusion: None,
         candidates: rank_candidates(schemes, false, |run| {
             mean_over_groups(run, &groups, |group| group.get(Metric::DelayMean))
         }),
@@ -184,8 +197,7 @@ fn compare_fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComp
         scale: |_| Scale::COUNT,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
-        exclusion: Exclusion::WarmupData,
-        excluded: from_warmup(schemes, &greedy, margin),
+        exclusion: from_warmup(schemes, &greedy, margin),
         candidates: rank_candidates(schemes, true, index),
     })
 }
@@ -238,8 +250,7 @@ fn compare_proportional_fairness<'a>(
             all.len()
         ),
         note: describe_path_shares(schemes, paths),
-        exclusion: Exclusion::WarmupData,
-        excluded: from_warmup(schemes, &all, margin),
+        exclusion: from_warmup(schemes, &all, margin),
         candidates: rank_candidates(schemes, true, mean),
     })
 }
@@ -270,8 +281,7 @@ fn max_min<'a>(
         scale: |_| Scale::COUNT,
         of: String::new(),
         note: String::new(),
-        exclusion: Exclusion::WarmupData,
-        excluded: from_warmup(schemes, &all, margin),
+        exclusion: from_warmup(schemes, &all, margin),
         candidates: rank_candidates(schemes, true, index),
     })
 }
@@ -352,15 +362,15 @@ fn describe_path_shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String
 /// Maximum number of paths named in a note.
 const MAX_NAMED_PATHS: usize = 6;
 
-/// Returns the schemes for which more than `margin` of the bytes delivered by these flows had arrived during the
+/// Excludes the schemes for which more than `margin` of the bytes delivered by these flows had arrived during the
 /// warm-up and waited for loss repair, with that share. Such goodput can exceed the network's capacity.
-fn from_warmup<'a>(schemes: &'a [SchemeResults], flows: &[usize], margin: f64) -> Vec<(&'a str, f64)> {
+fn from_warmup<'a>(schemes: &'a [SchemeResults], flows: &[usize], margin: f64) -> Option<Exclusion<'a>> {
     let share = |of: &SchemeResults| {
         let complete = of.runs.iter().filter(|run| run.complete);
         share_from_warmup(complete.flat_map(|run| flows.iter().filter_map(|&flow| run.flows.get(flow))))
     };
     let shares = schemes.iter().map(|of| (of.scheme.as_str(), share(of)));
-    shares.filter(|(_, share)| *share > margin).collect()
+    Exclusion::new(ExclusionCause::WarmupData, shares.filter(|(_, share)| *share > margin).collect())
 }
 
 /// Returns the schemes with a value in some complete run, best first. Where all runs of every scheme are identical,
@@ -545,14 +555,14 @@ fn greedy_flow_positions(schemes: &[SchemeResults], enough: impl Fn(usize) -> bo
     (0..wanting.len()).filter(|&flow| enough(wanting[flow])).collect()
 }
 
-/// Returns the candidates with a shorter completion time than another one, and a share of unfinished transfers that
+/// Excludes the candidates with a shorter completion time than another one, and a share of unfinished transfers that
 /// exceeds the other's by more than `margin`. Their times omit slow transfers that the other's contain.
 fn schemes_that_omit_more<'a>(
     schemes: &[SchemeResults],
     groups: &[usize],
     candidates: &[Candidate<'a>],
     margin: f64,
-) -> Vec<(&'a str, f64)> {
+) -> Option<Exclusion<'a>> {
     let share = |candidate: &Candidate<'_>| {
         schemes.iter().find(|of| of.scheme == candidate.scheme).map_or(0.0, |of| unfinished_share(of, groups))
     };
@@ -560,7 +570,8 @@ fn schemes_that_omit_more<'a>(
     let omits_more = |(number, (_, share)): &(usize, &(&str, f64))| {
         shares[number + 1..].iter().any(|(_, slower)| share - slower > margin)
     };
-    shares.iter().enumerate().filter(omits_more).map(|(_, share)| *share).collect()
+    let omitting = shares.iter().enumerate().filter(omits_more).map(|(_, share)| *share);
+    Exclusion::new(ExclusionCause::UnfinishedTransfers, omitting.collect())
 }
 
 /// Returns the share of the transfers of these groups that did not end within the run.

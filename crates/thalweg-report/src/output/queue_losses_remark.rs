@@ -13,16 +13,16 @@ use thalweg_catalog::built_in_traits;
 
 /// Returns a sentence for each group of each scheme of which queues dropped a large share of its packets.
 pub(super) fn queue_losses_sentences(document: &Document, style: Style) -> Vec<String> {
-    let seconds = document.duration_s - document.warmup_s;
     let of_schemes = document.runs_by_scheme();
     let mut sentences: Vec<(f64, String)> =
-        of_schemes.flat_map(|(scheme, runs)| of_scheme(scheme, runs, seconds, style)).collect();
+        of_schemes.flat_map(|(scheme, runs)| of_scheme(scheme, runs, document, style)).collect();
     sentences.sort_by(|a, b| b.0.total_cmp(&a.0));
     sentences.into_iter().take(MAX_SENTENCES).map(|(_, sentence)| sentence).collect()
 }
 
 /// Returns the groups of a scheme with a large share of dropped packets, with their sentences.
-fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> Vec<(f64, String)> {
+fn of_scheme(scheme: Option<&str>, runs: &[Run], document: &Document, style: Style) -> Vec<(f64, String)> {
+    let seconds = document.duration_s - document.warmup_s;
     let complete = || runs.iter().filter(|run| run.complete);
     let count = complete().count() as f64;
     let names = complete().next().map_or(&[][..], |run| run.groups.as_slice());
@@ -61,7 +61,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
         } else {
             "a loss-based scheme, such as `cubic`, adapts to the delivered rate".to_owned()
         };
-        let label = group_label(first, names, scheme, style);
+        let label = group_label(first, document, scheme, style);
         (share > if is_small { LARGE_OF_SMALL_WINDOWS } else { MAX_ADAPTIVE_LOSS_SHARE } && seconds > 0.0).then(|| {
             let sentence = format!(
                 "{} of the packets of {label} were dropped by queues: it sent {} a second, of which {} were not lost; {help}.",

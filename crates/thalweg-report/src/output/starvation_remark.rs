@@ -18,13 +18,13 @@ fn fraction_of_share(of: &Starved) -> f64 {
 
 fn starvation_sentence(of: &Starved, document: &Document, style: Style) -> String {
     let compared = of.scheme.as_deref();
-    let own = document.runs().filter(|(scheme, _)| *scheme == compared).find_map(|(_, run)| {
-        let own = run.groups.iter().find(|group| group.name == of.group)?;
-        Some((own, run.groups.as_slice()))
-    });
-    let scheme = own.map_or(compared.unwrap_or_default(), |(own, _)| own.scheme.as_str());
+    let own = document
+        .runs()
+        .filter(|(scheme, _)| *scheme == compared)
+        .find_map(|(_, run)| run.groups.iter().find(|group| group.name == of.group));
+    let scheme = own.map_or(compared.unwrap_or_default(), |own| own.scheme.as_str());
     let label = match own {
-        Some((own, groups)) => group_label(own, groups, compared, style),
+        Some(own) => group_label(own, document, compared, style),
         None => format!("`{}` ({})", style.clean(&of.group), style.clean(scheme)),
     };
     let subject = match of.of {

@@ -1,6 +1,6 @@
 //! Verdicts on schemes: the winner, its lead and its statistical significance.
 
-use super::comparison_criterion::{Exclusion, SchemeComparison, compare_by_all_criteria};
+use super::comparison_criterion::{Exclusion, ExclusionCause, SchemeComparison, compare_by_all_criteria};
 use super::number_format::{Scale, format_factor, join_listed};
 use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
@@ -166,11 +166,9 @@ impl Decision<'_> {
 
     /// Returns a verdict without a leader, with advice on how to get one.
     fn unsettled(&self) -> Verdict {
-        let SchemeComparison { subject, excluded, candidates, note, .. } = self.criterion;
-        let all = candidates
-            .iter()
-            .map(|candidate| candidate.scheme)
-            .chain(excluded.iter().map(|(scheme, _)| *scheme));
+        let SchemeComparison { subject, exclusion, candidates, note, .. } = self.criterion;
+        let excluded = exclusion.iter().flat_map(Exclusion::names);
+        let all = candidates.iter().map(|candidate| candidate.scheme).chain(excluded);
         Verdict {
             subject,
             leader: None,
@@ -178,36 +176,19 @@ impl Decision<'_> {
             first: all.map(str::to_owned).collect(),
             behind: Vec::new(),
             comparisons: self.tests.p.len(),
-            sentence: format!("No verdict on {subject}: {}{note}", self.exclusion_reason()),
+            sentence: format!(
+                "No verdict on {subject}: {}{note}",
+                exclusion.as_ref().map(explain_exclusion).unwrap_or_default()
+            ),
         }
     }
 
     /// Returns the note that some schemes are not judged, and why; empty where all are.
     fn left_out(&self) -> String {
-        let names: Vec<&str> = self.criterion.excluded.iter().map(|(scheme, _)| *scheme).collect();
+        let Some(exclusion) = &self.criterion.exclusion else { return String::new() };
+        let names: Vec<&str> = exclusion.names().collect();
         let verb = if names.len() == 1 { "is" } else { "are" };
-        if names.is_empty() {
-            return String::new();
-        }
-        format!(" {} {verb} not judged: {}", join_listed(&names), self.exclusion_reason())
-    }
-
-    /// Returns the reason why schemes are not judged, with advice.
-    fn exclusion_reason(&self) -> String {
-        let share = |(scheme, share): &(&str, f64)| format!("{scheme} ({})", Scale::PERCENT.fixed(*share, 1));
-        let shares: Vec<String> = self.criterion.excluded.iter().map(share).collect();
-        let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
-        let shares = join_listed(&shares);
-        match self.criterion.exclusion {
-            Exclusion::WarmupData => format!(
-                "the goodput of {shares} counts data that came during the warm-up and was delayed by loss recovery; set a later \
-                 `warmup`, or a longer `duration`."
-            ),
-            Exclusion::UnfinishedTransfers => format!(
-                "the shorter times of {shares} omit more unfinished transfers than those of slower schemes; set a longer \
-                 `duration`, or an earlier `stop` of the flows."
-            ),
-        }
+        format!(" {} {verb} not judged: {}", join_listed(&names), explain_exclusion(exclusion))
     }
 
     /// Returns the lead of the first over the scheme at a position; `None` where no seed has a value for both.
@@ -352,6 +333,24 @@ impl Decision<'_> {
             }
             _ => String::new(),
         }
+    }
+}
+
+/// Returns the reason why schemes are not judged, with advice.
+fn explain_exclusion(of: &Exclusion<'_>) -> String {
+    let share = |(scheme, share): &(&str, f64)| format!("{scheme} ({})", Scale::PERCENT.fixed(*share, 1));
+    let shares: Vec<String> = of.schemes.iter().map(share).collect();
+    let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
+    let shares = join_listed(&shares);
+    match of.cause {
+        ExclusionCause::WarmupData => format!(
+            "the goodput of {shares} counts data that came during the warm-up and was delayed by loss recovery; set a later \
+             `warmup`, or a longer `duration`."
+        ),
+        ExclusionCause::UnfinishedTransfers => format!(
+            "the shorter times of {shares} omit more unfinished transfers than those of slower schemes; set a longer \
+             `duration`, or an earlier `stop` of the flows."
+        ),
     }
 }
 

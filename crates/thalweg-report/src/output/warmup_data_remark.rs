@@ -10,18 +10,19 @@ pub(super) fn early_arrivals(document: &Document, style: Style) -> Vec<String> {
     if matches!(&document.body, Body::Comparison { schemes, .. } if schemes.len() > 1) {
         return Vec::new();
     }
-    let sentences = document.runs_by_scheme().flat_map(|(scheme, runs)| of_scheme(scheme, runs, style));
+    let sentences =
+        document.runs_by_scheme().flat_map(|(scheme, runs)| of_scheme(scheme, runs, document, style));
     sentences.take(MAX_SENTENCES).collect()
 }
 
-fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
+fn of_scheme(scheme: Option<&str>, runs: &[Run], document: &Document, style: Style) -> Vec<String> {
     let complete = || runs.iter().filter(|run| run.complete);
     let names = complete().next().map_or(&[][..], |run| run.groups.as_slice());
     let one = |group: &Group| {
         let flows = complete().flat_map(|run| &run.flows);
         let flows = flows.filter(|flow| flow.group == group.name && flow.wanted_more);
         let share = share_from_warmup(flows);
-        let label = group_label(group, names, scheme, style);
+        let label = group_label(group, document, scheme, style);
         (share > LARGE_EARLY_SHARE).then(|| {
             format!(
                 "{} of the goodput of {label} is data that arrived during the warm-up and waited for loss repair, so \

@@ -97,6 +97,9 @@ pub struct Document {
     /// Requested confidence interval and its outcome, for runs with a stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<GoalOutcome>,
+    /// True if the schemes of [`Self::body`] are the labels of results side by side ([`Self::side_by_side`]).
+    #[serde(skip)]
+    pub is_side_by_side: bool,
     /// Runs of one or several schemes, and their means.
     #[serde(flatten)]
     pub body: Body,
@@ -240,6 +243,7 @@ impl Document {
             drifts: Vec::new(),
             starved: Vec::new(),
             until: None,
+            is_side_by_side: true,
             body: comparison_body(all, MARGIN),
         })
     }
@@ -260,6 +264,7 @@ impl Document {
             drifts: Vec::new(),
             starved: Vec::new(),
             until: None,
+            is_side_by_side: false,
             body,
         }
     }

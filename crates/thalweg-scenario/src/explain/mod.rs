@@ -7,7 +7,7 @@ use super::lint::{
     estimate_memory, offered_rate_per_flow, queue_capacity_bytes, round_to_four_significant_digits,
     round_to_three_significant_digits,
 };
-use super::path_properties::{GroupPath, Paths, direction_of_hop, nominal_rate, packet_sizes};
+use super::path_properties::{GroupPath, Paths, direction_of_hop, packet_sizes};
 use super::speedup_estimate::describe_speedup;
 use super::wire_load::wire_bytes_per_byte;
 use super::{LoadedScenario, is_random};
@@ -413,7 +413,7 @@ fn describe_direction(spec: &Spec, paths: &Paths, number: usize, back: bool) -> 
                 format_in_packets(size, packet),
                 size.get() as f64 / bdp.get().max(1) as f64,
                 round_to_three_significant_digits(bdp),
-                round_to_four_significant_digits(nominal_rate(line).transmission_time(size))
+                round_to_four_significant_digits(line.nominal_rate().transmission_time(size))
             );
         }
     }

@@ -1,7 +1,7 @@
 //! Checks of the rates, queues and schedules of links.
 
 use super::super::diagnostic::Report;
-use super::super::path_properties::{nominal_rate, packet_sizes};
+use super::super::path_properties::packet_sizes;
 use super::super::source_text::Span;
 use super::LintInput;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ fn both_directions(link: &LinkSpec) -> [(&DirectionSpec, bool); 2] {
 /// Rejects links whose rate is zero throughout the run.
 pub(super) fn zero_rates(checked: &LintInput<'_>, report: &mut Report) {
     let mut refuse = |direction: &DirectionSpec, what: &str, span: Span| {
-        let dead = nominal_rate(direction).is_zero();
+        let dead = direction.nominal_rate().is_zero();
         if dead {
             report
                 .error("scenario.rate", span, format!("{what} has no rate: nothing ever leaves it"))

@@ -1,7 +1,7 @@
 //! Memory estimate of a run: approximate, and conservative. For the dumbbell of ten thousand and of a hundred thousand
 //! flows the estimate is up to a third above the measured value.
 
-use super::super::path_properties::{GroupPath, Paths, direction_of_hop, nominal_rate, packet_sizes};
+use super::super::path_properties::{GroupPath, Paths, direction_of_hop, packet_sizes};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -95,7 +95,8 @@ pub fn estimate_memory(spec: &Spec, paths: &Paths) -> Memory {
             let hop = number * 2 + usize::from(back);
             // There are at most as many acknowledgements as packets acknowledged.
             let packet = u64::from(largest.max(40));
-            let wire = nominal_rate(direction_of_hop)
+            let wire = direction_of_hop
+                .nominal_rate()
                 .bytes_in(direction_of_hop.mean_delay() + direction_of_hop.jitter)
                 .get()
                 / packet
@@ -131,7 +132,7 @@ pub fn estimate_memory(spec: &Spec, paths: &Paths) -> Memory {
 fn directions_with_queues(spec: &Spec, paths: &Paths) -> Vec<bool> {
     let mut waits = vec![false; spec.links.len() * 2];
     for path in paths.groups.iter().flatten() {
-        let slowest = |hop: &&u32| nominal_rate(direction_of_hop(spec, **hop)) <= path.rate;
+        let slowest = |hop: &&u32| direction_of_hop(spec, **hop).nominal_rate() <= path.rate;
         let fullest = path
             .forward
             .iter()
@@ -139,7 +140,7 @@ fn directions_with_queues(spec: &Spec, paths: &Paths) -> Vec<bool> {
             .max_by_key(|&&hop| capacity_in_packets(spec, paths, hop as usize));
         // Behind a slower access link, queues build up at shared links.
         let fullest = fullest
-            .or_else(|| path.forward.iter().min_by_key(|&&hop| nominal_rate(direction_of_hop(spec, hop))));
+            .or_else(|| path.forward.iter().min_by_key(|&&hop| direction_of_hop(spec, hop).nominal_rate()));
         if let Some(&hop) = fullest {
             waits[hop as usize] = true;
         }

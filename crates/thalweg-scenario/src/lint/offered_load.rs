@@ -1,7 +1,7 @@
 //! Checks of the traffic offered to links against their rates.
 
 use super::super::diagnostic::Report;
-use super::super::path_properties::{GroupPath, direction_of_hop, nominal_rate};
+use super::super::path_properties::{GroupPath, direction_of_hop};
 use super::super::wire_load::wire_bytes_per_byte;
 use super::LintInput;
 use std::collections::BTreeMap;
@@ -48,12 +48,11 @@ pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
     let mut loads: BTreeMap<DirectionId, Load> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
         let (Some(path), Some(offered)) = (path, offered_rate_per_flow(group)) else { continue };
-        let mut wire_factors: BTreeMap<bool, f64> = BTreeMap::new();
+        let mut wire_factors: BTreeMap<Framing, f64> = BTreeMap::new();
         for (&hop, &flows) in &path.loads[0] {
             let framing = counted_framing(direction_of_hop(spec, hop));
-            let wire_factor = *wire_factors
-                .entry(framing == Framing::None)
-                .or_insert_with(|| wire_bytes_per_byte(group, framing));
+            let wire_factor =
+                *wire_factors.entry(framing).or_insert_with(|| wire_bytes_per_byte(group, framing));
             let payload = offered.as_f64() * flows;
             let load = loads.entry(hop).or_default();
             load.payload += payload;
@@ -66,7 +65,7 @@ pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
     for (hop, Load { payload, wire, largest: (_, number), is_repeated }) in loads {
         let line = direction_of_hop(spec, hop);
         let policer = lower_policer_rate(line);
-        let rate = policer.unwrap_or_else(|| nominal_rate(line));
+        let rate = policer.unwrap_or_else(|| line.nominal_rate());
         let slowest = checked.paths.groups[number].as_ref().and_then(GroupPath::bottleneck_hop);
         let is_first = policer.is_some() || slowest.is_none_or(|slowest| slowest == hop);
         if wire > rate.as_f64() && is_first && !warned.contains(&number) {
@@ -97,7 +96,7 @@ pub(super) fn overloaded_links(checked: &LintInput<'_>, report: &mut Report) {
 
 /// Returns the rate of a policer below the rate of its line.
 fn lower_policer_rate(line: &DirectionSpec) -> Option<Rate> {
-    line.queue.policer().map(|bucket| bucket.rate).filter(|&rate| rate < nominal_rate(line))
+    line.queue.policer().map(|bucket| bucket.rate).filter(|&rate| rate < line.nominal_rate())
 }
 
 /// Returns the overhead that counts against the rate of a line. Policers count packets without framing.

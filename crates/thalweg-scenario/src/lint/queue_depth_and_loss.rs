@@ -1,7 +1,6 @@
 //! Checks of links for total loss, of queues for a depth that delays all packets, and of RED for unreachable thresholds.
 
 use super::super::diagnostic::Report;
-use super::super::path_properties::nominal_rate;
 use super::super::source_text::Span;
 use super::LintInput;
 use super::links::{queue_capacity_bytes, round_to_three_significant_digits};
@@ -102,7 +101,7 @@ fn deep_buffer(
     let is_bottleneck = checked.paths.is_bottleneck(number, is_backward);
     let is_deep = is_plain && is_bottleneck && depth > DEEP_BUFFER && bdp.get() > 0;
     if is_deep {
-        let wait = nominal_rate(direction.spec()).transmission_time(capacity);
+        let wait = direction.spec().nominal_rate().transmission_time(capacity);
         let message = format!(
             "the queue of `{}` holds {}, {depth:.0} bandwidth-delay products, which take {} to send",
             direction.link.name,

@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::keys::{Capacity, Document, Link, LinkDirection, Queue, ScheduleEntry};
 use super::super::named_paths::PathDescription;
 use super::super::parsed_tree::parse;
-use super::super::path_properties::{Paths, nominal_rate};
+use super::super::path_properties::Paths;
 use super::super::source_text::{Source, Span};
 use super::super::table_declarations::{At, Fields, decode_fields};
 use super::offered_load::PendingLoad;
@@ -66,7 +66,7 @@ impl PendingQueue {
         };
         let is_unused = self.is_unused(spec, paths);
         let Some(direction) = self.place.direction(spec) else { return };
-        let rate = self.change.map_or_else(|| nominal_rate(direction), |(_, rate)| rate);
+        let rate = self.change.map_or_else(|| direction.nominal_rate(), |(_, rate)| rate);
         // A missing rate is reported elsewhere.
         let hollow = rate.is_zero() && matches!(self.capacity, Capacity::Bdp(_) | Capacity::Time(_));
         let limit = match self.capacity {

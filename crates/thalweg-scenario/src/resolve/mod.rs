@@ -116,6 +116,8 @@ pub(super) struct Resolver<'a> {
     transports: BTreeMap<String, (TransportSpec, Arc<SchemeInUse>)>,
     /// The scheme of the current group.
     in_use: Option<Arc<SchemeInUse>>,
+    /// The options that schemes of groups have inherited from the defaults for all schemes.
+    inherited: BTreeSet<&'static str>,
     /// The schemes of the groups so far, by position.
     schemes_in_use: BTreeMap<usize, Arc<SchemeInUse>>,
     /// The replaced schemes, and the outcome of their options.
@@ -158,6 +160,8 @@ pub struct Scope<'a> {
     pub built_in: Files,
     /// The replaced schemes.
     pub replaced: ReplacedSchemes,
+    /// True if each flow of the file has a scheme of its own in place of the default.
+    pub is_default_scheme_unused: bool,
 }
 
 /// A resolved document.
@@ -176,7 +180,7 @@ pub struct ResolvedDocument {
 
 /// Resolves a document; after a reported error the result is meaningless.
 pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> ResolvedDocument {
-    let Scope { links, whole, directories, built_in, replaced } = scope;
+    let Scope { links, whole, directories, built_in, replaced, is_default_scheme_unused } = scope;
     let mut document = document.clone();
     document.inherit(Document::defaults());
     let mut origins = Origins {
@@ -192,6 +196,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         used_schemes: BTreeSet::new(),
         transports: BTreeMap::new(),
         in_use: None,
+        inherited: BTreeSet::new(),
         schemes_in_use: BTreeMap::new(),
         replaced,
         former: BTreeSet::new(),
@@ -220,6 +225,10 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
     resolver.routing(&document, &mut spec, &mut origins);
     resolver.groups(&document, &mut spec, &mut origins, &mut pending);
     unused_schemes(&schemes, &resolver.used_schemes, &mut origins);
+    resolver.warn_unused_scheme_defaults(&document);
+    if is_default_scheme_unused {
+        resolver.check_unused_scheme(&document);
+    }
     if spec.duration.is_zero() {
         let span = origins.duration.unwrap_or(whole);
         resolver.report.error("scenario.range", span, "the run has no duration");

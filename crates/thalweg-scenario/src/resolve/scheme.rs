@@ -8,6 +8,7 @@ use super::super::source_text::Span;
 use super::super::table_declarations::At;
 use super::super::value_types::split_options;
 use super::Resolver;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use thalweg_catalog::spelling_suggestions::live_only;
 use thalweg_catalog::{EndpointConfigs, PathHints, SchemeDescription, TextError, Values};
@@ -90,6 +91,36 @@ impl Resolver<'_> {
         self.build(name, is_named, table, shared.map(|at| &at.value), span)
     }
 
+    /// Reports mistakes in the default scheme of flows, which no flow uses.
+    pub(super) fn check_unused_scheme(&mut self, document: &Document) {
+        let defaults = document.defaults.as_ref().and_then(|defaults| defaults.flow.as_ref());
+        let Some(scheme) = defaults.and_then(|flow| flow.scheme.as_ref()) else { return };
+        self.transport(scheme, None, document);
+        // It is no group's.
+        (self.in_use, self.unsettled) = (None, None);
+    }
+
+    /// Warns of each argument for all schemes that no scheme of a flow has inherited. Files have such defaults for runs with
+    /// other schemes, too.
+    pub(super) fn warn_unused_scheme_defaults(&mut self, document: &Document) {
+        let shared = document.defaults.as_ref().and_then(|defaults| defaults.scheme.as_ref());
+        let is_final = self.replaced.is_empty() && self.report.errors() == 0;
+        let Some(At { value: Common(shared), .. }) = shared.filter(|_| is_final) else { return };
+        let table = |name: &'static str| name.split_once('.').map_or(name, |(table, _)| table);
+        let used: BTreeSet<&str> = self.inherited.iter().map(|name| table(name)).collect();
+        for (name, span) in &shared.spans {
+            // The keys of a table are inherited together.
+            let is_reported = table(name) != *name && shared.spans.contains_key(table(name));
+            let is_argument = self.report.source(span.source).is_argument();
+            if is_argument && !is_reported && !used.contains(table(name)) {
+                let message = format!(
+                    "this default is not used: no scheme of a flow takes `{name}`, or each has its own"
+                );
+                self.report.warn("scenario.unused-default", *span, message);
+            }
+        }
+    }
+
     /// Returns the scheme with the inline options of a flow; `None` without any.
     fn in_place(&mut self, scheme: &At<SchemeRef>) -> Option<SchemeTable> {
         match &scheme.value {
@@ -163,7 +194,9 @@ impl Resolver<'_> {
     ) -> Option<TransportSpec> {
         let SchemeTable { description, mut given } = table;
         if let Some(Common(shared)) = shared {
+            let before = given.shared.clone();
             given.inherit(shared);
+            self.inherited.extend(given.shared.difference(&before));
         }
         let conflicts = description.conflicts(&given.values);
         for fault in &conflicts {

@@ -114,23 +114,59 @@ fn the_number_of_reported_errors_is_bounded() {
     assert_eq!(thalweg_scenario::load_text("junk.toml", &junk, Path::new(""), &[]).unwrap_err().len(), 100);
 }
 
-/// A change of a default that each flow replaces would have no effect, and a misspelt name there no error.
+/// A default that each flow replaces would have no effect, and a misspelt name there no error.
 #[test]
-fn an_unused_default_of_an_argument_is_named() {
+fn an_unused_default_is_named_in_files_and_arguments() {
     let link =
         "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"50 pkt\"\n";
     let flow = |scheme: &str| format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\noverhead = \"1 ms\"\n{scheme}");
-    let warnings = |flows: &[String], set: &str| {
-        let text = format!("warmup = \"1 s\"\n{link}{}", flows.concat());
-        let loaded = load_text("all.toml", &text, Path::new("."), &[set.to_owned()]).unwrap();
-        loaded.warnings.iter().map(|found| (found.code, found.message.clone())).collect::<Vec<_>>()
+    let found = |flows: &[String], defaults: &str, sets: &[&str]| {
+        let text = format!("warmup = \"1 s\"\n{defaults}\n{link}{}", flows.concat());
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let loaded = load_text("all.toml", &text, Path::new("."), &sets);
+        let found = loaded.map_or_else(|errors| errors, |loaded| loaded.warnings);
+        found.iter().map(|found| (found.code, found.message.clone())).collect::<Vec<_>>()
     };
     let [own, without] = ["scheme = \"newreno\"\n", ""].map(flow);
-    let unused = |of: &str| format!("this default is not used: each {of}");
     let both = [own.clone(), own.clone()];
-    let [one] = &warnings(&both, "defaults.flow.scheme=cubik")[..] else { panic!() };
-    assert_eq!(*one, ("scenario.unused-default", unused("flow has its own `scheme`")));
-    let [one] = &warnings(&both, "defaults.link.rate=9 Mbit/s")[..] else { panic!() };
-    assert_eq!(*one, ("scenario.unused-default", unused("link has its own `rate`")));
-    assert_eq!(warnings(&[own, without], "defaults.flow.scheme=cubic"), []);
+    let one = [own, without];
+    let unused = |of: &str| ("scenario.unused-default", format!("this default is not used: each {of}"));
+    let unknown = ("scenario.unknown-name", "there is no scheme `cubik`".to_owned());
+    let in_file =
+        |keys: &str| keys.split_once('=').map(|(key, value)| format!("{key} = \"{value}\"")).unwrap();
+    for (set, expected) in [
+        ("defaults.flow.scheme=cubic", vec![unused("flow has its own `scheme`")]),
+        ("defaults.flow.scheme=cubik", vec![unknown.clone(), unused("flow has its own `scheme`")]),
+        ("defaults.link.rate=9 Mbit/s", vec![unused("link has its own `rate`")]),
+    ] {
+        for mut warnings in [found(&both, "", &[set]), found(&both, &in_file(set), &[])] {
+            warnings.sort();
+            assert_eq!(warnings, expected, "{set}");
+        }
+    }
+    assert_eq!(found(&one, "", &["defaults.flow.scheme=cubic"]), []);
+    assert_eq!(found(&one, &in_file("defaults.flow.scheme=cubic"), &[]), []);
+    assert_eq!(found(&one, &in_file("defaults.flow.scheme=cubik"), &[]), [unknown]);
+    // An argument for all flows replaces the default, too.
+    assert_eq!(found(&one, &in_file("defaults.flow.scheme=cubik"), &["flow.*.scheme=vegas"]), []);
+}
+
+/// Defaults for all schemes apply to those that have the option: files may have them for others, an argument is for this run.
+#[test]
+fn an_argument_for_schemes_that_none_takes_is_named() {
+    let found = |scheme: &str, defaults: &str, sets: &[&str]| {
+        let text = format!(
+            "warmup = \"1 s\"\n{defaults}\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {scheme}\nworkload = {{ kind = \"telnet\", gap = \"9 ms\", packet = \"1 kB\" }}\n"
+        );
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let loaded = load_text("all.toml", &text, Path::new("."), &sets).unwrap();
+        let unused = loaded.warnings.iter().filter(|found| found.code == "scenario.unused-default");
+        unused.map(|found| found.message.split('`').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let ecn = ["defaults.scheme.ecn=true", "defaults.scheme.delayed-ack={ adaptive = true }"];
+    assert_eq!(found("\"udp\"", "", &ecn), ["ecn", "delayed-ack"]);
+    assert!(found("\"cubic\"", "", &ecn).is_empty());
+    assert_eq!(found("{ base = \"cubic\", ecn = false }", "", &ecn), ["ecn"]);
+    assert!(found("\"udp\"", "defaults.scheme.ecn = true", &[]).is_empty());
 }
