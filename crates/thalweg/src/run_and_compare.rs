@@ -355,7 +355,7 @@ fn warn_before(loaded: &LoadedScenario, options: &Options, console: &Console) ->
     has_memory(loaded)?;
     if let Some(threads) = options.threads.map(NonZeroUsize::get).filter(|&threads| threads > 1) {
         let processors = std::thread::available_parallelism().map_or(usize::MAX, NonZeroUsize::get);
-        if estimate_speedup(loaded.spec(), [threads])[0].parts == 1 {
+        if estimate_speedup(loaded.spec(), [threads])[0].partitions == 1 {
             console.inform(&format!(
                 "note: --threads {threads} gains nothing here, and may take many times as long as one: {}",
                 describe_speedup(loaded.spec(), [threads])
