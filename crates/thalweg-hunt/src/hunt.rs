@@ -112,7 +112,7 @@ impl Generation {
 
 /// Reads saved scores for fuzzing, as a hunt does; returns their number.
 #[doc(hidden)]
-pub fn kept_scores(text: &[u8], candidates: usize) -> Option<usize> {
+pub fn parse_saved_scores(text: &[u8], candidates: usize) -> Option<usize> {
     Generation::read(text, candidates).map(|kept| kept.scores.len())
 }
 
