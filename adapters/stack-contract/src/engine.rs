@@ -178,7 +178,7 @@ impl<S: Stack, P: Payload> End<S, P> {
                 self.violate(ViolationKind::TimeoutPast);
                 return None;
             }
-            self.call(now, |connection| connection.expire(now));
+            self.call(now, |connection| connection.on_timeout(now));
             self.is_due = true;
         }
     }
