@@ -5,7 +5,7 @@ use super::{PEER_TIME, SIZES};
 use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
-use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
+use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, SizeUnit};
 use thalweg_proto::units::{Duration, Rate};
 
 const ABOUT: &str =
@@ -121,7 +121,7 @@ const KEYS: &[Key] = &[
     .from_path("2 ms, for busy hosts that answer late; 0 s (literal)"),
 ];
 
-words!(UNIT: Unit { "bytes" => Unit::Bytes, "cells" => Unit::Cells });
+words!(UNIT: SizeUnit { "bytes" => SizeUnit::Bytes, "cells" => SizeUnit::Cells });
 words!(PROBING: Probing { "spacing" => Probing::Spacing, "packet-pair" => Probing::PacketPair });
 words!(BASE: Base { "delivered" => Base::Delivered, "probed" => Base::Probed });
 

@@ -53,7 +53,7 @@ impl<P: Payload> Pair<P> {
         pair.run(Duration::from_millis(100));
         assert!(pair.ends.iter().all(|end| end.state() == State::Ready));
         for end in &mut pair.ends {
-            let v = &mut end.v;
+            let v = &mut end.variables;
             for number in [&mut v.vt_s, &mut v.vt_a, &mut v.vt_ms, &mut v.vr_r, &mut v.vr_h, &mut v.vr_mr] {
                 *number = number.plus(start);
             }
