@@ -473,7 +473,7 @@ impl<S: Stack, P: Payload> Endpoint for End<S, P> {
 
     fn notify(&mut self, notice: Notice) {
         if let Notice::RandomStream(mut stream) = notice {
-            self.generator = Generator::new(stream.bits());
+            self.generator = Generator::new(stream.next_u64());
         }
     }
 }

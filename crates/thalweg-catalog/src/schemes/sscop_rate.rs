@@ -27,8 +27,8 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         sscop::apply_path_hints_to_rate(values, path);
         values.suggest("jitter", Value::Time(JITTER));
     },
-    make_ends: &|values, path| {
-        Ok(sscop::make_ends(values, path, |values, pdu| {
+    make_endpoint_configs: &|values, path| {
+        Ok(sscop::make_endpoint_configs(values, path, |values, pdu| {
             Some(rate_config(values, pdu, RateConfig::amended()))
         }))
     },
@@ -41,8 +41,8 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
     about: ABOUT_LITERAL,
     traits: SchemeTraits { collapse: Collapse::ShortQueue, ..TRAITS },
     apply_path_hints: sscop::apply_path_hints_to_rate,
-    make_ends: &|values, path| {
-        Ok(sscop::make_ends(values, path, |values, pdu| {
+    make_endpoint_configs: &|values, path| {
+        Ok(sscop::make_endpoint_configs(values, path, |values, pdu| {
             Some(rate_config(values, pdu, RateConfig::literal()))
         }))
     },

@@ -452,8 +452,8 @@ fn built_in_schemes_have_their_textbook_parameters() {
                 assert_eq!(ledbat.target, Duration::from_millis(60));
             }
             ControllerConfig::Copa(copa) => {
-                assert_eq!((copa.initial_window, copa.delta, copa.compete), (window, 0.5, true));
-                assert_eq!(copa.min_rtt_window, Duration::from_secs(10));
+                assert_eq!((copa.initial_window, copa.delta, copa.competitive_mode), (window, 0.5, true));
+                assert_eq!(copa.min_rtt_lifetime, Duration::from_secs(10));
             }
             ControllerConfig::DecBit(dec_bit) => {
                 assert_eq!((dec_bit.initial_window, dec_bit.increase), (window, 1.0));
