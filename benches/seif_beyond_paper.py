@@ -29,10 +29,11 @@ THALWEG = ROOT / "target/release/thalweg"
 SCHEMES = ["seif", "newreno", "cubic", "vegas", "dec-bit"]
 RATES = [("64 kbit/s", 64e3), ("1 Mbit/s", 1e6), ("100 Mbit/s", 1e8), ("10 Gbit/s", 1e10)]
 ROUND_TRIPS_MS = [1, 10, 100, 300]  # ms
-FLOWS = [2, 30, 1000]
-PACKET = 12000  # bits
-MAX_PACKETS = 6e6  # of one run
-FIELDS = ["rate", "rtt_ms", "flows", "scheme", "utilisation", "jain", "queue_delay_ms", "drops_percent", "timeouts"]
+FLOW_COUNTS = [2, 30, 1000]
+PACKET_BITS = 12_000
+MAX_RUN_PACKETS = 6e6  # of one run
+CSV_COLUMNS = ["rate", "rtt_ms", "flows", "scheme", "utilisation", "jain", "queue_delay_ms", "drops_percent",
+               "timeouts"]
 
 SCENARIO = """
 title = "SEIF sweep"
@@ -60,47 +61,47 @@ access = {{ rate = "{access} bit/s", delay = "0 ms" }}
 """
 
 
-def run_duration(rate, trip):
+def run_duration(rate, rtt_ms):
     """Long enough for many round trips and packets, short enough to be simulated."""
-    wanted = max(10, 0.2 * trip, 3000 * PACKET / rate)
-    return round(max(3, min(wanted, MAX_PACKETS * PACKET / rate)))
+    duration_s = max(10, 0.2 * rtt_ms, 3000 * PACKET_BITS / rate)
+    return round(max(3, min(duration_s, MAX_RUN_PACKETS * PACKET_BITS / rate)))
 
 
-def run_point(thalweg, task):
-    (name, rate), trip, flows = task
-    seconds = run_duration(rate, trip)
-    buffer = max(20, round(rate * trip / 1e3 / PACKET))
-    text = SCENARIO.format(duration=seconds, warmup=round(seconds / 3), rate=name, delay=trip * 500, buffer=buffer,
-                           flows=flows, access=int(10 * rate))
+def run_point(thalweg, grid_point):
+    (rate_text, rate), rtt_ms, flow_count = grid_point
+    duration_s = run_duration(rate, rtt_ms)
+    buffer_packets = max(20, round(rate * rtt_ms / 1e3 / PACKET_BITS))
+    text = SCENARIO.format(duration=duration_s, warmup=round(duration_s / 3), rate=rate_text,
+                           delay=rtt_ms * 500, buffer=buffer_packets, flows=flow_count, access=int(10 * rate))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "sweep.toml"
         file.write_text(text)
-        call = [thalweg, "compare", file, "--schemes", ",".join(SCHEMES), "--json", "--quiet", "--jobs", "1"]
-        done = subprocess.run(call, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{task}: {done.stderr}")
+        command = [thalweg, "compare", file, "--schemes", ",".join(SCHEMES), "--json", "--quiet", "--jobs", "1"]
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if process.returncode:
+        sys.exit(f"{grid_point}: {process.stderr}")
     rows = []
-    for of in json.loads(done.stdout)["schemes"]:
-        run = of["runs"][0]
+    for scheme_result in json.loads(process.stdout)["schemes"]:
+        run = scheme_result["runs"][0]
         core = next(link for link in run["links"] if link["name"] == "core" and link["from"] == "left")
         sent = max(1, run["totals"]["sent_packets"])
         rows.append({
-            "rate": name, "rtt_ms": trip, "flows": flows, "scheme": of["scheme"],
+            "rate": rate_text, "rtt_ms": rtt_ms, "flows": flow_count, "scheme": scheme_result["scheme"],
             "utilisation": round(run["totals"]["throughput_bps"] / rate, 4),
             "jain": round(run["totals"]["jain"], 4),
             "queue_delay_ms": round(8e3 * core["queue_mean_bytes"] / rate, 4),
             "drops_percent": round(100 * run["totals"]["drops"] / sent, 3),
             "timeouts": run["totals"]["timeouts"],
         })
-    print(f"{name}, {trip} ms, {flows} flows: " + ", ".join(
+    print(f"{rate_text}, {rtt_ms} ms, {flow_count} flows: " + ", ".join(
         f"{row['scheme']} {100 * row['utilisation']:.0f} %/{row['jain']:.2f}" for row in rows), file=sys.stderr)
     return rows
 
 
 def print_table(rows):
     lines = [f"{'':32}" + "".join(f"{scheme:>22}" for scheme in SCHEMES)]
-    for at in range(0, len(rows), len(SCHEMES)):
-        group = rows[at:at + len(SCHEMES)]
+    for group_start in range(0, len(rows), len(SCHEMES)):
+        group = rows[group_start:group_start + len(SCHEMES)]
         cells = [f"{100 * row['utilisation']:5.1f} % {row['jain']:4.2f} {row['drops_percent']:5.1f} %" for row in group]
         head = f"{group[0]['rate']:>10}, {group[0]['rtt_ms']:>3} ms, {group[0]['flows']:>4} flows"
         lines.append(f"{head:32}" + "".join(f"{cell:>22}" for cell in cells))
@@ -108,51 +109,56 @@ def print_table(rows):
     return "\n".join(lines)
 
 
-def share_colour(share):
+def fraction_colour(fraction):
     """A colour from orange (0) to blue (1), distinguishable with any colour vision."""
-    nothing, everything = (230, 140, 40), (60, 140, 210)
-    return "rgb({},{},{})".format(*(round(low + (high - low) * share) for low, high in zip(nothing, everything)))
+    colour_at_0, colour_at_1 = (230, 140, 40), (60, 140, 210)
+    channels = zip(colour_at_0, colour_at_1)
+    return "rgb({},{},{})".format(*(round(low + (high - low) * fraction) for low, high in channels))
 
 
 def draw_picture(rows):
     """A map for each scheme and of each of two measures: round trips across, rates and numbers of flows down."""
-    cell, high, left, top = 34, 17, 190, 60
-    wide = cell * len(ROUND_TRIPS_MS) + 18
-    lines = [(name, flows) for name, _ in RATES for flows in FLOWS]
-    width, block = left + wide * len(SCHEMES), top + high * len(lines)
-    parts = []
+    cell, row_height, left_margin, top_margin = 34, 17, 190, 60
+    scheme_width = cell * len(ROUND_TRIPS_MS) + 18
+    grid_rows = [(rate_text, flows) for rate_text, _ in RATES for flows in FLOW_COUNTS]
+    width, panel_height = left_margin + scheme_width * len(SCHEMES), top_margin + row_height * len(grid_rows)
+    svg_elements = []
 
-    def word(x, y, words, anchor="middle", size=11):
-        parts.append(f'<text x="{x}" y="{y}" font-size="{size}" fill="#7d8590" text-anchor="{anchor}">{words}</text>')
+    def add_text(x, y, text, anchor="middle", size=11):
+        svg_elements.append(
+            f'<text x="{x}" y="{y}" font-size="{size}" fill="#7d8590" text-anchor="{anchor}">{text}</text>')
 
-    for number, (measure, title) in enumerate((("utilisation", "share of the link in use, %"),
-                                               ("jain", "Jain's index, %"))):
-        shift = number * (block + 20)
-        word(8, shift + 20, title, "start", 13)
-        for at, (name, flows) in enumerate(lines):
-            word(left - 8, shift + top + high * at + 12, f"{name}, {flows} flows", "end")
-        for at, scheme in enumerate(SCHEMES):
-            x = left + wide * at
-            word(x + cell * len(ROUND_TRIPS_MS) / 2, shift + 38, scheme, size=13)
-            for column, trip in enumerate(ROUND_TRIPS_MS):
-                word(x + cell * column + cell / 2, shift + 54, f"{trip} ms", size=9)
-                for down, (name, flows) in enumerate(lines):
-                    row = next(row for row in rows if row["scheme"] == scheme and row["rate"] == name
-                               and row["flows"] == flows and row["rtt_ms"] == trip)
-                    share = min(1.0, row[measure])
-                    y = shift + top + high * down
-                    parts.append(f'<rect x="{x + cell * column}" y="{y}" width="{cell - 1}" height="{high - 1}" '
-                                 f'fill="{share_colour(share)}" fill-opacity="0.75"/>')
-                    parts.append(f'<text x="{x + cell * column + cell / 2}" y="{y + 12}" font-size="10" '
-                                 f'text-anchor="middle">{100 * share:.0f}</text>')
-    height = 2 * block + 30
+    for panel, (metric, title) in enumerate((("utilisation", "share of the link in use, %"),
+                                              ("jain", "Jain's index, %"))):
+        panel_y = panel * (panel_height + 20)
+        add_text(8, panel_y + 20, title, "start", 13)
+        for row_index, (rate_text, flows) in enumerate(grid_rows):
+            y = panel_y + top_margin + row_height * row_index + 12
+            add_text(left_margin - 8, y, f"{rate_text}, {flows} flows", "end")
+        for scheme_index, scheme in enumerate(SCHEMES):
+            x = left_margin + scheme_width * scheme_index
+            add_text(x + cell * len(ROUND_TRIPS_MS) / 2, panel_y + 38, scheme, size=13)
+            for column, rtt_ms in enumerate(ROUND_TRIPS_MS):
+                add_text(x + cell * column + cell / 2, panel_y + 54, f"{rtt_ms} ms", size=9)
+                for row_index, (rate_text, flows) in enumerate(grid_rows):
+                    row = next(row for row in rows if row["scheme"] == scheme and row["rate"] == rate_text
+                               and row["flows"] == flows and row["rtt_ms"] == rtt_ms)
+                    fraction = min(1.0, row[metric])
+                    y = panel_y + top_margin + row_height * row_index
+                    svg_elements.append(
+                        f'<rect x="{x + cell * column}" y="{y}" width="{cell - 1}" height="{row_height - 1}" '
+                        f'fill="{fraction_colour(fraction)}" fill-opacity="0.75"/>')
+                    svg_elements.append(
+                        f'<text x="{x + cell * column + cell / 2}" y="{y + 12}" font-size="10" '
+                        f'text-anchor="middle">{100 * fraction:.0f}</text>')
+    height = 2 * panel_height + 30
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
             f'height="{height}" style="font-family:system-ui,sans-serif" role="img">')
     return "\n".join([head, "<title>SEIF and others over four rates, four round trips and three numbers of "
-                      "flows</title>", *parts, "</svg>"]) + "\n"
+                      "flows</title>", *svg_elements, "</svg>"]) + "\n"
 
 
-def read_stored(path):
+def read_csv(path):
     """The table of an earlier run."""
     with open(path, newline="") as file:
         rows = list(csv.DictReader(file))
@@ -166,22 +172,23 @@ def main():
     parser.add_argument("--thalweg", default=THALWEG, help="the program (target/release/thalweg)")
     parser.add_argument("--jobs", type=int, default=2, help="concurrent points")
     arguments = parser.parse_args()
-    values, image = ROOT / "docs/papers/seif-beyond.csv", ROOT / "docs/pictures/seif-beyond.svg"
+    csv_path, svg_path = ROOT / "docs/papers/seif-beyond.csv", ROOT / "docs/pictures/seif-beyond.svg"
     if arguments.draw:
-        image.write_text(draw_picture(read_stored(values)))
+        svg_path.write_text(draw_picture(read_csv(csv_path)))
         return
-    rates, trips, flows = (RATES[:2], ROUND_TRIPS_MS[:2], FLOWS[:2]) if arguments.quick else (RATES, ROUND_TRIPS_MS, FLOWS)
-    tasks = [(rate, trip, count) for rate in rates for count in flows for trip in trips]
+    length = 2 if arguments.quick else None
+    rates, rtts_ms, flow_counts = RATES[:length], ROUND_TRIPS_MS[:length], FLOW_COUNTS[:length]
+    grid_points = [(rate, rtt_ms, count) for rate in rates for count in flow_counts for rtt_ms in rtts_ms]
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        rows = [row for rows in pool.map(partial(run_point, arguments.thalweg), tasks) for row in rows]
+        rows = [row for rows in pool.map(partial(run_point, arguments.thalweg), grid_points) for row in rows]
     print(print_table(rows))
     if arguments.quick:
         return
-    with open(values, "w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+    with open(csv_path, "w", newline="") as file:
+        writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    image.write_text(draw_picture(rows))
+    svg_path.write_text(draw_picture(rows))
 
 
 if __name__ == "__main__":

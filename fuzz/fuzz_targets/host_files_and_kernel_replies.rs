@@ -5,4 +5,4 @@
 #[path = "../../crates/thalweg/tests/parser_fuzz_targets/mod.rs"]
 mod parser_fuzz_targets;
 
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| parser_fuzz_targets::host_files_and_kernel_replies(octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| parser_fuzz_targets::fuzz_host_files_and_kernel_replies(octets));

@@ -5,4 +5,4 @@
 #[path = "../../crates/thalweg/tests/parser_fuzz_targets/mod.rs"]
 mod parser_fuzz_targets;
 
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| parser_fuzz_targets::networks(octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| parser_fuzz_targets::fuzz_networks(octets));

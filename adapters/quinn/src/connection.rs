@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use proto::congestion::ControllerFactory;
 use proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use proto::{
-    ClientConfig, Connection as Protocol, ConnectionError, ConnectionHandle, ConnectionId,
+    ClientConfig, Connection as QuicConnection, ConnectionError, ConnectionHandle, ConnectionId,
     ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, NoneTokenStore,
     ServerConfig, StreamEvent, StreamId, Transmit as Datagrams, TransportConfig, VarInt,
 };
@@ -22,16 +22,16 @@ use thalweg_stack_contract::{
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4433);
 
 /// Length of connection ids, in bytes: the default.
-const ID_LENGTH: usize = 8;
+const CONNECTION_ID_BYTES: usize = 8;
 /// Length of the destination id that a client chooses at first, in bytes: the default.
-const FIRST_ID_LENGTH: usize = 20;
+const FIRST_CONNECTION_ID_BYTES: usize = 20;
 
 /// Random connection ids, from the random numbers of the connection.
 struct Ids;
 
 impl Ids {
     fn draw(length: usize) -> ConnectionId {
-        let mut bytes = [0; FIRST_ID_LENGTH];
+        let mut bytes = [0; FIRST_CONNECTION_ID_BYTES];
         rand::rng().fill_bytes(&mut bytes[..length]);
         ConnectionId::new(&bytes[..length])
     }
@@ -39,11 +39,11 @@ impl Ids {
 
 impl ConnectionIdGenerator for Ids {
     fn generate_cid(&mut self) -> ConnectionId {
-        Self::draw(ID_LENGTH)
+        Self::draw(CONNECTION_ID_BYTES)
     }
 
     fn cid_len(&self) -> usize {
-        ID_LENGTH
+        CONNECTION_ID_BYTES
     }
 
     fn cid_lifetime(&self) -> Option<core::time::Duration> {
@@ -62,7 +62,7 @@ fn reseed_thread_generator() {
 pub struct End {
     endpoint: Endpoint,
     /// `None` at a server until the first packet.
-    connection: Option<(ConnectionHandle, Protocol)>,
+    connection: Option<(ConnectionHandle, QuicConnection)>,
     max_datagrams: usize,
     stream: Option<StreamId>,
     is_connected: bool,
@@ -129,7 +129,7 @@ impl End {
             client
                 .transport_config(transport)
                 .token_store(Arc::new(NoneTokenStore))
-                .initial_dst_cid_provider(Arc::new(|| Ids::draw(FIRST_ID_LENGTH)));
+                .initial_dst_cid_provider(Arc::new(|| Ids::draw(FIRST_CONNECTION_ID_BYTES)));
             endpoint
                 .connect(simulated_instant::instant(now), client, PEER, thalweg_stack_tls::SERVER)
                 .expect("address and name are valid")
@@ -165,7 +165,7 @@ impl End {
     }
 
     /// Returns the client's stream, opened once the connection is.
-    fn stream(&mut self) -> Option<(StreamId, &mut Protocol)> {
+    fn stream(&mut self) -> Option<(StreamId, &mut QuicConnection)> {
         let (_, connection) = self.connection.as_mut()?;
         if self.stream.is_none() && self.is_connected {
             self.stream = connection.streams().open(Dir::Uni);
@@ -274,7 +274,7 @@ impl Connection for End {
             .map(simulated_instant::time)
     }
 
-    fn expire(&mut self, now: Time) {
+    fn on_timeout(&mut self, now: Time) {
         if let Some((_, connection)) = &mut self.connection {
             connection.handle_timeout(simulated_instant::instant(now));
         }

@@ -231,7 +231,7 @@ impl Connection for End {
             .map(clock::simulated_time_of)
     }
 
-    fn expire(&mut self, now: Time) {
+    fn on_timeout(&mut self, now: Time) {
         if let Some((_, association)) = &mut self.association {
             association.handle_timeout(instant_of(now));
         }

@@ -141,7 +141,7 @@ impl Connection for Smoltcp {
         ))
     }
 
-    fn expire(&mut self, now: Time) {
+    fn on_timeout(&mut self, now: Time) {
         self.poll(now);
     }
 

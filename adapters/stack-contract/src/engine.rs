@@ -178,7 +178,7 @@ impl<S: Stack, P: Payload> End<S, P> {
                 self.violate(ViolationKind::TimeoutPast);
                 return None;
             }
-            self.call(now, |connection| connection.expire(now));
+            self.call(now, |connection| connection.on_timeout(now));
             self.is_due = true;
         }
     }
@@ -473,7 +473,7 @@ impl<S: Stack, P: Payload> Endpoint for End<S, P> {
 
     fn notify(&mut self, notice: Notice) {
         if let Notice::RandomStream(mut stream) = notice {
-            self.generator = Generator::new(stream.bits());
+            self.generator = Generator::new(stream.next_u64());
         }
     }
 }

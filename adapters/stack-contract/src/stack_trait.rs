@@ -51,7 +51,7 @@ pub trait Connection: fmt::Debug + Send {
     fn timeout(&mut self, now: Time) -> Option<Time>;
 
     /// Acts on the expired timers.
-    fn expire(&mut self, now: Time);
+    fn on_timeout(&mut self, now: Time);
 
     /// Offers the next bytes of the stream, at the client. Returns the number of accepted bytes; zero while the send buffer
     /// is full.

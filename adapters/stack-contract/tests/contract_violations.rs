@@ -153,7 +153,7 @@ impl Connection for ViolatingStack {
         }
     }
 
-    fn expire(&mut self, _now: Time) {
+    fn on_timeout(&mut self, _now: Time) {
         assert!(self.kind != Violation::PanicsOnTimeout, "as it must");
         self.is_due = true;
     }

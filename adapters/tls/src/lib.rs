@@ -25,13 +25,13 @@ use std::sync::{Arc, LazyLock};
 pub const SERVER: &str = "thalweg";
 
 /// Application protocol of the connections.
-const PROTOCOL: &[u8] = b"thalweg";
+const ALPN: &[u8] = b"thalweg";
 
 /// The certificate, self-signed (X.509, DER).
 pub const CERTIFICATE: &[u8] = include_bytes!("../certificate.der");
 
 /// The key of the certificate (PKCS #8).
-pub const KEY: &[u8] = include_bytes!("../key.der");
+pub const PRIVATE_KEY: &[u8] = include_bytes!("../key.der");
 
 /// The time of all handshakes, in seconds since 1970: within the validity of the certificate.
 const HANDSHAKE_UNIX_TIME: u64 = 1_800_000_000;
@@ -53,7 +53,7 @@ pub fn client_config() -> Arc<ClientConfig> {
             .with_webpki_verifier(verifier.expect("there is a root certificate"))
             .with_no_client_auth();
         config.resumption = Resumption::disabled();
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        config.alpn_protocols = vec![ALPN.to_vec()];
         config.key_log = Arc::new(KeyLogFile::new());
         Arc::new(config)
     });
@@ -67,7 +67,7 @@ pub fn client_config() -> Arc<ClientConfig> {
 /// If the stored certificate does not suit the library.
 pub fn server_config() -> Arc<ServerConfig> {
     static SERVER: LazyLock<Arc<ServerConfig>> = LazyLock::new(|| {
-        let key = PrivateKeyDer::try_from(KEY).expect("the stored key is PKCS #8");
+        let key = PrivateKeyDer::try_from(PRIVATE_KEY).expect("the stored key is PKCS #8");
         let mut config = ServerConfig::builder_with_details(crypto_provider(), Arc::new(FixedTime))
             .with_protocol_versions(&[&TLS13])
             .expect("the provider has TLS 1.3")
@@ -76,7 +76,7 @@ pub fn server_config() -> Arc<ServerConfig> {
             .expect("the stored key is that of the certificate");
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        config.alpn_protocols = vec![ALPN.to_vec()];
         Arc::new(config)
     });
     Arc::clone(&SERVER)

@@ -497,7 +497,7 @@ pub fn numbered_identity(number: u8) -> Identity {
 /// Quiet but for what the search is about: no search for the size of the path, no signs of life.
 fn quiet_endpoint_config(number: u8) -> EndpointConfig {
     EndpointConfig {
-        largest: SAFE_DATAGRAM,
+        max_datagram_bytes: SAFE_DATAGRAM,
         session: SessionConfig { keep_alive: Duration::MAX, ..SessionConfig::default() },
         limits: Limits::default(),
         ..EndpointConfig::client(numbered_identity(number))

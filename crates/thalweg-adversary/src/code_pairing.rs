@@ -101,9 +101,9 @@ pub struct Pairing {
     log: Option<Vec<String>>,
 }
 
-struct Seeded(u8, u8);
+struct SeededEntropy(u8, u8);
 
-impl Entropy for Seeded {
+impl Entropy for SeededEntropy {
     fn fill(&mut self, bytes: &mut [u8]) {
         self.1 += 1;
         blake3::Hasher::new().update(&[self.0, self.1]).finalize_xof().fill(bytes);
@@ -136,7 +136,7 @@ impl Run {
 
     fn run(&self, code: &str) -> Transcript {
         let (mut entropy, mut from, mut output) =
-            (Seeded(self.seed, 0), Cursor::new(&self.received), Vec::new());
+            (SeededEntropy(self.seed, 0), Cursor::new(&self.received), Vec::new());
         let code = code.parse().expect("eight digits are a code");
         let result = if self.is_server {
             serve_with(&mut entropy, &code, &self.ends, &mut from, &mut output)

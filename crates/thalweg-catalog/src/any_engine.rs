@@ -10,7 +10,7 @@ use thalweg_proto::endpoint::{End, Notice};
 use thalweg_proto::handshake::{self, InnerEngine, Listener, Opener};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::{DataUnit, Wire};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::transport::{Command, Event, Input, ViolationKind};
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
@@ -86,7 +86,7 @@ macro_rules! engines {
         impl<P: Carries> AnyEngine<P> {
             /// Creates the sender of a new connection, with `stream` as the source of its
             /// [draws](crate::protocol_family::EndNeeds::random).
-            pub fn sender(ends: &EndpointConfigs, stream: Option<Stream>) -> Self {
+            pub fn sender(ends: &EndpointConfigs, stream: Option<RandomStream>) -> Self {
                 let mut sender = match ends {
                     EndpointConfigs::Window(config) => {
                         return match config.controller.sender(config.sender.clone(), stream) {
@@ -105,7 +105,7 @@ macro_rules! engines {
 
             /// Creates the receiver of a new connection, with `stream` as the source of its
             /// [draws](crate::protocol_family::EndNeeds::random).
-            pub fn receiver(ends: &EndpointConfigs, stream: Option<Stream>) -> Self {
+            pub fn receiver(ends: &EndpointConfigs, stream: Option<RandomStream>) -> Self {
                 let mut receiver = match ends {
                     EndpointConfigs::Window(config) => {
                         return Self::WindowReceiver(Box::new(window::Receiver::new(config.receiver.clone())));

@@ -49,5 +49,5 @@ pub use option_values::{Range, Value};
 pub use path_hints::PathHints;
 pub use protocol_family::{Family, Properties};
 pub use registry::Registry;
-pub use scheme_description::{Collapse, MakeEnds, SchemeDescription, SchemeTraits, WriteEnds};
+pub use scheme_description::{Collapse, MakeEndpointConfigs, SchemeDescription, SchemeTraits, WriteValues};
 pub use schemes::{SCHEMES, built_in_traits};

@@ -43,7 +43,7 @@ impl Registry {
     /// whose type does not fit its key panics here too, with the name of the key.
     #[track_caller]
     pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
-        let build = || drop(description.conflicts(&description.values(Environment::Simulated)));
+        let build = || drop(description.conflicts(&description.empty_values(Environment::Simulated)));
         let faults = description_faults(description.name, &description.keys, build);
         if !faults.is_empty() {
             panic!("the scheme `{}` cannot be added: {}", description.name, faults.join("; "));
@@ -116,7 +116,7 @@ impl Registry {
     /// Returns the description and values of simulated endpoint configurations.
     pub fn scheme_of(&self, ends: &EndpointConfigs) -> Option<(&'static SchemeDescription, Values)> {
         self.schemes.iter().find_map(|&description| {
-            let mut values = description.values(Environment::Simulated);
+            let mut values = description.empty_values(Environment::Simulated);
             (description.write)(ends, &mut values).then_some((description, values))
         })
     }
@@ -231,7 +231,7 @@ mod tests {
     impl thalweg_queue::DisciplineConfig for OneTime {
         type Queue = thalweg_queue::Fcfs;
         const NAME: &'static str = "bound";
-        fn make(&self, limit: Limit, _: thalweg_queue::Streams<'_>) -> thalweg_queue::Fcfs {
+        fn make(&self, limit: Limit, _: thalweg_queue::RandomStreams<'_>) -> thalweg_queue::Fcfs {
             thalweg_queue::Fcfs::new(limit)
         }
         fn traits(&self) -> thalweg_queue::Traits {

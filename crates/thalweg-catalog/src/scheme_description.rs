@@ -27,7 +27,7 @@ pub struct SchemeTraits {
     /// Loss-based: every loss is congestion, and reduces the window (RFC 5681, section 3.1).
     pub is_loss_based: bool,
     /// Less than best effort: beside other traffic it carries little on purpose (RFC 6817, section 1).
-    pub yields: bool,
+    pub is_less_than_best_effort: bool,
 }
 
 /// The paths on which more than half of what a scheme sends may be lost or repeated (`hunt --goal collapse`).
@@ -72,7 +72,7 @@ impl SchemeTraits {
         overhead: 0,
         collapse: Collapse::Never,
         is_loss_based: false,
-        yields: false,
+        is_less_than_best_effort: false,
     };
 
     /// Returns true for a scheme of the window transport.
@@ -83,10 +83,10 @@ impl SchemeTraits {
 
 /// Builds both endpoint configurations from a scheme's values. In simulations the path holds the known hints of the
 /// flow's path; it is empty before any are known.
-pub type MakeEnds =
+pub type MakeEndpointConfigs =
     &'static (dyn Fn(&Values, &PathHints) -> Result<EndpointConfigs, ConfigError> + Send + Sync);
 /// Writes the values of both endpoint configurations; returns false if they belong to another scheme.
-pub type WriteEnds = &'static (dyn Fn(&EndpointConfigs, &mut Values) -> bool + Send + Sync);
+pub type WriteValues = &'static (dyn Fn(&EndpointConfigs, &mut Values) -> bool + Send + Sync);
 
 /// Finds conflicts between values that are each in range.
 pub type CheckValues = &'static (dyn Fn(&Values) -> Vec<ConfigError> + Send + Sync);
@@ -112,9 +112,9 @@ pub struct SchemeDescription {
     /// Setter of the values that follow from a real path and on which both ends must agree.
     pub apply_path_hints: fn(&mut Values, &PathHints),
     /// Constructor of both endpoint configurations.
-    pub make_ends: MakeEnds,
+    pub make_endpoint_configs: MakeEndpointConfigs,
     /// Writer of the values of both endpoint configurations.
-    pub write: WriteEnds,
+    pub write: WriteValues,
 }
 
 impl fmt::Debug for SchemeDescription {
@@ -131,20 +131,20 @@ impl SchemeDescription {
 
     /// Sets the paths on which the scheme collapses.
     #[must_use]
-    pub const fn collapses(self, collapse: Collapse) -> Self {
+    pub const fn with_collapse(self, collapse: Collapse) -> Self {
         Self { traits: SchemeTraits { collapse, ..self.traits }, ..self }
     }
 
     /// Declares the scheme as loss-based.
     #[must_use]
-    pub const fn loss_based(self) -> Self {
+    pub const fn with_loss_based(self) -> Self {
         Self { traits: SchemeTraits { is_loss_based: true, ..self.traits }, ..self }
     }
 
     /// Declares the scheme as less than best effort.
     #[must_use]
-    pub const fn yielding(self) -> Self {
-        Self { traits: SchemeTraits { yields: true, ..self.traits }, ..self }
+    pub const fn with_less_than_best_effort(self) -> Self {
+        Self { traits: SchemeTraits { is_less_than_best_effort: true, ..self.traits }, ..self }
     }
 
     /// Returns the title of its key table in references.
@@ -168,15 +168,15 @@ impl SchemeDescription {
             scheme_check: |_| Vec::new(),
             warnings: |_, _| Vec::new(),
             apply_path_hints: set_external_segment::<F>,
-            make_ends: &|values, path| {
+            make_endpoint_configs: &|values, path| {
                 let mut values = values.clone();
                 if values.environment() == Environment::Live {
                     set_external_segment::<F>(&mut values, path);
                 }
                 Ok(ExternalFamily::new(F::from_values(&values)).into())
             },
-            write: &|ends, values| {
-                let EndpointConfigs::External(family) = ends else { return false };
+            write: &|endpoint_configs, values| {
+                let EndpointConfigs::External(family) = endpoint_configs else { return false };
                 let Some(config) = family.config::<F>() else { return false };
                 config.write_to(values);
                 true
@@ -186,8 +186,8 @@ impl SchemeDescription {
 
     /// Adds a check of the scheme's own, run before that of its family.
     #[must_use]
-    pub const fn checked(self, own: fn(&Values) -> Vec<ConfigError>) -> Self {
-        Self { scheme_check: own, ..self }
+    pub const fn with_scheme_check(self, check: fn(&Values) -> Vec<ConfigError>) -> Self {
+        Self { scheme_check: check, ..self }
     }
 
     /// Returns the conflicts between values that are each in range.
@@ -198,20 +198,25 @@ impl SchemeDescription {
     }
 
     /// Returns the scheme's values with no key set.
-    pub const fn values(&self, place: Environment) -> Values {
-        Values::new(self.keys, place)
+    pub const fn empty_values(&self, environment: Environment) -> Values {
+        Values::new(self.keys, environment)
     }
 
     /// Converts live values into complete simulated values: the explicit ones, and the live defaults of the rest. Omits
     /// values that depend on an unknown path.
-    pub fn simulated(&self, live: &Values) -> Values {
+    pub fn to_simulated_values(&self, live_values: &Values) -> Values {
         let path = PathHints { max_datagram: 65_535, memory: u64::MAX, ..PathHints::default() };
-        let mut made = self.values(Environment::Simulated);
-        let is_made = (self.make_ends)(live, &path).is_ok_and(|ends| (self.write)(&ends, &mut made));
-        let mut values = self.values(Environment::Simulated);
+        let mut effective_values = self.empty_values(Environment::Simulated);
+        let has_effective_values = (self.make_endpoint_configs)(live_values, &path)
+            .is_ok_and(|ends| (self.write)(&ends, &mut effective_values));
+        let mut values = self.empty_values(Environment::Simulated);
         for key in self.keys.flat().filter(|key| key.is_simulated() && key.is_live()) {
-            let known = live.get(key.name);
-            let value = if is_made { known.and(made.explicit_value(key.name)) } else { known };
+            let live_value = live_values.get(key.name);
+            let value = if has_effective_values {
+                live_value.and(effective_values.explicit_value(key.name))
+            } else {
+                live_value
+            };
             if let Some(value) = value {
                 values.set_value(key.name, value);
             }

@@ -67,8 +67,8 @@ impl Scheme for Sscop {
         };
         let mut pdu = pdu.clone();
         match &mut pdu {
-            Pdu::Poll { ps, .. } => *ps = other.after(*ps).into(),
-            Pdu::Stat(stat) => stat.ps = local.after(stat.ps).into(),
+            Pdu::Poll { ps, .. } => *ps = other.distance_from(*ps).into(),
+            Pdu::Stat(stat) => stat.ps = local.distance_from(stat.ps).into(),
             _ => {}
         }
         pdu.hash(into);

@@ -72,8 +72,8 @@ impl Controlled<Any> {
             "sack-copa" => CopaConfig {
                 initial_window,
                 delta: 0.5,
-                compete: true,
-                min_rtt_window: Duration::from_secs(10),
+                competitive_mode: true,
+                min_rtt_lifetime: Duration::from_secs(10),
             }
             .into(),
             "sack-ledbat-plus-plus" => LedbatPlusPlusConfig {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_catalog::Registry;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_report::parallel_batch;
 use thalweg_scenario::{Diagnostic, Reader};
 use thalweg_sweep::{Status, Store, StoreError};
@@ -112,7 +112,7 @@ impl Generation {
 
 /// Reads saved scores for fuzzing, as a hunt does; returns their number.
 #[doc(hidden)]
-pub fn kept_scores(text: &[u8], candidates: usize) -> Option<usize> {
+pub fn parse_saved_scores(text: &[u8], candidates: usize) -> Option<usize> {
     Generation::read(text, candidates).map(|kept| kept.scores.len())
 }
 
@@ -127,7 +127,7 @@ impl Hunt<'_> {
     ///
     /// A scheme is unknown, or its options are invalid.
     pub fn check(&self) -> Result<(), HuntError> {
-        let mut candidate = self.space.draw(&mut Stream::new(0, "check", 0));
+        let mut candidate = self.space.draw(&mut RandomStream::new(0, "check", 0));
         candidate.others.push(crate::candidate::CompetingFlow { start: 0, extra_delay: 0 });
         for tested in core::iter::once(self.schemes.tested).chain(self.against) {
             let schemes = Schemes { tested, ..self.schemes };

@@ -23,7 +23,7 @@ pub use candidate_scenario::{MAX_LINES, Schemes, candidate_scenario};
 pub use candidate_score::{Evaluator, NoScore};
 pub use failure_goals::{GROUP_UNDER_TEST, Goal};
 #[doc(hidden)]
-pub use hunt::kept_scores;
+pub use hunt::parse_saved_scores;
 pub use hunt::{Finding, Hunt, HuntError, SEEDS};
 pub use map_elites_search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
 pub use minimise::simpler_candidates;

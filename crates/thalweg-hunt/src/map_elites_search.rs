@@ -7,7 +7,7 @@
 use crate::candidate::{Candidate, Kinds};
 use crate::search_space::Space;
 use std::collections::BTreeMap;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 /// Number of candidates in a generation.
 pub const GENERATION: usize = 128;
@@ -50,11 +50,11 @@ impl Search {
         let ranked = self.candidates_by_score();
         let first = self.generation * GENERATION as u64;
         let candidate = |number: u64| {
-            let mut stream = Stream::new(self.seed, "hunt", first + number);
+            let mut stream = RandomStream::new(self.seed, "hunt", first + number);
             if ranked.is_empty() || stream.chance(RANDOM_SHARE) {
                 return self.space.draw(&mut stream);
             }
-            let parent = |stream: &mut Stream| {
+            let parent = |stream: &mut RandomStream| {
                 let among = if stream.chance(0.5) { ranked.len().min(TOP_PARENTS) } else { ranked.len() };
                 ranked[stream.below(among as u64) as usize].1
             };
@@ -134,7 +134,7 @@ mod tests {
         assert!(best.0 > 900_000, "{best:?}");
         let space = Space::new(Goal::Starvation, Kinds::all());
         let drawn = (0..80 * GENERATION as u64)
-            .map(|number| score(&space.draw(&mut Stream::new(1, "chance", number))));
+            .map(|number| score(&space.draw(&mut RandomStream::new(1, "chance", number))));
         let drawn = drawn.max().unwrap();
         assert!(drawn < 700_000, "{drawn}");
     }

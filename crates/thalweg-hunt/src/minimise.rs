@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::candidate::{Kinds, Pulses};
     use crate::failure_goals::Goal;
-    use thalweg_proto::random::Stream;
+    use thalweg_proto::random::RandomStream;
 
     /// For a finding that needs only pulses and a short queue, everything else is removed, and the remaining values are
     /// round.
@@ -103,7 +103,7 @@ mod tests {
             let strong = |pulses: &Pulses| pulses.percent >= 120 && pulses.on >= 40;
             candidate.pulses.iter().any(strong) && candidate.queue <= 40
         };
-        let mut stream = Stream::new(3, "minimise", 0);
+        let mut stream = RandomStream::new(3, "minimise", 0);
         let mut candidate = Candidate {
             rate: 3700,
             delay: 23_000,

@@ -4,7 +4,7 @@ use crate::candidate::{Candidate, Change, CompetingFlow, Disturbance, Disturbanc
 use crate::failure_goals::Goal;
 use core::f64::consts::LN_2;
 use core::ops::RangeInclusive;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 /// Search space of a hunt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Space {
     }
 
     /// Samples a candidate.
-    pub fn draw(&self, stream: &mut Stream) -> Candidate {
+    pub fn draw(&self, stream: &mut RandomStream) -> Candidate {
         let mut candidate = Candidate {
             rate: draw_log_uniform(stream, &RATE),
             delay: draw_log_uniform(stream, &DELAY),
@@ -79,7 +79,7 @@ impl Space {
     }
 
     /// Adds a disturbance of a kind, or samples it anew if at most one is allowed.
-    fn add(&self, candidate: &mut Candidate, kind: DisturbanceKind, stream: &mut Stream) {
+    fn add(&self, candidate: &mut Candidate, kind: DisturbanceKind, stream: &mut RandomStream) {
         let at = stream.below(u64::from(self.last_start())) as u32;
         let change = |what| Change { at, what };
         match kind {
@@ -125,7 +125,7 @@ impl Space {
     }
 
     /// Returns a candidate with one or a few changes.
-    pub fn mutate(&self, of: &Candidate, stream: &mut Stream) -> Candidate {
+    pub fn mutate(&self, of: &Candidate, stream: &mut RandomStream) -> Candidate {
         let mut candidate = of.clone();
         for _ in 0..=stream.geometric(0.5).min(4) {
             self.change(&mut candidate, stream);
@@ -133,7 +133,7 @@ impl Space {
         self.nearest_candidate(candidate)
     }
 
-    fn change(&self, candidate: &mut Candidate, stream: &mut Stream) {
+    fn change(&self, candidate: &mut Candidate, stream: &mut RandomStream) {
         let kinds: Vec<DisturbanceKind> = self.kinds.iter().collect();
         match stream.below(10) {
             0 => candidate.rate = scale_randomly(candidate.rate, stream),
@@ -149,7 +149,7 @@ impl Space {
     }
 
     /// Returns a candidate with each part from one of two parents.
-    pub fn cross(&self, one: &Candidate, other: &Candidate, stream: &mut Stream) -> Candidate {
+    pub fn cross(&self, one: &Candidate, other: &Candidate, stream: &mut RandomStream) -> Candidate {
         let mut pick = || if stream.chance(0.5) { one } else { other };
         // Keep these together: the queue limit is relative to the bandwidth-delay product.
         let path = pick();
@@ -258,7 +258,7 @@ impl Space {
 }
 
 /// Removes one disturbance.
-fn drop_one(candidate: &mut Candidate, stream: &mut Stream) {
+fn drop_one(candidate: &mut Candidate, stream: &mut RandomStream) {
     let lists =
         [candidate.bursts.len(), candidate.changes.len(), candidate.pulses.len(), candidate.others.len()];
     let mut chosen = stream.below(lists.iter().sum::<usize>() as u64 + 4) as usize;
@@ -291,7 +291,7 @@ fn drop_one(candidate: &mut Candidate, stream: &mut Stream) {
 }
 
 /// Changes one value of one disturbance.
-fn vary_one_value(candidate: &mut Candidate, stream: &mut Stream) {
+fn vary_one_value(candidate: &mut Candidate, stream: &mut RandomStream) {
     let (_, singles, others) = candidate.values();
     let mut values: Vec<&mut u32> = singles.into_iter().filter(|single| **single > 0).chain(others).collect();
     if values.is_empty() {
@@ -303,16 +303,16 @@ fn vary_one_value(candidate: &mut Candidate, stream: &mut Stream) {
 }
 
 /// Returns a slightly larger or smaller value.
-fn scale_randomly(value: u32, stream: &mut Stream) -> u32 {
+fn scale_randomly(value: u32, stream: &mut RandomStream) -> u32 {
     (f64::from(value.max(1)) * libm::exp(stream.normal() * LN_2 / 2.0)).round() as u32
 }
 
-fn draw_log_uniform(stream: &mut Stream, range: &RangeInclusive<u32>) -> u32 {
+fn draw_log_uniform(stream: &mut RandomStream, range: &RangeInclusive<u32>) -> u32 {
     let [low, high] = [range.start(), range.end()].map(|end| libm::log(f64::from(*end)));
     libm::exp(low + stream.unit() * (high - low)) as u32
 }
 
-fn draw_uniform(stream: &mut Stream, range: &RangeInclusive<u32>) -> u32 {
+fn draw_uniform(stream: &mut RandomStream, range: &RangeInclusive<u32>) -> u32 {
     range.start() + stream.below(u64::from(range.end() - range.start()) + 1) as u32
 }
 
@@ -339,7 +339,7 @@ mod tests {
     fn every_candidate_is_of_the_space() {
         for goal in Goal::ALL {
             let space = Space::new(goal, Kinds::all());
-            let mut stream = Stream::new(7, goal.name(), 0);
+            let mut stream = RandomStream::new(7, goal.name(), 0);
             let mut before = space.draw(&mut stream);
             for _ in 0..2000 {
                 let drawn = space.draw(&mut stream);

@@ -11,95 +11,101 @@ use thalweg_net::endpoint::{
 use thalweg_net::identity::{Entropy, Identity};
 use thalweg_net::session::{PollResult, SessionEvent};
 use thalweg_proto::payload::{Payload as _, Slice};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 /// Deterministic random bytes.
-struct Seeded(Stream);
+struct SeededEntropy(RandomStream);
 
-impl Entropy for Seeded {
+impl Entropy for SeededEntropy {
     fn fill(&mut self, bytes: &mut [u8]) {
         for byte in bytes {
-            *byte = self.0.bits() as u8;
+            *byte = self.0.next_u64() as u8;
         }
     }
 }
 
-/// An endpoint and its application.
-struct End {
+/// A host: an endpoint and its application.
+struct Host {
     endpoint: Endpoint,
     address: SocketAddr,
     handle: Option<Handle>,
-    unread: u64,
-    received: u64,
-    over: bool,
+    unconsumed_bytes: u64,
+    received_bytes: u64,
+    is_closed: bool,
     batch: Batch,
-    packets: u64,
+    sent_datagrams: u64,
 }
 
-impl End {
+impl Host {
     fn new(config: EndpointConfig, address: &str) -> Self {
-        let entropy = Seeded(Stream::new(1, address, 0));
+        let entropy = SeededEntropy(RandomStream::new(1, address, 0));
         Self {
             endpoint: Endpoint::new(Time::ZERO, config, Box::new(entropy)),
             address: address.parse().expect("an address"),
             handle: None,
-            unread: 0,
-            received: 0,
-            over: false,
+            unconsumed_bytes: 0,
+            received_bytes: 0,
+            is_closed: false,
             batch: Batch::new(),
-            packets: 0,
+            sent_datagrams: 0,
         }
     }
 
     /// Writes as much of `to_write` as the endpoint accepts, and reads the delivered data.
-    fn application(&mut self, now: Time, to_write: &mut VecDeque<Slice>) {
+    fn run_application(&mut self, now: Time, to_write: &mut VecDeque<Slice>) {
         while let Some((handle, event)) = self.endpoint.event() {
             match event {
                 EndpointEvent::Accepted { .. } | EndpointEvent::Connected { .. } => {
                     self.handle = Some(handle);
                     self.endpoint.authorise(handle);
                 }
-                EndpointEvent::Session(SessionEvent::Delivered(data)) => self.unread += u64::from(data.len()),
+                EndpointEvent::Session(SessionEvent::Delivered(data)) => {
+                    self.unconsumed_bytes += u64::from(data.len())
+                }
                 EndpointEvent::Session(SessionEvent::Ended { .. } | SessionEvent::Finished) => {
-                    self.over = true;
+                    self.is_closed = true;
                 }
                 _ => {}
             }
         }
         let Some(handle) = self.handle else { return };
         let Some(session) = self.endpoint.session(handle) else { return };
-        let mut touched = self.unread > 0;
-        if touched {
-            self.received += self.unread;
-            session.consumed(now, std::mem::take(&mut self.unread));
+        let mut needs_poll = self.unconsumed_bytes > 0;
+        if needs_poll {
+            self.received_bytes += self.unconsumed_bytes;
+            session.consumed(now, std::mem::take(&mut self.unconsumed_bytes));
         }
         while session.writable() > 0
-            && let Some(piece) = to_write.pop_front()
+            && let Some(block) = to_write.pop_front()
         {
-            session.write(now, piece);
-            touched = true;
+            session.write(now, block);
+            needs_poll = true;
             if to_write.is_empty() {
                 session.finish(now);
             }
         }
-        if touched {
+        if needs_poll {
             self.endpoint.schedule_poll(handle);
         }
     }
 
-    /// Sends due packets, a few batches at most, to the other end. Returns the time of the next event.
+    /// Sends due packets, a few batches at most, to the other host. Returns the time of the next event.
     fn send(&mut self, now: Time, to: &mut Self) -> Option<Time> {
-        for _ in 0..4 {
+        for _ in 0..MAX_POLLS_PER_STEP {
             self.batch.clear();
             let next = self.endpoint.poll(now, &mut self.batch);
             for run in self.batch.runs() {
                 let bytes: Arc<[u8]> = Arc::from(self.batch.bytes(run));
-                self.packets += run.segments() as u64;
+                self.sent_datagrams += run.segments() as u64;
                 let arrival = Arrival { from: self.address, ecn: run.purpose.ecn() };
-                to.endpoint.receive(now, arrival, run.segment, SharedBuffer(bytes), |SharedBuffer(bytes)| {
-                    Slice::new(bytes)
-                });
+                to.endpoint.receive(
+                    now,
+                    arrival,
+                    run.segment_bytes,
+                    SharedBuffer(bytes),
+                    |SharedBuffer(bytes)| Slice::new(bytes),
+                );
             }
             match next {
                 PollResult::At(at) if self.batch.is_empty() => return Some(at),
@@ -119,19 +125,23 @@ impl AsMut<[u8]> for SharedBuffer {
     }
 }
 
+/// Maximum number of batches that a host sends in a step.
+const MAX_POLLS_PER_STEP: u32 = 4;
+
 /// Bytes per write.
-const PIECE: usize = 256 << 10;
+const WRITE_BYTES: usize = 256 << 10;
 
 /// Number of writes.
-const PIECES: usize = 80;
+const WRITE_COUNT: usize = 80;
 
 fn main() {
     let identity = |number| Identity::from_secret([number; 32]);
     // Datagram size of an Ethernet path.
-    let config = |number| EndpointConfig { largest: 1472, ..EndpointConfig::client(identity(number)) };
+    let config =
+        |number| EndpointConfig { max_datagram_bytes: 1472, ..EndpointConfig::client(identity(number)) };
     let listen = Some(Listen::new(Trust::Anyone, ["test"]));
-    let mut client = End::new(config(1), "192.0.2.1:1000");
-    let mut server = End::new(EndpointConfig { listen, ..config(2) }, "192.0.2.2:2000");
+    let mut client = Host::new(config(1), "192.0.2.1:1000");
+    let mut server = Host::new(EndpointConfig { listen, ..config(2) }, "192.0.2.2:2000");
     let mut now = Time::ZERO + Duration::from_secs(1);
     let connect = Connect {
         remote: server.address,
@@ -141,23 +151,26 @@ fn main() {
         recorder: None,
     };
     client.handle = Some(client.endpoint.connect(now, connect));
-    let piece = Slice::new(vec![7; PIECE]);
-    let mut to_write: VecDeque<Slice> = std::iter::repeat_n(piece, PIECES).collect();
-    let mut nothing = VecDeque::new();
-    while !(client.over && server.over) {
-        client.application(now, &mut to_write);
-        let due = [client.send(now, &mut server), server.send(now, &mut client)];
-        server.application(now, &mut nothing);
-        let min = now + ROUND;
-        let next = due.into_iter().map(|at| at.unwrap_or(min)).min();
-        now = next.unwrap_or(min).max(min).min(now + MAX_PAUSE);
+    let block = Slice::new(vec![7; WRITE_BYTES]);
+    let mut to_write: VecDeque<Slice> = std::iter::repeat_n(block, WRITE_COUNT).collect();
+    let mut empty_queue = VecDeque::new();
+    while !(client.is_closed && server.is_closed) {
+        client.run_application(now, &mut to_write);
+        let poll_times = [client.send(now, &mut server), server.send(now, &mut client)];
+        server.run_application(now, &mut empty_queue);
+        let earliest_step = now + MIN_STEP;
+        let next = poll_times.into_iter().map(|at| at.unwrap_or(earliest_step)).min();
+        now = next.unwrap_or(earliest_step).max(earliest_step).min(now + MAX_STEP);
     }
-    assert_eq!(server.received, (PIECE * PIECES) as u64, "all of it arrives");
-    println!("{} bytes in {} packets, {} back, by {now}", server.received, client.packets, server.packets);
+    assert_eq!(server.received_bytes, (WRITE_BYTES * WRITE_COUNT) as u64, "all of it arrives");
+    println!(
+        "{} bytes in {} packets, {} back, by {now}",
+        server.received_bytes, client.sent_datagrams, server.sent_datagrams
+    );
 }
 
-/// Duration of a round while there is work.
-const ROUND: Duration = Duration::from_micros(20);
+/// Minimum step of time.
+const MIN_STEP: Duration = Duration::from_micros(20);
 
-/// Maximum interval without a poll.
-const MAX_PAUSE: Duration = Duration::from_millis(100);
+/// Maximum step of time.
+const MAX_STEP: Duration = Duration::from_millis(100);

@@ -23,7 +23,7 @@ use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DelayedDatagram, DirectionSpec, LinkDirection};
 use thalweg_net::live::Clock;
 use thalweg_proto::Ecn;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 struct Late {
     kept: Vec<Duration>,
     seen: u64,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 /// Sample size; enough for the 99th percentile.
@@ -70,7 +70,7 @@ const SAMPLE_SIZE: usize = 10_000;
 
 impl Default for Late {
     fn default() -> Self {
-        Self { kept: Vec::new(), seen: 0, stream: Stream::new(0, "late", 0) }
+        Self { kept: Vec::new(), seen: 0, stream: RandomStream::new(0, "late", 0) }
     }
 }
 

@@ -45,13 +45,13 @@ pub struct Run {
     /// Byte range within the batch.
     pub range: Range<usize>,
     /// Size of all datagrams but the last, in bytes.
-    pub segment: usize,
+    pub segment_bytes: usize,
 }
 
 impl Run {
     /// Returns the number of datagrams in the run.
     pub fn segments(&self) -> usize {
-        self.range.len().div_ceil(self.segment.max(1))
+        self.range.len().div_ceil(self.segment_bytes.max(1))
     }
 }
 
@@ -95,7 +95,7 @@ impl Batch {
     pub fn datagrams(&self) -> impl Iterator<Item = (&Run, &[u8])> {
         self.runs
             .iter()
-            .flat_map(|run| self.bytes(run).chunks(run.segment.max(1)).map(move |bytes| (run, bytes)))
+            .flat_map(|run| self.bytes(run).chunks(run.segment_bytes.max(1)).map(move |bytes| (run, bytes)))
     }
 
     /// Returns true if there is room for a datagram of this size. An empty batch has room for any.
@@ -128,17 +128,17 @@ impl Batch {
                 && self.bytes.get(start + SHARD_BYTE_OFFSET)
                     == self.bytes.get(last.range.start + SHARD_BYTE_OFFSET)
                 && last.range.end == start
-                && length <= last.segment
-                && last.range.len() < last.segment * MAX_SEGMENTS
+                && length <= last.segment_bytes
+                && last.range.len() < last.segment_bytes * MAX_SEGMENTS
                 && end - last.range.start <= MAX_BYTES;
             if joins {
                 last.range.end = end;
-                self.is_open = length == last.segment;
+                self.is_open = length == last.segment_bytes;
                 return;
             }
         }
         self.is_open = purpose != Purpose::Probe;
-        self.runs.push(Run { destination, purpose, range: start..end, segment: length });
+        self.runs.push(Run { destination, purpose, range: start..end, segment_bytes: length });
     }
 }
 

@@ -50,7 +50,7 @@ pub struct ServerParameters {
     /// Stateless reset token of the server.
     pub token: [u8; TOKEN],
     /// Maximum datagram size accepted by the server, in bytes.
-    pub largest: u16,
+    pub max_datagram_bytes: u16,
 }
 
 /// Parameters that the client sends encrypted in the confirm.
@@ -59,7 +59,7 @@ pub struct ClientParameters {
     /// Stateless reset token of the client.
     pub token: [u8; TOKEN],
     /// Maximum datagram size accepted by the client, in bytes.
-    pub largest: u16,
+    pub max_datagram_bytes: u16,
     /// Requested service.
     pub service: String,
     /// Encoded scheme of the streams.
@@ -271,15 +271,19 @@ impl ServerParameters {
     fn encode(&self) -> Vec<u8> {
         let mut bytes = self.id.0.to_vec();
         bytes.extend_from_slice(&self.token);
-        bytes.extend_from_slice(&self.largest.to_be_bytes());
+        bytes.extend_from_slice(&self.max_datagram_bytes.to_be_bytes());
         bytes
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (id, rest) = bytes.split_first_chunk()?;
         let (token, rest) = rest.split_first_chunk()?;
-        let (largest, _) = rest.split_first_chunk()?;
-        Some(Self { id: ConnectionId(*id), token: *token, largest: u16::from_be_bytes(*largest) })
+        let (max_datagram_bytes, _) = rest.split_first_chunk()?;
+        Some(Self {
+            id: ConnectionId(*id),
+            token: *token,
+            max_datagram_bytes: u16::from_be_bytes(*max_datagram_bytes),
+        })
     }
 }
 
@@ -289,7 +293,7 @@ impl ClientParameters {
             return None;
         }
         let mut bytes = self.token.to_vec();
-        bytes.extend_from_slice(&self.largest.to_be_bytes());
+        bytes.extend_from_slice(&self.max_datagram_bytes.to_be_bytes());
         bytes.push(u8::try_from(self.service.len()).ok()?);
         bytes.extend_from_slice(self.service.as_bytes());
         bytes.extend_from_slice(&u16::try_from(self.scheme.len()).ok()?.to_be_bytes());
@@ -299,7 +303,7 @@ impl ClientParameters {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (token, rest) = bytes.split_first_chunk()?;
-        let (largest, rest) = rest.split_first_chunk()?;
+        let (max_datagram_bytes, rest) = rest.split_first_chunk()?;
         let (&length, rest) = rest.split_first()?;
         let (service, rest) = rest.split_at_checked(usize::from(length))?;
         let (length, rest) = rest.split_first_chunk()?;
@@ -309,7 +313,7 @@ impl ClientParameters {
         }
         Some(Self {
             token: *token,
-            largest: u16::from_be_bytes(*largest),
+            max_datagram_bytes: u16::from_be_bytes(*max_datagram_bytes),
             service: core::str::from_utf8(service).ok()?.to_owned(),
             scheme: scheme.to_owned(),
         })
@@ -411,12 +415,12 @@ mod tests {
     const SOURCE: ConnectionId = ConnectionId([9; 8]);
 
     fn server_parameters() -> ServerParameters {
-        ServerParameters { id: ConnectionId([3; 8]), token: [4; TOKEN], largest: 1500 }
+        ServerParameters { id: ConnectionId([3; 8]), token: [4; TOKEN], max_datagram_bytes: 1500 }
     }
 
     fn client_parameters() -> ClientParameters {
         let service = "bench".to_owned();
-        ClientParameters { token: [5; TOKEN], largest: 1400, service, scheme: b"cubic".to_vec() }
+        ClientParameters { token: [5; TOKEN], max_datagram_bytes: 1400, service, scheme: b"cubic".to_vec() }
     }
 
     fn identities() -> (Identity, Identity) {

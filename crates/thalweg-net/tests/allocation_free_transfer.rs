@@ -17,7 +17,7 @@ fn connection(offload: Offload) -> (Socket, Connection, Connection) {
     let identity = |number| Identity::from_secret([number; 32]);
     let bind = |endpoint: EndpointConfig| {
         // Datagrams of common size, to get many of them.
-        let endpoint = EndpointConfig { largest: 1472, ..endpoint };
+        let endpoint = EndpointConfig { max_datagram_bytes: 1472, ..endpoint };
         let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint);
         Socket::bind(SocketConfig { offload, ..config }).unwrap()
     };

@@ -6,7 +6,7 @@ mod allocation_counter;
 mod endpoint_pair;
 
 use allocation_counter::allocated_bytes;
-use endpoint_pair::{SERVER, Seeded, client_config, connect, server_config};
+use endpoint_pair::{SERVER, SeededEntropy, client_config, connect, server_config};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use thalweg_net::datagram_batch::Batch;
@@ -14,7 +14,7 @@ use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Ha
 use thalweg_net::session::{PollResult, SessionConfig, SessionEvent, code};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload as _, Slice};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 const DELAY: Duration = Duration::from_millis(20);
@@ -74,7 +74,7 @@ struct World {
     by_address: HashMap<SocketAddr, usize>,
     events: BTreeMap<(Time, u64), Event>,
     count: u64,
-    draw: Stream,
+    rng: RandomStream,
     tally: Tally,
     /// Time after which no connection is opened.
     end: Time,
@@ -93,8 +93,8 @@ impl World {
         let host = |number: usize, config: EndpointConfig| Host {
             endpoint: Endpoint::new(
                 Time::ZERO,
-                EndpointConfig { session, largest: 1472, ..config },
-                Box::new(Seeded(Stream::new(seed, "host", number as u64))),
+                EndpointConfig { session, max_datagram_bytes: 1472, ..config },
+                Box::new(SeededEntropy(RandomStream::new(seed, "host", number as u64))),
             ),
             address: SERVER.parse().unwrap(),
             wake: (Time::MAX, 0),
@@ -108,7 +108,7 @@ impl World {
             by_address: HashMap::new(),
             events: BTreeMap::new(),
             count: 0,
-            draw: Stream::new(seed, "world", 0),
+            rng: RandomStream::new(seed, "world", 0),
             tally: Tally::default(),
             end,
             batch: Batch::new(),
@@ -118,7 +118,7 @@ impl World {
             world.hosts.push(host(number, client_config()));
             world.moves(number);
             for _ in 0..CONNECTIONS_PER_HOST.min(connections - (number - 1) * CONNECTIONS_PER_HOST) {
-                let after = world.draw.uniform_duration(Duration::from_secs(600));
+                let after = world.rng.uniform_duration(Duration::from_secs(600));
                 world.plan(after, Event::Acts(number, Act::Open));
             }
         }
@@ -133,7 +133,7 @@ impl World {
     }
 
     fn pause(&mut self, host: usize, act: Act) {
-        let after = self.draw.uniform_duration(PAUSE);
+        let after = self.rng.uniform_duration(PAUSE);
         self.plan(after, Event::Acts(host, act));
     }
 
@@ -145,7 +145,7 @@ impl World {
         }
         let address = SocketAddr::from((
             (0x0a00_0000 + host as u32).to_be_bytes(),
-            1024 + self.draw.below(60_000) as u16,
+            1024 + self.rng.below(60_000) as u16,
         ));
         self.hosts[host].address = address;
         self.by_address.insert(address, host);
@@ -189,8 +189,8 @@ impl World {
                 self.moves(host);
             }
             Act::Write(handle) => {
-                let is_last = self.draw.chance(1.0 / 6.0) || self.now >= self.end;
-                let length = 1 + self.draw.below(20_000);
+                let is_last = self.rng.chance(1.0 / 6.0) || self.now >= self.end;
+                let length = 1 + self.rng.below(20_000);
                 let Some(session) = endpoint.session(handle) else { return };
                 self.tally.written += length;
                 session.write(self.now, Slice::new(vec![7; length as usize]));
@@ -216,7 +216,7 @@ impl World {
             let mut is_idle = sent.is_empty();
             for (to, bytes) in sent {
                 self.tally.datagrams += 1;
-                if !self.draw.chance(LOSS) {
+                if !self.rng.chance(LOSS) {
                     self.plan(DELAY, Event::Arrives { to, from, bytes });
                 }
             }
@@ -260,7 +260,7 @@ impl World {
             }
             EndpointEvent::Session(SessionEvent::Closed(_)) if host > 0 => {
                 self.tally.closed += 1;
-                let after = self.draw.uniform_duration(SOON);
+                let after = self.rng.uniform_duration(SOON);
                 self.plan(after, Event::Acts(host, Act::Open));
             }
             _ => {}

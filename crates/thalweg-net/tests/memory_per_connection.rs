@@ -39,7 +39,7 @@ fn a_million_packets_leave_nothing_behind() {
     bytes_of_an_idle_connection();
     let host: SocketAddr = "127.0.0.1:0".parse().unwrap();
     // Small datagrams, although loopback would take large ones.
-    let config = EndpointConfig { largest: 1200, ..server_config() };
+    let config = EndpointConfig { max_datagram_bytes: 1200, ..server_config() };
     let server = Socket::bind(SocketConfig::new(host, config)).unwrap();
     let client = Socket::bind(SocketConfig::new(host, client_config())).unwrap();
     let connect = Connect {

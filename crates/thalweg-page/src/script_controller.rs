@@ -240,9 +240,9 @@ impl Controller for Scripted {
         self.observer.on_app_limited(connection, self.decision.window);
     }
 
-    fn on_undo(&mut self, before: Self, _connection: &ConnectionState) {
+    fn on_undo(&mut self, saved: Self, _connection: &ConnectionState) {
         let mut numbers = [0.0; SAMPLE_NUMBERS];
-        numbers[0] = before.decision.window;
+        numbers[0] = saved.decision.window;
         self.call(Event::Undo, &numbers);
     }
 

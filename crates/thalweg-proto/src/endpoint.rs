@@ -2,7 +2,7 @@
 
 use crate::media_frame_counters::MediaCounts;
 use crate::payload::Payload;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::transport::{CongestionState, Limit, ReceiverCounts, SegmentCounts, SenderStats};
 use crate::units::{Duration, Time};
 
@@ -31,7 +31,7 @@ pub struct EndCounters {
 #[derive(Debug)]
 pub enum Notice {
     /// The random-number stream that the endpoint draws from.
-    RandomStream(Stream),
+    RandomStream(RandomStream),
     /// The handshake is complete.
     Opened {
         /// Duration of the handshake, where that is unambiguous.

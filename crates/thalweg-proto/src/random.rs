@@ -1,6 +1,6 @@
 //! Streams of pseudo-random numbers, each named by a seed and the component that draws from it.
 //!
-//! An engine never creates its own: its driver hands it a [`Stream`]. Because every component has a stream of its own,
+//! An engine never creates its own: its driver hands it a [`RandomStream`]. Because every component has a stream of its own,
 //! adding one does not change what another draws, and two schemes compared under one seed have the same traffic and the
 //! same losses (common random numbers). The generator is xoshiro256++ (Blackman and Vigna, 2019); the samplers use the
 //! `libm` crate: values are the same on every machine.
@@ -11,9 +11,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub struct Stream(Xoshiro256PlusPlus);
+pub struct RandomStream(Xoshiro256PlusPlus);
 
-impl Stream {
+impl RandomStream {
     /// Creates the stream of `component` number `index` under `seed`.
     pub fn new(seed: u64, component: &str, index: u64) -> Self {
         // FNV-1a over the name, then SplitMix64 (inside `seed_from_u64`) to spread the bits.
@@ -26,13 +26,13 @@ impl Stream {
     }
 
     /// Returns 64 random bits.
-    pub fn bits(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// Uniform in `0 <= x < 1`, with 53 random bits.
     pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Returns true with probability `p`; never for `p <= 0`, always for `p >= 1`.
@@ -42,7 +42,7 @@ impl Stream {
 
     /// Uniform among `0..n`; zero for `n = 0`. The bias is below `n / 2^64`.
     pub fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
+        ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
     /// Exponential with mean 1, by inversion.
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn streams_depend_on_every_part_of_their_name() {
-        let first = |seed, name, index| Stream::new(seed, name, index).bits();
+        let first = |seed, name, index| RandomStream::new(seed, name, index).next_u64();
         let base = first(1, "loss", 0);
         assert_eq!(base, first(1, "loss", 0));
         assert_ne!(base, first(2, "loss", 0));
@@ -114,15 +114,15 @@ mod tests {
     #[test]
     fn values_are_frozen() {
         // A change here changes every stored result: it needs a new major version.
-        let mut stream = Stream::new(1, "golden", 7);
-        let drawn = [stream.bits(), stream.bits(), stream.bits()];
+        let mut stream = RandomStream::new(1, "golden", 7);
+        let drawn = [stream.next_u64(), stream.next_u64(), stream.next_u64()];
         assert_eq!(drawn, GOLDEN);
     }
     const GOLDEN: [u64; 3] = [4954884949821782252, 3758770219410632815, 6707800406893030387];
 
     #[test]
     fn samplers_have_their_means() {
-        let mut stream = Stream::new(3, "means", 0);
+        let mut stream = RandomStream::new(3, "means", 0);
         let n = 200_000;
         let mean = |mut f: Box<dyn FnMut() -> f64>| (0..n).map(|_| f()).sum::<f64>() / f64::from(n);
         let mut s = stream.clone();

@@ -153,7 +153,7 @@ fn listed()
         (SubjectKind::SizeClass, "size class"),
     ];
     let metrics = subjects.into_iter().flat_map(|(of, subject)| {
-        let about = |metric: Metric| metric.line().about.trim().replace("\n ", " ");
+        let about = |metric: Metric| metric.line().description.trim().replace("\n ", " ");
         Metric::all_of(of)
             .map(move |metric| (metric.column_name(of), metric.line().unit.name(), about(metric), subject))
     });

@@ -570,8 +570,8 @@ impl Contract for Scripted {
         self.observer.on_app_limited(connection, self.decision.window);
     }
 
-    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
-        let window = before.decision.window;
+    fn on_undo(&mut self, saved: Self, connection: &ConnectionState) {
+        let window = saved.decision.window;
         self.call(connection.now, |instance| instance.call_method1("on_undo", (window,)).map(drop));
     }
 

@@ -2,7 +2,7 @@
 
 use crate::discipline_spec::CreatedQueue;
 use crate::{AckFilter, ContractViolation, Discipline, DisciplineSpec, DroppedPacket, Entry, Limit};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Rate, Time};
 
 /// Any discipline, of this crate or another.
@@ -30,7 +30,7 @@ impl Any {
     /// `stream` makes the random stream for a purpose. It is called only for a discipline that draws random numbers.
     /// The purposes are part of reproducible runs: `random-drop`, `sfq`, `drr` (with hashed flows), `red`, `fq-codel`,
     /// `cake`, `pie`.
-    pub fn new(spec: &DisciplineSpec, mut stream: impl FnMut(&'static str) -> Stream) -> Self {
+    pub fn new(spec: &DisciplineSpec, mut stream: impl FnMut(&'static str) -> RandomStream) -> Self {
         Self(spec.make(&mut stream))
     }
 
@@ -141,7 +141,7 @@ mod tests {
             let before = purposes.len();
             Any::new(&spec, |purpose| {
                 purposes.push(purpose);
-                Stream::new(1, purpose, 0)
+                RandomStream::new(1, purpose, 0)
             });
             assert_eq!(purposes.len() > before, spec.is_random());
         }

@@ -6,10 +6,10 @@ use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, SpecError, Traits,
 };
 use std::collections::{BTreeMap, VecDeque};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Rate, Time};
 
 /// Units of equal shares of the link, by their names in Linux.
@@ -93,7 +93,7 @@ pub struct Cake {
     /// Number of queues in the rotation of each host, as source and as destination.
     loads: [BTreeMap<u32, u32>; 2],
     buckets: Buckets,
-    chance: Stream,
+    chance: RandomStream,
     /// Quantum, in bytes.
     quantum: u64,
     /// Hosts of the next arrival.
@@ -126,8 +126,8 @@ struct Queue {
 
 impl Cake {
     /// Creates an empty queue with this limit, and draws from `stream`.
-    pub fn new(limit: Limit, config: CakeConfig, mut stream: Stream) -> Self {
-        let salt = Stream::new(stream.bits(), "cake", 0);
+    pub fn new(limit: Limit, config: CakeConfig, mut stream: RandomStream) -> Self {
+        let salt = RandomStream::new(stream.next_u64(), "cake", 0);
         let slots = config.flows.clamp(WAYS as u32, MAX_FLOWS) as usize / WAYS * WAYS;
         Self {
             config,
@@ -360,17 +360,17 @@ impl DisciplineConfig for CakeConfig {
         Ok(())
     }
 
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> Cake {
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> Cake {
         Cake::new(limit, *self, streams("cake"))
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: false,
+            keeps_arrival_order: false,
             drops_early: true,
-            marks: self.ecn,
+            marks_ecn: self.ecn,
             is_random: true,
-            sees_idle_link_packets: true,
+            enqueues_when_link_idle: true,
             serves_by_priority: false,
             isolates_hosts: self.isolation.needs_hosts(),
         }
@@ -401,7 +401,7 @@ mod tests {
 
     fn queue(isolation: Isolation, limit: Limit) -> Cake {
         let config = CakeConfig { isolation, ..CakeConfig::default() };
-        Cake::new(limit, config, Stream::new(1, "test", 0))
+        Cake::new(limit, config, RandomStream::new(1, "test", 0))
     }
 
     fn entry(packet: u32, flow: u32) -> Entry {

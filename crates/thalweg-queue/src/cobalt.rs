@@ -1,7 +1,7 @@
 //! COBALT: CoDel, and BLUE for flows that do not respond to it.
 
 use crate::Entry;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 /// Largest packet that the queues are tuned for, in bytes.
@@ -70,7 +70,7 @@ impl Cobalt {
         delay: Duration,
         entry: &mut Entry,
         parameters: &CobaltParameters,
-        chance: &mut Stream,
+        chance: &mut RandomStream,
     ) -> bool {
         let is_late = delay > parameters.target && delay > parameters.floor;
         let was_due = self.is_due(now);
@@ -150,7 +150,7 @@ mod tests {
 
     /// Returns the times of signals, in ms, of a queue with a packet each millisecond that waits for `delay` ms.
     fn signals(control: &mut Cobalt, ecn: Ecn, delay: u64, during: core::ops::Range<u64>) -> Vec<u64> {
-        let mut chance = Stream::new(1, "test", 0);
+        let mut chance = RandomStream::new(1, "test", 0);
         during
             .filter(|&now| {
                 let mut entry = Entry { ecn, ..ordinary_entry(0) };

@@ -3,7 +3,7 @@
 use crate::impairment_spec::above_zero;
 use crate::timestamped_fifo::TimestampedQueue;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, SpecError, Traits,
 };
 use thalweg_proto::units::{Bytes, Duration, Time};
 
@@ -205,17 +205,17 @@ impl DisciplineConfig for CoDelConfig {
         above_zero("interval", self.interval.as_secs_f64())
     }
 
-    fn make(&self, limit: Limit, _: Streams<'_>) -> CoDel {
+    fn make(&self, limit: Limit, _: RandomStreams<'_>) -> CoDel {
         CoDel::new(limit, *self)
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: true,
+            keeps_arrival_order: true,
             drops_early: true,
-            marks: self.ecn,
+            marks_ecn: self.ecn,
             is_random: false,
-            sees_idle_link_packets: true,
+            enqueues_when_link_idle: true,
             serves_by_priority: false,
             isolates_hosts: false,
         }

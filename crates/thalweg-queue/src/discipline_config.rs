@@ -3,12 +3,12 @@
 use crate::{Discipline, Limit, SpecError, TokenBucketSpec};
 use core::any::Any;
 use core::fmt::Debug;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 /// Factory of the random stream for a purpose: `streams("drops")`. A stream depends on the seed of the run, the purpose
 /// and the link, so another purpose changes the results of all existing scenarios with the discipline. A discipline that
 /// draws requests its stream once, keeps it, and sets [`Traits::is_random`].
-pub type Streams<'a> = &'a mut dyn FnMut(&'static str) -> Stream;
+pub type RandomStreams<'a> = &'a mut dyn FnMut(&'static str) -> RandomStream;
 
 /// Configuration of a discipline, including everything known before a queue is created.
 pub trait DisciplineConfig: Clone + Debug + PartialEq + Send + Sync + 'static {
@@ -27,7 +27,7 @@ pub trait DisciplineConfig: Clone + Debug + PartialEq + Send + Sync + 'static {
     }
 
     /// Creates an empty queue. `streams` is called only by a discipline that draws random numbers.
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> Self::Queue;
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> Self::Queue;
 
     /// Returns the properties of the discipline.
     fn traits(&self) -> Traits;
@@ -48,16 +48,16 @@ pub trait DisciplineConfig: Clone + Debug + PartialEq + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
     /// Non-urgent packets leave in arrival order. The verifier (`--verify`) then reports a packet that overtakes another.
-    pub keeps_order: bool,
+    pub keeps_arrival_order: bool,
     /// Packets are dropped or marked although there is room. Read by tests of this crate only.
     pub drops_early: bool,
     /// ECN-capable packets are marked with CE. Warnings about flows whose packets no queue marks depend on it.
-    pub marks: bool,
+    pub marks_ecn: bool,
     /// Random numbers are drawn. Otherwise replications of a scenario without random parts are reported as identical.
     pub is_random: bool,
     /// Packets that find the link idle must pass the discipline too, as its state depends on them. Otherwise they are
     /// transmitted without a call of the discipline, which is faster; its averages and token buckets would miss them.
-    pub sees_idle_link_packets: bool,
+    pub enqueues_when_link_idle: bool,
     /// The priority of a flow determines the service order. Otherwise priorities without a gate cause a warning; relays
     /// (`thalweg impair`) refuse disciplines with this property.
     pub serves_by_priority: bool,
@@ -69,11 +69,11 @@ impl Traits {
     /// Properties of a single queue that drops or marks arrivals at random, with a probability that grows with its
     /// length: RED, PIE.
     pub const RANDOM_EARLY_DETECTION: Self = Self {
-        keeps_order: true,
+        keeps_arrival_order: true,
         drops_early: true,
-        marks: true,
+        marks_ecn: true,
         is_random: true,
-        sees_idle_link_packets: true,
+        enqueues_when_link_idle: true,
         serves_by_priority: false,
         isolates_hosts: false,
     };
@@ -82,7 +82,7 @@ impl Traits {
 /// Type-erased [`DisciplineConfig`].
 pub(crate) trait ErasedConfig: Any + Debug + Send + Sync {
     fn check(&self) -> Result<(), SpecError>;
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> Box<dyn Queue>;
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> Box<dyn Queue>;
     fn description(&self) -> String;
     fn policer(&self) -> Option<TokenBucketSpec>;
     fn equals(&self, other: &dyn ErasedConfig) -> bool;
@@ -93,7 +93,7 @@ impl<C: DisciplineConfig> ErasedConfig for C {
     fn check(&self) -> Result<(), SpecError> {
         DisciplineConfig::check(self)
     }
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> Box<dyn Queue> {
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> Box<dyn Queue> {
         Box::new(DisciplineConfig::make(self, limit, streams))
     }
     fn description(&self) -> String {

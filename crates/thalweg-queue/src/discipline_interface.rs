@@ -71,7 +71,7 @@ pub struct DroppedPacket {
 ///
 /// A discipline is passive: it is called when a packet arrives and when the link is free, and has no timers. A packet that
 /// finds the link free bypasses it, or is enqueued and dequeued at once with
-/// [`Traits::sees_idle_link_packets`](crate::Traits::sees_idle_link_packets). No call reports an idle link:
+/// [`Traits::enqueues_when_link_idle`](crate::Traits::enqueues_when_link_idle). No call reports an idle link:
 /// [`LinkIdle`](crate::LinkIdle) computes idle times. A FIFO with rules of its own holds a [`Fcfs`](crate::Fcfs), one with arrival
 /// times a [`TimestampedQueue`](crate::TimestampedQueue). Every enqueued entry comes out exactly once, with its identifier and size,
 /// either from [`dequeue`](Discipline::dequeue) or in `dropped`. A discipline may change the ECN field of an entry, by

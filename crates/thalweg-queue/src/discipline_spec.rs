@@ -1,6 +1,6 @@
 //! A discipline as plain data: a limit and a configuration, of this crate or another.
 
-use crate::discipline_config::{DisciplineConfig, ErasedConfig, Queue, Streams, Traits};
+use crate::discipline_config::{DisciplineConfig, ErasedConfig, Queue, RandomStreams, Traits};
 use crate::external_discipline_guard::ExternalQueue;
 use crate::{Fcfs, Limit, SpecError, TokenBucketSpec};
 use core::any::type_name;
@@ -93,8 +93,8 @@ impl DisciplineSpec {
     }
 
     /// Returns true if non-urgent packets leave in arrival order.
-    pub const fn keeps_order(&self) -> bool {
-        self.traits.keeps_order
+    pub const fn keeps_arrival_order(&self) -> bool {
+        self.traits.keeps_arrival_order
     }
 
     /// Returns true if packets are dropped or marked although there is room.
@@ -104,7 +104,7 @@ impl DisciplineSpec {
 
     /// Returns true if ECN-capable packets are marked with CE.
     pub const fn marks(&self) -> bool {
-        self.traits.marks
+        self.traits.marks_ecn
     }
 
     /// Returns true if the discipline draws random numbers.
@@ -114,8 +114,8 @@ impl DisciplineSpec {
 
     /// Returns true if packets that find the line idle must pass the discipline too, as its state depends on them.
     #[inline]
-    pub const fn sees_idle_link_packets(&self) -> bool {
-        self.traits.sees_idle_link_packets
+    pub const fn enqueues_when_link_idle(&self) -> bool {
+        self.traits.enqueues_when_link_idle
     }
 
     /// Returns true if the priority of a flow determines the service order.
@@ -130,7 +130,7 @@ impl DisciplineSpec {
     }
 
     /// Creates an empty queue. FIFO has no state but its packets, and needs no configuration.
-    pub(crate) fn make(&self, streams: Streams<'_>) -> CreatedQueue {
+    pub(crate) fn make(&self, streams: RandomStreams<'_>) -> CreatedQueue {
         match self.config::<crate::FcfsConfig>() {
             Some(_) => CreatedQueue::Fcfs(Fcfs::new(self.limit)),
             None if self.is_external => CreatedQueue::External(Box::new(ExternalQueue::new(

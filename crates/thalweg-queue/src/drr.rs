@@ -6,11 +6,11 @@ use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SharedBufferDrop, SpecError,
-    Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, SharedBufferDrop,
+    SpecError, Traits,
 };
 use std::collections::VecDeque;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Time};
 
 /// Parameters of [`Drr`].
@@ -72,7 +72,7 @@ struct Turn {
 
 impl Drr {
     /// Creates an empty queue with this limit; a hash, if any, is drawn from `stream`.
-    pub fn new(limit: Limit, config: DrrConfig, stream: impl FnOnce() -> Stream) -> Self {
+    pub fn new(limit: Limit, config: DrrConfig, stream: impl FnOnce() -> RandomStream) -> Self {
         Self {
             config,
             occupancy: Occupancy::new(limit),
@@ -215,17 +215,17 @@ impl DisciplineConfig for DrrConfig {
         above_zero("buckets", f64::from(self.buckets.unwrap_or(1)))
     }
 
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> Drr {
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> Drr {
         Drr::new(limit, *self, || streams("drr"))
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: false,
+            keeps_arrival_order: false,
             drops_early: false,
-            marks: false,
+            marks_ecn: false,
             is_random: self.buckets.is_some(),
-            sees_idle_link_packets: true,
+            enqueues_when_link_idle: true,
             serves_by_priority: self.weights.differ(),
             isolates_hosts: false,
         }
@@ -245,7 +245,7 @@ mod tests {
     fn queue(quantum: u64, limit: Limit, overflow: SharedBufferDrop) -> Drr {
         let config =
             DrrConfig { quantum: Bytes::new(quantum), buckets: None, overflow, weights: Weights::default() };
-        Drr::new(limit, config, || Stream::new(1, "test", 0))
+        Drr::new(limit, config, || RandomStream::new(1, "test", 0))
     }
 
     fn entry(packet: u32, flow: u32, size: u32) -> Entry {
@@ -334,7 +334,7 @@ mod tests {
     fn hashed_flows_share_a_queue() {
         // With a single bucket the order is first come, first served.
         let config = DrrConfig { buckets: Some(1), ..DrrConfig::default() };
-        let mut queue = Drr::new(Limit::Unlimited, config, || Stream::new(1, "test", 0));
+        let mut queue = Drr::new(Limit::Unlimited, config, || RandomStream::new(1, "test", 0));
         for packet in 0..10 {
             enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, packet % 3, 1000));
         }

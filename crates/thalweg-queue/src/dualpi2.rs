@@ -3,7 +3,7 @@
 use crate::impairment_spec::{above_zero, check_probability};
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, SpecError, Traits,
 };
 use std::collections::VecDeque;
 use thalweg_proto::Ecn;
@@ -321,12 +321,12 @@ impl DisciplineConfig for DualPi2Config {
         check_probability("classic_share", self.classic_share)
     }
 
-    fn make(&self, limit: Limit, _streams: Streams<'_>) -> DualPi2 {
+    fn make(&self, limit: Limit, _streams: RandomStreams<'_>) -> DualPi2 {
         DualPi2::new(limit, *self)
     }
 
     fn traits(&self) -> Traits {
-        Traits { keeps_order: false, is_random: false, ..Traits::RANDOM_EARLY_DETECTION }
+        Traits { keeps_arrival_order: false, is_random: false, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
     fn description(&self) -> String {

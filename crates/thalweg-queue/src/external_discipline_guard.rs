@@ -7,7 +7,7 @@
 //! at the end and names neither the discipline nor the packet.
 
 use crate::discipline_config::{ErasedConfig, Queue};
-use crate::{Discipline, DropReason, DroppedPacket, Entry, Limit, Streams};
+use crate::{Discipline, DropReason, DroppedPacket, Entry, Limit, RandomStreams};
 use core::fmt;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -86,7 +86,12 @@ pub(crate) struct ExternalQueue {
 
 impl ExternalQueue {
     /// Wraps the discipline of `config`, named `by`.
-    pub fn new(by: &'static str, config: &dyn ErasedConfig, limit: Limit, streams: Streams<'_>) -> Self {
+    pub fn new(
+        by: &'static str,
+        config: &dyn ErasedConfig,
+        limit: Limit,
+        streams: RandomStreams<'_>,
+    ) -> Self {
         let made = catch_unwind(AssertUnwindSafe(|| config.make(limit, streams)));
         let mut queue = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, violation: None };
         if queue.inner.is_none() {
@@ -197,7 +202,7 @@ mod tests {
     use crate::test_helpers::ordinary_entry;
     use crate::{DisciplineConfig, SpecError, Traits};
     use std::collections::VecDeque;
-    use thalweg_proto::random::Stream;
+    use thalweg_proto::random::RandomStream;
 
     /// Fault of a discipline after three packets.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -264,7 +269,7 @@ mod tests {
         fn check(&self) -> Result<(), SpecError> {
             Ok(())
         }
-        fn make(&self, _: Limit, _: Streams<'_>) -> Line {
+        fn make(&self, _: Limit, _: RandomStreams<'_>) -> Line {
             assert!(*self != Self::CannotBeMade, "a test's discipline");
             Line { queue: VecDeque::new(), taken: 0, wrong: *self }
         }
@@ -292,7 +297,7 @@ mod tests {
             (DisciplineFault::Panics, 3, "panicked"),
             (DisciplineFault::CannotBeMade, 0, "panicked"),
         ] {
-            let mut streams = |purpose| Stream::new(1, purpose, 0);
+            let mut streams = |purpose| RandomStream::new(1, purpose, 0);
             let mut queue = ExternalQueue::new("mine", &wrong, Limit::Unlimited, &mut streams);
             let (mut dropped, mut found, mut left) = (Vec::new(), None, None);
             for step in 0..5 {

@@ -6,7 +6,7 @@ use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, SpecError, Traits,
 };
 use std::collections::{BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};
@@ -224,17 +224,17 @@ impl DisciplineConfig for FairQueueingConfig {
         self.mark_above.map_or(Ok(()), |share| above_zero("mark_above", share))
     }
 
-    fn make(&self, limit: Limit, _: Streams<'_>) -> FairQueueing {
+    fn make(&self, limit: Limit, _: RandomStreams<'_>) -> FairQueueing {
         FairQueueing::new(limit, *self)
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: false,
+            keeps_arrival_order: false,
             drops_early: false,
-            marks: self.mark_above.is_some(),
+            marks_ecn: self.mark_above.is_some(),
             is_random: false,
-            sees_idle_link_packets: true,
+            enqueues_when_link_idle: true,
             serves_by_priority: self.weights.differ(),
             isolates_hosts: false,
         }

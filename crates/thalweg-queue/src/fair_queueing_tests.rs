@@ -3,7 +3,7 @@
 use super::*;
 use crate::test_helpers::ordinary_entry;
 use thalweg_proto::Ecn;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::Duration;
 
 /// At 8 Mbit/s a byte takes a microsecond.
@@ -96,7 +96,7 @@ fn departures_lag_bit_by_bit_service_by_at_most_one_packet() {
     // The bound of Parekh and Gallager (1993, theorem 1) on random arrivals of eight flows: the longest packet takes
     // 1500 us. The fluid model is computed from event to event.
     for seed in 0..4 {
-        let mut stream = Stream::new(seed, "test", 0);
+        let mut stream = RandomStream::new(seed, "test", 0);
         let mut arrivals = Vec::new();
         let mut at = 0;
         for packet in 0..200u32 {
@@ -251,7 +251,7 @@ fn urgent_packets_leave_first_and_push_nothing_out() {
 fn finished_flows_are_removed() {
     // A million packets of as many flows, ten of them at a time: there are never many lanes.
     let mut queue = plain(Limit::Packets(10));
-    let mut stream = Stream::new(1, "test", 0);
+    let mut stream = RandomStream::new(1, "test", 0);
     for packet in 0..1_000_000u32 {
         let at = u64::from(packet) * 100;
         offer(&mut queue, at, entry(packet, packet, 40 + stream.below(100) as u32));

@@ -1,7 +1,7 @@
 //! The queue discipline FIFO (first come, first served), with drop-tail.
 
 use crate::{
-    AckFilter, Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, Streams, Traits,
+    AckFilter, Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, Traits,
 };
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
@@ -164,17 +164,17 @@ impl DisciplineConfig for FcfsConfig {
     type Queue = Fcfs;
     const NAME: &'static str = "fcfs";
 
-    fn make(&self, limit: Limit, _: Streams<'_>) -> Fcfs {
+    fn make(&self, limit: Limit, _: RandomStreams<'_>) -> Fcfs {
         Fcfs::new(limit)
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: true,
+            keeps_arrival_order: true,
             drops_early: false,
-            marks: false,
+            marks_ecn: false,
             is_random: false,
-            sees_idle_link_packets: false,
+            enqueues_when_link_idle: false,
             serves_by_priority: false,
             isolates_hosts: false,
         }

@@ -1,24 +1,24 @@
 //! Flows hashed to buckets.
 
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 /// Random hash of flows to a fixed number of buckets; it can be perturbed.
 #[derive(Clone, Debug)]
 pub(crate) struct Buckets {
     count: u32,
     salt: u64,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Buckets {
     /// Creates a hash with `count` buckets, at least one.
-    pub(crate) fn new(count: u32, mut stream: Stream) -> Self {
-        Self { count: count.max(1), salt: stream.bits(), stream }
+    pub(crate) fn new(count: u32, mut stream: RandomStream) -> Self {
+        Self { count: count.max(1), salt: stream.next_u64(), stream }
     }
 
     /// Perturbs the hash.
     pub(crate) fn perturb(&mut self) {
-        self.salt = self.stream.bits();
+        self.salt = self.stream.next_u64();
     }
 
     /// Returns the bucket of `flow`.
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn neighbours_spread_evenly() {
         // 100 000 flows in 100 buckets: each has 1000 of them, within 5 standard deviations (158).
-        let buckets = Buckets::new(100, Stream::new(1, "test", 0));
+        let buckets = Buckets::new(100, RandomStream::new(1, "test", 0));
         let mut counts = [0i32; 100];
         (0..100_000).for_each(|flow| counts[buckets.bucket_of(flow) as usize] += 1);
         assert!(counts.iter().all(|count| (count - 1000).abs() < 158), "{counts:?}");
@@ -50,7 +50,7 @@ mod tests {
     fn a_perturbation_separates_flows_in_one_bucket() {
         // Of 1000 flows in 10 buckets, about 100 share the first flow's bucket; after a perturbation they share it
         // again one time in ten.
-        let mut buckets = Buckets::new(10, Stream::new(1, "test", 0));
+        let mut buckets = Buckets::new(10, RandomStream::new(1, "test", 0));
         let together = |buckets: &Buckets| -> Vec<u32> {
             (1..1000).filter(|&flow| buckets.bucket_of(flow) == buckets.bucket_of(0)).collect()
         };

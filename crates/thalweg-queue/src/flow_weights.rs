@@ -51,12 +51,12 @@ mod tests {
     use super::*;
     use crate::test_helpers::ordinary_entry;
     use crate::{Any, Discipline, DisciplineSpec, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit};
-    use thalweg_proto::random::Stream;
+    use thalweg_proto::random::RandomStream;
     use thalweg_proto::units::{Rate, Time};
 
     /// Returns the bytes sent by each of three backlogged flows with priorities 1, 2 and 6 and these packet sizes.
     fn bytes_sent(spec: &DisciplineSpec, sizes: [u32; 3]) -> [u64; 3] {
-        let mut queue = Any::new(spec, |purpose| Stream::new(1, purpose, 0));
+        let mut queue = Any::new(spec, |purpose| RandomStream::new(1, purpose, 0));
         queue.set_rate(Rate::from_mbits_per_sec(10));
         let (mut given, mut dropped) = ([0u64; 3], Vec::new());
         let entry = |flow: u32| {

@@ -7,10 +7,10 @@ use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, SpecError, Traits,
 };
 use std::collections::VecDeque;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Time};
 
 /// Parameters of [`FqCoDel`].
@@ -98,7 +98,7 @@ impl Backlog for View<'_> {
 
 impl FqCoDel {
     /// Creates an empty queue with this limit, and draws its hash from `stream`.
-    pub fn new(limit: Limit, config: FqCoDelConfig, stream: Stream) -> Self {
+    pub fn new(limit: Limit, config: FqCoDelConfig, stream: RandomStream) -> Self {
         Self {
             config,
             occupancy: Occupancy::new(limit),
@@ -261,17 +261,17 @@ impl DisciplineConfig for FqCoDelConfig {
         above_zero("drop_batch", f64::from(self.drop_batch))
     }
 
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> FqCoDel {
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> FqCoDel {
         FqCoDel::new(limit, *self, streams("fq-codel"))
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: false,
+            keeps_arrival_order: false,
             drops_early: true,
-            marks: self.codel.ecn,
+            marks_ecn: self.codel.ecn,
             is_random: true,
-            sees_idle_link_packets: true,
+            enqueues_when_link_idle: true,
             serves_by_priority: self.weights.differ(),
             isolates_hosts: false,
         }
@@ -292,7 +292,7 @@ mod tests {
     fn queue(limit: Limit, quantum: u64) -> FqCoDel {
         let config =
             FqCoDelConfig { quantum: Bytes::new(quantum), flows: 1 << 20, ..FqCoDelConfig::default() };
-        FqCoDel::new(limit, config, Stream::new(1, "test", 0))
+        FqCoDel::new(limit, config, RandomStream::new(1, "test", 0))
     }
 
     fn entry(packet: u32, flow: u32, size: u32) -> Entry {
@@ -400,7 +400,7 @@ mod tests {
     fn there_are_never_more_queues_than_buckets() {
         // A hundred thousand flows, one after the other.
         let config = FqCoDelConfig::default();
-        let mut queue = FqCoDel::new(Limit::Unlimited, config, Stream::new(1, "test", 0));
+        let mut queue = FqCoDel::new(Limit::Unlimited, config, RandomStream::new(1, "test", 0));
         for flow in 0..100_000 {
             enqueue_and_list_drops(&mut queue, ms(u64::from(flow)), entry(0, flow, 100));
             next(&mut queue, ms(u64::from(flow)));

@@ -5,7 +5,7 @@ use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, SpecError, Traits,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Time};
@@ -336,17 +336,17 @@ impl DisciplineConfig for HrrConfig {
         at_most("lower-slots", self.frame_slots - 1, self.lower_slots)
     }
 
-    fn make(&self, limit: Limit, _: Streams<'_>) -> Hrr {
+    fn make(&self, limit: Limit, _: RandomStreams<'_>) -> Hrr {
         Hrr::new(limit, *self)
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: false,
+            keeps_arrival_order: false,
             drops_early: false,
-            marks: false,
+            marks_ecn: false,
             is_random: false,
-            sees_idle_link_packets: true,
+            enqueues_when_link_idle: true,
             serves_by_priority: self.levels > 1 || self.weights.differ(),
             isolates_hosts: false,
         }

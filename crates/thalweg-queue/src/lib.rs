@@ -15,7 +15,7 @@
 //! - [`random_delay`]: random delays of a wire. [`Aggregation`]: delivery in batches. [`EcnTreatment`]: treatment of the ECN
 //!   field.
 //!
-//! Every random draw comes from a caller-supplied [`Stream`](thalweg_proto::random::Stream). Every description has a
+//! Every random draw comes from a caller-supplied [`RandomStream`](thalweg_proto::random::RandomStream). Every description has a
 //! `check` that reports its first error. Unchecked descriptions may behave oddly, but never cause a panic.
 
 #[macro_use]
@@ -89,7 +89,7 @@ pub use virtual_clock::*;
 pub use ack_filter::AckFilter;
 pub use any_discipline::Any;
 pub use capacity_trace::{CapacityError, CapacityTrace};
-pub use discipline_config::{DisciplineConfig, Streams, Traits};
+pub use discipline_config::{DisciplineConfig, RandomStreams, Traits};
 pub use discipline_interface::{Discipline, DropReason, DroppedPacket, Entry, Limit};
 pub use discipline_spec::DisciplineSpec;
 pub use external_discipline_guard::{ContractViolation, ViolationKind};

@@ -7,7 +7,7 @@ use thalweg_proto::units::{Bytes, Rate, Time};
 ///
 /// No call reports that a link becomes idle: `dequeue` is called only while a packet waits. The idle time begins when the
 /// packet dequeued last has been transmitted, and ends at the next arrival at the empty queue. The discipline needs
-/// [`Traits::sees_idle_link_packets`](crate::Traits::sees_idle_link_packets): packets that find the link free are then enqueued
+/// [`Traits::enqueues_when_link_idle`](crate::Traits::enqueues_when_link_idle): packets that find the link free are then enqueued
 /// and dequeued at once, and otherwise bypass it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkIdle {

@@ -3,7 +3,7 @@
 use crate::LossSpec;
 use crate::bernoulli_trials::Trials;
 use std::sync::Arc;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 /// Decides for each packet in turn whether it is lost, from a [`LossSpec`].
 ///
@@ -15,7 +15,7 @@ use thalweg_proto::random::Stream;
 #[derive(Clone, Debug)]
 pub struct LossProcess {
     spec: LossSpec,
-    stream: Stream,
+    stream: RandomStream,
     kind: Kind,
 }
 
@@ -46,7 +46,7 @@ impl LossProcess {
     /// Creates the process of `spec`, drawing from `stream`.
     ///
     /// It never panics: probabilities are clamped to 0 and 1. [`LossSpec::check`] refuses values out of range.
-    pub fn new(spec: &LossSpec, mut stream: Stream) -> Self {
+    pub fn new(spec: &LossSpec, mut stream: RandomStream) -> Self {
         let kind = Kind::new(spec, &mut stream);
         Self { spec: spec.clone(), stream, kind }
     }
@@ -94,7 +94,7 @@ impl LossProcess {
 }
 
 impl Kind {
-    fn new(spec: &LossSpec, stream: &mut Stream) -> Self {
+    fn new(spec: &LossSpec, stream: &mut RandomStream) -> Self {
         match *spec {
             LossSpec::None => Self::None,
             LossSpec::Uniform { probability } => Self::Uniform(Trials::new(probability, stream)),
@@ -142,13 +142,13 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(here: State, other: State, stream: &mut Stream) -> Self {
+    fn new(here: State, other: State, stream: &mut RandomStream) -> Self {
         let stay = stream.geometric(here.leave);
         Self { here, other, stay, losses: Trials::new(here.loss, stream) }
     }
 
     #[inline]
-    fn draw_loss(&mut self, stream: &mut Stream) -> bool {
+    fn draw_loss(&mut self, stream: &mut RandomStream) -> bool {
         let lost = self.losses.succeeds(stream);
         if self.stay > 0 {
             self.stay -= 1;
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     fn lost_packets(spec: &LossSpec, n: u64) -> Vec<u64> {
-        let mut process = LossProcess::new(spec, Stream::new(1, "loss", 0));
+        let mut process = LossProcess::new(spec, RandomStream::new(1, "loss", 0));
         (1..=n).filter(|_| process.draw_loss(1500)).collect()
     }
 
@@ -272,7 +272,7 @@ mod tests {
     fn setting_the_same_again_changes_nothing() {
         // Losses continue as if nothing had been set.
         let spec = LossSpec::Uniform { probability: 0.3 };
-        let mut process = LossProcess::new(&spec, Stream::new(1, "loss", 0));
+        let mut process = LossProcess::new(&spec, RandomStream::new(1, "loss", 0));
         let pattern: Vec<u64> = (1..=100)
             .filter(|_| {
                 process.set(&spec);
@@ -309,7 +309,8 @@ mod tests {
     fn a_packet_is_lost_with_any_of_its_bits() {
         let rate = 2e-5;
         for size in [40u32, 1500, 9000] {
-            let mut process = LossProcess::new(&LossSpec::BitErrors { rate }, Stream::new(3, "loss", 0));
+            let mut process =
+                LossProcess::new(&LossSpec::BitErrors { rate }, RandomStream::new(3, "loss", 0));
             let found = (0..100_000).filter(|_| process.draw_loss(size)).count() as f64 / 1e5;
             let expected = 1.0 - (1.0f64 - rate).powi(8 * size as i32);
             let deviation = (expected * (1.0 - expected) / 1e5).sqrt();

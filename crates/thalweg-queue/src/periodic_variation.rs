@@ -2,7 +2,7 @@
 
 use crate::SpecError;
 use crate::impairment_spec::{above_zero, check_share};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Rate};
 
 /// Periodic variation of a line.
@@ -45,7 +45,7 @@ impl PeriodicVariationSpec {
     }
 
     /// Draws the next period of a line with that rate and delay. One stream serves all periods of a line.
-    pub fn draw_period(&self, rate: Rate, delay: Duration, stream: &mut Stream) -> VariationPeriod {
+    pub fn draw_period(&self, rate: Rate, delay: Duration, stream: &mut RandomStream) -> VariationPeriod {
         let factor = 1.0 + self.rate_spread * (2.0 * stream.unit() - 1.0);
         let delay = delay + stream.uniform_duration(self.delay_spread);
         // An unlimited rate stays unlimited, and no rate becomes an outage.
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn periods_are_uniform_within_their_spread() {
         let (rate, delay) = (Rate::from_mbits_per_sec(100), Duration::from_millis(15));
-        let mut stream = Stream::new(1, "rhythm", 0);
+        let mut stream = RandomStream::new(1, "rhythm", 0);
         let periods: Vec<VariationPeriod> =
             (0..20_000).map(|_| SPEC.draw_period(rate, delay, &mut stream)).collect();
         let mean =
@@ -94,7 +94,7 @@ mod tests {
         ] {
             assert!(bad.check().is_err(), "{bad:?}");
         }
-        let endless = SPEC.draw_period(Rate::MAX, Duration::ZERO, &mut Stream::new(1, "rhythm", 0));
+        let endless = SPEC.draw_period(Rate::MAX, Duration::ZERO, &mut RandomStream::new(1, "rhythm", 0));
         assert_eq!(endless.rate, Rate::MAX);
     }
 }

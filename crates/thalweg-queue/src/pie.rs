@@ -3,9 +3,9 @@
 use crate::impairment_spec::{above_zero, check_probability};
 use crate::timestamped_fifo::TimestampedQueue;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, SpecError, Traits,
 };
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Duration, Time};
 
 /// Parameters of [`Pie`].
@@ -60,7 +60,7 @@ impl Default for PieConfig {
 pub struct Pie {
     config: PieConfig,
     queue: TimestampedQueue,
-    stream: Stream,
+    stream: RandomStream,
     probability: f64,
     /// Accumulated probability since the last drop.
     accumulated: f64,
@@ -74,7 +74,7 @@ pub struct Pie {
 
 impl Pie {
     /// Creates an empty queue with this limit that draws from `stream`.
-    pub const fn new(limit: Limit, config: PieConfig, stream: Stream) -> Self {
+    pub const fn new(limit: Limit, config: PieConfig, stream: RandomStream) -> Self {
         Self {
             config,
             queue: TimestampedQueue::new(limit),
@@ -225,12 +225,12 @@ impl DisciplineConfig for PieConfig {
         check_probability("ecn_threshold", self.ecn_threshold)
     }
 
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> Pie {
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> Pie {
         Pie::new(limit, *self, streams("pie"))
     }
 
     fn traits(&self) -> Traits {
-        Traits { marks: self.ecn_threshold > 0.0, ..Traits::RANDOM_EARLY_DETECTION }
+        Traits { marks_ecn: self.ecn_threshold > 0.0, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
     fn description(&self) -> String {
@@ -246,7 +246,7 @@ mod tests {
     use thalweg_proto::Ecn;
 
     fn queue(config: PieConfig) -> Pie {
-        Pie::new(Limit::Packets(1000), config, Stream::new(1, "test", 0))
+        Pie::new(Limit::Packets(1000), config, RandomStream::new(1, "test", 0))
     }
 
     fn ms(millis: u64) -> Time {

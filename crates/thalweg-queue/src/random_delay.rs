@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 /// Maximum time in a distribution; longer ones are refused.
@@ -172,7 +172,7 @@ fn normal_quantile(share: f64) -> f64 {
 
 impl TimeSpec {
     /// Draws a time.
-    pub fn draw(&self, stream: &mut Stream) -> Duration {
+    pub fn draw(&self, stream: &mut RandomStream) -> Duration {
         let at_most = |time: Duration, max: Option<Duration>| max.map_or(time, |max| time.min(max));
         match self {
             Self::Uniform { min, max } => *min + stream.uniform_duration(max.saturating_sub(*min)),
@@ -309,7 +309,7 @@ fn cut_pareto_mean(shape: f64, max: f64) -> f64 {
 /// State of a wire's random delay.
 #[derive(Debug)]
 pub struct Variation {
-    stream: Stream,
+    stream: RandomStream,
     /// Arrival time of the previous packet.
     last: Time,
     /// Random number of the previous packet, with correlated packets.
@@ -320,7 +320,7 @@ pub struct Variation {
 
 impl Variation {
     /// Creates the state; packets draw from `stream`.
-    pub const fn new(stream: Stream) -> Self {
+    pub const fn new(stream: RandomStream) -> Self {
         Self { stream, last: Time::ZERO, share: None, flows: BTreeMap::new() }
     }
 
@@ -378,7 +378,7 @@ mod tests {
 
     /// Mean and variance of draws, in milliseconds.
     fn moments(spec: &TimeSpec) -> (f64, f64) {
-        let mut stream = Stream::new(11, "moments", 0);
+        let mut stream = RandomStream::new(11, "moments", 0);
         let draws: Vec<f64> = (0..N).map(|_| spec.draw(&mut stream).as_secs_f64() * 1e3).collect();
         assert!(draws.iter().all(|draw| *draw <= spec.longest().as_secs_f64() * 1e3), "{spec:?}");
         let mean = draws.iter().sum::<f64>() / N as f64;
@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn bad_wifi_has_several_spikes_a_second() {
         let spec = TimeSpec::Wifi { average: ms(7.0) };
-        let mut stream = Stream::new(11, "wifi", 0);
+        let mut stream = RandomStream::new(11, "wifi", 0);
         let draws: Vec<Duration> = (0..N).map(|_| spec.draw(&mut stream)).collect();
         let share = |min, max| {
             draws.iter().filter(|draw| (ms(min)..ms(max)).contains(draw)).count() as f64 / N as f64
@@ -497,7 +497,7 @@ mod tests {
             TimeSpec::Pareto { min: ms(2.0), shape: 1.5, max: Some(ms(100.0)) },
             TimeSpec::Quantiles(Arc::new([ms(0.0), ms(3.0), ms(9.0)])),
         ] {
-            let mut stream = Stream::new(11, "quantiles", 0);
+            let mut stream = RandomStream::new(11, "quantiles", 0);
             let draws: Vec<Duration> = (0..N).map(|_| spec.draw(&mut stream)).collect();
             for share in [0.1, 0.5, 0.9] {
                 let at = spec.quantile(share).unwrap();
@@ -517,7 +517,7 @@ mod tests {
             let spec =
                 VariationSpec { keeps_order: false, correlation, ..VariationSpec::new(distribution.clone()) };
             assert_eq!(spec.fault(), None);
-            let mut variation = Variation::new(Stream::new(3, "variation", 0));
+            let mut variation = Variation::new(RandomStream::new(3, "variation", 0));
             let times: Vec<f64> = (0..N)
                 .map(|_| {
                     let arrives = variation.delayed_arrival(&spec, Time::ZERO, 0, || Duration::ZERO);

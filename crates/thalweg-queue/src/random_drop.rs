@@ -1,7 +1,9 @@
 //! The queue discipline Random Drop (Mankin 1990): a full queue drops a random packet.
 
-use crate::{Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits};
-use thalweg_proto::random::Stream;
+use crate::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, RandomStreams, Traits,
+};
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::Time;
 
 /// Configuration of [`RandomDrop`], without parameters.
@@ -19,12 +21,12 @@ pub struct RandomDropConfig;
 #[derive(Clone, Debug)]
 pub struct RandomDrop {
     queue: Fcfs,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl RandomDrop {
     /// Creates an empty queue with this limit that draws from `stream`.
-    pub const fn new(limit: Limit, stream: Stream) -> Self {
+    pub const fn new(limit: Limit, stream: RandomStream) -> Self {
         Self { queue: Fcfs::new(limit), stream }
     }
 
@@ -85,17 +87,17 @@ impl DisciplineConfig for RandomDropConfig {
     type Queue = RandomDrop;
     const NAME: &'static str = "random-drop";
 
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> RandomDrop {
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> RandomDrop {
         RandomDrop::new(limit, streams("random-drop"))
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: true,
+            keeps_arrival_order: true,
             drops_early: false,
-            marks: false,
+            marks_ecn: false,
             is_random: true,
-            sees_idle_link_packets: false,
+            enqueues_when_link_idle: false,
             serves_by_priority: false,
             isolates_hosts: false,
         }
@@ -116,7 +118,7 @@ mod tests {
         Entry { size, ..ordinary_entry(packet) }
     }
 
-    fn queue(limit: Limit, stream: &Stream, sizes: &[u32]) -> RandomDrop {
+    fn queue(limit: Limit, stream: &RandomStream, sizes: &[u32]) -> RandomDrop {
         let mut queue = RandomDrop::new(limit, stream.clone());
         let mut dropped = Vec::new();
         for (packet, &size) in (0..).zip(sizes) {
@@ -130,7 +132,7 @@ mod tests {
     fn every_packet_and_the_arrival_are_dropped_equally_often() {
         // Four packets are queued, one arrives: each is dropped in a fifth of 50 000 trials, within 5 standard
         // deviations (447).
-        let mut source = Stream::new(1, "test", 0);
+        let mut source = RandomStream::new(1, "test", 0);
         let mut counts = [0i32; 5];
         for _ in 0..50_000 {
             let mut queue = queue(Limit::Packets(4), &source, &[100; 4]);
@@ -143,18 +145,18 @@ mod tests {
     #[test]
     fn an_overflow_takes_exactly_one_draw_and_other_arrivals_none() {
         // The stream afterwards is the original one after a single draw.
-        let mut stream = Stream::new(2, "test", 0);
+        let mut stream = RandomStream::new(2, "test", 0);
         let mut queue = queue(Limit::Packets(8), &stream, &[100; 8]);
         enqueue_and_list_drops(&mut queue, Time::ZERO, entry(8, 100));
-        stream.bits();
-        assert_eq!(queue.stream.bits(), stream.bits());
+        stream.next_u64();
+        assert_eq!(queue.stream.next_u64(), stream.next_u64());
     }
 
     #[test]
     fn a_smaller_victim_is_spared() {
         // All queued packets are smaller than the arrival, so the arrival is dropped for any draw.
         for seed in 0..100 {
-            let stream = Stream::new(seed, "test", 0);
+            let stream = RandomStream::new(seed, "test", 0);
             let mut queue = queue(Limit::Bytes(400), &stream, &[100, 99, 100, 100]);
             assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(4, 101)), [4]);
             assert_eq!(queue.bytes(), 399);
@@ -165,7 +167,7 @@ mod tests {
     fn a_victim_of_the_same_size_is_replaced_by_the_arrival() {
         // Some seed draws a queued packet; it is removed, the arrival is enqueued last, and the order is kept.
         let replaced = (0..100).any(|seed| {
-            let mut queue = queue(Limit::Bytes(300), &Stream::new(seed, "test", 0), &[100; 3]);
+            let mut queue = queue(Limit::Bytes(300), &RandomStream::new(seed, "test", 0), &[100; 3]);
             if enqueue_and_list_drops(&mut queue, Time::ZERO, entry(3, 100)) != [1] {
                 return false;
             }
@@ -182,20 +184,20 @@ mod tests {
     fn an_urgent_arrival_at_a_full_queue_is_dropped_without_a_draw() {
         // For any seed the urgent arrival is dropped, and the stream has not advanced.
         for seed in 0..50 {
-            let mut stream = Stream::new(seed, "test", 0);
+            let mut stream = RandomStream::new(seed, "test", 0);
             let mut queue = queue(Limit::Packets(2), &stream, &[100; 2]);
             assert_eq!(
                 enqueue_and_list_drops(&mut queue, Time::ZERO, Entry { urgent: true, ..entry(2, 1) }),
                 [2]
             );
-            assert_eq!(queue.stream.bits(), stream.bits());
+            assert_eq!(queue.stream.next_u64(), stream.next_u64());
         }
     }
 
     #[test]
     fn a_queue_with_limit_zero_drops_every_arrival() {
         // With a limit of zero only the arrival can be drawn.
-        let mut queue = queue(Limit::Packets(0), &Stream::new(1, "test", 0), &[]);
+        let mut queue = queue(Limit::Packets(0), &RandomStream::new(1, "test", 0), &[]);
         assert_eq!(enqueue_and_list_drops(&mut queue, Time::ZERO, entry(7, 100)), [7]);
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::impairment_spec::{above_zero, check_probability};
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, LinkIdle, SpecError,
-    Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, LinkIdle, RandomStreams,
+    SpecError, Traits,
 };
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Rate, Time};
 
 /// Unit of [`Red`]'s queue lengths.
@@ -80,7 +80,7 @@ impl Default for RedConfig {
 pub struct Red {
     config: RedConfig,
     queue: Fcfs,
-    stream: Stream,
+    stream: RandomStream,
     average: f64,
     /// Packets accepted since the last drop; `None` while the average is below the minimum.
     count: Option<u64>,
@@ -99,7 +99,7 @@ enum Verdict {
 
 impl Red {
     /// Creates an empty queue with this limit that draws from `stream`.
-    pub const fn new(limit: Limit, config: RedConfig, stream: Stream) -> Self {
+    pub const fn new(limit: Limit, config: RedConfig, stream: RandomStream) -> Self {
         Self {
             config,
             queue: Fcfs::new(limit),
@@ -231,12 +231,12 @@ impl DisciplineConfig for RedConfig {
         above_zero("mean_packet", self.mean_packet.get() as f64)
     }
 
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> Red {
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> Red {
         Red::new(limit, *self, streams("red"))
     }
 
     fn traits(&self) -> Traits {
-        Traits { marks: self.ecn, ..Traits::RANDOM_EARLY_DETECTION }
+        Traits { marks_ecn: self.ecn, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
     fn description(&self) -> String {
@@ -255,7 +255,7 @@ mod tests {
 
     /// At 8 Mbit/s a packet of 1000 bytes takes a millisecond.
     fn queue(config: RedConfig) -> Red {
-        let mut queue = Red::new(Limit::Packets(100), config, Stream::new(1, "test", 0));
+        let mut queue = Red::new(Limit::Packets(100), config, RandomStream::new(1, "test", 0));
         queue.set_rate(Rate::from_mbits_per_sec(8));
         queue
     }

@@ -5,11 +5,11 @@ use crate::flow_queues::Lanes;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SharedBufferDrop, SpecError,
-    Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, SharedBufferDrop,
+    SpecError, Traits,
 };
 use std::collections::VecDeque;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 /// Parameters of [`Sfq`].
@@ -63,7 +63,7 @@ pub struct Sfq {
 
 impl Sfq {
     /// Creates an empty queue with this limit, and draws its hash from `stream`.
-    pub fn new(limit: Limit, config: SfqConfig, stream: Stream) -> Self {
+    pub fn new(limit: Limit, config: SfqConfig, stream: RandomStream) -> Self {
         Self {
             config,
             occupancy: Occupancy::new(limit),
@@ -193,17 +193,17 @@ impl DisciplineConfig for SfqConfig {
         above_zero("perturbation", period.as_secs_f64())
     }
 
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> Sfq {
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> Sfq {
         Sfq::new(limit, *self, streams("sfq"))
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: false,
+            keeps_arrival_order: false,
             drops_early: false,
-            marks: false,
+            marks_ecn: false,
             is_random: true,
-            sees_idle_link_packets: true,
+            enqueues_when_link_idle: true,
             serves_by_priority: false,
             isolates_hosts: false,
         }
@@ -221,7 +221,11 @@ mod tests {
     use crate::test_helpers::{dequeue_all, enqueue_and_list_drops, ordinary_entry};
 
     fn queue(limit: Limit, overflow: SharedBufferDrop, perturbation: Option<Duration>) -> Sfq {
-        Sfq::new(limit, SfqConfig { buckets: 1 << 20, perturbation, overflow }, Stream::new(1, "test", 0))
+        Sfq::new(
+            limit,
+            SfqConfig { buckets: 1 << 20, perturbation, overflow },
+            RandomStream::new(1, "test", 0),
+        )
     }
 
     fn entry(packet: u32, flow: u32, size: u32) -> Entry {
@@ -279,7 +283,7 @@ mod tests {
         // A hundred flows in ten queues, ten packets each: before and after, every flow's packets leave in order.
         let every = Duration::from_secs(1);
         let config = SfqConfig { buckets: 10, perturbation: Some(every), ..SfqConfig::default() };
-        let mut queue = Sfq::new(Limit::Unlimited, config, Stream::new(1, "test", 0));
+        let mut queue = Sfq::new(Limit::Unlimited, config, RandomStream::new(1, "test", 0));
         for packet in 0..1000 {
             enqueue_and_list_drops(&mut queue, Time::ZERO, entry(packet, packet % 100, 100));
         }
@@ -302,7 +306,7 @@ mod tests {
         // Two of a thousand flows that share one of two queues do not share it in all of twenty periods.
         let config =
             SfqConfig { buckets: 2, perturbation: Some(Duration::from_secs(1)), ..SfqConfig::default() };
-        let mut queue = Sfq::new(Limit::Unlimited, config, Stream::new(1, "test", 0));
+        let mut queue = Sfq::new(Limit::Unlimited, config, RandomStream::new(1, "test", 0));
         let together = (0..20).filter(|&second| {
             enqueue_and_list_drops(&mut queue, Time::ZERO + Duration::from_secs(second), entry(0, 1, 1));
             queue.buckets.bucket_of(1) == queue.buckets.bucket_of(2)

@@ -1,6 +1,6 @@
 //! A FIFO that marks every packet above a threshold, as DCTCP expects (RFC 8257).
 
-use crate::{Discipline, DisciplineConfig, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits};
+use crate::{Discipline, DisciplineConfig, DroppedPacket, Entry, Fcfs, Limit, RandomStreams, Traits};
 use thalweg_proto::units::Time;
 
 /// Queue length above which arrivals are marked, with its unit.
@@ -84,7 +84,7 @@ impl DisciplineConfig for StepConfig {
     type Queue = Step;
     const NAME: &'static str = "step";
 
-    fn make(&self, limit: Limit, _streams: Streams<'_>) -> Step {
+    fn make(&self, limit: Limit, _streams: RandomStreams<'_>) -> Step {
         Step::new(limit, *self)
     }
 
@@ -93,7 +93,7 @@ impl DisciplineConfig for StepConfig {
         Traits {
             drops_early: false,
             is_random: false,
-            sees_idle_link_packets: false,
+            enqueues_when_link_idle: false,
             ..Traits::RANDOM_EARLY_DETECTION
         }
     }

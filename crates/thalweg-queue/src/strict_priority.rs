@@ -1,7 +1,7 @@
 //! A queue that serves packets in the order of their priority.
 
 use crate::queue_occupancy::Occupancy;
-use crate::{Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, Streams, Traits};
+use crate::{Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
@@ -111,17 +111,17 @@ impl DisciplineConfig for PriorityConfig {
     type Queue = Priority;
     const NAME: &'static str = "priority";
 
-    fn make(&self, limit: Limit, _: Streams<'_>) -> Priority {
+    fn make(&self, limit: Limit, _: RandomStreams<'_>) -> Priority {
         Priority::new(limit, *self)
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: false,
+            keeps_arrival_order: false,
             drops_early: false,
-            marks: false,
+            marks_ecn: false,
             is_random: false,
-            sees_idle_link_packets: false,
+            enqueues_when_link_idle: false,
             serves_by_priority: true,
             isolates_hosts: false,
         }
@@ -137,7 +137,7 @@ mod tests {
     //! Tests strict priority: the order, push-out, and Cobham's waiting times.
     use super::*;
     use crate::test_helpers::{dequeue_all, enqueue_and_list_drops, ordinary_entry};
-    use thalweg_proto::random::Stream;
+    use thalweg_proto::random::RandomStream;
     use thalweg_proto::units::Duration;
 
     fn entry(packet: u32, priority: u8) -> Entry {
@@ -175,7 +175,7 @@ mod tests {
     fn mean_waits_match_cobhams_formula() {
         // Poisson arrivals of two priorities, load 0.4 each, packets of 1 ms. The mean residual service at an arrival
         // is r = 0.8 / 2 ms; the high priority waits r / 0.6 = 0.667 ms, the low one r / (0.6 x 0.2) = 3.333 ms.
-        let mut stream = Stream::new(3, "test", 0);
+        let mut stream = RandomStream::new(3, "test", 0);
         let mut queue = queue(Limit::Unlimited, true);
         let service = Duration::from_millis(1);
         let mut arrives = [Time::ZERO; 2].map(|start| start + stream.exponential_duration(service * 5 / 2));

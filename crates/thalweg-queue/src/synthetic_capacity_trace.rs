@@ -3,7 +3,7 @@
 use crate::CapacityTrace;
 use crate::mahimahi_trace::MAX_LINES;
 use std::fmt;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Rate, Time};
 
 impl CapacityTrace {
@@ -27,7 +27,7 @@ impl CapacityTrace {
     /// # Errors
     /// Returns a [`SynthesisError`] if a value is out of range.
     pub fn synthesise(
-        stream: &mut Stream,
+        stream: &mut RandomStream,
         mean: Rate,
         variability: f64,
         period: Duration,
@@ -68,7 +68,7 @@ struct Profile {
 }
 
 impl Profile {
-    fn draw(stream: &mut Stream, variability: f64, millis: u64) -> Self {
+    fn draw(stream: &mut RandomStream, variability: f64, millis: u64) -> Self {
         // A lognormal variable with this deviation of its logarithm has the wanted ratio of deviation to mean.
         let sigma = libm::sqrt(libm::log1p(variability * variability));
         let keep = libm::exp(-(STEP_MILLIS as f64) / MEMORY_MILLIS);
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn make(seed: u64, mbits: u64, variability: f64, period: Duration) -> CapacityTrace {
-        let mut stream = Stream::new(seed, "cellular", 0);
+        let mut stream = RandomStream::new(seed, "cellular", 0);
         CapacityTrace::synthesise(&mut stream, Rate::from_mbits_per_sec(mbits), variability, period).unwrap()
     }
 
@@ -209,7 +209,7 @@ mod tests {
     fn values_out_of_range_are_refused() {
         // Zero and excessive rates and periods, and invalid variabilities.
         let make = |rate, variability, period| {
-            CapacityTrace::synthesise(&mut Stream::new(1, "x", 0), rate, variability, period)
+            CapacityTrace::synthesise(&mut RandomStream::new(1, "x", 0), rate, variability, period)
         };
         let (second, rate) = (Duration::from_secs(1), Rate::from_mbits_per_sec(1));
         for bad in [f64::NAN, -0.1, 10.1] {

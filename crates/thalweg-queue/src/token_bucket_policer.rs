@@ -2,7 +2,7 @@
 
 use crate::token_bucket::TokenBucket;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, SpecError, Streams,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, RandomStreams, SpecError,
     TokenBucketSpec, Traits,
 };
 use thalweg_proto::units::{Bytes, Rate, Time};
@@ -84,13 +84,13 @@ impl DisciplineConfig for PolicerConfig {
         self.bucket().check()
     }
 
-    fn make(&self, limit: Limit, _streams: Streams<'_>) -> Policer {
+    fn make(&self, limit: Limit, _streams: RandomStreams<'_>) -> Policer {
         Policer::new(limit, *self)
     }
 
     fn traits(&self) -> Traits {
         // Packets that find the line idle take tokens too.
-        Traits { marks: false, is_random: false, ..Traits::RANDOM_EARLY_DETECTION }
+        Traits { marks_ecn: false, is_random: false, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
     fn description(&self) -> String {

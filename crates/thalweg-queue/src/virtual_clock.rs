@@ -4,7 +4,7 @@ use crate::flow_weights::Weights;
 use crate::impairment_spec::above_zero;
 use crate::queue_occupancy::Occupancy;
 use crate::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, SpecError, Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, SpecError, Traits,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};
@@ -13,7 +13,7 @@ use thalweg_proto::units::{Bytes, Rate, Time};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VirtualClockConfig {
     /// Reserved rate of a flow of weight 1. `None` is a tenth of the line's rate.
-    pub rate: Option<Rate>,
+    pub flow_rate: Option<Rate>,
     /// Weights of flows by their priority: a flow of weight 3 reserves three times the rate.
     pub weights: Weights,
 }
@@ -36,31 +36,31 @@ pub struct VirtualClockConfig {
 /// | --- | --- | --- | --- |
 /// | reservations by a set-up protocol | one rate, times the [weight](Weights) of the flow | flows here make no reservations | reservations may exceed the line's rate: then clocks stay near the present, and the order is nearly first come, first served |
 /// | a second clock for each flow, and advice to sources whose clock is too far ahead or behind | none | the sources here have no agreed rate to return to | none on the order of service |
-/// | number of clocks not discussed | clocks that are behind the present are forgotten, and of more than [`MAX_CLOCKS`](VirtualClock::MAX_CLOCKS) the least advanced one | bounded memory | a forgotten clock that was ahead gains a service |
+/// | number of clocks not discussed | clocks that are behind the present are forgotten, and of more than [`MAX_FLOW_CLOCKS`](VirtualClock::MAX_FLOW_CLOCKS) the least advanced one | bounded memory | a forgotten clock that was ahead gains a service |
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
     config: VirtualClockConfig,
     occupancy: Occupancy,
     urgent: VecDeque<Entry>,
     /// Queued packets by stamp, then by arrival.
-    packets: BTreeMap<(Stamp, u64), Entry>,
-    clocks: BTreeMap<u32, Stamp>,
+    packets: BTreeMap<(VirtualTimePicos, u64), Entry>,
+    flow_clocks: BTreeMap<u32, VirtualTimePicos>,
     /// The same clocks, by value.
-    by_value: BTreeSet<(Stamp, u32)>,
-    line: Rate,
-    arrivals: u64,
+    flows_by_clock: BTreeSet<(VirtualTimePicos, u32)>,
+    link_rate: Rate,
+    next_arrival_number: u64,
 }
 
 /// Value of a clock, in picoseconds: wider than [`Time`], so that no sum of packets overflows it.
-type Stamp = u128;
+type VirtualTimePicos = u128;
 
 impl VirtualClock {
     /// Maximum number of clocks ahead of the present.
-    pub const MAX_CLOCKS: usize = 1 << 16;
+    pub const MAX_FLOW_CLOCKS: usize = 1 << 16;
     /// Reserved rate where neither it nor the line's rate is known.
     pub const FALLBACK_RATE: Rate = Rate::from_mbits_per_sec(1);
     /// Part of the line's rate that a flow reserves by default.
-    const DEFAULT_PART: f64 = 0.1;
+    const DEFAULT_LINK_FRACTION: f64 = 0.1;
 
     /// Creates an empty queue with this limit.
     pub const fn new(limit: Limit, config: VirtualClockConfig) -> Self {
@@ -69,43 +69,44 @@ impl VirtualClock {
             occupancy: Occupancy::new(limit),
             urgent: VecDeque::new(),
             packets: BTreeMap::new(),
-            clocks: BTreeMap::new(),
-            by_value: BTreeSet::new(),
-            line: Rate::ZERO,
-            arrivals: 0,
+            flow_clocks: BTreeMap::new(),
+            flows_by_clock: BTreeSet::new(),
+            link_rate: Rate::ZERO,
+            next_arrival_number: 0,
         }
     }
 
     /// Returns the reserved rate of a flow of weight 1, above zero.
-    fn rate(&self) -> Rate {
-        let of_line = || Some(self.line.mul_f64(Self::DEFAULT_PART)).filter(|rate| !rate.is_zero());
-        self.config.rate.or_else(of_line).unwrap_or(Self::FALLBACK_RATE)
+    fn flow_rate(&self) -> Rate {
+        let link_fraction =
+            || Some(self.link_rate.mul_f64(Self::DEFAULT_LINK_FRACTION)).filter(|rate| !rate.is_zero());
+        self.config.flow_rate.or_else(link_fraction).unwrap_or(Self::FALLBACK_RATE)
     }
 
     /// Returns the advance of a flow's clock at a packet.
-    fn tick(&self, entry: &Entry) -> Stamp {
-        let time = self.rate().transmission_time(Bytes::new(u64::from(entry.size)));
-        Stamp::from(time.as_picos()) / Stamp::from(self.config.weights.weight_of(entry))
+    fn vtick(&self, entry: &Entry) -> VirtualTimePicos {
+        let time = self.flow_rate().transmission_time(Bytes::new(u64::from(entry.size)));
+        VirtualTimePicos::from(time.as_picos()) / VirtualTimePicos::from(self.config.weights.weight_of(entry))
     }
 
     /// Advances the clock of a packet's flow, and returns its new value.
-    fn advance(&mut self, now: Time, entry: &Entry) -> Stamp {
-        let now = Stamp::from(now.as_picos());
-        while let Some(&(value, flow)) = self.by_value.first() {
-            if value > now && self.clocks.len() <= Self::MAX_CLOCKS {
+    fn advance_flow_clock(&mut self, now: Time, entry: &Entry) -> VirtualTimePicos {
+        let now = VirtualTimePicos::from(now.as_picos());
+        while let Some(&(clock, flow)) = self.flows_by_clock.first() {
+            if clock > now && self.flow_clocks.len() <= Self::MAX_FLOW_CLOCKS {
                 break;
             }
-            self.by_value.pop_first();
-            self.clocks.remove(&flow);
+            self.flows_by_clock.pop_first();
+            self.flow_clocks.remove(&flow);
         }
-        let before = self.clocks.get(&entry.flow).copied();
-        let value = before.unwrap_or(now).max(now) + self.tick(entry);
-        if let Some(before) = before {
-            self.by_value.remove(&(before, entry.flow));
+        let previous_clock = self.flow_clocks.get(&entry.flow).copied();
+        let clock = previous_clock.unwrap_or(now).max(now) + self.vtick(entry);
+        if let Some(previous_clock) = previous_clock {
+            self.flows_by_clock.remove(&(previous_clock, entry.flow));
         }
-        self.clocks.insert(entry.flow, value);
-        self.by_value.insert((value, entry.flow));
-        value
+        self.flow_clocks.insert(entry.flow, clock);
+        self.flows_by_clock.insert((clock, entry.flow));
+        clock
     }
 
     /// Drops the packets with the highest stamps until the rest fits.
@@ -124,10 +125,10 @@ impl Discipline for VirtualClock {
             self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
-        let stamp = self.advance(now, &entry);
+        let stamp = self.advance_flow_clock(now, &entry);
         self.occupancy.add(&entry);
-        self.packets.insert((stamp, self.arrivals), entry);
-        self.arrivals += 1;
+        self.packets.insert((stamp, self.next_arrival_number), entry);
+        self.next_arrival_number += 1;
         self.drop_excess(dropped);
     }
 
@@ -149,7 +150,7 @@ impl Discipline for VirtualClock {
     }
 
     fn set_rate(&mut self, rate: Rate) {
-        self.line = rate;
+        self.link_rate = rate;
     }
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<DroppedPacket>) {
@@ -165,27 +166,27 @@ impl DisciplineConfig for VirtualClockConfig {
 
     fn check(&self) -> Result<(), SpecError> {
         self.weights.check()?;
-        self.rate.map_or(Ok(()), |rate| above_zero("rate", rate.as_f64()))
+        self.flow_rate.map_or(Ok(()), |rate| above_zero("rate", rate.as_f64()))
     }
 
-    fn make(&self, limit: Limit, _: Streams<'_>) -> VirtualClock {
+    fn make(&self, limit: Limit, _: RandomStreams<'_>) -> VirtualClock {
         VirtualClock::new(limit, *self)
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: false,
+            keeps_arrival_order: false,
             drops_early: false,
-            marks: false,
+            marks_ecn: false,
             is_random: false,
-            sees_idle_link_packets: true,
+            enqueues_when_link_idle: true,
             serves_by_priority: self.weights.differ(),
             isolates_hosts: false,
         }
     }
 
     fn description(&self) -> String {
-        self.rate.map_or_else(
+        self.flow_rate.map_or_else(
             || "Virtual Clock queue".to_owned(),
             |rate| format!("Virtual Clock queue with {rate} for each flow"),
         )
@@ -205,7 +206,8 @@ mod tests {
 
     /// 8 kbit/s for each flow: a packet of 1000 bytes advances its clock by a second.
     fn queue(limit: Limit) -> VirtualClock {
-        let config = VirtualClockConfig { rate: Some(Rate::from_bits_per_sec(8000)), ..Default::default() };
+        let config =
+            VirtualClockConfig { flow_rate: Some(Rate::from_bits_per_sec(8000)), ..Default::default() };
         VirtualClock::new(limit, config)
     }
 
@@ -258,28 +260,28 @@ mod tests {
         // The line sends 10 packets a second. Flow 1 offers a packet a second, its rate; flow 2 offers 20.
         // A packet of flow 1 leaves with the next service, since flow 2's clock is ever farther ahead.
         let mut queue = queue(Limit::Unlimited);
-        let mut left = Vec::new();
-        for tenth in 0..300u32 {
-            let now = ms(100 * u64::from(tenth));
-            for copy in 0..2 {
-                enqueue_and_list_drops(&mut queue, now, entry(1000 + 2 * tenth + copy, 2));
+        let mut departures = Vec::new();
+        for tenth_second in 0..300u32 {
+            let now = ms(100 * u64::from(tenth_second));
+            for copy_index in 0..2 {
+                enqueue_and_list_drops(&mut queue, now, entry(1000 + 2 * tenth_second + copy_index, 2));
             }
-            if tenth % 10 == 5 {
-                enqueue_and_list_drops(&mut queue, now, entry(tenth, 1));
+            if tenth_second % 10 == 5 {
+                enqueue_and_list_drops(&mut queue, now, entry(tenth_second, 1));
             }
             let served = queue.dequeue(now, &mut Vec::new()).unwrap();
             if served.flow == 1 {
-                left.push(served.packet);
-                assert_eq!(served.packet, tenth);
+                departures.push(served.packet);
+                assert_eq!(served.packet, tenth_second);
             }
         }
-        assert_eq!(left.len(), 30);
+        assert_eq!(departures.len(), 30);
     }
 
     #[test]
     fn reserved_rates_are_in_proportion_to_weights() {
         let config = VirtualClockConfig {
-            rate: Some(Rate::from_bits_per_sec(1000)),
+            flow_rate: Some(Rate::from_bits_per_sec(1000)),
             weights: Weights([3, 1, 1, 1, 1, 1]),
         };
         let mut queue = VirtualClock::new(Limit::Unlimited, config);
@@ -290,8 +292,9 @@ mod tests {
                 Entry { flow: packet % 2, priority: 1 + (packet % 2) as u8, ..ordinary_entry(packet) },
             );
         }
-        let left: Vec<u32> = (0..200).map(|_| queue.dequeue(ms(0), &mut Vec::new()).unwrap().flow).collect();
-        assert_eq!(left.iter().filter(|flow| **flow == 0).count(), 150);
+        let departures: Vec<u32> =
+            (0..200).map(|_| queue.dequeue(ms(0), &mut Vec::new()).unwrap().flow).collect();
+        assert_eq!(departures.iter().filter(|flow| **flow == 0).count(), 150);
     }
 
     #[test]
@@ -309,9 +312,9 @@ mod tests {
     #[test]
     fn without_a_rate_a_flow_reserves_a_tenth_of_the_line() {
         let mut queue = VirtualClock::new(Limit::Unlimited, VirtualClockConfig::default());
-        assert_eq!(queue.rate(), VirtualClock::FALLBACK_RATE);
+        assert_eq!(queue.flow_rate(), VirtualClock::FALLBACK_RATE);
         queue.set_rate(Rate::from_bits_per_sec(80_000));
-        assert_eq!(queue.rate(), Rate::from_bits_per_sec(8000));
+        assert_eq!(queue.flow_rate(), Rate::from_bits_per_sec(8000));
     }
 
     #[test]
@@ -320,13 +323,13 @@ mod tests {
         for flow in 0..100 {
             enqueue_and_list_drops(&mut queue, ms(0), entry(flow, flow));
         }
-        assert_eq!(queue.clocks.len(), 100);
+        assert_eq!(queue.flow_clocks.len(), 100);
         enqueue_and_list_drops(&mut queue, ms(1000), entry(0, 7));
-        assert_eq!((queue.clocks.len(), queue.by_value.len()), (1, 1));
-        for flow in 0..2 * VirtualClock::MAX_CLOCKS as u32 {
+        assert_eq!((queue.flow_clocks.len(), queue.flows_by_clock.len()), (1, 1));
+        for flow in 0..2 * VirtualClock::MAX_FLOW_CLOCKS as u32 {
             enqueue_and_list_drops(&mut queue, ms(1000), entry(flow, flow));
         }
-        assert!(queue.clocks.len() <= VirtualClock::MAX_CLOCKS + 1);
-        assert_eq!(queue.clocks.len(), queue.by_value.len());
+        assert!(queue.flow_clocks.len() <= VirtualClock::MAX_FLOW_CLOCKS + 1);
+        assert_eq!(queue.flow_clocks.len(), queue.flows_by_clock.len());
     }
 }

@@ -3,7 +3,7 @@
 use crate::bernoulli_trials::Trials;
 use crate::loss_process::LossProcess;
 use crate::{ImpairmentSpec, LossSpec};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::Duration;
 
 /// Impairment outcome of one packet.
@@ -60,7 +60,7 @@ struct Parts {
 #[derive(Clone, Debug)]
 struct Part {
     trials: Trials,
-    stream: Stream,
+    stream: RandomStream,
     /// State of correlated trials.
     chain: Option<Chain>,
 }
@@ -77,7 +77,7 @@ impl Impairment {
     ///
     /// `stream` makes the random stream for a purpose, and is called only if there is any impairment. The purposes are
     /// part of reproducible runs: `loss`, `duplicate`, `corrupt`, `corrupt-copy` and `reorder`.
-    pub fn new(spec: &ImpairmentSpec, stream: impl FnMut(&'static str) -> Stream) -> Self {
+    pub fn new(spec: &ImpairmentSpec, stream: impl FnMut(&'static str) -> RandomStream) -> Self {
         let mut impairment = Self::default();
         impairment.set(spec, stream);
         impairment
@@ -85,7 +85,7 @@ impl Impairment {
 
     /// Changes to `spec` from the next packet. Existing streams continue, and unchanged impairments keep their state.
     /// `stream` is called only for the first impairment ever.
-    pub fn set(&mut self, spec: &ImpairmentSpec, mut stream: impl FnMut(&'static str) -> Stream) {
+    pub fn set(&mut self, spec: &ImpairmentSpec, mut stream: impl FnMut(&'static str) -> RandomStream) {
         self.active = !spec.is_transparent();
         if !self.active && self.parts.is_none() {
             return;
@@ -148,7 +148,7 @@ impl Parts {
 }
 
 impl Part {
-    fn new(mut stream: Stream) -> Self {
+    fn new(mut stream: RandomStream) -> Self {
         Self { trials: Trials::new(0.0, &mut stream), stream, chain: None }
     }
 
@@ -182,8 +182,8 @@ mod tests {
     use super::*;
     use crate::ReorderSpec;
 
-    fn stream(purpose: &'static str) -> Stream {
-        Stream::new(7, purpose, 0)
+    fn stream(purpose: &'static str) -> RandomStream {
+        RandomStream::new(7, purpose, 0)
     }
 
     fn outcomes(spec: &ImpairmentSpec, n: usize) -> Vec<ImpairmentOutcome> {

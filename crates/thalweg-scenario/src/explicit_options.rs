@@ -2,7 +2,7 @@
 
 use super::diagnostic::Report;
 use super::parsed_tree::{self, Table, Value};
-use super::schema_definitions::{Definitions, Field, TableDoc, Takes};
+use super::schema_definitions::{Definitions, Field, TableDoc, ValueType};
 use super::source_text::Span;
 use super::table_declarations::{Decode, wrong_kind};
 use super::value_types::{Interval, Number, Packets, Probability, Segments, Share, Threshold};
@@ -168,7 +168,7 @@ impl Field {
             about: key.about,
             default: default.map(text),
             required: key.required,
-            takes: Takes::Described { kind: key.kind, expected: expected_values, schema: kind_schema },
+            value_type: ValueType::OfKind { kind: key.kind, expected: expected_values, schema: kind_schema },
         }
     }
 }
@@ -214,7 +214,7 @@ pub fn kind_schema(kind: &Kind, definitions: &mut Definitions) -> serde_json::Va
         Kind::Switch => bool::schema(definitions),
         Kind::Word(words) => json!({ "enum": words }),
         Kind::Table(table) => {
-            let keys = definitions.described(TableDoc {
+            let keys = definitions.define_table(TableDoc {
                 name: table.title.to_owned(),
                 about: table.about.to_owned(),
                 tag: None,

@@ -31,7 +31,7 @@ pub fn schema_with(registry: &Arc<Registry>) -> Value {
     // A bare name, or a name with options: `cubic:beta=0.8`.
     let with_options = json!({ "type": "string", "pattern": format!("^({}):", names.join("|")) });
     let listed = json!({ "anyOf": [{ "enum": names }, with_options] });
-    let mut parts = definitions.into_parts();
+    let mut parts = definitions.into_schemas();
     parts.insert("listed-scheme".to_owned(), listed);
     if let (Some(root), Some(top)) = (root.as_object_mut(), top.as_object()) {
         root.extend(top.clone());
@@ -68,7 +68,7 @@ fn listed_schemes() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema_definitions::Takes;
+    use super::super::schema_definitions::ValueType;
     use super::*;
 
     #[test]
@@ -85,8 +85,9 @@ mod tests {
     fn every_default_decodes() {
         for table in all_tables() {
             for field in table.fields {
-                if let (Some(default), Takes::Type { decodes, .. }) = (field.default, field.takes) {
-                    assert!(decodes(&default), "{} {} = {default}", table.name, field.key);
+                if let (Some(default), ValueType::Type { can_decode, .. }) = (field.default, field.value_type)
+                {
+                    assert!(can_decode(&default), "{} {} = {default}", table.name, field.key);
                 }
             }
         }

@@ -10,7 +10,7 @@ pub type Variant = fn(&mut Definitions, &str, &str) -> Value;
 /// The named definitions of a schema, and the tables described so far.
 #[derive(Debug, Default)]
 pub struct Definitions {
-    parts: Map<String, Value>,
+    schemas: Map<String, Value>,
     tables: Vec<TableDoc>,
     registry: Arc<Registry>,
 }
@@ -40,12 +40,12 @@ pub struct Field {
     /// Required key.
     pub required: bool,
     /// The accepted values.
-    pub takes: Takes,
+    pub value_type: ValueType,
 }
 
 /// The values that a key accepts.
 #[derive(Clone, Copy, Debug)]
-pub enum Takes {
+pub enum ValueType {
     /// The values that a type decodes.
     Type {
         /// The description of the expected values: [`Decode::expected`](super::table_declarations::Decode::expected) of the type.
@@ -54,10 +54,10 @@ pub enum Takes {
         schema: fn(&mut Definitions) -> Value,
         /// A check that a TOML text decodes.
         #[cfg(test)]
-        decodes: fn(&str) -> bool,
+        can_decode: fn(&str) -> bool,
     },
     /// The values of a kind in the catalog.
-    Described {
+    OfKind {
         /// The kind.
         kind: Kind,
         /// The description of the expected values.
@@ -70,17 +70,17 @@ pub enum Takes {
 impl Field {
     /// Describes the expected values.
     pub fn expected(&self) -> String {
-        match &self.takes {
-            Takes::Type { expected, .. } => expected(),
-            Takes::Described { kind, expected, .. } => expected(kind),
+        match &self.value_type {
+            ValueType::Type { expected, .. } => expected(),
+            ValueType::OfKind { kind, expected, .. } => expected(kind),
         }
     }
 
     /// Returns the JSON Schema of the values.
     pub fn schema(&self, definitions: &mut Definitions) -> Value {
-        match &self.takes {
-            Takes::Type { schema, .. } => schema(definitions),
-            Takes::Described { kind, schema, .. } => schema(kind, definitions),
+        match &self.value_type {
+            ValueType::Type { schema, .. } => schema(definitions),
+            ValueType::OfKind { kind, schema, .. } => schema(kind, definitions),
         }
     }
 }
@@ -97,8 +97,8 @@ impl Definitions {
     }
 
     /// Returns the named definitions.
-    pub fn into_parts(self) -> Map<String, Value> {
-        self.parts
+    pub fn into_schemas(self) -> Map<String, Value> {
+        self.schemas
     }
 
     /// Returns the available schemes and disciplines.
@@ -107,73 +107,79 @@ impl Definitions {
     }
 
     /// Returns a reference to the definition `name`; creates it if it is missing.
-    pub fn named(&mut self, name: &str, make: impl FnOnce() -> Value) -> Value {
-        self.nested(name, |_| make())
+    pub fn define(&mut self, name: &str, build_schema: impl FnOnce() -> Value) -> Value {
+        self.define_recursive(name, |_| build_schema())
     }
 
     /// Returns a reference to a definition that may need other definitions.
-    pub fn nested(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Value) -> Value {
-        let name = part_name(name);
-        if !self.parts.contains_key(&name) {
-            self.parts.insert(name.clone(), Value::Null); // Ends the recursion of a definition that contains itself.
-            let part = make(self);
-            self.parts.insert(name.clone(), part);
+    pub fn define_recursive(&mut self, name: &str, build_schema: impl FnOnce(&mut Self) -> Value) -> Value {
+        let name = definition_name(name);
+        if !self.schemas.contains_key(&name) {
+            self.schemas.insert(name.clone(), Value::Null); // Ends the recursion of a definition that contains itself.
+            let schema = build_schema(self);
+            self.schemas.insert(name.clone(), schema);
         }
         json!({ "$ref": format!("#/$defs/{name}") })
     }
 
     /// Returns the schema of a table with a description.
-    pub fn described(&mut self, table: TableDoc) -> Value {
+    pub fn define_table(&mut self, table: TableDoc) -> Value {
         let name = table.name.clone();
-        self.nested(&name, |definitions| table_schema(table, definitions))
+        self.define_recursive(&name, |definitions| table_schema(table, definitions))
     }
 
     /// Returns the schema of a choice of described tables.
-    pub fn choice_of(&mut self, name: &str, about: &str, tables: Vec<TableDoc>) -> Value {
-        self.nested(name, |definitions| {
-            let kinds: Vec<Value> =
+    pub fn define_union_of_tables(&mut self, name: &str, description: &str, tables: Vec<TableDoc>) -> Value {
+        self.define_recursive(name, |definitions| {
+            let variant_schemas: Vec<Value> =
                 tables.into_iter().map(|table| table_schema(table, definitions)).collect();
-            json!({ "description": about, "oneOf": kinds })
+            json!({ "description": description, "oneOf": variant_schemas })
         })
     }
 
     /// Returns the schema of a choice with the tag key `tag`.
-    pub fn choice(&mut self, name: &str, about: &str, tag: &str, variants: &[(&str, Variant)]) -> Value {
-        self.nested(name, |definitions| {
-            let kinds: Vec<Value> =
+    pub fn define_tagged_union(
+        &mut self,
+        name: &str,
+        description: &str,
+        tag: &str,
+        variants: &[(&str, Variant)],
+    ) -> Value {
+        self.define_recursive(name, |definitions| {
+            let variant_schemas: Vec<Value> =
                 variants.iter().map(|(value, variant)| variant(definitions, tag, value)).collect();
-            json!({ "description": join_lines(about), "oneOf": kinds })
+            json!({ "description": join_lines(description), "oneOf": variant_schemas })
         })
     }
 
-    /// Copies the definition `of` under another name, and adds the key `name` to each of its kinds.
-    pub fn with_name(&mut self, name: &str, of: &str) -> Value {
-        let mut part = self.parts.get(of).cloned().unwrap_or(Value::Null);
-        for kind in part["oneOf"].as_array_mut().into_iter().flatten() {
-            kind["properties"]["name"] =
+    /// Copies the definition `base_name` under another name, and adds the key `name` to each of its kinds.
+    pub fn define_with_name_property(&mut self, name: &str, base_name: &str) -> Value {
+        let mut schema = self.schemas.get(base_name).cloned().unwrap_or(Value::Null);
+        for variant in schema["oneOf"].as_array_mut().into_iter().flatten() {
+            variant["properties"]["name"] =
                 json!({ "type": "string", "description": "The scheme's name in results." });
         }
-        self.named(name, || part)
+        self.define(name, || schema)
     }
 
-    /// Returns the kind `kind` of the choice `of` with an optional tag key.
-    pub fn without_tag(&self, kind: &str, of: &str, tag: &str) -> Value {
-        let kinds = self.parts.get(of).and_then(|part| part["oneOf"].as_array());
-        let mut found = kinds
+    /// Returns the variant `tag_value` of the union `base_name` with an optional tag key.
+    pub fn with_optional_tag(&self, tag_value: &str, base_name: &str, tag: &str) -> Value {
+        let variants = self.schemas.get(base_name).and_then(|schema| schema["oneOf"].as_array());
+        let mut variant = variants
             .into_iter()
             .flatten()
-            .find(|one| one["properties"][tag]["const"] == kind)
+            .find(|candidate| candidate["properties"][tag]["const"] == tag_value)
             .cloned()
             .unwrap_or_default();
-        if let Some(required) = found["required"].as_array_mut() {
+        if let Some(required) = variant["required"].as_array_mut() {
             required.retain(|key| key != tag);
         }
-        json!({ "anyOf": [{ "$ref": format!("#/$defs/{of}") }, found] })
+        json!({ "anyOf": [{ "$ref": format!("#/$defs/{base_name}") }, variant] })
     }
 }
 
 /// Replaces spaces: references are URIs.
-fn part_name(name: &str) -> String {
+fn definition_name(name: &str) -> String {
     name.replace(' ', "-")
 }
 
@@ -209,8 +215,8 @@ pub(super) fn table_schema(table: TableDoc, definitions: &mut Definitions) -> Va
 }
 
 /// Joins a description into one line.
-pub(super) fn join_lines(about: &str) -> String {
-    about.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
+pub(super) fn join_lines(description: &str) -> String {
+    description.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
 /// Converts a default to JSON, if it is a plain value.

@@ -6,7 +6,7 @@
 
 use super::diagnostic::Report;
 use super::parsed_tree::{Key, Table, Value, ValueKind};
-use super::schema_definitions::{Definitions, Field, TableDoc, Takes, table_schema};
+use super::schema_definitions::{Definitions, Field, TableDoc, ValueType, table_schema};
 use super::source_text::Span;
 use std::ops::Deref;
 
@@ -44,14 +44,14 @@ pub trait Decode: Sized {
     fn schema(definitions: &mut Definitions) -> serde_json::Value;
 }
 
-impl Takes {
+impl ValueType {
     /// Returns the values that `T` decodes.
     pub const fn new<T: Decode>() -> Self {
         Self::Type {
             expected: T::expected,
             schema: T::schema,
             #[cfg(test)]
-            decodes: |text| decode_default::<T>(text).is_some(),
+            can_decode: |text| decode_default::<T>(text).is_some(),
         }
     }
 }
@@ -59,7 +59,7 @@ impl Takes {
 impl Field {
     /// Creates a key without a default.
     pub const fn new<T: Decode>(key: &'static str, about: &'static str, required: bool) -> Self {
-        Self { key, about, default: None, required, takes: Takes::new::<T>() }
+        Self { key, about, default: None, required, value_type: ValueType::new::<T>() }
     }
 }
 
@@ -206,7 +206,7 @@ macro_rules! table {
                     about: concat!($($doc, "\n"),+),
                     default: $crate::table_declarations::first_of_list(&[$($default)?]).map(str::to_owned),
                     required: !$crate::table_declarations::is_empty(&[$(stringify!($required))?]),
-                    takes: $crate::schema_definitions::Takes::new::<$Type>(),
+                    value_type: $crate::schema_definitions::ValueType::new::<$Type>(),
                 });)*
                 $(<$Part as $crate::table_declarations::Fields>::list(fields);)*
                 let _ = fields;
@@ -444,7 +444,7 @@ macro_rules! choice {
             }
 
             fn schema(definitions: &mut $crate::schema_definitions::Definitions) -> serde_json::Value {
-                definitions.choice($title, concat!($($about, "\n"),+), $tag, &[$(
+                definitions.define_tagged_union($title, concat!($($about, "\n"),+), $tag, &[$(
                     ($value, $crate::table_declarations::variant_schema::<$Table>),
                 )+])
             }
@@ -456,7 +456,7 @@ pub(crate) use choice;
 impl Definitions {
     /// Returns the schema of a table.
     pub fn table<T: Fields>(&mut self) -> serde_json::Value {
-        self.nested(T::NAME, |definitions| object_schema::<T>(None, definitions))
+        self.define_recursive(T::NAME, |definitions| object_schema::<T>(None, definitions))
     }
 }
 

@@ -130,7 +130,7 @@ impl Decode for Duration {
         decode_quantity(value, report)
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named("time", || unit_schema(TIME_UNITS, "50 ms"))
+        definitions.define("time", || unit_schema(TIME_UNITS, "50 ms"))
     }
 }
 
@@ -144,7 +144,7 @@ impl Decode for Rate {
         decode_quantity(value, report)
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named("rate", || unit_schema("[kMGT]?bit/s|[kMG]?B/s", "100 Mbit/s"))
+        definitions.define("rate", || unit_schema("[kMGT]?bit/s|[kMG]?B/s", "100 Mbit/s"))
     }
 }
 
@@ -159,7 +159,7 @@ impl Decode for Bytes {
         decode_quantity(value, report)
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named("size", || {
+        definitions.define("size", || {
             let mut schema = unit_schema(SIZE_UNITS, "64 kB");
             if let Some(any) = schema["anyOf"].as_array_mut() {
                 let product = format!("^\\s*[0-9]+\\s*x\\s*[0-9._]+\\s*({SIZE_UNITS})\\s*$");
@@ -178,7 +178,7 @@ impl Decode for Packets {
         decode_quantity(value, report)
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named("packets", || {
+        definitions.define("packets", || {
             json!({ "anyOf": [
                 { "type": "string", "pattern": real_pattern("pkt") },
                 { "const": "unlimited" }
@@ -197,7 +197,7 @@ impl Decode for Segments {
         decode_quantity(value, report)
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named(
+        definitions.define(
             "segments",
             || json!({ "type": "string", "pattern": real_pattern("(seg|wa)"), "examples": ["2.5 wa"] }),
         )
@@ -262,7 +262,7 @@ impl Decode for Probability {
         decode_part::<Self>(value, "probability", report).map(Self)
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named("probability", || part_schema("0.1 %"))
+        definitions.define("probability", || part_schema("0.1 %"))
     }
 }
 
@@ -274,7 +274,7 @@ impl Decode for Share {
         decode_part::<Self>(value, "share", report).map(Self)
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named("share", || part_schema("80 %"))
+        definitions.define("share", || part_schema("80 %"))
     }
 }
 
@@ -453,7 +453,7 @@ impl Decode for Name {
         Some(Self(text))
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named(
+        definitions.define(
             "name",
             || json!({ "type": "string", "maxLength": MAX_NAME_LENGTH, "pattern": NAME_PATTERN }),
         )

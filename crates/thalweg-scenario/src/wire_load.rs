@@ -1,6 +1,6 @@
 //! Bytes on the wire of the payload that applications write.
 
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::Bytes;
 use thalweg_sim::simulation_spec::{Framing, GroupSpec, SizeSpec, TransportSpec, WorkloadSpec};
 
@@ -19,7 +19,7 @@ pub fn wire_bytes_per_byte(group: &GroupSpec, framing: Framing) -> f64 {
     let mean_excess = if let SizeSpec::Fixed(size) = sizes {
         excess(size.get())
     } else {
-        let mut stream = Stream::new(0, "wire-load", 0);
+        let mut stream = RandomStream::new(0, "wire-load", 0);
         (0..DRAWS).map(|_| excess(sizes.draw(&mut stream))).sum::<f64>() / f64::from(DRAWS)
     };
     full + mean_excess / sizes.mean().max(1.0)

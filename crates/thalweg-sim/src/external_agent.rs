@@ -155,7 +155,7 @@ impl Controller for Agent {
     }
 
     /// Undoes nothing: the agent's decision stands.
-    fn undoes(&self, _before: &Self) -> bool {
+    fn would_undo(&self, _before: &Self) -> bool {
         false
     }
 

@@ -37,7 +37,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_catalog::protocol_family::Adjustment;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{PeriodicVariationSpec, VariationPeriod};
 
@@ -309,7 +309,7 @@ impl<'a> Builder<'a> {
         } else {
             self.initial_connections += group.count * group.sending_endpoints_per_flow();
         }
-        let mut spread = Stream::new(self.spec.seed, &format!("start@{}", group.name), 0);
+        let mut spread = RandomStream::new(self.spec.seed, &format!("start@{}", group.name), 0);
         for i in 0..group.count {
             let number = self.flows.len() as u32;
             let links = self.network.transmitters.len() as u32;
@@ -323,7 +323,7 @@ impl<'a> Builder<'a> {
             if let Some(host) = host {
                 let name = format!("host@{}", group.name);
                 hosts = [0, 1].map(|end| {
-                    let stream = Stream::new(self.spec.seed, &name, 2 * u64::from(i) + end);
+                    let stream = RandomStream::new(self.spec.seed, &name, 2 * u64::from(i) + end);
                     let thread = Thread::new(host, stream).keep_order(needs_in_order);
                     self.hosts.push(Host::Thread(Box::new(thread)));
                     self.hosts.len() as u32 - 1
@@ -343,7 +343,7 @@ impl<'a> Builder<'a> {
             let start = group.start_of(i, &mut spread);
             let seed = self.spec.seed;
             let workload = Workload::new(&group.workload, i, |purpose| {
-                Stream::new(seed, &format!("{purpose}@{}", group.name), u64::from(i))
+                RandomStream::new(seed, &format!("{purpose}@{}", group.name), u64::from(i))
             });
             let piece = u64::from(group.transport.properties().segment());
             let reader = group.reading.as_ref().map(|spec| Reader::new(Arc::clone(spec), piece));

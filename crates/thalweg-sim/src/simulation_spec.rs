@@ -15,7 +15,7 @@ use std::sync::Arc;
 use thalweg_catalog::protocol_family::Adjustment;
 use thalweg_catalog::{EndpointConfigs, Properties};
 use thalweg_proto::gate::{GateConfig, Marking};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{Misbehaviour, PauseConfig};
@@ -297,7 +297,7 @@ impl GroupSpec {
     }
 
     /// Returns the start time of flow number `flow` (from 0). Draws from `spread` once per flow, in order.
-    pub(crate) fn start_of(&self, flow: u32, spread: &mut Stream) -> Time {
+    pub(crate) fn start_of(&self, flow: u32, spread: &mut RandomStream) -> Time {
         self.start + self.stagger * u64::from(flow) + spread.uniform_duration(self.spread)
     }
 

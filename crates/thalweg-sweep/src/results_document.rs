@@ -499,7 +499,7 @@ impl Document {
 /// Returns the network metrics in tables of several runs: in the order of `run`, transfer metrics last.
 fn shown_metrics() -> impl Iterator<Item = Metric> {
     Metric::in_table(In::MEANS)
-        .chain(Metric::in_table(In::TRANSFERS).filter(|metric| !metric.line().tables.has(In::MEANS)))
+        .chain(Metric::in_table(In::TRANSFERS).filter(|metric| !metric.line().tables.intersects(In::MEANS)))
 }
 
 /// Maximum number of points in a table.
@@ -515,7 +515,7 @@ pub(crate) fn metrics_of(points: &[PointResults]) -> Vec<Metric> {
             |point: &PointResults| point.metrics.get(metric.name(SubjectKind::Network)).map(|of| of.mean);
         let mut known = points.iter().filter_map(of);
         let first = known.next();
-        !metric.line().is_rare
+        !metric.line().omitted_when_zero
             || known.any(|value| Some(value) != first)
             || first.is_some_and(|value| value != 0.0)
     };

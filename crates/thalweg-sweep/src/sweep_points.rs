@@ -1,7 +1,7 @@
 //! The points of a sweep, and the factors that differ between them.
 
 use core::ops::Range;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_scenario::{DrawnPoints, PlacedText, SweepFile, Values, Varied};
 
@@ -210,7 +210,7 @@ fn make_factor(key: &PlacedText, levels: Vec<Level>, is_drawn: bool) -> Factor {
 /// others.
 fn sample_factor(drawn: &DrawnPoints, key: &PlacedText, values: &Values) -> Factor {
     let count = drawn.points;
-    let mut stream = Stream::new(drawn.seed, &key.text, 0);
+    let mut stream = RandomStream::new(drawn.seed, &key.text, 0);
     let mut strata: Vec<u32> = (0..count).collect();
     if drawn.is_latin {
         for last in (1..strata.len()).rev() {

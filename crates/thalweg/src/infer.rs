@@ -438,7 +438,7 @@ fn assumed_options(recording: &Recording, registry: &Registry) -> Option<String>
         return None;
     }
     let (description, live) = registry.read_scheme(&recording.scheme, Environment::Live).ok()?;
-    let values = description.simulated(&live);
+    let values = description.to_simulated_values(&live);
     let option = |name: &&str| values.get(name).map(|value| format!("{name}={value}"));
     let options: Vec<String> =
         ["slow-start-exit", "prr", "f-rto", "rack", "delayed-ack"].iter().filter_map(option).collect();

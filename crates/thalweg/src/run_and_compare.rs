@@ -67,7 +67,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> CommandResult
 /// Returns the indices of the groups whose flows are controlled by agents.
 pub fn agent_groups(spec: &Spec) -> Vec<usize> {
     let is_agent = |group: usize| {
-        let mut values = AGENT.values(thalweg_catalog::Environment::Simulated);
+        let mut values = AGENT.empty_values(thalweg_catalog::Environment::Simulated);
         (AGENT.write)(&spec.groups[group].transport.endpoint_configs, &mut values)
     };
     (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
@@ -355,7 +355,7 @@ fn warn_before(loaded: &LoadedScenario, options: &Options, console: &Console) ->
     has_memory(loaded)?;
     if let Some(threads) = options.threads.map(NonZeroUsize::get).filter(|&threads| threads > 1) {
         let processors = std::thread::available_parallelism().map_or(usize::MAX, NonZeroUsize::get);
-        if estimate_speedup(loaded.spec(), [threads])[0].parts == 1 {
+        if estimate_speedup(loaded.spec(), [threads])[0].partitions == 1 {
             console.inform(&format!(
                 "note: --threads {threads} gains nothing here, and may take many times as long as one: {}",
                 describe_speedup(loaded.spec(), [threads])

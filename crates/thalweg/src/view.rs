@@ -240,16 +240,13 @@ fn format_traces(traces: &[(String, Trace)], console: &Console) -> String {
             for (direction, summary) in shown_directions(connection) {
                 table.row(connection_row(number, connection, direction, &summary, style));
                 for finding in find_all(connection, direction) {
-                    let places = format!(
-                        "{:.3} s to {:.3} s",
-                        finding.from.as_secs_f64(),
-                        finding.until.as_secs_f64()
-                    );
+                    let places =
+                        format!("{:.3} s to {:.3} s", finding.start.as_secs_f64(), finding.end.as_secs_f64());
                     let line = format!(
                         "{number}. {}: {} ({places}). {}.",
                         finding.kind.title(),
-                        finding.figures,
-                        finding.kind.rule()
+                        finding.evidence,
+                        finding.kind.reference()
                     );
                     lines.push_str(&format!("{}\n", style.folded(&line)));
                 }
@@ -347,11 +344,11 @@ fn direction_value(connection: &Connection, direction: usize) -> Value {
     let found = find_all(connection, direction).into_iter().map(|finding| {
         json!({
             "kind": finding.kind.name(),
-            "from_s": finding.from.as_secs_f64(),
-            "until_s": finding.until.as_secs_f64(),
-            "count": finding.count,
-            "figures": finding.figures,
-            "rule": finding.kind.rule(),
+            "from_s": finding.start.as_secs_f64(),
+            "until_s": finding.end.as_secs_f64(),
+            "count": finding.occurrences,
+            "figures": finding.evidence,
+            "rule": finding.kind.reference(),
         })
     });
     json!({

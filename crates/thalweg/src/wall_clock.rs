@@ -14,38 +14,39 @@ pub fn unix_nanos() -> u64 {
     now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
 }
 
-const DAY: u64 = 86_400;
+const SECONDS_PER_DAY: u64 = 86_400;
+const DAYS_PER_400_YEARS: u64 = 146_097;
 
 /// Formats seconds since 1970 (RFC 3339).
-fn format_rfc3339(seconds: u64) -> String {
-    let (days, time) = (seconds / DAY, seconds % DAY);
-    let (year, month, day) = civil_from_days(days);
-    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
+fn format_rfc3339(unix_seconds: u64) -> String {
+    let (days, second_of_day) = (unix_seconds / SECONDS_PER_DAY, unix_seconds % SECONDS_PER_DAY);
+    let (year, month, day) = date_from_unix_days(days);
+    let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 /// Returns the date this number of days after 1970-01-01 (Gregorian calendar).
-fn civil_from_days(mut days: u64) -> (u64, u64, u64) {
+fn date_from_unix_days(mut days: u64) -> (u64, u64, u64) {
     let is_leap =
         |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     // The calendar repeats every 400 years.
-    let mut year = 1970 + days / 146_097 * 400;
-    days %= 146_097;
+    let mut year = 1970 + days / DAYS_PER_400_YEARS * 400;
+    days %= DAYS_PER_400_YEARS;
     loop {
-        let length = 365 + u64::from(is_leap(year));
-        if days < length {
+        let days_in_year = 365 + u64::from(is_leap(year));
+        if days < days_in_year {
             break;
         }
-        days -= length;
+        days -= days_in_year;
         year += 1;
     }
-    let february = 28 + u64::from(is_leap(year));
+    let days_in_february = 28 + u64::from(is_leap(year));
     let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        if days < length {
+    for days_in_month in [31, days_in_february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if days < days_in_month {
             break;
         }
-        days -= length;
+        days -= days_in_month;
         month += 1;
     }
     (year, month, days + 1)

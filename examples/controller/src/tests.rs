@@ -92,6 +92,6 @@ fn proportional_rate_reduction_is_accepted() {
 /// A key whose kind or name does not fit its field panics here.
 #[test]
 fn each_field_has_its_key() {
-    let defaults = AimdConfig::from_values(&AIMD.values(Environment::Simulated));
+    let defaults = AimdConfig::from_values(&AIMD.empty_values(Environment::Simulated));
     assert_eq!(defaults, AimdConfig { increase: 1.0, decrease: 0.5 });
 }

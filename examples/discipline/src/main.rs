@@ -11,7 +11,9 @@ use thalweg::Registry;
 use thalweg_catalog::option_keys::key;
 use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_queue::{Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, Streams, Traits};
+use thalweg_queue::{
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Limit, RandomStreams, Traits,
+};
 
 /// Configuration of [`NewestFirst`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,18 +98,18 @@ impl DisciplineConfig for NewestFirstConfig {
     type Queue = NewestFirst;
     const NAME: &'static str = "newest-first";
 
-    fn make(&self, limit: Limit, _streams: Streams<'_>) -> NewestFirst {
+    fn make(&self, limit: Limit, _streams: RandomStreams<'_>) -> NewestFirst {
         let (urgent, queue) = (VecDeque::new(), VecDeque::new());
         NewestFirst { urgent, queue, bytes: 0, limit, max_delay: self.max_delay }
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: false,
+            keeps_arrival_order: false,
             drops_early: true,
-            marks: false,
+            marks_ecn: false,
             is_random: false,
-            sees_idle_link_packets: false,
+            enqueues_when_link_idle: false,
             serves_by_priority: false,
             isolates_hosts: false,
         }

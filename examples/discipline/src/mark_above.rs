@@ -5,7 +5,7 @@ use thalweg_catalog::option_keys::key;
 use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_proto::units::Time;
 use thalweg_queue::{
-    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, Streams, Traits,
+    Discipline, DisciplineConfig, DropReason, DroppedPacket, Entry, Fcfs, Limit, RandomStreams, Traits,
 };
 
 /// Configuration of [`MarkAbove`].
@@ -49,13 +49,13 @@ impl DisciplineConfig for MarkAboveConfig {
     type Queue = MarkAbove;
     const NAME: &'static str = "mark-above";
 
-    fn make(&self, limit: Limit, _streams: Streams<'_>) -> MarkAbove {
+    fn make(&self, limit: Limit, _streams: RandomStreams<'_>) -> MarkAbove {
         MarkAbove { queue: Fcfs::new(limit), threshold: self.threshold }
     }
 
     fn traits(&self) -> Traits {
         // A packet that finds the link free finds an empty queue, below any threshold.
-        Traits { is_random: false, sees_idle_link_packets: false, ..Traits::RANDOM_EARLY_DETECTION }
+        Traits { is_random: false, enqueues_when_link_idle: false, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
     fn description(&self) -> String {

@@ -3,11 +3,11 @@
 use super::*;
 use crate::mark_above::{MARK_ABOVE, MarkAboveConfig};
 use thalweg_proto::Ecn;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 fn queue(limit: Limit) -> NewestFirst {
     let config = NewestFirstConfig { max_delay: Duration::from_millis(100) };
-    config.make(limit, &mut |purpose| Stream::new(1, purpose, 0))
+    config.make(limit, &mut |purpose| RandomStream::new(1, purpose, 0))
 }
 
 fn entry(packet: u32) -> Entry {
@@ -76,7 +76,7 @@ fn each_field_has_its_key() {
 #[test]
 fn arrivals_at_the_threshold_are_marked_or_dropped() {
     let config = MarkAboveConfig { threshold: 2 };
-    let mut queue = config.make(Limit::Packets(4), &mut |purpose| Stream::new(1, purpose, 0));
+    let mut queue = config.make(Limit::Packets(4), &mut |purpose| RandomStream::new(1, purpose, 0));
     let mut dropped = Vec::new();
     let arrivals = [entry(1), entry(2), entry(3), Entry { ecn: Ecn::Ect0, ..entry(4) }];
     let urgent = Entry { urgent: true, ..entry(5) };

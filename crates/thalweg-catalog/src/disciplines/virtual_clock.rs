@@ -24,11 +24,11 @@ const KEYS: &[Key] = &[key(
 
 impl KeyBoundConfig for VirtualClockConfig {
     fn from_values(values: &Values) -> Self {
-        Self { rate: values.optional("rate"), weights: Weights::from_values(values) }
+        Self { flow_rate: values.optional("rate"), weights: Weights::from_values(values) }
     }
 
     fn write_to(&self, values: &mut Values) {
-        values.set_from("rate", &self.rate);
+        values.set_from("rate", &self.flow_rate);
         self.weights.write_to(values);
     }
 }

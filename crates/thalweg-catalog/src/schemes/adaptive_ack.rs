@@ -32,13 +32,13 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         overhead: OVERHEAD,
         collapse: Collapse::Unresponsive,
         is_loss_based: false,
-        yields: false,
+        is_less_than_best_effort: false,
     },
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints,
-    make_ends: &make_ends,
+    make_endpoint_configs: &make_endpoint_configs,
     write: &write,
 };
 
@@ -84,7 +84,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
     values.suggest("window", Value::Packets(window.clamp(1.0, 1_048_576.0)));
 }
 
-fn make_ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
+fn make_endpoint_configs(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let window: u32 = values.optional("window").unwrap_or(Config::default().window);
     let (segment, window) = match values.environment() {
         Environment::Simulated => (values.required("segment"), window),

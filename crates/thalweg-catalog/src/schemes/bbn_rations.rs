@@ -13,7 +13,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<BbnConfig>(
     "Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990).",
     window::window_keys(KEYS, GO_BACK_N),
 )
-.collapses(Collapse::Unresponsive);
+.with_collapse(Collapse::Unresponsive);
 
 const KEYS: &[Key] = &[
     key("window", Kind::Packets, "1024 pkt", "The window; the default is too large to limit the rate.")

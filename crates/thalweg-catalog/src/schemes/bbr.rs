@@ -13,8 +13,8 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<BbrConfig>(
     "BBR, version 3: paces at the delivery rate of the path, and probes periodically for more (draft-ietf-ccwg-bbr).",
     window::window_keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::BBR),
 )
-.collapses(Collapse::RateFall)
-.checked(check);
+.with_collapse(Collapse::RateFall)
+.with_scheme_check(check);
 
 /// Defaults that the draft assumes: selective acknowledgement, and time-based loss detection with undo of spurious
 /// losses.

@@ -48,6 +48,6 @@ const KEYS: &[Key] = &[
 bind!(CopaConfig {
     initial_window: "initial-window",
     delta: "delta",
-    compete: "compete",
-    min_rtt_window: "min-rtt-window",
+    competitive_mode: "compete",
+    min_rtt_lifetime: "min-rtt-window",
 });

@@ -12,7 +12,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<CubicConfig>(
     "CUBIC (RFC 9438).",
     window::window_keys(KEYS, SACK).with_presets(window_presets::CUBIC),
 )
-.loss_based();
+.with_loss_based();
 
 const KEYS: &[Key] = &[
     INITIAL_WINDOW,

@@ -29,13 +29,13 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         overhead: 0,
         collapse: Collapse::Unresponsive,
         is_loss_based: false,
-        yields: false,
+        is_less_than_best_effort: false,
     },
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints,
-    make_ends: &make_ends,
+    make_endpoint_configs: &make_endpoint_configs,
     write: &write,
 };
 
@@ -50,7 +50,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
     }
 }
 
-fn make_ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
+fn make_endpoint_configs(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let (segment, header) = match values.environment() {
         Environment::Simulated => (values.required("segment"), values.required("header")),
         Environment::Live => (super::local_segment(values, path, 0), LOWER_LAYERS),

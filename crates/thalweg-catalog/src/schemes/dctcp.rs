@@ -12,7 +12,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<DctcpConfig>(
     "DCTCP (RFC 8257), for queues that mark above a threshold.",
     window::window_keys(KEYS, SACK).with_presets(window_presets::DCTCP),
 )
-.loss_based();
+.with_loss_based();
 
 const KEYS: &[Key] = &[
     INITIAL_WINDOW,

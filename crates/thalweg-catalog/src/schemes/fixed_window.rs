@@ -12,7 +12,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<FixedConfig>(
     "A window that never changes.",
     window::window_keys(KEYS, GO_BACK_N),
 )
-.collapses(Collapse::Unresponsive);
+.with_collapse(Collapse::Unresponsive);
 
 /// The keys of a window that never changes.
 const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The window.")

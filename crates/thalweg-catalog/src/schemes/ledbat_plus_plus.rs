@@ -12,8 +12,8 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<LedbatPlusPlusConf
     "LEDBAT++: background transfers with a bounded queueing delay that yield to others (draft-irtf-iccrg-ledbat-plus-plus).",
     window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
-.loss_based()
-.yielding();
+.with_loss_based()
+.with_less_than_best_effort();
 
 /// Defaults of a sender that periodically has only two segments in flight, whose acknowledgements may be lost together.
 const SCHEME_DEFAULTS: &[(&str, &str)] =

@@ -11,7 +11,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<NewRenoConfig>(
     "NewReno (RFC 5681, RFC 6582).",
     window::window_keys(KEYS, SACK).with_presets(window_presets::RENO),
 )
-.loss_based();
+.with_loss_based();
 
 const KEYS: &[Key] = &[INITIAL_WINDOW, INITIAL_THRESHOLD, SLOW_START_EXIT, ECN_BETA, SLOW_START_BETA];
 

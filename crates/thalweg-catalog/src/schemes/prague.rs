@@ -13,7 +13,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<PragueConfig>(
      (draft-briscoe-iccrg-prague-congestion-control).",
     window::window_keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::PRAGUE),
 )
-.loss_based();
+.with_loss_based();
 
 /// Defaults that the draft assumes: losses found by time (section 2.3.3).
 const SCHEME_DEFAULTS: &[(&str, &str)] =

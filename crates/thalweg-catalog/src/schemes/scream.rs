@@ -32,13 +32,13 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         overhead: DATA_HEADER,
         collapse: Collapse::RateFall,
         is_loss_based: false,
-        yields: false,
+        is_less_than_best_effort: false,
     },
     check: &check,
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints,
-    make_ends: &make_ends,
+    make_endpoint_configs: &make_endpoint_configs,
     write: &write,
 };
 
@@ -117,7 +117,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
     crate::scheme_description::set_live_segment(values, path, DATA_HEADER);
 }
 
-fn make_ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
+fn make_endpoint_configs(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment = match values.environment() {
         Environment::Simulated => values.required("segment"),
         Environment::Live => super::local_segment(values, path, DATA_HEADER),

@@ -12,7 +12,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<SlowStartConfig>(
     "Slow Start with congestion avoidance (Jacobson 1988): Tahoe.",
     window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
-.loss_based();
+.with_loss_based();
 
 const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "go-back-n"),

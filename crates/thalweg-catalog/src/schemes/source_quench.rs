@@ -12,7 +12,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<SourceQuenchConfig
     "Source Quench (Nagle 1984): a fixed window, closed for a time by a router's message. `nagle` is on.",
     window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
-.collapses(Collapse::Unresponsive);
+.with_collapse(Collapse::Unresponsive);
 
 const KEYS: &[Key] = &[
     key("window", Kind::Packets, "32 pkt", "The window.").within(WINDOW_RANGE, NO_WINDOW).peer(PEER_WINDOW),

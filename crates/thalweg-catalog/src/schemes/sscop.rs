@@ -26,7 +26,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
     apply_path_hints: |values, path| apply_path_hints(values, path, 1024.0),
-    make_ends: &|values, path| Ok(make_ends(values, path, |_, _| None)),
+    make_endpoint_configs: &|values, path| Ok(make_endpoint_configs(values, path, |_, _| None)),
     write: &|ends, values| write(ends, values, |rate, _| rate.is_none()),
 };
 
@@ -38,7 +38,7 @@ pub(super) const TRAITS: SchemeTraits = SchemeTraits {
     overhead: OVERHEAD,
     collapse: Collapse::Unresponsive,
     is_loss_based: false,
-    yields: false,
+    is_less_than_best_effort: false,
 };
 pub(super) const SCHEME_DEFAULTS: &[(&str, &str)] = &[("segment", "1468 B"), ("header", "28 B")];
 
@@ -182,7 +182,7 @@ pub(super) fn apply_path_hints(values: &mut Values, path: &PathHints, unknown: f
 }
 
 /// Builds both endpoint configurations; `rate` builds the rate control for PDUs of a given size in bytes.
-pub(super) fn make_ends(
+pub(super) fn make_endpoint_configs(
     values: &Values,
     path: &PathHints,
     rate: impl FnOnce(&Values, u32) -> Option<RateConfig>,

@@ -5,7 +5,7 @@ use super::{PEER_TIME, SIZES};
 use crate::option_keys::key;
 use crate::scheme_description::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
-use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
+use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, SizeUnit};
 use thalweg_proto::units::{Duration, Rate};
 
 const ABOUT: &str =
@@ -27,8 +27,8 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         sscop::apply_path_hints_to_rate(values, path);
         values.suggest("jitter", Value::Time(JITTER));
     },
-    make_ends: &|values, path| {
-        Ok(sscop::make_ends(values, path, |values, pdu| {
+    make_endpoint_configs: &|values, path| {
+        Ok(sscop::make_endpoint_configs(values, path, |values, pdu| {
             Some(rate_config(values, pdu, RateConfig::amended()))
         }))
     },
@@ -41,8 +41,8 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
     about: ABOUT_LITERAL,
     traits: SchemeTraits { collapse: Collapse::ShortQueue, ..TRAITS },
     apply_path_hints: sscop::apply_path_hints_to_rate,
-    make_ends: &|values, path| {
-        Ok(sscop::make_ends(values, path, |values, pdu| {
+    make_endpoint_configs: &|values, path| {
+        Ok(sscop::make_endpoint_configs(values, path, |values, pdu| {
             Some(rate_config(values, pdu, RateConfig::literal()))
         }))
     },
@@ -121,7 +121,7 @@ const KEYS: &[Key] = &[
     .from_path("2 ms, for busy hosts that answer late; 0 s (literal)"),
 ];
 
-words!(UNIT: Unit { "bytes" => Unit::Bytes, "cells" => Unit::Cells });
+words!(UNIT: SizeUnit { "bytes" => SizeUnit::Bytes, "cells" => SizeUnit::Cells });
 words!(PROBING: Probing { "spacing" => Probing::Spacing, "packet-pair" => Probing::PacketPair });
 words!(BASE: Base { "delivered" => Base::Delivered, "probed" => Base::Probed });
 

@@ -35,13 +35,13 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         overhead: OVERHEAD,
         collapse: Collapse::Unresponsive,
         is_loss_based: false,
-        yields: false,
+        is_less_than_best_effort: false,
     },
     check: &check,
     scheme_check: |_| Vec::new(),
     warnings: buffer_warnings,
     apply_path_hints,
-    make_ends: &make_ends,
+    make_endpoint_configs: &make_endpoint_configs,
     write: &write,
 };
 
@@ -211,7 +211,7 @@ fn apply_path_hints(values: &mut Values, path: &PathHints) {
     }
 }
 
-fn make_ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
+fn make_endpoint_configs(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment: u16 = values.required("segment-packets");
     let size = full_packet_size(values, path);
     let is_live = values.environment() == Environment::Live;
@@ -313,7 +313,8 @@ fn window_and_buffer(
 
 /// Warns of a buffer larger than the window.
 fn buffer_warnings(values: &Values, path: &PathHints) -> Vec<ConfigError> {
-    let Ok(EndpointConfigs::Sstp(EndsConfig { sender, receiver })) = make_ends(values, path) else {
+    let Ok(EndpointConfigs::Sstp(EndsConfig { sender, receiver })) = make_endpoint_configs(values, path)
+    else {
         return Vec::new();
     };
     let size = full_packet_size(values, path);

@@ -11,7 +11,7 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<ThalwegConfig>(
     "Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue.",
     window::window_keys(KEYS, SCHEME_DEFAULTS),
 )
-.collapses(Collapse::RateFall);
+.with_collapse(Collapse::RateFall);
 
 /// Defaults of a controller that paces and measures one-way delays.
 const SCHEME_DEFAULTS: &[(&str, &str)] = &[

@@ -12,8 +12,8 @@ pub const SCHEME: SchemeDescription = window::window_scheme::<VegasConfig>(
     "Vegas (Brakmo and Peterson 1995).",
     window::window_keys(KEYS, SCHEME_DEFAULTS).with_presets(window_presets::VEGAS),
 )
-.loss_based()
-.checked(check);
+.with_loss_based()
+.with_scheme_check(check);
 
 /// The window reacts to a queue of two to four packets; bursts of more than two would look the same.
 const SCHEME_DEFAULTS: &[(&str, &str)] = &[

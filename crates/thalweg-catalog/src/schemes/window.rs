@@ -8,7 +8,9 @@ use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack_s
 use crate::endpoint_configs::EndpointConfigs;
 use crate::option_keys::key;
 use crate::path_hints::PathHints;
-use crate::scheme_description::{CheckValues, Collapse, MakeEnds, SchemeDescription, SchemeTraits};
+use crate::scheme_description::{
+    CheckValues, Collapse, MakeEndpointConfigs, SchemeDescription, SchemeTraits,
+};
 use crate::{
     ConfigError, Environment, Key, KeyBoundConfig, Keys, Kind, Range, Table, Value, Values, bind, words,
 };
@@ -347,7 +349,7 @@ where
     C: ConfigureController + KeyBoundConfig + Into<ControllerConfig>,
 {
     describe_window_scheme::<C>(about, keys, &check::<C>, &|values, path| {
-        make_ends(values, path, C::from_values(values).into())
+        make_endpoint_configs(values, path, C::from_values(values).into())
     })
 }
 
@@ -359,8 +361,11 @@ where
     describe_window_scheme::<C>(about, keys, &check_external::<C>, &|values, path| {
         let controller = C::from_values(values);
         let has_ssthresh = has_ssthresh(&controller);
-        let mut made =
-            make_ends(values, path, ControllerConfig::Dedicated(ExternalController::new(controller)))?;
+        let mut made = make_endpoint_configs(
+            values,
+            path,
+            ControllerConfig::Dedicated(ExternalController::new(controller)),
+        )?;
         if let EndpointConfigs::Window(config) = &mut made
             && config.sender.prr
             && !has_ssthresh
@@ -385,10 +390,10 @@ pub fn named_scheme<C: ConfigureController>(
         let response = controller().map_or(CeResponse::None, |controller| controller.ce_response());
         check_shared(values, response)
     };
-    let make_ends = move |values: &Values, path: &PathHints| {
+    let make_endpoint_configs = move |values: &Values, path: &PathHints| {
         let controller = ExternalController::new(controller()?);
         let ecn = controller.ce_response() == CeResponse::AsToLoss && values.explicit_value("ecn").is_none();
-        let mut made = make_ends(values, path, ControllerConfig::Dedicated(controller))?;
+        let mut made = make_endpoint_configs(values, path, ControllerConfig::Dedicated(controller))?;
         if let EndpointConfigs::Window(config) = &mut made
             && ecn
         {
@@ -414,7 +419,7 @@ pub fn named_scheme<C: ConfigureController>(
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
         apply_path_hints,
-        make_ends: Box::leak(Box::new(make_ends)),
+        make_endpoint_configs: Box::leak(Box::new(make_endpoint_configs)),
         write: Box::leak(Box::new(write)),
     }
 }
@@ -427,14 +432,14 @@ const TRAITS: SchemeTraits = SchemeTraits {
     overhead: SEGMENT_HEADER as u32,
     collapse: Collapse::Never,
     is_loss_based: false,
-    yields: false,
+    is_less_than_best_effort: false,
 };
 
 const fn describe_window_scheme<C>(
     about: &'static str,
     keys: Keys,
     check: CheckValues,
-    make_ends: MakeEnds,
+    make_endpoint_configs: MakeEndpointConfigs,
 ) -> SchemeDescription
 where
     C: ConfigureController + KeyBoundConfig,
@@ -449,7 +454,7 @@ where
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
         apply_path_hints,
-        make_ends,
+        make_endpoint_configs,
         write: &write::<C>,
     }
 }
@@ -497,7 +502,7 @@ fn verify_acks(values: &Values) -> VerifyAcks {
     VerifyAcks::AboveStretch(every.saturating_mul(MAX_STRETCH))
 }
 
-fn make_ends(
+fn make_endpoint_configs(
     values: &Values,
     path: &PathHints,
     controller: ControllerConfig,
@@ -518,7 +523,7 @@ fn make_ends(
         idle_restart: values.required("idle-restart"),
         validation: values.optional("window-validation").flatten(),
         nagle: values.required("nagle"),
-        fine_timer: values.optional("fine-timer").unwrap_or(false),
+        fine_grained_timer: values.optional("fine-timer").unwrap_or(false),
         // A default shared by all schemes applies only where supported.
         ecn: values.required::<bool>("ecn") && controller.ce_response() == CeResponse::AsToLoss,
         timestamps,

@@ -24,7 +24,7 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     if let Some(handshake) = handshake {
         values.set_from("handshake", &Some(handshake.kind));
     }
-    values.set_from("fine-timer", &sender.fine_timer);
+    values.set_from("fine-timer", &sender.fine_grained_timer);
     if controller.ce_response() == CeResponse::AsToLoss {
         values.set_from("ecn", &sender.ecn);
     }
@@ -165,10 +165,10 @@ mod tests {
                 for option in ["rack=false", "rack=true", "timestamps=false", "timestamps=true"] {
                     let text = format!("{}:{option}", scheme.name);
                     let Ok((description, given)) = read(&text) else { continue };
-                    let ends = (description.make_ends)(&given, &hints).unwrap();
+                    let ends = (description.make_endpoint_configs)(&given, &hints).unwrap();
                     let (_, mut out) = read(scheme.name).unwrap();
                     assert!((description.write)(&ends, &mut out));
-                    let again = (description.make_ends)(&out, &hints).unwrap();
+                    let again = (description.make_endpoint_configs)(&out, &hints).unwrap();
                     assert_eq!(again, ends, "{text}, {place:?}");
                     written += 1;
                 }

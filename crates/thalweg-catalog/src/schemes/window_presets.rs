@@ -165,7 +165,7 @@ mod tests {
     fn ends(text: &str, place: Environment) -> EndsConfig {
         let (description, values) =
             Registry::default().read_scheme(text, place).unwrap_or_else(|error| panic!("{text}: {error}"));
-        match (description.make_ends)(
+        match (description.make_endpoint_configs)(
             &values,
             &PathHints { max_datagram: 1500, memory: 1 << 30, ..PathHints::default() },
         ) {

@@ -64,7 +64,8 @@ fn proportional_rate_reduction_needs_a_threshold() {
     for (name, expected) in [("flat", false), ("sawtooth", true)] {
         let (description, values) = registry.read_scheme(name, Environment::Live).unwrap();
         let path = PathHints { max_datagram: 1500, memory: 1 << 24, ..PathHints::default() };
-        let EndpointConfigs::Window(config) = (description.make_ends)(&values, &path).unwrap() else {
+        let EndpointConfigs::Window(config) = (description.make_endpoint_configs)(&values, &path).unwrap()
+        else {
             panic!("it has a window")
         };
         assert_eq!(config.sender.prr, expected, "{name}");

@@ -38,11 +38,11 @@ fn a_controller_that_takes_marks_uses_ecn() {
     };
     let ecn = |response, explicit: Option<bool>| {
         let scheme = scheme(response);
-        let mut values = scheme.values(Environment::Simulated);
+        let mut values = scheme.empty_values(Environment::Simulated);
         if let Some(explicit) = explicit {
             values.set_value("ecn", Value::Switch(explicit));
         }
-        let ends = (scheme.make_ends)(&values, &PathHints::default()).unwrap();
+        let ends = (scheme.make_endpoint_configs)(&values, &PathHints::default()).unwrap();
         (ends.properties().ecn(), scheme.conflicts(&values).len())
     };
     assert_eq!(ecn(CeResponse::None, None), (Ecn::NotEct, 0));
@@ -67,7 +67,7 @@ fn two_controllers_of_one_type_are_two_schemes() {
     for name in ["one", "other"] {
         let text = format!("{name}:segment=500B,recovery=newreno");
         let (description, values) = registry.read_scheme(&text, Environment::Simulated).unwrap();
-        let ends = (description.make_ends)(&values, &PathHints::default()).unwrap();
+        let ends = (description.make_endpoint_configs)(&values, &PathHints::default()).unwrap();
         let EndpointConfigs::Window(config) = &ends else { panic!("it has a window") };
         assert_eq!((config.sender.segment, config.controller.dedicated().unwrap().name()), (500, name));
         let (found, written) = registry.scheme_of(&ends).unwrap();
@@ -83,7 +83,8 @@ fn two_controllers_of_one_type_are_two_schemes() {
 #[test]
 fn a_controller_that_fails_to_build_is_a_config_error() {
     let scheme = named_scheme("gone", "Mine.", || Err::<NamedWindow, _>(ConfigError::new("", "it is gone")));
-    let made = (scheme.make_ends)(&scheme.values(Environment::Simulated), &PathHints::default());
+    let made =
+        (scheme.make_endpoint_configs)(&scheme.empty_values(Environment::Simulated), &PathHints::default());
     assert_eq!(made.unwrap_err().what, "it is gone");
 }
 

@@ -10,7 +10,7 @@ use thalweg_hunt::{
     DEFAULT_COMPETING_SCHEME, DisturbanceKind, Evaluator, Finding, GENERATION, Goal, Hunt, HuntError, Kinds,
     MAX_LINES, Schemes, Space, candidate_scenario, check_case, read_cases,
 };
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_scenario::load_text;
 use thalweg_sweep::{Purpose, Status, Store};
 
@@ -97,7 +97,7 @@ fn candidates_are_scenarios() {
     let schemes = Schemes { tested: "newreno", beside: DEFAULT_COMPETING_SCHEME };
     for goal in Goal::ALL {
         let space = Space::new(goal, Kinds::all());
-        let mut stream = Stream::new(2, goal.name(), 0);
+        let mut stream = RandomStream::new(2, goal.name(), 0);
         for _ in 0..60 {
             let candidate = space.mutate(&space.draw(&mut stream), &mut stream);
             let text = candidate_scenario(&candidate, &space, schemes, "Found.");

@@ -1,6 +1,6 @@
 //! Networks with disconnected links: one thread and several threads yield the same results.
 
-use crate::test_network::{advance_until, chain, datagram, default_plan, micros};
+use crate::test_network::{advance_until, chain_network, default_plan, ipv4_udp_packet, time_at_micros};
 use thalweg_live::network_plan::Plan;
 use thalweg_live::{Delivery, Driven, Fidelity, Groups, MergedOutcome};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
@@ -8,7 +8,7 @@ use thalweg_sim::simulation_spec::Spec;
 
 /// Returns `count` parallel chains of three nodes, with lossy links.
 fn parallel_chains(count: u32) -> Spec {
-    let mut spec = chain(3 * count);
+    let mut spec = chain_network(3 * count);
     spec.links.retain(|link| link.b.0 % 3 != 0);
     for link in &mut spec.links {
         let loss = LossSpec::Uniform { probability: 0.2 };
@@ -25,15 +25,15 @@ fn deliveries_over_chains(plan: &Plan, threads: usize) -> (MergedOutcome, Vec<De
     let hosts: Vec<usize> = plan.hosts().map(|(node, _)| node).collect();
     let mut got = Vec::new();
     for number in 0..300 {
-        let now = micros(1000 * number as u64);
+        let now = time_at_micros(1000 * number as u64);
         emulators.iter_mut().for_each(|emulator| got.extend(advance_until(emulator, now)));
         // Groups of equal load are distributed round-robin.
         let from = number * 5 % hosts.len();
         let ends = [hosts[from], hosts[number * 3 % hosts.len()]];
-        emulators[from / 2 % threads].enter(now, ends[0], datagram(plan, ends, 64, 0, 400));
+        emulators[from / 2 % threads].enter(now, ends[0], ipv4_udp_packet(plan, ends, 64, 0, 400));
     }
     let end = |mut emulator| {
-        got.extend(advance_until(&mut emulator, micros(900_000)));
+        got.extend(advance_until(&mut emulator, time_at_micros(900_000)));
         Driven { emulator, fidelity: Fidelity::default() }
     };
     let driven = emulators.into_iter().map(end).collect();

@@ -1,6 +1,6 @@
 //! Gates of nodes on real packets, at given times.
 
-use crate::test_network::{advance_until, chain, micros};
+use crate::test_network::{advance_until, chain_network, time_at_micros};
 use std::net::IpAddr;
 use thalweg_live::network_plan::{Plan, PlanOptions, Rule, plan_network};
 use thalweg_live::{Delivery, Emulator};
@@ -15,7 +15,7 @@ const ACK: u8 = 16;
 
 /// Returns two hosts with a gate at the first: ports 1000 and 2000 have the first and the third priority.
 fn hosts_with_gate(config: GateConfig) -> (Plan, Emulator) {
-    let mut spec = chain(2);
+    let mut spec = chain_network(2);
     spec.duration = Duration::from_secs(1000);
     spec.nodes[0].gate = Some(GateSpec::new(config));
     let plan_options = PlanOptions { duration: Some(spec.duration), ..PlanOptions::default() };
@@ -85,13 +85,13 @@ fn turns_hold_packets_and_release_them() {
     let mut got = Vec::new();
     // One packet of each flow every 5 ms; the first flow starts.
     for step in 0..16u64 {
-        let now = micros(5_000 * step);
+        let now = time_at_micros(5_000 * step);
         got.extend(advance_until(&mut emulator, now));
         for port in [1000, 2000] {
             emulator.enter(now, 0, packet(&plan, 0, UDP, [40_000, port], (0, 0, 0), 100));
         }
     }
-    got.extend(advance_until(&mut emulator, micros(100_000)));
+    got.extend(advance_until(&mut emulator, time_at_micros(100_000)));
     let at = |port: u16| -> Vec<u64> {
         let of = got.iter().filter(|delivery| ports_of(delivery) == port);
         of.map(|delivery| delivery.at.since(Time::ZERO).as_picos() / 1_000_000).collect()
@@ -116,7 +116,7 @@ fn turns_hold_packets_and_release_them() {
 #[test]
 fn a_gate_reads_the_priority_bits_of_packets() {
     let length_of_turn = |marking, dscp: u8| {
-        let mut spec = chain(2);
+        let mut spec = chain_network(2);
         spec.duration = Duration::from_secs(1000);
         spec.nodes[0].gate = Some(GateSpec { marking, ..GateSpec::new(slot_gate_config()) });
         let plan_options = PlanOptions { duration: Some(spec.duration), ..PlanOptions::default() };
@@ -124,9 +124,9 @@ fn a_gate_reads_the_priority_bits_of_packets() {
         let mut emulator = Emulator::new(plan.clone()).unwrap();
         let mut marked = packet(&plan, 0, UDP, [40_000, 1000], (0, 0, 0), 100);
         marked[1] = dscp << 2;
-        emulator.enter(micros(0), 0, marked);
-        emulator.enter(micros(0), 0, packet(&plan, 0, UDP, [40_000, 2000], (0, 0, 0), 100));
-        let got = advance_until(&mut emulator, micros(100_000));
+        emulator.enter(time_at_micros(0), 0, marked);
+        emulator.enter(time_at_micros(0), 0, packet(&plan, 0, UDP, [40_000, 2000], (0, 0, 0), 100));
+        let got = advance_until(&mut emulator, time_at_micros(100_000));
         let other = got.iter().find(|delivery| ports_of(delivery) == 2000).expect("it waits for its turn");
         (other.at.since(Time::ZERO).as_picos() / 1_000_000 - 1128) / 10_000
     };
@@ -144,8 +144,8 @@ fn a_time_out_of_tcp_stops_the_lowest_priority() {
     let data = |port: u16, sequence: u32| packet(&plan, 0, TCP, [50_000, port], (sequence, 1, ACK), 100);
     let mut got = Vec::new();
     let mut at = |emulator: &mut Emulator, millis: u64, bytes: Vec<u8>| {
-        got.extend(advance_until(emulator, micros(1000 * millis)));
-        emulator.enter(micros(1000 * millis), 0, bytes);
+        got.extend(advance_until(emulator, time_at_micros(1000 * millis)));
+        emulator.enter(time_at_micros(1000 * millis), 0, bytes);
     };
     at(&mut emulator, 0, data(80, 1000));
     at(&mut emulator, 1, data(25, 1000));
@@ -157,7 +157,7 @@ fn a_time_out_of_tcp_stops_the_lowest_priority() {
     // An acknowledgement passes.
     at(&mut emulator, 850, packet(&plan, 0, TCP, [50_000, 25], (1200, 500, ACK), 0));
     at(&mut emulator, 900, data(80, 1100));
-    got.extend(advance_until(&mut emulator, micros(3_000_000)));
+    got.extend(advance_until(&mut emulator, time_at_micros(3_000_000)));
     let seen: Vec<(u64, u16, usize)> = got
         .iter()
         .map(|delivery| {
@@ -186,16 +186,16 @@ fn a_full_queue_of_the_node_stops_the_lowest_priority() {
     let (plan, mut emulator) = hosts_with_gate(congestion());
     for number in 0..200 {
         let port = if number % 2 == 0 { 1000 } else { 2000 };
-        emulator.enter(micros(0), 0, packet(&plan, 0, UDP, [40_000, port], (0, 0, 0), 972));
+        emulator.enter(time_at_micros(0), 0, packet(&plan, 0, UDP, [40_000, port], (0, 0, 0), 972));
     }
-    advance_until(&mut emulator, micros(500_000));
+    advance_until(&mut emulator, time_at_micros(500_000));
     for port in [1000, 2000] {
-        emulator.enter(micros(600_000), 0, packet(&plan, 0, UDP, [40_000, port], (0, 0, 0), 972));
+        emulator.enter(time_at_micros(600_000), 0, packet(&plan, 0, UDP, [40_000, port], (0, 0, 0), 972));
     }
-    let got = advance_until(&mut emulator, micros(990_000));
+    let got = advance_until(&mut emulator, time_at_micros(990_000));
     assert_eq!(got.iter().map(ports_of).collect::<Vec<_>>(), [1000]);
     assert_eq!(
-        advance_until(&mut emulator, micros(1_100_000)).iter().map(ports_of).collect::<Vec<_>>(),
+        advance_until(&mut emulator, time_at_micros(1_100_000)).iter().map(ports_of).collect::<Vec<_>>(),
         [2000]
     );
 }
@@ -206,20 +206,22 @@ fn a_flow_that_has_ended_gives_its_turn_away() {
     let long = GateConfig::Slots(SlotGateConfig { slots: [1000; 6], ..SlotGateConfig::default() });
     for (last, passes) in [(ACK, false), (ACK | FIN, true)] {
         let (plan, mut emulator) = hosts_with_gate(long);
-        emulator.enter(micros(0), 0, packet(&plan, 0, TCP, [50_000, 80], (1000, 1, last), 100));
-        emulator.enter(micros(1_000), 0, packet(&plan, 0, UDP, [40_000, 1000], (0, 0, 0), 100));
+        emulator.enter(time_at_micros(0), 0, packet(&plan, 0, TCP, [50_000, 80], (1000, 1, last), 100));
+        emulator.enter(time_at_micros(1_000), 0, packet(&plan, 0, UDP, [40_000, 1000], (0, 0, 0), 100));
         // Everything sent is acknowledged.
         emulator.enter(
-            micros(5_000),
+            time_at_micros(5_000),
             1,
             packet(&plan, 1, TCP, [80, 50_000], (1, 1100 + u32::from(passes), ACK), 0),
         );
-        let early =
-            advance_until(&mut emulator, micros(500_000)).iter().any(|delivery| ports_of(delivery) == 1000);
+        let early = advance_until(&mut emulator, time_at_micros(500_000))
+            .iter()
+            .any(|delivery| ports_of(delivery) == 1000);
         assert_eq!(early, passes);
         // After one idle second the flow no longer blocks others.
-        let late =
-            advance_until(&mut emulator, micros(1_600_000)).iter().any(|delivery| ports_of(delivery) == 1000);
+        let late = advance_until(&mut emulator, time_at_micros(1_600_000))
+            .iter()
+            .any(|delivery| ports_of(delivery) == 1000);
         assert_eq!(late, !passes);
     }
 }
@@ -229,9 +231,9 @@ fn a_flow_that_has_ended_gives_its_turn_away() {
 fn gate_queues_are_bounded() {
     let (plan, mut emulator) =
         hosts_with_gate(GateConfig::Slots(SlotGateConfig { slots: [1000; 6], ..SlotGateConfig::default() }));
-    emulator.enter(micros(0), 0, packet(&plan, 0, UDP, [40_000, 1000], (0, 0, 0), 100));
+    emulator.enter(time_at_micros(0), 0, packet(&plan, 0, UDP, [40_000, 1000], (0, 0, 0), 100));
     for _ in 0..5_000 {
-        emulator.enter(micros(1_000), 0, packet(&plan, 0, UDP, [40_000, 2000], (0, 0, 0), 60_000));
+        emulator.enter(time_at_micros(1_000), 0, packet(&plan, 0, UDP, [40_000, 2000], (0, 0, 0), 60_000));
     }
     let counts = emulator.counts();
     let max = (256 << 20) / 60_028;

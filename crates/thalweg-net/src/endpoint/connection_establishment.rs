@@ -84,8 +84,11 @@ impl Endpoint {
                 local
             }
         };
-        let parameters =
-            ServerParameters { id: local, token: self.token(local), largest: self.config.largest };
+        let parameters = ServerParameters {
+            id: local,
+            token: self.token(local),
+            max_datagram_bytes: self.config.max_datagram_bytes,
+        };
         let mut ephemeral = [0; 32];
         self.entropy.fill(&mut ephemeral);
         self.stats.handshakes += 1;
@@ -164,7 +167,7 @@ impl Endpoint {
         let scheme = connect.scheme.on_path(&Session::hints(&self.config.session, rtt));
         let parameters = ClientParameters {
             token,
-            largest: self.config.largest,
+            max_datagram_bytes: self.config.max_datagram_bytes,
             service: connect.service.clone(),
             scheme: scheme.encode(),
         };
@@ -182,7 +185,7 @@ impl Endpoint {
             local: source,
             remote: server.id,
             token: server.token,
-            largest: server.largest.min(self.config.largest),
+            max_datagram_bytes: server.max_datagram_bytes.min(self.config.max_datagram_bytes),
             binding: secrets.binding,
             known: true,
         };
@@ -284,7 +287,7 @@ impl Endpoint {
             local: id,
             remote: hello.source,
             token: client.token,
-            largest: client.largest.min(self.config.largest),
+            max_datagram_bytes: client.max_datagram_bytes.min(self.config.max_datagram_bytes),
             binding: secrets.binding,
             known: is_known,
         };

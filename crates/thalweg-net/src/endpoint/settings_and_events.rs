@@ -115,7 +115,7 @@ pub struct EndpointConfig {
     /// Settings of its connections.
     pub session: SessionConfig,
     /// Maximum datagram size sent and received, in bytes.
-    pub largest: u16,
+    pub max_datagram_bytes: u16,
     /// Bytes that identify the socket among all sockets with the same identity, and persist across restarts. Former
     /// peers can then verify its stateless resets. A listening [`Socket`](crate::live::Socket) uses the host and the
     /// local address. `None` for an endpoint that does not restart: no peer can verify its resets.
@@ -130,7 +130,7 @@ impl EndpointConfig {
             listen: None,
             limits: Limits::default(),
             session: SessionConfig::default(),
-            largest: MAX_UDP_PAYLOAD,
+            max_datagram_bytes: MAX_UDP_PAYLOAD,
             place: None,
         }
     }

@@ -215,11 +215,11 @@ impl Scheme {
 
     /// Returns the endpoint configs for this path.
     pub fn ends(&self, path: &PathHints) -> EndpointConfigs {
-        let ends = |scheme: &Self| (scheme.description.make_ends)(&scheme.values, path);
+        let ends = |scheme: &Self| (scheme.description.make_endpoint_configs)(&scheme.values, path);
         let adapted = self.clone().with_path_hints(path);
         ends(self).or_else(|_| ends(&adapted)).unwrap_or_else(|fault| {
             // Values were checked when parsed; defaults never contradict each other.
-            let defaults = Self { values: self.description.values(Environment::Live), ..self.clone() };
+            let defaults = Self { values: self.description.empty_values(Environment::Live), ..self.clone() };
             ends(&defaults.with_path_hints(path)).unwrap_or_else(|_| unreachable!("{}", fault.what))
         })
     }

@@ -3,7 +3,7 @@
 use super::DirectionSpec;
 use std::collections::BTreeMap;
 use thalweg_proto::Ecn;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::random_delay::Variation;
 use thalweg_queue::{
@@ -87,11 +87,11 @@ pub struct LinkDirection {
     aggregation: Option<Aggregation>,
     variation: Variation,
     /// Periods of the variation: random stream, current values, and number of periods begun.
-    periods: Stream,
+    periods: RandomStream,
     period: VariationPeriod,
     begun: u64,
     /// Random stream for the corrupted byte and bit.
-    damage: Stream,
+    damage: RandomStream,
     /// Datagrams on the wire, by arrival time and departure order.
     wire: BTreeMap<(Time, u64), DelayedDatagram>,
     launched: u64,
@@ -116,16 +116,16 @@ impl LinkDirection {
 
     /// Creates an empty line. `direction` names its random streams under `seed`.
     pub fn new(spec: &DirectionSpec, seed: u64, direction: u64) -> Self {
-        Self::drawing(spec, |purpose| Stream::new(seed, purpose, direction))
+        Self::drawing(spec, |purpose| RandomStream::new(seed, purpose, direction))
     }
 
     /// Creates a line with the random streams of the simulator's link of that name. It loses, duplicates, corrupts and
     /// delays the same packets, by number.
     pub fn for_link(spec: &DirectionSpec, seed: u64, direction: u64, link: &str) -> Self {
-        Self::drawing(spec, |purpose| Stream::new(seed, &format!("{purpose}@link {link}"), direction))
+        Self::drawing(spec, |purpose| RandomStream::new(seed, &format!("{purpose}@link {link}"), direction))
     }
 
-    fn drawing(spec: &DirectionSpec, stream: impl Fn(&'static str) -> Stream + Copy) -> Self {
+    fn drawing(spec: &DirectionSpec, stream: impl Fn(&'static str) -> RandomStream + Copy) -> Self {
         let mut queue = Any::new(&spec.queue, stream);
         let rate = spec.rate.unwrap_or(Rate::MAX);
         let batches = spec.aggregation.and_then(|batches| batches.rate_of_full_batches(FULL_PACKET));
@@ -133,7 +133,7 @@ impl LinkDirection {
         Self {
             queue,
             always_queues: spec.rate.is_some()
-                || spec.queue.sees_idle_link_packets()
+                || spec.queue.enqueues_when_link_idle()
                 || !spec.start_delay.is_none()
                 || batches.is_some(),
             start_delay: StartDelay::new(&spec.start_delay),

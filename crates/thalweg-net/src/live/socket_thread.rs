@@ -380,7 +380,7 @@ impl Driver {
                 }
                 Ok(SendOutcome::TooLarge) => {
                     let datagrams = self.batch.bytes(run);
-                    self.endpoint.on_refused(now, run.destination, run.segment, datagrams);
+                    self.endpoint.on_refused(now, run.destination, run.segment_bytes, datagrams);
                 }
                 // Treat an error as packet loss.
                 Ok(SendOutcome::All) | Err(_) => {}

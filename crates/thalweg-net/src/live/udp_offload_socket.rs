@@ -267,8 +267,9 @@ impl Udp {
         };
         let mut start = from;
         while start < bytes.len() {
-            let end = bytes.len().min(start + run.segment * segments);
-            let are_single = segments == 1 && bytes.len() - start > run.segment && self.set_ecn(run.purpose);
+            let end = bytes.len().min(start + run.segment_bytes * segments);
+            let are_single =
+                segments == 1 && bytes.len() - start > run.segment_bytes && self.set_ecn(run.purpose);
             let sent = if are_single {
                 self.send_singly(run, &bytes[start..])
             } else {
@@ -277,7 +278,7 @@ impl Udp {
             match sent {
                 Ok(length) => {
                     self.stats.sends += 1;
-                    self.stats.datagrams_sent += length.div_ceil(run.segment) as u64;
+                    self.stats.datagrams_sent += length.div_ceil(run.segment_bytes) as u64;
                     start += length;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -289,14 +290,14 @@ impl Udp {
                     return Ok(SendOutcome::TooLarge);
                 }
                 // The host does not support GSO, which is now known: send the datagrams one by one.
-                Err(_) if end - start > run.segment && self.state.max_gso_segments() <= 1 => {
+                Err(_) if end - start > run.segment_bytes && self.state.max_gso_segments() <= 1 => {
                     self.offload = Offload::None;
                     return self.send(batch, run, start);
                 }
                 // A failed send counts as a loss in the network: a route may return.
                 Err(_) => {
                     self.stats.failed += 1;
-                    start = if are_single { start + run.segment } else { end };
+                    start = if are_single { start + run.segment_bytes } else { end };
                 }
             }
         }
@@ -309,7 +310,7 @@ impl Udp {
             destination: self.to_mapped_address(run.destination),
             ecn: ecn_of_purpose(run.purpose),
             contents,
-            segment_size: (contents.len() > run.segment).then_some(run.segment),
+            segment_size: (contents.len() > run.segment_bytes).then_some(run.segment_bytes),
             src_ip: None,
         };
         self.state.try_send((&self.socket).into(), &transmit)
@@ -335,7 +336,7 @@ impl Udp {
     /// Sends datagrams of one run in one call without GSO. Returns the number of accepted bytes: at least one datagram.
     fn send_singly(&self, run: &Run, contents: &[u8]) -> io::Result<usize> {
         let destination = self.to_mapped_address(run.destination).as_any();
-        let mut datagrams = contents.chunks(run.segment);
+        let mut datagrams = contents.chunks(run.segment_bytes);
         let slices: [_; MESSAGES] =
             std::array::from_fn(|_| [IoSlice::new(datagrams.next().unwrap_or_default())]);
         let mut controls: [_; MESSAGES] = std::array::from_fn(|_| SendAncillaryBuffer::default());
@@ -344,9 +345,9 @@ impl Udp {
             let (slice, control) = parts.next().unwrap_or_else(|| unreachable!("there are as many"));
             MMsgHdr::new_with_addr(&destination, slice, control)
         });
-        let count = contents.len().div_ceil(run.segment).min(MESSAGES);
+        let count = contents.len().div_ceil(run.segment_bytes).min(MESSAGES);
         let sent = sendmmsg(&self.socket, &mut messages[..count], SendFlags::empty())?;
-        Ok(contents.len().min(sent * run.segment))
+        Ok(contents.len().min(sent * run.segment_bytes))
     }
 
     /// Waits until the socket is readable, writable with `to_send`, or `wake_fd` is signalled, for at most the span in

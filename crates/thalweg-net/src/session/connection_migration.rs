@@ -34,7 +34,7 @@ impl Session {
             return;
         }
         self.stats.migrations += 1;
-        let limit = self.agreed.largest.max(SAFE_DATAGRAM);
+        let limit = self.agreed.max_datagram_bytes.max(SAFE_DATAGRAM);
         let mut path = Path::unvalidated(from, limit, now, entropy).inheriting_ecn_from(&self.path);
         path.on_received(size);
         let last = core::mem::replace(&mut self.path, path);

@@ -196,7 +196,7 @@ impl Session {
         rtt: Option<Duration>,
     ) -> Self {
         decryptor.limit_forgeries(config.forgeries);
-        let largest = agreed.largest.max(SAFE_DATAGRAM);
+        let largest = agreed.max_datagram_bytes.max(SAFE_DATAGRAM);
         let hints = Self::hints(&config, rtt);
         let order = agreed
             .scheme

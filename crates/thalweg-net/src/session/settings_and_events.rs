@@ -114,7 +114,7 @@ pub struct Agreed {
     /// Stateless reset token of the peer.
     pub token: [u8; TOKEN],
     /// Maximum datagram size accepted by both ends, in bytes.
-    pub largest: u16,
+    pub max_datagram_bytes: u16,
     /// Channel binding: bytes that only the two ends of this handshake share.
     pub binding: [u8; 32],
     /// True if the peer's key is trusted by configuration. Otherwise the application decides

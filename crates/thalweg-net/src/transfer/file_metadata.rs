@@ -1,6 +1,6 @@
 //! Reads and sets the metadata of files: permissions and modification times.
 
-use super::transfer_messages::{LostProperties, Modified};
+use super::transfer_messages::{ModificationTime, UnpreservedMetadata};
 use std::fs::{File, FileTimes, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     size: u64,
-    modified: Modified,
+    modified: ModificationTime,
     /// Device, inode, link count and status change time, which programs cannot set. Times have the granularity of the
     /// system's ticks: a file removed within the tick of its last write keeps its times, but its link count is zero.
     identity: [i64; 5],
@@ -33,16 +33,16 @@ impl Stamp {
     }
 
     /// Returns the modification time.
-    pub fn modified(&self) -> Modified {
+    pub fn modified(&self) -> ModificationTime {
         self.modified
     }
 }
 
 /// Returns a file's modification time; the Unix epoch if unknown.
-pub fn modification_time(metadata: &Metadata) -> Modified {
+pub fn modification_time(metadata: &Metadata) -> ModificationTime {
     let time = metadata.modified().unwrap_or(UNIX_EPOCH);
     match time.duration_since(UNIX_EPOCH) {
-        Ok(since) => Modified {
+        Ok(since) => ModificationTime {
             seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
             nanoseconds: since.subsec_nanos(),
         },
@@ -50,16 +50,17 @@ pub fn modification_time(metadata: &Metadata) -> Modified {
             let before = before.duration();
             let seconds = i64::try_from(before.as_secs()).map_or(i64::MIN, |seconds| -seconds);
             match before.subsec_nanos() {
-                0 => Modified { seconds, nanoseconds: 0 },
-                nanoseconds => {
-                    Modified { seconds: seconds.saturating_sub(1), nanoseconds: 1_000_000_000 - nanoseconds }
-                }
+                0 => ModificationTime { seconds, nanoseconds: 0 },
+                nanoseconds => ModificationTime {
+                    seconds: seconds.saturating_sub(1),
+                    nanoseconds: 1_000_000_000 - nanoseconds,
+                },
             }
         }
     }
 }
 
-impl Modified {
+impl ModificationTime {
     /// Converts to system time; `None` if out of range.
     pub fn to_system(self) -> Option<SystemTime> {
         let seconds = Duration::from_secs(self.seconds.unsigned_abs());
@@ -83,7 +84,7 @@ pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 }
 
 /// Sets the modification time of a file or folder. Ignores times out of the system's range.
-pub fn set_time(file: &File, modified: Modified) -> io::Result<()> {
+pub fn set_time(file: &File, modified: ModificationTime) -> io::Result<()> {
     match modified.to_system() {
         Some(time) => match file.set_times(FileTimes::new().set_modified(time)) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -99,9 +100,9 @@ pub fn permission_bits(metadata: &Metadata) -> u32 {
 }
 
 /// Adds the properties of the file, folder or link at `path` that the transfer does not carry.
-pub fn add_lost(lost: &mut LostProperties, path: &Path, metadata: &Metadata) {
+pub fn add_lost(lost: &mut UnpreservedMetadata, path: &Path, metadata: &Metadata) {
     lost.owners += u64::from(metadata.uid() != rustix::process::geteuid().as_raw());
-    lost.bits += u64::from(!metadata.is_symlink() && metadata.mode() & 0o6000 != 0);
+    lost.setuid_bits += u64::from(!metadata.is_symlink() && metadata.mode() & 0o6000 != 0);
     let mut names = [0; 4096];
     let (mut has_list, mut has_attribute) = (false, false);
     match rustix::fs::llistxattr(path, &mut names[..]) {
@@ -121,7 +122,7 @@ pub fn add_lost(lost: &mut LostProperties, path: &Path, metadata: &Metadata) {
         Err(rustix::io::Errno::RANGE) => has_attribute = true,
         Err(_) => {}
     }
-    lost.lists += u64::from(has_list);
+    lost.access_control_lists += u64::from(has_list);
     lost.attributes += u64::from(has_attribute);
 }
 
@@ -140,7 +141,7 @@ mod tests {
     #[test]
     fn times_survive_the_system() {
         for (seconds, nanoseconds) in [(0, 0), (1_700_000_000, 123_456_789), (-1, 0), (-2, 999_999_999)] {
-            let time = Modified { seconds, nanoseconds };
+            let time = ModificationTime { seconds, nanoseconds };
             let system = time.to_system().unwrap();
             let since = system.duration_since(UNIX_EPOCH);
             let back = since.map_or_else(
@@ -150,12 +151,12 @@ mod tests {
             assert_eq!(back, i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds));
         }
         // Out-of-range times must not panic.
-        let _ = Modified { seconds: i64::MIN, nanoseconds: 999_999_999 }.to_system();
+        let _ = ModificationTime { seconds: i64::MIN, nanoseconds: 999_999_999 }.to_system();
     }
 
     #[test]
     fn coarse_times_agree_with_fine_ones() {
-        let at = |seconds, nanoseconds| Modified { seconds, nanoseconds };
+        let at = |seconds, nanoseconds| ModificationTime { seconds, nanoseconds };
         assert!(at(5, 0).agrees_with(at(5, 17)));
         assert!(!at(5, 1).agrees_with(at(5, 17)));
         assert!(!at(6, 0).agrees_with(at(5, 0)));

@@ -3,7 +3,7 @@
 use super::file_metadata::{self, Stamp};
 use super::file_names;
 use super::transfer_error::{Fault, FaultKind, escape_unsafe};
-use super::transfer_messages::{LostProperties, MAX_DEPTH, MAX_SHARED, OfferKind};
+use super::transfer_messages::{MAX_DEPTH, MAX_HARD_LINKED_FILES, OfferKind, UnpreservedMetadata};
 use super::transfer_progress::Report;
 use super::tree_hash::{self, Digest};
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ pub struct Roots(Vec<Child>);
 struct Child {
     name: Vec<u8>,
     path: PathBuf,
-    alike: bool,
+    has_case_variant: bool,
 }
 
 /// A file or folder to offer.
@@ -46,7 +46,7 @@ pub struct Item {
     /// File name.
     pub name: Vec<u8>,
     /// True if another name in the folder differs only in case.
-    pub alike: bool,
+    pub has_case_variant: bool,
     /// Local path.
     pub path: PathBuf,
     /// Permission bits.
@@ -97,7 +97,7 @@ impl Roots {
                     "it is called as unfinished transfers are, which are not sent".to_owned(),
                 ));
             }
-            children.push(Child { name, path: path.clone(), alike: false });
+            children.push(Child { name, path: path.clone(), has_case_variant: false });
         }
         sort_and_mark_case_clashes(&mut children);
         if let Some(two) = children.windows(2).find(|two| two[0].name == two[1].name) {
@@ -112,7 +112,7 @@ impl Roots {
 
     /// Walks the whole tree and lists everything that a receiver would lack afterwards, except for what the receiver
     /// itself refuses. Returns a report, and the names of at most `max` partially carried entries.
-    pub fn audit(&self, max: usize) -> (Report, Vec<(String, LostProperties)>) {
+    pub fn audit(&self, max: usize) -> (Report, Vec<(String, UnpreservedMetadata)>) {
         let (mut report, mut parts) = (Report::default(), Vec::new());
         let mut path: Vec<String> = Vec::new();
         let mut walk = self.walk();
@@ -121,9 +121,9 @@ impl Roots {
             report.lost = walk.lost();
             let (depth, name, fault) = match entry {
                 WalkEntry::Missing(UnsentEntry { depth, name, fault }) => (depth, name, Some(fault)),
-                WalkEntry::Item(Item { depth, name, kind: OfferKind::Link { target, .. }, .. })
-                    if !file_names::stays_inside(&target, usize::try_from(depth).unwrap_or(0)) =>
-                {
+                WalkEntry::Item(Item {
+                    depth, name, kind: OfferKind::SymbolicLink { target, .. }, ..
+                }) if !file_names::stays_inside(&target, usize::try_from(depth).unwrap_or(0)) => {
                     let fault = Fault::new(FaultKind::Link, String::from_utf8_lossy(&target));
                     (depth, name, Some(fault))
                 }
@@ -149,7 +149,7 @@ impl Roots {
             failed: None,
             items: 0,
             shared: HashMap::new(),
-            lost: LostProperties::default(),
+            lost: UnpreservedMetadata::default(),
         }
     }
 }
@@ -172,8 +172,8 @@ fn sort_and_mark_case_clashes(children: &mut [Child]) {
     let mut folded: HashMap<String, usize> = HashMap::with_capacity(children.len());
     for at in 0..children.len() {
         if let Some(before) = folded.insert(fold(&children[at].name), at) {
-            children[before].alike = true;
-            children[at].alike = true;
+            children[before].has_case_variant = true;
+            children[at].has_case_variant = true;
         }
     }
 }
@@ -187,7 +187,7 @@ pub struct Walk {
     items: u64,
     /// Files with several hard links: entry index by device and inode number.
     shared: HashMap<(u64, u64), u64>,
-    lost: LostProperties,
+    lost: UnpreservedMetadata,
 }
 
 impl Iterator for Walk {
@@ -209,7 +209,7 @@ impl Iterator for Walk {
 
 impl Walk {
     /// Returns the counts of entries met so far whose metadata is not fully carried.
-    pub fn lost(&self) -> LostProperties {
+    pub fn lost(&self) -> UnpreservedMetadata {
         self.lost
     }
 
@@ -245,7 +245,7 @@ impl Walk {
             match fs::read_link(&child.path) {
                 Ok(target) => {
                     let target = target.into_os_string().into_vec();
-                    OfferKind::Link { modified: stamp.modified(), target }
+                    OfferKind::SymbolicLink { modified: stamp.modified(), target }
                 }
                 Err(error) => return missing(Fault::from_source_error(&error)),
             }
@@ -257,7 +257,7 @@ impl Walk {
         WalkEntry::Item(Item {
             depth: depth as u64,
             name: child.name,
-            alike: child.alike,
+            has_case_variant: child.has_case_variant,
             path: child.path,
             mode: file_metadata::permission_bits(&metadata),
             kind,
@@ -267,16 +267,20 @@ impl Walk {
 
     /// Returns a file offer, or a hard-link offer for an inode that was already met.
     fn name_or_file(&mut self, metadata: &Metadata, stamp: &Stamp) -> OfferKind {
-        let file = |shared| OfferKind::File { size: stamp.size(), modified: stamp.modified(), shared };
+        let file = |may_have_hard_links| OfferKind::File {
+            size: stamp.size(),
+            modified: stamp.modified(),
+            may_have_hard_links,
+        };
         if metadata.nlink() < 2 {
             return file(false);
         }
         let id = (metadata.dev(), metadata.ino());
-        if let Some(&first) = self.shared.get(&id) {
-            return OfferKind::Name { first };
+        if let Some(&target_id) = self.shared.get(&id) {
+            return OfferKind::HardLink { target_id };
         }
-        if self.shared.len() >= MAX_SHARED {
-            self.lost.names += 1;
+        if self.shared.len() >= MAX_HARD_LINKED_FILES {
+            self.lost.hard_links += 1;
             return file(false);
         }
         self.shared.insert(id, self.items);
@@ -298,7 +302,11 @@ fn list_folder(folder: &Path) -> io::Result<Vec<Child>> {
     let mut children = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        children.push(Child { name: entry.file_name().into_vec(), path: entry.path(), alike: false });
+        children.push(Child {
+            name: entry.file_name().into_vec(),
+            path: entry.path(),
+            has_case_variant: false,
+        });
     }
     sort_and_mark_case_clashes(&mut children);
     Ok(children)

@@ -197,7 +197,7 @@ mod tests {
         ToReceiver::Offer(Offer {
             depth: 0,
             name: name.to_vec(),
-            alike: false,
+            has_case_variant: false,
             mode: 0,
             kind: OfferKind::Stream,
         })

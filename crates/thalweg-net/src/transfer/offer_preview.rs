@@ -21,7 +21,7 @@ const MAX_ITEMS: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
     /// Number of files and folders named by the sending user.
-    pub named: u64,
+    pub named_items: u64,
     /// First of these items.
     pub items: Vec<PreviewItem>,
     /// Total amount, once counted.
@@ -79,7 +79,9 @@ fn read_offers<R: Read, W: Write>(
     seen: &Mutex<Preview>,
 ) -> Result<(), Error> {
     match frames.next()? {
-        Some(ToReceiver::Hello { version: VERSION, named, .. }) => lock_preview(seen).named = named,
+        Some(ToReceiver::Hello { version: VERSION, named_items, .. }) => {
+            lock_preview(seen).named_items = named_items
+        }
         Some(ToReceiver::Hello { version, .. }) => {
             let text = format!("the sender uses version {version}, the receiver {VERSION}");
             return Err(Error::Refused(Fault::new(FaultKind::Version, text)));
@@ -120,7 +122,7 @@ impl Preview {
             OfferKind::File { size, .. } => PreviewItemKind::File(size),
             OfferKind::Folder { .. } => PreviewItemKind::Folder,
             OfferKind::Stream => PreviewItemKind::Stream,
-            OfferKind::Name { .. } | OfferKind::Link { .. } => return,
+            OfferKind::HardLink { .. } | OfferKind::SymbolicLink { .. } => return,
         };
         if self.items.len() < MAX_ITEMS {
             self.items.push(PreviewItem { name: escape_unsafe(&offer.name), kind });
@@ -130,7 +132,7 @@ impl Preview {
     /// Returns true if the first items and the total amount are known; streams are not counted.
     fn knows_all(&self) -> bool {
         let is_stream = self.items.first().is_some_and(|item| item.kind == PreviewItemKind::Stream);
-        let has_items = self.items.len() as u64 >= self.named.min(MAX_ITEMS as u64);
+        let has_items = self.items.len() as u64 >= self.named_items.min(MAX_ITEMS as u64);
         is_stream || has_items && self.total.is_some()
     }
 }

@@ -7,9 +7,9 @@ use super::tree_hash::{BLOCK, Digest};
 /// Protocol version; peers with another version are refused.
 pub const VERSION: u64 = 3;
 /// Maximum number of outstanding offers.
-pub const WINDOW: usize = 8192;
-/// Total [weight](Offer::weight) of outstanding offers at which the sender must stop offering, in bytes.
-pub const WINDOW_WEIGHT: usize = 2 << 20;
+pub const MAX_OUTSTANDING_OFFERS: usize = 8192;
+/// Total [memory](Offer::memory_bytes) of outstanding offers at which the sender must stop offering, in bytes.
+pub const MAX_OUTSTANDING_OFFER_BYTES: usize = 2 << 20;
 /// Maximum bytes that a sender sends before the receiver's greeting, its total excluded: the transfer may need approval
 /// first.
 pub const PRE_ACCEPTANCE_BYTES: u64 = 32 << 10;
@@ -18,21 +18,21 @@ pub const MAX_NAME_BYTES: usize = 255;
 /// Maximum depth of nested folders.
 pub const MAX_DEPTH: usize = 256;
 /// Maximum number of outstanding requested digests.
-pub const MAX_DIGESTS: u64 = 64;
+pub const MAX_OUTSTANDING_DIGESTS: u64 = 64;
 /// Maximum body of a frame without file contents, in bytes.
 pub const MAX_BODY_BYTES: usize = 8192;
 /// Maximum file contents in a frame, in bytes.
-pub const MAX_DATA: u64 = BLOCK;
+pub const MAX_DATA_BYTES: u64 = BLOCK;
 /// Maximum hole in a frame, in bytes.
-pub const MAX_HOLE: u64 = 64 * BLOCK;
+pub const MAX_HOLE_BYTES: u64 = 64 * BLOCK;
 /// Maximum length of a symbolic link's target, in bytes.
 pub const MAX_TARGET_BYTES: usize = 4095;
 /// Maximum number of hard-linked files whose first names a receiver remembers.
-pub const MAX_SHARED: usize = 65_536;
+pub const MAX_HARD_LINKED_FILES: usize = 65_536;
 
 /// File-system timestamp: seconds since 1970 and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Modified {
+pub struct ModificationTime {
     /// Seconds since 1970-01-01 00:00 UTC, negative before.
     pub seconds: i64,
     /// Nanoseconds beyond them, less than 10^9.
@@ -47,7 +47,7 @@ pub struct Offer {
     /// Name in its folder: one path component.
     pub name: Vec<u8>,
     /// True if another name in the folder differs only by case.
-    pub alike: bool,
+    pub has_case_variant: bool,
     /// Unix permission bits: nine, plus the sticky bit for folders.
     pub mode: u32,
     /// Kind of the item.
@@ -56,12 +56,12 @@ pub struct Offer {
 
 impl Offer {
     /// Returns the memory that the offer counts for at the receiver, in bytes: 128, its path with one byte for each
-    /// enclosing folder, and the target of a symbolic link. `path` is the number of bytes in the names of the path, the
+    /// enclosing folder, and the target of a symbolic link. `path_bytes` is the number of bytes in the names of the path, the
     /// last included.
-    pub fn weight(&self, path: usize) -> usize {
+    pub fn memory_bytes(&self, path_bytes: usize) -> usize {
         let depth = usize::try_from(self.depth).unwrap_or(usize::MAX);
-        let target = if let OfferKind::Link { target, .. } = &self.kind { target.len() } else { 0 };
-        path.saturating_add(depth).saturating_add(target).saturating_add(128)
+        let target = if let OfferKind::SymbolicLink { target, .. } = &self.kind { target.len() } else { 0 };
+        path_bytes.saturating_add(depth).saturating_add(target).saturating_add(128)
     }
 }
 
@@ -73,26 +73,26 @@ pub enum OfferKind {
         /// Size in bytes.
         size: u64,
         /// Modification time.
-        modified: Modified,
+        modified: ModificationTime,
         /// True if further hard links to it may be offered later.
-        shared: bool,
+        may_have_hard_links: bool,
     },
     /// Hard link to a file offered earlier as shared.
-    Name {
+    HardLink {
         /// Number of that offer.
-        first: u64,
+        target_id: u64,
     },
     /// Symbolic link.
-    Link {
+    SymbolicLink {
         /// Modification time.
-        modified: Modified,
+        modified: ModificationTime,
         /// Target path: 1 to [`MAX_TARGET_BYTES`] bytes without a zero.
         target: Vec<u8>,
     },
     /// Folder; its contents follow.
     Folder {
         /// Modification time.
-        modified: Modified,
+        modified: ModificationTime,
     },
     /// Stream of unknown length. It cannot be resumed.
     Stream,
@@ -100,27 +100,27 @@ pub enum OfferKind {
 
 impl OfferKind {
     /// Returns true for an item with contents of its own.
-    pub fn is_file(&self) -> bool {
+    pub fn has_content(&self) -> bool {
         matches!(self, Self::File { .. } | Self::Stream)
     }
 }
 
 /// Number of files and folders with properties that the transfer does not carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LostProperties {
+pub struct UnpreservedMetadata {
     /// Owners other than the sending user.
     pub owners: u64,
     /// Extended attributes.
     pub attributes: u64,
     /// Access control lists.
-    pub lists: u64,
+    pub access_control_lists: u64,
     /// Set-user-ID and set-group-ID bits.
-    pub bits: u64,
-    /// Hard links sent as separate files, because more than [`MAX_SHARED`] files have several names.
-    pub names: u64,
+    pub setuid_bits: u64,
+    /// Hard links sent as separate files, because more than [`MAX_HARD_LINKED_FILES`] files have several names.
+    pub hard_links: u64,
 }
 
-impl LostProperties {
+impl UnpreservedMetadata {
     /// Returns true if nothing is lost.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -132,9 +132,9 @@ impl LostProperties {
         Self {
             owners: self.owners - earlier.owners,
             attributes: self.attributes - earlier.attributes,
-            lists: self.lists - earlier.lists,
-            bits: self.bits - earlier.bits,
-            names: self.names - earlier.names,
+            access_control_lists: self.access_control_lists - earlier.access_control_lists,
+            setuid_bits: self.setuid_bits - earlier.setuid_bits,
+            hard_links: self.hard_links - earlier.hard_links,
         }
     }
 
@@ -143,9 +143,9 @@ impl LostProperties {
         [
             (self.owners, "owner", "owners"),
             (self.attributes, "set of extended attributes", "sets of extended attributes"),
-            (self.lists, "access control list", "access control lists"),
-            (self.bits, "setuid or setgid bit", "setuid or setgid bits"),
-            (self.names, "hard link", "hard links"),
+            (self.access_control_lists, "access control list", "access control lists"),
+            (self.setuid_bits, "setuid or setgid bit", "setuid or setgid bits"),
+            (self.hard_links, "hard link", "hard links"),
         ]
     }
 }
@@ -162,7 +162,7 @@ pub enum ToReceiver {
         /// Priority: 1 (most urgent) to 6 (least).
         priority: Priority,
         /// Number of files and folders that the user named, for the approval prompt.
-        named: u64,
+        named_items: u64,
     },
     /// Item to transfer. Names in a folder come in ascending byte order.
     Offer(Offer),
@@ -174,7 +174,7 @@ pub enum ToReceiver {
         bytes: u64,
     },
     /// Confirmation that the receiver's file has the sender's contents.
-    Same {
+    Unchanged {
         /// Offer number.
         id: u64,
     },
@@ -183,7 +183,7 @@ pub enum ToReceiver {
         /// Offer number.
         id: u64,
         /// Index of the first piece.
-        first: u64,
+        first_block: u64,
         /// Number of pieces.
         count: u64,
     },
@@ -193,10 +193,10 @@ pub enum ToReceiver {
         id: u64,
     },
     /// Confirmation that the next block of the unfinished file is valid; contents continue behind it.
-    Keep,
+    KeepBlock,
     /// Next bytes of the file, which follow the frame.
     Data {
-        /// Number of bytes: 1 to [`MAX_DATA`].
+        /// Number of bytes: 1 to [`MAX_DATA_BYTES`].
         length: u64,
     },
     /// End of a complete file.
@@ -222,11 +222,11 @@ pub enum ToReceiver {
     },
     /// Hole: zeros of the file that are not stored, in full blocks of [`BLOCK`] bytes, never its last.
     Hole {
-        /// Length in bytes: a multiple of [`BLOCK`], at most [`MAX_HOLE`].
+        /// Length in bytes: a multiple of [`BLOCK`], at most [`MAX_HOLE_BYTES`].
         length: u64,
     },
     /// Properties of files and folders that the transfer does not carry.
-    Lost(LostProperties),
+    Unpreserved(UnpreservedMetadata),
     /// End of the offers.
     Finish,
 }
@@ -250,7 +250,7 @@ pub enum ToSender {
         id: u64,
     },
     /// Answer to an offer: partly present, subject to verification.
-    Part {
+    HasPartial {
         /// Offer number.
         id: u64,
         /// Bytes present, at most the offered size.
@@ -268,8 +268,8 @@ pub enum ToSender {
         /// Number of the offer.
         id: u64,
         /// Block number of the first digest.
-        first: u64,
-        /// At most [`MAX_DIGESTS`].
+        first_block: u64,
+        /// At most [`MAX_OUTSTANDING_DIGESTS`].
         digests: Vec<Digest>,
     },
     /// The item has its final name; its contents are synced to disk, its name is not yet.
@@ -292,9 +292,9 @@ pub enum ToSender {
     /// Approval is pending. The receiver reads on after the decision and then sends its greeting.
     AwaitingApproval,
     /// The receiver pauses the transfer in favour of more urgent ones, or resumes it.
-    Held {
+    Paused {
         /// True for a pause.
-        held: bool,
+        paused: bool,
     },
     /// Everything is stored, names included: the transfer is complete.
     Done,

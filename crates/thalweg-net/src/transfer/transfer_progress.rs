@@ -1,7 +1,7 @@
 //! Progress and final report of a transfer.
 
 use super::transfer_error::{Fault, FaultKind, escape_unsafe};
-use super::transfer_messages::LostProperties;
+use super::transfer_messages::UnpreservedMetadata;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -214,7 +214,7 @@ pub struct Report {
     /// Bytes of holes: zeros in sparse files, not stored.
     pub holes: Bytes,
     /// File properties at the sender that the transfer does not carry.
-    pub lost: LostProperties,
+    pub lost: UnpreservedMetadata,
     /// Content bytes sent over the connection.
     pub moved: Bytes,
     /// Valid content bytes found in unfinished files of an earlier transfer.

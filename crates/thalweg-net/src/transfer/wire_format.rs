@@ -6,8 +6,8 @@
 
 use super::transfer_error::{Fault, FaultKind};
 use super::transfer_messages::{
-    LostProperties, MAX_DATA, MAX_DIGESTS, MAX_HOLE, MAX_NAME_BYTES, MAX_TARGET_BYTES, Modified, Offer,
-    OfferKind, ToReceiver, ToSender, VERSION,
+    MAX_DATA_BYTES, MAX_HOLE_BYTES, MAX_NAME_BYTES, MAX_OUTSTANDING_DIGESTS, MAX_TARGET_BYTES,
+    ModificationTime, Offer, OfferKind, ToReceiver, ToSender, UnpreservedMetadata, VERSION,
 };
 use super::transfer_priority::Priority;
 use super::tree_hash::{BLOCK, Digest};
@@ -114,21 +114,23 @@ mod flag {
 impl Frame for ToReceiver {
     fn encode(&self, into: &mut Vec<u8>) {
         match self {
-            Self::Hello { version, checksum, priority, named } => append_frame(into, kind::HELLO, |body| {
-                body.extend_from_slice(MAGIC);
-                append_varint(body, *version);
-                body.push(u8::from(*checksum));
-                body.push(priority.get());
-                append_varint(body, *named);
-            }),
+            Self::Hello { version, checksum, priority, named_items } => {
+                append_frame(into, kind::HELLO, |body| {
+                    body.extend_from_slice(MAGIC);
+                    append_varint(body, *version);
+                    body.push(u8::from(*checksum));
+                    body.push(priority.get());
+                    append_varint(body, *named_items);
+                })
+            }
             Self::Offer(offer) => append_frame(into, kind::OFFER, |body| offer.encode(body)),
             Self::Total { files, bytes } => append_integer_frame(into, kind::TOTAL, &[*files, *bytes]),
-            Self::Same { id } => append_integer_frame(into, kind::SAME, &[*id]),
-            Self::Verify { id, first, count } => {
-                append_integer_frame(into, kind::VERIFY, &[*id, *first, *count]);
+            Self::Unchanged { id } => append_integer_frame(into, kind::SAME, &[*id]),
+            Self::Verify { id, first_block, count } => {
+                append_integer_frame(into, kind::VERIFY, &[*id, *first_block, *count]);
             }
             Self::Begin { id } => append_integer_frame(into, kind::BEGIN, &[*id]),
-            Self::Keep => append_integer_frame(into, kind::KEEP, &[]),
+            Self::KeepBlock => append_integer_frame(into, kind::KEEP, &[]),
             Self::Data { length } => {
                 into.push(kind::DATA);
                 append_varint(into, *length);
@@ -144,7 +146,7 @@ impl Frame for ToReceiver {
                 put_fault(body, None, fault);
             }),
             Self::Hole { length } => append_integer_frame(into, kind::HOLE, &[*length]),
-            Self::Lost(lost) => {
+            Self::Unpreserved(lost) => {
                 append_integer_frame(into, kind::LOST, &lost.counts().map(|(count, ..)| count));
             }
             Self::Finish => append_integer_frame(into, kind::FINISH, &[]),
@@ -160,7 +162,7 @@ impl Frame for ToReceiver {
     }
 
     fn data(length: u64) -> Result<Self, WireError> {
-        if (1..=MAX_DATA).contains(&length) {
+        if (1..=MAX_DATA_BYTES).contains(&length) {
             Ok(Self::Data { length })
         } else {
             Err(WireError::Value("the length of contents"))
@@ -176,33 +178,33 @@ impl Frame for ToReceiver {
                 // Other versions may append fields.
                 if version != VERSION {
                     let priority = Priority::default();
-                    return Ok(Self::Hello { version, checksum: false, priority, named: 0 });
+                    return Ok(Self::Hello { version, checksum: false, priority, named_items: 0 });
                 }
                 let checksum = fields.bit()?;
                 let priority = Priority::new(fields.byte()?).ok_or(WireError::Value("a priority"))?;
-                Self::Hello { version, checksum, priority, named: fields.number()? }
+                Self::Hello { version, checksum, priority, named_items: fields.number()? }
             }
             kind::OFFER => Self::Offer(Offer::decode(&mut fields)?),
             kind::TOTAL => Self::Total { files: fields.number()?, bytes: fields.number()? },
-            kind::SAME => Self::Same { id: fields.number()? },
+            kind::SAME => Self::Unchanged { id: fields.number()? },
             kind::VERIFY => {
-                Self::Verify { id: fields.number()?, first: fields.number()?, count: fields.number()? }
+                Self::Verify { id: fields.number()?, first_block: fields.number()?, count: fields.number()? }
             }
             kind::BEGIN => Self::Begin { id: fields.number()? },
-            kind::KEEP => Self::Keep,
+            kind::KEEP => Self::KeepBlock,
             kind::END => Self::End { hash: fields.digest()? },
             kind::ABANDON => Self::Abandon { id: fields.number()?, fault: fields.fault()? },
             kind::FINISH => Self::Finish,
             kind::HOLE => match fields.number()? {
-                length @ BLOCK..=MAX_HOLE if length % BLOCK == 0 => Self::Hole { length },
+                length @ BLOCK..=MAX_HOLE_BYTES if length % BLOCK == 0 => Self::Hole { length },
                 _ => return Err(WireError::Value("the length of a hole")),
             },
-            kind::LOST => Self::Lost(LostProperties {
+            kind::LOST => Self::Unpreserved(UnpreservedMetadata {
                 owners: fields.number()?,
                 attributes: fields.number()?,
-                lists: fields.number()?,
-                bits: fields.number()?,
-                names: fields.number()?,
+                access_control_lists: fields.number()?,
+                setuid_bits: fields.number()?,
+                hard_links: fields.number()?,
             }),
             kind::MISSING => {
                 let (depth, length) = (fields.number()?, fields.number()?);
@@ -226,14 +228,14 @@ impl Frame for ToSender {
             }),
             Self::Want { id } => append_integer_frame(into, kind::WANT, &[*id]),
             Self::Skip { id } => append_integer_frame(into, kind::SKIP, &[*id]),
-            Self::Part { id, length } => append_integer_frame(into, kind::PART, &[*id, *length]),
+            Self::HasPartial { id, length } => append_integer_frame(into, kind::PART, &[*id, *length]),
             Self::Hash { id, hash } => append_frame(into, kind::HASH, |body| {
                 append_varint(body, *id);
                 body.extend_from_slice(hash);
             }),
-            Self::Digests { id, first, digests } => append_frame(into, kind::DIGESTS, |body| {
+            Self::Digests { id, first_block, digests } => append_frame(into, kind::DIGESTS, |body| {
                 append_varint(body, *id);
-                append_varint(body, *first);
+                append_varint(body, *first_block);
                 digests.iter().for_each(|digest| body.extend_from_slice(digest));
             }),
             Self::Stored { id } => append_integer_frame(into, kind::STORED, &[*id]),
@@ -242,7 +244,7 @@ impl Frame for ToSender {
             }
             Self::Progress { bytes } => append_integer_frame(into, kind::PROGRESS, &[*bytes]),
             Self::AwaitingApproval => append_integer_frame(into, kind::AWAITING_APPROVAL, &[]),
-            Self::Held { held } => append_integer_frame(into, kind::HELD, &[u64::from(*held)]),
+            Self::Paused { paused } => append_integer_frame(into, kind::HELD, &[u64::from(*paused)]),
             Self::Done => append_integer_frame(into, kind::DONE, &[]),
             Self::Refuse { fault } => append_frame(into, kind::REFUSE, |body| put_fault(body, None, fault)),
         }
@@ -273,24 +275,24 @@ impl Frame for ToSender {
             }
             kind::WANT => Self::Want { id: fields.number()? },
             kind::SKIP => Self::Skip { id: fields.number()? },
-            kind::PART => Self::Part { id: fields.number()?, length: fields.number()? },
+            kind::PART => Self::HasPartial { id: fields.number()?, length: fields.number()? },
             kind::HASH => Self::Hash { id: fields.number()?, hash: fields.digest()? },
             kind::DIGESTS => {
-                let (id, first) = (fields.number()?, fields.number()?);
+                let (id, first_block) = (fields.number()?, fields.number()?);
                 let mut digests = Vec::new();
                 while !fields.0.is_empty() {
                     digests.push(fields.digest()?);
                 }
-                if digests.len() as u64 > MAX_DIGESTS {
+                if digests.len() as u64 > MAX_OUTSTANDING_DIGESTS {
                     return Err(WireError::Value("the number of digests"));
                 }
-                Self::Digests { id, first, digests }
+                Self::Digests { id, first_block, digests }
             }
             kind::STORED => Self::Stored { id: fields.number()? },
             kind::FAILED => Self::Failed { id: fields.number()?, fault: fields.fault()? },
             kind::PROGRESS => Self::Progress { bytes: fields.number()? },
             kind::AWAITING_APPROVAL => Self::AwaitingApproval,
-            kind::HELD => Self::Held { held: fields.bit()? },
+            kind::HELD => Self::Paused { paused: fields.bit()? },
             kind::DONE => Self::Done,
             kind::REFUSE => Self::Refuse { fault: fields.fault()? },
             _ => return Err(WireError::Kind(kind)),
@@ -302,26 +304,28 @@ impl Frame for ToSender {
 impl Offer {
     fn encode(&self, body: &mut Vec<u8>) {
         let kind = match &self.kind {
-            OfferKind::File { shared, .. } => flag::FILE | if *shared { flag::SHARED } else { 0 },
+            OfferKind::File { may_have_hard_links, .. } => {
+                flag::FILE | if *may_have_hard_links { flag::SHARED } else { 0 }
+            }
             OfferKind::Folder { .. } => flag::FOLDER,
             OfferKind::Stream => flag::STREAM,
-            OfferKind::Name { .. } => flag::NAME,
-            OfferKind::Link { .. } => flag::LINK,
+            OfferKind::HardLink { .. } => flag::NAME,
+            OfferKind::SymbolicLink { .. } => flag::LINK,
         };
-        body.push(kind | if self.alike { flag::ALIKE } else { 0 });
+        body.push(kind | if self.has_case_variant { flag::ALIKE } else { 0 });
         append_varint(body, self.depth);
         append_varint(body, u64::from(self.mode));
         if let OfferKind::File { modified, .. }
         | OfferKind::Folder { modified }
-        | OfferKind::Link { modified, .. } = &self.kind
+        | OfferKind::SymbolicLink { modified, .. } = &self.kind
         {
             body.extend_from_slice(&modified.seconds.to_be_bytes());
             body.extend_from_slice(&modified.nanoseconds.to_be_bytes());
         }
         match &self.kind {
             OfferKind::File { size, .. } => append_varint(body, *size),
-            OfferKind::Name { first } => append_varint(body, *first),
-            OfferKind::Link { target, .. } => {
+            OfferKind::HardLink { target_id } => append_varint(body, *target_id),
+            OfferKind::SymbolicLink { target, .. } => {
                 append_varint(body, target.len() as u64);
                 body.extend_from_slice(target);
             }
@@ -335,20 +339,20 @@ impl Offer {
         let depth = fields.number()?;
         let mode = u32::try_from(fields.number()?).ok().filter(|mode| *mode <= 0o1777);
         let mode = mode.ok_or(WireError::Value("a mode"))?;
-        let shared = flags & flag::SHARED != 0;
+        let may_have_hard_links = flags & flag::SHARED != 0;
         if flags & !(flag::KIND | flag::ALIKE | flag::SHARED) != 0
-            || (shared && flags & flag::KIND != flag::FILE)
+            || (may_have_hard_links && flags & flag::KIND != flag::FILE)
         {
             return Err(WireError::Value("the kind of an offer"));
         }
         let kind = match flags & flag::KIND {
             flag::FILE => {
                 let modified = fields.modified()?;
-                OfferKind::File { modified, size: fields.number()?, shared }
+                OfferKind::File { modified, size: fields.number()?, may_have_hard_links }
             }
             flag::FOLDER => OfferKind::Folder { modified: fields.modified()? },
             flag::STREAM => OfferKind::Stream,
-            flag::NAME => OfferKind::Name { first: fields.number()? },
+            flag::NAME => OfferKind::HardLink { target_id: fields.number()? },
             flag::LINK => {
                 let modified = fields.modified()?;
                 let length = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
@@ -359,7 +363,7 @@ impl Offer {
                 if target.contains(&0) {
                     return Err(WireError::Value("a link's target"));
                 }
-                OfferKind::Link { modified, target }
+                OfferKind::SymbolicLink { modified, target }
             }
             _ => return Err(WireError::Value("the kind of an offer")),
         };
@@ -367,7 +371,7 @@ impl Offer {
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
             return Err(WireError::Value("the length of a name"));
         }
-        Ok(Self { depth, name, alike: flags & flag::ALIKE != 0, mode, kind })
+        Ok(Self { depth, name, has_case_variant: flags & flag::ALIKE != 0, mode, kind })
     }
 }
 
@@ -464,11 +468,11 @@ impl<'a> Fields<'a> {
         self.array()
     }
 
-    fn modified(&mut self) -> Result<Modified, WireError> {
+    fn modified(&mut self) -> Result<ModificationTime, WireError> {
         let seconds = i64::from_be_bytes(self.array()?);
         let nanoseconds = u32::from_be_bytes(self.array()?);
         if nanoseconds < 1_000_000_000 {
-            Ok(Modified { seconds, nanoseconds })
+            Ok(ModificationTime { seconds, nanoseconds })
         } else {
             Err(WireError::Value("a time"))
         }
@@ -518,14 +522,15 @@ mod tests {
 
     #[test]
     fn frames_survive_their_bytes() {
-        let modified = Modified { seconds: -5, nanoseconds: 999_999_999 };
+        let modified = ModificationTime { seconds: -5, nanoseconds: 999_999_999 };
         let fault = Fault::new(FaultKind::Storage, "ä".repeat(256));
-        let offer = |kind| Offer { depth: 3, name: vec![0xff; 255], alike: true, mode: 0o640, kind };
+        let offer =
+            |kind| Offer { depth: 3, name: vec![0xff; 255], has_case_variant: true, mode: 0o640, kind };
         for kind in [
-            OfferKind::File { size: (1 << 62) - 1, modified, shared: false },
-            OfferKind::File { size: 0, modified, shared: true },
-            OfferKind::Name { first: 1 << 40 },
-            OfferKind::Link { modified, target: vec![b'x'; MAX_TARGET_BYTES] },
+            OfferKind::File { size: (1 << 62) - 1, modified, may_have_hard_links: false },
+            OfferKind::File { size: 0, modified, may_have_hard_links: true },
+            OfferKind::HardLink { target_id: 1 << 40 },
+            OfferKind::SymbolicLink { modified, target: vec![b'x'; MAX_TARGET_BYTES] },
             OfferKind::Folder { modified },
             OfferKind::Stream,
         ] {
@@ -536,18 +541,24 @@ mod tests {
                 version: VERSION,
                 checksum: true,
                 priority: Priority::new(1).unwrap(),
-                named: 300,
+                named_items: 300,
             },
             ToReceiver::Total { files: 64, bytes: 16_384 },
-            ToReceiver::Same { id: 63 },
-            ToReceiver::Verify { id: 1, first: 1 << 30, count: 64 },
+            ToReceiver::Unchanged { id: 63 },
+            ToReceiver::Verify { id: 1, first_block: 1 << 30, count: 64 },
             ToReceiver::Begin { id: 1 << 31 },
-            ToReceiver::Keep,
+            ToReceiver::KeepBlock,
             ToReceiver::End { hash: [7; 32] },
             ToReceiver::Abandon { id: 9, fault: fault.clone() },
             ToReceiver::Missing { depth: 255, name: vec![0xfe; 255], fault: fault.clone() },
-            ToReceiver::Hole { length: MAX_HOLE },
-            ToReceiver::Lost(LostProperties { owners: 1, attributes: 2, lists: 3, bits: 4, names: 5 }),
+            ToReceiver::Hole { length: MAX_HOLE_BYTES },
+            ToReceiver::Unpreserved(UnpreservedMetadata {
+                owners: 1,
+                attributes: 2,
+                access_control_lists: 3,
+                setuid_bits: 4,
+                hard_links: 5,
+            }),
             ToReceiver::Finish,
         ] {
             survives(&frame);
@@ -556,13 +567,13 @@ mod tests {
             ToSender::Hello { version: VERSION },
             ToSender::Want { id: 0 },
             ToSender::Skip { id: 1 },
-            ToSender::Part { id: 2, length: 1 << 40 },
+            ToSender::HasPartial { id: 2, length: 1 << 40 },
             ToSender::Hash { id: 3, hash: [1; 32] },
-            ToSender::Digests { id: 4, first: 5, digests: vec![[6; 32]; 64] },
+            ToSender::Digests { id: 4, first_block: 5, digests: vec![[6; 32]; 64] },
             ToSender::Stored { id: 7 },
             ToSender::Failed { id: 8, fault: fault.clone() },
             ToSender::Progress { bytes: 1 << 50 },
-            ToSender::Held { held: true },
+            ToSender::Paused { paused: true },
             ToSender::AwaitingApproval,
             ToSender::Done,
             ToSender::Refuse { fault },
@@ -603,7 +614,7 @@ mod tests {
             let missing = ToReceiver::decode(kind::MISSING, body);
             assert_eq!(missing, Err(WireError::Value("the length of a name")));
         }
-        for length in [0, 1, BLOCK + 1, MAX_HOLE + BLOCK] {
+        for length in [0, 1, BLOCK + 1, MAX_HOLE_BYTES + BLOCK] {
             let mut frame = Vec::new();
             append_integer_frame(&mut frame, kind::HOLE, &[length]);
             let hole = ToReceiver::decode(kind::HOLE, header(&frame).1);
@@ -615,7 +626,7 @@ mod tests {
             assert_eq!(offer, Err(WireError::Value("the kind of an offer")));
         }
         assert_eq!(ToReceiver::data(0), Err(WireError::Value("the length of contents")));
-        assert_eq!(ToReceiver::data(MAX_DATA + 1), Err(WireError::Value("the length of contents")));
+        assert_eq!(ToReceiver::data(MAX_DATA_BYTES + 1), Err(WireError::Value("the length of contents")));
         assert_eq!(ToReceiver::decode(kind::KEEP, &[0]), Err(WireError::Surplus));
         assert_eq!(ToReceiver::decode(kind::WANT, &[0]), Err(WireError::Kind(kind::WANT)));
         let hello = ToReceiver::decode(kind::HELLO, b"SSH-2.0-x");

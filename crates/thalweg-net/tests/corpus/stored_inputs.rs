@@ -4,7 +4,7 @@ use super::mutate;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 /// Target: name, body, and number of executions in a minute of all targets on two cores.
 pub type Target = (&'static str, fn(&[u8]), u64);
@@ -22,9 +22,9 @@ pub fn run_target((name, body, _): Target, changes: u64) {
     let corpus = corpus_inputs(name);
     assert!(!corpus.is_empty(), "{name}");
     corpus.iter().for_each(|input| body(input));
-    let mut draw = Stream::new(7, name, 0);
+    let mut rng = RandomStream::new(7, name, 0);
     for _ in 0..changes {
-        body(&mutate::mutate_input(&mut draw, &corpus));
+        body(&mutate::mutate_input(&mut rng, &corpus));
     }
     println!("{name}: {} inputs, {} executions", corpus.len(), corpus.len() as u64 + changes);
 }

@@ -9,7 +9,7 @@ use thalweg_net::endpoint::EndpointConfig;
 use thalweg_net::session::CloseReason;
 use thalweg_net::wire::SAFE_DATAGRAM;
 use thalweg_proto::payload::Slice;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ fn a_clean_channel_carries_both_streams() {
 #[test]
 fn two_hundred_random_channels() {
     for seed in 0..200 {
-        let mut random = Stream::new(seed, "schedule", 0);
+        let mut random = RandomStream::new(seed, "schedule", 0);
         let channel = Channel {
             loss: random.unit() * 0.3,
             duplication: random.unit() * 0.2,

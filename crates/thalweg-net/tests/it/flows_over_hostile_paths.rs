@@ -2,7 +2,7 @@
 
 use crate::hostile_path::{Conditions, Transfer, data, transfer};
 use thalweg_net::flow::{PathHints, Scheme};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::LossSpec;
 
@@ -73,11 +73,11 @@ fn random_schedules_change_no_byte() {
     let schemes: Vec<Scheme> = texts.map(scheme).filter(Scheme::is_reliable).collect();
     for seed in first..first + schedules {
         let conditions = Conditions::random(seed);
-        let mut draw = Stream::new(seed, "sizes", 0);
+        let mut rng = RandomStream::new(seed, "sizes", 0);
         for scheme in &schemes {
             // Small transfers mostly test the end of a stream.
-            let max = if draw.chance(0.1) { bytes.len() as u64 } else { 20_000 };
-            let length = draw.below(max) as usize;
+            let max = if rng.chance(0.1) { bytes.len() as u64 } else { 20_000 };
+            let length = rng.below(max) as usize;
             println!("seed {seed}: {scheme}, {length} bytes");
             transfer(scheme, &PathHints::default(), &conditions, &bytes[..length]);
         }

@@ -41,10 +41,10 @@ fn hex(text: &str) -> Vec<u8> {
 #[test]
 fn the_handshake_and_its_packets_are_those_of_the_specification() {
     let (client, server) = (Identity::from_secret([0x11; 32]), Identity::from_secret([0x33; 32]));
-    let from_server = ServerParameters { id: SERVER, token: [0xb0; 16], largest: 1472 };
+    let from_server = ServerParameters { id: SERVER, token: [0xb0; 16], max_datagram_bytes: 1472 };
     let from_client = ClientParameters {
         token: [0xc0; 16],
-        largest: 1200,
+        max_datagram_bytes: 1200,
         service: "bench".to_owned(),
         scheme: b"cubic".to_vec(),
     };

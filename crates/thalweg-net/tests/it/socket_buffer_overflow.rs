@@ -1,7 +1,7 @@
 //! Two hosts separated only by processing delays: packets wait in the receiver's socket buffer, and are lost when it is
 //! full.
 
-use crate::endpoint_pair::{Seeded, client_config, connect, server_config};
+use crate::endpoint_pair::{SeededEntropy, client_config, connect, server_config};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use thalweg_net::datagram_batch::Batch;
@@ -9,7 +9,7 @@ use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Ha
 use thalweg_net::session::SessionEvent;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 /// Socket buffer size, in bytes.
@@ -35,7 +35,7 @@ struct Host {
 
 impl Host {
     fn new(config: EndpointConfig, address: &str) -> Self {
-        let entropy = Seeded(Stream::new(1, address, 0));
+        let entropy = SeededEntropy(RandomStream::new(1, address, 0));
         Self {
             endpoint: Endpoint::new(Time::ZERO, config, Box::new(entropy)),
             address: address.parse().unwrap(),

@@ -14,18 +14,18 @@ use thalweg_net::session::{PollResult, SessionEvent};
 use thalweg_net::wire::{SHARD_BYTE_OFFSET, write_header};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 const SHARDS: usize = 3;
 const SERVER: &str = crate::endpoint_pair::SERVER;
 const DELAY: Duration = Duration::from_millis(5);
 
-struct Random(Stream);
+struct Random(RandomStream);
 
 impl Entropy for Random {
     fn fill(&mut self, bytes: &mut [u8]) {
-        bytes.iter_mut().for_each(|byte| *byte = self.0.bits() as u8);
+        bytes.iter_mut().for_each(|byte| *byte = self.0.next_u64() as u8);
     }
 }
 
@@ -47,7 +47,7 @@ struct Client {
 struct World {
     now: Time,
     brought: Brought,
-    random: Stream,
+    random: RandomStream,
     clients: Vec<Client>,
     shards: Vec<Endpoint>,
     wire: BTreeMap<(Time, u64), (SocketAddr, SocketAddr, Vec<u8>)>,
@@ -60,18 +60,18 @@ struct World {
 
 impl World {
     fn new(seed: u64, brought: Brought, config: &EndpointConfig) -> Self {
-        let mut entropy = Random(Stream::new(seed, "desk", 0));
+        let mut entropy = Random(RandomStream::new(seed, "desk", 0));
         let is_steered = brought == Brought::ByConnectionId;
         let listener =
             Arc::new(ListenerState::new(Time::ZERO, config.limits, SHARDS, is_steered, &mut entropy));
         let shard = |shard| {
-            let entropy = Random(Stream::new(seed, "member", shard as u64));
+            let entropy = Random(RandomStream::new(seed, "member", shard as u64));
             Endpoint::shard(config.clone(), Box::new(entropy), Arc::clone(&listener), shard)
         };
         Self {
             now: Time::ZERO + Duration::from_secs(1),
             brought,
-            random: Stream::new(seed, "world", 0),
+            random: RandomStream::new(seed, "world", 0),
             clients: Vec::new(),
             shards: (0..SHARDS).map(shard).collect(),
             wire: BTreeMap::new(),
@@ -84,7 +84,7 @@ impl World {
 
     fn connect(&mut self, config: EndpointConfig) {
         let number = self.clients.len() as u16;
-        let entropy = Random(Stream::new(7, "client", number.into()));
+        let entropy = Random(RandomStream::new(7, "client", number.into()));
         let mut endpoint = Endpoint::new(self.now, config, Box::new(entropy));
         let handle = endpoint.connect(self.now, connect("cubic"));
         let address = SocketAddr::from(([192, 0, 2, (number % 200) as u8], 1000 + number));

@@ -6,7 +6,7 @@ use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Listen, Trust
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, NetError, Offload, Socket, SocketConfig};
 use thalweg_net::session::CloseReason;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 fn identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])
@@ -37,8 +37,8 @@ fn request(remote: SocketAddr) -> Connect {
 }
 
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
-    let mut random = Stream::new(seed, "bytes", 0);
-    (0..length).map(|_| random.bits() as u8).collect()
+    let mut random = RandomStream::new(seed, "bytes", 0);
+    (0..length).map(|_| random.next_u64() as u8).collect()
 }
 
 /// Both ends write `length` bytes, finish, and read the peer's.

@@ -2,7 +2,7 @@
 
 use thalweg_net::flow::Scheme;
 use thalweg_net::impair::{DirectionSpec, MtuChange, Span};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::Limit;
 
@@ -77,36 +77,36 @@ impl Schedule {
     /// Draws a schedule: loss up to 30 %, independent or in bursts, reordering, duplicates, corruption; blackouts of
     /// one direction or both, MTU reductions, new addresses, server restarts, clock jumps.
     pub fn random(seed: u64, scale: Scale) -> Self {
-        let mut draw = Stream::new(seed, "schedule", 0);
+        let mut rng = RandomStream::new(seed, "schedule", 0);
         let span = scale.span();
-        let (mut up, mut down) = (direction(&mut draw, scale), direction(&mut draw, scale));
-        if draw.chance(0.3) {
-            for _ in 0..1 + draw.below(2) {
-                let from = draw.uniform_duration(span);
+        let (mut up, mut down) = (direction(&mut rng, scale), direction(&mut rng, scale));
+        if rng.chance(0.3) {
+            for _ in 0..1 + rng.below(2) {
+                let from = rng.uniform_duration(span);
                 let until =
-                    from + Duration::from_millis(100) + draw.uniform_duration(scale.longest_blackout());
-                add_blackout([&mut up, &mut down], draw.below(3), Span { from, until });
+                    from + Duration::from_millis(100) + rng.uniform_duration(scale.longest_blackout());
+                add_blackout([&mut up, &mut down], rng.below(3), Span { from, until });
             }
         }
-        if draw.chance(0.3) {
-            let at = span.mul_f64(0.4 + 0.5 * draw.unit());
-            let mtu_change = MtuChange { at, mtu: Bytes::new(1280 + draw.below(120)) };
+        if rng.chance(0.3) {
+            let at = span.mul_f64(0.4 + 0.5 * rng.unit());
+            let mtu_change = MtuChange { at, mtu: Bytes::new(1280 + rng.below(120)) };
             up.mtu_changes.push(mtu_change);
             down.mtu_changes.push(mtu_change);
         }
-        let changes = if draw.chance(0.4) { 1 + draw.below(3) } else { 0 };
-        let rebinds = (0..changes).map(|_| draw.uniform_duration(span)).collect();
+        let changes = if rng.chance(0.4) { 1 + rng.below(3) } else { 0 };
+        let rebinds = (0..changes).map(|_| rng.uniform_duration(span)).collect();
         let mut actions = Vec::new();
-        if draw.chance(0.15) {
-            let from = draw.uniform_duration(span);
+        if rng.chance(0.15) {
+            let from = rng.uniform_duration(span);
             add_blackout([&mut up, &mut down], 2, Span { from, until: from + RESTART });
             actions.push((from + RESTART.mul_f64(0.1), Action::Restart));
         }
-        if draw.chance(0.3) {
-            for _ in 0..1 + draw.below(3) {
-                let end = if draw.chance(0.5) { End::Client } else { End::Server };
-                let by = Duration::from_millis(10) + draw.uniform_duration(Duration::from_secs(5));
-                actions.push((draw.uniform_duration(span), Action::Jump(end, by)));
+        if rng.chance(0.3) {
+            for _ in 0..1 + rng.below(3) {
+                let end = if rng.chance(0.5) { End::Client } else { End::Server };
+                let by = Duration::from_millis(10) + rng.uniform_duration(Duration::from_secs(5));
+                actions.push((rng.uniform_duration(span), Action::Jump(end, by)));
             }
         }
         actions.sort_by_key(|(at, _)| *at);
@@ -119,17 +119,17 @@ impl Schedule {
         } else {
             200_000
         };
-        let mut length = || draw.below(max) as usize;
+        let mut length = || rng.below(max) as usize;
         let lengths = [length(), length()];
         let schemes: Vec<_> =
             Scheme::names().map(|name| scheme(name, scale)).filter(Scheme::is_reliable).collect();
-        let scheme = schemes[draw.below(schemes.len() as u64) as usize].clone();
+        let scheme = schemes[rng.below(schemes.len() as u64) as usize].clone();
         Self { seed, scale, scheme, lengths, up, down, rebinds, actions }
     }
 
     /// Creates a schedule without events on a path of 40 ms with little loss.
     pub fn calm(seed: u64, scheme: &str) -> Self {
-        let mut draw = Stream::new(seed, "schedule", 0);
+        let mut rng = RandomStream::new(seed, "schedule", 0);
         let direction = || DirectionSpec {
             rate: Some(Rate::from_mbits_per_sec(20)),
             delay: Duration::from_millis(20),
@@ -137,7 +137,7 @@ impl Schedule {
             mtu: Some(Bytes::new(1500)),
             ..DirectionSpec::default()
         };
-        let lengths = [100_000 + draw.below(1000) as usize, 100_000];
+        let lengths = [100_000 + rng.below(1000) as usize, 100_000];
         Self {
             seed,
             scale: Scale::Quick,
@@ -163,13 +163,13 @@ fn scheme(name: &str, scale: Scale) -> Scheme {
     format!("{name}:rto.ceiling={ceiling}").parse().unwrap_or_else(|_| name.parse().unwrap())
 }
 
-fn direction(draw: &mut Stream, scale: Scale) -> DirectionSpec {
-    let mut often = |max: f64| if draw.chance(0.5) { draw.unit() * max } else { 0.0 };
+fn direction(rng: &mut RandomStream, scale: Scale) -> DirectionSpec {
+    let mut often = |max: f64| if rng.chance(0.5) { rng.unit() * max } else { 0.0 };
     let (loss, duplicate, corrupt, reorder) = (often(0.3), often(0.2), often(0.1), often(0.3));
-    let burst = draw.chance(0.4).then(|| 1.0 + draw.unit() * (scale.longest_burst() - 1.0));
-    let delay = draw.uniform_duration(Duration::from_millis(40));
-    let reorder_delay = Duration::from_millis(1) + delay.mul_f64(draw.unit());
-    let rate = draw.chance(0.5).then(|| Rate::from_mbits_per_sec(1 + draw.below(20)));
+    let burst = rng.chance(0.4).then(|| 1.0 + rng.unit() * (scale.longest_burst() - 1.0));
+    let delay = rng.uniform_duration(Duration::from_millis(40));
+    let reorder_delay = Duration::from_millis(1) + delay.mul_f64(rng.unit());
+    let rate = rng.chance(0.5).then(|| Rate::from_mbits_per_sec(1 + rng.below(20)));
     let mut spec = DirectionSpec {
         rate,
         delay,
@@ -182,7 +182,7 @@ fn direction(draw: &mut Stream, scale: Scale) -> DirectionSpec {
         mtu: Some(Bytes::new(1500)),
         ..DirectionSpec::default()
     };
-    spec.queue.set_limit(Limit::Packets(20 + draw.below(200)));
+    spec.queue.set_limit(Limit::Packets(20 + rng.below(200)));
     spec
 }
 

@@ -64,13 +64,13 @@ impl Controller for Any {
         each!(self, controller => controller.on_recovered(connection));
     }
 
-    fn undoes(&self, before: &Self) -> bool {
-        each_before!(self, before, (now, was) => now.undoes(was), false)
+    fn would_undo(&self, saved: &Self) -> bool {
+        each_before!(self, saved, (now, was) => now.would_undo(was), false)
     }
 
     #[expect(clippy::useless_conversion, reason = "some are in a box already, others are not")]
-    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
-        each_before!(self, before, (now, was) => now.on_undo(*Box::from(was), connection), ());
+    fn on_undo(&mut self, saved: Self, connection: &ConnectionState) {
+        each_before!(self, saved, (now, was) => now.on_undo(*Box::from(was), connection), ());
     }
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
@@ -89,8 +89,8 @@ impl Controller for Any {
         each!(self, controller => controller.on_idle(connection));
     }
 
-    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
-        each!(self, controller => controller.on_unused(window, connection));
+    fn on_window_unused(&mut self, window: f64, connection: &ConnectionState) {
+        each!(self, controller => controller.on_window_unused(window, connection));
     }
 
     #[inline(always)]
@@ -150,7 +150,7 @@ mod tests {
         for any in [&mut one, &mut other] {
             let before = any.clone();
             any.on_loss(&loss);
-            assert!(any.decision().window < 40.0 && any.undoes(&before));
+            assert!(any.decision().window < 40.0 && any.would_undo(&before));
             any.on_undo(before, &connection);
             assert!((any.decision().window - 40.0).abs() < 1e-9);
         }
@@ -158,7 +158,7 @@ mod tests {
         let before = other.clone();
         one.on_loss(&loss);
         let after = one.decision().window;
-        assert!(!one.undoes(&before));
+        assert!(!one.would_undo(&before));
         one.on_undo(before, &connection);
         assert!((one.decision().window - after).abs() < 1e-9);
     }

@@ -2,7 +2,7 @@
 
 use super::{Controller, FeedbackKind};
 use crate::Ecn;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::units::{Duration, Rate};
 use core::fmt::Debug;
 
@@ -23,7 +23,7 @@ pub enum CeResponse {
 ///
 /// Options of the sender, such as ECN, RACK or timestamps, are keys of all window schemes. ECN needs a
 /// [response to CE](Self::ce_response), PRR a [threshold](Controller::ssthresh), window validation
-/// [`on_unused`](Controller::on_unused), and byte counting a controller that uses
+/// [`on_window_unused`](Controller::on_window_unused), and byte counting a controller that uses
 /// [`counted`](super::AckSample::counted); the others need nothing.
 pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// The controller.
@@ -47,7 +47,7 @@ pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static
     }
 
     /// Creates the controller of a new connection, which draws its random numbers from this stream.
-    fn make_drawing(&self, stream: Stream) -> Self::Controller {
+    fn make_drawing(&self, stream: RandomStream) -> Self::Controller {
         let _ = stream;
         self.make()
     }

@@ -212,7 +212,7 @@ impl Controller for Cubic {
         self.epoch = None;
     }
 
-    fn on_unused(&mut self, window: f64, _connection: &ConnectionState) {
+    fn on_window_unused(&mut self, window: f64, _connection: &ConnectionState) {
         // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(1.0));

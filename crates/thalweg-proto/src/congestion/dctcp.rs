@@ -120,8 +120,8 @@ impl Controller for Dctcp {
         self.reno.on_idle(connection);
     }
 
-    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
-        self.reno.on_unused(window, connection);
+    fn on_window_unused(&mut self, window: f64, connection: &ConnectionState) {
+        self.reno.on_window_unused(window, connection);
     }
 
     fn decision(&self) -> Decision {

@@ -3,7 +3,7 @@
 
 use super::Controller;
 use super::controller_config::{CeResponse, ConfigureController};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use core::fmt::Debug;
 use std::sync::Arc;
 
@@ -59,8 +59,8 @@ impl<S: Script> ConfigureController for ScriptedConfig<S> {
         true
     }
 
-    fn make_drawing(&self, mut stream: Stream) -> S::Controller {
-        self.script.controller(Some(stream.bits()))
+    fn make_drawing(&self, mut stream: RandomStream) -> S::Controller {
+        self.script.controller(Some(stream.next_u64()))
     }
 
     fn ce_response(&self) -> CeResponse {

@@ -29,7 +29,7 @@
 //! | growth is bounded by the data in flight (RFC 6817, section 2.4.2) | no growth while the application has no data to send | senders report the application limit | none |
 //! | marks: unspecified | a mark counts as a loss without retransmission | RFC 6817, section 2.4.2 | as the other schemes of this crate |
 
-use super::windowed_rtt_extremes::Recent;
+use super::windowed_rtt_extremes::WindowedMin;
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
     SharedPath,
@@ -84,7 +84,7 @@ pub struct LedbatPlusPlus {
     config: LedbatPlusPlusConfig,
     window: f64,
     ssthresh: f64,
-    shortest: Recent<false>,
+    min_rtt: WindowedMin,
     /// Last round-trip samples, in a ring.
     samples: [Duration; FILTER],
     oldest: usize,
@@ -121,7 +121,7 @@ impl LedbatPlusPlus {
             config,
             window: config.initial_window,
             ssthresh: config.initial_ssthresh.max(MIN_WINDOW),
-            shortest: Recent::default(),
+            min_rtt: WindowedMin::default(),
             samples: [Duration::MAX; FILTER],
             oldest: 0,
             starting: true,
@@ -132,7 +132,7 @@ impl LedbatPlusPlus {
 
     /// Returns the gain, the share of NewReno's growth (section 4.2), from 1/16 to 1.
     pub fn gain(&self) -> f64 {
-        let (target, shortest) = (self.config.target.as_secs_f64(), self.shortest.get().as_secs_f64());
+        let (target, shortest) = (self.config.target.as_secs_f64(), self.min_rtt.get().as_secs_f64());
         let divisor = if shortest > 0.0 { (2.0 * target / shortest).ceil() } else { MAX_DIVISOR };
         1.0 / divisor.clamp(1.0, MAX_DIVISOR)
     }
@@ -145,7 +145,7 @@ impl LedbatPlusPlus {
     /// Returns the current queueing delay (section 4.5); zero before the first sample.
     fn queueing(&self) -> Duration {
         let now = self.samples.iter().copied().fold(Duration::MAX, Duration::min);
-        if now == Duration::MAX { Duration::ZERO } else { now.saturating_sub(self.shortest.get()) }
+        if now == Duration::MAX { Duration::ZERO } else { now.saturating_sub(self.min_rtt.get()) }
     }
 
     /// Section 4.4: starts and ends slowdowns by time; returns true while the window is at its minimum.
@@ -201,7 +201,7 @@ impl Controller for LedbatPlusPlus {
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         let connection = &sample.connection;
         if let Some(rtt) = sample.rtt {
-            self.shortest.sample(connection.now, rtt, HISTORY);
+            self.min_rtt.sample(connection.now, rtt, HISTORY);
             self.samples[self.oldest] = rtt;
             self.oldest = (self.oldest + 1) % FILTER;
         }
@@ -266,7 +266,7 @@ impl Controller for LedbatPlusPlus {
         self.window = self.window.min(self.config.initial_window);
     }
 
-    fn on_unused(&mut self, window: f64, _connection: &ConnectionState) {
+    fn on_window_unused(&mut self, window: f64, _connection: &ConnectionState) {
         // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));

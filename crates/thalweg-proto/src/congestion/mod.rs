@@ -278,17 +278,17 @@ pub trait Controller: Clone {
 
     /// Returns true if [`on_undo`](Self::on_undo) should be called after a spurious loss detection. `before` is the
     /// controller's state before the first of these losses. Default: true if they reduced its window.
-    fn undoes(&self, before: &Self) -> bool {
-        before.decision().window > self.decision().window
+    fn would_undo(&self, saved: &Self) -> bool {
+        saved.decision().window > self.decision().window
     }
 
     /// Reverts the response to spurious losses: the missing segments had only been delayed. `before` is the
     /// controller's state just before the losses were reported. Default: restores that state (RFC 4015, section 3.2;
     /// RFC 9438, section 4.9). A controller with counters of events, such as a [`Sampler`](delivery_rate::Sampler), must
     /// keep them as they are, and restore only what the losses changed.
-    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
+    fn on_undo(&mut self, saved: Self, connection: &ConnectionState) {
         let _ = connection;
-        *self = before;
+        *self = saved;
     }
 
     /// Handles a router's message. Default: ignores it.
@@ -321,7 +321,7 @@ pub trait Controller: Clone {
     /// larger; slow start leads back to three quarters of its former size (RFC 2861, section 3; RFC 7661, section
     /// 4.4.3). Called only with the key `window-validation`, which has no effect on a controller without this method.
     /// Default: keeps the window.
-    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
+    fn on_window_unused(&mut self, window: f64, connection: &ConnectionState) {
         let _ = (window, connection);
     }
 

@@ -253,7 +253,7 @@ impl Controller for Prague {
         self.pace(connection, 0);
     }
 
-    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
+    fn on_window_unused(&mut self, window: f64, connection: &ConnectionState) {
         // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));

@@ -8,7 +8,7 @@
 //!
 //! | Paper | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | a fine-grained time-out is checked at duplicate acknowledgements and at the first two acknowledgements after a retransmission (section 3.1) | an option of the sender ([`SenderConfig::fine_timer`](crate::window::SenderConfig::fine_timer)), off by default | loss detection is not part of a controller here | without it a single loss in a small window may wait for the retransmission timer |
+//! | a fine-grained time-out is checked at duplicate acknowledgements and at the first two acknowledgements after a retransmission (section 3.1) | an option of the sender ([`SenderConfig::fine_grained_timer`](crate::window::SenderConfig::fine_grained_timer)), off by default | loss detection is not part of a controller here | without it a single loss in a small window may wait for the retransmission timer |
 //! | loss recovery as in Reno | selective acknowledgement by default | as all schemes of this crate | fewer time-outs |
 //! | marks: unspecified, as ECN is more recent | a mark reduces the window as a loss detected by duplicate acknowledgements does | required by RFC 3168 | none without `ecn` |
 //! | slow start doubles every other round trip (section 3.3) | an option ([`VegasSlowStart`]): every round trip, as in Linux | a transfer that ends in slow start takes half as many round trips | more overshoot |
@@ -202,7 +202,7 @@ impl Controller for Vegas {
         self.window = self.window.min(MIN_WINDOW);
     }
 
-    fn on_unused(&mut self, window: f64, _connection: &ConnectionState) {
+    fn on_window_unused(&mut self, window: f64, _connection: &ConnectionState) {
         // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));

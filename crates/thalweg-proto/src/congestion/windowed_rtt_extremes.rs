@@ -7,25 +7,31 @@ const PIECES: usize = 8;
 
 /// Windowed minimum or maximum filter of round-trip times.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Recent<const LONGEST: bool> {
+pub(super) struct WindowedExtreme<const IS_MAX: bool> {
     /// Start of each piece, and the extreme of its samples.
     pieces: [(Time, Duration); PIECES],
     newest: usize,
     extreme: Duration,
 }
 
-impl<const LONGEST: bool> Default for Recent<LONGEST> {
+/// Windowed minimum.
+pub(super) type WindowedMin = WindowedExtreme<false>;
+
+/// Windowed maximum.
+pub(super) type WindowedMax = WindowedExtreme<true>;
+
+impl<const IS_MAX: bool> Default for WindowedExtreme<IS_MAX> {
     fn default() -> Self {
         Self { pieces: [(Time::ZERO, Self::NONE); PIECES], newest: 0, extreme: Self::NONE }
     }
 }
 
-impl<const LONGEST: bool> Recent<LONGEST> {
+impl<const IS_MAX: bool> WindowedExtreme<IS_MAX> {
     /// Extreme without samples.
-    const NONE: Duration = if LONGEST { Duration::ZERO } else { Duration::MAX };
+    const NONE: Duration = if IS_MAX { Duration::ZERO } else { Duration::MAX };
 
     fn extreme_of(one: Duration, other: Duration) -> Duration {
-        if LONGEST { one.max(other) } else { one.min(other) }
+        if IS_MAX { one.max(other) } else { one.min(other) }
     }
 
     /// Returns the extreme in the window; before the first sample, [`Duration::MAX`] for the minimum, and zero for the
@@ -52,7 +58,7 @@ impl<const LONGEST: bool> Recent<LONGEST> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::RandomStream;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -64,36 +70,36 @@ mod tests {
     /// do.
     #[test]
     fn counts_the_window_to_an_eighth() {
-        let mut stream = Stream::new(3, "recent", 0);
-        let (mut shortest, mut longest) = (Recent::<false>::default(), Recent::<true>::default());
+        let mut stream = RandomStream::new(3, "recent", 0);
+        let (mut min_rtt, mut max_rtt) = (WindowedMin::default(), WindowedMax::default());
         let mut all: Vec<(u64, u64)> = Vec::new();
         let mut now = 0;
         for _ in 0..4000 {
             now += stream.below(20);
             let rtt = 50 + stream.below(1000);
             all.push((now, rtt));
-            shortest.sample(at(now), MS(rtt), MS(800));
-            longest.sample(at(now), MS(rtt), MS(800));
+            min_rtt.sample(at(now), MS(rtt), MS(800));
+            max_rtt.sample(at(now), MS(rtt), MS(800));
             let since = |age: u64| {
                 let samples = all.iter().filter(move |(time, _)| now - time <= age).map(|(_, rtt)| MS(*rtt));
                 samples
                     .fold((Duration::MAX, Duration::ZERO), |(low, high), rtt| (low.min(rtt), high.max(rtt)))
             };
             let (inner, outer) = (since(680), since(900));
-            assert!((outer.0..=inner.0).contains(&shortest.get()));
-            assert!((inner.1..=outer.1).contains(&longest.get()));
+            assert!((outer.0..=inner.0).contains(&min_rtt.get()));
+            assert!((inner.1..=outer.1).contains(&max_rtt.get()));
         }
     }
 
     #[test]
     fn all_but_the_newest_sample_expire_after_a_gap() {
-        let mut shortest = Recent::<false>::default();
-        assert_eq!(shortest.get(), Duration::MAX);
-        shortest.sample(at(5), MS(40), MS(800));
-        shortest.sample(at(2000), MS(90), MS(800));
-        assert_eq!(shortest.get(), MS(90));
+        let mut min_rtt = WindowedMin::default();
+        assert_eq!(min_rtt.get(), Duration::MAX);
+        min_rtt.sample(at(5), MS(40), MS(800));
+        min_rtt.sample(at(2000), MS(90), MS(800));
+        assert_eq!(min_rtt.get(), MS(90));
         // A shorter window expires samples too.
-        shortest.sample(at(2400), MS(95), MS(100));
-        assert_eq!(shortest.get(), MS(95));
+        min_rtt.sample(at(2400), MS(95), MS(100));
+        assert_eq!(min_rtt.get(), MS(95));
     }
 }

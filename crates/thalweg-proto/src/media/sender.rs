@@ -9,7 +9,7 @@ use super::wire::DATA_HEADER;
 use crate::engine_contract::{Engine, Output};
 use crate::media_frame_counters::{EncoderCounters, MediaCounts};
 use crate::payload::{Payload, Queue};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::transport::{Event, Input, Limit, LimitClock, SenderStats};
 use crate::units::{Bytes, Duration, Rate, Time};
 use crate::wakeup_lateness::Lateness;
@@ -75,7 +75,7 @@ impl<P: Payload> Sender<P> {
     pub fn new(config: &Config) -> Self {
         Self {
             config: *config,
-            encoder: Encoder::new(config.encoder, Stream::new(0, "frames", 0)),
+            encoder: Encoder::new(config.encoder, RandomStream::new(0, "frames", 0)),
             control: Control::new(config),
             history: History::default(),
             written: P::Queue::default(),
@@ -100,7 +100,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Sets the random-number stream for frame sizes.
-    pub fn draw_from(&mut self, stream: Stream) {
+    pub fn draw_from(&mut self, stream: RandomStream) {
         self.encoder.draw_from(stream);
     }
 

@@ -2,7 +2,7 @@
 //! [module](super).
 
 use super::config::EncoderConfig;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::units::{Duration, Time};
 
 /// Limits of frame sizes, as multiples of their mean.
@@ -23,7 +23,7 @@ const MAX_BYTES: f64 = 16_777_216.0;
 #[derive(Clone, Debug)]
 pub(super) struct Encoder {
     config: EncoderConfig,
-    stream: Stream,
+    stream: RandomStream,
     /// Current rate, in bit/s.
     rate: f64,
     /// Time of the last rate change.
@@ -45,13 +45,13 @@ pub(super) struct Frame {
 }
 
 impl Encoder {
-    pub fn new(config: EncoderConfig, stream: Stream) -> Self {
+    pub fn new(config: EncoderConfig, stream: RandomStream) -> Self {
         let (next, rate) = (Time::ZERO, 0.0);
         Self { config, stream, rate, changed: None, next, key: None, is_key_requested: false, debt: 0.0 }
     }
 
     /// Sets the random-number stream for frame sizes.
-    pub fn draw_from(&mut self, stream: Stream) {
+    pub fn draw_from(&mut self, stream: RandomStream) {
         self.stream = stream;
     }
 
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn encoder(config: EncoderConfig) -> Encoder {
-        Encoder::new(config, Stream::new(1, "frames", 0))
+        Encoder::new(config, RandomStream::new(1, "frames", 0))
     }
 
     fn at(millis: u64) -> Time {

@@ -10,9 +10,10 @@ const SD_TRAILER: u64 = 4;
 
 impl<P: Payload> Sscop<P> {
     pub(super) fn on_sd(&mut self, now: Time, s: SequenceNumber, mu: P) {
-        let base = self.v.vr_r;
-        let offset = s.after(base);
-        let (highest, limit) = (self.v.vr_h.after(base), self.v.vr_mr.after(base));
+        let base = self.variables.vr_r;
+        let offset = s.distance_from(base);
+        let (highest, limit) =
+            (self.variables.vr_h.distance_from(base), self.variables.vr_mr.distance_from(base));
         if self.config.ignore_old_data && offset >= SequenceNumber::HALF {
             return;
         }
@@ -23,8 +24,8 @@ impl<P: Payload> Sscop<P> {
         if offset >= limit {
             // Q.2110, figure 20, state 10: all numbers up to the window are missing, and are reported once.
             if highest < limit {
-                self.send_ustat(self.v.vr_h, self.v.vr_mr);
-                self.v.vr_h = self.v.vr_mr;
+                self.send_ustat(self.variables.vr_h, self.variables.vr_mr);
+                self.variables.vr_h = self.variables.vr_mr;
             }
         } else if offset == 0 {
             self.deliver_from(s, mu, highest == 0);
@@ -35,9 +36,9 @@ impl<P: Payload> Sscop<P> {
         } else if offset >= highest {
             self.received.insert(self.delivered + u64::from(offset), mu);
             if gap {
-                self.send_ustat(self.v.vr_h, s);
+                self.send_ustat(self.variables.vr_h, s);
             }
-            self.v.vr_h = s.next();
+            self.variables.vr_h = s.next();
         } else {
             self.received.insert(self.delivered + u64::from(offset), mu);
         }
@@ -47,10 +48,10 @@ impl<P: Payload> Sscop<P> {
     fn deliver_from(&mut self, s: SequenceNumber, mu: P, is_highest: bool) {
         self.deliver(s, mu);
         if is_highest {
-            self.v.vr_h = self.v.vr_r;
+            self.variables.vr_h = self.variables.vr_r;
         }
         while let Some(mu) = self.received.remove(self.delivered) {
-            self.deliver(self.v.vr_r, mu);
+            self.deliver(self.variables.vr_r, mu);
         }
     }
 
@@ -66,7 +67,7 @@ impl<P: Payload> Sscop<P> {
     fn deliver(&mut self, s: SequenceNumber, mu: P) {
         self.deliver_to_user(s, mu);
         self.delivered += 1;
-        self.v.vr_r = s.next();
+        self.variables.vr_r = s.next();
         if self.config.credit == Credit::Delivery {
             self.widen(1);
         }
@@ -81,27 +82,29 @@ impl<P: Payload> Sscop<P> {
 
     /// Advances VR(MR), within half of the number space from VR(R).
     fn widen(&mut self, messages: u32) {
-        let granted = self.v.vr_mr.after(self.v.vr_r);
+        let granted = self.variables.vr_mr.distance_from(self.variables.vr_r);
         // Immediately after a delivery from a closed window, VR(MR) is VR(R): granted is 0.
         let maximum = (SequenceNumber::HALF - 1).saturating_sub(granted);
-        self.v.vr_mr = self.v.vr_mr.plus(messages.min(maximum));
+        self.variables.vr_mr = self.variables.vr_mr.plus(messages.min(maximum));
     }
 
     fn send_ustat(&mut self, first: SequenceNumber, end: SequenceNumber) {
-        let rate = self.rate.as_mut().and_then(|rate| rate.report_loss());
-        self.send(Pdu::Ustat(Ustat { mr: self.v.vr_mr, r: self.v.vr_r, first, end, rate }));
+        let rate = self.rate.as_mut().and_then(|rate| rate.rate_on_loss());
+        self.send(Pdu::Ustat(Ustat { mr: self.variables.vr_mr, r: self.variables.vr_r, first, end, rate }));
     }
 
     pub(super) fn on_poll(&mut self, now: Time, ps: SequenceNumber, s: SequenceNumber) {
-        let base = self.v.vr_r;
-        let (highest, limit) = (self.v.vr_h.after(base), self.v.vr_mr.after(base));
+        let base = self.variables.vr_r;
+        let (highest, limit) =
+            (self.variables.vr_h.distance_from(base), self.variables.vr_mr.distance_from(base));
         // Code Q: the peer cannot have sent fewer SDs than were seen.
-        if s.after(base) < highest {
+        if s.distance_from(base) < highest {
             return self.recover(now, ErrorCode::SendNumber);
         }
-        self.v.vr_h = base.plus(s.after(base).min(limit));
-        let rate = self.rate.as_mut().and_then(|rate| rate.report());
-        let stat = |list| Pdu::Stat(Stat { ps, mr: self.v.vr_mr, r: self.v.vr_r, list, rate });
+        self.variables.vr_h = base.plus(s.distance_from(base).min(limit));
+        let rate = self.rate.as_mut().and_then(|rate| rate.take_rate());
+        let stat =
+            |list| Pdu::Stat(Stat { ps, mr: self.variables.vr_mr, r: self.variables.vr_r, list, rate });
         let mut parts = Vec::new();
         let mut list = Vec::new();
         self.each_run(|start, is_missing| {
@@ -121,8 +124,8 @@ impl<P: Payload> Sscop<P> {
     /// Reports the start of each run of missing and of received SDs below VR(H), and finally VR(H) as the end of the
     /// last run. Reports nothing if no SD is missing.
     fn each_run(&self, mut on_boundary: impl FnMut(SequenceNumber, bool)) {
-        let number = |place: u64| self.v.vr_r.plus((place - self.delivered) as u32);
-        let end = self.delivered + u64::from(self.v.vr_h.after(self.v.vr_r));
+        let number = |place: u64| self.variables.vr_r.plus((place - self.delivered) as u32);
+        let end = self.delivered + u64::from(self.variables.vr_h.distance_from(self.variables.vr_r));
         // VR(R) is missing, unless it equals VR(H).
         let mut at = self.delivered;
         for place in self.received.places() {

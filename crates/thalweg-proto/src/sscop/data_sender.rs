@@ -28,7 +28,7 @@ impl<P: Payload> Sscop<P> {
         if !again && closed {
             // Data is waiting, and the peer may be in its idle phase: request credit.
             self.timers.stop(Timer::Idle);
-            self.start(now, Timer::NoResponse);
+            self.start_timer(now, Timer::NoResponse);
             self.send_poll_and_start(now);
             return None;
         }
@@ -54,13 +54,13 @@ impl<P: Payload> Sscop<P> {
     fn next_send_time(&mut self, again: bool) -> Option<Time> {
         let rate = self.rate.as_mut()?;
         let next = if again { self.sent.requested() } else { self.queue.front() };
-        Some(rate.due(sd_len(next?.len()), again, self.v.vt_s))
+        Some(rate.due(sd_len(next?.len()), again, self.variables.vt_s))
     }
 
     fn send_again(&mut self, now: Time) {
-        let Some((offset, mu)) = self.sent.take_request(self.v.vt_ps) else { return };
+        let Some((offset, mu)) = self.sent.take_request(self.variables.vt_ps) else { return };
         self.stats.retransmissions += 1;
-        self.send_sd(now, self.v.vt_a.plus(offset), mu);
+        self.send_sd(now, self.variables.vt_a.plus(offset), mu);
         // The POLL asks early whether the repair arrived; otherwise the next POLL is up to `Timer_POLL` away.
         if self.config.poll_after_retransmission && !self.sent.has_requests() {
             self.send_poll_and_start(now);
@@ -71,9 +71,9 @@ impl<P: Payload> Sscop<P> {
 
     fn send_new(&mut self, now: Time) {
         let Some(mu) = self.queue.pop_front() else { return };
-        self.sent.push(mu.clone(), self.v.vt_ps);
-        let s = self.v.vt_s;
-        self.v.vt_s = s.next();
+        self.sent.push(mu.clone(), self.variables.vt_ps);
+        let s = self.variables.vt_s;
+        self.variables.vt_s = s.next();
         self.send_sd(now, s, mu);
         self.count_sd(now);
     }
@@ -89,9 +89,9 @@ impl<P: Payload> Sscop<P> {
     /// Sends a POLL after an SD if one is due.
     fn count_sd(&mut self, now: Time) {
         // Q.2110, clause 7.4: VT(PD) counts new SDs and retransmissions.
-        self.v.vt_pd += 1;
+        self.variables.vt_pd += 1;
         let enough = self.rate.as_mut().map(|rate| rate.takes_poll_behind_data());
-        let enough = enough.unwrap_or(self.v.vt_pd >= self.config.max_pd);
+        let enough = enough.unwrap_or(self.variables.vt_pd >= self.config.max_pd);
         if self.timers.is_running(Timer::Poll) {
             if enough {
                 self.send_poll_and_start(now);
@@ -100,19 +100,19 @@ impl<P: Payload> Sscop<P> {
         }
         if self.timers.is_running(Timer::Idle) {
             self.timers.stop(Timer::Idle);
-            self.start(now, Timer::NoResponse);
+            self.start_timer(now, Timer::NoResponse);
         } else {
             self.timers.stop(Timer::KeepAlive);
         }
         if enough {
             self.send_poll_and_start(now);
         } else {
-            self.start(now, Timer::Poll);
+            self.start_timer(now, Timer::Poll);
         }
     }
 
     fn send_poll(&mut self, now: Time) {
-        let v = &mut self.v;
+        let v = &mut self.variables;
         // Q.2110, clause 7.4: VT(PS) advances before the POLL, so the first POLL has number 1.
         v.vt_ps = v.vt_ps.next();
         v.vt_pd = 0;
@@ -129,7 +129,7 @@ impl<P: Payload> Sscop<P> {
 
     fn send_poll_and_start(&mut self, now: Time) {
         self.send_poll(now);
-        self.start(now, Timer::Poll);
+        self.start_timer(now, Timer::Poll);
     }
 
     pub(super) fn on_data_timer(&mut self, now: Time, timer: Timer) {
@@ -144,7 +144,7 @@ impl<P: Payload> Sscop<P> {
                 return;
             }
             // Transient phase begins: from here on the peer has to answer.
-            Timer::Idle => self.start(now, Timer::NoResponse),
+            Timer::Idle => self.start_timer(now, Timer::NoResponse),
             Timer::Poll => {
                 if let Some(rate) = &mut self.rate {
                     rate.on_poll_timeout();
@@ -154,40 +154,41 @@ impl<P: Payload> Sscop<P> {
         }
         self.send_poll(now);
         let next = if self.is_drained() { Timer::KeepAlive } else { Timer::Poll };
-        self.start(now, next);
+        self.start_timer(now, next);
     }
 
     pub(super) fn on_stat(&mut self, now: Time, stat: &Stat) {
-        let v = &self.v;
+        let v = &self.variables;
         // VT(PA) is one ahead of VT(PS) before the first POLL, when no STAT is valid.
-        let polls = v.vt_ps.after(v.vt_pa);
-        if polls >= SequenceNumber::HALF || stat.ps.after(v.vt_pa) > polls {
+        let polls = v.vt_ps.distance_from(v.vt_pa);
+        if polls >= SequenceNumber::HALF || stat.ps.distance_from(v.vt_pa) > polls {
             return self.recover(now, ErrorCode::PollNumber);
         }
         // Code S: N(R) is not within VT(A) to VT(S).
-        if stat.r.after(v.vt_a) > self.sent.span() {
+        if stat.r.distance_from(v.vt_a) > self.sent.span() {
             return self.recover(now, ErrorCode::StatNumbers);
         }
         self.acknowledge(stat.r, stat.mr);
-        self.v.vt_pa = stat.ps;
+        self.variables.vt_pa = stat.ps;
         match self.read_list(stat) {
             None => return self.recover(now, ErrorCode::StatNumbers),
             Some(0) => {}
             Some(count) => self.error(ErrorCode::Retransmission(count)),
         }
         // Codes W and X: reported when the credit state changes, not at each STAT.
-        let closed = self.v.vt_s.after(self.v.vt_a) >= self.v.vt_ms.after(self.v.vt_a);
+        let closed = self.variables.vt_s.distance_from(self.variables.vt_a)
+            >= self.variables.vt_ms.distance_from(self.variables.vt_a);
         if closed == self.window_was_open {
             self.window_was_open = !closed;
             self.error(if closed { ErrorCode::NoCredit } else { ErrorCode::Credit });
         }
         // Active phase: the peer is alive. In the transient phase its answer begins the idle phase.
         if self.timers.is_running(Timer::Poll) {
-            self.start(now, Timer::NoResponse);
+            self.start_timer(now, Timer::NoResponse);
         } else if !self.timers.is_running(Timer::Idle) {
             self.timers.stop(Timer::KeepAlive);
             self.timers.stop(Timer::NoResponse);
-            self.start(now, Timer::Idle);
+            self.start_timer(now, Timer::Idle);
         }
         self.on_answer(now, stat);
     }
@@ -200,7 +201,7 @@ impl<P: Payload> Sscop<P> {
         let Some((_, sent_at)) = self.polls.pop_front_if(|(ps, _)| *ps == stat.ps) else { return };
         let rtt = now.since(sent_at);
         self.rtt.sample(&RttConfig::default(), rtt);
-        let is_last = stat.ps == self.v.vt_ps;
+        let is_last = stat.ps == self.variables.vt_ps;
         let acknowledged = self.sent.acknowledged();
         let Some(rate) = &mut self.rate else { return };
         rate.on_stat(now, rtt, acknowledged, stat.rate);
@@ -212,11 +213,12 @@ impl<P: Payload> Sscop<P> {
 
     pub(super) fn on_ustat(&mut self, now: Time, ustat: &Ustat) {
         // Code T: a USTAT names a missing SD, so N(R) is below VT(S).
-        if ustat.r.after(self.v.vt_a) >= self.sent.span() {
+        if ustat.r.distance_from(self.variables.vt_a) >= self.sent.span() {
             return self.recover(now, ErrorCode::UstatNumbers);
         }
         self.acknowledge(ustat.r, ustat.mr);
-        let (a, b) = (ustat.first.after(self.v.vt_a), ustat.end.after(self.v.vt_a));
+        let (a, b) =
+            (ustat.first.distance_from(self.variables.vt_a), ustat.end.distance_from(self.variables.vt_a));
         let is_there = |offset| self.sent.poll_of(offset).is_some();
         // Code T: also where an SD of the list was acknowledged before.
         if a >= b || b >= self.sent.span() || !(a..b).all(is_there) {
@@ -234,9 +236,9 @@ impl<P: Payload> Sscop<P> {
 
     /// Processes N(R) and N(MR).
     fn acknowledge(&mut self, r: SequenceNumber, mr: SequenceNumber) {
-        self.sent.acknowledge(r.after(self.v.vt_a));
-        self.v.vt_a = r;
-        self.v.vt_ms = mr;
+        self.sent.acknowledge(r.distance_from(self.variables.vt_a));
+        self.variables.vt_a = r;
+        self.variables.vt_ms = mr;
     }
 
     /// Queues the SDs that a STAT lists as missing for retransmission, and frees those listed as received. Returns the
@@ -245,7 +247,7 @@ impl<P: Payload> Sscop<P> {
         if stat.list.len() < 2 {
             return Some(0);
         }
-        let offset = |number: &SequenceNumber| number.after(self.v.vt_a);
+        let offset = |number: &SequenceNumber| number.distance_from(self.variables.vt_a);
         let mut elements = stat.list.iter().map(offset);
         let end = self.sent.span();
         let mut a = elements.next().filter(|a| *a < end)?;

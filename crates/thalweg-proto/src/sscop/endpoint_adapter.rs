@@ -1,7 +1,7 @@
 //! Adapter of SSCOP to the endpoint interface of all families.
 
 use super::{
-    Config, ErrorCode, Input as SscopInput, Pdu, Reason, Refusal, Request, Signal, Source, Sscop, State,
+    Config, ErrorCode, Input as SscopInput, Pdu, Reason, Request, RequestError, Signal, Source, Sscop, State,
 };
 use crate::engine_contract::{Engine, Output};
 use crate::payload::{Payload, Queue};
@@ -153,7 +153,8 @@ impl<P: Payload> Endpoint<P> {
         if self.failed.is_some() || self.queue.is_empty() {
             return;
         }
-        let request = |sscop: &mut Sscop<P>, request| -> Result<(), Refusal> { sscop.request(now, request) };
+        let request =
+            |sscop: &mut Sscop<P>, request| -> Result<(), RequestError> { sscop.request(now, request) };
         if !self.opened && self.sscop.state() == State::Idle {
             self.opened =
                 request(&mut self.sscop, Request::Establish { uu: None, clear_buffers: true }).is_ok();

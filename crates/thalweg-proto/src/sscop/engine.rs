@@ -3,7 +3,9 @@
 use super::rate::RateControl;
 use super::send_and_reorder_buffers::{ReceiverBuffer, TransmissionBuffer};
 use super::timers::Timers;
-use super::{Config, Credit, ErrorCode, Input, Pdu, Refusal, Request, SequenceNumber, Signal, Source, Timer};
+use super::{
+    Config, Credit, ErrorCode, Input, Pdu, Request, RequestError, SequenceNumber, Signal, Source, Timer,
+};
 use crate::engine_contract::{Engine, Output};
 use crate::payload::Payload;
 use crate::units::{Duration, Rate, Time};
@@ -111,7 +113,7 @@ pub struct Stats {
 
 /// Parameters of the last PDUs that an endpoint may have to retransmit.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct Repeats<P> {
+pub(super) struct RetransmittedParameters<P> {
     /// SSCOP-UU of BGN, RS or END.
     pub uu: Option<P>,
     /// Source bit of END.
@@ -127,7 +129,7 @@ pub struct Sscop<P: Payload> {
     pub(super) config: Arc<Config>,
     pub(super) state: State,
     pub(super) clear_buffers: bool,
-    pub(super) v: Variables,
+    pub(super) variables: Variables,
     /// True if the window was open when last observed.
     pub(super) window_was_open: bool,
     /// Transmission queue of unnumbered messages.
@@ -137,7 +139,7 @@ pub struct Sscop<P: Payload> {
     pub(super) received: ReceiverBuffer<P>,
     pub(super) delivered: u64,
     pub(super) timers: Timers,
-    pub(super) repeats: Repeats<P>,
+    pub(super) retransmitted_parameters: RetransmittedParameters<P>,
     /// The lower layer accepts no SD, UD and MD.
     pub(super) busy: bool,
     /// Unanswered POLLs, with their send times.
@@ -156,7 +158,7 @@ impl<P: Payload> Sscop<P> {
     /// Returns true if a BGN, END, RS or ER has been retransmitted and is still unanswered; `Timer_CC` determines the
     /// next retransmission.
     pub fn is_repeating(&self) -> bool {
-        self.v.vt_cc > 1
+        self.variables.vt_cc > 1
     }
 
     /// Creates an endpoint without a connection.
@@ -166,14 +168,18 @@ impl<P: Payload> Sscop<P> {
         Self {
             state: State::Idle,
             clear_buffers: true,
-            v: Variables { vr_mr: SequenceNumber::new(config.window), ..Variables::default() },
+            variables: Variables { vr_mr: SequenceNumber::new(config.window), ..Variables::default() },
             window_was_open: true,
             queue: VecDeque::new(),
             sent: TransmissionBuffer::new(),
             received: ReceiverBuffer::new(),
             delivered: 0,
             timers: Timers::default(),
-            repeats: Repeats { uu: None, source: Source::User, bgak_uu: None },
+            retransmitted_parameters: RetransmittedParameters {
+                uu: None,
+                source: Source::User,
+                bgak_uu: None,
+            },
             busy: false,
             polls: VecDeque::new(),
             rtt: RttEstimator::new(&RttConfig::default()),
@@ -193,7 +199,7 @@ impl<P: Payload> Sscop<P> {
 
     /// Returns the state variables.
     pub fn variables(&self) -> Variables {
-        self.v
+        self.variables
     }
 
     /// Returns the counters.
@@ -264,21 +270,21 @@ impl<P: Payload> Sscop<P> {
 
     /// Returns the window in SDs: the smaller of the peer's credit and the buffer.
     pub fn window(&self) -> u32 {
-        self.v.vt_ms.after(self.v.vt_a).min(self.config.buffer)
+        self.variables.vt_ms.distance_from(self.variables.vt_a).min(self.config.buffer)
     }
 
     /// Handles a request or response.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] if the state does not allow it, or if it exceeds the negotiated length. The state is then unchanged.
-    pub fn request(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
+    /// [`RequestError`] if the state does not allow it, or if it exceeds the negotiated length. The state is then unchanged.
+    pub fn request(&mut self, now: Time, request: Request<P>) -> Result<(), RequestError> {
         let taken = self.check(&request).and_then(|()| self.take_request(now, request));
         self.stats.refused += u64::from(taken.is_err());
         taken
     }
 
-    fn check(&self, request: &Request<P>) -> Result<(), Refusal> {
+    fn check(&self, request: &Request<P>) -> Result<(), RequestError> {
         let (length, max) = match request {
             Request::Data(mu) | Request::UnitData(mu) | Request::ManagementData(mu) => {
                 (mu.len(), self.config.k)
@@ -289,10 +295,10 @@ impl<P: Payload> Sscop<P> {
             | Request::Resync { uu } => (uu.as_ref().map_or(0, Payload::len), self.config.j),
             _ => (0, 0),
         };
-        if length > max { Err(Refusal::Length) } else { Ok(()) }
+        if length > max { Err(RequestError::Length) } else { Ok(()) }
     }
 
-    fn take_request(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
+    fn take_request(&mut self, now: Time, request: Request<P>) -> Result<(), RequestError> {
         match request {
             // Common to all states.
             Request::UnitData(mu) => self.unnumbered.push_back(Pdu::Ud { mu }),
@@ -303,18 +309,18 @@ impl<P: Payload> Sscop<P> {
         Ok(())
     }
 
-    fn request_in_state(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
+    fn request_in_state(&mut self, now: Time, request: Request<P>) -> Result<(), RequestError> {
         match self.state {
-            State::Idle => self.idle_request(now, request),
-            State::OutgoingConnection => self.outgoing_connection_request(now, request),
-            State::IncomingConnection => self.incoming_connection_request(now, request),
-            State::OutgoingDisconnection => self.outgoing_disconnection_request(now, request),
-            State::OutgoingResync => self.outgoing_resync_request(now, request),
-            State::IncomingResync => self.incoming_resync_request(now, request),
-            State::OutgoingRecovery => self.outgoing_recovery_request(now, request),
-            State::RecoveryResponse => self.recovery_response_request(now, request),
-            State::IncomingRecovery => self.incoming_recovery_request(now, request),
-            State::Ready => self.ready_request(now, request),
+            State::Idle => self.on_request_in_idle(now, request),
+            State::OutgoingConnection => self.on_request_in_outgoing_connection(now, request),
+            State::IncomingConnection => self.on_request_in_incoming_connection(now, request),
+            State::OutgoingDisconnection => self.on_request_in_outgoing_disconnection(now, request),
+            State::OutgoingResync => self.on_request_in_outgoing_resync(now, request),
+            State::IncomingResync => self.on_request_in_incoming_resync(now, request),
+            State::OutgoingRecovery => self.on_request_in_outgoing_recovery(now, request),
+            State::RecoveryResponse => self.on_request_in_recovery_response(now, request),
+            State::IncomingRecovery => self.on_request_in_incoming_recovery(now, request),
+            State::Ready => self.on_request_in_data_transfer_ready(now, request),
         }
     }
 
@@ -333,16 +339,16 @@ impl<P: Payload> Sscop<P> {
             _ => {}
         }
         match self.state {
-            State::Idle => self.idle_pdu(pdu),
-            State::OutgoingConnection => self.outgoing_connection_pdu(now, pdu),
-            State::IncomingConnection => self.incoming_connection_pdu(pdu),
-            State::OutgoingDisconnection => self.outgoing_disconnection_pdu(pdu),
-            State::OutgoingResync => self.outgoing_resync_pdu(now, pdu),
-            State::IncomingResync => self.incoming_resync_pdu(pdu),
-            State::OutgoingRecovery => self.outgoing_recovery_pdu(pdu),
-            State::RecoveryResponse => self.recovery_response_pdu(pdu),
-            State::IncomingRecovery => self.incoming_recovery_pdu(pdu),
-            State::Ready => self.ready_pdu(now, pdu),
+            State::Idle => self.on_pdu_in_idle(pdu),
+            State::OutgoingConnection => self.on_pdu_in_outgoing_connection(now, pdu),
+            State::IncomingConnection => self.on_pdu_in_incoming_connection(pdu),
+            State::OutgoingDisconnection => self.on_pdu_in_outgoing_disconnection(pdu),
+            State::OutgoingResync => self.on_pdu_in_outgoing_resync(now, pdu),
+            State::IncomingResync => self.on_pdu_in_incoming_resync(pdu),
+            State::OutgoingRecovery => self.on_pdu_in_outgoing_recovery(pdu),
+            State::RecoveryResponse => self.on_pdu_in_recovery_response(pdu),
+            State::IncomingRecovery => self.on_pdu_in_incoming_recovery(pdu),
+            State::Ready => self.on_pdu_in_data_transfer_ready(now, pdu),
         }
     }
 

@@ -124,7 +124,7 @@ impl<P: Hash> TransmissionBuffer<P> {
         let Self { slots, first, again, acknowledged: _ } = self;
         hash_all(into, (slots.len(), again.len()));
         for slot in slots {
-            hash_all(into, slot.as_ref().map(|SentSd { mu, poll }| (mu, latest.after(*poll))));
+            hash_all(into, slot.as_ref().map(|SentSd { mu, poll }| (mu, latest.distance_from(*poll))));
         }
         for place in again {
             hash_all(into, place - first);

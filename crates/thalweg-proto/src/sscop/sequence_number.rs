@@ -38,13 +38,13 @@ impl SequenceNumber {
     }
 
     /// Returns the distance from `base` up to this number, 0 to 2^24 - 1.
-    pub const fn after(self, base: Self) -> u32 {
+    pub const fn distance_from(self, base: Self) -> u32 {
         Self::new(self.0.wrapping_sub(base.0)).0
     }
 
     /// Returns true if this number is later than `other` by less than half of the number space.
     pub const fn is_later_than(self, other: Self) -> bool {
-        let difference = self.after(other);
+        let difference = self.distance_from(other);
         difference > 0 && difference < Self::HALF
     }
 }
@@ -64,8 +64,8 @@ mod tests {
         let last = SequenceNumber::new(0xff_ffff);
         assert_eq!(last.next(), SequenceNumber::ZERO);
         assert_eq!(SequenceNumber::new(0x0100_0005), SequenceNumber::new(5));
-        assert_eq!(SequenceNumber::new(2).after(last), 3);
-        assert_eq!(last.after(SequenceNumber::new(2)), 0xff_fffd);
+        assert_eq!(SequenceNumber::new(2).distance_from(last), 3);
+        assert_eq!(last.distance_from(SequenceNumber::new(2)), 0xff_fffd);
         assert!(SequenceNumber::ZERO.is_later_than(last) && !last.is_later_than(SequenceNumber::ZERO));
         assert!(!last.is_later_than(last));
     }

@@ -217,14 +217,14 @@ impl core::error::Error for Invalid {}
 
 /// Refusal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum RequestError {
     /// The state does not allow the request.
     State,
     /// The message or SSCOP-UU is longer than k or j.
     Length,
 }
 
-impl core::fmt::Display for Refusal {
+impl core::fmt::Display for RequestError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::State => "the connection's state does not allow this request",
@@ -233,4 +233,4 @@ impl core::fmt::Display for Refusal {
     }
 }
 
-impl core::error::Error for Refusal {}
+impl core::error::Error for RequestError {}

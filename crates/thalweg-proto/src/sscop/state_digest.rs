@@ -16,14 +16,14 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
             config: _,
             state,
             clear_buffers,
-            v,
+            variables,
             window_was_open,
             queue,
             sent,
             received,
             delivered,
             timers,
-            repeats,
+            retransmitted_parameters,
             busy,
             polls,
             rtt,
@@ -33,13 +33,17 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
             waiting,
             unnumbered,
         } = self;
-        let Variables { vt_s, vt_ps, vt_a, vt_pa, vt_ms, vt_pd, vt_cc, vt_sq, vr_r, vr_h, vr_mr, vr_sq } = v;
-        hash_all(into, (state, clear_buffers, vt_s, vt_a, vt_ps.after(*vt_pa), vt_ms, vt_pd, vt_cc, vt_sq));
+        let Variables { vt_s, vt_ps, vt_a, vt_pa, vt_ms, vt_pd, vt_cc, vt_sq, vr_r, vr_h, vr_mr, vr_sq } =
+            variables;
+        hash_all(
+            into,
+            (state, clear_buffers, vt_s, vt_a, vt_ps.distance_from(*vt_pa), vt_ms, vt_pd, vt_cc, vt_sq),
+        );
         hash_all(into, (vr_r, vr_h, vr_mr, vr_sq, window_was_open, queue));
         sent.digest(*vt_ps, into);
         received.digest(*delivered, into);
         timers.digest(now, into);
-        hash_all(into, (repeats, busy, waiting, unnumbered));
+        hash_all(into, (retransmitted_parameters, busy, waiting, unnumbered));
         // Round-trip times affect only the rate. The rate is fed with absolute times, which is correct but
         // distinguishes some equivalent states.
         if let Some(rate) = rate {

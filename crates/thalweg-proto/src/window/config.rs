@@ -130,7 +130,7 @@ pub struct SenderConfig {
     /// Fine-grained time-out check (Brakmo and Peterson 1995, section 3.1): compare the age of the oldest segment to a
     /// time-out without floor, margin and back-off, at each duplicate acknowledgement and at the two acknowledgements
     /// of new data after a retransmission. A loss then need not wait for further duplicates or the timer.
-    pub fine_timer: bool,
+    pub fine_grained_timer: bool,
     /// React to CE under RFC 3168: an echoed mark counts as a loss without retransmission, at most once per window of
     /// data. The driver sends packets with new data as ECT(0).
     pub ecn: bool,
@@ -193,7 +193,7 @@ impl Default for SenderConfig {
             idle_restart: true,
             validation: None,
             nagle: false,
-            fine_timer: false,
+            fine_grained_timer: false,
             ecn: false,
             timestamps: false,
             ack_requests: None,

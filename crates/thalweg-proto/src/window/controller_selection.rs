@@ -3,7 +3,7 @@
 use super::{AnySender, ControllerPayload, ExternalController, Sender, SenderConfig};
 use crate::congestion::*;
 use crate::payload::Payload;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::units::Duration;
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl ControllerConfig {
     pub fn sender<P: ControllerPayload>(
         &self,
         config: Arc<SenderConfig>,
-        stream: Option<Stream>,
+        stream: Option<RandomStream>,
     ) -> MadeSender<P> {
         match self.shared() {
             Ok(controller) => MadeSender::Listed(Box::new(Sender::new(config, controller))),

@@ -16,7 +16,7 @@ use crate::congestion::{
 use crate::endpoint::{End, Notice};
 use crate::engine_contract::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::transport::{ComponentKind, ContractViolation, Event, Failure, Input, Limit, ViolationKind};
 use crate::units::{Duration, Rate, Time};
 use core::any::Any;
@@ -103,7 +103,7 @@ impl ExternalController {
     pub fn sender<P: ControllerPayload>(
         &self,
         config: Arc<SenderConfig>,
-        stream: Option<Stream>,
+        stream: Option<RandomStream>,
     ) -> Box<dyn AnySender<P>> {
         P::sender(self, config, stream)
     }
@@ -115,7 +115,7 @@ pub trait ControllerPayload: Payload {
     fn sender(
         of: &ExternalController,
         config: Arc<SenderConfig>,
-        stream: Option<Stream>,
+        stream: Option<RandomStream>,
     ) -> Box<dyn AnySender<Self>>;
 }
 
@@ -123,7 +123,7 @@ impl ControllerPayload for Length {
     fn sender(
         of: &ExternalController,
         config: Arc<SenderConfig>,
-        stream: Option<Stream>,
+        stream: Option<RandomStream>,
     ) -> Box<dyn AnySender<Self>> {
         of.0.of_lengths(config, stream)
     }
@@ -133,7 +133,7 @@ impl ControllerPayload for Slice {
     fn sender(
         of: &ExternalController,
         config: Arc<SenderConfig>,
-        stream: Option<Stream>,
+        stream: Option<RandomStream>,
     ) -> Box<dyn AnySender<Self>> {
         of.0.of_bytes(config, stream)
     }
@@ -149,8 +149,12 @@ trait Configured: fmt::Debug + Send + Sync {
     fn draws(&self) -> bool;
     fn equals(&self, other: &dyn Configured) -> bool;
     fn as_any(&self) -> &dyn Any;
-    fn of_lengths(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> Box<dyn AnySender<Length>>;
-    fn of_bytes(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> Box<dyn AnySender<Slice>>;
+    fn of_lengths(
+        &self,
+        config: Arc<SenderConfig>,
+        stream: Option<RandomStream>,
+    ) -> Box<dyn AnySender<Length>>;
+    fn of_bytes(&self, config: Arc<SenderConfig>, stream: Option<RandomStream>) -> Box<dyn AnySender<Slice>>;
 }
 
 impl<C: ConfigureController> Configured for C {
@@ -178,10 +182,14 @@ impl<C: ConfigureController> Configured for C {
     fn as_any(&self) -> &dyn Any {
         self
     }
-    fn of_lengths(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> Box<dyn AnySender<Length>> {
+    fn of_lengths(
+        &self,
+        config: Arc<SenderConfig>,
+        stream: Option<RandomStream>,
+    ) -> Box<dyn AnySender<Length>> {
         Box::new(ExternalSender::new(self.clone(), config, stream))
     }
-    fn of_bytes(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> Box<dyn AnySender<Slice>> {
+    fn of_bytes(&self, config: Arc<SenderConfig>, stream: Option<RandomStream>) -> Box<dyn AnySender<Slice>> {
         Box::new(ExternalSender::new(self.clone(), config, stream))
     }
 }
@@ -260,12 +268,12 @@ impl<C: Controller> Controller for CheckedController<C> {
         self.refresh();
     }
 
-    fn undoes(&self, before: &Self) -> bool {
-        self.inner.undoes(&before.inner)
+    fn would_undo(&self, saved: &Self) -> bool {
+        self.inner.would_undo(&saved.inner)
     }
 
-    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
-        self.inner.on_undo(before.inner, connection);
+    fn on_undo(&mut self, saved: Self, connection: &ConnectionState) {
+        self.inner.on_undo(saved.inner, connection);
         self.refresh();
     }
 
@@ -287,8 +295,8 @@ impl<C: Controller> Controller for CheckedController<C> {
         self.refresh();
     }
 
-    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
-        self.inner.on_unused(window, connection);
+    fn on_window_unused(&mut self, window: f64, connection: &ConnectionState) {
+        self.inner.on_window_unused(window, connection);
         self.refresh();
     }
 
@@ -328,7 +336,7 @@ impl<P: Payload, C: ConfigureController> fmt::Debug for ExternalSender<P, C> {
 }
 
 impl<P: Payload, C: ConfigureController> ExternalSender<P, C> {
-    fn new(controller: C, config: Arc<SenderConfig>, stream: Option<Stream>) -> Self {
+    fn new(controller: C, config: Arc<SenderConfig>, stream: Option<RandomStream>) -> Self {
         let make = || match stream {
             Some(stream) => controller.make_drawing(stream),
             None => controller.make(),

@@ -79,7 +79,7 @@ impl RttEstimator {
 
     /// Returns the time-out without floor, margin and back-off, for the fine-grained check. The initial one before the
     /// first sample.
-    pub fn fine_timeout(&self, config: &RttConfig) -> Duration {
+    pub fn fine_grained_timeout(&self, config: &RttConfig) -> Duration {
         if self.smoothed.is_zero() {
             return config.initial;
         }

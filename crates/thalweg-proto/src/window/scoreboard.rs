@@ -437,7 +437,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     }
 
     /// Marks the first segment as lost, if it is in the network; returns its send time.
-    pub fn mark_first_lost(&mut self) -> Option<Time> {
+    pub fn mark_first_in_flight_lost(&mut self) -> Option<Time> {
         let first = self.first().filter(|first| first.state == SegmentState::InFlight)?;
         self.leave(0, &first, SegmentState::Lost);
         Some(first.sent_at)
@@ -445,13 +445,13 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
 
     /// Marks the first segment, indicated by acknowledgements, as lost, unless it was retransmitted or a router has
     /// reported it as dropped. Passes it to `lost` and returns its send time.
-    pub fn mark_first_missing(&mut self, lost: impl FnOnce(&Record<I>)) -> Option<Time> {
+    pub fn mark_first_missing_lost(&mut self, lost: impl FnOnce(&Record<I>)) -> Option<Time> {
         let first = self.first().filter(|first| first.repair == Repair::None)?;
         if first.state == SegmentState::InFlight {
             self.records[0].set_repair(Repair::Implicit);
             lost(&first);
         }
-        self.mark_first_lost()
+        self.mark_first_in_flight_lost()
     }
 
     /// Marks the segment with byte `sequence`, reported as dropped by a router at `now`, as lost and passes it to

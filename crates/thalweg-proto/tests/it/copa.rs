@@ -8,8 +8,12 @@ use thalweg_proto::congestion::{
 };
 use thalweg_proto::units::{Duration, Rate, Time};
 
-const CONFIG: CopaConfig =
-    CopaConfig { initial_window: 10.0, delta: 0.5, compete: true, min_rtt_window: Duration::from_secs(10) };
+const CONFIG: CopaConfig = CopaConfig {
+    initial_window: 10.0,
+    delta: 0.5,
+    competitive_mode: true,
+    min_rtt_lifetime: Duration::from_secs(10),
+};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -58,7 +62,7 @@ impl Flow {
 /// (delta * queued).
 #[test]
 fn slow_start_doubles_until_the_target_rate() {
-    let mut flow = Flow::new(&CopaConfig { compete: false, ..CONFIG });
+    let mut flow = Flow::new(&CopaConfig { competitive_mode: false, ..CONFIG });
     for doubled in [20.0, 40.0, 80.0] {
         flow.round(MS(100));
         assert!((flow.window() - doubled).abs() < 1e-9, "{}", flow.window());
@@ -108,7 +112,7 @@ fn the_velocity_doubles_once_the_direction_has_stayed_for_three_round_trips() {
 /// A segment moves the window by at most one, at any distance of the target.
 #[test]
 fn a_round_trip_at_most_doubles_the_window() {
-    let mut flow = Flow::steady(&CopaConfig { compete: false, ..CONFIG }, 20.0);
+    let mut flow = Flow::steady(&CopaConfig { competitive_mode: false, ..CONFIG }, 20.0);
     for _ in 0..12 {
         let before = flow.window();
         flow.round(MS(100));
@@ -158,17 +162,17 @@ fn a_loss_changes_nothing_in_default_mode() {
     let before = flow.controller;
     flow.controller.on_loss(&loss(LossKind::Timeout, 100));
     assert_eq!(flow.window(), 2.0);
-    assert!(flow.controller.undoes(&before));
+    assert!(flow.controller.would_undo(&before));
     flow.controller.on_undo(before, &ack(0).connection);
     assert_eq!(flow.window(), window);
-    assert!(!flow.controller.undoes(&flow.controller.clone()));
+    assert!(!flow.controller.would_undo(&flow.controller.clone()));
 }
 
 /// Section 2.2: with a queue that never becomes nearly empty 1 / delta grows by one packet per round trip from the
 /// sixth on. A loss halves it, and the first nearly empty moment ends this mode.
 #[test]
 fn a_standing_queue_enters_competitive_mode() {
-    let config = CopaConfig { min_rtt_window: Duration::from_secs(100), ..CONFIG };
+    let config = CopaConfig { min_rtt_lifetime: Duration::from_secs(100), ..CONFIG };
     let mut flow = Flow::steady(&config, 100.0);
     flow.round(MS(100));
     let mut deltas = Vec::new();
@@ -192,7 +196,7 @@ fn a_standing_queue_enters_competitive_mode() {
 /// Section 2.1: the minimum round trip is that of ten seconds, which adapts to a longer path.
 #[test]
 fn a_longer_path_is_learnt_in_ten_seconds() {
-    let mut flow = Flow::steady(&CopaConfig { compete: false, ..CONFIG }, 100.0);
+    let mut flow = Flow::steady(&CopaConfig { competitive_mode: false, ..CONFIG }, 100.0);
     flow.round(MS(100));
     for _ in 0..40 {
         flow.round(MS(200));
@@ -207,12 +211,12 @@ fn a_longer_path_is_learnt_in_ten_seconds() {
 /// RFC 2861, section 3: the rest of an unused window grows exponentially again, until queueing delay ends that.
 #[test]
 fn an_unused_window_grows_back_by_slow_start() {
-    let mut flow = Flow::steady(&CopaConfig { compete: false, ..CONFIG }, 400.0);
+    let mut flow = Flow::steady(&CopaConfig { competitive_mode: false, ..CONFIG }, 400.0);
     flow.round(MS(100));
     let connection = flow.sample(MS(100), 1).connection;
     let rate = flow.controller.decision().pacing_rate.expect("a round trip is known");
     let before = flow.window();
-    flow.controller.on_unused(100.0, &connection);
+    flow.controller.on_window_unused(100.0, &connection);
     assert_eq!(flow.window(), 100.0);
     let after = flow.controller.decision().pacing_rate.expect("a round trip is known");
     let share = after.as_bits_per_sec() as f64 / rate.as_bits_per_sec() as f64;
@@ -235,7 +239,7 @@ fn heavy_losses_reduce_the_window_to_the_delivered_share() {
         LostSample { connection, sequence: 0, bytes: 1000, sent_at: flow.now, named: false }
     };
     for (of_ten, left) in [(2, None), (5, Some(0.5)), (9, Some(0.1))] {
-        let mut flow = Flow::steady(&CopaConfig { compete: false, ..CONFIG }, 1000.0);
+        let mut flow = Flow::steady(&CopaConfig { competitive_mode: false, ..CONFIG }, 1000.0);
         let mut cuts = Vec::new();
         for number in 0..900 {
             flow.now += MS(1);

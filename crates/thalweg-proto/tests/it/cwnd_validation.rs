@@ -222,7 +222,8 @@ fn every_window_decays() {
             slowdowns: false,
         }
         .into(),
-        CopaConfig { initial_window, delta: 0.5, compete: true, min_rtt_window: MS(10_000) }.into(),
+        CopaConfig { initial_window, delta: 0.5, competitive_mode: true, min_rtt_lifetime: MS(10_000) }
+            .into(),
     ];
     for controller in controllers {
         let mut t = Trace::new(config(Validation::Decay), &controller);

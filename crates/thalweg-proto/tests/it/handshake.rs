@@ -8,7 +8,7 @@ use thalweg_proto::handshake::{
     Config, Control, HandshakeKind, HandshakeStep, Listener, Opener, Pdu, Protocol,
 };
 use thalweg_proto::payload::Slice;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::transport::{Event, Failure, Input};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::{self, Receiver, ReceiverConfig, Sender, SenderConfig};
@@ -87,7 +87,7 @@ struct World {
     /// Last announced time-outs of both endpoints.
     armed: [Time; 2],
     now: Time,
-    stream: Stream,
+    stream: RandomStream,
     observed: Observations,
     /// Decides whether a handshake packet is lost, by its sender (true for the listener), step and number of earlier
     /// packets of this step.
@@ -112,7 +112,7 @@ impl World {
             scheduled: 0,
             armed: [Time::MAX; 2],
             now: Time::ZERO,
-            stream: Stream::new(plan.seed, "handshake", 0),
+            stream: RandomStream::new(plan.seed, "handshake", 0),
             observed: Observations::default(),
             plan: plan.clone(),
             lose: |_, _, _| false,

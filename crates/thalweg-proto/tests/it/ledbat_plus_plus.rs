@@ -217,7 +217,7 @@ fn slowdowns_can_be_left_out() {
 fn an_unused_window_forgets_no_slowdown() {
     let mut flow = Flow::steady(64.0, MS(120));
     let connection = flow.connection(MS(120));
-    flow.controller.on_unused(16.0, &connection);
+    flow.controller.on_window_unused(16.0, &connection);
     assert_eq!((flow.window(), flow.ssthresh()), (16.0, 64.0));
     let mut flow =
         Flow::new(&LedbatPlusPlusConfig { initial_window: 64.0, initial_ssthresh: 64.0, ..CONFIG });
@@ -225,7 +225,7 @@ fn an_unused_window_forgets_no_slowdown() {
         flow.round(MS(120));
     }
     let (window, threshold) = (flow.window(), flow.ssthresh());
-    flow.controller.on_unused(1.0, &flow.connection(MS(120)));
+    flow.controller.on_window_unused(1.0, &flow.connection(MS(120)));
     assert_eq!((flow.window(), flow.ssthresh()), (window, threshold));
 }
 

@@ -7,7 +7,7 @@ use thalweg_proto::congestion::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, LossKind, LossSample, Prague,
     PragueConfig,
 };
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 const CONFIG: PragueConfig = PragueConfig {
@@ -284,7 +284,7 @@ fn the_fraction_of_a_window_is_in_its_rate() {
 fn steady_windows_follow_the_share_of_marks() {
     for p in [0.02, 0.05, 0.1, 0.2] {
         let mut flow = Flow::new(&CONFIG, Duration::from_millis(100));
-        let mut random = Stream::new(1, "marks", 0);
+        let mut random = RandomStream::new(1, "marks", 0);
         let (mut sum, mut alphas) = (0.0, 0.0);
         for round in 0..6000 {
             flow.round(|_| random.unit() < p);

@@ -48,7 +48,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
             max_window,
             floor,
             idle_restart,
-            [nagle, fine_timer, ecn, rack, prr, f_rto],
+            [nagle, fine_grained_timer, ecn, rack, prr, f_rto],
         )| {
             SenderConfig {
                 segment,
@@ -67,15 +67,15 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                 f_rto,
                 rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
                 idle_restart,
-                validation: fine_timer.then_some(if idle_restart {
+                validation: fine_grained_timer.then_some(if idle_restart {
                     Validation::Decay
                 } else {
                     Validation::PipeAck
                 }),
                 nagle,
-                fine_timer,
+                fine_grained_timer,
                 ecn,
-                timestamps: fine_timer,
+                timestamps: fine_grained_timer,
                 max_retransmissions: None,
                 ack_requests: nagle.then_some(2),
                 verify_acks: match (f_rto, idle_restart) {

@@ -308,9 +308,9 @@ fn go_back_n_retransmits_everything() {
 /// retransmission.
 #[test]
 fn a_fine_timer_does_not_wait_for_duplicates() {
-    for fine_timer in [true, false] {
+    for fine_grained_timer in [true, false] {
         let rtt = RttConfig { margin: Duration::from_secs(1), ..config(Recovery::FastRetransmit).rtt };
-        let config = SenderConfig { fine_timer, rtt, ..config(Recovery::FastRetransmit) };
+        let config = SenderConfig { fine_grained_timer, rtt, ..config(Recovery::FastRetransmit) };
         let mut t = Trace::new(config, &fixed(4.0));
         assert_eq!(t.write(5), "0 1 2 3");
         t.at(100);
@@ -321,8 +321,8 @@ fn a_fine_timer_does_not_wait_for_duplicates() {
         t.at(200);
         assert_eq!(t.ack(1), "");
         t.at(301);
-        assert_eq!(t.ack(1), if fine_timer { "!loss r1" } else { "" });
-        if fine_timer {
+        assert_eq!(t.ack(1), if fine_grained_timer { "!loss r1" } else { "" });
+        if fine_grained_timer {
             // 1 arrives, 2 does not. No duplicate will follow.
             t.at(401);
             assert_eq!(t.ack(2), "!loss r2");

@@ -1,16 +1,16 @@
 //! The body of the fuzz target for SSCOP, with fixed scripts as input.
 
 use thalweg_proto::payload::Slice;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::sscop::{Pdu, SequenceNumber, Stat, Ustat};
 
 /// Random octets exercise little but the decoder.
 #[test]
 fn any_octets_do_no_harm() {
-    let mut stream = Stream::new(1, "octets", 0);
+    let mut stream = RandomStream::new(1, "octets", 0);
     for _ in 0..20_000 {
         let length = stream.below(400);
-        let script: Vec<u8> = (0..length).map(|_| stream.bits() as u8).collect();
+        let script: Vec<u8> = (0..length).map(|_| stream.next_u64() as u8).collect();
         crate::sscop_octets::run(&script);
     }
 }
@@ -18,10 +18,10 @@ fn any_octets_do_no_harm() {
 /// Plausible PDUs in any order, with requests and delays in between, reach every state.
 #[test]
 fn any_pdus_do_no_harm() {
-    let mut stream = Stream::new(2, "pdus", 0);
+    let mut stream = RandomStream::new(2, "pdus", 0);
     for _ in 0..5_000 {
         // Open the connection first, to test more than its establishment.
-        let mut script = vec![stream.bits() as u8];
+        let mut script = vec![stream.next_u64() as u8];
         frame(&mut script, &Pdu::Bgn { sq: 1, mr: SequenceNumber::new(20), uu: None });
         script.push(7);
         for _ in 0..stream.below(120) {
@@ -41,7 +41,7 @@ fn frame(script: &mut Vec<u8>, pdu: &Pdu<Slice>) {
     pdu.encode(script);
 }
 
-fn pdu(stream: &mut Stream) -> Pdu<Slice> {
+fn pdu(stream: &mut RandomStream) -> Pdu<Slice> {
     let mut number = || SequenceNumber::new(stream.below(12) as u32);
     let (a, b, c, d) = (number(), number(), number(), number());
     let mut list = vec![number(), number(), number()];

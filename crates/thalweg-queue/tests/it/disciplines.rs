@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use thalweg_proto::Ecn;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{
     Any, CakeConfig, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, DualPi2Config, Entry,
@@ -91,7 +91,7 @@ fn drr() -> impl Strategy<Value = DrrConfig> {
 
 fn virtual_clock() -> impl Strategy<Value = VirtualClockConfig> {
     let rate = prop::option::of((1u64..100_000_000).prop_map(Rate::from_bits_per_sec));
-    (rate, weights()).prop_map(|(rate, weights)| VirtualClockConfig { rate, weights })
+    (rate, weights()).prop_map(|(rate, weights)| VirtualClockConfig { flow_rate: rate, weights })
 }
 
 fn hrr() -> impl Strategy<Value = HrrConfig> {
@@ -212,7 +212,7 @@ fn rates() -> impl Strategy<Value = Option<Rate>> {
 }
 
 fn make(spec: &DisciplineSpec, rate: Option<Rate>, seed: u64) -> Any {
-    let mut queue = Any::new(spec, |purpose| Stream::new(seed, purpose, 0));
+    let mut queue = Any::new(spec, |purpose| RandomStream::new(seed, purpose, 0));
     if let Some(rate) = rate {
         queue.set_rate(rate);
     }
@@ -248,7 +248,7 @@ impl QueueModel {
         let first = self.0.iter().find(|waiting| {
             let is_of_flow = waiting.flow == entry.flow
                 && (!by_codepoint || is_low_latency(waiting) == is_low_latency(original));
-            spec.keeps_order() || is_of_flow
+            spec.keeps_arrival_order() || is_of_flow
         });
         urgent.or(first).filter(|first| first.packet != entry.packet).copied()
     }

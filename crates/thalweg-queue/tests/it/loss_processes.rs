@@ -1,11 +1,11 @@
 //! Tests the statistics of loss processes against their closed forms and against a chain with plain steps.
 
 use proptest::prelude::*;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_queue::{LossProcess, LossSpec};
 
 fn pattern(spec: &LossSpec, seed: u64, n: usize) -> Vec<bool> {
-    let mut process = LossProcess::new(spec, Stream::new(seed, "loss", 0));
+    let mut process = LossProcess::new(spec, RandomStream::new(seed, "loss", 0));
     (0..n).map(|_| process.draw_loss(1500)).collect()
 }
 
@@ -91,7 +91,7 @@ fn plain_chain(
     seed: u64,
     n: usize,
 ) -> Vec<bool> {
-    let mut stream = Stream::new(seed, "plain", 0);
+    let mut stream = RandomStream::new(seed, "plain", 0);
     let mut bad = stream.chance(good_to_bad / (good_to_bad + bad_to_good));
     let step = |_| {
         let lost = stream.chance(if bad { loss_bad } else { loss_good });

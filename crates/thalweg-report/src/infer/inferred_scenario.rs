@@ -111,7 +111,7 @@ fn simulated_scheme<'a>(
         Some(simulated) => registry.read_scheme(simulated, Environment::Simulated),
         None => {
             let (description, live_values) = registry.read_scheme(&recording.scheme, Environment::Live)?;
-            Ok((description, description.simulated(&live_values)))
+            Ok((description, description.to_simulated_values(&live_values)))
         }
     }
 }

@@ -10,7 +10,7 @@
 //! | base delay | the shortest round trip of a packet whose data was sent once | too high if the queue was never empty |
 //! | rate | acknowledged data in spans with round trips longer than the shortest: there was a queue, and the bottleneck was busy | if the sender never filled the path, the highest observed rate is a lower bound, [`Path::was_filled`] is false, and the scenario has 1.5 times that rate, an assumption |
 //! | queue | the longest round trips; packets lost at them mean that the queue was full | without such losses, a lower bound, and the scenario has a queue of a bandwidth-delay product or more, an assumption |
-//! | policer | losses that a token bucket explains ([`thalweg_trace::findings::token_bucket`]) | the queue is then unknown |
+//! | policer | losses that a token bucket explains ([`thalweg_trace::findings::fit_token_bucket`]) | the queue is then unknown |
 //! | outages | times without acknowledgements although packets had been sent | a loss of all packets in flight has the same effect |
 //! | losses | packets lost at short round trips, and whether they come in bursts | a spurious retransmission counts as a loss |
 //!

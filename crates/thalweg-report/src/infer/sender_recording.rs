@@ -2,7 +2,7 @@
 
 use core::fmt;
 use thalweg_proto::units::{Bytes, Rate, Time};
-use thalweg_trace::findings::token_bucket;
+use thalweg_trace::findings::fit_token_bucket;
 use thalweg_trace::{Connection, Limits, Metric, Point, Protocol, ReadError, Trace, View};
 
 /// Sender's log: its packets with their outcome, and its round-trip times.
@@ -185,7 +185,7 @@ impl Recording {
                 }
                 _ => Vec::new(),
             },
-            policer: token_bucket(data),
+            policer: fit_token_bucket(data),
         })
     }
 

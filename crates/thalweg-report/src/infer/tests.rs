@@ -4,7 +4,7 @@ use super::inferred_scenario::{InferredScenario, write_inferred_scenario};
 use super::{Losses, Packet, Path, Recording, RecordingError};
 use thalweg_capture::qlog::{LiveLog, Metrics};
 use thalweg_catalog::{Environment, Kind, PathHints, Registry, SCHEMES, Value};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_scenario::load_text;
 
@@ -63,8 +63,8 @@ fn a_steady_path_is_found() {
 
 #[test]
 fn random_and_burst_losses_are_distinguished() {
-    let mut draw = Stream::new(1, "losses", 0);
-    let chance: Vec<bool> = (0..30_000).map(|_| draw.chance(0.02)).collect();
+    let mut rng = RandomStream::new(1, "losses", 0);
+    let chance: Vec<bool> = (0..30_000).map(|_| rng.chance(0.02)).collect();
     let path = Path::infer(&recorded(0.0, |number| chance[number as usize], |_| 1.0)).unwrap();
     let Losses::Independent(share) = path.losses else { panic!("{:?}", path.losses) };
     assert!((0.017..0.023).contains(&share), "{share}");
@@ -198,7 +198,7 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
     let path = Path::infer(&steady).unwrap();
     let hints = PathHints { rate: Some(path.rate), rtt: Some(path.round_trip), ..PathHints::default() };
     for description in SCHEMES {
-        let mut live = description.values(Environment::Live);
+        let mut live = description.empty_values(Environment::Live);
         (description.apply_path_hints)(&mut live, &hints);
         let message: Vec<String> =
             live.explicit_values().iter().map(|(key, value)| format!("{}={value}", key.name)).collect();

@@ -52,7 +52,11 @@ impl<'a> Row<'a> {
 pub(super) fn shown_columns(place: Tables, rows: &[Row<'_>]) -> Vec<Metric> {
     let has = |metric: Metric| {
         let mut values = rows.iter().filter_map(|row| (row.value)(metric));
-        if metric.line().is_rare { values.any(Datum::is_more_than_zero) } else { values.next().is_some() }
+        if metric.line().omitted_when_zero {
+            values.any(Datum::is_more_than_zero)
+        } else {
+            values.next().is_some()
+        }
     };
     Metric::in_table(place).filter(|&metric| has(metric)).collect()
 }
@@ -61,7 +65,7 @@ pub(super) fn shown_columns(place: Tables, rows: &[Row<'_>]) -> Vec<Metric> {
 pub fn heads_of(metrics: &[Metric]) -> Vec<String> {
     let mut last = "";
     let head = |metric: &Metric| {
-        let (family, rest) = metric.line().head;
+        let (family, rest) = metric.line().header;
         let repeats = !rest.is_empty() && family == core::mem::replace(&mut last, family);
         match (repeats, rest) {
             (true, _) => rest.to_owned(),
@@ -170,9 +174,9 @@ fn format_single_value(metric: Metric, value: f64) -> String {
         Unit::Packets | Unit::Count => format!("{value:.0}"),
         Unit::Segments => format!("{value:.0} {}", Unit::Segments.name()),
         // Small loss shares need as many digits as large ones.
-        Unit::Share => Scale::PERCENT.fixed(value, if value > 0.0 && value < 0.0095 { 2 } else { 1 }),
+        Unit::Fraction => Scale::PERCENT.fixed(value, if value > 0.0 && value < 0.0095 { 2 } else { 1 }),
         // Indices need four decimals; ratios well above 1 do not.
-        Unit::Number => format!("{value:.0$}", if value > 1.5 { 2 } else { 4 }),
+        Unit::Dimensionless => format!("{value:.0$}", if value > 1.5 { 2 } else { 4 }),
         Unit::RateSquared => Scale::COUNT.value(value),
     }
 }
@@ -184,8 +188,10 @@ pub(super) fn unit_for_size(metric: Metric, size: f64) -> Scale {
         Unit::Time => Scale::for_time(size),
         Unit::Bytes => Scale::for_bytes(size),
         Unit::Packets if !metric.line().is_integer => Scale::PACKETS,
-        Unit::Share => Scale::PERCENT,
-        Unit::Packets | Unit::Count | Unit::Segments | Unit::Number | Unit::RateSquared => Scale::COUNT,
+        Unit::Fraction => Scale::PERCENT,
+        Unit::Packets | Unit::Count | Unit::Segments | Unit::Dimensionless | Unit::RateSquared => {
+            Scale::COUNT
+        }
     }
 }
 

@@ -108,7 +108,7 @@ impl Rows {
         for metric in Metric::all_of(of) {
             let name = metric.column_name(of);
             let values = values(metric);
-            let cells = if metric.line().counts() {
+            let cells = if metric.line().is_count() {
                 Cells::Count(values.into_iter().map(|value| value.map(|value| value as u64)).collect())
             } else {
                 Cells::Number(values)

@@ -143,11 +143,11 @@ impl Head {
         let head = |(metric, title): (&Metric, String)| {
             let line = metric.line();
             let unit = match line.unit {
-                Unit::Share => "share",
-                Unit::Number | Unit::Segments => "",
+                Unit::Fraction => "share",
+                Unit::Dimensionless | Unit::Segments => "",
                 unit => unit.name(),
             };
-            Self { name: line.name, title, unit, rare: line.is_rare }
+            Self { name: line.name, title, unit, rare: line.omitted_when_zero }
         };
         metrics.iter().zip(heads_of(&metrics)).map(head).collect()
     }
@@ -158,7 +158,7 @@ const LINK_COLUMNS: [&str; 4] = ["name", "from", "to", "bottleneck"];
 
 /// Returns the metrics of flows in a page.
 fn of_flows() -> impl Iterator<Item = Metric> {
-    Metric::in_table(Tables::PAGE.and(Tables::PAGE_SINKS))
+    Metric::in_table(Tables::PAGE.union(Tables::PAGE_SINKS))
 }
 
 /// Returns the metrics of links in a page.

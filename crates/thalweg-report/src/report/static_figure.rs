@@ -468,7 +468,7 @@ fn bar_panel(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
     };
     let bars: Vec<Bar> = schemes.iter().enumerate().filter_map(bar).collect();
     // An index or a share never exceeds 1, even if its interval does.
-    let limit = matches!(metric.line().unit, Unit::Share) || metric == Metric::Jain;
+    let limit = matches!(metric.line().unit, Unit::Fraction) || metric == Metric::Jain;
     let limit = if limit { 1.0 } else { f64::INFINITY };
     (!bars.is_empty()).then(|| BarPanel { title: heads_of(&[metric]).concat(), bars, limit })
 }

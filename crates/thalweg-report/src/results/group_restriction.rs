@@ -46,12 +46,12 @@ fn network_totals(groups: &[Group], flows: &[Flow], with_transfers: &[&Group]) -
             };
         }
         match metric.line().network {
-            Aggregation::Not => None,
+            Aggregation::None => None,
             Aggregation::Sum => sum(),
-            Aggregation::Most => known().reduce(f64::max),
-            Aggregation::MeanBy(weight) => weighted_mean(&of_groups, metric, weight),
-            Aggregation::Measured(_) if metric == Metric::Jain => jain_of_flows(flows),
-            Aggregation::Measured(_) => None,
+            Aggregation::Max => known().reduce(f64::max),
+            Aggregation::WeightedMean(weight) => weighted_mean(&of_groups, metric, weight),
+            Aggregation::Computed(_) if metric == Metric::Jain => jain_of_flows(flows),
+            Aggregation::Computed(_) => None,
         }
     })
 }

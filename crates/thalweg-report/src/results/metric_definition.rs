@@ -19,7 +19,7 @@ pub enum SubjectKind {
 }
 
 /// Number of kinds of subjects.
-pub(super) const SUBJECTS: usize = 5;
+pub(super) const SUBJECT_COUNT: usize = 5;
 
 /// Unit of a metric's values; it decides their formatting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +37,9 @@ pub enum Unit {
     /// Events or objects named in the metric's description.
     Count,
     /// Fraction from 0 to 1, shown in percent.
-    Share,
+    Fraction,
     /// Dimensionless number, such as an index or a ratio.
-    Number,
+    Dimensionless,
     /// (kbit/s)².
     RateSquared,
 }
@@ -54,8 +54,8 @@ impl Unit {
             Self::Packets => "pkt",
             Self::Segments => "seg",
             Self::Count => "",
-            Self::Share => "0 to 1",
-            Self::Number => "",
+            Self::Fraction => "0 to 1",
+            Self::Dimensionless => "",
             Self::RateSquared => "(kbit/s)²",
         }
     }
@@ -65,15 +65,15 @@ impl Unit {
 #[derive(Debug)]
 pub enum Aggregation<T, M> {
     /// No aggregate.
-    Not,
+    None,
     /// Sum of the existing values.
     Sum,
     /// Maximum of the existing values.
-    Most,
+    Max,
     /// Mean weighted by another metric.
-    MeanBy(M),
+    WeightedMean(M),
     /// Measured by the simulator.
-    Measured(fn(&T) -> Option<f64>),
+    Computed(fn(&T) -> Option<f64>),
 }
 
 impl<T, M: Copy> Clone for Aggregation<T, M> {
@@ -86,11 +86,11 @@ impl<T, M: Copy> Copy for Aggregation<T, M> {}
 
 /// Input of the metrics table for one flow.
 #[derive(Clone, Copy, Debug)]
-pub struct FlowView<'a> {
+pub struct FlowInNetwork<'a> {
     /// The simulator's measurements of the flow.
     pub flow: &'a FlowResult,
     /// Total goodput of all flows of the run.
-    pub goodput_of_all: Rate,
+    pub network_goodput: Rate,
 }
 
 /// Set of tables with a column for a metric.
@@ -135,19 +135,19 @@ impl Tables {
 
     /// Returns the union of both sets.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// Returns true if the sets intersect.
-    pub const fn has(self, other: Self) -> bool {
+    pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
 /// Definition of a metric: a row of the table in `metric_list.rs`. `M` identifies metrics.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<M: Copy> {
+pub struct MetricDefinition<M: Copy> {
     /// Name in documents; it ends in the unit.
     pub name: &'static str,
     /// Name for the whole network, if different.
@@ -155,104 +155,109 @@ pub struct Line<M: Copy> {
     /// Unit of the values.
     pub unit: Unit,
     /// Description, in sentences.
-    pub about: &'static str,
+    pub description: &'static str,
     /// Column heading: the part that adjacent columns may share, and the rest.
-    pub head: (&'static str, &'static str),
+    pub header: (&'static str, &'static str),
     /// Tables with a column of this metric.
     pub tables: Tables,
     /// Object in a flow's JSON that holds the metric; none for the flow itself.
-    pub within: Option<&'static str>,
+    pub parent_object: Option<&'static str>,
     /// True if values are integers.
     pub is_integer: bool,
     /// True if the column appears only when some row is above zero.
-    pub is_rare: bool,
+    pub omitted_when_zero: bool,
     /// True if the value comes from a histogram; bucket widths limit its precision.
     pub is_percentile: bool,
-    pub(super) flow: Option<fn(&FlowView<'_>) -> Option<f64>>,
+    pub(super) flow: Option<fn(&FlowInNetwork<'_>) -> Option<f64>>,
     pub(super) group: Aggregation<GroupResult, M>,
     pub(super) network: Aggregation<RunResult, M>,
     pub(super) link: Option<fn(&LinkResult) -> Option<f64>>,
     pub(super) transfers: Option<fn(&Transfers) -> Option<f64>>,
 }
 
-impl<M: Copy> Line<M> {
+impl<M: Copy> MetricDefinition<M> {
     pub(super) const fn new(name: &'static str, unit: Unit) -> Self {
         Self {
             name,
             network_name: None,
             unit,
-            about: "",
-            head: ("", ""),
+            description: "",
+            header: ("", ""),
             tables: Tables::NONE,
-            within: None,
+            parent_object: None,
             is_integer: matches!(
                 unit,
                 Unit::Rate | Unit::Bytes | Unit::Packets | Unit::Segments | Unit::Count
             ),
-            is_rare: false,
+            omitted_when_zero: false,
             is_percentile: false,
             flow: None,
-            group: Aggregation::Not,
-            network: Aggregation::Not,
+            group: Aggregation::None,
+            network: Aggregation::None,
             link: None,
             transfers: None,
         }
     }
 
-    pub(super) const fn about(mut self, about: &'static str) -> Self {
-        self.about = about;
+    pub(super) const fn with_description(mut self, description: &'static str) -> Self {
+        self.description = description;
         self
     }
 
     /// Adds a column under this heading to these tables.
-    pub(super) const fn shown(mut self, family: &'static str, rest: &'static str, tables: Tables) -> Self {
-        (self.head, self.tables) = ((family, rest), tables);
+    pub(super) const fn with_header(
+        mut self,
+        family: &'static str,
+        rest: &'static str,
+        tables: Tables,
+    ) -> Self {
+        (self.header, self.tables) = ((family, rest), tables);
         self
     }
 
-    pub(super) const fn within(mut self, object: &'static str) -> Self {
-        self.within = Some(object);
+    pub(super) const fn with_parent_object(mut self, object: &'static str) -> Self {
+        self.parent_object = Some(object);
         self
     }
 
     /// Marks values as fractional, although other metrics of this unit are integers.
-    pub(super) const fn fractional(mut self) -> Self {
+    pub(super) const fn with_fraction(mut self) -> Self {
         self.is_integer = false;
         self
     }
 
-    pub(super) const fn rare(mut self) -> Self {
-        self.is_rare = true;
+    pub(super) const fn with_omission_when_zero(mut self) -> Self {
+        self.omitted_when_zero = true;
         self
     }
 
-    pub(super) const fn percentile(mut self) -> Self {
+    pub(super) const fn from_histogram(mut self) -> Self {
         self.is_percentile = true;
         self
     }
 
-    pub(super) const fn of_flow(mut self, value: fn(&FlowView<'_>) -> Option<f64>) -> Self {
+    pub(super) const fn with_flow_value(mut self, value: fn(&FlowInNetwork<'_>) -> Option<f64>) -> Self {
         self.flow = Some(value);
         self
     }
 
-    pub(super) const fn of_group(mut self, value: fn(&GroupResult) -> Option<f64>) -> Self {
-        self.group = Aggregation::Measured(value);
+    pub(super) const fn with_group_value(mut self, value: fn(&GroupResult) -> Option<f64>) -> Self {
+        self.group = Aggregation::Computed(value);
         self
     }
 
-    pub(super) const fn of_network(mut self, value: fn(&RunResult) -> Option<f64>) -> Self {
-        self.network = Aggregation::Measured(value);
+    pub(super) const fn with_network_value(mut self, value: fn(&RunResult) -> Option<f64>) -> Self {
+        self.network = Aggregation::Computed(value);
         self
     }
 
-    pub(super) const fn of_link(mut self, value: fn(&LinkResult) -> Option<f64>) -> Self {
+    pub(super) const fn with_link_value(mut self, value: fn(&LinkResult) -> Option<f64>) -> Self {
         self.link = Some(value);
         self
     }
 
     /// Defines the metric over the transfers of groups, the network and size classes.
-    pub(super) const fn of_transfers(mut self, value: fn(&Transfers) -> Option<f64>) -> Self {
+    pub(super) const fn with_transfers_value(mut self, value: fn(&Transfers) -> Option<f64>) -> Self {
         self.transfers = Some(value);
         self
     }
@@ -264,39 +269,39 @@ impl<M: Copy> Line<M> {
     }
 
     /// Aggregates by maximum: groups over their flows, the network over its groups.
-    pub(super) const fn max(mut self) -> Self {
-        (self.group, self.network) = (Aggregation::Most, Aggregation::Most);
+    pub(super) const fn max_over_members(mut self) -> Self {
+        (self.group, self.network) = (Aggregation::Max, Aggregation::Max);
         self
     }
 
     /// Aggregates by weighted mean: groups over their flows, the network over its groups.
     pub(super) const fn weighted_mean_by(mut self, weight: M) -> Self {
-        (self.group, self.network) = (Aggregation::MeanBy(weight), Aggregation::MeanBy(weight));
+        (self.group, self.network) = (Aggregation::WeightedMean(weight), Aggregation::WeightedMean(weight));
         self
     }
 
     /// Sets the aggregation of the groups' values into the network's.
-    pub(super) const fn aggregate_network_by(mut self, joined: Aggregation<RunResult, M>) -> Self {
-        self.network = joined;
+    pub(super) const fn aggregate_network_by(mut self, aggregation: Aggregation<RunResult, M>) -> Self {
+        self.network = aggregation;
         self
     }
 
-    pub(super) const fn called_in_network(mut self, name: &'static str) -> Self {
+    pub(super) const fn with_network_name(mut self, name: &'static str) -> Self {
         self.network_name = Some(name);
         self
     }
 
     /// Returns true if the values are counts: bytes, packets, events.
-    pub const fn counts(&self) -> bool {
+    pub const fn is_count(&self) -> bool {
         self.is_integer && !matches!(self.unit, Unit::Rate)
     }
 
     /// Returns true if the metric applies to this kind of subject.
-    pub const fn is_of(&self, of: SubjectKind) -> bool {
-        match of {
+    pub const fn applies_to(&self, subject: SubjectKind) -> bool {
+        match subject {
             SubjectKind::Flow => self.flow.is_some(),
-            SubjectKind::Group => self.transfers.is_some() || !matches!(self.group, Aggregation::Not),
-            SubjectKind::Network => self.transfers.is_some() || !matches!(self.network, Aggregation::Not),
+            SubjectKind::Group => self.transfers.is_some() || !matches!(self.group, Aggregation::None),
+            SubjectKind::Network => self.transfers.is_some() || !matches!(self.network, Aggregation::None),
             SubjectKind::Link => self.link.is_some(),
             SubjectKind::SizeClass => self.transfers.is_some(),
         }
@@ -307,51 +312,53 @@ impl<M: Copy> Line<M> {
 pub(super) const ABSENT: u8 = u8::MAX;
 
 /// Kinds of subjects, by index.
-const KINDS: [SubjectKind; SUBJECTS] =
+const SUBJECT_KINDS: [SubjectKind; SUBJECT_COUNT] =
     [SubjectKind::Flow, SubjectKind::Group, SubjectKind::Network, SubjectKind::Link, SubjectKind::SizeClass];
 
-/// Indices of metrics: the first `count` of `numbers`.
+/// Indices of metrics: the first `count` of `metrics`.
 #[derive(Clone, Copy)]
 pub(super) struct MetricIndices<const N: usize> {
-    pub(super) numbers: [u8; N],
+    pub(super) metrics: [u8; N],
     pub(super) count: usize,
 }
 
 /// Returns the metrics of each kind of subject.
-pub(super) const fn metric_indices<M: Copy, const N: usize>(
-    lines: &[Line<M>; N],
-) -> [MetricIndices<N>; SUBJECTS] {
-    let mut metric_indices = [MetricIndices { numbers: [0; N], count: 0 }; SUBJECTS];
-    let mut of = 0;
-    while of < SUBJECTS {
-        let mut number = 0;
-        while number < N {
-            if lines[number].is_of(KINDS[of]) {
-                metric_indices[of].numbers[metric_indices[of].count] = number as u8;
-                metric_indices[of].count += 1;
+pub(super) const fn metrics_by_subject<M: Copy, const N: usize>(
+    lines: &[MetricDefinition<M>; N],
+) -> [MetricIndices<N>; SUBJECT_COUNT] {
+    let mut metrics_by_subject = [MetricIndices { metrics: [0; N], count: 0 }; SUBJECT_COUNT];
+    let mut subject = 0;
+    while subject < SUBJECT_COUNT {
+        let mut metric_index = 0;
+        while metric_index < N {
+            if lines[metric_index].applies_to(SUBJECT_KINDS[subject]) {
+                metrics_by_subject[subject].metrics[metrics_by_subject[subject].count] = metric_index as u8;
+                metrics_by_subject[subject].count += 1;
             }
-            number += 1;
+            metric_index += 1;
         }
-        of += 1;
+        subject += 1;
     }
-    metric_indices
+    metrics_by_subject
 }
 
 /// Returns the position of each metric within each kind of subject.
-pub(super) const fn metric_positions<M: Copy, const N: usize>(lines: &[Line<M>; N]) -> [[u8; SUBJECTS]; N] {
-    let mut columns = [[ABSENT; SUBJECTS]; N];
-    let mut next = [0; SUBJECTS];
-    let mut number = 0;
-    while number < N {
-        let mut of = 0;
-        while of < SUBJECTS {
-            if lines[number].is_of(KINDS[of]) {
-                columns[number][of] = next[of];
-                next[of] += 1;
+pub(super) const fn columns_by_metric<M: Copy, const N: usize>(
+    lines: &[MetricDefinition<M>; N],
+) -> [[u8; SUBJECT_COUNT]; N] {
+    let mut columns = [[ABSENT; SUBJECT_COUNT]; N];
+    let mut next = [0; SUBJECT_COUNT];
+    let mut metric_index = 0;
+    while metric_index < N {
+        let mut subject = 0;
+        while subject < SUBJECT_COUNT {
+            if lines[metric_index].applies_to(SUBJECT_KINDS[subject]) {
+                columns[metric_index][subject] = next[subject];
+                next[subject] += 1;
             }
-            of += 1;
+            subject += 1;
         }
-        number += 1;
+        metric_index += 1;
     }
     columns
 }

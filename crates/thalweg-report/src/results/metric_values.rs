@@ -1,7 +1,7 @@
 //! Metrics by kind of subject, and metric values of one subject.
 
 use super::metric_definition::{ABSENT, Aggregation, SubjectKind, Tables};
-use super::metric_list::{COLUMNS, LINES, Line, METRICS_OF, Metric};
+use super::metric_list::{COLUMNS, LINES, METRICS_OF, Metric, MetricDefinition};
 use core::fmt;
 use core::marker::PhantomData;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
@@ -11,7 +11,7 @@ use thalweg_sim::Transfers;
 
 impl Metric {
     /// Returns the metric's definition.
-    pub const fn line(self) -> &'static Line {
+    pub const fn line(self) -> &'static MetricDefinition {
         &LINES[self as usize]
     }
 
@@ -24,7 +24,7 @@ impl Metric {
     /// Returns the name of its column in tables: with the object that it is within, as in `limits.pacing`.
     pub fn column_name(self, of: SubjectKind) -> String {
         let name = self.name(of);
-        self.line().within.map_or_else(|| name.to_owned(), |object| format!("{object}.{name}"))
+        self.line().parent_object.map_or_else(|| name.to_owned(), |object| format!("{object}.{name}"))
     }
 
     /// Returns the minimum half width of a confidence interval, as a fraction of the value. The histogram's bucket
@@ -35,21 +35,23 @@ impl Metric {
 
     /// Returns the metrics of a kind of subject, in table order.
     pub fn all_of(of: SubjectKind) -> impl ExactSizeIterator<Item = Self> + Clone {
-        let metric_indices = &METRICS_OF[of as usize];
-        metric_indices.numbers[..metric_indices.count].iter().map(|&number| Self::ALL[usize::from(number)])
+        let metrics_by_subject = &METRICS_OF[of as usize];
+        metrics_by_subject.metrics[..metrics_by_subject.count]
+            .iter()
+            .map(|&number| Self::ALL[usize::from(number)])
     }
 
     /// Returns the metric at an index within a kind of subject.
     fn at(of: SubjectKind, place: usize) -> Option<Self> {
-        let metric_indices = &METRICS_OF[of as usize];
-        metric_indices.numbers[..metric_indices.count]
+        let metrics_by_subject = &METRICS_OF[of as usize];
+        metrics_by_subject.metrics[..metrics_by_subject.count]
             .get(place)
             .map(|&number| Self::ALL[usize::from(number)])
     }
 
     /// Returns the metrics with a column in `table`, in the order of the metrics table.
     pub fn in_table(table: Tables) -> impl Iterator<Item = Self> {
-        Self::ALL.iter().copied().filter(move |metric| metric.line().tables.has(table))
+        Self::ALL.iter().copied().filter(move |metric| metric.line().tables.intersects(table))
     }
 
     fn column(self, of: SubjectKind) -> Option<usize> {
@@ -153,7 +155,7 @@ impl<S: Subject> Values<S> {
         each: &[&Values<M>],
         aggregate: &T,
         transfers: &Transfers,
-        how: impl Fn(&Line) -> Aggregation<T, Metric>,
+        how: impl Fn(&MetricDefinition) -> Aggregation<T, Metric>,
     ) -> Self {
         Self::from_fn(|metric| {
             if let Some(value) = metric.line().transfers {
@@ -161,11 +163,11 @@ impl<S: Subject> Values<S> {
             }
             let known = || each.iter().filter_map(|values| values.get(metric));
             match how(metric.line()) {
-                Aggregation::Not => None,
+                Aggregation::None => None,
                 Aggregation::Sum => known().reduce(|sum, value| sum + value),
-                Aggregation::Most => known().reduce(f64::max),
-                Aggregation::MeanBy(weight) => weighted_mean(each, metric, weight),
-                Aggregation::Measured(value) => value(aggregate),
+                Aggregation::Max => known().reduce(f64::max),
+                Aggregation::WeightedMean(weight) => weighted_mean(each, metric, weight),
+                Aggregation::Computed(value) => value(aggregate),
             }
         })
     }
@@ -227,7 +229,7 @@ impl<I: Iterator<Item = (Metric, Option<f64>)> + Clone> Serialize for NestedMetr
 
 /// Returns the object that holds a metric, if it is not the subject itself.
 fn object_of<S: Subject>(metric: Metric) -> Option<&'static str> {
-    metric.line().within.filter(|_| S::OF == SubjectKind::Flow)
+    metric.line().parent_object.filter(|_| S::OF == SubjectKind::Flow)
 }
 
 impl<S: Subject> Serialize for Values<S> {
@@ -237,7 +239,8 @@ impl<S: Subject> Serialize for Values<S> {
         while let Some(&(metric, value)) = cells.peek() {
             if let Some(object) = object_of::<S>(metric) {
                 // Metrics of one object are adjacent in the table.
-                let is_within = |(metric, _): &(Metric, Option<f64>)| metric.line().within == Some(object);
+                let is_within =
+                    |(metric, _): &(Metric, Option<f64>)| metric.line().parent_object == Some(object);
                 map.serialize_entry(object, &NestedMetrics(cells.clone().take_while(is_within)))?;
                 while cells.next_if(is_within).is_some() {}
             } else {

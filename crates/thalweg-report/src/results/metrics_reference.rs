@@ -1,7 +1,7 @@
 //! Reference of metrics, generated from their table.
 
 use super::metric_definition::{Aggregation, Unit};
-use super::metric_list::{Line, Metric};
+use super::metric_list::{Metric, MetricDefinition};
 
 /// Returns the table of all metrics, for `docs/reference/results.md`.
 pub fn metrics_table() -> String {
@@ -11,8 +11,9 @@ pub fn metrics_table() -> String {
     );
     for metric in Metric::ALL {
         let line = metric.line();
-        let name =
-            line.within.map_or(format!("`{}`", line.name), |object| format!("`{object}.{}`", line.name));
+        let name = line
+            .parent_object
+            .map_or(format!("`{}`", line.name), |object| format!("`{object}.{}`", line.name));
         let named = line.network_name.map(|name| format!(" (of the network: `{name}`)")).unwrap_or_default();
         let cells = [
             format!("{name}{named}"),
@@ -21,14 +22,14 @@ pub fn metrics_table() -> String {
             describe_aggregation(&line.group, line),
             describe_aggregation(&line.network, line),
             check_mark(line.link.is_some()).to_owned(),
-            line.about.trim().to_owned(),
+            line.description.trim().to_owned(),
         ];
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     text
 }
 
-fn metric_unit(line: &Line) -> &'static str {
+fn metric_unit(line: &MetricDefinition) -> &'static str {
     if line.unit == Unit::Segments { "segments" } else { line.unit.name() }
 }
 
@@ -37,13 +38,13 @@ fn check_mark(has: bool) -> &'static str {
 }
 
 /// Describes the aggregation of a metric.
-fn describe_aggregation<T>(joined: &Aggregation<T, Metric>, line: &Line) -> String {
-    match joined {
-        Aggregation::Not if line.transfers.is_some() => "yes".to_owned(),
-        Aggregation::Not => String::new(),
+fn describe_aggregation<T>(aggregation: &Aggregation<T, Metric>, line: &MetricDefinition) -> String {
+    match aggregation {
+        Aggregation::None if line.transfers.is_some() => "yes".to_owned(),
+        Aggregation::None => String::new(),
         Aggregation::Sum => "sum".to_owned(),
-        Aggregation::Most => "largest".to_owned(),
-        Aggregation::MeanBy(weight) => format!("mean weighted by `{}`", weight.line().name),
-        Aggregation::Measured(_) => "yes".to_owned(),
+        Aggregation::Max => "largest".to_owned(),
+        Aggregation::WeightedMean(weight) => format!("mean weighted by `{}`", weight.line().name),
+        Aggregation::Computed(_) => "yes".to_owned(),
     }
 }

@@ -25,7 +25,7 @@ pub use differing_defaults::{
 };
 pub use max_min_fair_shares::{Contention, PathFlows};
 pub use metric_definition::{Aggregation, SubjectKind, Tables, Unit};
-pub use metric_list::{Line, Metric};
+pub use metric_list::{Metric, MetricDefinition};
 pub use metric_values::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};
 pub use metrics_reference::metrics_table;
 pub use replication_means::{

@@ -1,7 +1,7 @@
 //! Results of one run in the document.
 
 use super::controller_states::StateVisit;
-use super::metric_definition::FlowView;
+use super::metric_definition::FlowInNetwork;
 use super::metric_list::Metric;
 use super::metric_values::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Values};
 use serde::{Deserialize, Serialize};
@@ -210,9 +210,9 @@ impl Run {
     /// Converts the simulator's measurements. Series are left out: they have files of their own.
     pub fn from_result(result: &sim::RunResult) -> Self {
         let sum = result.flows.iter().map(|flow| flow.goodput.as_bits_per_sec()).sum();
-        let goodput_of_all = Rate::from_bits_per_sec(sum);
+        let network_goodput = Rate::from_bits_per_sec(sum);
         let flows: Vec<Flow> =
-            result.flows.iter().map(|flow| Flow::new(flow, result, goodput_of_all)).collect();
+            result.flows.iter().map(|flow| Flow::new(flow, result, network_goodput)).collect();
         let mut flow_values: Vec<Vec<&Values<OfFlow>>> = vec![Vec::new(); result.groups.len()];
         for (flow, measured) in flows.iter().zip(&result.flows) {
             if let Some(flow_values) = flow_values.get_mut(measured.group as usize) {
@@ -283,8 +283,8 @@ impl Link {
 }
 
 impl Flow {
-    fn new(flow: &sim::FlowResult, run: &sim::RunResult, goodput_of_all: Rate) -> Self {
-        let view = FlowView { flow, goodput_of_all };
+    fn new(flow: &sim::FlowResult, run: &sim::RunResult, network_goodput: Rate) -> Self {
+        let view = FlowInNetwork { flow, network_goodput };
         let group = run.groups.get(flow.group as usize);
         Self {
             name: flow.name.clone(),
@@ -312,7 +312,7 @@ impl Flow {
 impl Metric {
     /// Returns the metrics of limiting factors: shares of time that add up to 1.
     pub fn limits() -> impl Iterator<Item = Self> {
-        Self::ALL.iter().copied().filter(|metric| metric.line().within == Some("limits"))
+        Self::ALL.iter().copied().filter(|metric| metric.line().parent_object == Some("limits"))
     }
 
     /// Returns the words for a limiting factor of a sender.

@@ -91,7 +91,8 @@ impl FairShares {
     /// Returns the groups of a scheme's complete runs with starved flows; `scheme` is named where several are compared.
     pub fn starved(&self, scheme: Option<&str>, runs: &[Run]) -> Vec<Starved> {
         let yields = |shares: &Shares| {
-            self.groups.len() > 1 && built_in_traits(&shares.scheme).is_some_and(|traits| traits.yields)
+            self.groups.len() > 1
+                && built_in_traits(&shares.scheme).is_some_and(|traits| traits.is_less_than_best_effort)
         };
         let of_group = |shares: &Shares| {
             let flows = runs.iter().filter(|run| run.complete).flat_map(|run| {

@@ -45,7 +45,7 @@ fn documents_have_the_layout_of_serde_json() {
 #[test]
 fn metrics_of_one_object_are_adjacent() {
     let mut objects: Vec<Option<&str>> =
-        Metric::all_of(SubjectKind::Flow).map(|metric| metric.line().within).collect();
+        Metric::all_of(SubjectKind::Flow).map(|metric| metric.line().parent_object).collect();
     objects.dedup();
     let objects: Vec<&str> = objects.into_iter().flatten().collect();
     let distinct: BTreeSet<&str> = objects.iter().copied().collect();
@@ -85,7 +85,7 @@ fn metric_names_are_unique_and_end_in_their_unit() {
                 _ => "",
             };
             assert!(metric.name(of).ends_with(ending), "{}", metric.name(of));
-            assert!(metric.line().about.trim().ends_with('.'), "{}", metric.name(of));
+            assert!(metric.line().description.trim().ends_with('.'), "{}", metric.name(of));
         }
     }
 }

@@ -198,13 +198,13 @@ const LEVEL: f64 = 0.005;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_proto::random::Stream;
+    use thalweg_proto::random::RandomStream;
 
     /// Returns runs of a series of 120 batches around 100. Each batch keeps 0.7 of the previous deviation: an
     /// autoregressive series, as windows produce. Before `settled` it is lower by `depth`.
     fn runs(seed: u64, runs: u64, settled: usize, depth: f64) -> Vec<Vec<f64>> {
         let run = |run: u64| {
-            let mut stream = Stream::new(seed, "drift", run);
+            let mut stream = RandomStream::new(seed, "drift", run);
             let mut distance = 0.0;
             let mut value = |batch: usize| {
                 distance = 0.7 * distance + 2.0 * stream.normal();

@@ -96,7 +96,7 @@ impl Decode for Capacity {
 
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let (size, time) = (Bytes::schema(definitions), Duration::schema(definitions));
-        definitions.named("capacity", || {
+        definitions.define("capacity", || {
             json!({ "anyOf": [
                 { "type": "string", "pattern": "^\\s*[0-9]+\\s*pkt\\s*$" },
                 { "type": "string", "pattern": "^\\s*[0-9.]+\\s*bdp\\s*$" },
@@ -163,7 +163,7 @@ impl Decode for QueueTable {
                 fields,
             }
         });
-        definitions.choice_of("queue", "A queue with its discipline.", tables.collect())
+        definitions.define_union_of_tables("queue", "A queue with its discipline.", tables.collect())
     }
 }
 

@@ -43,7 +43,7 @@ impl Decode for Common {
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let (name, about) = (Self::NAME.to_owned(), Self::ABOUT.to_owned());
-        definitions.described(TableDoc { name, about, tag: None, fields: Self::fields() })
+        definitions.define_table(TableDoc { name, about, tag: None, fields: Self::fields() })
     }
 }
 
@@ -78,7 +78,11 @@ impl Decode for SchemeTable {
             tag: Some(("base".to_owned(), of.name.to_owned())),
             fields: of.keys.top().filter(|key| key.is_simulated()).map(Field::described).collect(),
         });
-        definitions.choice_of("scheme", "A scheme: a built-in one with parameters.", tables.collect())
+        definitions.define_union_of_tables(
+            "scheme",
+            "A scheme: a built-in one with parameters.",
+            tables.collect(),
+        )
     }
 }
 
@@ -114,7 +118,7 @@ impl Decode for Schemes {
         let each = SchemeTable::schema(definitions);
         let mut own = serde_json::Map::new();
         for of in Arc::clone(definitions.registry()).schemes() {
-            own.insert(of.name.to_owned(), definitions.without_tag(of.name, "scheme", "base"));
+            own.insert(of.name.to_owned(), definitions.with_optional_tag(of.name, "scheme", "base"));
         }
         json!({ "type": "object", "properties": own, "additionalProperties": each })
     }
@@ -177,7 +181,7 @@ impl Decode for SchemeRef {
         let with_options = json!({ "type": "string", "maxLength": 256, "pattern": "^[^:]+:[^=]+=" });
         // An inline table may have a name beside its parameters.
         let table = SchemeTable::schema(definitions);
-        let named = definitions.with_name("inline scheme", "scheme");
+        let named = definitions.define_with_name_property("inline scheme", "scheme");
         json!({ "anyOf": [name, with_options, table, named] })
     }
 }

@@ -143,7 +143,7 @@ fn has_ecn_by_default(group: &GroupSpec, registry: &Registry) -> bool {
     let EndpointConfigs::Window(config) = &group.transport.endpoint_configs else { return false };
     let is_one_of_several = config.controller.ce_response() == CeResponse::AsToLoss;
     let description = registry.scheme(&group.transport.scheme);
-    let ecn_default = description.and_then(|scheme| scheme.values(Environment::Simulated).get("ecn"));
+    let ecn_default = description.and_then(|scheme| scheme.empty_values(Environment::Simulated).get("ecn"));
     is_one_of_several && ecn_default == Some(Value::Switch(true))
 }
 

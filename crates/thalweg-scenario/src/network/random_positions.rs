@@ -5,7 +5,7 @@ use crate::diagnostic::Report;
 use crate::keys::{LinkDirection, Square};
 use crate::source_text::Span;
 use crate::table_declarations::{At, Fields};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 /// Maximum number of nodes at random positions: all pairs are compared.
 const MAX_NODES: u32 = 1 << 12;
@@ -14,7 +14,7 @@ const MAX_NODES: u32 = 1 << 12;
 pub(super) struct Positions {
     at: Vec<[f64; 2]>,
     /// The random stream for further draws.
-    pub stream: Stream,
+    pub stream: RandomStream,
 }
 
 impl Positions {
@@ -29,7 +29,7 @@ impl Positions {
             report.error("scenario.range", nodes.span, message);
             return None;
         }
-        let mut stream = Stream::new(square.seed.as_deref().copied().unwrap_or(seed), "network", 0);
+        let mut stream = RandomStream::new(square.seed.as_deref().copied().unwrap_or(seed), "network", 0);
         let at = (0..nodes.value).map(|_| [stream.unit(), stream.unit()]).collect();
         Some(Self { at, stream })
     }
@@ -49,7 +49,7 @@ impl Positions {
     /// Links the pairs selected by `is_linked`, which is called in order, and joins disconnected components.
     pub fn join(
         mut self,
-        mut is_linked: impl FnMut(f64, &mut Stream) -> bool,
+        mut is_linked: impl FnMut(f64, &mut RandomStream) -> bool,
         square: &Square,
         line: &LinkDirection,
         span: Span,

@@ -207,7 +207,7 @@ impl Resolver<'_> {
         }
         // Values that depend on the path are set once it is known.
         let path = PathHints { memory: u64::MAX, ..PathHints::default() };
-        let ends = match (description.make_ends)(&given.values, &path) {
+        let ends = match (description.make_endpoint_configs)(&given.values, &path) {
             Ok(ends) => ends,
             Err(fault) => {
                 given.report(&fault, span, self.report);
@@ -248,7 +248,7 @@ impl PendingScheme {
             memory: u64::MAX,
             ..PathHints::default()
         };
-        match (self.description.make_ends)(&self.given.values, &path) {
+        match (self.description.make_endpoint_configs)(&self.given.values, &path) {
             Ok(ends) => group.transport = transport_spec(&self.scheme, ends, &self.given.values),
             Err(fault) => self.given.report(&fault, self.span, report),
         }

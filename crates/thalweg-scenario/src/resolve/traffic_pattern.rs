@@ -4,7 +4,7 @@ use super::super::keys::{Flow, Nodes, Pattern};
 use super::super::table_declarations::At;
 use super::super::value_types::Name;
 use super::Resolver;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_sim::simulation_spec::NodeId;
 
 /// Maximum number of node pairs of a group: the paths of each are stored.
@@ -30,7 +30,7 @@ impl Resolver<'_> {
                 set.dedup();
             }
         }
-        let stream = Stream::new(seed, &format!("pattern@{name}"), 0);
+        let stream = RandomStream::new(seed, &format!("pattern@{name}"), 0);
         let degree = |default: usize| flow.degree.as_ref().map_or(default, |degree| degree.value as usize);
         let max = match pattern {
             Pattern::Pairs | Pattern::Permutation => sources.len().max(sinks.len()),
@@ -116,7 +116,7 @@ impl Resolver<'_> {
         &mut self,
         sources: &[NodeId],
         mut sinks: Vec<NodeId>,
-        mut stream: Stream,
+        mut stream: RandomStream,
         flow: &At<Flow>,
     ) -> Option<Vec<[NodeId; 2]>> {
         if sources.len() != sinks.len() {
@@ -141,7 +141,7 @@ impl Resolver<'_> {
         each_of: &[NodeId],
         others: &[NodeId],
         default: usize,
-        mut stream: Stream,
+        mut stream: RandomStream,
         flow: &At<Flow>,
     ) -> Option<Vec<[NodeId; 2]>> {
         let degree = flow.degree.as_ref();
@@ -174,7 +174,7 @@ fn pair_with_others(from: &[NodeId], to: &[NodeId]) -> Vec<[NodeId; 2]> {
 }
 
 /// Shuffles the nodes (Fisher and Yates).
-fn shuffle_nodes(nodes: &mut [NodeId], stream: &mut Stream) {
+fn shuffle_nodes(nodes: &mut [NodeId], stream: &mut RandomStream) {
     for last in (1..nodes.len()).rev() {
         nodes.swap(last, stream.below(last as u64 + 1) as usize);
     }

@@ -10,7 +10,7 @@ use thalweg_proto::gate::{
     AfterService, Ageing, CongestionGateConfig, GateConfig, Marking, Signals, SlotGateConfig,
 };
 use thalweg_proto::sscop::Config;
-use thalweg_proto::sscop::rate::{RateConfig, Unit};
+use thalweg_proto::sscop::rate::{RateConfig, SizeUnit};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{PauseConfig, Recovery, SenderConfig};
@@ -452,8 +452,8 @@ fn built_in_schemes_have_their_textbook_parameters() {
                 assert_eq!(ledbat.target, Duration::from_millis(60));
             }
             ControllerConfig::Copa(copa) => {
-                assert_eq!((copa.initial_window, copa.delta, copa.compete), (window, 0.5, true));
-                assert_eq!(copa.min_rtt_window, Duration::from_secs(10));
+                assert_eq!((copa.initial_window, copa.delta, copa.competitive_mode), (window, 0.5, true));
+                assert_eq!(copa.min_rtt_lifetime, Duration::from_secs(10));
             }
             ControllerConfig::DecBit(dec_bit) => {
                 assert_eq!((dec_bit.initial_window, dec_bit.increase), (window, 1.0));
@@ -577,7 +577,7 @@ fn sscop_has_its_default_parameters() {
     assert_eq!((own.segment, header, own.sscop.window, own.sscop.max_stat), (508, 0, 30, 3));
     assert_eq!(
         (rate.pdu, rate.alpha, rate.unit, rate.drain),
-        (512, 5.0, Unit::Cells, Some(Duration::from_secs(2)))
+        (512, 5.0, SizeUnit::Cells, Some(Duration::from_secs(2)))
     );
     assert_eq!((own.sscop.timers.poll, rate.max), (Duration::from_secs(1), Rate::from_mbits_per_sec(9)));
 }

@@ -3,7 +3,7 @@
 use crate::components::packet_pool::EndpointIndex;
 use crate::host_model::{HostSpec, MANY};
 use std::collections::{BTreeMap, VecDeque};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::resequencer::{Release, Resequencer, ResequencerConfig};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
@@ -26,7 +26,7 @@ pub(crate) enum ResequencingResult {
 pub(crate) struct Thread {
     spec: HostSpec,
     sigma: f64,
-    stream: Stream,
+    stream: RandomStream,
     /// Packets in the socket buffer, and their bytes.
     pub arrived: VecDeque<(EndpointIndex, u32)>,
     bytes: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Thread {
 
 impl Thread {
     /// Returns a sleeping thread that draws from `stream`.
-    pub fn new(spec: HostSpec, mut stream: Stream) -> Self {
+    pub fn new(spec: HostSpec, mut stream: RandomStream) -> Self {
         let until_preemption = stream.exponential_duration(spec.preemption_every);
         Self {
             spec,

@@ -92,7 +92,7 @@ impl Network {
     #[inline(never)]
     fn can_pass_in_general(&self, link: u32) -> bool {
         self.transmitters[link as usize].wait != QueueMode::Watched
-            && !self.direction(link).queue.sees_idle_link_packets()
+            && !self.direction(link).queue.enqueues_when_link_idle()
             && !self.rate(link).is_zero()
     }
 

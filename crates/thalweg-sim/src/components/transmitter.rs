@@ -6,7 +6,7 @@ use crate::components::router_feedback::WatchedQueue;
 use crate::measure::Occupancy;
 use crate::simulation_spec::{DirectionSpec, Framing, JitterChange};
 use std::sync::Arc;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::feedback::{FeedbackSpec, Watch};
 use thalweg_queue::random_delay::{TimeSpec, Variation, VariationSpec};
@@ -45,7 +45,7 @@ impl Speed {
         let bits = spec.rate.as_bits_per_sec();
         let whole = bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
         let is_one =
-            whole && is_plain(spec) && !spec.queue.sees_idle_link_packets() && spec.feedback.is_none();
+            whole && is_plain(spec) && !spec.queue.enqueues_when_link_idle() && spec.feedback.is_none();
         Self { picos_per_byte: if is_one { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 }, delay: spec.delay }
     }
 }
@@ -164,20 +164,20 @@ pub(crate) struct Varying {
 #[derive(Debug)]
 pub(crate) struct Jitter {
     span: Duration,
-    stream: Stream,
+    stream: RandomStream,
     /// Arrival of the previous packet.
     last: Time,
 }
 
 impl Varying {
-    fn new(spec: &Arc<VariationSpec>, stream: Stream) -> Self {
+    fn new(spec: &Arc<VariationSpec>, stream: RandomStream) -> Self {
         Self { spec: Arc::clone(spec), state: Variation::new(stream) }
     }
 }
 
 impl RareState {
     /// Applies new random delays. Existing random streams continue; `stream` creates new ones.
-    pub fn set_jitter(&mut self, change: &JitterChange, stream: impl Fn(&'static str) -> Stream) {
+    pub fn set_jitter(&mut self, change: &JitterChange, stream: impl Fn(&'static str) -> RandomStream) {
         match &mut self.jitter {
             Some(jitter) => jitter.span = change.span,
             None if change.span.is_zero() => {}
@@ -339,7 +339,7 @@ fn service_times(
 
 impl PortState {
     /// Returns the state of an idle transmitter; `stream` creates random streams by purpose.
-    pub fn new(spec: &DirectionSpec, stream: impl Fn(&'static str) -> Stream) -> Self {
+    pub fn new(spec: &DirectionSpec, stream: impl Fn(&'static str) -> RandomStream) -> Self {
         let extra = (!is_plain(spec)).then(|| {
             Box::new(RareState {
                 rate: spec.rate,
@@ -418,7 +418,7 @@ impl PortState {
         &mut self,
         spec: &DirectionSpec,
         measured: bool,
-        stream: impl FnMut(&'static str) -> Stream,
+        stream: impl FnMut(&'static str) -> RandomStream,
     ) -> &mut TransmitQueue {
         let extra = &self.extra;
         self.queue.get_or_insert_with(|| {
@@ -437,7 +437,7 @@ impl TransmitQueue {
         spec: &DirectionSpec,
         (rate, limit): (Rate, Option<Limit>),
         measured: bool,
-        stream: impl FnMut(&'static str) -> Stream,
+        stream: impl FnMut(&'static str) -> RandomStream,
     ) -> Self {
         let limit = limit.unwrap_or_else(|| spec.queue.limit());
         // Removal from the middle of a queue needs a discipline that supports it.

@@ -1,6 +1,6 @@
 //! Names of transmitters, for display and for random streams.
 
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 /// The names of all transmitters.
 #[derive(Clone, Debug)]
@@ -29,27 +29,31 @@ impl Names {
 
     /// Returns a transmitter's random stream for `purpose`. It is named by link and direction, or by group and number
     /// within it: an added link or group does not change the draws of others.
-    pub fn stream(&self, purpose: &str, transmitter: u32) -> Stream {
+    pub fn stream(&self, purpose: &str, transmitter: u32) -> RandomStream {
         if let Some((link, _, _)) = self.links.get(transmitter as usize) {
-            return Stream::new(self.seed, &format!("{purpose}@link {link}"), u64::from(transmitter % 2));
+            return RandomStream::new(
+                self.seed,
+                &format!("{purpose}@link {link}"),
+                u64::from(transmitter % 2),
+            );
         }
         let after = self.groups.partition_point(|(first, _)| *first <= transmitter);
         let (first, group) = after.checked_sub(1).map_or((0, ""), |index| {
             let (first, group) = &self.groups[index];
             (*first, group.as_str())
         });
-        Stream::new(self.seed, &format!("{purpose}@flow {group}"), u64::from(transmitter - first))
+        RandomStream::new(self.seed, &format!("{purpose}@flow {group}"), u64::from(transmitter - first))
     }
 
     /// Returns the random stream for a constant draw of flow `index` of `group` at a link: a direction of a link of the
     /// specification or, by `side`, the flow's own access link. Both directions of a link share it.
-    pub fn flow_stream(&self, transmitter: u32, side: u32, group: &str, index: u32) -> Stream {
+    pub fn flow_stream(&self, transmitter: u32, side: u32, group: &str, index: u32) -> RandomStream {
         let line = match (self.links.get(transmitter as usize), side) {
             (Some((link, ..)), _) => format!("link {link}"),
             (None, 0) => "source".to_owned(),
             (None, _) => "sink".to_owned(),
         };
-        Stream::new(self.seed, &format!("delay@{line} of flow {group}"), u64::from(index))
+        RandomStream::new(self.seed, &format!("delay@{line} of flow {group}"), u64::from(index))
     }
 }
 
@@ -71,7 +75,7 @@ mod tests {
             names.begin_group(first, "web");
             names
         };
-        let draw = |names: &Names, number| names.stream("loss", number).bits();
+        let draw = |names: &Names, number| names.stream("loss", number).next_u64();
         let (before, after) = (names(false), names(true));
         for (old, new) in [(0, 2), (1, 3), (2, 4), (5, 7)] {
             assert_eq!(draw(&before, old), draw(&after, new));

@@ -2,7 +2,7 @@
 
 use crate::simulation_spec::{ArrivalList, SizeSpec, WorkloadSpec};
 use std::sync::Arc;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Bytes, Duration, Time};
 
 /// Amount that an unlimited application keeps written, in bytes: more than any run sends between two refills.
@@ -69,7 +69,7 @@ pub(crate) struct Block {
 pub(crate) struct Telnet {
     packet: u64,
     gap: Duration,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ pub(crate) struct OnOff {
     /// Interval between writes while on; `None` is unlimited.
     gap: Option<Duration>,
     packet: u64,
-    stream: Option<Stream>,
+    stream: Option<RandomStream>,
     /// Shape of the Pareto distributions; `None` for exponential ones.
     shape: Option<f64>,
     until: Time,
@@ -115,8 +115,8 @@ pub(crate) struct List {
 pub(crate) struct Poisson {
     gap: Duration,
     size: SizeSpec,
-    arrivals: Stream,
-    sizes: Stream,
+    arrivals: RandomStream,
+    sizes: RandomStream,
 }
 
 #[derive(Clone, Debug)]
@@ -124,7 +124,7 @@ pub(crate) struct RequestResponse {
     request: u64,
     response: SizeSpec,
     think: Duration,
-    stream: Stream,
+    stream: RandomStream,
     requested_at: Time,
     /// Bytes missing of the request at the sink, or of the response at the source.
     request_left: u64,
@@ -136,7 +136,7 @@ pub(crate) struct RequestResponse {
 impl Workload {
     /// Returns the application described by `spec` for the group's flow number `flow`; `stream` creates the random
     /// stream for a purpose on demand.
-    pub fn new(spec: &WorkloadSpec, flow: u32, stream: impl Fn(&'static str) -> Stream) -> Self {
+    pub fn new(spec: &WorkloadSpec, flow: u32, stream: impl Fn(&'static str) -> RandomStream) -> Self {
         match spec {
             WorkloadSpec::Bulk => Self::Bulk,
             WorkloadSpec::Transfer(size) => Self::Transfer(size.get()),
@@ -417,7 +417,7 @@ fn at_share(points: &[(Bytes, f64)], share: f64) -> u64 {
 
 impl SizeSpec {
     /// Draws a size, at least one byte.
-    pub fn draw(&self, stream: &mut Stream) -> u64 {
+    pub fn draw(&self, stream: &mut RandomStream) -> u64 {
         let size = match *self {
             Self::Fixed(size) => size.get(),
             Self::Exponential { mean } => (mean.get() as f64 * stream.exponential()) as u64,
@@ -447,7 +447,7 @@ mod tests {
         let size = SizeSpec::Table(points.into());
         // 0.3 of 100, 0.4 of 600 and 0.3 of 5600 on average.
         assert!((size.mean() - (30.0 + 240.0 + 1680.0)).abs() < 1e-9);
-        let mut stream = Stream::new(1, "sizes", 0);
+        let mut stream = RandomStream::new(1, "sizes", 0);
         let draws: Vec<u64> = (0..100_000).map(|_| size.draw(&mut stream)).collect();
         let share = |max: u64| draws.iter().filter(|&&draw| draw <= max).count() as f64 / 1e5;
         // Four standard deviations of a share of a hundred thousand are 0.0064 at most.
@@ -499,7 +499,7 @@ mod tests {
                     random,
                     shape,
                 };
-                let mut source = Workload::new(&spec, 0, |purpose| Stream::new(7, purpose, 0));
+                let mut source = Workload::new(&spec, 0, |purpose| RandomStream::new(7, purpose, 0));
                 let (mut now, mut on, mut written) = (Time::ZERO, Duration::ZERO, 0);
                 let mut reaction = source.on_start(now);
                 for _ in 0..20_000 {
@@ -533,7 +533,8 @@ mod tests {
                 random: false,
                 shape: Some(shape),
             };
-            let Workload::OnOff(mut source) = Workload::new(&spec, 0, |purpose| Stream::new(5, purpose, 0))
+            let Workload::OnOff(mut source) =
+                Workload::new(&spec, 0, |purpose| RandomStream::new(5, purpose, 0))
             else {
                 panic!()
             };

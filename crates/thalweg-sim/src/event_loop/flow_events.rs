@@ -11,7 +11,7 @@ use crate::event_kinds::EventKind;
 use crate::packet_tracing::Tracing;
 use crate::spec_error::SpecError;
 use thalweg_proto::payload::{Length, Payload};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::transport::{ContractViolation, Event, Failure};
 use thalweg_proto::units::Duration;
 
@@ -148,10 +148,10 @@ impl<T: Tracing> EventLoop<T> {
         let waits = role == Role::Transfer && self.traffic.begins_late(flow);
         let transport = self.traffic.transport_of(flow);
         let draws = transport.properties().needs().random;
-        let stream = draws.then(|| Stream::new(self.seed, "media", u64::from(number)));
+        let stream = draws.then(|| RandomStream::new(self.seed, "media", u64::from(number)));
         let mut sender = Engine::sender(&transport.endpoint_configs, stream);
         // Only families of other crates draw at the receiver.
-        let stream = draws.then(|| Stream::new(self.seed, "receiver", u64::from(number)));
+        let stream = draws.then(|| RandomStream::new(self.seed, "receiver", u64::from(number)));
         let mut receiver = Engine::receiver(&transport.endpoint_configs, stream);
         // The reply uses the connection opened by the request.
         if let Some(handshake) = transport.endpoint_configs.handshake().filter(|_| role != Role::Reply) {

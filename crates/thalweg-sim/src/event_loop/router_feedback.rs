@@ -26,8 +26,8 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns true if the discipline at `link` also sees packets that find the transmitter idle.
-    fn sees_idle_link_packets(&self, link: u32) -> bool {
-        self.network.direction(link).queue.sees_idle_link_packets()
+    fn enqueues_when_link_idle(&self, link: u32) -> bool {
+        self.network.direction(link).queue.enqueues_when_link_idle()
     }
 
     /// Returns the view of a packet for the policy at `link`.
@@ -114,7 +114,7 @@ impl<T: Tracing> EventLoop<T> {
         let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
         let arrival = self.passing(link, packet);
         let mut goes = is_free && self.network.can_send(link);
-        let is_seen = goes && self.sees_idle_link_packets(link);
+        let is_seen = goes && self.enqueues_when_link_idle(link);
         if !goes || is_seen {
             self.enqueue(link, packet, !goes);
         }

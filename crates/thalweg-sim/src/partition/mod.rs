@@ -42,23 +42,23 @@ pub(crate) struct Partitioning {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpeedupEstimate {
     /// Number of partitions of the run.
-    pub parts: usize,
+    pub partitions: usize,
     /// Speed-up over one thread, from the estimated packets of each partition.
     pub speedup: f64,
     /// The limiting factor.
-    pub bound: SpeedupLimit,
+    pub limiting_factor: LimitingFactor,
 }
 
 /// The limiting factor of the speed-up.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SpeedupLimit {
+pub enum LimitingFactor {
     /// Only the number of threads.
     Threads,
     /// This scheme or discipline is a third-party component: its state may be shared among flows, but is used in one
     /// thread only.
-    External(String),
+    ExternalComponent(String),
     /// Transfers of this group arrive at random, on connections whose endpoints open and close together.
-    Transfers(String),
+    RandomTransfers(String),
     /// The heaviest cell has this share of the work: a link direction with everything attached to it without delay.
     Link {
         /// The link and its source and destination nodes.
@@ -67,7 +67,7 @@ pub enum SpeedupLimit {
         share: f64,
     },
     /// Flows of this group, and perhaps others, without lookahead between them.
-    Flows {
+    NearbyFlows {
         /// The first group.
         name: String,
         /// The share of all work, from 0 to 1.
@@ -82,7 +82,7 @@ pub enum SpeedupLimit {
         share: f64,
     },
     /// A node with a gate, which acts at once on all flows that start there: its links and the sources of these flows.
-    Gates {
+    NodeGate {
         /// The node.
         name: String,
         /// The share of all work, from 0 to 1.
@@ -90,7 +90,7 @@ pub enum SpeedupLimit {
     },
     /// Too few events in each lookahead, which is this long: waiting for each other would cost the partitions more than they
     /// gain.
-    Delays(Duration),
+    Lookahead(Duration),
 }
 
 /// Returns the speed-up estimates of a run of `spec`, which must be valid, for each of these numbers of threads.
@@ -98,18 +98,18 @@ pub fn estimate_speedup<const COUNT: usize>(
     spec: &Spec,
     threads: [usize; COUNT],
 ) -> [SpeedupEstimate; COUNT] {
-    let alone = |bound| SpeedupEstimate { parts: 1, speedup: 1.0, bound };
-    if let Some(bound) = partitioning_obstacle(spec) {
-        return threads.map(|_| alone(bound.clone()));
+    let alone = |limiting_factor| SpeedupEstimate { partitions: 1, speedup: 1.0, limiting_factor };
+    if let Some(limiting_factor) = partitioning_obstacle(spec) {
+        return threads.map(|_| alone(limiting_factor.clone()));
     }
     let cells = Cells::new(spec);
     threads.map(|threads| {
-        let Some(best) = cells.best(threads) else { return alone(cells.bound_of_one()) };
-        let bound = cells.speedup_limit(&best, threads);
+        let Some(best) = cells.best(threads) else { return alone(cells.limiting_factor_of_one()) };
+        let limiting_factor = cells.limiting_factor_of(&best, threads);
         if best.speedup < WORTH {
-            alone(bound)
+            alone(limiting_factor)
         } else {
-            SpeedupEstimate { parts: best.parts, speedup: best.speedup, bound }
+            SpeedupEstimate { partitions: best.parts, speedup: best.speedup, limiting_factor }
         }
     })
 }
@@ -169,14 +169,16 @@ fn packet_bits(group: &GroupSpec) -> f64 {
 }
 
 /// Returns the obstacle to any partitioning of a network, if there is one.
-fn partitioning_obstacle(spec: &Spec) -> Option<SpeedupLimit> {
+fn partitioning_obstacle(spec: &Spec) -> Option<LimitingFactor> {
     let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref());
     let own =
         access.flat_map(|of| [&of.source_forward, &of.source_backward, &of.sink_forward, &of.sink_backward]);
     let discipline = lines().chain(own).find(|line| line.queue.is_external());
     let scheme = spec.groups.iter().find_map(|group| group.transport.endpoint_configs.external_name());
-    scheme.or(discipline.map(|line| line.queue.name())).map(|name| SpeedupLimit::External(name.to_owned()))
+    scheme
+        .or(discipline.map(|line| line.queue.name()))
+        .map(|name| LimitingFactor::ExternalComponent(name.to_owned()))
 }
 
 /// Returns the minimum time of a packet on a link direction.
@@ -463,13 +465,13 @@ impl<'a> Cells<'a> {
     }
 
     /// Describes the heaviest cell; `is_there` returns true for its members.
-    fn name(&self, cell: u32, share: f64, mut is_there: impl FnMut(u32) -> bool) -> SpeedupLimit {
+    fn name(&self, cell: u32, share: f64, mut is_there: impl FnMut(u32) -> bool) -> LimitingFactor {
         if let Some(&queue) = self.telling.iter().find(|&&queue| is_there(queue)) {
-            return SpeedupLimit::Feedback { name: self.name_of(queue), share };
+            return LimitingFactor::Feedback { name: self.name_of(queue), share };
         }
         let gated = (0..self.directions).find(|&of| self.has_gate(self.tail(of)) && is_there(of));
         if let Some(of) = gated {
-            return SpeedupLimit::Gates { name: self.node(self.tail(of)), share };
+            return LimitingFactor::NodeGate { name: self.node(self.tail(of)), share };
         }
         if let Some(end) = cell.checked_sub(self.directions) {
             let mut behind = end % self.flows;
@@ -478,12 +480,12 @@ impl<'a> Cells<'a> {
                 behind = behind.saturating_sub(group.count);
                 is_of
             });
-            return SpeedupLimit::Flows {
+            return LimitingFactor::NearbyFlows {
                 name: of.map_or_else(String::new, |group| group.name.clone()),
                 share,
             };
         }
-        SpeedupLimit::Link { name: self.name_of(cell), share }
+        LimitingFactor::Link { name: self.name_of(cell), share }
     }
 
     /// Returns the name of a direction's link, of its source node and of its destination node.
@@ -498,7 +500,7 @@ impl<'a> Cells<'a> {
 
     /// Returns the first group of random transfers with inseparable endpoints that has a flow whose source satisfies
     /// `is_there`.
-    fn tied(&self, is_there: impl Fn(usize) -> bool) -> Option<SpeedupLimit> {
+    fn tied(&self, is_there: impl Fn(usize) -> bool) -> Option<LimitingFactor> {
         let mut source = self.directions as usize;
         let group = self.spec.groups.iter().find(|group| {
             let mut flows = source..source + group.count as usize;
@@ -508,11 +510,11 @@ impl<'a> Cells<'a> {
                 && !self.may_split(group)
                 && flows.any(&is_there)
         })?;
-        Some(SpeedupLimit::Transfers(group.name.clone()))
+        Some(LimitingFactor::RandomTransfers(group.name.clone()))
     }
 
     /// Returns the reason why there is only one partition.
-    fn bound_of_one(&self) -> SpeedupLimit {
+    fn limiting_factor_of_one(&self) -> LimitingFactor {
         if let Some(bound) = self.tied(|_| true) {
             return bound;
         }
@@ -523,17 +525,17 @@ impl<'a> Cells<'a> {
         }
         let heaviest = (0..work.len() as u32).max_by(|a, b| work[*a as usize].total_cmp(&work[*b as usize]));
         // Without traffic no cell is the heaviest.
-        heaviest.filter(|_| self.total > 0.0).map_or(SpeedupLimit::Threads, |cell| {
+        heaviest.filter(|_| self.total > 0.0).map_or(LimitingFactor::Threads, |cell| {
             self.name(cell, work[cell as usize] / self.total, |of| sets.find(of) == cell)
         })
     }
 
-    fn speedup_limit(&self, best: &Grouping, threads: usize) -> SpeedupLimit {
+    fn limiting_factor_of(&self, best: &Grouping, threads: usize) -> LimitingFactor {
         let (cell, share) = best.heaviest;
         if best.speedup * UNEVEN >= 0.75 * threads as f64 {
-            SpeedupLimit::Threads
+            LimitingFactor::Threads
         } else if best.speedup * share < 0.5 {
-            SpeedupLimit::Delays(Duration::from_picos(best.lookahead))
+            LimitingFactor::Lookahead(Duration::from_picos(best.lookahead))
         } else {
             let part = best.part[cell as usize];
             self.tied(|source| best.part[source] == part)

@@ -210,7 +210,7 @@ impl Group {
 /// Returns a link's limit, and true if its queue is FIFO.
 pub(super) fn limit_and_order(direction: &DirectionSpec) -> (Limit, bool) {
     // A newer acknowledgement may replace an older one.
-    let keeps_order = direction.queue.keeps_order() && direction.ack_filter != AckFilter::Newest;
+    let keeps_order = direction.queue.keeps_arrival_order() && direction.ack_filter != AckFilter::Newest;
     (direction.queue.limit(), keeps_order)
 }
 

@@ -9,8 +9,12 @@ use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
 use thalweg_sim::simulation_spec::*;
 
-const COPA: CopaConfig =
-    CopaConfig { initial_window: 10.0, delta: 0.5, compete: true, min_rtt_window: Duration::from_secs(10) };
+const COPA: CopaConfig = CopaConfig {
+    initial_window: 10.0,
+    delta: 0.5,
+    competitive_mode: true,
+    min_rtt_lifetime: Duration::from_secs(10),
+};
 
 fn copa(count: u32, config: CopaConfig) -> GroupSpec {
     let flow = group("copa", 1, window(ControllerConfig::from(config)), WorkloadSpec::Bulk);
@@ -33,8 +37,14 @@ fn cubic(count: u32) -> GroupSpec {
 }
 
 /// Runs these flows over one link, without counting the first third of the time.
-fn share(megabits: u64, delay: u64, packets: u64, seconds: u64, groups: Vec<GroupSpec>) -> RunResult {
-    let link = direction(Rate::from_mbits_per_sec(megabits), millis(delay), Limit::Packets(packets));
+fn run_on_shared_link(
+    mbits_per_sec: u64,
+    delay: u64,
+    packets: u64,
+    seconds: u64,
+    groups: Vec<GroupSpec>,
+) -> RunResult {
+    let link = direction(Rate::from_mbits_per_sec(mbits_per_sec), millis(delay), Limit::Packets(packets));
     let duration = Duration::from_secs(seconds);
     run(&Spec { groups, duration, warmup: duration / 3, ..pipe(link) })
 }
@@ -48,7 +58,7 @@ fn min_over_max(goodputs: &[f64]) -> f64 {
     min / goodputs.iter().copied().fold(0.0, f64::max)
 }
 
-const DEFAULT: CopaConfig = CopaConfig { compete: false, ..COPA };
+const DEFAULT: CopaConfig = CopaConfig { competitive_mode: false, ..COPA };
 
 /// Section 3: in default mode the queue of senders with equal round trips oscillates between zero and 2.5 / delta
 /// packets per sender, 1.25 / delta on average; all have the same rate, and the link is used.
@@ -56,11 +66,11 @@ const DEFAULT: CopaConfig = CopaConfig { compete: false, ..COPA };
 fn the_queue_is_that_of_the_papers_equilibrium() {
     for (delta, counts) in [(0.5, &[1, 4, 16][..]), (0.1, &[1, 4])] {
         for count in counts {
-            for (megabits, delay) in [(50, 20), (60, 50)] {
+            for (mbits_per_sec, delay) in [(50, 20), (60, 50)] {
                 let config = CopaConfig { delta, ..DEFAULT };
-                let result = share(megabits, delay, 5000, 30, vec![copa(*count, config)]);
+                let result = run_on_shared_link(mbits_per_sec, delay, 5000, 30, vec![copa(*count, config)]);
                 let link = &result.links[0];
-                let what = format!("{count} of {delta} at {megabits} Mbit/s and {delay} ms: {link:?}");
+                let what = format!("{count} of {delta} at {mbits_per_sec} Mbit/s and {delay} ms: {link:?}");
                 let unit = f64::from(*count) / delta;
                 let mean = link.queue.mean_packets;
                 // Packets in propagation count here, but not in the paper.
@@ -93,7 +103,7 @@ fn competitive_mode_holds_a_share_beside_cubic() {
     // One and two bandwidth-delay products.
     for buffer in [250, 500] {
         let beside = |config| {
-            let goodputs = goodputs(&share(50, 20, buffer, 45, vec![copa(1, config), cubic(1)]));
+            let goodputs = goodputs(&run_on_shared_link(50, 20, buffer, 45, vec![copa(1, config), cubic(1)]));
             goodputs[0] / (goodputs[0] + goodputs[1])
         };
         let (competing, in_default_mode) = (beside(COPA), beside(DEFAULT));
@@ -112,10 +122,11 @@ fn competitive_mode_holds_a_share_beside_cubic() {
 /// Section 2.2: a lone sender does not take its own queue of few packets for a competitor's, with any initial window.
 #[test]
 fn a_lone_sender_does_not_compete_with_itself() {
-    for (megabits, delay, initial_window) in [(10, 20, 10.0), (10, 20, 5.0), (5, 10, 2.0), (10, 5, 10.0)] {
+    for (mbits_per_sec, delay, initial_window) in [(10, 20, 10.0), (10, 20, 5.0), (5, 10, 2.0), (10, 5, 10.0)]
+    {
         let config = CopaConfig { initial_window, ..COPA };
-        let link = &share(megabits, delay, 500, 45, vec![copa(1, config)]).links[0];
-        let what = format!("{initial_window} at {megabits} Mbit/s and {delay} ms: {:?}", link.queue);
+        let link = &run_on_shared_link(mbits_per_sec, delay, 500, 45, vec![copa(1, config)]).links[0];
+        let what = format!("{initial_window} at {mbits_per_sec} Mbit/s and {delay} ms: {:?}", link.queue);
         assert!(link.queue.mean_packets < 4.0, "{what}");
     }
 }

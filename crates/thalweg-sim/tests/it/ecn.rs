@@ -41,7 +41,7 @@ fn transport(controller: ControllerConfig, reacts: bool) -> TransportSpec {
 }
 
 /// Runs four flows over 10 Mbit/s and a round trip of 20 ms for 20 s, with the verifier.
-fn share(queue: DisciplineSpec, transport: TransportSpec) -> RunResult {
+fn run_on_shared_link(queue: DisciplineSpec, transport: TransportSpec) -> RunResult {
     let flows = GroupSpec { count: 4, ..group("window", 1, transport, WorkloadSpec::Bulk) };
     let link = direction(Rate::from_mbits_per_sec(10), Duration::from_millis(10), LIMIT);
     let link = DirectionSpec { queue, ..link };
@@ -88,7 +88,7 @@ fn controllers() -> [ControllerConfig; 4] {
 fn marking_queues_cause_no_retransmissions() {
     for queue in marking() {
         for controller in controllers() {
-            let result = share(queue.clone(), transport(controller.clone(), true));
+            let result = run_on_shared_link(queue.clone(), transport(controller.clone(), true));
             let link = &result.links[0];
             let resent: u64 = result.flows.iter().map(|flow| flow.retransmissions).sum();
             let what = format!("{queue:?}, {controller:?}: {} marks", link.marks);
@@ -96,7 +96,7 @@ fn marking_queues_cause_no_retransmissions() {
             assert_eq!((link.drops_early, link.drops_full, resent), (0, 0, 0), "{what}");
             assert!(link.utilisation > 0.9, "{what}, {}", link.utilisation);
             // Senders that do not react to CE are never marked.
-            let not_ect = share(queue.clone(), transport(controller, false));
+            let not_ect = run_on_shared_link(queue.clone(), transport(controller, false));
             assert_eq!(not_ect.links[0].marks, 0, "{what}");
             assert_eq!(not_ect.links[0].drops_early > 0, queue.drops_early(), "{what}");
         }
@@ -142,7 +142,7 @@ fn marks_returns_true_only_for_disciplines_that_mark() {
     let fair = FairQueueingConfig { mark_above: Some(1.0), ..FairQueueingConfig::default() };
     let defaults = DISCIPLINES.iter().map(|of| of.default_spec(limit));
     for queue in defaults.chain(silent).chain([DisciplineSpec::new(limit, fair)]) {
-        let marks = share(queue.clone(), transport(controller.clone(), true)).links[0].marks;
+        let marks = run_on_shared_link(queue.clone(), transport(controller.clone(), true)).links[0].marks;
         assert_eq!(marks > 0, queue.marks(), "{queue:?}: {marks} marks");
     }
 }
@@ -153,7 +153,7 @@ fn a_mark_does_what_a_loss_does() {
     let queue = DisciplineSpec::new(LIMIT, CoDelConfig::default());
     let [controller, ..] = controllers();
     let mean = |reacts| {
-        let result = share(queue.clone(), transport(controller.clone(), reacts));
+        let result = run_on_shared_link(queue.clone(), transport(controller.clone(), reacts));
         result.links[0].queue.mean_packets
     };
     let (marked, dropped) = (mean(true), mean(false));
@@ -161,7 +161,8 @@ fn a_mark_does_what_a_loss_does() {
     // Without a congestion signal the same window fills the whole buffer.
     let unlimited = DisciplineSpec::fcfs(LIMIT);
     assert!(
-        share(unlimited, transport(controller.clone(), true)).links[0].queue.mean_packets > 10.0 * marked
+        run_on_shared_link(unlimited, transport(controller.clone(), true)).links[0].queue.mean_packets
+            > 10.0 * marked
     );
 }
 
@@ -181,7 +182,7 @@ fn dctcp_keeps_a_step_marked_queue_where_the_step_is() {
     let queue = DisciplineSpec::new(LIMIT, step);
     let (initial_window, initial_ssthresh) = (4.0, 16.0);
     let dctcp = DctcpConfig { initial_window, initial_ssthresh, gain: 1.0 / 16.0 };
-    let dctcp = share(queue.clone(), window(ControllerConfig::Dctcp(dctcp)));
+    let dctcp = run_on_shared_link(queue.clone(), window(ControllerConfig::Dctcp(dctcp)));
     let reno = ControllerConfig::NewReno(NewRenoConfig {
         initial_window,
         initial_ssthresh,
@@ -189,7 +190,7 @@ fn dctcp_keeps_a_step_marked_queue_where_the_step_is() {
         ecn_beta: None,
         slow_start_beta: None,
     });
-    let reno = share(queue, transport(reno, true));
+    let reno = run_on_shared_link(queue, transport(reno, true));
     for result in [&dctcp, &reno] {
         let link = &result.links[0];
         assert!(link.marks > 100 && link.drops_early + link.drops_full == 0, "{} marks", link.marks);
@@ -209,7 +210,7 @@ fn the_dec_bit_is_set_by_any_queue_that_marks() {
         share: 0.5,
     });
     let config = FairQueueingConfig { mark_above: Some(0.02), ..FairQueueingConfig::default() };
-    let marks = share(DisciplineSpec::new(LIMIT, config), window(controller));
+    let marks = run_on_shared_link(DisciplineSpec::new(LIMIT, config), window(controller));
     let link = &marks.links[0];
     assert!(link.marks > 100 && link.drops_full == 0, "{} marks", link.marks);
     // Its windows oscillate around the threshold of each flow's queue.

@@ -14,7 +14,7 @@ use thalweg_sim::simulation_spec::{Spec, TransportSpec, WorkloadSpec};
 /// Returns the transport of an agent with an initial window of 10.
 fn agent() -> TransportSpec {
     let path = thalweg_catalog::PathHints::default();
-    let ends = (AGENT.make_ends)(&AGENT.values(Environment::Simulated), &path).unwrap();
+    let ends = (AGENT.make_endpoint_configs)(&AGENT.empty_values(Environment::Simulated), &path).unwrap();
     let EndpointConfigs::Window(EndsConfig { controller, .. }) = ends else { panic!("it has a window") };
     window(controller)
 }
@@ -54,9 +54,9 @@ fn agent_packets_carry_the_requested_codepoint() {
         set_codepoint(&mut spec, requested);
         assert_eq!(codepoint(&spec), requested);
         // The episode's shared state keeps all of the configuration.
-        let mut values = AGENT.values(Environment::Simulated);
+        let mut values = AGENT.empty_values(Environment::Simulated);
         assert!((AGENT.write)(&spec.groups[0].transport.endpoint_configs, &mut values));
-        let ends = (AGENT.make_ends)(&values, &thalweg_catalog::PathHints::default()).unwrap();
+        let ends = (AGENT.make_endpoint_configs)(&values, &thalweg_catalog::PathHints::default()).unwrap();
         assert_eq!((ends.properties().ecn(), AGENT.conflicts(&values).len()), (requested, 0));
     }
 }

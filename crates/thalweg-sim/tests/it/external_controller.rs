@@ -9,7 +9,7 @@ use thalweg_proto::congestion::{
     AckSample, ConfigureController, ConnectionState, Controller, Cubic, CubicConfig, Decision, Fixed,
     FixedConfig, LossSample, LostSample, NewReno, NewRenoConfig, SentSample,
 };
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::transport::ViolationKind;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, ExternalController, RelativeDelay};
@@ -95,7 +95,7 @@ impl ConfigureController for RandomWindow {
     fn draws(&self) -> bool {
         true
     }
-    fn make_drawing(&self, mut stream: Stream) -> Fixed {
+    fn make_drawing(&self, mut stream: RandomStream) -> Fixed {
         let window = 2.0 + stream.unit() * 20.0;
         self.0.lock().unwrap().push(window);
         Fixed::new(&FixedConfig { window })

@@ -6,8 +6,8 @@ use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::{
-    Discipline, DisciplineConfig, DisciplineSpec, DroppedPacket, Entry, Fcfs, Limit, Pie, PieConfig, Streams,
-    Traits,
+    Discipline, DisciplineConfig, DisciplineSpec, DroppedPacket, Entry, Fcfs, Limit, Pie, PieConfig,
+    RandomStreams, Traits,
 };
 use thalweg_sim::packet_trace::NoTrace;
 use thalweg_sim::simulation_spec::{Spec, WorkloadSpec};
@@ -29,7 +29,7 @@ struct MyPie(PieConfig);
 impl DisciplineConfig for MyPie {
     type Queue = Pie;
     const NAME: &'static str = "my-pie";
-    fn make(&self, limit: Limit, streams: Streams<'_>) -> Pie {
+    fn make(&self, limit: Limit, streams: RandomStreams<'_>) -> Pie {
         self.0.make(limit, streams)
     }
     fn traits(&self) -> Traits {
@@ -86,16 +86,16 @@ impl Discipline for BrokenLine {
 impl DisciplineConfig for FaultyDiscipline {
     type Queue = BrokenLine;
     const NAME: &'static str = "mine";
-    fn make(&self, limit: Limit, _: Streams<'_>) -> BrokenLine {
+    fn make(&self, limit: Limit, _: RandomStreams<'_>) -> BrokenLine {
         BrokenLine(Fcfs::new(limit), self.clone())
     }
     fn traits(&self) -> Traits {
         Traits {
-            keeps_order: true,
+            keeps_arrival_order: true,
             drops_early: false,
-            marks: false,
+            marks_ecn: false,
             is_random: false,
-            sees_idle_link_packets: false,
+            enqueues_when_link_idle: false,
             serves_by_priority: false,
             isolates_hosts: false,
         }

@@ -35,7 +35,7 @@ fn cubic() -> GroupSpec {
 }
 
 /// Runs these flows over 20 Mbit/s with 20 ms each way and a buffer of half a second, from `warmup` to `seconds`.
-fn share(groups: Vec<GroupSpec>, warmup: u64, seconds: u64) -> RunResult {
+fn run_on_shared_link(groups: Vec<GroupSpec>, warmup: u64, seconds: u64) -> RunResult {
     let link = direction(Rate::from_mbits_per_sec(20), millis(20), Limit::Packets(1250));
     let (duration, warmup) = (Duration::from_secs(seconds), Duration::from_secs(warmup));
     run(&Spec { groups, duration, warmup, ..pipe(link) })
@@ -50,7 +50,7 @@ fn goodputs(result: &RunResult) -> Vec<f64> {
 fn alone_it_waits_for_its_target() {
     for target in [60, 25] {
         let config = LedbatPlusPlusConfig { target: millis(target), ..LEDBAT };
-        let result = share(vec![ledbat(config)], 60, 180);
+        let result = run_on_shared_link(vec![ledbat(config)], 60, 180);
         let (flow, link) = (&result.flows[0], &result.links[0]);
         let queued = flow.delay.p95 - millis(20);
         assert!(queued < millis(target) * 5 / 4, "{queued} for {target} ms");
@@ -63,8 +63,8 @@ fn alone_it_waits_for_its_target() {
 /// Section 1: next to CUBIC, which fills the queue, it yields nearly everything.
 #[test]
 fn it_yields_to_cubic() {
-    let beside = goodputs(&share(vec![ledbat(LEDBAT), cubic()], 20, 80));
-    let alone = goodputs(&share(vec![cubic()], 20, 80));
+    let beside = goodputs(&run_on_shared_link(vec![ledbat(LEDBAT), cubic()], 20, 80));
+    let alone = goodputs(&run_on_shared_link(vec![cubic()], 20, 80));
     assert!(beside[0] < 1.0, "{beside:?}");
     assert!(beside[1] > 0.95 * alone[0], "{beside:?} for {alone:?}");
 }
@@ -75,7 +75,7 @@ fn it_yields_to_cubic() {
 fn periodic_slowdowns_remove_the_latecomer_advantage() {
     let shares = |config| {
         let late = GroupSpec { start: Time::ZERO + Duration::from_secs(30), ..ledbat(config) };
-        goodputs(&share(vec![ledbat(config), late], 150, 270))
+        goodputs(&run_on_shared_link(vec![ledbat(config), late], 150, 270))
     };
     let (with, without) = (shares(LEDBAT), shares(LedbatPlusPlusConfig { slowdowns: false, ..LEDBAT }));
     assert!(with[0] > 0.5 * with[1] && with[1] > 0.5 * with[0], "{with:?}");

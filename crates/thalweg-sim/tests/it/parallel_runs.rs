@@ -10,7 +10,7 @@ use thalweg_queue::feedback::{
 };
 use thalweg_queue::{AggregationSpec, Limit};
 use thalweg_sim::packet_trace::{NoTrace, Record, Step, Tracer};
-use thalweg_sim::partition::{SpeedupLimit, default_threads, estimate_speedup};
+use thalweg_sim::partition::{LimitingFactor, default_threads, estimate_speedup};
 use thalweg_sim::simulation_spec::*;
 use thalweg_sim::verify::Verifier;
 use thalweg_sim::{RunResult, Simulation, StateVisit, Status};
@@ -287,7 +287,7 @@ fn random_transfers_end_where_their_sinks_are() {
         assert_eq!(run_on_threads(threads, &spec), alone, "{threads} threads");
     }
     let [row] = estimate_speedup(&spec, [4]);
-    assert_eq!(row.parts, 4, "{row:?}");
+    assert_eq!(row.partitions, 4, "{row:?}");
 }
 
 /// A run interrupted during transfers has the state of a single-threaded one.
@@ -307,10 +307,12 @@ fn a_network_without_lookahead_is_one_partition() {
     let still = chain(vec![(link_direction(50, Duration::ZERO), link_direction(50, Duration::ZERO))]);
     let spec = Spec { groups: vec![group("g", 1, datagrams(), WorkloadSpec::Bulk)], ..still };
     assert!(!simulation_on_threads(4, &spec).is_parallel());
-    assert_eq!(estimate_speedup(&spec, [4])[0].parts, 1);
+    assert_eq!(estimate_speedup(&spec, [4])[0].partitions, 1);
     let [estimate] = estimate_speedup(&fast_parking_lot(), [3]);
     assert!(
-        estimate.parts == 3 && estimate.speedup > 1.8 && estimate.bound == SpeedupLimit::Threads,
+        estimate.partitions == 3
+            && estimate.speedup > 1.8
+            && estimate.limiting_factor == LimitingFactor::Threads,
         "{estimate:?}"
     );
 }
@@ -566,7 +568,10 @@ fn the_bounds_of_messages_and_gates_are_named() {
     // The sources of `b` are at the router of the queue with feedback.
     spec.groups[2].count = 30;
     let [row] = estimate_speedup(&spec, [16]);
-    assert!(matches!(&row.bound, SpeedupLimit::Feedback { name, .. } if name[1] == "n1"), "{row:?}");
+    assert!(
+        matches!(&row.limiting_factor, LimitingFactor::Feedback { name, .. } if name[1] == "n1"),
+        "{row:?}"
+    );
     let mut spec = gated_row();
     spec.groups.retain(|group| group.from == NodeId(2) || group.from == NodeId(0));
     for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
@@ -574,5 +579,5 @@ fn the_bounds_of_messages_and_gates_are_named() {
     }
     spec.groups.iter_mut().for_each(|group| group.workload = WorkloadSpec::Bulk);
     let [row] = estimate_speedup(&spec, [16]);
-    assert!(matches!(&row.bound, SpeedupLimit::Gates { .. }), "{row:?}");
+    assert!(matches!(&row.limiting_factor, LimitingFactor::NodeGate { .. }), "{row:?}");
 }

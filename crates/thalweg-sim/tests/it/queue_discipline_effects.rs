@@ -22,7 +22,7 @@ fn constant_rate(kbits: u64, packet: u64) -> WorkloadSpec {
 }
 
 /// Runs over a link of 8 Mbit/s and 10 ms with this queue, for 20 s including a warm-up of 5 s.
-fn share(queue: DisciplineSpec, groups: Vec<GroupSpec>) -> RunResult {
+fn run_on_shared_link(queue: DisciplineSpec, groups: Vec<GroupSpec>) -> RunResult {
     let link =
         DirectionSpec { queue, ..direction(Rate::from_mbits_per_sec(8), Duration::from_millis(10), LIMIT) };
     run(&Spec { groups, duration: Duration::from_secs(20), warmup: Duration::from_secs(5), ..pipe(link) })
@@ -62,14 +62,14 @@ fn modest_groups() -> Vec<GroupSpec> {
 #[test]
 fn fcfs_gives_the_link_to_the_heaviest_sender() {
     // The unfairness that the disciplines of the other tests prevent.
-    let result = share(DisciplineSpec::fcfs(LIMIT), greedy_groups());
+    let result = run_on_shared_link(DisciplineSpec::fcfs(LIMIT), greedy_groups());
     assert!(goodput(&result, 0) < 0.4, "{}", goodput(&result, 0));
 }
 
 #[test]
 fn fair_queueing_gives_everyone_a_third() {
     // 8/3 Mbit/s for each of the three; windows have headers of 4 %, and halve after a loss.
-    let result = share(fair_queueing(), greedy_groups());
+    let result = run_on_shared_link(fair_queueing(), greedy_groups());
     assert!((goodput(&result, 1) - 2.67).abs() < 0.15, "{}", goodput(&result, 1));
     assert!((goodput(&result, 0) - 5.33 * 0.96).abs() < 0.25, "{}", goodput(&result, 0));
 }
@@ -78,10 +78,10 @@ fn fair_queueing_gives_everyone_a_third() {
 fn fair_queueing_serves_low_rate_flows_at_once() {
     // 200 bytes that take 0.2 ms wait for at most one packet of 1000 bytes: 10 ms, 0.2 ms and 1 ms. With FCFS they wait
     // for the queue of up to 50.
-    let result = share(fair_queueing(), modest_groups());
+    let result = run_on_shared_link(fair_queueing(), modest_groups());
     assert_eq!(result.flows[2].counts.drops, 0);
     assert!(result.flows[2].delay.max < Duration::from_micros(11_250), "{:?}", result.flows[2].delay);
-    let result = share(DisciplineSpec::fcfs(LIMIT), modest_groups());
+    let result = run_on_shared_link(DisciplineSpec::fcfs(LIMIT), modest_groups());
     assert!(result.flows[2].delay.mean > Duration::from_millis(25), "{:?}", result.flows[2].delay);
 }
 

@@ -2,7 +2,7 @@
 //! a byte.
 
 use crate::test_network::{bytes, datagrams, direction, group, pipe, run};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
@@ -25,7 +25,7 @@ fn gap(load: u64) -> Duration {
 
 /// Poisson arrivals as a recorded trace, for a single connection.
 fn arrivals(load: u64, exponential: bool) -> RunResult {
-    let mut stream = Stream::new(5, "arrivals", load);
+    let mut stream = RandomStream::new(5, "arrivals", load);
     let (mut writes, mut at) = (Vec::new(), Duration::ZERO);
     while at < Duration::from_secs(SECONDS) {
         at += stream.exponential_duration(gap(load));

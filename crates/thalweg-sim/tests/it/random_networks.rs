@@ -338,8 +338,8 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
             ControllerConfig::from(CopaConfig {
                 initial_window,
                 delta,
-                compete,
-                min_rtt_window: millis(2000),
+                competitive_mode: compete,
+                min_rtt_lifetime: millis(2000),
             })
         }),
     ]

@@ -28,7 +28,7 @@ fn newreno(is_background: bool) -> TransportSpec {
 }
 
 /// Runs flows over 20 Mbit/s and 40 ms with a buffer of three times the path's capacity, from 10 s on.
-fn share(groups: Vec<GroupSpec>) -> RunResult {
+fn run_on_shared_link(groups: Vec<GroupSpec>) -> RunResult {
     let link = direction(Rate::from_mbits_per_sec(20), millis(20), Limit::Packets(300));
     let mut spec = pipe(link);
     spec.groups = groups;
@@ -40,7 +40,7 @@ fn share(groups: Vec<GroupSpec>) -> RunResult {
 /// Alone it uses the path, and its queueing delay reaches LEDBAT++'s target, 60 ms, but not more.
 #[test]
 fn alone_it_queues_to_the_target() {
-    let flow = share(vec![group("back", 1, newreno(true), WorkloadSpec::Bulk)]).flows.remove(0);
+    let flow = run_on_shared_link(vec![group("back", 1, newreno(true), WorkloadSpec::Bulk)]).flows.remove(0);
     assert!(flow.goodput.as_f64() > 0.85 * 20e6, "{}", flow.goodput);
     let queue = flow.delay.p50.as_secs_f64() - 0.02;
     assert!((0.03..0.065).contains(&queue), "{queue}");
@@ -54,6 +54,6 @@ fn it_yields_to_other_flows() {
         group("back", 1, newreno(true), WorkloadSpec::Bulk),
         group("front", 1, newreno(false), WorkloadSpec::Bulk),
     ];
-    let shares: Vec<f64> = share(flows).flows.iter().map(|flow| flow.goodput.as_f64()).collect();
+    let shares: Vec<f64> = run_on_shared_link(flows).flows.iter().map(|flow| flow.goodput.as_f64()).collect();
     assert!(shares[0] < 0.2 * shares[1], "{shares:?}");
 }

@@ -46,13 +46,13 @@ fn at(seconds: u64) -> Time {
 }
 
 /// Runs these flows over one link, without counting the first third of the time.
-fn share(link: DirectionSpec, seconds: u64, groups: Vec<GroupSpec>) -> RunResult {
+fn run_on_shared_link(link: DirectionSpec, seconds: u64, groups: Vec<GroupSpec>) -> RunResult {
     let duration = Duration::from_secs(seconds);
     run(&Spec { groups, duration, warmup: duration / 3, ..pipe(link) })
 }
 
-fn link_direction(megabits: u64, delay: u64, packets: u64) -> DirectionSpec {
-    direction(Rate::from_mbits_per_sec(megabits), millis(delay), Limit::Packets(packets))
+fn link_direction(mbits_per_sec: u64, delay: u64, packets: u64) -> DirectionSpec {
+    direction(Rate::from_mbits_per_sec(mbits_per_sec), millis(delay), Limit::Packets(packets))
 }
 
 fn goodputs(result: &RunResult) -> Vec<f64> {
@@ -71,7 +71,11 @@ fn jain(goodputs: &[f64]) -> f64 {
 #[test]
 fn the_queue_matches_the_target_of_the_flows() {
     for count in [1, 4, 9] {
-        let result = share(link_direction(100, 50, 2000), 30, vec![thalweg(count, ThalwegConfig::default())]);
+        let result = run_on_shared_link(
+            link_direction(100, 50, 2000),
+            30,
+            vec![thalweg(count, ThalwegConfig::default())],
+        );
         let link = &result.links[0];
         let wanted = 1.0 + 1.5 * f64::from(count).sqrt();
         let queueing = link.queue.mean_bytes * 8e3 / 100e6;
@@ -85,7 +89,7 @@ fn the_queue_matches_the_target_of_the_flows() {
 #[test]
 fn random_path_loss_costs_only_its_rate() {
     for loss in [0.001, 0.01, 0.1] {
-        let result = share(
+        let result = run_on_shared_link(
             with_random_loss(link_direction(50, 25, 500), loss),
             30,
             vec![thalweg(1, ThalwegConfig::default())],
@@ -133,8 +137,8 @@ fn a_longer_path_is_not_mistaken_for_a_queue() {
 /// less than 16 segments proves nothing.)
 #[test]
 fn an_outage_on_a_long_path_is_not_mistaken_for_a_queue() {
-    let change = |seconds, megabits| {
-        let rate = Some(Rate::from_mbits_per_sec(megabits));
+    let change = |seconds, mbits_per_sec| {
+        let rate = Some(Rate::from_mbits_per_sec(mbits_per_sec));
         Change { rate, ..Change::at(at(seconds)) }
     };
     for loss in [0.01, 0.05] {
@@ -159,7 +163,7 @@ fn an_outage_on_a_long_path_is_not_mistaken_for_a_queue() {
 /// bound.)
 #[test]
 fn a_short_queue_is_not_mistaken_for_a_lossy_path() {
-    let result = share(link_direction(24, 3, 4), 30, vec![thalweg(1, ThalwegConfig::default())]);
+    let result = run_on_shared_link(link_direction(24, 3, 4), 30, vec![thalweg(1, ThalwegConfig::default())]);
     let link = &result.links[0];
     let dropped = link.drops_full as f64 / (link.drops_full + link.packets) as f64;
     assert!(dropped < 0.1, "{dropped}: {link:?}");
@@ -175,7 +179,8 @@ fn shares_with_a_sender_that_fills_the_queue() {
     for (buffer, minimum) in [(200, 0.05), (400, 0.2), (800, 0.2)] {
         let beside = |compete| {
             let flow = thalweg(1, ThalwegConfig { compete, ..ThalwegConfig::default() });
-            let goodputs = goodputs(&share(link_direction(50, 50, buffer), 90, vec![flow, cubic()]));
+            let goodputs =
+                goodputs(&run_on_shared_link(link_direction(50, 50, buffer), 90, vec![flow, cubic()]));
             goodputs[0] / (goodputs[0] + goodputs[1])
         };
         let (competing, yielding) = (beside(true), beside(false));
@@ -196,14 +201,15 @@ fn shares_with_a_sender_that_fills_the_queue() {
 #[test]
 fn a_flow_that_has_lost_its_rate_finds_competing_traffic() {
     let groups = vec![thalweg(1, ThalwegConfig::default()), cubic()];
-    let goodputs = goodputs(&share(link_direction(40, 10, 67), 60, groups));
+    let goodputs = goodputs(&run_on_shared_link(link_direction(40, 10, 67), 60, groups));
     assert!(goodputs[0] > 4.0, "{goodputs:?}");
 }
 
 /// A drain takes some round trips: on long paths they are less frequent.
 #[test]
 fn drains_leave_long_paths_filled() {
-    let result = share(link_direction(20, 600, 2500), 120, vec![thalweg(1, ThalwegConfig::default())]);
+    let result =
+        run_on_shared_link(link_direction(20, 600, 2500), 120, vec![thalweg(1, ThalwegConfig::default())]);
     assert!(goodputs(&result)[0] > 16.5, "{:?}", goodputs(&result));
 }
 
@@ -256,7 +262,7 @@ fn flows_that_start_beside_each_other_keep_a_short_queue() {
         let start = |stagger| {
             scope.spawn(move || {
                 let flows = GroupSpec { stagger: millis(stagger), ..thalweg(10, ThalwegConfig::default()) };
-                let result = share(link_direction(40, 10, 270), 45, vec![flows]);
+                let result = run_on_shared_link(link_direction(40, 10, 270), 45, vec![flows]);
                 result.links[0].queue.mean_bytes * 8e3 / 40e6
             })
         };
@@ -270,7 +276,7 @@ fn flows_that_start_beside_each_other_keep_a_short_queue() {
 /// Returns the retransmission ratio of many flows that start this long after each other, and Jain's index.
 fn many_flows(stagger: Duration) -> (f64, f64) {
     let many_flows = GroupSpec { stagger, ..thalweg(100, ThalwegConfig::default()) };
-    let result = share(link_direction(100, 25, 625), 30, vec![many_flows]);
+    let result = run_on_shared_link(link_direction(100, 25, 625), 30, vec![many_flows]);
     let of = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>() as f64;
     (of(|flow| flow.retransmissions) / of(|flow| flow.sent_packets), jain(&goodputs(&result)))
 }
@@ -293,7 +299,7 @@ fn marks_share_a_queue_out() {
         ..link_direction(20, 20, 400)
     };
     let flows = vec![with_ecn(thalweg(1, ThalwegConfig::default())), with_ecn(cubic())];
-    let result = share(link, 60, flows);
+    let result = run_on_shared_link(link, 60, flows);
     let goodputs = goodputs(&result);
     let part = goodputs[0] / (goodputs[0] + goodputs[1]);
     assert!((0.35..0.65).contains(&part), "{goodputs:?}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::sstp::{Pdu, Receiver, ReceiverConfig, ReceiverStats, SegmentStats, Sender, SenderConfig};
 use thalweg_proto::transport::Input;
 use thalweg_proto::units::{Duration, Time};
@@ -78,7 +78,7 @@ impl BlackBox {
 
 /// Selects the lost packets, with one random draw per loss.
 struct LossModel {
-    stream: Stream,
+    stream: RandomStream,
     losses: Losses,
     sent: u64,
     next: u64,
@@ -86,7 +86,7 @@ struct LossModel {
 
 impl LossModel {
     fn new(losses: Losses, seed: u64) -> Self {
-        let mut losing = Self { stream: Stream::new(seed, "black-box", 0), losses, sent: 0, next: 0 };
+        let mut losing = Self { stream: RandomStream::new(seed, "black-box", 0), losses, sent: 0, next: 0 };
         losing.next = match losses {
             Losses::Single(number) => number,
             Losses::Independent(p) | Losses::Spell(p, _) => losing.stream.geometric(p),

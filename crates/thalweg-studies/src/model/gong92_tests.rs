@@ -1,7 +1,7 @@
 //! Tests the formulas against independent values, their limits, and direct simulation.
 
 use super::*;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 const SMALL_PATH: Path = Path {
     rate: Rate::from_mbits_per_sec(100),
@@ -135,7 +135,7 @@ fn efficiency_grows_with_the_window_and_falls_with_loss() {
 /// D_s and the rounds, by random simulation.
 #[test]
 fn delays_are_those_of_direct_simulation() {
-    let mut stream = Stream::new(1, "rounds", 0);
+    let mut stream = RandomStream::new(1, "rounds", 0);
     for p in [0.003, 0.03, 0.3] {
         let trials = 200_000;
         let (mut rounds_drawn, mut packets) = (0u64, 0u64);

@@ -1,6 +1,6 @@
 //! Findings about delays and acknowledgements.
 
-use super::{Finding, Kind, Viewed, format_ms, format_percent};
+use super::{Finding, FindingKind, MeasuredDirection, format_ms, format_percent};
 use crate::sorted_quantile;
 use crate::trace_model::{Ack, Connection, Limit, View};
 use thalweg_units::{Duration, Time};
@@ -11,29 +11,32 @@ const MIN_SAMPLES: usize = 50;
 const MIN_QUEUEING_DELAY: Duration = Duration::from_millis(30);
 
 /// Finds round trips whose median is twice the shortest, by at least [`MIN_QUEUEING_DELAY`].
-pub(super) fn find_bufferbloat(view: &Viewed<'_>) -> Option<Finding> {
-    let (shortest, median) = (view.shortest?, view.median?);
-    if view.trips.len() < MIN_SAMPLES || median < shortest * 2 || median < shortest + MIN_QUEUEING_DELAY {
+pub(super) fn find_bufferbloat(view: &MeasuredDirection<'_>) -> Option<Finding> {
+    let (min_rtt, median_rtt) = (view.min_rtt?, view.median_rtt?);
+    if view.rtt_samples.len() < MIN_SAMPLES
+        || median_rtt < min_rtt * 2
+        || median_rtt < min_rtt + MIN_QUEUEING_DELAY
+    {
         return None;
     }
-    let mut sorted: Vec<Duration> = view.trips.iter().map(|trip| trip.1).collect();
+    let mut sorted: Vec<Duration> = view.rtt_samples.iter().map(|trip| trip.1).collect();
     sorted.sort_unstable();
     let p99 = sorted_quantile(&sorted, 0.99)?;
-    let limit = shortest * 2;
-    let mut long = view.trips.iter().filter(|trip| trip.1 >= limit);
+    let limit = min_rtt * 2;
+    let mut long = view.rtt_samples.iter().filter(|trip| trip.1 >= limit);
     let (first, last) = (long.next()?.0, long.next_back()?.0);
-    let count = view.trips.iter().filter(|trip| trip.1 >= limit).count();
+    let count = view.rtt_samples.iter().filter(|trip| trip.1 >= limit).count();
     Some(Finding {
-        kind: Kind::Bufferbloat,
-        from: first,
-        until: last,
-        count: count as u64,
-        figures: format!(
+        kind: FindingKind::Bufferbloat,
+        start: first,
+        end: last,
+        occurrences: count as u64,
+        evidence: format!(
             "round trips of {} at least, {} in the median and {} at 99 %: {} of queueing in the median",
-            format_ms(shortest),
-            format_ms(median),
+            format_ms(min_rtt),
+            format_ms(median_rtt),
             format_ms(p99),
-            format_ms(median.saturating_sub(shortest))
+            format_ms(median_rtt.saturating_sub(min_rtt))
         ),
     })
 }
@@ -42,7 +45,7 @@ pub(super) fn find_bufferbloat(view: &Viewed<'_>) -> Option<Finding> {
 const MIN_LIMITED_SHARE: f64 = 0.1;
 
 /// Finds a receive window that is full for a tenth of the time.
-pub(super) fn receiver_limited(view: &Viewed<'_>, connection: &Connection) -> Option<Finding> {
+pub(super) fn find_receiver_limits(view: &MeasuredDirection<'_>, connection: &Connection) -> Option<Finding> {
     let full = || view.direction.limits.iter().filter(|limit| limit.2 == Limit::Receiver);
     let total: f64 = full().map(|(from, until, _)| until.since(*from).as_secs_f64()).sum();
     let packets = &view.direction.packets;
@@ -66,11 +69,11 @@ pub(super) fn receiver_limited(view: &Viewed<'_>, connection: &Connection) -> Op
         count => format!(", {count} acknowledgements had an empty one"),
     };
     Some(Finding {
-        kind: Kind::ReceiverLimited,
-        from: full().next()?.0,
-        until: full().next_back()?.1,
-        count: full().count() as u64,
-        figures: format!(
+        kind: FindingKind::ReceiverLimited,
+        start: full().next()?.0,
+        end: full().next_back()?.1,
+        occurrences: full().count() as u64,
+        evidence: format!(
             "the receive window was full for {} ({}){window}{zero}",
             format_ms(Duration::from_secs_f64(total)),
             format_percent(total.min(whole), whole)
@@ -79,7 +82,7 @@ pub(super) fn receiver_limited(view: &Viewed<'_>, connection: &Connection) -> Op
 }
 
 /// Acknowledgements with new data: time, bytes, and the time since the one before.
-fn acknowledgement_progress(view: &Viewed<'_>) -> Vec<(Time, u64, Duration)> {
+fn acknowledgement_progress(view: &MeasuredDirection<'_>) -> Vec<(Time, u64, Duration)> {
     // Without packets, these are samples of a counter.
     let acks: &[Ack] = if view.direction.packets.is_empty() { &[] } else { &view.direction.acks };
     let pairs = acks.windows(2).filter(|pair| pair[1].position > pair[0].position);
@@ -90,8 +93,8 @@ fn acknowledgement_progress(view: &Viewed<'_>) -> Vec<(Time, u64, Duration)> {
 
 /// Returns true if data was selectively acknowledged or retransmitted within a round trip before `time`: a repair moves the
 /// acknowledgement by much.
-fn is_repair(view: &Viewed<'_>, time: Time) -> bool {
-    let trip = view.median.unwrap_or(Duration::ZERO);
+fn is_repair(view: &MeasuredDirection<'_>, time: Time) -> bool {
+    let trip = view.median_rtt.unwrap_or(Duration::ZERO);
     let sacks = &view.direction.sacks;
     let last = sacks.partition_point(|sack| sack.time <= time);
     last.checked_sub(1).is_some_and(|at| time.since(sacks[at].time) <= trip)
@@ -101,11 +104,11 @@ fn is_repair(view: &Viewed<'_>, time: Time) -> bool {
 const MIN_STRETCHED: (usize, f64) = (20, 0.3);
 
 /// Finds acknowledgements of more than two full segments each.
-pub(super) fn stretch_acks(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_stretch_acks(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let acks: Vec<_> =
         acknowledgement_progress(view).into_iter().filter(|ack| !is_repair(view, ack.0)).collect();
     // A half more allows for segments that are not full.
-    let limit = view.segment * 5 / 2;
+    let limit = view.segment_bytes * 5 / 2;
     let long = || acks.iter().filter(|ack| ack.1 > limit);
     let count = long().count();
     if acks.len() < MIN_STRETCHED.0 || (count as f64) < MIN_STRETCHED.1 * acks.len() as f64 {
@@ -113,13 +116,13 @@ pub(super) fn stretch_acks(view: &Viewed<'_>) -> Option<Finding> {
     }
     let mut sizes: Vec<u64> = acks.iter().map(|ack| ack.1).collect();
     sizes.sort_unstable();
-    let segments = |bytes: u64| bytes as f64 / view.segment as f64;
+    let segments = |bytes: u64| bytes as f64 / view.segment_bytes as f64;
     Some(Finding {
-        kind: Kind::StretchAcks,
-        from: long().next()?.0,
-        until: long().next_back()?.0,
-        count: count as u64,
-        figures: format!(
+        kind: FindingKind::StretchAcks,
+        start: long().next()?.0,
+        end: long().next_back()?.0,
+        occurrences: count as u64,
+        evidence: format!(
             "{} of acknowledgements cover more than two segments; {:.1} in the median, {:.0} at most",
             format_percent(count as f64, acks.len() as f64),
             segments(sorted_quantile(&sizes, 0.5)?),
@@ -132,22 +135,20 @@ pub(super) fn stretch_acks(view: &Viewed<'_>) -> Option<Finding> {
 const MIN_GAP: (Duration, u64) = (Duration::from_millis(20), 8);
 
 /// Finds silences of the receiver between acknowledgements that come at a steady pace, without a loss.
-pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_ack_gaps(view: &MeasuredDirection<'_>) -> Option<Finding> {
     if view.direction.view == View::Receiver {
         return None;
     }
     let acks = acknowledgement_progress(view);
     let mut gaps: Vec<Duration> = acks.iter().map(|ack| ack.2).collect();
     gaps.sort_unstable();
-    let (typical, trip) = (sorted_quantile(&gaps, 0.5)?, view.median?);
+    let (typical, trip) = (sorted_quantile(&gaps, 0.5)?, view.median_rtt?);
     let limit = MIN_GAP.0.max(typical * 4).max(trip / 2);
     let packets = &view.direction.packets;
     // In flight before the gap, and sent while the receiver would have answered.
     let has_sent_during = |time: Time, gap: Duration| {
-        let begin = time
-            .since(Time::ZERO)
-            .saturating_sub(gap)
-            .saturating_sub(view.shortest.unwrap_or(Duration::ZERO));
+        let begin =
+            time.since(Time::ZERO).saturating_sub(gap).saturating_sub(view.min_rtt.unwrap_or(Duration::ZERO));
         let begin = Time::ZERO + begin;
         let middle = begin + gap / 2;
         let sent = packets.partition_point(|packet| packet.time <= middle);
@@ -164,7 +165,7 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
         .filter(|(time, bytes, gap)| {
             *gap > limit
                 && !has_reports_during(*time, *gap)
-                && *bytes >= MIN_GAP.1 * view.segment
+                && *bytes >= MIN_GAP.1 * view.segment_bytes
                 && !is_repair(view, *time)
                 && has_sent_during(*time, *gap)
         })
@@ -173,17 +174,17 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
     let longest = found.iter().map(|ack| ack.2).max()?;
     let max = found.iter().map(|ack| ack.1).max()?;
     Some(Finding {
-        kind: Kind::AckGaps,
-        from: first.0,
-        until: last.0,
-        count: found.len() as u64,
-        figures: format!(
+        kind: FindingKind::AckGaps,
+        start: first.0,
+        end: last.0,
+        occurrences: found.len() as u64,
+        evidence: format!(
             "{} {} of up to {}; the median is {}; up to {} segments acknowledged at once",
             found.len(),
             if found.len() == 1 { "gap" } else { "gaps" },
             format_ms(longest),
             format_ms(typical),
-            max / view.segment
+            max / view.segment_bytes
         ),
     })
 }

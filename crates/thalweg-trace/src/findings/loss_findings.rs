@@ -1,7 +1,7 @@
 //! Findings about losses and their repair.
 
 use super::token_bucket_fit::{TokenBucket, token_bucket_fit};
-use super::{Finding, Kind, Viewed, format_ms, format_percent};
+use super::{Finding, FindingKind, MeasuredDirection, format_ms, format_percent};
 use crate::trace_model::{Direction, Packet, View};
 use thalweg_units::{Bytes, Duration, Rate, Time};
 
@@ -9,7 +9,7 @@ use thalweg_units::{Bytes, Duration, Rate, Time};
 const MIN_BUSY_PACKETS: usize = 4;
 
 /// Finds timers that expired while at least [`MIN_BUSY_PACKETS`] packets were in flight.
-pub(super) fn find_timeouts(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_timeouts(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let packets = &view.direction.packets;
     let flight = |time: Time| {
         let end = packets.partition_point(|packet| packet.time < time);
@@ -32,11 +32,11 @@ pub(super) fn find_timeouts(view: &Viewed<'_>) -> Option<Finding> {
     let flight =
         if has_packets { format!(", with up to {} packets in flight", at_least(max)) } else { String::new() };
     Some(Finding {
-        kind: Kind::Timeout,
-        from: first.time,
-        until: last.time,
-        count: busy.len() as u64,
-        figures: format!(
+        kind: FindingKind::Timeout,
+        start: first.time,
+        end: last.time,
+        occurrences: busy.len() as u64,
+        evidence: format!(
             "{} timeouts{flight}; silence of {} at most, {} in all",
             busy.len(),
             format_ms(longest),
@@ -50,7 +50,7 @@ fn at_least(count: usize) -> String {
 }
 
 /// Finds retransmissions of data that had arrived.
-pub(super) fn find_spurious_retransmissions(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_spurious_retransmissions(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let counts = view.direction.counts;
     let mut places =
         view.direction.packets.iter().filter(|packet| packet.is(Packet::SPURIOUS)).map(|packet| packet.time);
@@ -63,11 +63,11 @@ pub(super) fn find_spurious_retransmissions(view: &Viewed<'_>) -> Option<Finding
     }
     let again = counts.again.max(counts.lost).max(count);
     Some(Finding {
-        kind: Kind::SpuriousRetransmissions,
-        from: first.or(reported).unwrap_or(Time::ZERO),
-        until: last.or(reported).unwrap_or(Time::ZERO),
-        count,
-        figures: format!(
+        kind: FindingKind::SpuriousRetransmissions,
+        start: first.or(reported).unwrap_or(Time::ZERO),
+        end: last.or(reported).unwrap_or(Time::ZERO),
+        occurrences: count,
+        evidence: format!(
             "{count} of {again} retransmissions ({}) repeated data that had arrived",
             format_percent(count as f64, again as f64)
         ),
@@ -80,12 +80,12 @@ const INTERVALS: usize = 10;
 const PERSISTENT: (f64, usize) = (0.005, 6);
 
 /// Returns the packets lost on the path, not by mistake of the sender.
-fn packets_lost_on_path<'a>(view: &Viewed<'a>) -> impl Iterator<Item = &'a Packet> {
+fn packets_lost_on_path<'a>(view: &MeasuredDirection<'a>) -> impl Iterator<Item = &'a Packet> {
     view.direction.packets.iter().filter(|packet| packet.is_lost_on_path())
 }
 
 /// Finds losses in most parts of the connection while there was no queue.
-pub(super) fn find_persistent_loss(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_persistent_loss(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let packets = &view.direction.packets;
     let (first, last) = (packets.first()?.time, packets.last()?.time);
     let whole = last.since(first).as_secs_f64();
@@ -93,7 +93,7 @@ pub(super) fn find_persistent_loss(view: &Viewed<'_>) -> Option<Finding> {
     let (mut count, mut idle) = (0u64, 0u64);
     for packet in packets_lost_on_path(view) {
         count += 1;
-        idle += u64::from(view.is_idle_at(packet.time));
+        idle += u64::from(view.is_queue_empty_at(packet.time));
         let place = packet.time.since(first).as_secs_f64() / whole.max(1e-12) * INTERVALS as f64;
         by_interval[(place as usize).min(INTERVALS - 1)] += 1;
     }
@@ -103,11 +103,11 @@ pub(super) fn find_persistent_loss(view: &Viewed<'_>) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        kind: Kind::PersistentLoss,
-        from: packets_lost_on_path(view).next()?.time,
-        until: packets_lost_on_path(view).last()?.time,
-        count,
-        figures: format!(
+        kind: FindingKind::PersistentLoss,
+        start: packets_lost_on_path(view).next()?.time,
+        end: packets_lost_on_path(view).last()?.time,
+        occurrences: count,
+        evidence: format!(
             "{count} of {} packets lost ({}), in {intervals} of {INTERVALS} parts of the time; {} of them while the round trip was near its minimum",
             packets.len(),
             format_percent(count as f64, packets.len() as f64),
@@ -117,14 +117,14 @@ pub(super) fn find_persistent_loss(view: &Viewed<'_>) -> Option<Finding> {
 }
 
 /// Finds losses that a token bucket explains (Flach et al. 2016), without a queue.
-pub(super) fn find_policer(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_policer(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let TokenBucket { rate, burst, first, last, count } = token_bucket_fit(view)?;
     Some(Finding {
-        kind: Kind::Policer,
-        from: first,
-        until: last,
-        count,
-        figures: format!(
+        kind: FindingKind::Policer,
+        start: first,
+        end: last,
+        occurrences: count,
+        evidence: format!(
             "{count} losses without a queue, as of a token bucket of {:.2} Mbit/s and about {:.0} kB",
             rate * 8.0 / 1e6,
             burst / 1e3
@@ -136,17 +136,17 @@ pub(super) fn find_policer(view: &Viewed<'_>) -> Option<Finding> {
 const REORDERED: u64 = 3;
 
 /// Finds packets that overtook others.
-pub(super) fn find_reordering(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_reordering(view: &MeasuredDirection<'_>) -> Option<Finding> {
     let packets = &view.direction.packets;
     let late = || packets.iter().filter(|packet| packet.is(Packet::LATE));
     let count = view.direction.counts.late;
     if count >= REORDERED {
         return Some(Finding {
-            kind: Kind::Reordering,
-            from: late().next().map_or(Time::ZERO, |packet| packet.time),
-            until: late().next_back().map_or(Time::ZERO, |packet| packet.time),
-            count,
-            figures: format!(
+            kind: FindingKind::Reordering,
+            start: late().next().map_or(Time::ZERO, |packet| packet.time),
+            end: late().next_back().map_or(Time::ZERO, |packet| packet.time),
+            occurrences: count,
+            evidence: format!(
                 "{count} packets ({}) came after packets that were sent later",
                 format_percent(count as f64, packets.len().max(1) as f64)
             ),
@@ -156,7 +156,7 @@ pub(super) fn find_reordering(view: &Viewed<'_>) -> Option<Finding> {
     if view.direction.view == View::Receiver {
         return None;
     }
-    let limit = view.median.unwrap_or(Duration::from_secs(1));
+    let limit = view.median_rtt.unwrap_or(Duration::from_secs(1));
     let undone = || {
         packets.iter().filter(move |packet| {
             let is_late = packet.is_lost() && packet.is_acked() && packet.acked >= packet.lost;
@@ -169,11 +169,11 @@ pub(super) fn find_reordering(view: &Viewed<'_>) -> Option<Finding> {
     }
     let longest = undone().map(|packet| packet.acked.since(packet.lost)).max()?;
     Some(Finding {
-        kind: Kind::Reordering,
-        from: undone().next()?.time,
-        until: undone().next_back()?.time,
-        count,
-        figures: format!(
+        kind: FindingKind::Reordering,
+        start: undone().next()?.time,
+        end: undone().next_back()?.time,
+        occurrences: count,
+        evidence: format!(
             "{count} packets were taken for lost and acknowledged up to {} later",
             format_ms(longest)
         ),
@@ -181,7 +181,7 @@ pub(super) fn find_reordering(view: &Viewed<'_>) -> Option<Finding> {
 }
 
 /// Returns the token bucket that explains the losses of a direction, if one does.
-pub fn token_bucket(direction: &Direction) -> Option<(Rate, Bytes)> {
-    let found = token_bucket_fit(&Viewed::new(direction))?;
+pub fn fit_token_bucket(direction: &Direction) -> Option<(Rate, Bytes)> {
+    let found = token_bucket_fit(&MeasuredDirection::new(direction))?;
     Some((Rate::from_bits_per_sec((found.rate * 8.0) as u64), Bytes::new(found.burst as u64)))
 }

@@ -7,7 +7,7 @@ mod sending_findings;
 mod tests;
 mod token_bucket_fit;
 
-pub use loss_findings::token_bucket;
+pub use loss_findings::fit_token_bucket;
 
 use crate::trace_model::{Connection, Direction};
 use thalweg_units::{Duration, Time};
@@ -16,20 +16,20 @@ use thalweg_units::{Duration, Time};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Kind of the finding.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// Time of the first occurrence.
-    pub from: Time,
+    pub start: Time,
     /// Time of the last occurrence.
-    pub until: Time,
+    pub end: Time,
     /// Number of occurrences.
-    pub count: u64,
+    pub occurrences: u64,
     /// Measured values, as one sentence.
-    pub figures: String,
+    pub evidence: String,
 }
 
 /// Kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum FindingKind {
     /// Retransmission timer that expired while packets were in flight.
     Timeout,
     /// Retransmissions of data that had arrived.
@@ -54,7 +54,7 @@ pub enum Kind {
     IdleRestart,
 }
 
-impl Kind {
+impl FindingKind {
     /// All kinds.
     pub const ALL: [Self; 11] = [
         Self::Timeout,
@@ -105,7 +105,7 @@ impl Kind {
     }
 
     /// Returns the rule, with its source.
-    pub const fn rule(self) -> &'static str {
+    pub const fn reference(self) -> &'static str {
         match self {
             Self::Timeout => {
                 "RFC 8985, section 7: a tail loss probe repairs what duplicate acknowledgements cannot; RFC 5681, section 3.1: a timeout reduces the window to one segment"
@@ -146,70 +146,71 @@ impl Kind {
 
 /// Returns what looks wrong in a direction (0: of the client, 1: of the server), by kind.
 pub fn find_all(connection: &Connection, direction: usize) -> Vec<Finding> {
-    let data = &connection.directions[direction & 1];
-    let view = Viewed::new(data);
+    let direction_data = &connection.directions[direction & 1];
+    let view = MeasuredDirection::new(direction_data);
     let policer = loss_findings::find_policer(&view);
     // What a policer explains is not reported twice.
-    let persistent = if policer.is_some() { None } else { loss_findings::find_persistent_loss(&view) };
-    let found = [
+    let persistent_loss = if policer.is_some() { None } else { loss_findings::find_persistent_loss(&view) };
+    let findings = [
         loss_findings::find_timeouts(&view),
         loss_findings::find_spurious_retransmissions(&view),
-        persistent,
+        persistent_loss,
         policer,
         loss_findings::find_reordering(&view),
         delay_and_ack_findings::find_bufferbloat(&view),
-        delay_and_ack_findings::receiver_limited(&view, connection),
-        delay_and_ack_findings::stretch_acks(&view),
-        delay_and_ack_findings::ack_gaps(&view),
+        delay_and_ack_findings::find_receiver_limits(&view, connection),
+        delay_and_ack_findings::find_stretch_acks(&view),
+        delay_and_ack_findings::find_ack_gaps(&view),
         sending_findings::find_bursts(&view),
-        sending_findings::idle_restarts(&view),
+        sending_findings::find_idle_restarts(&view),
     ];
-    found.into_iter().flatten().collect()
+    findings.into_iter().flatten().collect()
 }
 
 /// Direction with the figures that several rules need.
-struct Viewed<'a> {
+struct MeasuredDirection<'a> {
     direction: &'a Direction,
     /// Round-trip times in the order of time.
-    trips: &'a [(Time, Duration)],
-    shortest: Option<Duration>,
-    median: Option<Duration>,
+    rtt_samples: &'a [(Time, Duration)],
+    min_rtt: Option<Duration>,
+    median_rtt: Option<Duration>,
     /// Payload of a full packet, in bytes.
-    segment: u64,
+    segment_bytes: u64,
 }
 
-impl<'a> Viewed<'a> {
+impl<'a> MeasuredDirection<'a> {
     fn new(direction: &'a Direction) -> Self {
-        let trips = direction.rtt_samples();
-        let mut sorted: Vec<Duration> = trips.iter().map(|trip| trip.1).collect();
+        let rtt_samples = direction.rtt_samples();
+        let mut sorted: Vec<Duration> = rtt_samples.iter().map(|trip| trip.1).collect();
         sorted.sort_unstable();
-        let largest = direction.packets.iter().map(|packet| packet.length).max().unwrap_or(0);
+        let max_packet_bytes = direction.packets.iter().map(|packet| packet.length).max().unwrap_or(0);
         Self {
             direction,
-            trips,
-            shortest: sorted.first().copied(),
-            median: crate::sorted_quantile(&sorted, 0.5),
-            segment: u64::from(direction.segment.unwrap_or(largest).min(largest)).max(1),
+            rtt_samples,
+            min_rtt: sorted.first().copied(),
+            median_rtt: crate::sorted_quantile(&sorted, 0.5),
+            segment_bytes: u64::from(direction.segment.unwrap_or(max_packet_bytes).min(max_packet_bytes))
+                .max(1),
         }
     }
 
     /// Returns the round-trip time measured last before `time`, or else the first one.
     fn rtt_at(&self, time: Time) -> Option<Duration> {
-        let at = self.trips.partition_point(|trip| trip.0 <= time);
-        self.trips.get(at.saturating_sub(1)).map(|trip| trip.1)
+        let index = self.rtt_samples.partition_point(|sample| sample.0 <= time);
+        self.rtt_samples.get(index.saturating_sub(1)).map(|sample| sample.1)
     }
 
     /// Returns true if there was no queue at `time`: the round trip was near the shortest.
-    fn is_idle_at(&self, time: Time) -> bool {
+    fn is_queue_empty_at(&self, time: Time) -> bool {
         self.rtt_at(time)
-            .zip(self.shortest)
-            .is_none_or(|(trip, shortest)| trip <= shortest + queueing_margin(shortest))
+            .zip(self.min_rtt)
+            .is_none_or(|(rtt, min_rtt)| rtt <= min_rtt + empty_queue_margin(min_rtt))
     }
 }
 
 /// Excess over the shortest round trip that is no queue: a quarter, and 5 ms of late hosts.
-fn queueing_margin(shortest: Duration) -> Duration {
-    shortest / 4 + Duration::from_millis(5)
+fn empty_queue_margin(min_rtt: Duration) -> Duration {
+    min_rtt / 4 + Duration::from_millis(5)
 }
 
 /// Formats a duration in milliseconds.

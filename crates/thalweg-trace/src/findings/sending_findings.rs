@@ -1,6 +1,6 @@
 //! Findings about how packets are sent.
 
-use super::{Finding, Kind, Viewed, format_ms};
+use super::{Finding, FindingKind, MeasuredDirection, format_ms};
 use crate::trace_model::View;
 use thalweg_units::{Duration, Time};
 
@@ -12,14 +12,14 @@ const CLOSE: Duration = Duration::from_micros(100);
 const BURSTS: (usize, usize) = (3, 40);
 
 /// Finds more than ten packets sent at once, several times or very many.
-pub(super) fn find_bursts(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_bursts(view: &MeasuredDirection<'_>) -> Option<Finding> {
     if view.direction.view == View::Receiver {
         return None;
     }
     let packets = &view.direction.packets;
-    let shortest = view.shortest.unwrap_or(Duration::from_millis(10));
+    let min_rtt = view.min_rtt.unwrap_or(Duration::from_millis(10));
     // On paths of less than some milliseconds, packets are always close.
-    let close = CLOSE.min(shortest / 100);
+    let close = CLOSE.min(min_rtt / 100);
     let mut found: Vec<(Time, usize)> = Vec::new();
     let (mut begin, mut count) = (Time::ZERO, 0);
     let mut before: Option<Time> = None;
@@ -42,26 +42,26 @@ pub(super) fn find_bursts(view: &Viewed<'_>) -> Option<Finding> {
         return None;
     }
     Some(Finding {
-        kind: Kind::Bursts,
-        from: found.first()?.0,
-        until: found.last()?.0,
-        count: found.len() as u64,
-        figures: format!(
+        kind: FindingKind::Bursts,
+        start: found.first()?.0,
+        end: found.last()?.0,
+        occurrences: found.len() as u64,
+        evidence: format!(
             "{} of more than {MAX_BURST_PACKETS} packets, of up to {max} packets ({:.0} kB)",
             if found.len() == 1 { "a burst".to_owned() } else { format!("{} bursts", found.len()) },
-            max as f64 * view.segment as f64 / 1e3
+            max as f64 * view.segment_bytes as f64 / 1e3
         ),
     })
 }
 
 /// Finds pauses of the sender, with nothing in flight, after which it sends more than the initial window within a quarter of a
 /// round trip.
-pub(super) fn idle_restarts(view: &Viewed<'_>) -> Option<Finding> {
+pub(super) fn find_idle_restarts(view: &MeasuredDirection<'_>) -> Option<Finding> {
     if view.direction.view == View::Receiver {
         return None;
     }
     let packets = &view.direction.packets;
-    let trip = view.median?;
+    let trip = view.median_rtt?;
     // RFC 6298 with the kernel's minimum.
     let timeout = (trip * 2).max(Duration::from_millis(200));
     let mut found: Vec<(Time, Duration, usize)> = Vec::new();
@@ -84,11 +84,11 @@ pub(super) fn idle_restarts(view: &Viewed<'_>) -> Option<Finding> {
     let max = found.iter().map(|restart| restart.2).max()?;
     let longest = found.iter().map(|restart| restart.1).max()?;
     Some(Finding {
-        kind: Kind::IdleRestart,
-        from: found.first()?.0,
-        until: found.last()?.0,
-        count: found.len() as u64,
-        figures: format!(
+        kind: FindingKind::IdleRestart,
+        start: found.first()?.0,
+        end: found.last()?.0,
+        occurrences: found.len() as u64,
+        evidence: format!(
             "{} pauses of up to {} were followed by bursts of up to {max} packets within a quarter of a round trip ({})",
             found.len(),
             format_ms(longest),

@@ -36,13 +36,13 @@ fn steady_transfer(count: u64) -> Connection {
     connection
 }
 
-fn find_kind(connection: &Connection, kind: Kind) -> Option<Finding> {
+fn find_kind(connection: &Connection, kind: FindingKind) -> Option<Finding> {
     find_all(connection, 0).into_iter().find(|finding| finding.kind == kind)
 }
 
 /// Checks that a trace has this finding alone, and returns it.
 #[track_caller]
-fn only_finding(connection: &Connection, kind: Kind) -> Finding {
+fn only_finding(connection: &Connection, kind: FindingKind) -> Finding {
     let all = find_all(connection, 0);
     assert_eq!(all.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [kind], "{all:?}");
     all.into_iter().next().unwrap()
@@ -63,10 +63,10 @@ fn a_steady_transfer_has_no_findings() {
 
 #[test]
 fn names_and_rules_are_distinct() {
-    for (number, kind) in Kind::ALL.into_iter().enumerate() {
-        assert!(kind.rule().contains("RFC "), "{kind:?}");
+    for (number, kind) in FindingKind::ALL.into_iter().enumerate() {
+        assert!(kind.reference().contains("RFC "), "{kind:?}");
         assert!(
-            Kind::ALL[..number]
+            FindingKind::ALL[..number]
                 .iter()
                 .all(|other| other.name() != kind.name() && other.title() != kind.title())
         );
@@ -78,14 +78,14 @@ fn timeouts_count_with_packets_in_flight() {
     let mut connection = steady_transfer(100);
     connection.directions[0].timeouts =
         vec![Timeout { time: at_millis(150.0), silence: Duration::from_millis(230) }];
-    let finding = only_finding(&connection, Kind::Timeout);
-    assert_eq!((finding.count, finding.from), (1, at_millis(150.0)));
-    assert!(finding.figures.contains("230 ms"), "{}", finding.figures);
+    let finding = only_finding(&connection, FindingKind::Timeout);
+    assert_eq!((finding.occurrences, finding.start), (1, at_millis(150.0)));
+    assert!(finding.evidence.contains("230 ms"), "{}", finding.evidence);
     // With one packet in flight there is no other way.
     let mut lonely = steady_transfer(2);
     lonely.directions[0].timeouts =
         vec![Timeout { time: at_millis(3.0), silence: Duration::from_millis(230) }];
-    assert_eq!(find_kind(&lonely, Kind::Timeout), None);
+    assert_eq!(find_kind(&lonely, FindingKind::Timeout), None);
 }
 
 #[test]
@@ -94,29 +94,29 @@ fn spurious_retransmissions_are_counted_among_all() {
     let direction = &mut connection.directions[0];
     (direction.counts.again, direction.counts.spurious) = (4, 1);
     direction.packets[50].flags = Packet::AGAIN | Packet::SPURIOUS;
-    let finding = only_finding(&connection, Kind::SpuriousRetransmissions);
-    assert_eq!(finding.from, at_millis(100.0));
-    assert!(finding.figures.starts_with("1 of 4 retransmissions (25.00 %)"), "{}", finding.figures);
+    let finding = only_finding(&connection, FindingKind::SpuriousRetransmissions);
+    assert_eq!(finding.start, at_millis(100.0));
+    assert!(finding.evidence.starts_with("1 of 4 retransmissions (25.00 %)"), "{}", finding.evidence);
     connection.directions[0].counts.spurious = 0;
-    assert_eq!(find_kind(&connection, Kind::SpuriousRetransmissions), None);
+    assert_eq!(find_kind(&connection, FindingKind::SpuriousRetransmissions), None);
 }
 
 #[test]
 fn losses_are_persistent_in_most_parts_and_without_a_queue() {
     let mut connection = steady_transfer(1000);
     (0..10).for_each(|number| mark_lost(&mut connection, number * 100 + 7));
-    let finding = only_finding(&connection, Kind::PersistentLoss);
-    assert!(finding.figures.starts_with("10 of 1000 packets lost (1.00 %)"), "{}", finding.figures);
+    let finding = only_finding(&connection, FindingKind::PersistentLoss);
+    assert!(finding.evidence.starts_with("10 of 1000 packets lost (1.00 %)"), "{}", finding.evidence);
     // All in one place.
     let mut once = steady_transfer(1000);
     (0..10).for_each(|number| mark_lost(&mut once, 500 + number));
-    assert_eq!(find_kind(&once, Kind::PersistentLoss), None);
+    assert_eq!(find_kind(&once, FindingKind::PersistentLoss), None);
     // With a queue at the time of each: it overflowed.
     for (time, trip) in &mut connection.directions[0].round_trips {
         let number = time.as_secs_f64() * 500.0;
         *trip = if number % 100.0 < 40.0 { Duration::from_millis(80) } else { Duration::from_millis(40) };
     }
-    assert_eq!(find_kind(&connection, Kind::PersistentLoss), None);
+    assert_eq!(find_kind(&connection, FindingKind::PersistentLoss), None);
 }
 
 /// A token bucket of 250 kB/s and 50 kB before packets that come at 500 kB/s.
@@ -141,15 +141,15 @@ fn a_token_bucket_explains_losses() {
         }
     }
     assert!(lost > 100);
-    let finding = find_kind(&connection, Kind::Policer).unwrap();
-    assert_eq!(finding.count, lost);
+    let finding = find_kind(&connection, FindingKind::Policer).unwrap();
+    assert_eq!(finding.occurrences, lost);
     let rate: f64 =
-        finding.figures.split(" Mbit/s").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
-    assert!((rate / 2.0 - 1.0).abs() < 0.1, "{}", finding.figures);
+        finding.evidence.split(" Mbit/s").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((rate / 2.0 - 1.0).abs() < 0.1, "{}", finding.evidence);
     // Every tenth packet, whatever was sent before.
     let mut random = steady_transfer(1000);
     (0..100).for_each(|number| mark_lost(&mut random, number * 10));
-    assert_eq!(find_kind(&random, Kind::Policer), None);
+    assert_eq!(find_kind(&random, FindingKind::Policer), None);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn packets_that_overtake_others_are_reordered() {
     let mut connection = steady_transfer(100);
     connection.directions[0].counts.late = 3;
     (10..13).for_each(|number| connection.directions[0].packets[number].flags = Packet::LATE);
-    assert_eq!(only_finding(&connection, Kind::Reordering).from, at_millis(20.0));
+    assert_eq!(only_finding(&connection, FindingKind::Reordering).start, at_millis(20.0));
     // Taken for lost, and acknowledged 3 ms later.
     let mut early = steady_transfer(100);
     for number in [20, 30, 40] {
@@ -167,9 +167,9 @@ fn packets_that_overtake_others_are_reordered() {
         packet.flags = Packet::SPURIOUS;
     }
     early.directions[0].counts.spurious = 3;
-    assert!(find_kind(&early, Kind::Reordering).unwrap().figures.contains("3.00 ms later"));
+    assert!(find_kind(&early, FindingKind::Reordering).unwrap().evidence.contains("3.00 ms later"));
     early.directions[0].packets[20].acked = Time::MAX;
-    assert_eq!(find_kind(&early, Kind::Reordering), None);
+    assert_eq!(find_kind(&early, FindingKind::Reordering), None);
 }
 
 #[test]
@@ -178,26 +178,26 @@ fn a_standing_queue_is_bufferbloat() {
     for (_, trip) in connection.directions[0].round_trips.iter_mut().skip(100) {
         *trip = Duration::from_millis(240);
     }
-    let finding = only_finding(&connection, Kind::Bufferbloat);
-    assert!(finding.figures.contains("40 ms at least, 240 ms in the median"), "{}", finding.figures);
-    assert!(finding.figures.contains("200 ms of queueing"), "{}", finding.figures);
+    let finding = only_finding(&connection, FindingKind::Bufferbloat);
+    assert!(finding.evidence.contains("40 ms at least, 240 ms in the median"), "{}", finding.evidence);
+    assert!(finding.evidence.contains("200 ms of queueing"), "{}", finding.evidence);
     // Half of the round trip is a queue that keeps the link busy.
     for (_, trip) in connection.directions[0].round_trips.iter_mut().skip(100) {
         *trip = Duration::from_millis(60);
     }
-    assert_eq!(find_kind(&connection, Kind::Bufferbloat), None);
+    assert_eq!(find_kind(&connection, FindingKind::Bufferbloat), None);
 }
 
 #[test]
 fn a_full_receive_window_is_a_limit() {
     let mut connection = steady_transfer(500);
     connection.directions[0].limits = vec![(at_millis(100.0), at_millis(400.0), Limit::Receiver)];
-    let finding = only_finding(&connection, Kind::ReceiverLimited);
-    assert!(finding.figures.contains("full for 300 ms (30.06 %)"), "{}", finding.figures);
+    let finding = only_finding(&connection, FindingKind::ReceiverLimited);
+    assert!(finding.evidence.contains("full for 300 ms (30.06 %)"), "{}", finding.evidence);
     connection.directions[0].limits = vec![(at_millis(100.0), at_millis(150.0), Limit::Receiver)];
-    assert_eq!(find_kind(&connection, Kind::ReceiverLimited), None);
+    assert_eq!(find_kind(&connection, FindingKind::ReceiverLimited), None);
     connection.directions[0].limits = vec![(at_millis(100.0), at_millis(400.0), Limit::Application)];
-    assert_eq!(find_kind(&connection, Kind::ReceiverLimited), None);
+    assert_eq!(find_kind(&connection, FindingKind::ReceiverLimited), None);
 }
 
 #[test]
@@ -207,9 +207,9 @@ fn acknowledgements_of_more_than_two_segments_are_stretched() {
         connection.directions[0].acks.retain(|ack| (ack.position / 1000).is_multiple_of(count));
         connection
     };
-    let finding = only_finding(&every(5), Kind::StretchAcks);
-    assert!(finding.figures.contains("5.0 in the median"), "{}", finding.figures);
-    assert_eq!(find_kind(&every(2), Kind::StretchAcks), None);
+    let finding = only_finding(&every(5), FindingKind::StretchAcks);
+    assert!(finding.evidence.contains("5.0 in the median"), "{}", finding.evidence);
+    assert_eq!(find_kind(&every(2), FindingKind::StretchAcks), None);
     // After selective acknowledgements the repair acknowledges much.
     let mut repaired = every(5);
     repaired.directions[0].sacks = (0..500)
@@ -220,7 +220,7 @@ fn acknowledgements_of_more_than_two_segments_are_stretched() {
             is_duplicate: false,
         })
         .collect();
-    assert_eq!(find_kind(&repaired, Kind::StretchAcks), None);
+    assert_eq!(find_kind(&repaired, FindingKind::StretchAcks), None);
 }
 
 #[test]
@@ -228,12 +228,12 @@ fn silence_between_acknowledgements_is_a_gap() {
     let mut connection = steady_transfer(500);
     let acks = &mut connection.directions[0].acks;
     acks.retain(|ack| !(400_000..420_000).contains(&ack.position));
-    let finding = only_finding(&connection, Kind::AckGaps);
-    assert_eq!(finding.count, 1);
+    let finding = only_finding(&connection, FindingKind::AckGaps);
+    assert_eq!(finding.occurrences, 1);
     assert!(
-        finding.figures.starts_with("1 gap of up to 42 ms; the median is 2.00 ms"),
+        finding.evidence.starts_with("1 gap of up to 42 ms; the median is 2.00 ms"),
         "{}",
-        finding.figures
+        finding.evidence
     );
     // The receiver reported what arrived behind a hole.
     let mut reported = connection.clone();
@@ -247,7 +247,7 @@ fn silence_between_acknowledgements_is_a_gap() {
     assert_eq!(find_kind(&reported, Kind::AckGaps), None);
     // The sender sent nothing: a pause of its own.
     connection.directions[0].packets.retain(|packet| !(398_000..421_000).contains(&packet.position));
-    assert_eq!(find_kind(&connection, Kind::AckGaps), None);
+    assert_eq!(find_kind(&connection, FindingKind::AckGaps), None);
 }
 
 #[test]
@@ -257,13 +257,13 @@ fn many_packets_at_once_are_bursts() {
         connection.directions[0].packets[number].time =
             at_millis((number / 20) as f64 * 40.0 + (number % 20) as f64 * 0.01);
     }
-    let finding = only_finding(&connection, Kind::Bursts);
-    assert_eq!(finding.count, 25);
-    assert!(finding.figures.contains("up to 20 packets (20 kB)"), "{}", finding.figures);
+    let finding = only_finding(&connection, FindingKind::Bursts);
+    assert_eq!(finding.occurrences, 25);
+    assert!(finding.evidence.contains("up to 20 packets (20 kB)"), "{}", finding.evidence);
     // The initial window is allowed, once.
     let mut initial = steady_transfer(500);
     (0..10).for_each(|number| initial.directions[0].packets[number].time = at_millis(0.0));
-    assert_eq!(find_kind(&initial, Kind::Bursts), None);
+    assert_eq!(find_kind(&initial, FindingKind::Bursts), None);
 }
 
 #[test]
@@ -275,13 +275,13 @@ fn a_full_window_after_a_pause_is_a_restart() {
         packet.time = at_millis(1500.0 + restart);
         packet.acked = packet.time + Duration::from_millis(40);
     }
-    let finding = find_kind(&connection, Kind::IdleRestart).unwrap();
-    assert_eq!((finding.count, finding.from), (1, at_millis(1500.0)));
-    assert!(finding.figures.contains("pauses of up to 1002 ms"), "{}", finding.figures);
+    let finding = find_kind(&connection, FindingKind::IdleRestart).unwrap();
+    assert_eq!((finding.occurrences, finding.start), (1, at_millis(1500.0)));
+    assert!(finding.evidence.contains("pauses of up to 1002 ms"), "{}", finding.evidence);
     // Slow start after the pause.
     for number in 250..500 {
         let packet = &mut connection.directions[0].packets[number];
         packet.time = at_millis(1500.0 + (number - 250) as f64 * 2.0);
     }
-    assert_eq!(find_kind(&connection, Kind::IdleRestart), None);
+    assert_eq!(find_kind(&connection, FindingKind::IdleRestart), None);
 }

@@ -8,7 +8,7 @@
 //! The fit is compared with losses at random, each by itself or in runs (a two-state Markov chain), by the Bayesian information criterion
 //! (Schwarz 1978), and has to predict nearly every loss and contradict hardly any delivery.
 
-use super::Viewed;
+use super::MeasuredDirection;
 use crate::sorted_quantile;
 use crate::trace_model::Packet;
 use thalweg_units::Time;
@@ -113,7 +113,7 @@ impl Counts {
 }
 
 /// Returns the token bucket that explains the losses of a direction, if one does.
-pub(super) fn token_bucket_fit(view: &Viewed<'_>) -> Option<TokenBucket> {
+pub(super) fn token_bucket_fit(view: &MeasuredDirection<'_>) -> Option<TokenBucket> {
     let packets = &view.direction.packets;
     let first = packets.iter().position(Packet::is_lost_on_path)?;
     let last = packets.iter().rposition(Packet::is_lost_on_path)?;
@@ -135,7 +135,7 @@ pub(super) fn token_bucket_fit(view: &Viewed<'_>) -> Option<TokenBucket> {
         // Two parameters more than those of a Markov chain.
         - 2.0 * (arrivals.len() as f64).ln();
     let is_fit =
-        best.counts.is_explained() && gain >= MIN_GAIN && best.burst >= MIN_DEPTH * view.segment as f64;
+        best.counts.is_explained() && gain >= MIN_GAIN && best.burst >= MIN_DEPTH * view.segment_bytes as f64;
     let found = TokenBucket {
         rate: best.rate,
         burst: best.burst,
@@ -272,13 +272,13 @@ fn candidate(arrivals: &[Arrival], rate: f64, missing: &mut Vec<f64>) -> Option<
 /// Returns true if the losses are those of a queue that the bucket describes as well: packets waited for the time that the missing tokens
 /// take. Where bursts are short, their rate hardly matters, and the bucket's is not that of the queue: then the one that explains how
 /// long packets waited explains the losses, too.
-fn is_queue(view: &Viewed<'_>, arrivals: &[Arrival], bucket: &Candidate) -> bool {
-    let Some(shortest) = view.shortest else { return false };
-    let shortest = shortest.as_secs_f64();
+fn is_queue(view: &MeasuredDirection<'_>, arrivals: &[Arrival], bucket: &Candidate) -> bool {
+    let Some(min_rtt) = view.min_rtt else { return false };
+    let min_rtt = min_rtt.as_secs_f64();
     let mut shares: Vec<f64> = missing_tokens(arrivals, bucket.rate)
         .filter(|(_, missing)| *missing > bucket.burst / 2.0)
         .filter_map(|(arrival, missing)| {
-            arrival.rtt.map(|rtt| (rtt - shortest).max(0.0) / (missing / bucket.rate))
+            arrival.rtt.map(|rtt| (rtt - min_rtt).max(0.0) / (missing / bucket.rate))
         })
         .collect();
     shares.sort_unstable_by(f64::total_cmp);

@@ -31,14 +31,15 @@ pub fn open_socket(
     registry: Option<&Arc<Registry>>,
 ) -> Result<(Socket, Identity), Error> {
     let identity = Identity::generate(&mut SystemEntropy::new());
-    let largest = u16::try_from(arguments.datagram.get()).ok().filter(|size| (1200..=65_507).contains(size));
-    let largest =
-        largest.ok_or_else(|| Error::argument("datagram", "it must be between 1200 B and 65507 B"))?;
+    let max_datagram_bytes =
+        u16::try_from(arguments.datagram.get()).ok().filter(|size| (1200..=65_507).contains(size));
+    let max_datagram_bytes = max_datagram_bytes
+        .ok_or_else(|| Error::argument("datagram", "it must be between 1200 B and 65507 B"))?;
     let listen =
         registry.map(|registry| Listen::new(Trust::Anyone, [SERVICE]).with_registry(Arc::clone(registry)));
     let endpoint = EndpointConfig {
         listen,
-        largest,
+        max_datagram_bytes,
         session: match arguments.memory.map(|memory| memory.get().max(1 << 16)) {
             Some(memory) => SessionConfig { memory, max_memory: memory, ..SessionConfig::default() },
             None => SessionConfig::default(),

@@ -109,7 +109,7 @@ fn preview_text(seen: &Preview) -> String {
         }
     });
     let mut named: Vec<_> = named.collect();
-    let more = seen.named.saturating_sub(named.len() as u64);
+    let more = seen.named_items.saturating_sub(named.len() as u64);
     if more > 0 && !named.is_empty() {
         named.push(format!("{more} more"));
     }
@@ -152,7 +152,7 @@ mod tests {
     fn a_name_that_is_offered_stays_a_name() {
         let item =
             PreviewItem { name: "a\nTrust it? \u{202e}\u{9b}2J".to_owned(), kind: PreviewItemKind::Folder };
-        let seen = Preview { named: 1, items: vec![item], total: None, is_complete: true };
+        let seen = Preview { named_items: 1, items: vec![item], total: None, is_complete: true };
         let words = preview_text(&seen);
         assert!(words.contains("a Trust it? \\u202e\\u009b2J/"), "{words}");
     }
@@ -163,14 +163,14 @@ mod tests {
         let items =
             vec![item("photos", PreviewItemKind::Folder), item("notes.txt", PreviewItemKind::File(1200))];
         let total = Some(Total { files: 2001, bytes: Bytes::new(30_000_000) });
-        let mut seen = Preview { named: 2, items, total, is_complete: true };
+        let mut seen = Preview { named_items: 2, items, total, is_complete: true };
         assert_eq!(preview_text(&seen), "2001 files, 30.00 MB: photos/, notes.txt (1.20 kB)");
-        seen.named = 12;
+        seen.named_items = 12;
         assert!(preview_text(&seen).ends_with(", 10 more"));
         seen = Preview { total: None, is_complete: false, ..seen };
         assert!(preview_text(&seen).ends_with("10 more (it is still counting)"));
         let items = vec![item("stdin", PreviewItemKind::Stream)];
-        let stream = Preview { named: 1, items, total: None, is_complete: true };
+        let stream = Preview { named_items: 1, items, total: None, is_complete: true };
         assert_eq!(preview_text(&stream), "a stream called stdin");
         assert_eq!(preview_text(&Preview::default()), "something");
     }

@@ -40,7 +40,7 @@ pub struct Summary {
     omitted: u64,
     failed: u64,
     /// Properties of the sender's files that were not carried.
-    lost: LostProperties,
+    lost: UnpreservedMetadata,
     /// Bytes moved over the connection.
     moved_bytes: u64,
     resumed_bytes: u64,
@@ -94,7 +94,7 @@ struct Path {
 
 /// Number of files and folders per property that was not carried.
 #[derive(Debug, Serialize)]
-struct LostProperties {
+struct UnpreservedMetadata {
     owners: u64,
     attributes: u64,
     access_lists: u64,
@@ -197,12 +197,12 @@ impl Summary {
             unchanged: report.unchanged,
             links: report.links,
             omitted: report.omitted,
-            lost: LostProperties {
+            lost: UnpreservedMetadata {
                 owners: report.lost.owners,
                 attributes: report.lost.attributes,
-                access_lists: report.lost.lists,
-                special_bits: report.lost.bits,
-                hard_links: report.lost.names,
+                access_lists: report.lost.access_control_lists,
+                special_bits: report.lost.setuid_bits,
+                hard_links: report.lost.hard_links,
             },
             hole_bytes: report.holes.get(),
             lost_words: lost_metadata_remark(&report.lost),
@@ -386,7 +386,7 @@ pub fn omitted_entries(count: u64) -> String {
 }
 
 /// Describes the metadata that was not carried, if any.
-pub fn lost_metadata_remark(lost: &transfer::transfer_messages::LostProperties) -> Option<String> {
+pub fn lost_metadata_remark(lost: &transfer::transfer_messages::UnpreservedMetadata) -> Option<String> {
     let counts = lost.counts().into_iter().filter(|(count, ..)| *count > 0);
     let named = counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
     let named: Vec<_> = named.collect();

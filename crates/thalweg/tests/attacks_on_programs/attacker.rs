@@ -11,7 +11,7 @@ use thalweg_net::wire::frame::Frame;
 use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};
 use thalweg_proto::adaptive_ack;
 use thalweg_proto::payload::Slice;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::sstp;
 use thalweg_proto::window::{Pdu, Segment, wire};
 
@@ -40,7 +40,7 @@ pub struct Attacker {
     sockets: Vec<UdpSocket>,
     server: SocketAddr,
     pub counted: TrafficTotals,
-    pub draw: Stream,
+    pub rng: RandomStream,
     /// Service that the attacker's connections request.
     pub service: &'static str,
     /// Pause after each burst.
@@ -70,7 +70,7 @@ impl Attacker {
             sockets: (1..=addresses).map(bind).collect(),
             server: server.parse().unwrap(),
             counted: TrafficTotals::default(),
-            draw: Stream::new(seed, "attack", 0),
+            rng: RandomStream::new(seed, "attack", 0),
             service: TRANSFER,
             pause: Duration::from_millis(2),
             recent: VecDeque::new(),
@@ -78,7 +78,7 @@ impl Attacker {
     }
 
     fn any_socket(&mut self) -> usize {
-        self.draw.below(self.sockets.len() as u64) as usize
+        self.rng.below(self.sockets.len() as u64) as usize
     }
 
     fn send(&mut self, socket: usize, bytes: &[u8]) {
@@ -144,19 +144,19 @@ impl Attacker {
     }
 
     fn random(&mut self, max: u64) -> Vec<u8> {
-        let length = self.draw.below(max);
-        (0..length).map(|_| self.draw.bits() as u8).collect()
+        let length = self.rng.below(max);
+        (0..length).map(|_| self.rng.next_u64() as u8).collect()
     }
 
     fn id(&mut self) -> ConnectionId {
-        ConnectionId(self.draw.bits().to_be_bytes())
+        ConnectionId(self.rng.next_u64().to_be_bytes())
     }
 
     /// Begins a handshake with a new key, up to the message that reveals the identity: without a cookie, or with one if
     /// the server requires it; in that case its response is still to come.
     fn begin(&mut self, socket: usize) -> Option<(Initiator, ConnectionId, Option<Vec<u8>>)> {
         let mut secret = [7; 32];
-        secret[..8].copy_from_slice(&self.draw.bits().to_be_bytes());
+        secret[..8].copy_from_slice(&self.rng.next_u64().to_be_bytes());
         let source = self.id();
         let initiator = Initiator::new(&Identity::from_secret(secret), source, secret).unwrap();
         let mut hello = Vec::new();
@@ -195,7 +195,7 @@ impl Attacker {
         let (server, _) = initiator.read(&response).unwrap();
         let ours = ClientParameters {
             token: [1; 16],
-            largest: 1500,
+            max_datagram_bytes: 1500,
             service: self.service.into(),
             scheme: scheme.as_bytes().to_vec(),
         };
@@ -214,7 +214,7 @@ impl Attacker {
         packet.extend_from_slice(frames);
         peer.encryptor.seal(&mut packet, 0).unwrap();
         // Sometimes send from another address.
-        let elsewhere = self.draw.chance(0.02);
+        let elsewhere = self.rng.chance(0.02);
         let socket = if elsewhere { self.any_socket() } else { peer.socket };
         self.send(socket, &packet);
     }
@@ -262,7 +262,7 @@ fn send_hellos(attacker: &mut Attacker) {
     for _ in 0..1500 {
         let (socket, id) = (attacker.any_socket(), attacker.id());
         let mut hello = Vec::new();
-        let first: [u8; 32] = std::array::from_fn(|_| attacker.draw.bits() as u8);
+        let first: [u8; 32] = std::array::from_fn(|_| attacker.rng.next_u64() as u8);
         write_hello(&mut hello, id, &[], &first);
         attacker.noise(socket, &hello);
     }
@@ -296,22 +296,22 @@ fn frames(attacker: &mut Attacker) {
         let Some(mut peer) = attacker.connect("cubic") else { continue };
         for _ in 0..200 {
             let mut frames = Vec::new();
-            for _ in 0..1 + attacker.draw.below(12) {
-                let token = attacker.draw.bits();
-                match attacker.draw.below(5) {
+            for _ in 0..1 + attacker.rng.below(12) {
+                let token = attacker.rng.next_u64();
+                match attacker.rng.below(5) {
                     0 => Frame::Ping(token).write(&mut frames),
                     1 => Frame::Challenge(token.to_be_bytes()).write(&mut frames),
                     2 => Frame::Probe(1200 + token as u16 % 300).write(&mut frames),
                     3 => {
                         let pdu = attacker.random(60);
-                        frames.extend_from_slice(&[9, 0, attacker.draw.below(2) as u8, 0, pdu.len() as u8]);
+                        frames.extend_from_slice(&[9, 0, attacker.rng.below(2) as u8, 0, pdu.len() as u8]);
                         frames.extend_from_slice(&pdu);
                     }
                     _ => Frame::Pong(token).write(&mut frames),
                 }
             }
             // An invalid frame ends the connection.
-            if attacker.draw.chance(0.002) {
+            if attacker.rng.chance(0.002) {
                 frames.extend(attacker.random(40));
             }
             attacker.send_frames(&mut peer, &frames);
@@ -380,14 +380,14 @@ fn engines(attacker: &mut Attacker) {
 fn copies(attacker: &mut Attacker) {
     frames(attacker);
     for _ in 0..1500 {
-        let which = attacker.draw.below(attacker.recent.len() as u64) as usize;
+        let which = attacker.rng.below(attacker.recent.len() as u64) as usize;
         let mut bytes = attacker.recent[which].clone();
-        if attacker.draw.chance(0.5) && !bytes.is_empty() {
-            let at = attacker.draw.below(bytes.len() as u64) as usize;
-            bytes[at] ^= 1 << attacker.draw.below(8);
+        if attacker.rng.chance(0.5) && !bytes.is_empty() {
+            let at = attacker.rng.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << attacker.rng.below(8);
         }
-        if attacker.draw.chance(0.2) {
-            bytes.truncate(attacker.draw.below(bytes.len() as u64 + 1) as usize);
+        if attacker.rng.chance(0.2) {
+            bytes.truncate(attacker.rng.below(bytes.len() as u64 + 1) as usize);
         }
         let socket = attacker.any_socket();
         attacker.send(socket, &bytes);

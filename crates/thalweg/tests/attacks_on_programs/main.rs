@@ -166,7 +166,7 @@ fn run_attack(server: Server, (name, attack): Attack, seed: u64) {
 
 /// Mixes all attacks, in an order and amount derived from the seed.
 fn run_all_attacks(attacker: &mut Attacker) {
-    let which = attacker.draw.below(ATTACKS.len() as u64) as usize;
+    let which = attacker.rng.below(ATTACKS.len() as u64) as usize;
     ATTACKS[which].1(attacker);
 }
 

@@ -7,7 +7,7 @@ use thalweg_live::fuzz_entry_points::{
 use thalweg_net::transfer::read_mark;
 
 /// Fuzzes `/etc/resolv.conf`, `/proc/net/dev`, replies of rtnetlink and sock_diag, and the mark of a received file.
-pub fn host_files_and_kernel_replies(octets: &[u8]) {
+pub fn fuzz_host_files_and_kernel_replies(octets: &[u8]) {
     let Some((reader, octets)) = super::select_parser(octets, 5) else { return };
     let text = String::from_utf8_lossy(octets);
     match reader {

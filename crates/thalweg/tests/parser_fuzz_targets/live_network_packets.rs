@@ -20,7 +20,7 @@ const NATS: [Option<NatKind>; 5] = [
 ];
 
 /// Fuzzes DNS messages, segmentation offload, and packets through a network with a NAT.
-pub fn live_network_packets(octets: &[u8]) {
+pub fn fuzz_live_network_packets(octets: &[u8]) {
     let Some((reader, octets)) = select_parser(octets, 3) else { return };
     match reader {
         0 => {

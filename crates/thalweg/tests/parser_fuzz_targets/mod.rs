@@ -22,27 +22,27 @@ use thalweg_scenario::{Diagnostic, LoadedScenario, load, load_text, read_sweep_t
 use thalweg_sweep::{Engine, Plan, Program, Purpose, Store};
 use thalweg_trace::{KeyLog, Limits};
 
-pub use host_files_and_kernel_replies::host_files_and_kernel_replies;
-pub use live_network_packets::live_network_packets;
+pub use host_files_and_kernel_replies::fuzz_host_files_and_kernel_replies;
+pub use live_network_packets::fuzz_live_network_packets;
 
 /// Memory limit in bytes, above which a scenario is parsed but not built.
-const MAX_MEMORY: u64 = 64 << 20;
+const MAX_MEMORY_BYTES: u64 = 64 << 20;
 /// Maximum number of points of a sweep that is expanded.
-const MAX_POINTS: usize = 1000;
+const MAX_SWEEP_POINTS: usize = 1000;
 
 /// A folder of files, removed on drop.
-struct Folder(PathBuf);
+struct TempFolder(PathBuf);
 
-impl Folder {
+impl TempFolder {
     fn new() -> Self {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        static NEXT_FOLDER_NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT_FOLDER_NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("thalweg-readers-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    fn with(self, name: &str, content: &[u8]) -> Self {
+    fn with_file(self, name: &str, content: &[u8]) -> Self {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
@@ -50,15 +50,15 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).unwrap();
     }
 }
 
-/// Returns the parser selected by the first byte among `count`, and its input.
-fn select_parser(octets: &[u8], count: u8) -> Option<(u8, &[u8])> {
-    octets.split_first().map(|(first, rest)| (first % count, rest))
+/// Returns the parser selected by the first byte among `parser_count`, and its input.
+fn select_parser(octets: &[u8], parser_count: u8) -> Option<(u8, &[u8])> {
+    octets.split_first().map(|(first, rest)| (first % parser_count, rest))
 }
 
 fn octets_as_text(octets: &[u8]) -> Option<&str> {
@@ -66,30 +66,34 @@ fn octets_as_text(octets: &[u8]) -> Option<&str> {
 }
 
 /// Checks diagnostics: each has a position within its source, and can be rendered.
-fn check_diagnostics(found: &[Diagnostic]) {
-    for one in found {
-        assert!(one.span.start <= one.span.end && one.span.end <= one.source.text().len(), "{one:?}");
-        let drawn = one.render();
-        assert!(drawn.starts_with(one.severity.name()), "{drawn}");
+fn check_diagnostics(diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics {
+        assert!(
+            diagnostic.span.start <= diagnostic.span.end
+                && diagnostic.span.end <= diagnostic.source.text().len(),
+            "{diagnostic:?}"
+        );
+        let rendered = diagnostic.render();
+        assert!(rendered.starts_with(diagnostic.severity.name()), "{rendered}");
     }
 }
 
 /// Checks a scenario: it can be explained, and its expanded form parses to the same scenario.
 fn check_loaded(loaded: Result<LoadedScenario, Vec<Diagnostic>>) {
     match loaded {
-        Err(found) => {
-            assert!(!found.is_empty());
-            check_diagnostics(&found);
+        Err(diagnostics) => {
+            assert!(!diagnostics.is_empty());
+            check_diagnostics(&diagnostics);
         }
         Ok(loaded) => {
             check_diagnostics(&loaded.warnings);
-            if loaded.check_memory(MAX_MEMORY).is_some() {
+            if loaded.check_memory(MAX_MEMORY_BYTES).is_some() {
                 return;
             }
             assert!(!loaded.explain().is_empty());
             let expanded = loaded.expanded();
-            if let Err(found) = load_text("expanded.toml", &expanded, Path::new("/nowhere"), &[]) {
-                panic!("{}\n{expanded}", found.iter().map(Diagnostic::render).collect::<String>());
+            if let Err(diagnostics) = load_text("expanded.toml", &expanded, Path::new("/nowhere"), &[]) {
+                panic!("{}\n{expanded}", diagnostics.iter().map(Diagnostic::render).collect::<String>());
             }
         }
     }
@@ -97,33 +101,36 @@ fn check_loaded(loaded: Result<LoadedScenario, Vec<Diagnostic>>) {
 
 /// Fuzzes traces of any program (qlog, captures, `ss`, `tcp_probe`): summaries, findings and the page. The secrets of QUIC are those of
 /// the stored capture that has some.
-pub fn traces(mut octets: &[u8]) {
+pub fn fuzz_traces(mut octets: &[u8]) {
     let limits = Limits { packets: 20_000, connections: 100, bytes: 1 << 20 };
-    let mut keys = KeyLog::default();
-    keys.add(include_str!("../../../thalweg-trace/tests/data/aioquic-keys.log"));
-    keys.add(&String::from_utf8_lossy(octets));
-    let Ok(trace) = thalweg_trace::read_with_keys(&mut octets, &limits, &keys) else { return };
-    assert!(!trace.connections.is_empty() && trace.connections.len() <= limits.connections);
-    for connection in &trace.connections {
+    let mut key_log = KeyLog::default();
+    key_log.add(include_str!("../../../thalweg-trace/tests/data/aioquic-keys.log"));
+    key_log.add(&String::from_utf8_lossy(octets));
+    let Ok(packet_trace) = thalweg_trace::read_with_keys(&mut octets, &limits, &key_log) else { return };
+    assert!(!packet_trace.connections.is_empty() && packet_trace.connections.len() <= limits.connections);
+    for connection in &packet_trace.connections {
         assert!(connection.start <= connection.end, "{connection:?}");
         for direction in 0..2 {
             let summary = thalweg_trace::Summary::from_connection(connection, direction);
             assert!(summary.retransmitted.is_none_or(f64::is_finite));
             thalweg_trace::find_all(connection, direction);
-            let data = &connection.directions[direction];
-            assert!(data.packets.is_sorted_by_key(|packet| packet.time));
-            assert!(data.packets.iter().all(|packet| packet.acked >= packet.time));
+            let direction_data = &connection.directions[direction];
+            assert!(direction_data.packets.is_sorted_by_key(|packet| packet.time));
+            assert!(direction_data.packets.iter().all(|packet| packet.acked >= packet.time));
         }
     }
-    let page = trace_page(&[NamedTrace { name: "file", trace: &trace }], "1");
+    let page = trace_page(&[NamedTrace { name: "file", trace: &packet_trace }], "1");
     assert!(page.ends_with("</html>\n"));
 }
 
 /// Fuzzes recordings for `infer`, and the scenarios inferred from them.
-pub fn recordings(octets: &[u8]) {
+pub fn fuzz_recordings(octets: &[u8]) {
     let Ok(recording) = infer::Recording::read(octets) else { return };
-    let share = recording.retransmitted();
-    assert!((0.0..=1.0).contains(&share) && recording.round_trips().len() <= recording.packets.len());
+    let retransmitted_fraction = recording.retransmitted();
+    assert!(
+        (0.0..=1.0).contains(&retransmitted_fraction)
+            && recording.round_trips().len() <= recording.packets.len()
+    );
     let Ok(path) = infer::Path::infer(&recording) else { return };
     let Ok(scenario) = infer::inferred_scenario::write_inferred_scenario(
         &recording,
@@ -134,20 +141,20 @@ pub fn recordings(octets: &[u8]) {
     ) else {
         return;
     };
-    let mut trace = Vec::new();
-    if let Some(found) = &path.trace {
-        found.write(&mut trace).unwrap();
+    let mut trace_file = Vec::new();
+    if let Some(capacity_trace) = &path.trace {
+        capacity_trace.write(&mut trace_file).unwrap();
     }
-    let folder = Folder::new().with("trace", &trace);
+    let folder = TempFolder::new().with_file("trace", &trace_file);
     check_loaded(load_text("scenario.toml", &scenario.text, &folder.0, &[]));
 }
 
 /// Fuzzes result files: documents, tables of series, stored runs of a sweep, results of papers, stored scores of a hunt, and the
 /// flows and fidelity record of a live run.
-pub fn results(octets: &[u8]) {
-    let Some((reader, octets)) = select_parser(octets, 6) else { return };
+pub fn fuzz_results(octets: &[u8]) {
+    let Some((parser_index, octets)) = select_parser(octets, 6) else { return };
     let Some(text) = octets_as_text(octets) else { return };
-    match reader {
+    match parser_index {
         // The table of series follows the document.
         0 => {
             let (document, series) = text.split_once('\0').unwrap_or((text, ""));
@@ -163,21 +170,21 @@ pub fn results(octets: &[u8]) {
             }
         }
         2 => {
-            let name = Store::name("build", "scenario", 1);
-            let (start, end) = name.split_at(2);
-            let folder = Folder::new()
-                .with("README.txt", Purpose::SWEEP.mark.as_bytes())
-                .with(&format!("points/{start}/{end}.json"), octets);
+            let run_key = Store::name("build", "scenario", 1);
+            let (start, end) = run_key.split_at(2);
+            let folder = TempFolder::new()
+                .with_file("README.txt", Purpose::SWEEP.mark.as_bytes())
+                .with_file(&format!("points/{start}/{end}.json"), octets);
             let store = Store::open(&folder.0, Purpose::SWEEP).unwrap();
-            if store.get(&name).is_some_and(|run| run.complete && run.seed == 1) {
-                assert!(store.is_complete_run(&name, 1));
+            if store.get(&run_key).is_some_and(|run| run.complete && run.seed == 1) {
+                assert!(store.is_complete_run(&run_key, 1));
             }
         }
         3 => {
             let _ = thalweg_studies::paper::paper_report("title", "1", text);
         }
         4 => {
-            thalweg_hunt::kept_scores(octets, 2);
+            thalweg_hunt::parse_saved_scores(octets, 2);
         }
         _ => {
             let mut series = AllSeries::default();
@@ -191,10 +198,10 @@ pub fn results(octets: &[u8]) {
 
 /// Fuzzes networks of a scenario: a topology file in GraphML or SNDlib's XML, with and without link delays; a Mahimahi
 /// trace.
-pub fn networks(octets: &[u8]) {
-    let Some((reader, octets)) = select_parser(octets, 3) else { return };
-    let folder = Folder::new().with("file", octets);
-    let scenario = match reader {
+pub fn fuzz_networks(octets: &[u8]) {
+    let Some((parser_index, octets)) = select_parser(octets, 3) else { return };
+    let folder = TempFolder::new().with_file("file", octets);
+    let scenario = match parser_index {
         0 => "duration = \"1 s\"\nnetwork = { kind = \"file\", file = \"file\" }\n",
         1 => {
             "duration = \"1 s\"\nnetwork = { kind = \"file\", file = \"file\", rate = \"10 Mbit/s\", delay = \"1 ms\", queue = \"10 pkt\" }\n\
@@ -202,8 +209,12 @@ pub fn networks(octets: &[u8]) {
         }
         _ => {
             if let Some(text) = octets_as_text(octets) {
-                let read = CapacityTrace::parse(text);
-                assert!(read.is_err() || read.is_ok_and(|trace| trace.opportunities.len() <= octets.len()));
+                let parsed_trace = CapacityTrace::parse(text);
+                assert!(
+                    parsed_trace.is_err()
+                        || parsed_trace
+                            .is_ok_and(|capacity_trace| capacity_trace.opportunities.len() <= octets.len())
+                );
             }
             "duration = \"1 s\"\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\ndelay = \"1 ms\"\nqueue = \"10 pkt\"\ntrace = \"file\"\n\
              [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\n"
@@ -214,11 +225,11 @@ pub fn networks(octets: &[u8]) {
 
 /// Fuzzes traffic files of a scenario: lists of transfers (CSV, Parquet, htsim, ns-3), sizes, writes, losses, delays and traffic
 /// matrices.
-pub fn traffic_files(octets: &[u8]) {
-    let Some((reader, octets)) = select_parser(octets, 6) else { return };
+pub fn fuzz_traffic_files(octets: &[u8]) {
+    let Some((parser_index, octets)) = select_parser(octets, 6) else { return };
     let is_parquet = octets.starts_with(b"PAR1");
-    let folder = Folder::new().with(if is_parquet { "file.parquet" } else { "file" }, octets);
-    let more = match reader {
+    let folder = TempFolder::new().with_file(if is_parquet { "file.parquet" } else { "file" }, octets);
+    let workload_toml = match parser_index {
         0 if is_parquet => "workload = { kind = \"list\", file = \"file.parquet\" }\n",
         5 if is_parquet => "matrix = \"file.parquet\"\nworkload = { kind = \"poisson\", size = \"10 kB\" }\n",
         0 => "workload = { kind = \"list\", file = \"file\" }\n",
@@ -231,29 +242,29 @@ pub fn traffic_files(octets: &[u8]) {
         }
         _ => "workload = \"bulk\"\n",
     };
-    let wire = match reader {
+    let impairment_toml = match parser_index {
         3 => ", loss = { file = \"file\" }",
         4 => ", jitter = { distribution = \"measured\", file = \"file\" }",
         _ => "",
     };
     let scenario = format!(
         "duration = \"2 s\"\nwarmup = \"0 s\"\n\
-         network = {{ kind = \"star\", nodes = 4, rate = \"100 Mbit/s\", delay = \"1 ms\", queue = \"100 pkt\"{wire} }}\n\
-         [[flow]]\nname = \"list\"\nfrom = \"n*\"\nto = \"n*\"\nscheme = \"cubic\"\n{more}"
+         network = {{ kind = \"star\", nodes = 4, rate = \"100 Mbit/s\", delay = \"1 ms\", queue = \"100 pkt\"{impairment_toml} }}\n\
+         [[flow]]\nname = \"list\"\nfrom = \"n*\"\nto = \"n*\"\nscheme = \"cubic\"\n{workload_toml}"
     );
     check_loaded(load_text("transfers.toml", &scenario, &folder.0, &[]));
 }
 
 /// Fuzzes scenarios with includes, C4's specifications, sweeps, and packs and margins of assessments.
-pub fn scenarios(octets: &[u8]) {
-    let Some((reader, octets)) = select_parser(octets, 5) else { return };
-    match reader {
+pub fn fuzz_scenarios(octets: &[u8]) {
+    let Some((parser_index, octets)) = select_parser(octets, 5) else { return };
+    match parser_index {
         // Included files follow the scenario.
         0 => {
-            let mut folder = Folder::new();
+            let mut folder = TempFolder::new();
             let names = ["scenario.toml", "a.toml", "b.toml"];
             for (name, part) in names.into_iter().zip(octets.splitn(3, |octet| *octet == 0)) {
-                folder = folder.with(name, part);
+                folder = folder.with_file(name, part);
             }
             check_loaded(load(&folder.0.join(names[0]), &[]));
         }
@@ -267,10 +278,10 @@ pub fn scenarios(octets: &[u8]) {
         2 => {
             let Some(text) = octets_as_text(octets) else { return };
             match read_sweep_text("sweep.toml", text) {
-                Err(found) => check_diagnostics(&found),
+                Err(diagnostics) => check_diagnostics(&diagnostics),
                 Ok(file) => {
                     let Ok(plan) = Plan::from_file(&file) else { return };
-                    for point in 0..plan.points.len().min(MAX_POINTS) {
+                    for point in 0..plan.points.len().min(MAX_SWEEP_POINTS) {
                         plan.named_values(point);
                     }
                 }
@@ -287,13 +298,17 @@ pub fn scenarios(octets: &[u8]) {
 }
 
 /// Fuzzes key files, files of known peers, and pairing codes.
-pub fn keys(octets: &[u8]) {
-    let Some((reader, octets)) = select_parser(octets, 4) else { return };
+pub fn fuzz_peer_identities(octets: &[u8]) {
+    let Some((parser_index, octets)) = select_parser(octets, 4) else { return };
     let text = String::from_utf8_lossy(octets);
-    match reader {
+    match parser_index {
         0 => {
-            let [known, unnamed, chosen] = thalweg::fuzz_entry_points::known_peers(&text);
-            assert!(known <= text.lines().count() && unnamed <= known && chosen <= known);
+            let [known_count, unnamed_count, chosen_count] = thalweg::fuzz_entry_points::known_peers(&text);
+            assert!(
+                known_count <= text.lines().count()
+                    && unnamed_count <= known_count
+                    && chosen_count <= known_count
+            );
         }
         1 => {
             if let Some(identity) = Identity::from_text(&text) {
@@ -314,20 +329,20 @@ pub fn keys(octets: &[u8]) {
 }
 
 /// Fuzzes requests to the endpoint of `--metrics`, at a loopback address and at another one.
-pub fn metrics_http(octets: &[u8]) {
-    let Some((reader, octets)) = select_parser(octets, 2) else { return };
-    let response = thalweg::fuzz_entry_points::metrics_response(octets, reader == 1, "a 1\n");
+pub fn fuzz_metrics_http(octets: &[u8]) {
+    let Some((parser_index, octets)) = select_parser(octets, 2) else { return };
+    let response = thalweg::fuzz_entry_points::metrics_response(octets, parser_index == 1, "a 1\n");
     if let Some(response) = response {
-        let head = String::from_utf8(response).unwrap();
-        let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).unwrap();
-        assert!(["200", "404", "405", "421"].contains(&status), "{head}");
+        let response_text = String::from_utf8(response).unwrap();
+        let status = response_text.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).unwrap();
+        assert!(["200", "404", "405", "421"].contains(&status), "{response_text}");
     }
 }
 
 /// Fuzzes the request of a `bench` client, and the results of a `bench` server.
-pub fn bench_messages(octets: &[u8]) {
-    let Some((reader, octets)) = select_parser(octets, 2) else { return };
-    if reader == 0 {
+pub fn fuzz_bench_messages(octets: &[u8]) {
+    let Some((parser_index, octets)) = select_parser(octets, 2) else { return };
+    if parser_index == 0 {
         if let Some(request) = octets.first_chunk() {
             assert!(thalweg::fuzz_entry_points::bench_request(*request) <= Duration::from_secs(27 * 3600));
         }
@@ -337,13 +352,13 @@ pub fn bench_messages(octets: &[u8]) {
 }
 
 /// Fuzzes batches of runs as received by workers, and the answers of engines.
-pub fn batches(octets: &[u8]) {
-    let Some((reader, octets)) = select_parser(octets, 2) else { return };
-    if reader == 0 {
+pub fn fuzz_batches(octets: &[u8]) {
+    let Some((parser_index, octets)) = select_parser(octets, 2) else { return };
+    if parser_index == 0 {
         // Runs are built and stopped at once.
         let stop = Arc::new(AtomicBool::new(true));
         let load = |text: &str| load_text("scenario", text, Path::new("/nowhere"), &[]);
-        let _ = thalweg_sweep::run_batch(octets, load, Some(MAX_MEMORY), &stop);
+        let _ = thalweg_sweep::run_batch(octets, load, Some(MAX_MEMORY_BYTES), &stop);
         return;
     }
     let program = Program { version: "1".to_owned(), build: "2".to_owned() };
@@ -352,9 +367,9 @@ pub fn batches(octets: &[u8]) {
     for number in 0..4 {
         engine.enqueue(thalweg_sweep::Task { number, scenario: Arc::clone(&scenario), seed: number as u64 });
     }
-    let mut answered = 0;
-    while let Ok(answers) = engine.poll(0, Duration::from_secs(60)) {
-        answered += answers.len();
+    let mut result_count = 0;
+    while let Ok(task_results) = engine.poll(0, Duration::from_secs(60)) {
+        result_count += task_results.len();
     }
-    assert!(answered <= 4);
+    assert!(result_count <= 4);
 }

@@ -3,7 +3,7 @@
 use super::sync_threads::Results;
 use super::unfinished_file::Part;
 use crate::transfer::transfer_error::{Error, Fault, FaultKind};
-use crate::transfer::transfer_messages::{Modified, ToSender};
+use crate::transfer::transfer_messages::{ModificationTime, ToSender};
 use crate::transfer::tree_hash::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write};
@@ -14,7 +14,7 @@ pub struct Current {
     pub id: u64,
     pub name: String,
     pub sink: Sink,
-    pub file: Option<(u64, Modified)>,
+    pub file: Option<(u64, ModificationTime)>,
     pub mode: u32,
     pub pieces: Pieces,
     pub hasher: TreeHasher,
@@ -48,10 +48,10 @@ impl Current {
     /// Sends the digests of the next `count` pieces.
     pub fn verify(&mut self, count: u64, results: &Results) {
         let Sink::File(part) = &mut self.sink else { return };
-        let first = self.next;
+        let first_block = self.next;
         let mut digests = Vec::new();
         let mut buffer = vec![0; BLOCK as usize];
-        for number in first..first + count {
+        for number in first_block..first_block + count {
             let Some(piece) = self.pieces.get(number) else { break };
             let bytes = &mut buffer[..usize::try_from(piece.length).unwrap_or(0)];
             let have = match part.read(piece.start, bytes) {
@@ -66,7 +66,7 @@ impl Current {
             self.digested.push_back((piece, is_full.then_some(digest)));
         }
         self.next += digests.len() as u64;
-        results.reply(ToSender::Digests { id: self.id, first, digests });
+        results.reply(ToSender::Digests { id: self.id, first_block, digests });
     }
 
     /// Handles the sender's confirmation of a piece.

@@ -10,7 +10,7 @@ use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::storage_quota::Quota;
 use crate::transfer::transfer_error::{Fault, FaultKind};
-use crate::transfer::transfer_messages::Modified;
+use crate::transfer::transfer_messages::ModificationTime;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -164,7 +164,7 @@ struct Displaced {
 
 /// Marks a complete file after its time is set. Does nothing on file systems without extended attributes.
 pub fn mark_complete(file: &File, tag: &str) -> io::Result<()> {
-    let Modified { seconds, nanoseconds } = Entry::of(file)?.modified;
+    let ModificationTime { seconds, nanoseconds } = Entry::of(file)?.modified;
     let value = format!("{tag} {seconds}.{nanoseconds:09}");
     match rustix::fs::fsetxattr(file, MARK, value.as_bytes(), rustix::fs::XattrFlags::empty()) {
         Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::PERM | rustix::io::Errno::NOSPC) => Ok(()),
@@ -176,7 +176,7 @@ pub fn mark_complete(file: &File, tag: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// The file system has no extended attributes, or the mark cannot be read.
-fn mark_of(file: &File) -> Result<Option<(String, Modified)>, Fault> {
+fn mark_of(file: &File) -> Result<Option<(String, ModificationTime)>, Fault> {
     let mut value = [0; 128];
     match rustix::fs::fgetxattr(file, MARK, &mut value[..]) {
         Ok(length) => Ok(value.get(..length).and_then(read_mark)),
@@ -187,10 +187,11 @@ fn mark_of(file: &File) -> Result<Option<(String, Modified)>, Fault> {
 }
 
 /// Parses the value of a mark: the sender's tag and the modification time.
-pub fn read_mark(value: &[u8]) -> Option<(String, Modified)> {
+pub fn read_mark(value: &[u8]) -> Option<(String, ModificationTime)> {
     let (tag, time) = std::str::from_utf8(value).ok()?.split_once(' ')?;
     let (seconds, nanoseconds) = time.split_once('.')?;
-    let modified = Modified { seconds: seconds.parse().ok()?, nanoseconds: nanoseconds.parse().ok()? };
+    let modified =
+        ModificationTime { seconds: seconds.parse().ok()?, nanoseconds: nanoseconds.parse().ok()? };
     (modified.nanoseconds < 1_000_000_000).then(|| (tag.to_owned(), modified))
 }
 
@@ -206,7 +207,7 @@ mod tests {
         mark_complete(&file, "tag").unwrap();
         assert_eq!(
             read_mark(b"tag 5.000000007"),
-            Some(("tag".to_owned(), Modified { seconds: 5, nanoseconds: 7 }))
+            Some(("tag".to_owned(), ModificationTime { seconds: 5, nanoseconds: 7 }))
         );
         for invalid in ["", "tag 5", "tag 5.", "tag .5", "tag 5.1000000000", "tag 9223372036854775808.0"] {
             assert_eq!(read_mark(invalid.as_bytes()), None, "{invalid}");

@@ -6,7 +6,7 @@ use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::storage_quota::Quota;
 use crate::transfer::transfer_error::{Fault, FaultKind};
-use crate::transfer::transfer_messages::Modified;
+use crate::transfer::transfer_messages::ModificationTime;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct Folder {
 struct FinalFolderMetadata {
     /// Permission bits; `None` keeps the current ones.
     mode: Option<u32>,
-    modified: Modified,
+    modified: ModificationTime,
 }
 
 /// First name of a file, which further names are linked to.
@@ -54,7 +54,7 @@ pub struct EntryTarget {
     /// Name while unfinished.
     pub part: OsString,
     /// True if other names in the folder differ only in case; they must not collide.
-    pub alike: bool,
+    pub has_case_variant: bool,
     /// Enclosing folder.
     pub folder: Arc<Folder>,
 }
@@ -122,7 +122,7 @@ impl Folder {
     pub fn entry_target(
         self: &Arc<Self>,
         name: &[u8],
-        alike: bool,
+        has_case_variant: bool,
         to: &Destination,
     ) -> Result<EntryTarget, Fault> {
         let checked = file_names::validate_name(name)?;
@@ -132,7 +132,7 @@ impl Folder {
         Ok(EntryTarget {
             name: checked,
             part: file_names::of_part(name, &to.tag),
-            alike,
+            has_case_variant,
             folder: Arc::clone(self),
         })
     }
@@ -162,7 +162,7 @@ impl EntryTarget {
     /// The entry cannot be examined, or exists under a name that this file system treats as equal.
     pub fn lookup(&self, dir: &Dir) -> Result<Option<Entry>, Fault> {
         let found = dir.lookup(&self.name).map_err(|error| Fault::from_io_error(&error))?;
-        if found.is_some() && self.alike && !dir.lists(&self.name).unwrap_or(true) {
+        if found.is_some() && self.has_case_variant && !dir.lists(&self.name).unwrap_or(true) {
             let text = "it differs only by case from another name, which is the same here";
             return Err(Fault::new(FaultKind::Name, text));
         }
@@ -181,7 +181,7 @@ impl EntryTarget {
     pub fn make_folder(
         self,
         mode: u32,
-        modified: Modified,
+        modified: ModificationTime,
         destination: &Destination,
     ) -> Result<(Arc<Folder>, bool), Fault> {
         let failed = |error: io::Error| Fault::from_io_error(&error);

@@ -1,7 +1,7 @@
-//! Answered offers whose contents have not started, and their weight.
+//! Answered offers whose contents have not started, and their memory.
 
 use super::folder_until_complete::EntryTarget;
-use crate::transfer::transfer_messages::Modified;
+use crate::transfer::transfer_messages::ModificationTime;
 use crate::transfer::tree_hash::Pieces;
 use std::collections::HashMap;
 
@@ -12,33 +12,33 @@ pub struct PendingOffer {
     /// Target; `None` if the contents go to an output.
     pub place: Option<EntryTarget>,
     /// Size and time; `None` for streams.
-    pub file: Option<(u64, Modified)>,
+    pub file: Option<(u64, ModificationTime)>,
     /// Permission bits.
     pub mode: u32,
     /// Pieces of the unfinished file to verify.
     pub pieces: Pieces,
-    /// [Weight](crate::transfer::transfer_messages::Offer::weight) of the offer.
-    pub weight: usize,
+    /// [Memory](crate::transfer::transfer_messages::Offer::memory_bytes) of the offer.
+    pub memory_bytes: usize,
 }
 
 /// All pending offers, by offer number.
 #[derive(Default)]
 pub struct AllPending {
     offers: HashMap<u64, PendingOffer>,
-    weight: usize,
+    memory_bytes: usize,
 }
 
 impl AllPending {
     /// Adds an offer.
     pub fn insert(&mut self, id: u64, pending: PendingOffer) {
-        self.weight += pending.weight;
+        self.memory_bytes += pending.memory_bytes;
         self.offers.insert(id, pending);
     }
 
     /// Removes an offer that starts or was cancelled.
     pub fn remove(&mut self, id: u64) -> Option<PendingOffer> {
         let pending = self.offers.remove(&id)?;
-        self.weight -= pending.weight;
+        self.memory_bytes -= pending.memory_bytes;
         Some(pending)
     }
 
@@ -47,8 +47,8 @@ impl AllPending {
         self.offers.len()
     }
 
-    /// Returns the total weight.
-    pub fn weight(&self) -> usize {
-        self.weight
+    /// Returns the total memory, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory_bytes
     }
 }

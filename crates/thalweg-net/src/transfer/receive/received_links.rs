@@ -10,7 +10,7 @@ use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::storage_quota::Quota;
 use crate::transfer::transfer_error::{Fault, FaultKind};
-use crate::transfer::transfer_messages::Modified;
+use crate::transfer::transfer_messages::ModificationTime;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
@@ -42,9 +42,9 @@ pub struct LinkedFiles(Arc<Mutex<Files>>);
 #[derive(Debug, Default)]
 struct Files {
     states: HashMap<u64, State>,
-    /// Hard links that wait for their files, and the weight of their offers.
+    /// Hard links that wait for their files, and the memory of their offers.
     waiting: usize,
-    weight: usize,
+    memory_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -64,8 +64,8 @@ pub struct HardLink {
     pub id: u64,
     /// Printable name.
     pub name: String,
-    /// [Weight](crate::transfer::transfer_messages::Offer::weight) of the offer.
-    pub weight: usize,
+    /// [Memory](crate::transfer::transfer_messages::Offer::memory_bytes) of the offer.
+    pub memory_bytes: usize,
     /// Target place.
     pub place: EntryTarget,
     /// Destination, with the receiver's policies.
@@ -87,10 +87,10 @@ impl LinkedFiles {
         self.lock().states.len()
     }
 
-    /// Returns the number of hard links waiting for their files, and the weight of their offers.
+    /// Returns the number of hard links waiting for their files, and the memory of their offers.
     pub fn waiting(&self) -> (usize, usize) {
         let files = self.lock();
-        (files.waiting, files.weight)
+        (files.waiting, files.memory_bytes)
     }
 
     /// Handles the end of a file: creates its waiting hard links, or gives them up if the file failed. Ignores
@@ -102,7 +102,7 @@ impl LinkedFiles {
             let resolved = first.cloned().map_or(State::Gone, State::Here);
             let State::Coming(waiting) = std::mem::replace(state, resolved) else { return };
             files.waiting -= waiting.len();
-            files.weight -= waiting.iter().map(|further| further.weight).sum::<usize>();
+            files.memory_bytes -= waiting.iter().map(|further| further.memory_bytes).sum::<usize>();
             waiting
         };
         for further in waiting {
@@ -118,10 +118,10 @@ impl LinkedFiles {
             match files.states.get_mut(&first) {
                 None => return false,
                 Some(State::Coming(waiting)) => {
-                    let weight = further.weight;
+                    let memory_bytes = further.memory_bytes;
                     waiting.push(further);
                     files.waiting += 1;
-                    files.weight += weight;
+                    files.memory_bytes += memory_bytes;
                     return true;
                 }
                 Some(State::Here(here)) => Some(here.clone()),
@@ -158,7 +158,7 @@ impl HardLink {
 pub fn create_symbolic_link(
     place: &EntryTarget,
     target: &[u8],
-    modified: Modified,
+    modified: ModificationTime,
     depth: usize,
     to: &Destination,
 ) -> Result<LinkOutcome, Fault> {

@@ -13,8 +13,8 @@ use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::transfer_error::{Error, Fault, FaultKind, escape_unsafe};
 use crate::transfer::transfer_messages::{
-    MAX_DEPTH, MAX_DIGESTS, MAX_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
-    WINDOW_WEIGHT,
+    MAX_DEPTH, MAX_HARD_LINKED_FILES, MAX_OUTSTANDING_DIGESTS, MAX_OUTSTANDING_OFFER_BYTES,
+    MAX_OUTSTANDING_OFFERS, ModificationTime, Offer, OfferKind, ToReceiver, ToSender,
 };
 use crate::transfer::transfer_progress::UnresumableItem;
 use crate::transfer::tree_hash::{self, Digest, Pieces, TreeHasher};
@@ -87,10 +87,10 @@ impl Store {
     pub fn frame(&mut self, frame: ToReceiver) -> Result<(), Error> {
         match frame {
             ToReceiver::Offer(offer) => self.offer(&offer),
-            ToReceiver::Same { id } => self.same(id),
+            ToReceiver::Unchanged { id } => self.same(id),
             ToReceiver::Begin { id } => self.begin(id),
-            ToReceiver::Verify { id, first, count } => self.verify(id, first, count),
-            ToReceiver::Keep => self.keep(),
+            ToReceiver::Verify { id, first_block, count } => self.verify(id, first_block, count),
+            ToReceiver::KeepBlock => self.keep(),
             ToReceiver::End { hash } => self.complete(&hash),
             ToReceiver::Abandon { id, fault } => {
                 self.abandon(id, fault);
@@ -101,7 +101,7 @@ impl Store {
                 Some(current) => current.hole(length, &self.results),
                 None => sender_violation("it sends a hole outside of a file"),
             },
-            ToReceiver::Lost(lost) => {
+            ToReceiver::Unpreserved(lost) => {
                 self.results.note(|report| report.lost = lost);
                 Ok(())
             }
@@ -128,12 +128,14 @@ impl Store {
     fn offer(&mut self, offer: &Offer) -> Result<(), Error> {
         let id = self.next_id;
         self.next_id += 1;
-        let (waiting, weight) = self.results.shared.waiting();
-        if self.pending.count() + waiting >= WINDOW || self.pending.weight() + weight >= WINDOW_WEIGHT {
+        let (waiting, memory_bytes) = self.results.shared.waiting();
+        if self.pending.count() + waiting >= MAX_OUTSTANDING_OFFERS
+            || self.pending.memory_bytes() + memory_bytes >= MAX_OUTSTANDING_OFFER_BYTES
+        {
             return sender_violation("it offers too much at a time");
         }
         let is_folder = matches!(offer.kind, OfferKind::Folder { .. });
-        if self.destination.is_none() && (!offer.kind.is_file() || id > 0) {
+        if self.destination.is_none() && (!offer.kind.has_content() || id > 0) {
             return Err(Error::Here(FaultKind::Single.into()));
         }
         let Some(depth) = usize::try_from(offer.depth).ok().filter(|depth| *depth < self.levels.len()) else {
@@ -151,9 +153,9 @@ impl Store {
         let folder = level.folder.clone();
         let name = self.printable_path(depth, &offer.name);
         let path = self.levels[..=depth].iter().map(|level| level.last.len()).sum::<usize>();
-        let weight = offer.weight(path);
+        let memory_bytes = offer.memory_bytes(path);
         let result = if self.destination.is_none() {
-            Ok(self.want(id, offer, (&name, weight), None, 0))
+            Ok(self.want(id, offer, (&name, memory_bytes), None, 0))
         } else if let OfferKind::Folder { modified } = offer.kind {
             let made = self.make_folder(folder, offer, modified, path + depth);
             let result = made.as_ref().map(|_| ToSender::Stored { id }).map_err(Clone::clone);
@@ -162,16 +164,16 @@ impl Store {
             let outer = self.levels.len().checked_sub(MAX_OPEN + 1).map(|outer| &self.levels[outer]);
             outer.and_then(|outer| outer.folder.as_ref()).inspect(|folder| folder.close_descriptor());
             result
-        } else if let OfferKind::Name { .. } | OfferKind::Link { .. } = offer.kind {
-            return self.offer_link(id, folder, offer, (name, weight), depth);
+        } else if let OfferKind::HardLink { .. } | OfferKind::SymbolicLink { .. } = offer.kind {
+            return self.offer_link(id, folder, offer, (name, memory_bytes), depth);
         } else {
-            if let OfferKind::File { shared: true, .. } = offer.kind {
-                if self.results.shared.count() >= MAX_SHARED {
+            if let OfferKind::File { may_have_hard_links: true, .. } = offer.kind {
+                if self.results.shared.count() >= MAX_HARD_LINKED_FILES {
                     return sender_violation("too many of its files have further names");
                 }
                 self.results.shared.expect(id);
             }
-            self.offer_file(id, folder, offer, (&name, weight))
+            self.offer_file(id, folder, offer, (&name, memory_bytes))
         };
         let is_failed = result.is_err();
         self.results.reply(result.unwrap_or_else(|fault| {
@@ -193,20 +195,20 @@ impl Store {
         id: u64,
         folder: Option<Arc<Folder>>,
         offer: &Offer,
-        (name, weight): (String, usize),
+        (name, memory_bytes): (String, usize),
         depth: usize,
     ) -> Result<(), Error> {
         let Some(to) = self.destination.clone() else { return Err(Error::Here(FaultKind::Single.into())) };
         let folder = folder.ok_or_else(|| FaultKind::Folder.into());
-        let place = folder.and_then(|folder| folder.entry_target(&offer.name, offer.alike, &to));
+        let place = folder.and_then(|folder| folder.entry_target(&offer.name, offer.has_case_variant, &to));
         let made = match (place, &offer.kind) {
             (Err(fault), _) => Err(fault),
-            (Ok(place), OfferKind::Link { modified, target }) => {
+            (Ok(place), OfferKind::SymbolicLink { modified, target }) => {
                 received_links::create_symbolic_link(&place, target, *modified, depth, &to)
             }
-            (Ok(place), OfferKind::Name { first }) => {
-                let further = HardLink { id, name, weight, place, to };
-                if self.results.shared.name(*first, further, &self.results) {
+            (Ok(place), OfferKind::HardLink { target_id }) => {
+                let further = HardLink { id, name, memory_bytes, place, to };
+                if self.results.shared.name(*target_id, further, &self.results) {
                     return Ok(());
                 }
                 return sender_violation("it names a file that it has not offered");
@@ -237,7 +239,7 @@ impl Store {
         &self,
         parent: Option<Arc<Folder>>,
         offer: &Offer,
-        modified: Modified,
+        modified: ModificationTime,
         path: usize,
     ) -> Result<Arc<Folder>, Fault> {
         let (Some(parent), Some(destination)) = (parent, &self.destination) else {
@@ -249,7 +251,7 @@ impl Store {
                 format!("its path is longer than {MAX_PATH_BYTES} bytes"),
             ));
         }
-        let place = parent.entry_target(&offer.name, offer.alike, destination)?;
+        let place = parent.entry_target(&offer.name, offer.has_case_variant, destination)?;
         let (folder, is_replaced) = place.make_folder(offer.mode, modified, destination)?;
         self.results.note(|report| {
             report.folders += 1;
@@ -268,7 +270,7 @@ impl Store {
         let (Some(folder), Some(to)) = (folder, &self.destination) else {
             return Err(FaultKind::Folder.into());
         };
-        let place = folder.entry_target(&offer.name, offer.alike, to)?;
+        let place = folder.entry_target(&offer.name, offer.has_case_variant, to)?;
         let dir = place.folder.open_descriptor()?;
         let here = place.lookup(&dir)?;
         let there = unfinished_file::length_of(&dir, &place.part)?;
@@ -310,7 +312,7 @@ impl Store {
         &mut self,
         id: u64,
         offer: &Offer,
-        (name, weight): (&str, usize),
+        (name, memory_bytes): (&str, usize),
         place: Option<EntryTarget>,
         length: u64,
     ) -> ToSender {
@@ -320,9 +322,9 @@ impl Store {
         };
         let pieces = Pieces::new(file.map_or(0, |(size, _)| size), length);
         let mode = self.mode(offer.mode);
-        let pending = PendingOffer { name: name.to_owned(), place, file, mode, pieces, weight };
+        let pending = PendingOffer { name: name.to_owned(), place, file, mode, pieces, memory_bytes };
         self.pending.insert(id, pending);
-        if length > 0 { ToSender::Part { id, length } } else { ToSender::Want { id } }
+        if length > 0 { ToSender::HasPartial { id, length } } else { ToSender::Want { id } }
     }
 
     fn same(&mut self, id: u64) -> Result<(), Error> {
@@ -345,7 +347,7 @@ impl Store {
         &self,
         place: &EntryTarget,
         mode: u32,
-        modified: Modified,
+        modified: ModificationTime,
     ) -> Result<(u64, u64), Fault> {
         let Some(to) = &self.destination else { return Err(FaultKind::Folder.into()) };
         let failed = |error: io::Error| Fault::from_io_error(&error);
@@ -419,15 +421,18 @@ impl Store {
         self.destination.as_ref().map_or(mode, |destination| destination.mode(mode))
     }
 
-    fn verify(&mut self, id: u64, first: u64, count: u64) -> Result<(), Error> {
+    fn verify(&mut self, id: u64, first_block: u64, count: u64) -> Result<(), Error> {
         let Some(current) = self.current.as_mut().filter(|current| current.id == id) else {
             return sender_violation("it requests digests of a file that it has not begun");
         };
         let waiting = current.digested.len() as u64;
-        if first != current.next || count == 0 || count > MAX_DIGESTS - waiting.min(MAX_DIGESTS) {
+        if first_block != current.next
+            || count == 0
+            || count > MAX_OUTSTANDING_DIGESTS - waiting.min(MAX_OUTSTANDING_DIGESTS)
+        {
             return sender_violation("it requests digests out of order");
         }
-        if first.saturating_add(count) > current.pieces.count() {
+        if first_block.saturating_add(count) > current.pieces.count() {
             return sender_violation("it requests digests beyond the stored data");
         }
         current.verify(count, &self.results);

@@ -37,7 +37,7 @@ fn write_replies<W: Write>(
 ) -> io::Result<()> {
     stream.frame(&ToSender::Hello { version: VERSION })?;
     stream.flush()?;
-    let (mut reported, mut when, mut held) = (0, Instant::now(), false);
+    let (mut reported, mut when, mut paused) = (0, Instant::now(), false);
     loop {
         let reply = match queue.try_recv() {
             Ok(reply) => Ok(reply),
@@ -60,9 +60,9 @@ fn write_replies<W: Write>(
         if is_over {
             return stream.flush();
         }
-        if progress.is_held() != held {
-            held = !held;
-            stream.frame(&ToSender::Held { held })?;
+        if progress.is_held() != paused {
+            paused = !paused;
+            stream.frame(&ToSender::Paused { paused })?;
         }
         let bytes = progress.bytes().get();
         if (bytes != reported && when.elapsed() >= INTERVAL) || when.elapsed() >= HEARTBEAT {

@@ -3,7 +3,7 @@
 use super::received_links::{LinkOutcome, LinkedFiles, OnLink};
 use super::unfinished_file::Part;
 use crate::transfer::transfer_error::Fault;
-use crate::transfer::transfer_messages::{Modified, ToSender};
+use crate::transfer::transfer_messages::{ModificationTime, ToSender};
 use crate::transfer::transfer_progress::{Progress, Report};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -29,7 +29,7 @@ pub struct CompleteFile {
     /// Permission bits.
     pub mode: u32,
     /// Modification time, if the sender knows it.
-    pub modified: Option<Modified>,
+    pub modified: Option<ModificationTime>,
 }
 
 /// Recipients of results.

@@ -8,7 +8,7 @@ use crate::transfer::file_metadata;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::storage_quota::Quota;
 use crate::transfer::transfer_error::{Fault, FaultKind};
-use crate::transfer::transfer_messages::Modified;
+use crate::transfer::transfer_messages::ModificationTime;
 use rustix::fs::FallocateFlags;
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
@@ -124,7 +124,7 @@ impl Part {
 
     /// Sets permissions and time, syncs the file to disk and renames it. Atomically replaces an existing file of that
     /// name, if permitted. Returns whether a file was replaced.
-    pub fn finish(mut self, size: u64, mode: u32, modified: Option<Modified>) -> Result<bool, Fault> {
+    pub fn finish(mut self, size: u64, mode: u32, modified: Option<ModificationTime>) -> Result<bool, Fault> {
         let replaced = self.claim.with(|file| {
             self.may_replace()?;
             let dress = || {
@@ -226,7 +226,7 @@ impl Part {
 
     /// Returns true if two names in the folder differ only in case; other files must then not be finished concurrently.
     pub fn has_case_conflict(&self) -> bool {
-        self.place.alike
+        self.place.has_case_variant
     }
 }
 

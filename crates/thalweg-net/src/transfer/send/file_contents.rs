@@ -4,7 +4,7 @@ use super::reply_inbox::ReceivedDigests;
 use super::{SendingTransfer, size_of, stopped_fault, stream_fault};
 use crate::transfer::folder_walk::SourceFile;
 use crate::transfer::transfer_error::{Error, Fault};
-use crate::transfer::transfer_messages::{MAX_DIGESTS, MAX_HOLE, ToReceiver};
+use crate::transfer::transfer_messages::{MAX_HOLE_BYTES, MAX_OUTSTANDING_DIGESTS, ToReceiver};
 use crate::transfer::tree_hash::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use thalweg_proto::units::Bytes;
 /// Read and send chunk, in bytes.
 const CHUNK: usize = 256 << 10;
 /// Number of digests per request.
-const DIGEST_BATCH: u64 = MAX_DIGESTS / 4;
+const DIGEST_BATCH: u64 = MAX_OUTSTANDING_DIGESTS / 4;
 
 /// Outcome of sending a file.
 enum End {
@@ -106,7 +106,7 @@ impl<W: Write> SendingTransfer<'_, W> {
         }
         // The last block is always sent.
         let end = file.hole(position).unwrap_or(position).min(size - 1);
-        let length = ((end - position) / BLOCK * BLOCK).min(MAX_HOLE);
+        let length = ((end - position) / BLOCK * BLOCK).min(MAX_HOLE_BYTES);
         if length > 0 {
             self.frame(&ToReceiver::Hole { length })?;
             hasher.push_hole(length / BLOCK);
@@ -163,7 +163,7 @@ impl<W: Write> SendingTransfer<'_, W> {
         }
         self.report.resumed += Bytes::new(piece.length);
         self.progress.add_kept(piece.length);
-        self.frame(&ToReceiver::Keep)
+        self.frame(&ToReceiver::KeepBlock)
     }
 
     fn send_stream(&mut self, id: u64) -> Result<End, Error> {
@@ -210,18 +210,21 @@ struct Digests {
 impl Digests {
     /// Returns the next digest, or `None` if the receiver gives up the file.
     fn next<W: Write>(&mut self, sending: &mut SendingTransfer<'_, W>) -> Result<Option<Digest>, Error> {
-        while self.requested < self.pieces && self.requested + DIGEST_BATCH <= self.next + MAX_DIGESTS {
+        while self.requested < self.pieces
+            && self.requested + DIGEST_BATCH <= self.next + MAX_OUTSTANDING_DIGESTS
+        {
             let count = DIGEST_BATCH.min(self.pieces - self.requested);
-            sending.frame(&ToReceiver::Verify { id: self.id, first: self.requested, count })?;
+            sending.frame(&ToReceiver::Verify { id: self.id, first_block: self.requested, count })?;
             self.requested += count;
         }
         if self.received.is_empty() {
             sending.writer.flush().map_err(Error::Interrupted)?;
-            let Some(ReceivedDigests { first, digests }) = sending.inbox.wait_for_digests(self.id)? else {
+            let Some(ReceivedDigests { first_block, digests }) = sending.inbox.wait_for_digests(self.id)?
+            else {
                 return Ok(None);
             };
-            let end = first.saturating_add(digests.len() as u64);
-            if first != self.next || digests.is_empty() || end > self.requested {
+            let end = first_block.saturating_add(digests.len() as u64);
+            if first_block != self.next || digests.is_empty() || end > self.requested {
                 return Err(Error::Protocol("it sent digests that were not requested".to_owned()));
             }
             self.received.extend(digests);

@@ -9,7 +9,8 @@ use super::folder_walk::{Item, Roots, Source, SourceFile, UnsentEntry, Walk, Wal
 use super::frame_io::FrameWriter;
 use super::transfer_error::{Error, Fault, FaultKind, escape_unsafe};
 use super::transfer_messages::{
-    Offer, OfferKind, PRE_ACCEPTANCE_BYTES, ToReceiver, ToSender, VERSION, WINDOW, WINDOW_WEIGHT,
+    MAX_OUTSTANDING_OFFER_BYTES, MAX_OUTSTANDING_OFFERS, Offer, OfferKind, PRE_ACCEPTANCE_BYTES, ToReceiver,
+    ToSender, VERSION,
 };
 use super::transfer_priority::Priority;
 use super::transfer_progress::{Progress, Report, UnresumableItem};
@@ -57,7 +58,7 @@ where
         progress,
         next_id: 0,
         outstanding: HashMap::new(),
-        weight: 0,
+        memory_bytes: 0,
         sent: 0,
         is_total_sent: false,
         names: Vec::new(),
@@ -106,7 +107,7 @@ struct Outstanding {
     /// Displayable name.
     name: String,
     /// Bytes of memory at the receiver that the offer takes.
-    weight: usize,
+    memory_bytes: usize,
     /// True once all contents are sent; the result is outstanding.
     is_sent: bool,
 }
@@ -118,8 +119,8 @@ struct SendingTransfer<'a, W: Write> {
     progress: &'a Progress,
     next_id: u64,
     outstanding: HashMap<u64, Outstanding>,
-    /// Total weight of the outstanding offers.
-    weight: usize,
+    /// Total memory of the outstanding offers.
+    memory_bytes: usize,
     /// Number of outstanding offers with all contents sent.
     sent: usize,
     /// Path of the last offer: displayable names and their lengths in bytes.
@@ -137,7 +138,7 @@ impl<W: Write> SendingTransfer<'_, W> {
             version: VERSION,
             checksum: options.checksum,
             priority: options.priority,
-            named: offers.named_items(),
+            named_items: offers.named_items(),
         })?;
         let mut all_offered = false;
         loop {
@@ -172,7 +173,9 @@ impl<W: Write> SendingTransfer<'_, W> {
     /// Returns true if the receiver accepts one more offer.
     fn has_room(&self) -> bool {
         let may_offer = self.progress.is_accepted() || self.writer.written() < PRE_ACCEPTANCE_BYTES;
-        self.outstanding.len() < WINDOW && self.weight < WINDOW_WEIGHT && may_offer
+        self.outstanding.len() < MAX_OUTSTANDING_OFFERS
+            && self.memory_bytes < MAX_OUTSTANDING_OFFER_BYTES
+            && may_offer
     }
 
     /// Sends the total amount once it is counted.
@@ -190,7 +193,11 @@ impl<W: Write> SendingTransfer<'_, W> {
     fn report_lost(&mut self, offers: &Offers) -> Result<(), Error> {
         let Offers::Walk(walk) = offers else { return Ok(()) };
         self.report.lost = walk.lost();
-        if self.report.lost.is_none() { Ok(()) } else { self.frame(&ToReceiver::Lost(self.report.lost)) }
+        if self.report.lost.is_none() {
+            Ok(())
+        } else {
+            self.frame(&ToReceiver::Unpreserved(self.report.lost))
+        }
     }
 
     /// Flushes written data, then returns the receiver's next message; `None` if other work is pending.
@@ -212,7 +219,8 @@ impl<W: Write> SendingTransfer<'_, W> {
                 let Some(name) = name.take() else { return Ok(false) };
                 let shown = escape_unsafe(&name);
                 self.report.cut = Some(UnresumableItem { name: shown.clone(), left: None });
-                let offer = Offer { depth: 0, name, alike: false, mode: 0o644, kind: OfferKind::Stream };
+                let offer =
+                    Offer { depth: 0, name, has_case_variant: false, mode: 0o644, kind: OfferKind::Stream };
                 return self.offer(offer, None, shown).map(|()| true);
             }
         };
@@ -228,7 +236,7 @@ impl<W: Write> SendingTransfer<'_, W> {
                 let offer = Offer {
                     depth: item.depth,
                     name: item.name.clone(),
-                    alike: item.alike,
+                    has_case_variant: item.has_case_variant,
                     mode: item.mode,
                     kind: item.kind.clone(),
                 };
@@ -246,10 +254,10 @@ impl<W: Write> SendingTransfer<'_, W> {
     }
 
     fn offer(&mut self, offer: Offer, item: Option<Item>, name: String) -> Result<(), Error> {
-        let weight = offer.weight(self.names.iter().map(|(_, length)| length).sum());
+        let memory_bytes = offer.memory_bytes(self.names.iter().map(|(_, length)| length).sum());
         self.frame(&ToReceiver::Offer(offer))?;
-        self.weight += weight;
-        self.outstanding.insert(self.next_id, Outstanding { item, name, weight, is_sent: false });
+        self.memory_bytes += memory_bytes;
+        self.outstanding.insert(self.next_id, Outstanding { item, name, memory_bytes, is_sent: false });
         self.next_id += 1;
         Ok(())
     }
@@ -257,7 +265,7 @@ impl<W: Write> SendingTransfer<'_, W> {
     /// Removes a finished offer; `None` if this side already gave it up.
     fn remove_outstanding(&mut self, id: u64) -> Option<Outstanding> {
         let outstanding = self.outstanding.remove(&id)?;
-        self.weight -= outstanding.weight;
+        self.memory_bytes -= outstanding.memory_bytes;
         self.sent -= usize::from(outstanding.is_sent);
         Some(outstanding)
     }
@@ -265,7 +273,7 @@ impl<W: Write> SendingTransfer<'_, W> {
     fn handle(&mut self, frame: ToSender) -> Result<(), Error> {
         match frame {
             ToSender::Want { id } => self.send_contents(id, 0),
-            ToSender::Part { id, length } => {
+            ToSender::HasPartial { id, length } => {
                 let size =
                     self.outstanding_file(id).and_then(|outstanding| outstanding.item.as_ref()).map(size_of);
                 if size.is_some_and(|size| length > size) {
@@ -284,7 +292,9 @@ impl<W: Write> SendingTransfer<'_, W> {
                 if let Some(outstanding) = self.remove_outstanding(id) {
                     match outstanding.item.as_ref().map(|item| &item.kind) {
                         Some(OfferKind::Folder { .. }) => self.report.folders += 1,
-                        Some(OfferKind::Link { .. } | OfferKind::Name { .. }) => self.report.links += 1,
+                        Some(OfferKind::SymbolicLink { .. } | OfferKind::HardLink { .. }) => {
+                            self.report.links += 1
+                        }
                         Some(_) => self.report.files += 1,
                         None => {
                             self.report.files += 1;
@@ -307,7 +317,7 @@ impl<W: Write> SendingTransfer<'_, W> {
             ToSender::Hello { .. }
             | ToSender::AwaitingApproval
             | ToSender::Progress { .. }
-            | ToSender::Held { .. }
+            | ToSender::Paused { .. }
             | ToSender::Done
             | ToSender::Refuse { .. } => Err(out_of_order(&frame)),
         }
@@ -321,7 +331,7 @@ impl<W: Write> SendingTransfer<'_, W> {
         match SourceFile::open(&item).and_then(|file| file.checksum()) {
             Err(fault) => self.abandon(id, fault),
             Ok(ours) if ours == *theirs => {
-                self.frame(&ToReceiver::Same { id })?;
+                self.frame(&ToReceiver::Unchanged { id })?;
                 if let Some(outstanding) = self.remove_outstanding(id) {
                     self.count_unchanged(&outstanding);
                 }
@@ -350,7 +360,7 @@ impl<W: Write> SendingTransfer<'_, W> {
     }
 
     fn count_file(&self, outstanding: &Outstanding) {
-        if outstanding.item.as_ref().is_none_or(|item| item.kind.is_file()) {
+        if outstanding.item.as_ref().is_none_or(|item| item.kind.has_content()) {
             self.progress.file_done();
         }
     }

@@ -3,7 +3,9 @@
 
 use crate::transfer::frame_io::FrameReader;
 use crate::transfer::transfer_error::{Error, Fault, FaultKind};
-use crate::transfer::transfer_messages::{MAX_DIGESTS, ToSender, VERSION, WINDOW};
+use crate::transfer::transfer_messages::{
+    MAX_OUTSTANDING_DIGESTS, MAX_OUTSTANDING_OFFERS, ToSender, VERSION,
+};
 use crate::transfer::transfer_progress::Progress;
 use crate::transfer::tree_hash::Digest;
 use std::collections::{HashSet, VecDeque};
@@ -14,14 +16,14 @@ use std::time::{Duration, Instant};
 
 /// Each outstanding offer causes at most one answer and one end; digests come on request. A receiver that queues more
 /// before the sender reads violates the protocol.
-const MAX_QUEUED_MESSAGES: usize = 2 * WINDOW + MAX_DIGESTS as usize + 16;
+const MAX_QUEUED_MESSAGES: usize = 2 * MAX_OUTSTANDING_OFFERS + MAX_OUTSTANDING_DIGESTS as usize + 16;
 
 /// Total time for which a sender with a write error waits for the receiver's reason.
 const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Digests of the receiver's blocks from `first` on.
 pub struct ReceivedDigests {
-    pub first: u64,
+    pub first_block: u64,
     pub digests: Vec<Digest>,
 }
 
@@ -114,9 +116,9 @@ impl Inbox {
             let is_digests =
                 |frame: &ToSender| matches!(frame, ToSender::Digests { id: of, .. } if *of == id);
             if let Some(at) = self.later.iter().position(is_digests)
-                && let Some(ToSender::Digests { first, digests, .. }) = self.later.remove(at)
+                && let Some(ToSender::Digests { first_block, digests, .. }) = self.later.remove(at)
             {
-                return Ok(Some(ReceivedDigests { first, digests }));
+                return Ok(Some(ReceivedDigests { first_block, digests }));
             }
             let Some(frame) = self.frames.recv().unwrap_or_else(|_| Err(connection_ended_error()))? else {
                 self.is_woken = true;
@@ -184,8 +186,8 @@ fn receive_frames<R: Read>(
                 progress.set_bytes(bytes);
                 continue;
             }
-            ToSender::Held { held } => {
-                progress.set_held(held);
+            ToSender::Paused { paused } => {
+                progress.set_held(paused);
                 continue;
             }
             ToSender::Hello { version } if is_first => {

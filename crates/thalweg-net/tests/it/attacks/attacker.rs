@@ -1,7 +1,7 @@
 //! Hostile client that completes the handshake and then sends arbitrary frames, to an endpoint without a socket.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use crate::endpoint_pair::Seeded;
+use crate::endpoint_pair::SeededEntropy;
 use std::net::SocketAddr;
 use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle};
@@ -12,11 +12,11 @@ use thalweg_net::wire::frame::{Frame, Frames, begin_pdu};
 use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::Time;
 
 pub fn server(config: EndpointConfig) -> Endpoint {
-    Endpoint::new(Time::ZERO, config, Box::new(Seeded(Stream::new(1, "server", 0))))
+    Endpoint::new(Time::ZERO, config, Box::new(SeededEntropy(RandomStream::new(1, "server", 0))))
 }
 
 /// Delivers a datagram to the endpoint, and returns its answers.
@@ -111,7 +111,7 @@ impl HostileClient {
         let (parameters, _) = initiator.read(&response[9..]).unwrap();
         let ours = ClientParameters {
             token: [1; 16],
-            largest: 65_507,
+            max_datagram_bytes: 65_507,
             service: "test".into(),
             scheme: scheme.to_vec(),
         };

@@ -169,7 +169,8 @@ fn a_quicker_answer_does_not_end_a_handshake() {
             if to != server {
                 continue;
             }
-            let parameters = ServerParameters { id: ConnectionId([5; 8]), token: [0; 16], largest: 1500 };
+            let parameters =
+                ServerParameters { id: ConnectionId([5; 8]), token: [0; 16], max_datagram_bytes: 1500 };
             let (_, response) = Responder::new(&identity(66), source, [6; 32], message, &parameters).unwrap();
             let mut bytes = Vec::new();
             write_response(&mut bytes, source, &response);

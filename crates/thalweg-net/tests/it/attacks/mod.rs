@@ -19,7 +19,7 @@ use thalweg_net::endpoint::{Arrival, ConnectError, EndpointConfig, EndpointEvent
 use thalweg_net::session::{CloseReason, SessionEvent, code};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -114,7 +114,7 @@ fn handshakes_are_bounded_in_number_and_rate() {
 
 #[test]
 fn modified_copies_are_refused_and_leave_no_state() {
-    let mut random = Stream::new(3, "changes", 0);
+    let mut random = RandomStream::new(3, "changes", 0);
     let datagrams = overheard();
     let mut endpoint = server(server_config());
     let mut now = Time::ZERO;
@@ -123,7 +123,7 @@ fn modified_copies_are_refused_and_leave_no_state() {
         let mut bytes = bytes.clone();
         for _ in 0..random.below(4) {
             let at = random.below(bytes.len() as u64) as usize;
-            bytes[at] = random.bits() as u8;
+            bytes[at] = random.next_u64() as u8;
         }
         if random.chance(0.3) {
             bytes.truncate(random.below(bytes.len() as u64 + 1) as usize);
@@ -149,7 +149,7 @@ fn changed_or_repeated_packets_have_no_effect() {
     pair.ends[0].write(&data);
     pair.ends[1].finish = true;
     pair.run(MINUTE, |pair| pair.ends[1].received.len() > 100_000);
-    let mut random = Stream::new(4, "attack", 0);
+    let mut random = RandomStream::new(4, "attack", 0);
     let recorded = pair.record.clone().unwrap();
     // Packets in flight arrive first; all later ones are duplicates.
     for (from, to, bytes) in &recorded {

@@ -2,7 +2,7 @@
 //! Counts sent bytes per received byte, and kept bytes.
 
 use crate::attacks::attacker::{HostileClient, accepted_connection, drain_output, server, wait_until};
-use crate::endpoint_pair::{Channel, Pair, Seeded, identity, server_config};
+use crate::endpoint_pair::{Channel, Pair, SeededEntropy, identity, server_config};
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use thalweg_catalog::{Kind, SCHEMES};
@@ -11,7 +11,7 @@ use thalweg_net::flow::Scheme;
 use thalweg_net::session::SessionEvent;
 use thalweg_net::wire::frame::Frame;
 use thalweg_proto::payload::{Payload as _, Slice};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 /// Non-data bytes per second to an authorised peer, beside twice its received bytes; also the burst.
@@ -264,7 +264,7 @@ fn sixteen_answers_wait_at_most() {
 }
 
 /// Draws a scheme with hostile options: at the bounds of their ranges, and beyond.
-fn hostile_scheme(draw: &mut Stream) -> String {
+fn hostile_scheme(rng: &mut RandomStream) -> String {
     const VALUES: &[&str] = &[
         "1ps",
         "1ns",
@@ -297,17 +297,17 @@ fn hostile_scheme(draw: &mut Stream) -> String {
         "hard",
         "soft",
     ];
-    let description = SCHEMES[draw.below(SCHEMES.len() as u64) as usize];
+    let description = SCHEMES[rng.below(SCHEMES.len() as u64) as usize];
     let keys: Vec<_> = description.keys.flat().filter(|key| key.is_live()).collect();
     let Ok(mut scheme) = description.name.parse::<Scheme>() else { return "cubic".to_owned() };
     // Incompatible options are left out.
-    for _ in 0..draw.below(8) {
-        let key = keys[draw.below(keys.len() as u64) as usize];
+    for _ in 0..rng.below(8) {
+        let key = keys[rng.below(keys.len() as u64) as usize];
         let words = match key.kind {
-            Kind::Word(words) if draw.chance(0.8) => words,
+            Kind::Word(words) if rng.chance(0.8) => words,
             _ => VALUES,
         };
-        let (key, value) = (key.name, words[draw.below(words.len() as u64) as usize]);
+        let (key, value) = (key.name, words[rng.below(words.len() as u64) as usize]);
         let text = scheme.to_string();
         let separator = if text.contains(':') { ',' } else { ':' };
         scheme = format!("{text}{separator}{key}={value}").parse().unwrap_or(scheme);
@@ -316,11 +316,11 @@ fn hostile_scheme(draw: &mut Stream) -> String {
 }
 
 /// Draws PDUs, valid for the scheme or not, with few bits set in their numbers.
-fn hostile_pdu(draw: &mut Stream) -> Vec<u8> {
-    let length = [1, 4, 8, 13, 16, 24, 40, 100, 900][draw.below(9) as usize];
-    let kind = draw.below(20) as u8;
+fn hostile_pdu(rng: &mut RandomStream) -> Vec<u8> {
+    let length = [1, 4, 8, 13, 16, 24, 40, 100, 900][rng.below(9) as usize];
+    let kind = rng.below(20) as u8;
     let mut pdu: Vec<u8> =
-        (0..length).map(|_| if draw.chance(0.15) { draw.bits() as u8 } else { 0 }).collect();
+        (0..length).map(|_| if rng.chance(0.15) { rng.next_u64() as u8 } else { 0 }).collect();
     pdu[0] = kind;
     pdu
 }
@@ -332,9 +332,9 @@ proptest! {
     /// Holds RFC 9000, section 21.9.
     #[test]
     fn hostile_options_stay_within_the_budget(seed in any::<u64>(), authorises in any::<bool>()) {
-        let mut draw = Stream::new(seed, "hostile options", 0);
-        let scheme = hostile_scheme(&mut draw);
-        let mut endpoint = Endpoint::new(Time::ZERO, server_config(), Box::new(Seeded(Stream::new(seed, "server", 0))));
+        let mut rng = RandomStream::new(seed, "hostile options", 0);
+        let scheme = hostile_scheme(&mut rng);
+        let mut endpoint = Endpoint::new(Time::ZERO, server_config(), Box::new(SeededEntropy(RandomStream::new(seed, "server", 0))));
         let mut hostile = HostileClient::connect(&mut endpoint, START, 1, scheme.as_bytes());
         let accepted = accepted_connection(&mut endpoint);
         prop_assert!(accepted.is_some() || hostile.closed.is_some());
@@ -343,23 +343,23 @@ proptest! {
             endpoint.authorise(handle);
         }
         let mut now = START;
-        for _ in 0..draw.below(60) {
-            match draw.below(8) {
-                0..5 => hostile.pdu(&mut endpoint, now, &hostile_pdu(&mut draw)),
+        for _ in 0..rng.below(60) {
+            match rng.below(8) {
+                0..5 => hostile.pdu(&mut endpoint, now, &hostile_pdu(&mut rng)),
                 5 => {
-                    let token = draw.bits();
+                    let token = rng.next_u64();
                     let mut frames = Vec::new();
-                    (0..draw.below(40)).for_each(|_| Frame::Ping(token).write(&mut frames));
+                    (0..rng.below(40)).for_each(|_| Frame::Ping(token).write(&mut frames));
                     hostile.send_frames(&mut endpoint, now, &frames);
                 }
                 6 => {
-                    let end = now + Duration::from_millis(draw.below(300));
+                    let end = now + Duration::from_millis(rng.below(300));
                     wait_until(&mut hostile, &mut endpoint, now, end);
                     now = now.max(end);
                 }
                 _ => {
-                    let mut frames = vec![9, 0, draw.below(2) as u8];
-                    let pdu = hostile_pdu(&mut draw);
+                    let mut frames = vec![9, 0, rng.below(2) as u8];
+                    let pdu = hostile_pdu(&mut rng);
                     frames.extend_from_slice(&(pdu.len() as u16).to_be_bytes());
                     frames.extend_from_slice(&pdu);
                     hostile.send_frames(&mut endpoint, now, &frames);

@@ -12,16 +12,16 @@ use thalweg_net::impair::{DelayedDatagram, LinkDirection};
 use thalweg_net::session::{CloseReason, PollResult, SessionConfig, SessionEvent};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 /// Deterministic random bytes.
-pub struct Seeded(pub Stream);
+pub struct SeededEntropy(pub RandomStream);
 
-impl Entropy for Seeded {
+impl Entropy for SeededEntropy {
     fn fill(&mut self, bytes: &mut [u8]) {
         for byte in bytes {
-            *byte = self.0.bits() as u8;
+            *byte = self.0.next_u64() as u8;
         }
     }
 }
@@ -94,7 +94,7 @@ pub struct Pair {
     pub now: Time,
     pub ends: [End; 2],
     pub channel: Channel,
-    pub random: Stream,
+    pub random: RandomStream,
     wire: BTreeMap<(Time, u64), InFlight>,
     count: u64,
     /// All sent datagrams: source, destination, size.
@@ -123,14 +123,14 @@ pub fn identity(number: u8) -> Identity {
 pub fn server_config() -> EndpointConfig {
     EndpointConfig {
         listen: Some(Listen::new(Trust::Anyone, ["test"])),
-        largest: 9000,
+        max_datagram_bytes: 9000,
         place: Some(b"here".to_vec()),
         ..EndpointConfig::client(identity(2))
     }
 }
 
 pub fn client_config() -> EndpointConfig {
-    EndpointConfig { largest: 9000, ..EndpointConfig::client(identity(1)) }
+    EndpointConfig { max_datagram_bytes: 9000, ..EndpointConfig::client(identity(1)) }
 }
 
 pub fn connect(scheme: &str) -> Connect {
@@ -145,10 +145,10 @@ pub fn connect(scheme: &str) -> Connect {
 
 /// Returns pseudo-random bytes without repetition.
 pub fn pattern(seed: u64, length: usize) -> Vec<u8> {
-    let mut random = Stream::new(seed, "pattern", 0);
+    let mut random = RandomStream::new(seed, "pattern", 0);
     let mut bytes = Vec::with_capacity(length + 8);
     while bytes.len() < length {
-        bytes.extend_from_slice(&random.bits().to_le_bytes());
+        bytes.extend_from_slice(&random.next_u64().to_le_bytes());
     }
     bytes.truncate(length);
     bytes
@@ -156,7 +156,7 @@ pub fn pattern(seed: u64, length: usize) -> Vec<u8> {
 
 impl End {
     fn new(config: EndpointConfig, address: &str, seed: u64) -> Self {
-        let entropy = Seeded(Stream::new(seed, address, 0));
+        let entropy = SeededEntropy(RandomStream::new(seed, address, 0));
         Self {
             endpoint: Endpoint::new(Time::ZERO, config, Box::new(entropy)),
             address: address.parse().unwrap(),
@@ -239,7 +239,7 @@ impl Pair {
             now: Time::ZERO + Duration::from_secs(1),
             ends: [End::new(client, CLIENT, seed), End::new(server, SERVER, seed)],
             channel,
-            random: Stream::new(seed, "channel", 0),
+            random: RandomStream::new(seed, "channel", 0),
             wire: BTreeMap::new(),
             count: 0,
             log: Vec::new(),
@@ -327,12 +327,17 @@ impl Pair {
                 let is_refused = |segment: usize| self.channel.refuses && segment > self.channel.mtu;
                 let datagrams: Vec<_> = batch
                     .datagrams()
-                    .filter(|(run, _)| !is_refused(run.segment))
+                    .filter(|(run, _)| !is_refused(run.segment_bytes))
                     .map(|(run, bytes)| (run.clone(), bytes.to_vec()))
                     .collect();
-                for run in batch.runs().iter().filter(|run| is_refused(run.segment)) {
+                for run in batch.runs().iter().filter(|run| is_refused(run.segment_bytes)) {
                     let refused = batch.bytes(run);
-                    self.ends[index].endpoint.on_refused(self.now, run.destination, run.segment, refused);
+                    self.ends[index].endpoint.on_refused(
+                        self.now,
+                        run.destination,
+                        run.segment_bytes,
+                        refused,
+                    );
                 }
                 for (run, bytes) in datagrams {
                     self.ends[index].bytes_out += bytes.len() as u64;

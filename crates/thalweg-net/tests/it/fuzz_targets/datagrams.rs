@@ -1,6 +1,6 @@
 //! Arbitrary datagrams to a client and a server with an established connection and a half-open one.
 
-use super::{Seeded, piece};
+use super::{SeededEntropy, piece};
 use std::net::SocketAddr;
 use thalweg_net::datagram_batch::Batch;
 use thalweg_net::endpoint::{
@@ -13,7 +13,7 @@ use thalweg_net::wire::frame::{Frame, Frames};
 use thalweg_net::wire::{Packet, packet_number};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload as _, Slice};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 const HOSTS: [&str; 3] = ["192.0.2.1:1000", "192.0.2.2:2000", "203.0.113.9:9"];
@@ -47,7 +47,7 @@ pub fn run(script: &[u8]) {
     let limits = Limits { unvalidated, ..Limits::default() };
     let end = |index: usize, listen| {
         let config = EndpointConfig { listen, limits, ..EndpointConfig::client(identity(1 + index as u8)) };
-        Endpoint::new(Time::ZERO, config, Box::new(Seeded(Stream::new(1, "end", index as u64))))
+        Endpoint::new(Time::ZERO, config, Box::new(SeededEntropy(RandomStream::new(1, "end", index as u64))))
     };
     let mut pair = Pair {
         now: Time::ZERO,

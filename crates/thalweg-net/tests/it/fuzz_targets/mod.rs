@@ -8,15 +8,15 @@ pub mod scheme_negotiation;
 pub mod session;
 
 use thalweg_net::identity::Entropy;
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 
 /// Deterministic random bytes.
-pub struct Seeded(pub Stream);
+pub struct SeededEntropy(pub RandomStream);
 
-impl Entropy for Seeded {
+impl Entropy for SeededEntropy {
     fn fill(&mut self, bytes: &mut [u8]) {
         for byte in bytes {
-            *byte = self.0.bits() as u8;
+            *byte = self.0.next_u64() as u8;
         }
     }
 }

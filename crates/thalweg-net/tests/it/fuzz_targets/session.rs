@@ -1,6 +1,6 @@
 //! Arbitrary frames from an authenticated peer to a session of any scheme.
 
-use super::{Seeded, piece};
+use super::{SeededEntropy, piece};
 use std::sync::OnceLock;
 use thalweg_net::datagram_batch::Batch;
 use thalweg_net::flow::Scheme;
@@ -11,7 +11,7 @@ use thalweg_net::session::{Agreed, PollResult, Session, SessionConfig, SessionEv
 use thalweg_net::wire::{ConnectionId, write_header};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload as _, Slice};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::{Duration, Time};
 
 const IDS: [ConnectionId; 2] = [ConnectionId([1; 8]), ConnectionId([2; 8])];
@@ -26,13 +26,13 @@ fn secrets() -> &'static Secrets {
     SECRETS.get_or_init(|| {
         let identity = |number| Identity::from_secret([number; 32]);
         let mut initiator = Initiator::new(&identity(1), IDS[0], [3; 32]).unwrap();
-        let parameters = ServerParameters { id: IDS[1], token: [0; 16], largest: 1500 };
+        let parameters = ServerParameters { id: IDS[1], token: [0; 16], max_datagram_bytes: 1500 };
         let (_, response) =
             Responder::new(&identity(2), IDS[0], [4; 32], initiator.first(), &parameters).unwrap();
         initiator.read(&response).unwrap();
         let parameters = ClientParameters {
             token: [0; 16],
-            largest: 1500,
+            max_datagram_bytes: 1500,
             service: "test".into(),
             scheme: b"fixed".to_vec(),
         };
@@ -61,7 +61,7 @@ pub fn run_with(scheme: Scheme, script: &[u8]) {
         local: IDS[1],
         remote: IDS[0],
         token: [7; 16],
-        largest: 1500,
+        max_datagram_bytes: 1500,
         binding: [0; 32],
         known: options & 2 == 0,
     };
@@ -72,7 +72,7 @@ pub fn run_with(scheme: Scheme, script: &[u8]) {
     let keys = (Encryptor::new(ours), Decryptor::new(theirs.clone()));
     let mut session = Session::new(now, agreed, config, keys, HOSTS[0].parse().unwrap(), None, None);
     let mut peer = Encryptor::new(theirs);
-    let mut entropy = Seeded(Stream::new(1, "session", 0));
+    let mut entropy = SeededEntropy(RandomStream::new(1, "session", 0));
     let mut unread = 0;
     while let Some(step) = octets.next() {
         match step & 7 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use thalweg_net::flow::{Flow, FlowInput, FlowOutput, PathHints, Registry, Role, Scheme};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::resequencer::{Release, Resequencer, ResequencerConfig};
 use thalweg_proto::transport::{Event, Failure};
 use thalweg_proto::units::{Duration, Time};
@@ -30,8 +30,8 @@ impl Conditions {
     /// Draws loss up to 30 %, independent or in bursts, reordering, duplicates, corruption, and sometimes a blackout of
     /// ten seconds.
     pub fn random(seed: u64) -> Self {
-        let mut draw = Stream::new(seed, "weather", 0);
-        let mut often = |max: f64| if draw.chance(0.5) { draw.unit() * max } else { 0.0 };
+        let mut rng = RandomStream::new(seed, "weather", 0);
+        let mut often = |max: f64| if rng.chance(0.5) { rng.unit() * max } else { 0.0 };
         let (loss, burst, duplicate, corrupt) = (often(0.3), often(0.2), often(0.3), often(0.1));
         let reorder = often(0.5);
         let loss = if burst > 0.0 {
@@ -44,10 +44,10 @@ impl Conditions {
         } else {
             LossSpec::Uniform { probability: loss }
         };
-        let delay = Duration::from_micros(100 + draw.below(200_000));
-        let hold = delay.mul_f64(draw.unit() * 2.0);
-        let from = Time::ZERO + draw.uniform_duration(Duration::from_secs(2));
-        let blackout = draw.chance(0.2).then_some((from, from + Duration::from_secs(10)));
+        let delay = Duration::from_micros(100 + rng.below(200_000));
+        let hold = delay.mul_f64(rng.unit() * 2.0);
+        let from = Time::ZERO + rng.uniform_duration(Duration::from_secs(2));
+        let blackout = rng.chance(0.2).then_some((from, from + Duration::from_secs(10)));
         Self {
             seed,
             delay,
@@ -97,7 +97,7 @@ impl Path {
     fn new(conditions: &Conditions) -> Self {
         let impairment = |direction| {
             Impairment::new(&conditions.impairment, |purpose| {
-                Stream::new(conditions.seed, purpose, direction)
+                RandomStream::new(conditions.seed, purpose, direction)
             })
         };
         Self {
@@ -148,7 +148,7 @@ pub struct Transfer<'a> {
     read: usize,
     /// Bytes not yet read by the application, which reads some from time to time.
     unread: u64,
-    draw: Stream,
+    rng: RandomStream,
     timers: [Time; 2],
     /// Resequencers of sender and receiver, below flows that need order.
     order: Option<[Resequencer<Vec<u8>>; 2]>,
@@ -179,7 +179,7 @@ impl<'a> Transfer<'a> {
             written: 0,
             read: 0,
             unread: 0,
-            draw: Stream::new(conditions.seed, "application", 0),
+            rng: RandomStream::new(conditions.seed, "application", 0),
             timers: [Time::MAX; 2],
             finished: false,
             ended: false,
@@ -288,7 +288,7 @@ impl<'a> Transfer<'a> {
     /// The application writes pieces of any size while there is room.
     fn write(&mut self, now: Time) {
         while self.written < self.data.len() && self.sender.writable() > 0 {
-            let length = (1 + self.draw.below(20_000) as usize).min(self.data.len() - self.written);
+            let length = (1 + self.rng.below(20_000) as usize).min(self.data.len() - self.written);
             let piece = Slice::new(&self.data[self.written..self.written + length]);
             self.written += length;
             self.sender.handle(now, FlowInput::Write(piece));
@@ -301,7 +301,7 @@ impl<'a> Transfer<'a> {
     /// The application reads some or all of the delivered data.
     fn consume(&mut self, now: Time) {
         let taken =
-            if self.draw.chance(0.5) || self.ended { self.unread } else { self.draw.below(self.unread + 1) };
+            if self.rng.chance(0.5) || self.ended { self.unread } else { self.rng.below(self.unread + 1) };
         self.unread -= taken;
         if taken > 0 {
             self.receiver.handle(now, FlowInput::Consumed(taken));

@@ -7,7 +7,9 @@ use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 use thalweg_net::transfer::Frame;
-use thalweg_net::transfer::transfer_messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
+use thalweg_net::transfer::transfer_messages::{
+    ModificationTime, Offer, OfferKind, ToReceiver, ToSender, VERSION,
+};
 use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{
     Claims, Destination, Error, Fault, FaultKind, Options, Priority, Progress, Report, Roots, Source, Target,
@@ -26,37 +28,40 @@ fn bytes(frames: &[ToReceiver]) -> Vec<u8> {
 }
 
 fn hello() -> ToReceiver {
-    ToReceiver::Hello { version: VERSION, checksum: false, priority: Priority::default(), named: 1 }
+    ToReceiver::Hello { version: VERSION, checksum: false, priority: Priority::default(), named_items: 1 }
 }
 
 fn file(depth: u64, name: &str, size: u64) -> ToReceiver {
-    let modified = Modified { seconds: 0, nanoseconds: 0 };
-    let kind = OfferKind::File { size, modified, shared: false };
-    ToReceiver::Offer(Offer { depth, name: name.into(), alike: false, mode: 0o644, kind })
+    let modified = ModificationTime { seconds: 0, nanoseconds: 0 };
+    let kind = OfferKind::File { size, modified, may_have_hard_links: false };
+    ToReceiver::Offer(Offer { depth, name: name.into(), has_case_variant: false, mode: 0o644, kind })
 }
 
 /// Returns an offer of a file that may have further names.
 fn shared(name: &str) -> ToReceiver {
-    let modified = Modified { seconds: 0, nanoseconds: 0 };
-    let kind = OfferKind::File { size: 1, modified, shared: true };
-    ToReceiver::Offer(Offer { depth: 0, name: name.into(), alike: false, mode: 0o644, kind })
+    let modified = ModificationTime { seconds: 0, nanoseconds: 0 };
+    let kind = OfferKind::File { size: 1, modified, may_have_hard_links: true };
+    ToReceiver::Offer(Offer { depth: 0, name: name.into(), has_case_variant: false, mode: 0o644, kind })
 }
 
 /// Returns an offer of a symbolic link.
 fn link(name: &str, target: &str) -> ToReceiver {
-    let kind = OfferKind::Link { modified: Modified { seconds: 0, nanoseconds: 0 }, target: target.into() };
-    ToReceiver::Offer(Offer { depth: 0, name: name.into(), alike: false, mode: 0o777, kind })
+    let kind = OfferKind::SymbolicLink {
+        modified: ModificationTime { seconds: 0, nanoseconds: 0 },
+        target: target.into(),
+    };
+    ToReceiver::Offer(Offer { depth: 0, name: name.into(), has_case_variant: false, mode: 0o777, kind })
 }
 
 /// Returns an offer of a further name.
-fn further(name: &str, first: u64) -> ToReceiver {
-    let kind = OfferKind::Name { first };
-    ToReceiver::Offer(Offer { depth: 0, name: name.into(), alike: false, mode: 0o644, kind })
+fn further(name: &str, target_id: u64) -> ToReceiver {
+    let kind = OfferKind::HardLink { target_id };
+    ToReceiver::Offer(Offer { depth: 0, name: name.into(), has_case_variant: false, mode: 0o644, kind })
 }
 
 fn folder(depth: u64, name: &str) -> ToReceiver {
-    let kind = OfferKind::Folder { modified: Modified { seconds: 0, nanoseconds: 0 } };
-    ToReceiver::Offer(Offer { depth, name: name.into(), alike: false, mode: 0o755, kind })
+    let kind = OfferKind::Folder { modified: ModificationTime { seconds: 0, nanoseconds: 0 } };
+    ToReceiver::Offer(Offer { depth, name: name.into(), has_case_variant: false, mode: 0o755, kind })
 }
 
 fn missing(depth: u64, name: &str) -> ToReceiver {
@@ -95,20 +100,20 @@ fn frames_out_of_order_end_the_transfer() {
     let begin = |id| ToReceiver::Begin { id };
     let data = |length| ToReceiver::Data { length };
     let end = ToReceiver::End { hash: [0; 32] };
-    let verify = |first, count| ToReceiver::Verify { id: 0, first, count };
+    let verify = |first_block, count| ToReceiver::Verify { id: 0, first_block, count };
     is_refused(&[hello()]);
     is_refused(&[begin(0)]);
     is_refused(&[data(5)]);
     is_refused(std::slice::from_ref(&end));
-    is_refused(&[ToReceiver::Keep]);
-    is_refused(&[ToReceiver::Same { id: 0 }]);
+    is_refused(&[ToReceiver::KeepBlock]);
+    is_refused(&[ToReceiver::Unchanged { id: 0 }]);
     is_refused(&[file(0, "a", 1), ToReceiver::Finish]);
     is_refused(&[file(0, "a", 1), begin(0), begin(0)]);
     is_refused(&[file(0, "a", 1), begin(1)]);
     is_refused(&[folder(0, "a"), begin(0)]);
     is_refused(&[file(0, "a", 10), begin(0), data(11)]);
     is_refused(&[file(0, "a", 10), begin(0), data(9), end.clone()]);
-    is_refused(&[file(0, "a", 10), begin(0), ToReceiver::Keep]);
+    is_refused(&[file(0, "a", 10), begin(0), ToReceiver::KeepBlock]);
     is_refused(&[file(0, "a", 10), begin(0), verify(0, 1)]);
     is_refused(&[file(0, "a", 10), verify(0, 1)]);
     is_refused(&[file(0, "a", 10), begin(0), verify(u64::MAX >> 2, 1)]);
@@ -180,7 +185,7 @@ fn other_protocols_and_versions_are_reported() {
                 version: VERSION + 1,
                 checksum: false,
                 priority: Priority::default(),
-                named: 1,
+                named_items: 1,
             }]),
             FaultKind::Version,
         ),
@@ -215,10 +220,16 @@ fn names_that_a_sender_makes_up_are_kept_within_bounds() {
     let to = TestFolder::new("to");
     let long = |byte: u8| vec![byte; 255];
     let mut frames = vec![hello()];
-    let modified = Modified { seconds: 0, nanoseconds: 0 };
+    let modified = ModificationTime { seconds: 0, nanoseconds: 0 };
     for depth in 0..256 {
         let kind = OfferKind::Folder { modified };
-        frames.push(ToReceiver::Offer(Offer { depth, name: long(0xff), alike: false, mode: 0o755, kind }));
+        frames.push(ToReceiver::Offer(Offer {
+            depth,
+            name: long(0xff),
+            has_case_variant: false,
+            mode: 0o755,
+            kind,
+        }));
     }
     for number in 0..2000_u32 {
         let name = [&number.to_be_bytes()[..], &long(0xfe)[4..]].concat();
@@ -271,9 +282,9 @@ fn a_protocol_error_is_distinguished_from_a_lost_connection() {
     is_protocol(&[ToSender::Done]);
     is_protocol(&[hello(), hello()]);
     is_protocol(&[hello(), ToSender::Done]);
-    is_protocol(&[hello(), ToSender::Part { id: 1, length: 6 }]);
-    let unasked = ToSender::Digests { id: 1, first: 3, digests: vec![[0; 32]] };
-    is_protocol(&[hello(), ToSender::Part { id: 1, length: 3 }, unasked]);
+    is_protocol(&[hello(), ToSender::HasPartial { id: 1, length: 6 }]);
+    let unasked = ToSender::Digests { id: 1, first_block: 3, digests: vec![[0; 32]] };
+    is_protocol(&[hello(), ToSender::HasPartial { id: 1, length: 3 }, unasked]);
     let result = sends_to(&[ToSender::Hello { version: VERSION + 1 }], true).result;
     assert!(matches!(result, Err(Error::Refused(fault)) if fault.kind == FaultKind::Version));
     let result = sends_to(&[hello(), ToSender::Refuse { fault: FaultKind::Quota.into() }], true).result;
@@ -323,7 +334,7 @@ fn the_end_goes_with_the_last_contents() {
 #[test]
 fn a_receiver_that_never_stops_talking_is_cut_off() {
     let mut replies = vec![ToSender::Hello { version: VERSION }];
-    replies.extend((0..50_000).map(|_| ToSender::Part { id: 1, length: 5 }).take(1));
+    replies.extend((0..50_000).map(|_| ToSender::HasPartial { id: 1, length: 5 }).take(1));
     replies.extend((0..50_000).map(|id| ToSender::Skip { id: id + 10 }));
     let result = sends_to(&replies, true).result;
     assert!(matches!(result, Err(Error::Protocol(_))), "{result:?}");
@@ -341,14 +352,14 @@ fn frame() -> impl Strategy<Value = ToReceiver> {
         2 => Just(ToReceiver::End { hash: [0; 32] }),
         1 => id.clone().prop_map(|id| ToReceiver::Abandon { id, fault: FaultKind::Changed.into() }),
         1 => (id.clone(), 0..3u64, 0..70u64)
-            .prop_map(|(id, first, count)| ToReceiver::Verify { id, first, count }),
+            .prop_map(|(id, first_block, count)| ToReceiver::Verify { id, first_block, count }),
         1 => (0..3u64).prop_map(|depth| missing(depth, "d")),
-        1 => Just(ToReceiver::Keep),
+        1 => Just(ToReceiver::KeepBlock),
         1 => Just(shared("c")),
         1 => id.clone().prop_map(|first| further("d", first)),
         1 => Just(ToReceiver::Hole { length: BLOCK }),
         1 => Just(link("e", "../../x")),
-        1 => id.prop_map(|id| ToReceiver::Same { id }),
+        1 => id.prop_map(|id| ToReceiver::Unchanged { id }),
         1 => Just(ToReceiver::Finish),
     ]
 }

@@ -6,7 +6,7 @@ use std::fs::{self, File, FileTimes, OpenOptions};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use thalweg_net::transfer::transfer_messages::LostProperties;
+use thalweg_net::transfer::transfer_messages::UnpreservedMetadata;
 use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{Claims, Destination, Existing, FaultKind, Options, Roots, Source, Target};
 
@@ -216,7 +216,7 @@ fn lost_properties_are_counted_on_both_sides() {
     fs::set_permissions(&tool, fs::Permissions::from_mode(0o4755)).unwrap();
     let ends = Transfer::default().run(&[from.join("set")], &to);
     ends.complete();
-    let lost = LostProperties { attributes: 1, bits: 1, ..LostProperties::default() };
+    let lost = UnpreservedMetadata { attributes: 1, setuid_bits: 1, ..UnpreservedMetadata::default() };
     assert_eq!((ends.sender.report.lost, ends.receiver.report.lost), (lost, lost));
     let (report, parts) = Roots::new(&[from.join("set")]).unwrap().audit(9);
     assert_eq!(report.lost, lost);

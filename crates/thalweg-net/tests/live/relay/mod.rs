@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DirectionSpec, Relay, RelayConfig, RelayStats};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::units::Duration;
 
 /// Running relay; stopping it returns its counters.
@@ -51,6 +51,6 @@ impl RunningRelay {
 
 /// Returns pseudo-random bytes without repetition.
 pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
-    let mut random = Stream::new(seed, "bytes", 0);
-    (0..length).map(|_| random.bits() as u8).collect()
+    let mut random = RandomStream::new(seed, "bytes", 0);
+    (0..length).map(|_| random.next_u64() as u8).collect()
 }

@@ -299,7 +299,7 @@ impl Controller for Bbr {
         }
     }
 
-    fn undoes(&self, _before: &Self) -> bool {
+    fn would_undo(&self, _before: &Self) -> bool {
         true
     }
 

@@ -1,7 +1,7 @@
 //! ProbeBW: the cycle of DOWN, CRUISE, REFILL and UP ("ProbeBW Algorithm Details").
 
 use super::{AckedData, Bbr, BbrState, FilterAdvance};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::units::{Duration, Time};
 
 /// Minimum time between probes, in seconds; up to one second is added at random ("Time Scale for Bandwidth Probing").
@@ -89,7 +89,7 @@ impl Bbr {
     /// Implements PickProbeWait(). The random number is derived from the flow's own state, with picosecond resolution.
     /// Flows of one bottleneck thus draw different values, and runs are reproducible.
     fn pick_probe_wait(&mut self, now: Time) {
-        let mut stream = Stream::new(now.as_picos(), "bbr-probe-wait", self.sampler.delivered());
+        let mut stream = RandomStream::new(now.as_picos(), "bbr-probe-wait", self.sampler.delivered());
         self.cycle.rounds_since_up = stream.below(2) as u32;
         self.cycle.wait = Duration::from_secs_f64(MIN_PROBE_WAIT_S + stream.unit());
     }

@@ -14,7 +14,7 @@ const MAX_ROUNDS_WITH_QUEUE: u64 = 5;
 
 /// Mode, and its delta.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mode {
+pub(super) struct CompetitiveMode {
     /// 1 / delta of default mode.
     default_inverse_delta: f64,
     /// Current 1 / delta.
@@ -27,7 +27,7 @@ pub(super) struct Mode {
     lost: bool,
 }
 
-impl Mode {
+impl CompetitiveMode {
     pub fn new(delta: f64, enabled: bool) -> Self {
         let default_inverse_delta = 1.0 / delta.max(f64::from(f32::EPSILON));
         Self {
@@ -55,15 +55,17 @@ impl Mode {
         &mut self,
         now: Time,
         smoothed_rtt: Duration,
-        queueing: Duration,
-        range: Duration,
-        queued: f64,
+        queueing_delay: Duration,
+        rtt_range: Duration,
+        queued_packets: f64,
     ) {
         let emptied = self.emptied.get_or_insert(now);
         // Section 2.2: Copa flows alone empty the queue every few round trips; a buffer-filling flow prevents
         // that.
         let few = NEARLY_EMPTY_PACKETS.min(NEARLY_EMPTY_SHARE * self.default_inverse_delta);
-        if queueing * NEARLY_EMPTY <= range || queued <= few && queueing * 2 <= range {
+        if queueing_delay * NEARLY_EMPTY <= rtt_range
+            || queued_packets <= few && queueing_delay * 2 <= rtt_range
+        {
             *emptied = now;
         }
         self.competing = self.enabled && now.since(*emptied) > smoothed_rtt * MAX_ROUNDS_WITH_QUEUE;
@@ -89,9 +91,9 @@ impl Mode {
     }
 
     /// Undoes the spurious losses since the state `before`.
-    pub fn undo(&mut self, before: &Self) {
+    pub fn undo(&mut self, saved: &Self) {
         if self.competing {
-            self.inverse_delta = self.inverse_delta.max(before.inverse_delta);
+            self.inverse_delta = self.inverse_delta.max(saved.inverse_delta);
         }
     }
 }
@@ -109,7 +111,7 @@ mod tests {
     /// Section 2.2: five round trips without a queue below a tenth of the range; returns at the first such queue.
     #[test]
     fn competes_after_five_round_trips_without_an_empty_queue() {
-        let mut mode = Mode::new(0.5, true);
+        let mut mode = CompetitiveMode::new(0.5, true);
         assert_eq!(mode.inverse_delta(), 2.0);
         mode.update(at(0), MS(100), MS(3), MS(30), 9.0);
         for time in (10..=500).step_by(10) {
@@ -141,9 +143,10 @@ mod tests {
     /// queue of others it is none.
     #[test]
     fn one_own_packet_is_a_nearly_empty_queue() {
-        let competes = |queueing, queued, delta| {
-            let mut mode = Mode::new(delta, true);
-            (0..=60).for_each(|step| mode.update(at(step * 10), MS(100), queueing, MS(6), queued));
+        let competes = |queueing_delay, queued_packets, delta| {
+            let mut mode = CompetitiveMode::new(delta, true);
+            (0..=60)
+                .for_each(|step| mode.update(at(step * 10), MS(100), queueing_delay, MS(6), queued_packets));
             mode.is_competing()
         };
         assert!(!competes(MS(1), 0.9, 0.5) && !competes(MS(3), 1.0, 0.5));
@@ -156,7 +159,7 @@ mod tests {
     /// Without a queue there is no competing sender.
     #[test]
     fn an_empty_path_is_not_competing_traffic() {
-        let mut mode = Mode::new(0.5, true);
+        let mut mode = CompetitiveMode::new(0.5, true);
         for time in (0..10_000).step_by(100) {
             mode.update(at(time), MS(100), MS(0), MS(0), 0.0);
             assert!(!mode.is_competing(), "{time} ms");
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn competitive_mode_requires_configuration() {
-        let mut mode = Mode::new(0.5, false);
+        let mut mode = CompetitiveMode::new(0.5, false);
         for time in (0..10_000).step_by(100) {
             mode.update(at(time), MS(100), MS(50), MS(60), 9.0);
             mode.end_round();

@@ -13,14 +13,14 @@ const ROUND_TRIPS: u64 = 2;
 /// trips).
 const MIN_PACKETS: u32 = 10;
 /// Number of lost packets, out of few, that stops window growth.
-const SOME: u32 = 2;
+const MIN_LOSSES: u32 = 2;
 /// Maximum share of the window that remains after heavy losses (the authors' code: 0.7).
-const LARGEST_SHARE: f64 = 0.7;
+const MAX_REMAINING_SHARE: f64 = 0.7;
 
 /// Counts of packets and losses in the last round trips. Packets sent before the last window reduction are not counted,
 /// since they do not reflect the current window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Losses {
+pub(super) struct HeavyLossDetector {
     /// Time of the last window reduction, for heavy losses or after a time-out.
     cut_at: Time,
     /// Time of the last reduction for heavy losses.
@@ -30,14 +30,14 @@ pub(super) struct Losses {
     lost: u32,
 }
 
-impl Losses {
+impl HeavyLossDetector {
     /// Counts a lost packet, sent at `sent_at`.
     pub fn on_lost(&mut self, sent_at: Time) {
         self.lost = self.lost.saturating_add(u32::from(sent_at >= self.cut_at));
     }
 
     /// Counts acknowledged packets; the newest was sent at `sent_at`. The count restarts after two round trips. After
-    /// heavy losses, returns the share of the window that arrived, at most [`LARGEST_SHARE`].
+    /// heavy losses, returns the share of the window that arrived, at most [`MAX_REMAINING_SHARE`].
     pub fn on_ack(&mut self, now: Time, sent_at: Time, acked: u32, smoothed_rtt: Duration) -> Option<f64> {
         if sent_at < self.cut_at {
             return None;
@@ -47,7 +47,7 @@ impl Losses {
         if self.count() <= MIN_PACKETS || now.since(self.since) <= smoothed_rtt * ROUND_TRIPS {
             return None;
         }
-        let heavy = self.are_heavy().then(|| (1.0 - self.share()).min(LARGEST_SHARE));
+        let heavy = self.are_heavy().then(|| (1.0 - self.loss_rate()).min(MAX_REMAINING_SHARE));
         *self = Self { since: now, acked: 0, lost: 0, ..*self };
         if heavy.is_some() {
             (self.cut_at, self.heavy_at) = (now, now);
@@ -57,8 +57,8 @@ impl Losses {
 
     /// Returns true if an acknowledgement of data sent at `sent_at` must not grow the window: the counted losses exceed
     /// the loss rate of a working path, or the data was sent before heavy losses reduced the window.
-    pub fn forbid_growth(&self, sent_at: Time) -> bool {
-        self.lost >= SOME && self.are_heavy() || sent_at < self.heavy_at
+    pub fn forbids_growth(&self, sent_at: Time) -> bool {
+        self.lost >= MIN_LOSSES && self.are_heavy() || sent_at < self.heavy_at
     }
 
     /// Records a reduction of the window for another reason.
@@ -67,14 +67,14 @@ impl Losses {
     }
 
     fn are_heavy(&self) -> bool {
-        self.share() > HEAVY_LOSS_RATE
+        self.loss_rate() > HEAVY_LOSS_RATE
     }
 
     const fn count(&self) -> u32 {
         self.acked.saturating_add(self.lost)
     }
 
-    fn share(&self) -> f64 {
+    fn loss_rate(&self) -> f64 {
         f64::from(self.lost) / f64::from(self.count().max(1))
     }
 }
@@ -91,7 +91,7 @@ mod tests {
 
     /// Returns the remaining share after `round_trips` of 50 packets each, with `lost` losses in each.
     fn remaining_share(round_trips: u64, lost: u32) -> Option<f64> {
-        let mut losses = Losses::default();
+        let mut losses = HeavyLossDetector::default();
         losses.on_timeout(Time::ZERO);
         let mut left = None;
         for round_trip in 0..round_trips {
@@ -115,19 +115,19 @@ mod tests {
 
     #[test]
     fn few_packets_yield_no_loss_rate() {
-        let mut losses = Losses::default();
+        let mut losses = HeavyLossDetector::default();
         (0..5).for_each(|_| losses.on_lost(at(1)));
         assert_eq!(losses.on_ack(at(10), at(9), 5, RTT), None);
-        assert!(losses.forbid_growth(at(9)), "though few keep the window from growing");
+        assert!(losses.forbids_growth(at(9)), "though few keep the window from growing");
         assert_eq!(losses.on_ack(at(10), at(9), 1, RTT), Some(1.0 - 5.0 / 11.0));
-        assert!(losses.forbid_growth(at(9)) && !losses.forbid_growth(at(10)), "what left before the cut");
+        assert!(losses.forbids_growth(at(9)) && !losses.forbids_growth(at(10)), "what left before the cut");
         assert_eq!(losses.on_ack(at(20), at(19), 30, RTT), None, "counting began anew");
     }
 
     /// A reduction covers all data sent before it.
     #[test]
     fn losses_of_packets_sent_before_a_reduction_do_not_count() {
-        let mut losses = Losses::default();
+        let mut losses = HeavyLossDetector::default();
         losses.on_timeout(at(5));
         (0..50).for_each(|_| losses.on_lost(at(4)));
         assert_eq!(losses.on_ack(at(8), at(4), 1, RTT), None);

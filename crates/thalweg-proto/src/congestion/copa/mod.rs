@@ -35,14 +35,14 @@
 mod competitive_mode;
 mod heavy_losses;
 
-use super::windowed_rtt_extremes::Recent;
+use super::windowed_rtt_extremes::{WindowedMax, WindowedMin};
 use super::{
     AckSample, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
     SharedPath,
 };
 use crate::units::{Duration, Rate, Time};
-use competitive_mode::Mode;
-use heavy_losses::Losses;
+use competitive_mode::CompetitiveMode;
+use heavy_losses::HeavyLossDetector;
 
 /// Minimum window, in segments.
 const MIN_WINDOW: f64 = 2.0;
@@ -51,7 +51,7 @@ const STEADY_ROUNDS: u32 = 3;
 /// Pacing rate, as a multiple of one window per standing round-trip time (section 2.1).
 const PACING_GAIN: f64 = 2.0;
 /// Length of the maximum filter, in round trips (section 2.2).
-const MAX_RTT_ROUNDS: u64 = 4;
+const MAX_RTT_WINDOW_RTTS: u64 = 4;
 
 /// Configuration of [`Copa`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,27 +62,27 @@ pub struct CopaConfig {
     /// queued.
     pub delta: f64,
     /// Compete with buffer-filling senders (section 2.2), instead of keeping [`delta`](Self::delta).
-    pub compete: bool,
+    pub competitive_mode: bool,
     /// Length of the minimum filter (section 2.1: 10 s).
-    pub min_rtt_window: Duration,
+    pub min_rtt_lifetime: Duration,
 }
 
 /// Copa controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Copa {
     initial_window: f64,
-    min_rtt_window: Duration,
+    min_rtt_lifetime: Duration,
     window: f64,
     slow_start: bool,
-    mode: Mode,
-    shortest: Recent<false>,
-    standing: Recent<false>,
-    longest: Recent<true>,
+    mode: CompetitiveMode,
+    min_rtt: WindowedMin,
+    standing_rtt: WindowedMin,
+    max_rtt: WindowedMax,
     velocity: f64,
     round: Round,
-    losses: Losses,
+    losses: HeavyLossDetector,
     /// Number of time-outs and of reductions for heavy losses.
-    reductions: u32,
+    reduction_count: u32,
     pacing_rate: Option<Rate>,
 }
 
@@ -93,9 +93,9 @@ struct Round {
     /// Window at its start.
     window: f64,
     /// The window grew in the last round trip; `None` if unknown.
-    up: Option<bool>,
+    grew: Option<bool>,
     /// Number of round trips in the current direction after its first one.
-    same: u32,
+    same_direction_rounds: u32,
 }
 
 impl Copa {
@@ -104,17 +104,17 @@ impl Copa {
         let window = config.initial_window.max(1.0);
         Self {
             initial_window: window,
-            min_rtt_window: config.min_rtt_window,
+            min_rtt_lifetime: config.min_rtt_lifetime,
             window,
             slow_start: true,
-            mode: Mode::new(config.delta, config.compete),
-            shortest: Recent::default(),
-            standing: Recent::default(),
-            longest: Recent::default(),
+            mode: CompetitiveMode::new(config.delta, config.competitive_mode),
+            min_rtt: WindowedMin::default(),
+            standing_rtt: WindowedMin::default(),
+            max_rtt: WindowedMax::default(),
             velocity: 1.0,
             round: Round { window, ..Round::default() },
-            losses: Losses::default(),
-            reductions: 0,
+            losses: HeavyLossDetector::default(),
+            reduction_count: 0,
             pacing_rate: None,
         }
     }
@@ -136,33 +136,33 @@ impl Copa {
 
     /// Section 2.1: determines the window direction of the round trip that ends, and updates the velocity.
     fn end_round(&mut self, now: Time) {
-        let moved = self.window != self.round.window;
-        let up = moved.then_some(self.window > self.round.window);
-        if moved && up == self.round.up {
-            self.round.same = self.round.same.saturating_add(1);
+        let window_changed = self.window != self.round.window;
+        let grew = window_changed.then_some(self.window > self.round.window);
+        if window_changed && grew == self.round.grew {
+            self.round.same_direction_rounds = self.round.same_direction_rounds.saturating_add(1);
         } else {
-            (self.round.up, self.round.same) = (up, 0);
+            (self.round.grew, self.round.same_direction_rounds) = (grew, 0);
         }
-        self.velocity = match self.round.same {
+        self.velocity = match self.round.same_direction_rounds {
             0 => 1.0,
-            same if same >= STEADY_ROUNDS => self.velocity * 2.0,
+            rounds if rounds >= STEADY_ROUNDS => self.velocity * 2.0,
             _ => self.velocity,
         };
         (self.round.start, self.round.window) = (now, self.window);
     }
 
-    /// Reduces the window to `share` after heavy losses.
-    fn reduce_window(&mut self, now: Time, share: f64) {
-        self.reductions = self.reductions.saturating_add(1);
-        self.window = (self.window * share).max(MIN_WINDOW);
+    /// Reduces the window to `decrease_factor` after heavy losses.
+    fn reduce_window(&mut self, now: Time, decrease_factor: f64) {
+        self.reduction_count = self.reduction_count.saturating_add(1);
+        self.window = (self.window * decrease_factor).max(MIN_WINDOW);
         self.slow_start = false;
         self.velocity = 1.0;
         self.round = Round { start: now, window: self.window, ..Round::default() };
     }
 
     /// Section 2.1: moves the window towards the target rate, by the amount for `acked` segments.
-    fn step(&mut self, now: Time, acked: u32, up: bool) {
-        if self.velocity > 1.0 && self.round.up != Some(up) {
+    fn adjust_window(&mut self, now: Time, acked_segments: u32, grow: bool) {
+        if self.velocity > 1.0 && self.round.grew != Some(grow) {
             // The velocity applies to the previous direction.
             self.velocity = 1.0;
             self.round = Round { start: now, window: self.window, ..Round::default() };
@@ -170,8 +170,8 @@ impl Copa {
         let inverse_delta = self.mode.inverse_delta();
         // At most one segment for each segment: the window at most doubles in a round trip.
         self.velocity = self.velocity.min(self.window / inverse_delta).max(1.0);
-        let change = f64::from(acked) * (self.velocity * inverse_delta / self.window).min(1.0);
-        self.window = if up { self.window + change } else { (self.window - change).max(MIN_WINDOW) };
+        let change = f64::from(acked_segments) * (self.velocity * inverse_delta / self.window).min(1.0);
+        self.window = if grow { self.window + change } else { (self.window - change).max(MIN_WINDOW) };
     }
 
     fn begin_slow_start(&mut self, window: f64) {
@@ -181,14 +181,14 @@ impl Copa {
         self.round = Round { window: self.window, start: self.round.start, ..Round::default() };
     }
 
-    fn pace(&mut self, segment: u32) {
-        let standing = self.standing.get();
-        if standing.is_zero() || standing == Duration::MAX {
+    fn update_pacing_rate(&mut self, segment: u32) {
+        let standing_rtt = self.standing_rtt.get();
+        if standing_rtt.is_zero() || standing_rtt == Duration::MAX {
             self.pacing_rate = None;
             return;
         }
-        let bits = PACING_GAIN * self.window * f64::from(segment) * 8e12;
-        let rate = (bits / standing.as_picos() as f64).max(1.0);
+        let bits_times_ps = PACING_GAIN * self.window * f64::from(segment) * 8e12;
+        let rate = (bits_times_ps / standing_rtt.as_picos() as f64).max(1.0);
         self.pacing_rate = Some(Rate::from_bits_per_sec(rate as u64));
     }
 }
@@ -199,26 +199,27 @@ impl Controller for Copa {
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         let ConnectionState { now, smoothed_rtt, segment, .. } = sample.connection;
         if let Some(rtt) = sample.rtt {
-            self.shortest.sample(now, rtt, self.min_rtt_window);
+            self.min_rtt.sample(now, rtt, self.min_rtt_lifetime);
             // Section 2.1: the minimum of half a round trip, since a burst of acknowledgements inflates
             // single samples.
-            self.standing.sample(now, rtt, smoothed_rtt / 2);
-            self.longest.sample(now, rtt, smoothed_rtt * MAX_RTT_ROUNDS);
+            self.standing_rtt.sample(now, rtt, smoothed_rtt / 2);
+            self.max_rtt.sample(now, rtt, smoothed_rtt * MAX_RTT_WINDOW_RTTS);
         }
-        let (shortest, standing) = (self.shortest.get(), self.standing.get());
-        if standing == Duration::MAX {
+        let (min_rtt, standing_rtt) = (self.min_rtt.get(), self.standing_rtt.get());
+        if standing_rtt == Duration::MAX {
             return;
         }
-        let queueing = standing.saturating_sub(shortest);
-        let range = self.longest.get().saturating_sub(shortest);
-        let queued = self.window * queueing.as_secs_f64() / standing.as_secs_f64();
-        self.mode.update(now, smoothed_rtt, queueing, range, queued);
+        let queueing_delay = standing_rtt.saturating_sub(min_rtt);
+        let rtt_range = self.max_rtt.get().saturating_sub(min_rtt);
+        let queued_packets = self.window * queueing_delay.as_secs_f64() / standing_rtt.as_secs_f64();
+        self.mode.update(now, smoothed_rtt, queueing_delay, rtt_range, queued_packets);
         // Section 2.1: the rate is not above the target; both sides are multiplied by the denominators.
-        let up = self.window * queueing.as_secs_f64() <= self.mode.inverse_delta() * standing.as_secs_f64();
-        let grows = !up || !sample.app_limited && !self.losses.forbid_growth(sample.sent_at);
+        let is_below_target = self.window * queueing_delay.as_secs_f64()
+            <= self.mode.inverse_delta() * standing_rtt.as_secs_f64();
+        let may_move = !is_below_target || !sample.app_limited && !self.losses.forbids_growth(sample.sent_at);
         // Section 2.1: slow start doubles the window until the rate exceeds the target for the first time.
-        if self.slow_start && up {
-            self.window += if grows { f64::from(sample.acked) } else { 0.0 };
+        if self.slow_start && is_below_target {
+            self.window += if may_move { f64::from(sample.acked) } else { 0.0 };
         } else if self.slow_start {
             self.slow_start = false;
             (self.round.start, self.round.window) = (now, self.window);
@@ -228,14 +229,14 @@ impl Controller for Copa {
                 self.end_round(now);
                 self.mode.end_round();
             }
-            if grows {
-                self.step(now, sample.acked, up);
+            if may_move {
+                self.adjust_window(now, sample.acked, is_below_target);
             }
         }
-        if let Some(share) = self.losses.on_ack(now, sample.sent_at, sample.acked, smoothed_rtt) {
-            self.reduce_window(now, share);
+        if let Some(decrease_factor) = self.losses.on_ack(now, sample.sent_at, sample.acked, smoothed_rtt) {
+            self.reduce_window(now, decrease_factor);
         }
-        self.pace(segment);
+        self.update_pacing_rate(segment);
     }
 
     fn on_packet_lost(&mut self, sample: &LostSample, _info: ()) {
@@ -246,35 +247,35 @@ impl Controller for Copa {
         self.mode.on_loss();
         self.slow_start = false;
         if sample.kind == LossKind::Timeout {
-            self.reductions = self.reductions.saturating_add(1);
+            self.reduction_count = self.reduction_count.saturating_add(1);
             self.losses.on_timeout(sample.connection.now);
             self.begin_slow_start(MIN_WINDOW);
         }
-        self.pace(sample.connection.segment);
+        self.update_pacing_rate(sample.connection.segment);
     }
 
-    fn undoes(&self, before: &Self) -> bool {
-        before.reductions < self.reductions || before.mode.inverse_delta() > self.mode.inverse_delta()
+    fn would_undo(&self, saved: &Self) -> bool {
+        saved.reduction_count < self.reduction_count || saved.mode.inverse_delta() > self.mode.inverse_delta()
     }
 
-    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
+    fn on_undo(&mut self, saved: Self, connection: &ConnectionState) {
         // Measurements since then are kept, as are window changes for other reasons.
-        self.mode.undo(&before.mode);
-        if before.reductions < self.reductions {
-            self.window = self.window.max(before.window);
-            self.slow_start = before.slow_start;
+        self.mode.undo(&saved.mode);
+        if saved.reduction_count < self.reduction_count {
+            self.window = self.window.max(saved.window);
+            self.slow_start = saved.slow_start;
         }
-        self.pace(connection.segment);
+        self.update_pacing_rate(connection.segment);
     }
 
     fn on_idle(&mut self, connection: &ConnectionState) {
         self.begin_slow_start(self.initial_window);
-        self.pace(connection.segment);
+        self.update_pacing_rate(connection.segment);
     }
 
-    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
+    fn on_window_unused(&mut self, window: f64, connection: &ConnectionState) {
         self.begin_slow_start(window.max(MIN_WINDOW));
-        self.pace(connection.segment);
+        self.update_pacing_rate(connection.segment);
     }
 
     fn decision(&self) -> Decision {

@@ -507,15 +507,15 @@ impl Controller for Thalweg {
         }
     }
 
-    fn undoes(&self, before: &Self) -> bool {
-        before.full_window() > self.full_window()
+    fn would_undo(&self, saved: &Self) -> bool {
+        saved.full_window() > self.full_window()
     }
 
-    fn on_undo(&mut self, before: Self, _connection: &ConnectionState) {
+    fn on_undo(&mut self, saved: Self, _connection: &ConnectionState) {
         // Measurements taken since are kept.
-        self.window = self.window.max(before.window);
-        (self.is_starting, self.cubic) = (before.is_starting, before.cubic);
-        self.set_competing(before.is_competing);
+        self.window = self.window.max(saved.window);
+        (self.is_starting, self.cubic) = (saved.is_starting, saved.cubic);
+        self.set_competing(saved.is_competing);
         self.evidence.abandon();
     }
 

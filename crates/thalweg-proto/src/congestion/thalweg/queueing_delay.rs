@@ -222,7 +222,7 @@ impl Delay {
 mod tests {
     use super::*;
     use crate::congestion::thalweg::tests;
-    use crate::random::Stream;
+    use crate::random::RandomStream;
 
     const RTT: u64 = 100_000;
 
@@ -256,7 +256,7 @@ mod tests {
     /// Delays that scatter by 20 ms are no queue; a queue of 60 ms is nevertheless detected.
     #[test]
     fn jitter_is_not_counted_as_a_queue() {
-        let mut stream = Stream::new(5, "jitter", 0);
+        let mut stream = RandomStream::new(5, "jitter", 0);
         let mut delay = Delay::new(Duration::from_secs(10));
         let queueing = rounds(&mut delay, 0, 40, |_| RTT + stream.below(20_000));
         assert!(queueing < 1e-3, "{queueing}");

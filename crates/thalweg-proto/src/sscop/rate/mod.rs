@@ -27,7 +27,7 @@ use super::SequenceNumber;
 use crate::units::{Duration, Rate, Time};
 use probing_pacer::Pacer;
 use queueing_delay_control::Control;
-use receiver_rate_estimator::Estimator;
+use receiver_rate_estimator::ReceiverRateEstimator;
 
 /// Rate in a STAT or USTAT: a floating-point number of 16 bits, 6 of exponent and 10 of mantissa.
 ///
@@ -88,14 +88,14 @@ impl RateField {
 
 /// Unit of sizes and rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Unit {
+pub enum SizeUnit {
     /// Octets of PDUs.
     Bytes,
     /// ATM cells of 53 octets, including AAL5's trailer.
     Cells,
 }
 
-impl Unit {
+impl SizeUnit {
     /// Returns the size of a PDU of `length` octets in this unit.
     pub const fn size(self, length: u32) -> u32 {
         match self {
@@ -142,7 +142,7 @@ pub struct RateConfig {
     /// Size of a full SD in octets, the "PDU" of the rules below.
     pub pdu: u32,
     /// Unit of sizes and rates.
-    pub unit: Unit,
+    pub unit: SizeUnit,
     /// Probing pattern of the source.
     pub probing: Probing,
     /// Target backlog of a source, in PDUs (α).
@@ -180,7 +180,7 @@ impl RateConfig {
             start: Rate::from_mbits_per_sec(4),
             max: Rate::from_mbits_per_sec(100),
             pdu: 512,
-            unit: Unit::Bytes,
+            unit: SizeUnit::Bytes,
             probing: Probing::Spacing,
             alpha: 3.0,
             base: Base::Probed,
@@ -236,7 +236,7 @@ pub(super) struct RateControl {
     config: RateConfig,
     pacer: Pacer,
     control: Control,
-    estimator: Estimator,
+    estimator: ReceiverRateEstimator,
     /// A POLL must follow the next SD.
     poll_due: bool,
 }
@@ -246,7 +246,7 @@ impl RateControl {
         Self {
             pacer: Pacer::new(config.probing),
             control: Control::new(config),
-            estimator: Estimator::new(config.unit, config.probing, config.keep_records),
+            estimator: ReceiverRateEstimator::new(config.unit, config.probing, config.keep_records),
             poll_due: true,
             config,
         }
@@ -317,13 +317,13 @@ impl RateControl {
     }
 
     /// Returns the rate for a USTAT.
-    pub fn report_loss(&mut self) -> Option<RateField> {
-        self.estimator.report_loss()
+    pub fn rate_on_loss(&mut self) -> Option<RateField> {
+        self.estimator.rate_on_loss()
     }
 
     /// Returns the rate for a STAT.
-    pub fn report(&mut self) -> Option<RateField> {
-        self.estimator.report()
+    pub fn take_rate(&mut self) -> Option<RateField> {
+        self.estimator.take_rate()
     }
 }
 

@@ -1,22 +1,22 @@
 //! States 1 to 4: idle, connecting, disconnecting.
 
-use super::{refuse_request, unsolicited_error_code};
+use super::{reject_request, unsolicited_error_code};
 use crate::payload::Payload;
 use crate::sscop::engine::{Sscop, State};
-use crate::sscop::{Pdu, Refusal, Request, Signal, Timer};
+use crate::sscop::{Pdu, Request, RequestError, Signal, Timer};
 use crate::units::Time;
 
 impl<P: Payload> Sscop<P> {
     // State 1: idle.
 
-    pub(in crate::sscop) fn idle_pdu(&mut self, pdu: Pdu<P>) {
+    pub(in crate::sscop) fn on_pdu_in_idle(&mut self, pdu: Pdu<P>) {
         match pdu {
             Pdu::Bgn { sq, mr, uu } => {
                 // A repeated BGN of the last connection; on this side that connection is over.
-                if self.is_repeat(sq) && !self.config.accept_any_begin {
+                if self.is_retransmission(sq) && !self.config.accept_any_begin {
                     self.send(Pdu::Bgrej { uu: None });
                 } else {
-                    self.v.vt_ms = mr;
+                    self.variables.vt_ms = mr;
                     self.signal(Signal::Establish { uu });
                     self.state = State::IncomingConnection;
                 }
@@ -31,31 +31,35 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    pub(in crate::sscop) fn idle_request(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
+    pub(in crate::sscop) fn on_request_in_idle(
+        &mut self,
+        now: Time,
+        request: Request<P>,
+    ) -> Result<(), RequestError> {
         match request {
             Request::Establish { uu, clear_buffers } => self.begin(now, uu, clear_buffers),
-            request => return refuse_request(request),
+            request => return reject_request(request),
         }
         Ok(())
     }
 
     // State 2: outgoing connection pending.
 
-    pub(in crate::sscop) fn outgoing_connection_pdu(&mut self, now: Time, pdu: Pdu<P>) {
+    pub(in crate::sscop) fn on_pdu_in_outgoing_connection(&mut self, now: Time, pdu: Pdu<P>) {
         match pdu {
             Pdu::Bgak { mr, uu } => {
                 self.timers.stop(Timer::Cc);
-                self.v.vt_ms = mr;
+                self.variables.vt_ms = mr;
                 self.signal(Signal::Established { uu });
                 self.ready(now);
             }
             Pdu::Bgrej { uu } => self.released_by(crate::sscop::Source::User, uu),
             Pdu::Bgn { sq, mr, uu } => {
-                if self.is_repeat(sq) {
+                if self.is_retransmission(sq) {
                     return;
                 }
                 self.timers.stop(Timer::Cc);
-                self.v.vt_ms = mr;
+                self.variables.vt_ms = mr;
                 self.init_window();
                 self.send_bgak(None);
                 self.signal(Signal::Established { uu });
@@ -65,25 +69,25 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    pub(in crate::sscop) fn outgoing_connection_request(
+    pub(in crate::sscop) fn on_request_in_outgoing_connection(
         &mut self,
         now: Time,
         request: Request<P>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         match request {
             Request::Release { uu } => self.end(now, uu),
-            request => return refuse_request(request),
+            request => return reject_request(request),
         }
         Ok(())
     }
 
     // State 3: incoming connection pending.
 
-    pub(in crate::sscop) fn incoming_connection_pdu(&mut self, pdu: Pdu<P>) {
+    pub(in crate::sscop) fn on_pdu_in_incoming_connection(&mut self, pdu: Pdu<P>) {
         match pdu {
             Pdu::Bgn { sq, mr, uu } => {
-                if !self.is_repeat(sq) {
-                    self.on_new_begin(mr, uu);
+                if !self.is_retransmission(sq) {
+                    self.on_new_bgn(mr, uu);
                 }
             }
             Pdu::End { source, uu } => self.on_release(source, uu),
@@ -95,11 +99,11 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    pub(in crate::sscop) fn incoming_connection_request(
+    pub(in crate::sscop) fn on_request_in_incoming_connection(
         &mut self,
         now: Time,
         request: Request<P>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         match request {
             Request::AcceptEstablish { uu, clear_buffers } => {
                 self.clear_transmitter();
@@ -112,14 +116,14 @@ impl<P: Payload> Sscop<P> {
                 self.send(Pdu::Bgrej { uu });
                 self.state = State::Idle;
             }
-            request => return refuse_request(request),
+            request => return reject_request(request),
         }
         Ok(())
     }
 
     // State 4: outgoing disconnection pending.
 
-    pub(in crate::sscop) fn outgoing_disconnection_pdu(&mut self, pdu: Pdu<P>) {
+    pub(in crate::sscop) fn on_pdu_in_outgoing_disconnection(&mut self, pdu: Pdu<P>) {
         match pdu {
             Pdu::Endak | Pdu::Bgrej { .. } => self.report_release(),
             Pdu::End { .. } => {
@@ -127,12 +131,12 @@ impl<P: Payload> Sscop<P> {
                 self.report_release();
             }
             Pdu::Bgn { sq, mr, uu } => {
-                if self.is_repeat(sq) {
-                    self.send(Pdu::Bgak { mr: self.v.vr_mr, uu: None });
+                if self.is_retransmission(sq) {
+                    self.send(Pdu::Bgak { mr: self.variables.vr_mr, uu: None });
                     self.send_end();
                 } else {
                     self.report_release();
-                    self.v.vt_ms = mr;
+                    self.variables.vt_ms = mr;
                     self.signal(Signal::Establish { uu });
                     self.state = State::IncomingConnection;
                 }
@@ -141,14 +145,14 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    pub(in crate::sscop) fn outgoing_disconnection_request(
+    pub(in crate::sscop) fn on_request_in_outgoing_disconnection(
         &mut self,
         now: Time,
         request: Request<P>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         match request {
             Request::Establish { uu, clear_buffers } => self.begin(now, uu, clear_buffers),
-            request => return refuse_request(request),
+            request => return reject_request(request),
         }
         Ok(())
     }

@@ -7,20 +7,20 @@ mod protocol_error_recovery;
 mod resynchronisation;
 
 use super::engine::{Sscop, State};
-use super::{ErrorCode, Pdu, Refusal, Request, Retrieve, SequenceNumber, Signal, Source, Timer};
+use super::{ErrorCode, Pdu, Request, RequestError, Retrieve, SequenceNumber, Signal, Source, Timer};
 use crate::payload::Payload;
 use crate::units::Time;
 
 impl<P: Payload> Sscop<P> {
     /// Returns true if N(SQ) is that of the peer's last BGN, RS or ER; stores a new one.
-    fn is_repeat(&mut self, sq: u8) -> bool {
+    fn is_retransmission(&mut self, sq: u8) -> bool {
         // Without N(SQ) a late repetition would end the connection that it once began.
-        core::mem::replace(&mut self.v.vr_sq, sq) == sq
+        core::mem::replace(&mut self.variables.vr_sq, sq) == sq
     }
 
     /// Initialises the data variables of a connection.
     fn init_variables(&mut self) {
-        let v = &mut self.v;
+        let v = &mut self.variables;
         // VT(PA) is 1: the first POLL has number 1, and no STAT is valid before it.
         (v.vt_s, v.vt_ps, v.vt_a, v.vt_pa, v.vt_pd) =
             (SequenceNumber::ZERO, SequenceNumber::ZERO, SequenceNumber::ZERO, SequenceNumber::new(1), 0);
@@ -34,18 +34,18 @@ impl<P: Payload> Sscop<P> {
 
     /// Initialises the window.
     fn init_window(&mut self) {
-        self.v.vr_mr = SequenceNumber::new(self.config.window);
+        self.variables.vr_mr = SequenceNumber::new(self.config.window);
     }
 
     /// Enters the data transfer state.
     fn ready(&mut self, now: Time) {
         self.init_variables();
-        self.start(now, Timer::Poll);
-        self.start(now, Timer::NoResponse);
+        self.start_timer(now, Timer::Poll);
+        self.start_timer(now, Timer::NoResponse);
         self.state = State::Ready;
     }
 
-    pub(super) fn start(&mut self, now: Time, timer: Timer) {
+    pub(super) fn start_timer(&mut self, now: Time, timer: Timer) {
         let timers = &self.config.timers;
         let span = match timer {
             Timer::Cc => timers.cc,
@@ -95,11 +95,11 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Delivers received data with gaps before recovery, if the user keeps data.
-    fn deliver_all(&mut self) {
+    fn deliver_received_data(&mut self) {
         let received = self.received.take();
         if !self.clear_buffers {
             for (place, mu) in received {
-                let s = self.v.vr_r.plus((place - self.delivered) as u32);
+                let s = self.variables.vr_r.plus((place - self.delivered) as u32);
                 self.deliver_to_user(s, mu);
             }
         }
@@ -110,77 +110,77 @@ impl<P: Payload> Sscop<P> {
         self.stop_data_timers();
         self.error(code);
         self.stats.recoveries += 1;
-        self.v.vt_cc = 1;
-        self.v.vt_sq = self.v.vt_sq.wrapping_add(1);
+        self.variables.vt_cc = 1;
+        self.variables.vt_sq = self.variables.vt_sq.wrapping_add(1);
         self.init_window();
-        self.send(Pdu::Er { sq: self.v.vt_sq, mr: self.v.vr_mr });
+        self.send(Pdu::Er { sq: self.variables.vt_sq, mr: self.variables.vr_mr });
         self.prepare_recovery();
-        self.start(now, Timer::Cc);
+        self.start_timer(now, Timer::Cc);
         self.state = State::OutgoingRecovery;
     }
 
     fn begin(&mut self, now: Time, uu: Option<P>, clear_buffers: bool) {
         self.clear_transmitter();
         self.clear_buffers = clear_buffers;
-        self.v.vt_cc = 1;
-        self.v.vt_sq = self.v.vt_sq.wrapping_add(1);
+        self.variables.vt_cc = 1;
+        self.variables.vt_sq = self.variables.vt_sq.wrapping_add(1);
         self.init_window();
-        self.repeats.uu = uu;
+        self.retransmitted_parameters.uu = uu;
         self.send_bgn();
-        self.start(now, Timer::Cc);
+        self.start_timer(now, Timer::Cc);
         self.state = State::OutgoingConnection;
     }
 
     fn send_bgn(&mut self) {
-        let uu = self.repeats.uu.clone();
-        self.send(Pdu::Bgn { sq: self.v.vt_sq, mr: self.v.vr_mr, uu });
+        let uu = self.retransmitted_parameters.uu.clone();
+        self.send(Pdu::Bgn { sq: self.variables.vt_sq, mr: self.variables.vr_mr, uu });
     }
 
     fn send_rs(&mut self) {
-        let uu = self.repeats.uu.clone();
-        self.send(Pdu::Rs { sq: self.v.vt_sq, mr: self.v.vr_mr, uu });
+        let uu = self.retransmitted_parameters.uu.clone();
+        self.send(Pdu::Rs { sq: self.variables.vt_sq, mr: self.variables.vr_mr, uu });
     }
 
     fn send_er(&mut self) {
-        self.send(Pdu::Er { sq: self.v.vt_sq, mr: self.v.vr_mr });
+        self.send(Pdu::Er { sq: self.variables.vt_sq, mr: self.variables.vr_mr });
     }
 
     fn send_bgak(&mut self, uu: Option<P>) {
-        self.repeats.bgak_uu.clone_from(&uu);
-        self.send(Pdu::Bgak { mr: self.v.vr_mr, uu });
+        self.retransmitted_parameters.bgak_uu.clone_from(&uu);
+        self.send(Pdu::Bgak { mr: self.variables.vr_mr, uu });
     }
 
     fn send_end(&mut self) {
-        let (source, uu) = (self.repeats.source, self.repeats.uu.clone());
+        let (source, uu) = (self.retransmitted_parameters.source, self.retransmitted_parameters.uu.clone());
         self.send(Pdu::End { source, uu });
     }
 
     /// Sends END originated by SSCOP, which expects no answer.
     pub(super) fn send_end_by_sscop(&mut self) {
-        self.repeats.source = Source::Sscop;
-        self.repeats.uu = None;
+        self.retransmitted_parameters.source = Source::Sscop;
+        self.retransmitted_parameters.uu = None;
         self.send_end();
     }
 
     /// Sends END originated by the user (state 4).
     fn end(&mut self, now: Time, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
-        self.v.vt_cc = 1;
-        (self.repeats.source, self.repeats.uu) = (Source::User, uu);
+        self.variables.vt_cc = 1;
+        (self.retransmitted_parameters.source, self.retransmitted_parameters.uu) = (Source::User, uu);
         self.send_end();
-        self.start(now, Timer::Cc);
+        self.start_timer(now, Timer::Cc);
         self.state = State::OutgoingDisconnection;
     }
 
     /// Sends RS originated by the user (state 5).
     fn resync(&mut self, now: Time, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
-        self.v.vt_cc = 1;
-        self.v.vt_sq = self.v.vt_sq.wrapping_add(1);
+        self.variables.vt_cc = 1;
+        self.variables.vt_sq = self.variables.vt_sq.wrapping_add(1);
         self.init_window();
-        self.repeats.uu = uu;
+        self.retransmitted_parameters.uu = uu;
         self.send_rs();
-        self.start(now, Timer::Cc);
+        self.start_timer(now, Timer::Cc);
         self.state = State::OutgoingResync;
     }
 
@@ -211,18 +211,18 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Handles a new BGN during a connection: the peer starts a new one.
-    fn on_new_begin(&mut self, mr: SequenceNumber, uu: Option<P>) {
+    fn on_new_bgn(&mut self, mr: SequenceNumber, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
-        self.v.vt_ms = mr;
+        self.variables.vt_ms = mr;
         self.signal(Signal::Release { uu: None, source: Source::User });
         self.signal(Signal::Establish { uu });
         self.state = State::IncomingConnection;
     }
 
     /// Handles a new RS.
-    fn resynced(&mut self, mr: SequenceNumber, uu: Option<P>) {
+    fn on_peer_resync(&mut self, mr: SequenceNumber, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
-        self.v.vt_ms = mr;
+        self.variables.vt_ms = mr;
         self.signal(Signal::Resync { uu });
         self.state = State::IncomingResync;
     }
@@ -230,15 +230,15 @@ impl<P: Payload> Sscop<P> {
     /// Handles expiry of `Timer_CC`: retransmits, or gives up after `MaxCC` transmissions.
     pub(super) fn on_cc(&mut self, now: Time) {
         // Q.2110, clause 7.7: MaxCC counts transmissions, including the first.
-        if self.v.vt_cc < self.config.max_cc {
-            self.v.vt_cc += 1;
+        if self.variables.vt_cc < self.config.max_cc {
+            self.variables.vt_cc += 1;
             match self.state {
                 State::OutgoingConnection => self.send_bgn(),
                 State::OutgoingDisconnection => self.send_end(),
                 State::OutgoingResync => self.send_rs(),
                 _ => self.send_er(),
             }
-            self.start(now, Timer::Cc);
+            self.start_timer(now, Timer::Cc);
             return;
         }
         self.stats.timeouts += 1;
@@ -256,7 +256,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Handles AA-RETRIEVE.request, in states 1, 3, 4, 6, 8, 9.
-    pub(super) fn retrieve(&mut self, which: Retrieve) -> Result<(), Refusal> {
+    pub(super) fn retrieve(&mut self, which: Retrieve) -> Result<(), RequestError> {
         match self.state {
             State::Idle
             | State::IncomingConnection
@@ -264,11 +264,11 @@ impl<P: Payload> Sscop<P> {
             | State::IncomingResync
             | State::RecoveryResponse
             | State::IncomingRecovery => {}
-            _ => return Err(Refusal::State),
+            _ => return Err(RequestError::State),
         }
         let from = match which {
             Retrieve::Unknown => self.sent.span(),
-            Retrieve::After(last) => last.next().after(self.v.vt_a).min(self.sent.span()),
+            Retrieve::After(last) => last.next().distance_from(self.variables.vt_a).min(self.sent.span()),
             Retrieve::Total => 0,
         };
         for offset in from..self.sent.span() {
@@ -285,8 +285,8 @@ impl<P: Payload> Sscop<P> {
 }
 
 /// Refuses a request that the state does not allow.
-fn refuse_request<P>(_request: Request<P>) -> Result<(), Refusal> {
-    Err(Refusal::State)
+fn reject_request<P>(_request: Request<P>) -> Result<(), RequestError> {
+    Err(RequestError::State)
 }
 
 /// Returns the error code of an unsolicited PDU.

@@ -1,39 +1,39 @@
 //! States 7 to 9: recovery from a protocol error.
 
-use super::{refuse_request, unsolicited_error_code};
+use super::{reject_request, unsolicited_error_code};
 use crate::payload::Payload;
 use crate::sscop::engine::{Sscop, State};
-use crate::sscop::{ErrorCode, Pdu, Refusal, Request, Signal, Timer};
+use crate::sscop::{ErrorCode, Pdu, Request, RequestError, Signal, Timer};
 use crate::units::Time;
 
 impl<P: Payload> Sscop<P> {
     // State 7: outgoing recovery pending.
 
-    pub(in crate::sscop) fn outgoing_recovery_pdu(&mut self, pdu: Pdu<P>) {
+    pub(in crate::sscop) fn on_pdu_in_outgoing_recovery(&mut self, pdu: Pdu<P>) {
         match pdu {
             Pdu::Erak { mr } => self.peer_recovered(mr),
             Pdu::Er { sq, mr } => {
-                if self.is_repeat(sq) {
+                if self.is_retransmission(sq) {
                     self.error(ErrorCode::Er);
                 } else {
                     self.init_window();
-                    self.send(Pdu::Erak { mr: self.v.vr_mr });
+                    self.send(Pdu::Erak { mr: self.variables.vr_mr });
                     self.peer_recovered(mr);
                 }
             }
             Pdu::Bgn { sq, mr, uu } => {
-                if self.is_repeat(sq) {
+                if self.is_retransmission(sq) {
                     self.error(ErrorCode::Bgn);
                 } else {
-                    self.on_new_begin(mr, uu);
+                    self.on_new_bgn(mr, uu);
                     self.received.clear();
                 }
             }
             Pdu::Rs { sq, mr, uu } => {
-                if self.is_repeat(sq) {
+                if self.is_retransmission(sq) {
                     self.error(ErrorCode::Rs);
                 } else {
-                    self.resynced(mr, uu);
+                    self.on_peer_resync(mr, uu);
                     self.received.clear();
                 }
             }
@@ -52,17 +52,17 @@ impl<P: Payload> Sscop<P> {
 
     fn peer_recovered(&mut self, mr: crate::sscop::SequenceNumber) {
         self.timers.stop(Timer::Cc);
-        self.v.vt_ms = mr;
-        self.deliver_all();
+        self.variables.vt_ms = mr;
+        self.deliver_received_data();
         self.signal(Signal::Recover);
         self.state = State::RecoveryResponse;
     }
 
-    pub(in crate::sscop) fn outgoing_recovery_request(
+    pub(in crate::sscop) fn on_request_in_outgoing_recovery(
         &mut self,
         now: Time,
         request: Request<P>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         match request {
             Request::Data(mu) => {
                 if !self.clear_buffers {
@@ -78,7 +78,7 @@ impl<P: Payload> Sscop<P> {
                 self.clear_transmitter();
                 self.received.clear();
             }
-            request => return refuse_request(request),
+            request => return reject_request(request),
         }
         Ok(())
     }
@@ -86,11 +86,11 @@ impl<P: Payload> Sscop<P> {
     // State 8: recovery response pending. The peer may already be in the data transfer state, so SD and POLL are valid;
     // in state 9 they are not.
 
-    pub(in crate::sscop) fn recovery_response_pdu(&mut self, pdu: Pdu<P>) {
+    pub(in crate::sscop) fn on_pdu_in_recovery_response(&mut self, pdu: Pdu<P>) {
         match pdu {
             Pdu::Er { sq, .. } => {
-                if self.is_repeat(sq) {
-                    self.send(Pdu::Erak { mr: self.v.vr_mr });
+                if self.is_retransmission(sq) {
+                    self.send(Pdu::Erak { mr: self.variables.vr_mr });
                 } else {
                     self.error(ErrorCode::Er);
                 }
@@ -100,11 +100,11 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    pub(in crate::sscop) fn recovery_response_request(
+    pub(in crate::sscop) fn on_request_in_recovery_response(
         &mut self,
         now: Time,
         request: Request<P>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         match request {
             Request::AcceptRecover => {
                 self.forget_sent();
@@ -117,10 +117,10 @@ impl<P: Payload> Sscop<P> {
 
     // State 9: incoming recovery pending.
 
-    pub(in crate::sscop) fn incoming_recovery_pdu(&mut self, pdu: Pdu<P>) {
+    pub(in crate::sscop) fn on_pdu_in_incoming_recovery(&mut self, pdu: Pdu<P>) {
         match pdu {
             Pdu::Er { sq, .. } => {
-                if !self.is_repeat(sq) {
+                if !self.is_retransmission(sq) {
                     self.error(ErrorCode::Er);
                 }
             }
@@ -130,16 +130,16 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    pub(in crate::sscop) fn incoming_recovery_request(
+    pub(in crate::sscop) fn on_request_in_incoming_recovery(
         &mut self,
         now: Time,
         request: Request<P>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         match request {
             Request::AcceptRecover => {
                 self.forget_sent();
                 self.init_window();
-                self.send(Pdu::Erak { mr: self.v.vr_mr });
+                self.send(Pdu::Erak { mr: self.variables.vr_mr });
                 self.ready(now);
             }
             request => return self.release_or_resync(now, request),
@@ -152,17 +152,17 @@ impl<P: Payload> Sscop<P> {
     fn pdu_while_user_decides(&mut self, pdu: Pdu<P>) {
         match pdu {
             Pdu::Bgn { sq, mr, uu } => {
-                if self.is_repeat(sq) {
+                if self.is_retransmission(sq) {
                     self.error(ErrorCode::Bgn);
                 } else {
-                    self.on_new_begin(mr, uu);
+                    self.on_new_bgn(mr, uu);
                 }
             }
             Pdu::Rs { sq, mr, uu } => {
-                if self.is_repeat(sq) {
+                if self.is_retransmission(sq) {
                     self.error(ErrorCode::Rs);
                 } else {
-                    self.resynced(mr, uu);
+                    self.on_peer_resync(mr, uu);
                 }
             }
             Pdu::End { source, uu } => self.on_release(source, uu),
@@ -172,14 +172,14 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    fn release_or_resync(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
+    fn release_or_resync(&mut self, now: Time, request: Request<P>) -> Result<(), RequestError> {
         match request {
             Request::Release { uu } => self.end(now, uu),
             Request::Resync { uu } => {
                 self.clear_transmitter();
                 self.resync(now, uu);
             }
-            request => return refuse_request(request),
+            request => return reject_request(request),
         }
         Ok(())
     }

@@ -1,39 +1,39 @@
 //! States 5 and 6: resynchronisation.
 
-use super::{refuse_request, unsolicited_error_code};
+use super::{reject_request, unsolicited_error_code};
 use crate::payload::Payload;
 use crate::sscop::engine::Sscop;
-use crate::sscop::{ErrorCode, Pdu, Refusal, Request, Signal, Timer};
+use crate::sscop::{ErrorCode, Pdu, Request, RequestError, Signal, Timer};
 use crate::units::Time;
 
 impl<P: Payload> Sscop<P> {
     // State 5: outgoing resynchronisation pending.
 
-    pub(in crate::sscop) fn outgoing_resync_pdu(&mut self, now: Time, pdu: Pdu<P>) {
+    pub(in crate::sscop) fn on_pdu_in_outgoing_resync(&mut self, now: Time, pdu: Pdu<P>) {
         match pdu {
             Pdu::Rsak { mr } => {
                 self.timers.stop(Timer::Cc);
-                self.v.vt_ms = mr;
+                self.variables.vt_ms = mr;
                 self.signal(Signal::Resynced);
                 self.ready(now);
             }
             Pdu::Rs { sq, mr, .. } => {
-                if self.is_repeat(sq) {
+                if self.is_retransmission(sq) {
                     return;
                 }
                 self.timers.stop(Timer::Cc);
-                self.v.vt_ms = mr;
+                self.variables.vt_ms = mr;
                 self.init_window();
-                self.send(Pdu::Rsak { mr: self.v.vr_mr });
+                self.send(Pdu::Rsak { mr: self.variables.vr_mr });
                 self.signal(Signal::Resynced);
                 self.ready(now);
             }
             Pdu::Bgn { sq, mr, uu } => {
-                if self.is_repeat(sq) {
-                    self.send(Pdu::Bgak { mr: self.v.vr_mr, uu: None });
+                if self.is_retransmission(sq) {
+                    self.send(Pdu::Bgak { mr: self.variables.vr_mr, uu: None });
                     self.send_rs();
                 } else {
-                    self.on_new_begin(mr, uu);
+                    self.on_new_bgn(mr, uu);
                 }
             }
             Pdu::End { source, uu } => self.on_release(source, uu),
@@ -42,32 +42,32 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    pub(in crate::sscop) fn outgoing_resync_request(
+    pub(in crate::sscop) fn on_request_in_outgoing_resync(
         &mut self,
         now: Time,
         request: Request<P>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         match request {
             Request::Release { uu } => self.end(now, uu),
-            request => return refuse_request(request),
+            request => return reject_request(request),
         }
         Ok(())
     }
 
     // State 6: incoming resynchronisation pending.
 
-    pub(in crate::sscop) fn incoming_resync_pdu(&mut self, pdu: Pdu<P>) {
+    pub(in crate::sscop) fn on_pdu_in_incoming_resync(&mut self, pdu: Pdu<P>) {
         match pdu {
             Pdu::Rs { sq, .. } => {
-                if !self.is_repeat(sq) {
+                if !self.is_retransmission(sq) {
                     self.error(ErrorCode::Rs);
                 }
             }
             Pdu::Bgn { sq, mr, uu } => {
-                if self.is_repeat(sq) {
+                if self.is_retransmission(sq) {
                     self.error(ErrorCode::Bgn);
                 } else {
-                    self.on_new_begin(mr, uu);
+                    self.on_new_bgn(mr, uu);
                 }
             }
             Pdu::End { source, uu } => self.on_release(source, uu),
@@ -79,20 +79,20 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    pub(in crate::sscop) fn incoming_resync_request(
+    pub(in crate::sscop) fn on_request_in_incoming_resync(
         &mut self,
         now: Time,
         request: Request<P>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), RequestError> {
         match request {
             Request::AcceptResync => {
                 self.init_window();
-                self.send(Pdu::Rsak { mr: self.v.vr_mr });
+                self.send(Pdu::Rsak { mr: self.variables.vr_mr });
                 self.clear_transmitter();
                 self.ready(now);
             }
             Request::Release { uu } => self.end(now, uu),
-            request => return refuse_request(request),
+            request => return reject_request(request),
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::payload::{Length, Payload};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ struct Pair<P: Payload> {
     channel: Channel,
     delay: Duration,
     now: Time,
-    stream: Stream,
+    stream: RandomStream,
     /// Messages delivered by each endpoint, with their numbers.
     delivered: [Vec<P>; 2],
     errors: Vec<(usize, ErrorCode)>,
@@ -42,7 +42,7 @@ impl<P: Payload> Pair<P> {
             channel: Channel::default(),
             delay: Duration::from_millis(7),
             now: Time::ZERO,
-            stream: Stream::new(seed, "channel", 0),
+            stream: RandomStream::new(seed, "channel", 0),
             delivered: [Vec::new(), Vec::new()],
             errors: Vec::new(),
             lost: 0,
@@ -53,7 +53,7 @@ impl<P: Payload> Pair<P> {
         pair.run(Duration::from_millis(100));
         assert!(pair.ends.iter().all(|end| end.state() == State::Ready));
         for end in &mut pair.ends {
-            let v = &mut end.v;
+            let v = &mut end.variables;
             for number in [&mut v.vt_s, &mut v.vt_a, &mut v.vt_ms, &mut v.vr_r, &mut v.vr_h, &mut v.vr_mr] {
                 *number = number.plus(start);
             }
@@ -152,7 +152,7 @@ fn message(index: u32) -> Slice {
 /// Sends `messages` messages each way over an order-preserving channel, and checks the guarantees.
 fn exchange(config: &Config, loss: f64, start: u32, messages: u32, seed: u64) -> Pair<Slice> {
     let mut pair = Pair::new(config, Channel { loss, ..Channel::default() }, start, seed);
-    let mut gaps = Stream::new(seed, "gaps", 0);
+    let mut gaps = RandomStream::new(seed, "gaps", 0);
     for index in 0..messages {
         for end in 0..2 {
             pair.write(end, message(index));

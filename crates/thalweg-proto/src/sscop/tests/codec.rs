@@ -1,7 +1,7 @@
 //! The wire format: examples, every length, every bit pattern.
 
 use super::*;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// Hexadecimal words.
 fn octets(words: &str) -> Slice {
@@ -171,11 +171,11 @@ fn the_largest_pdus_are_accepted() {
 /// C15: random octets. A valid PDU is encoded again to octets that decode to the same PDU.
 #[test]
 fn any_octets_are_read_or_refused() {
-    let mut stream = Stream::new(1, "octets", 0);
+    let mut stream = RandomStream::new(1, "octets", 0);
     let mut valid = 0;
     for round in 0..60_000 {
         let length = if round % 3 == 0 { stream.below(301) } else { stream.below(12) * 4 } as usize;
-        let octets: Vec<u8> = (0..length).map(|_| stream.bits() as u8).collect();
+        let octets: Vec<u8> = (0..length).map(|_| stream.next_u64() as u8).collect();
         let Ok(pdu) = Pdu::decode(&Slice::new(octets)) else { continue };
         valid += 1;
         let again = encoded(&pdu);

@@ -6,7 +6,7 @@ const TOP: u32 = 0xff_fffe;
 
 fn sender_at(s: u32, ms: u32) -> End {
     let mut end = End::ready(Config::default());
-    let v = &mut end.sscop.v;
+    let v = &mut end.sscop.variables;
     (v.vt_s, v.vt_a, v.vt_ms) = (n(s), n(s), n(ms));
     end
 }
@@ -40,7 +40,7 @@ fn lists_wrap() {
 
 fn receiver_at(r: u32) -> End {
     let mut end = End::ready(Config::default());
-    let v = &mut end.sscop.v;
+    let v = &mut end.sscop.variables;
     (v.vr_r, v.vr_h, v.vr_mr) = (n(r), n(r), n(r).plus(4));
     end
 }
@@ -49,7 +49,7 @@ fn receiver_at(r: u32) -> End {
 #[test]
 fn poll_numbers_wrap() {
     let mut end = End::ready(Config::default());
-    let v = &mut end.sscop.v;
+    let v = &mut end.sscop.variables;
     (v.vt_ps, v.vt_pa) = (n(0xff_ffff), n(0xff_ffff));
     end.data("ab");
     assert_eq!(end.expire(Timer::Poll), ">POLL(0,2)");

@@ -101,7 +101,7 @@ fn a_poll_follows_retransmissions_if_configured() {
 #[test]
 fn credit_is_exhausted_and_restored() {
     let mut end = End::ready(Config::default());
-    end.sscop.v.vt_ms = n(4);
+    end.sscop.variables.vt_ms = n(4);
     assert_eq!(end.data("abcdef"), ">SD(0) >SD(1) >SD(2) >SD(3)");
     assert_eq!(end.expire(Timer::Poll), ">POLL(1,4)");
     assert_eq!(end.pdu(stat(1, 4, 4, &[])), "!W");
@@ -118,7 +118,7 @@ fn credit_is_exhausted_and_restored() {
 #[test]
 fn an_idle_sender_without_credit_polls_at_once() {
     let mut end = End::ready(Config::default());
-    end.sscop.v.vt_ms = n(2);
+    end.sscop.variables.vt_ms = n(2);
     end.data("ab");
     end.expire(Timer::Poll);
     end.pdu(stat(1, 2, 2, &[]));
@@ -133,13 +133,13 @@ fn an_idle_sender_without_credit_polls_at_once() {
 #[test]
 fn repeats_go_through_a_closed_window() {
     let mut end = End::ready(Config::default());
-    end.sscop.v.vt_ms = n(3);
+    end.sscop.variables.vt_ms = n(3);
     assert_eq!(end.data("abcde"), ">SD(0) >SD(1) >SD(2)");
     end.expire(Timer::Poll);
     assert_eq!(end.pdu(stat(1, 0, 3, &[])), "!W");
     assert_eq!(end.pdu(ustat(0, 3, 0, 1)), "!V1 >SD(0)");
     assert_eq!(end.pdu(ustat(0, 5, 1, 2)), "!V1 >SD(1) >SD(3) >SD(4)");
-    end.sscop.v.vt_ms = n(9);
+    end.sscop.variables.vt_ms = n(9);
     end.expire(Timer::Poll);
     assert_eq!(end.pdu(stat(2, 5, 9, &[])), "!X");
 }

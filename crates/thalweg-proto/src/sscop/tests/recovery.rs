@@ -57,7 +57,7 @@ fn recoveries_collide() {
 /// Returns an endpoint with three unacknowledged and two queued messages, after an error.
 fn endpoint_after_error(clear_buffers: bool) -> End {
     let mut end = End::ready_with(Config::default(), clear_buffers);
-    end.sscop.v.vt_ms = n(3);
+    end.sscop.variables.vt_ms = n(3);
     end.data("abcde");
     end.pdu(stat(9, 0, 128, &[]));
     end
@@ -142,7 +142,7 @@ fn retrieval() {
             (Retrieve::Total, "abcde"),
         ] {
             let mut end = End::ready_with(Config::default(), false);
-            let v = &mut end.sscop.v;
+            let v = &mut end.sscop.variables;
             (v.vt_s, v.vt_a, v.vt_ms) = (n(10), n(10), n(14));
             end.data("abcde");
             leave(&mut end);
@@ -157,7 +157,7 @@ fn retrieval() {
 fn a_new_connection_starts_empty() {
     for clear_buffers in [true, false] {
         let mut end = End::ready_with(Config::default(), clear_buffers);
-        end.sscop.v.vt_ms = n(2);
+        end.sscop.variables.vt_ms = n(2);
         end.data("abcd");
         end.pdu(sd(3));
         end.pdu(Pdu::End { source: Source::User, uu: None });

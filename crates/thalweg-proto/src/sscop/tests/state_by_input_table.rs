@@ -177,12 +177,12 @@ fn in_state(state: State) -> End {
         _ => End::ready(config),
     };
     // VT(SQ) is 5 in the end, even if it increases on the way.
-    end.sscop.v.vt_sq = 5;
+    end.sscop.variables.vt_sq = 5;
     let raised = matches!(
         state,
         State::OutgoingConnection | State::OutgoingResync | State::OutgoingRecovery | State::RecoveryResponse
     );
-    end.sscop.v.vt_sq -= u8::from(raised);
+    end.sscop.variables.vt_sq -= u8::from(raised);
     match state {
         State::Idle | State::Ready => {}
         State::OutgoingConnection => {
@@ -212,7 +212,7 @@ fn in_state(state: State) -> End {
         }
     }
     assert_eq!(end.sscop.state(), state);
-    (end.sscop.v.vt_ms, end.sscop.v.vr_sq) = (n(100), 7);
+    (end.sscop.variables.vt_ms, end.sscop.variables.vr_sq) = (n(100), 7);
     end
 }
 
@@ -252,8 +252,8 @@ fn apply(end: &mut End, input: &str) -> String {
     };
     match end.sscop.request(end.now, request) {
         Ok(()) => end.drain().join(" "),
-        Err(Refusal::State) => "no".into(),
-        Err(Refusal::Length) => "too long".into(),
+        Err(RequestError::State) => "no".into(),
+        Err(RequestError::Length) => "too long".into(),
     }
 }
 
@@ -311,7 +311,7 @@ fn every_state_handles_every_input_by_the_tables() {
             let (done, next) = expected(table, state, input);
             let mut end = in_state(state);
             let mut seen = apply(&mut end, input);
-            if end.sscop.v.vt_ms == n(50) {
+            if end.sscop.variables.vt_ms == n(50) {
                 seen = format!("MS {seen}");
             }
             let what = format!("state {}, {input}", state as u8);
@@ -368,8 +368,11 @@ fn messages_above_the_agreed_length_are_invalid() {
     assert_eq!(end.pdu(Pdu::Bgn { sq: 1, mr: n(9), uu: Some(bytes("1234")) }), "!U");
     assert_eq!(end.pdu(Pdu::Bgn { sq: 1, mr: n(9), uu: Some(bytes("123")) }), ">BGAK(129)");
     let too_long = end.sscop.request(end.now, Request::Data(bytes("123456")));
-    assert_eq!(too_long, Err(Refusal::Length));
-    assert_eq!(end.sscop.request(end.now, Request::Resync { uu: Some(bytes("1234")) }), Err(Refusal::Length));
+    assert_eq!(too_long, Err(RequestError::Length));
+    assert_eq!(
+        end.sscop.request(end.now, Request::Resync { uu: Some(bytes("1234")) }),
+        Err(RequestError::Length)
+    );
     assert_eq!((end.sscop.stats().invalid, end.sscop.stats().refused), (2, 2));
 }
 
@@ -394,7 +397,7 @@ fn any_begin_is_accepted_if_configured() {
 #[test]
 fn tries_end() {
     let mut end = End::new(Config::default());
-    end.sscop.v.vt_sq = 255;
+    end.sscop.variables.vt_sq = 255;
     assert_eq!(end.request(Request::Establish { uu: None, clear_buffers: true }), ">BGN(0;128)");
     for _ in 0..3 {
         assert_eq!(end.expire(Timer::Cc), ">BGN(0;128)");
@@ -410,7 +413,7 @@ fn late_answers_are_ignored() {
     for late in [bgak(60), Pdu::Rsak { mr: n(60) }, Pdu::Erak { mr: n(60) }] {
         assert_eq!(end.pdu(late), "");
     }
-    assert_eq!(end.sscop.v.vt_ms, n(50));
+    assert_eq!(end.sscop.variables.vt_ms, n(50));
 }
 
 /// M12: the repeated END carries the same parameters as the first one; so does a repeated BGAK in state 10.

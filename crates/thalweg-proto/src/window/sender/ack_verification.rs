@@ -212,7 +212,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         verify.note_arrival(now);
         if verify.accept(ack, duplicate) && !has_sack {
             // The data behind it counts as in flight, and may fill the window.
-            self.exemption.exempt_repair();
+            self.exemption.exempt_retransmission();
         }
         true
     }

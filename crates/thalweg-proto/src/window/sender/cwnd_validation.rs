@@ -160,7 +160,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let initial = self.extensions.as_deref().and_then(|extensions| extensions.window_use.as_ref());
         let initial = initial.map_or(1.0, |window_use| window_use.initial);
         if window.max(initial) < self.controller.decision().window {
-            self.controller.on_unused(window.max(initial), connection);
+            self.controller.on_window_unused(window.max(initial), connection);
         }
     }
 
@@ -240,7 +240,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Handles a sign of congestion before the controller: in the nonvalidated phase the window is first reduced to its
     /// used part (RFC 7661, section 4.4.1). Returns the connection's state for the controller.
     #[inline(never)]
-    pub(super) fn cut_to_use(&mut self, connection: ConnectionState) -> ConnectionState {
+    pub(super) fn limit_to_used_window(&mut self, connection: ConnectionState) -> ConnectionState {
         let (segment, retransmissions) = (u64::from(self.config.segment), self.counters.retransmissions());
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return connection };
         if pipe.unused_since.is_none() {
@@ -253,7 +253,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let volume = f64::from(connection.outstanding);
         pipe.cut = Some(WindowReduction { volume, retransmissions });
         if volume < self.controller.decision().window {
-            self.controller.on_unused(volume.max(1.0), &connection);
+            self.controller.on_window_unused(volume.max(1.0), &connection);
         }
         connection
     }
@@ -268,7 +268,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Handles the end of recovery: an unused window that was reduced shrinks by the retransmitted volume, and its use
     /// is measured anew (RFC 7661, section 4.4.1).
     #[inline(never)]
-    pub(super) fn note_repaired(&mut self, now: Time) {
+    pub(super) fn on_recovery_end(&mut self, now: Time) {
         let (window, retransmissions) = (self.controller.decision().window, self.counters.retransmissions());
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return };
         let cut = pipe.cut;
@@ -277,7 +277,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let again = (retransmissions - cut.retransmissions) as f64;
             let share = (1.0 - again / cut.volume.max(1.0)).max(0.0);
             let connection = self.connection(now);
-            self.controller.on_unused((window * share).max(1.0), &connection);
+            self.controller.on_window_unused((window * share).max(1.0), &connection);
         }
     }
 }

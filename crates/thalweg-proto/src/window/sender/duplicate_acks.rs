@@ -1,19 +1,19 @@
 //! Counts of duplicate acknowledgements, and what they allow.
 
 /// Remaining acknowledgements of new data at which the age of the oldest segment is checked, after a retransmission.
-const CHECKS: u8 = 2;
+const FINE_TIMEOUT_CHECKS: u8 = 2;
 
 /// Duplicate acknowledgements since the last loss or acknowledgement of new data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Dupacks {
     count: u32,
     /// New segments sent since the first duplicate acknowledgement: limited transmit (RFC 3042).
-    limited: u32,
+    sent_by_limited: u32,
     /// Dupack credit: segments that have left the network by duplicate acknowledgements, where the peer does not name
     /// them (the window inflation of RFC 5681, as a reduction of the pipe estimate). With fast retransmit alone the
     /// credit allows retransmissions, not new segments.
     credit: u32,
-    checks: u8,
+    fine_timeout_checks: u8,
 }
 
 impl Dupacks {
@@ -31,13 +31,13 @@ impl Dupacks {
 
     /// Returns the number of new segments that limited transmit has sent, of those that duplicates allow.
     pub const fn sent_by_limited_transmit(&self) -> u32 {
-        if self.limited < self.count { self.limited } else { self.count }
+        if self.sent_by_limited < self.count { self.sent_by_limited } else { self.count }
     }
 
     /// Returns true if acknowledgements of new data check the age of the oldest segment.
     #[inline(always)]
-    pub const fn checks_age(&self) -> bool {
-        self.checks > 0
+    pub const fn is_fine_timeout_check_active(&self) -> bool {
+        self.fine_timeout_checks > 0
     }
 
     /// Counts a duplicate.
@@ -69,36 +69,36 @@ impl Dupacks {
     /// Counts a new segment sent after a duplicate and before a loss.
     #[inline(always)]
     pub const fn note_sent(&mut self) {
-        self.limited += (self.count > 0) as u32;
+        self.sent_by_limited += (self.count > 0) as u32;
     }
 
     /// Checks the age of the oldest segment at the next acknowledgements of new data, after a retransmission.
     #[inline(always)]
-    pub const fn note_resent(&mut self) {
-        self.checks = CHECKS;
+    pub const fn note_retransmission(&mut self) {
+        self.fine_timeout_checks = FINE_TIMEOUT_CHECKS;
     }
 
     /// Ends one of these checks, at an acknowledgement of new data.
     #[inline(always)]
-    pub const fn end_check(&mut self) {
-        self.checks = self.checks.saturating_sub(1);
+    pub const fn end_fine_timeout_check(&mut self) {
+        self.fine_timeout_checks = self.fine_timeout_checks.saturating_sub(1);
     }
 
     /// Forgets the duplicates, limited transmit and the credit.
     #[inline(always)]
     pub const fn reset(&mut self) {
-        (self.count, self.limited, self.credit) = (0, 0, 0);
+        (self.count, self.sent_by_limited, self.credit) = (0, 0, 0);
     }
 
     /// Forgets the duplicates; limited transmit and credit remain.
     #[inline(always)]
-    pub const fn forget_count(&mut self) {
+    pub const fn reset_count(&mut self) {
         self.count = 0;
     }
 
     /// Forgets the segments sent by limited transmit.
     #[inline(always)]
-    pub const fn forget_limited(&mut self) {
-        self.limited = 0;
+    pub const fn reset_limited_transmit(&mut self) {
+        self.sent_by_limited = 0;
     }
 }

@@ -82,12 +82,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return;
         }
         // An undo would restore a window from before the mark, although congestion is now confirmed.
-        self.abandon_undo();
+        self.disable_undo();
         let connection = self.connection(now);
         // State before the acknowledgement: its segments were part of the window to be reduced.
         let connection =
             ConnectionState { outstanding: connection.outstanding + outcome.segments, ..connection };
-        let connection = self.cut_to_use(connection);
+        let connection = self.limit_to_used_window(connection);
         let sent_at = outcome.original().unwrap_or(now);
         self.controller.on_loss(&LossSample { connection, kind: LossKind::Mark, sent_at, repeated: false });
     }
@@ -100,13 +100,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Records a loss; returns true if the controller must reduce the window.
     #[inline(never)]
-    pub(super) fn cuts_for_loss(&mut self) -> bool {
+    pub(super) fn reduces_window_on_loss(&mut self) -> bool {
         let (unacknowledged, next) = (self.peer.unacknowledged(), self.scoreboard.next());
         !self.config.ecn || self.pause_and_ecn().marks.begin_loss(unacknowledged, next)
     }
 
     /// Records a timer expiry, for which the controller always reduces the window.
-    pub(super) fn note_timeout(&mut self) {
+    pub(super) fn record_timeout(&mut self) {
         if self.config.ecn {
             let until = self.scoreboard.next();
             let marks = &mut self.pause_and_ecn().marks;

@@ -172,10 +172,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (phase, unacknowledged, next) = (self.phase, self.peer.unacknowledged(), self.scoreboard.next());
         let Some(f_rto) = self.f_rto() else { return };
         let Some(pending) = &mut f_rto.pending else { return };
-        let Phase::Loss { until } = phase else { return f_rto.give_up() };
+        let Phase::Loss { recovery_point } = phase else { return f_rto.give_up() };
         match pending.step {
             // Step 2a: all data sent before the time-out is acknowledged, and no original is left to decide.
-            _ if unacknowledged >= until => f_rto.give_up(),
+            _ if unacknowledged >= recovery_point => f_rto.give_up(),
             // Step 2b: part of the data is acknowledged. Two new segments make the receiver answer again.
             Step::Waiting if advanced => {
                 pending.step = Step::Probing { recovery_point: next, left: NEW_SEGMENTS };
@@ -200,7 +200,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Undoes a spurious time-out: segments declared lost count as late, and the controller is restored.
     fn undo_timeout(&mut self, now: Time) {
-        self.abandon_undo();
+        self.disable_undo();
         self.forget_cut();
         let connection = self.connection(now);
         let Some(f_rto) = self.f_rto() else { return };
@@ -211,10 +211,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(rack) = extensions.as_deref_mut().and_then(|extensions| extensions.rack.as_mut()) {
             rack.on_spurious_timeout(scoreboard);
         }
-        if controller.undoes(&before) {
+        if controller.would_undo(&before) {
             controller.on_undo(before, &connection);
         }
         self.phase = Phase::Open;
-        self.dupacks.forget_count();
+        self.dupacks.reset_count();
     }
 }

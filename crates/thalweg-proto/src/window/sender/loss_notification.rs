@@ -62,17 +62,17 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Marks the first missing segment, indicated by acknowledgements, as lost; returns its send time.
-    pub(super) fn mark_first_missing(&mut self, now: Time) -> Option<Time> {
+    pub(super) fn mark_first_missing_lost(&mut self, now: Time) -> Option<Time> {
         let connection = self.connection(now);
         let path_since = self.path_since();
         let lost = |record: &_| notify_lost(&mut self.controller, &connection, path_since, record);
-        self.scoreboard.mark_first_missing(lost)
+        self.scoreboard.mark_first_missing_lost(lost)
     }
 
     /// Marks the first segment as lost, if it is in flight; returns its send time.
-    pub(super) fn mark_first_lost(&mut self, now: Time) -> Option<Time> {
+    pub(super) fn mark_first_in_flight_lost(&mut self, now: Time) -> Option<Time> {
         let (connection, path_since) = (self.connection(now), self.path_since());
-        let sent_at = self.scoreboard.mark_first_lost()?;
+        let sent_at = self.scoreboard.mark_first_in_flight_lost()?;
         if let Some(first) = self.scoreboard.first() {
             notify_lost(&mut self.controller, &connection, path_since, &first);
         }

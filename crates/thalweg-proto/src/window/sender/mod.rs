@@ -86,10 +86,10 @@ pub struct WindowStats {
 enum Phase {
     /// No known loss.
     Open,
-    /// Fast recovery, until everything below `until` is acknowledged.
-    Recovery { until: u64 },
-    /// Retransmission after a time-out (after any loss with go-back-n), until everything below `until` is acknowledged.
-    Loss { until: u64 },
+    /// Fast recovery, until everything below `recovery_point` is acknowledged.
+    Recovery { recovery_point: u64 },
+    /// Retransmission after a time-out (after any loss with go-back-n), until everything below `recovery_point` is acknowledged.
+    Loss { recovery_point: u64 },
 }
 
 /// The sender's next action.
@@ -208,7 +208,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.config.segment != bytes.max(1) {
             Arc::make_mut(&mut self.config).segment = bytes.max(1);
             // A split segment is no longer identified by its start.
-            self.abandon_undo();
+            self.disable_undo();
         }
     }
 
@@ -260,7 +260,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.limits.on_answer(now);
         self.end_wait();
         let connection = self.connection(now);
-        let was_refused = self.is_refused();
+        let was_beyond_peer_window = self.is_beyond_peer_window();
         let advanced = self.peer.advance(ack.cumulative);
         let mut outcome = AckOutcome::new();
         let by_time = self.finds_by_time();
@@ -284,8 +284,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 );
             }
         }
-        let is_of_path = outcome.newest.is_none_or(|(sent_at, _)| self.is_of_path(sent_at));
-        let measurable = outcome.measurable().filter(|sent_at| self.is_of_path(*sent_at));
+        let was_sent_on_current_path =
+            outcome.newest.is_none_or(|(sent_at, _)| self.was_sent_on_current_path(sent_at));
+        let measurable = outcome.measurable().filter(|sent_at| self.was_sent_on_current_path(*sent_at));
         let rtt = measurable.map(|sent_at| now.since(sent_at));
         if let Some(rtt) = rtt {
             self.rtt.sample(&self.config.rtt, rtt);
@@ -299,7 +300,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 self.pause_and_ecn().marks.report(ack);
             }
         }
-        if let Some((sent_at, info)) = outcome.newest.filter(|_| is_of_path) {
+        if let Some((sent_at, info)) = outcome.newest.filter(|_| was_sent_on_current_path) {
             let sample = AckSample {
                 connection: ConnectionState {
                     smoothed_rtt: self.rtt.smoothed(),
@@ -325,7 +326,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             };
             self.controller.on_ack(&sample, info);
         }
-        if marked && self.config.ecn && is_of_path {
+        if marked && self.config.ecn && was_sent_on_current_path {
             self.on_mark(now, &outcome);
         }
         let mut duplicate = !advanced && !window_update && ack.cumulative == self.peer.unacknowledged();
@@ -341,7 +342,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if by_time {
             self.repair_by_time(now, ack, advanced);
         } else {
-            self.repair(now, advanced, duplicate, outcome.segments);
+            self.update_recovery_phase(now, advanced, duplicate, outcome.segments);
         }
         if self.extensions.is_some() {
             self.on_ack_coverage(outcome.segments);
@@ -350,11 +351,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.note_delivered(now, outcome.bytes);
         }
         // The peer reopens its window after it refused the first segment, or part of it.
-        if (window_update && was_refused || is_trimmed)
-            && !self.is_refused()
-            && self.scoreboard.mark_first_lost().is_some()
+        if (window_update && was_beyond_peer_window || is_trimmed)
+            && !self.is_beyond_peer_window()
+            && self.scoreboard.mark_first_in_flight_lost().is_some()
         {
-            self.exemption.exempt_repair();
+            self.exemption.exempt_retransmission();
         }
         if self.scoreboard.is_empty() {
             self.timer.stop();
@@ -373,7 +374,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Returns true while the peer's window excludes all of the first segment. The segment is then a window probe, and
     /// a refusal carries no information about the network (RFC 9293, section 3.8.6.1).
-    fn is_refused(&self) -> bool {
+    fn is_beyond_peer_window(&self) -> bool {
         // The first outstanding segment starts at, or contains, the first unacknowledged byte.
         !self.scoreboard.is_empty() && self.peer.is_closed()
     }
@@ -492,7 +493,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (record, payload) = self.scoreboard.resend(now, self.config.segment, info)?;
         let named = record.repair == Repair::Explicit && record.start <= self.peer.unacknowledged();
         let is_first = record.start <= self.peer.unacknowledged() && self.config.rack.is_some();
-        if self.exemption.take_repair() || named || is_first {
+        if self.exemption.take_retransmission() || named || is_first {
             // RFC 6675, section 6: without this restart the timer, started by the last acknowledgement of new data,
             // expires on a long path before the retransmission can be answered. After router feedback a time-out of the
             // first transmission would signal the same drop twice. With time-based loss detection the first segment may
@@ -504,7 +505,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.extensions.is_some() && record.retransmissions == 1 && !is_withheld {
             self.note_first_loss(record.start);
         }
-        self.dupacks.note_resent();
+        self.dupacks.note_retransmission();
         Some(Segment { retransmission: true, ..Segment::new(record.start, payload) })
     }
 

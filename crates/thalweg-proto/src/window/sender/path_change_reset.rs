@@ -28,7 +28,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Returns true if data sent at `sent_at` took the current path.
-    pub(super) fn is_of_path(&self, sent_at: Time) -> bool {
+    pub(super) fn was_sent_on_current_path(&self, sent_at: Time) -> bool {
         sent_at >= self.path_since()
     }
 }

@@ -241,7 +241,7 @@ impl Rack {
 
     /// Handles an expiry of the retransmission timer: marks the first segment as lost, and all whose acknowledgement is
     /// overdue (section 6.3).
-    pub fn expire<P: Payload, I: Copy + Default>(
+    pub fn mark_overdue_lost<P: Payload, I: Copy + Default>(
         &mut self,
         now: Time,
         scoreboard: &mut Scoreboard<P, I>,

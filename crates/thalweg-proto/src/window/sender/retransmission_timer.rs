@@ -8,14 +8,14 @@ pub(super) struct RetransmissionTimer {
     /// Time of expiry; [`Time::MAX`] while stopped.
     at: Time,
     /// Expiries since the last acknowledgement.
-    silent: u32,
+    unanswered_expiries: u32,
     last_received: Time,
 }
 
 impl RetransmissionTimer {
     /// Creates a stopped timer.
     pub const fn new() -> Self {
-        Self { at: Time::MAX, silent: 0, last_received: Time::ZERO }
+        Self { at: Time::MAX, unanswered_expiries: 0, last_received: Time::ZERO }
     }
 
     /// Returns the time of expiry; [`Time::MAX`] while stopped.
@@ -31,8 +31,8 @@ impl RetransmissionTimer {
     }
 
     /// Returns the number of expiries since the last acknowledgement.
-    pub const fn silent(&self) -> u32 {
-        self.silent
+    pub const fn unanswered_expiries(&self) -> u32 {
+        self.unanswered_expiries
     }
 
     /// Returns the time of the last acknowledgement.
@@ -55,11 +55,11 @@ impl RetransmissionTimer {
     /// Records an acknowledgement.
     #[inline(always)]
     pub const fn note_received(&mut self, now: Time) {
-        (self.silent, self.last_received) = (0, now);
+        (self.unanswered_expiries, self.last_received) = (0, now);
     }
 
     /// Counts an expiry.
-    pub const fn note_expired(&mut self) {
-        self.silent = self.silent.saturating_add(1);
+    pub const fn record_expiry(&mut self) {
+        self.unanswered_expiries = self.unanswered_expiries.saturating_add(1);
     }
 }

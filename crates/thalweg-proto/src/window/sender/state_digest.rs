@@ -44,7 +44,10 @@ where
         hash_all(into, (rtt, peer, scoreboard.next(), phase, dupacks, exemption));
         application.digest(into);
         // Expiries count only for a sender that gives up.
-        hash_all(into, (time_until(timer.at(), now), timer.silent().min(max_retransmissions.unwrap_or(0))));
+        hash_all(
+            into,
+            (time_until(timer.at(), now), timer.unanswered_expiries().min(max_retransmissions.unwrap_or(0))),
+        );
         // A time in the past is due, regardless of its age.
         let (unpaced, next_send) = pacer.state();
         hash_all(into, (unpaced, time_until(next_send, now), now.since(pacer.last_sent())));

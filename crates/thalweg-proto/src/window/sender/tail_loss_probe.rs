@@ -91,7 +91,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let is_wanted = self.is_open()
             && !self.scoreboard.is_empty()
             && self.scoreboard.sacked() == 0
-            && !self.is_refused();
+            && !self.is_beyond_peer_window();
         let (flight, smoothed, timer) = (self.scoreboard.len(), self.rtt.smoothed(), self.timer.at());
         let Some(rack) = self.rack().filter(|rack| rack.probe.is_postponed) else { return };
         rack.probe.is_postponed = false;
@@ -146,7 +146,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             _ => false,
         };
         rack.probe.flight = None;
-        if !flight.again || !repaired || !self.is_open() || !self.cuts_for_loss() {
+        if !flight.again || !repaired || !self.is_open() || !self.reduces_window_on_loss() {
             return;
         }
         // Section 7.4.2: the probe repaired a loss, and the window is reduced as for any other.

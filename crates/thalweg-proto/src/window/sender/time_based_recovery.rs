@@ -206,7 +206,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Ends the episode without undo: the reduction was justified.
-    pub(super) fn abandon_undo(&mut self) {
+    pub(super) fn disable_undo(&mut self) {
         if let Some(undo) = self.undo() {
             undo.abandon();
         }
@@ -305,8 +305,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.undo_spurious_loss(now);
         let recovered = match self.phase {
-            Phase::Recovery { until } | Phase::Loss { until } if self.peer.unacknowledged() >= until => {
-                self.end_repair(now);
+            Phase::Recovery { recovery_point } | Phase::Loss { recovery_point }
+                if self.peer.unacknowledged() >= recovery_point =>
+            {
+                self.leave_recovery(now);
                 true
             }
             _ => false,
@@ -330,7 +332,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(before) = self.undo().and_then(Undo::take) else { return };
         // Otherwise the end of this recovery would reduce the restored window (RFC 7661, section 4.4.1).
         self.forget_cut();
-        if self.controller.undoes(&before) {
+        if self.controller.would_undo(&before) {
             let connection = self.connection(now);
             self.controller.on_undo(before, &connection);
         }
@@ -367,8 +369,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     fn begin_recovery(&mut self, now: Time, sent_at: Time) {
         self.counters.add_recovery();
         self.application.report(Signal::Loss);
-        if self.is_of_path(sent_at) && self.cuts_for_loss() {
-            let connection = self.cut_to_use(self.connection(now));
+        if self.was_sent_on_current_path(sent_at) && self.reduces_window_on_loss() {
+            let connection = self.limit_to_used_window(self.connection(now));
             let kind = LossKind::Detected;
             self.controller.on_loss(&LossSample { connection, kind, sent_at, repeated: false });
         }
@@ -376,8 +378,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             rack.note_cut(now);
         }
         // RFC 6675, section 5, steps 4.1 and 4.3: recovery point, and a retransmission at any window.
-        self.exemption.exempt_repair();
-        self.phase = Phase::Recovery { until: self.scoreboard.next() };
+        self.exemption.exempt_retransmission();
+        self.phase = Phase::Recovery { recovery_point: self.scoreboard.next() };
         self.begin_prr(now);
     }
 
@@ -388,7 +390,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Handles an expiry of the retransmission timer: marks lost segments (RFC 8985, section 6.3). Returns false for a
     /// sender without time-based loss detection.
-    pub(super) fn expire(&mut self, now: Time) -> bool {
+    pub(super) fn mark_overdue_lost(&mut self, now: Time) -> bool {
         let (situation, connection) = (self.situation(), self.connection(now));
         let mut begins = self.is_open();
         let Self { extensions, scoreboard, controller, .. } = self;
@@ -398,7 +400,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         rack.note_cut(now);
         // RFC 8985, section 7.2: no probe during recovery, where retransmissions already cause answers.
         rack.probe.forget();
-        rack.expire(now, scoreboard, &situation, |record| {
+        rack.mark_overdue_lost(now, scoreboard, &situation, |record| {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
             notify_lost(controller, &connection, *path_since, record);
         });

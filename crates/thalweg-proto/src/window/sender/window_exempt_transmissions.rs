@@ -5,7 +5,7 @@
 pub(super) struct Exemption {
     /// The first lost segment is sent regardless of the congestion window (RFC 5681, section 3.2; RFC 6675, section 5,
     /// step 4.3).
-    repair: bool,
+    retransmission: bool,
     /// A window probe is sent regardless of both windows (RFC 9293, section 3.8.6.1).
     probe: bool,
 }
@@ -13,14 +13,14 @@ pub(super) struct Exemption {
 impl Exemption {
     /// Exempts the first lost segment.
     #[inline(always)]
-    pub const fn exempt_repair(&mut self) {
-        self.repair = true;
+    pub const fn exempt_retransmission(&mut self) {
+        self.retransmission = true;
     }
 
     /// Takes the exemption of the first lost segment, when it is sent.
     #[inline(always)]
-    pub const fn take_repair(&mut self) -> bool {
-        core::mem::replace(&mut self.repair, false)
+    pub const fn take_retransmission(&mut self) -> bool {
+        core::mem::replace(&mut self.retransmission, false)
     }
 
     /// Requests a window probe.
@@ -43,6 +43,6 @@ impl Exemption {
     /// Returns true if the next segment, lost or new, is exempt.
     #[inline(always)]
     pub const fn covers(&self, is_lost: bool) -> bool {
-        self.repair && is_lost || self.probe
+        self.retransmission && is_lost || self.probe
     }
 }

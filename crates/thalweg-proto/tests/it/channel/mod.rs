@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine, Output};
@@ -59,7 +59,7 @@ pub struct Channel<'a, S, R, T> {
     agenda: BTreeMap<(Time, u64), ScheduledEvent<T>>,
     scheduled: u64,
     timeouts: [Time; 2],
-    stream: Stream,
+    stream: RandomStream,
     written: u64,
     delivered: u64,
     paused: bool,
@@ -81,7 +81,7 @@ where
             agenda: BTreeMap::new(),
             scheduled: 0,
             timeouts: [Time::MAX; 2],
-            stream: Stream::new(impairments.seed, "channel", 0),
+            stream: RandomStream::new(impairments.seed, "channel", 0),
             written: 0,
             delivered: 0,
             paused: false,

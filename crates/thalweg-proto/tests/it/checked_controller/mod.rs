@@ -94,23 +94,23 @@ impl Controller for Steered {
         each!(&mut self.inner, controller => controller.on_app_limited(connection));
     }
 
-    fn undoes(&self, before: &Self) -> bool {
-        match (&self.inner, &before.inner) {
-            (InnerController::Shared(now), InnerController::Shared(before)) => now.undoes(before),
-            (InnerController::Bbr(now), InnerController::Bbr(before)) => now.undoes(before),
-            (InnerController::Thalweg(now), InnerController::Thalweg(before)) => now.undoes(before),
+    fn would_undo(&self, saved: &Self) -> bool {
+        match (&self.inner, &saved.inner) {
+            (InnerController::Shared(now), InnerController::Shared(saved)) => now.would_undo(saved),
+            (InnerController::Bbr(now), InnerController::Bbr(saved)) => now.would_undo(saved),
+            (InnerController::Thalweg(now), InnerController::Thalweg(saved)) => now.would_undo(saved),
             _ => panic!("nobody becomes another"),
         }
     }
 
-    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
-        match (&mut self.inner, before.inner) {
-            (InnerController::Shared(now), InnerController::Shared(before)) => {
-                now.on_undo(before, connection);
+    fn on_undo(&mut self, saved: Self, connection: &ConnectionState) {
+        match (&mut self.inner, saved.inner) {
+            (InnerController::Shared(now), InnerController::Shared(saved)) => {
+                now.on_undo(saved, connection);
             }
-            (InnerController::Bbr(now), InnerController::Bbr(before)) => now.on_undo(*before, connection),
-            (InnerController::Thalweg(now), InnerController::Thalweg(before)) => {
-                now.on_undo(*before, connection);
+            (InnerController::Bbr(now), InnerController::Bbr(saved)) => now.on_undo(*saved, connection),
+            (InnerController::Thalweg(now), InnerController::Thalweg(saved)) => {
+                now.on_undo(*saved, connection);
             }
             _ => panic!("nobody becomes another"),
         }
@@ -147,9 +147,9 @@ impl Controller for Steered {
         each!(&mut self.inner, controller => controller.on_idle(connection));
     }
 
-    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
+    fn on_window_unused(&mut self, window: f64, connection: &ConnectionState) {
         assert!(window >= 1.0, "a window of {window}");
-        each!(&mut self.inner, controller => controller.on_unused(window, connection));
+        each!(&mut self.inner, controller => controller.on_window_unused(window, connection));
     }
 
     fn decision(&self) -> Decision {

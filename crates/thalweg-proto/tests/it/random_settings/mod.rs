@@ -67,8 +67,8 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         ControllerConfig::from(CopaConfig {
             initial_window,
             delta,
-            compete,
-            min_rtt_window: Duration::from_secs(seconds),
+            competitive_mode: compete,
+            min_rtt_lifetime: Duration::from_secs(seconds),
         })
     });
     let thalweg = (1u64..5000, any::<bool>(), 1u64..20, 0.0..0.25f64).prop_map(

@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 use proptest::prelude::*;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::sscop::rate::{Probing, RateConfig, RateField, Unit};
+use thalweg_proto::sscop::rate::{Probing, RateConfig, RateField, SizeUnit};
 use thalweg_proto::sscop::{
     Config, Credit, Input, Pdu, Request, Retrieve, SequenceNumber, Source, Sscop, Stat, TimerConfig, Ustat,
 };
@@ -94,7 +94,7 @@ pub fn input<P: Payload + Debug + 'static>(
 fn rate() -> impl Strategy<Value = RateConfig> {
     let any_rate =
         || prop_oneof![Just(0u64), any::<u64>(), 1_000u64..100_000_000].prop_map(Rate::from_bits_per_sec);
-    let unit = prop_oneof![Just(Unit::Bytes), Just(Unit::Cells)];
+    let unit = prop_oneof![Just(SizeUnit::Bytes), Just(SizeUnit::Cells)];
     let probing = prop_oneof![Just(Probing::Spacing), Just(Probing::PacketPair)];
     let drain = prop::option::of((0u64..2000).prop_map(Duration::from_millis));
     (any_rate(), any_rate(), any::<u32>(), unit, probing, 0.0..5.0f64, any::<bool>(), drain).prop_map(

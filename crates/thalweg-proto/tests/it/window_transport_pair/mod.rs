@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::payload::{Length, Payload, Slice};
-use thalweg_proto::random::Stream;
+use thalweg_proto::random::RandomStream;
 use thalweg_proto::transport::{Event, Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
@@ -154,7 +154,7 @@ pub struct Pair<'a, P: Payload> {
     agenda: BTreeMap<(Time, u64), ScheduledEvent<P>>,
     scheduled: u64,
     timeouts: [Time; 2],
-    stream: Stream,
+    stream: RandomStream,
     written: u64,
     delivered: u64,
     unread: u64,
@@ -173,7 +173,7 @@ impl<'a, P: Data> Pair<'a, P> {
             agenda: BTreeMap::new(),
             scheduled: 0,
             timeouts: [Time::MAX; 2],
-            stream: Stream::new(plan.seed, "pair", 0),
+            stream: RandomStream::new(plan.seed, "pair", 0),
             written: 0,
             delivered: 0,
             unread: 0,

@@ -113,15 +113,15 @@ fn write_findings(html: &mut String, shown: &[NamedTrace<'_>], placed: &[PlacedC
             let name = direction_label(shown, one, direction, number, shown.len() > 1);
             for finding in find_all(one.connection, direction) {
                 count += 1;
-                let [from, to] = [finding.from, finding.until].map(|time| time.as_secs_f64() + one.offset);
+                let [from, to] = [finding.start, finding.end].map(|time| time.as_secs_f64() + one.offset);
                 let _ = writeln!(
                     items,
                     "<li><b>{}</b>, {}: {} (<button type=\"button\" class=\"place\" data-from=\"{from}\" data-to=\"{to}\" data-subject=\"{}\">{from:.3} s to {to:.3} s</button>). <span class=\"note\">{}.</span></li>",
                     finding.kind.title(),
                     escape(&name),
-                    escape(&finding.figures),
+                    escape(&finding.evidence),
                     escape(&name),
-                    escape(finding.kind.rule())
+                    escape(finding.kind.reference())
                 );
             }
         }

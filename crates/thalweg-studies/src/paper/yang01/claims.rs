@@ -6,7 +6,10 @@
 use super::super::claim::decided_claims;
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results, Row};
-use super::metrics::{CLASSES, DELIVERED, GAIN, RESENT, START_ORDER, STARVED, TIME};
+use super::metrics::{
+    AGEING_GAIN_POINTS, DELIVERED_PERCENT, MEAN_FINISH_TIME, RETRANSMITTED_PERCENT, SOURCE_CLASSES,
+    START_FINISH_RANK_CORRELATION, STARVED_PERCENT,
+};
 use super::table_2::{
     ALIKE, DISCIPLINES, OursAndPrinted, Study, class_pairs, environment_pairs, in_print,
     largest_relative_distance, must_stand_out,
@@ -144,7 +147,8 @@ fn short_flows_under_slots(study: &Study<'_>) -> Option<Claim> {
     for scheme in ["ts/ts", "ts/be"] {
         for discipline in DISCIPLINES {
             let keys = [("discipline", json!(discipline))];
-            let correlation = study.0.value("ours/section-3.1/10-kB", scheme, START_ORDER, &keys)?;
+            let correlation =
+                study.0.value("ours/section-3.1/10-kB", scheme, START_FINISH_RANK_CORRELATION, &keys)?;
             evidence
                 .add(format!("{scheme} {discipline}: rank correlation of starts and ends {correlation:.2}"));
             evidence.require(correlation > 0.8, format!("{scheme} {discipline} is below 0.8"));
@@ -168,7 +172,7 @@ fn priority_matters_more(study: &Study<'_>) -> Option<Claim> {
             let ratio = study.table(scheme, discipline, "TCP4")? / study.table(scheme, discipline, "TCP1")?;
             priorities = priorities.min(ratio);
         }
-        for class in CLASSES {
+        for class in SOURCE_CLASSES {
             let times: Vec<f64> =
                 DISCIPLINES.iter().map(|of| study.table(scheme, of, class)).collect::<Option<_>>()?;
             let (low, high) =
@@ -239,7 +243,7 @@ fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
         let mut sum = OursAndPrinted { ours: 0.0, printed: Some(0.0) };
         let mut count = 0.0;
         for scheme in ["cc/cc", "ts/ts", "cc/be", "ts/be", "be/be"] {
-            for class in CLASSES {
+            for class in SOURCE_CLASSES {
                 let cell = study.ours_and_printed((scheme, wanted, class))?;
                 let all: Vec<OursAndPrinted> = DISCIPLINES
                     .iter()
@@ -279,14 +283,14 @@ fn fcfs_and_sfq_fluctuate_less(study: &Study<'_>) -> Option<Claim> {
 
 fn congestion_beats_slots(study: &Study<'_>) -> Option<Claim> {
     let text = "Congestion gates are faster than slots in each case (cc/cc against ts/ts)";
-    Some(study.faster(&environment_pairs("cc/cc", "ts/ts", &CLASSES))?.claim("3.4a", text))
+    Some(study.faster(&environment_pairs("cc/cc", "ts/ts", &SOURCE_CLASSES))?.claim("3.4a", text))
 }
 
 fn slots_are_left_unused(study: &Study<'_>) -> Option<Claim> {
     let mean = |passes: &str| {
         let time =
             |class| study.time("ours/work-conserving", "ts/ts", class, "work_conserving", json!(passes));
-        let times: Vec<f64> = CLASSES.into_iter().map(time).collect::<Option<_>>()?;
+        let times: Vec<f64> = SOURCE_CLASSES.into_iter().map(time).collect::<Option<_>>()?;
         Some(times.iter().sum::<f64>() / times.len() as f64)
     };
     let (kept, passed) = (mean("false")?, mean("true")?);
@@ -299,7 +303,7 @@ fn slots_are_left_unused(study: &Study<'_>) -> Option<Claim> {
 
 fn best_effort_takes_from_slots(study: &Study<'_>) -> Option<Claim> {
     let text = "Best-effort traffic takes most of the capacity from slots: every class is slower in ts/be than in ts/ts";
-    Some(study.faster(&environment_pairs("ts/ts", "ts/be", &CLASSES))?.claim("3.4c", text))
+    Some(study.faster(&environment_pairs("ts/ts", "ts/be", &SOURCE_CLASSES))?.claim("3.4c", text))
 }
 
 fn datagrams_beat_tcp_of_their_priority(study: &Study<'_>) -> Option<Claim> {
@@ -315,7 +319,7 @@ fn low_datagrams_let_tcp_go_first(study: &Study<'_>) -> Option<Claim> {
 
 fn congestion_beats_slots_beside_best_effort(study: &Study<'_>) -> Option<Claim> {
     let text = "Congestion gates are also faster than slots beside best effort (cc/be against ts/be)";
-    Some(study.faster(&environment_pairs("cc/be", "ts/be", &CLASSES))?.claim("3.4f", text))
+    Some(study.faster(&environment_pairs("cc/be", "ts/be", &SOURCE_CLASSES))?.claim("3.4f", text))
 }
 
 fn the_first_beats_best_effort(study: &Study<'_>) -> Option<Claim> {
@@ -336,7 +340,7 @@ fn the_ratio_has_no_effect(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for scheme in ["cc/cc", "ts/ts", "cc/be", "ts/be", "be/be", "cc/ts"] {
         let (mut worst, mut worst_class): (f64, &str) = (0.0, "");
-        for class in CLASSES {
+        for class in SOURCE_CLASSES {
             // The single datagram flow of 99 TCP flows has priority 3.
             let shares: &[u32] = &[81, 84, 87, 90, 93, 96, 98, 99];
             let shares = if class == "UDP4" { &shares[..7] } else { shares };
@@ -397,7 +401,7 @@ fn without_ageing_the_lowest_starves(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let delivered = |ageing_limit: &str| {
         let keys = [("patience", json!(ageing_limit)), ("source", json!("PATIENT"))];
-        study.0.value("ours/new-flows", "congestion", DELIVERED, &keys)
+        study.0.value("ours/new-flows", "congestion", DELIVERED_PERCENT, &keys)
     };
     for ageing_limit in ["1 s", "10 s", "100 s", "off"] {
         evidence.add(format!("ageing {ageing_limit}: {:.1} % delivered", delivered(ageing_limit)?));
@@ -411,8 +415,8 @@ fn without_ageing_the_lowest_starves(study: &Study<'_>) -> Option<Claim> {
         };
         rows.iter().find(is_meant)
     };
-    let starved = |ageing_limit| row(STARVED, ageing_limit)?.value;
-    let gain = row(GAIN, "1 s")?;
+    let starved = |ageing_limit| row(STARVED_PERCENT, ageing_limit)?.value;
+    let gain = row(AGEING_GAIN_POINTS, "1 s")?;
     // One seed decides nothing.
     let (gained, half) = (gain.value?, gain.ci95?);
     evidence.add(format!(
@@ -432,8 +436,9 @@ fn without_ageing_the_lowest_starves(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn long_turns_are_first_come(study: &Study<'_>) -> Option<Claim> {
-    let of =
-        |id: &str, key: &str, value: &str| study.0.value(id, "ts/ts", START_ORDER, &[(key, json!(value))]);
+    let of = |id: &str, key: &str, value: &str| {
+        study.0.value(id, "ts/ts", START_FINISH_RANK_CORRELATION, &[(key, json!(value))])
+    };
     let short = of("ours/section-3.1/10-kB", "discipline", "FCFS")?;
     let (middle, long) = (of("ours/10-kB-slots", "slot", "4 ms")?, of("ours/10-kB-slots", "slot", "10 ms")?);
     let mut evidence = Evidence::default();
@@ -448,7 +453,7 @@ fn long_turns_are_first_come(study: &Study<'_>) -> Option<Claim> {
 fn short_turns_resend(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let resent = |id: &str, timers: &str, slot: &str| {
-        study.0.value(id, "ts/ts", RESENT, &[("timers", json!(timers)), ("slot", json!(slot))])
+        study.0.value(id, "ts/ts", RETRANSMITTED_PERCENT, &[("timers", json!(timers)), ("slot", json!(slot))])
     };
     let stopped = |timers: &str, slot: &str| resent("ours/stopped-acks", timers, slot);
     for slot in ["500 us", "2 ms", "20 ms"] {
@@ -471,7 +476,7 @@ fn short_turns_are_slow(study: &Study<'_>) -> Option<Claim> {
     for class in TCP {
         let time = |slot: &str| {
             let keys = [("timers", json!("running")), ("slot", json!(slot)), ("source", json!(class))];
-            study.0.value("ours/slot-length", "ts/ts", TIME, &keys)
+            study.0.value("ours/slot-length", "ts/ts", MEAN_FINISH_TIME, &keys)
         };
         let (short, usual) = (time("500 us")?, time("2 ms")?);
         evidence.add(format!("{class}: {short:.0} s with slots of 500 us, {usual:.0} s of 2 ms"));
@@ -600,17 +605,17 @@ fn mean_time_error(study: &Study<'_>, scheme: &str, ageing: Option<&str>) -> Opt
     };
     let mut sum = 0.0;
     for discipline in DISCIPLINES {
-        for class in CLASSES {
+        for class in SOURCE_CLASSES {
             let OursAndPrinted { ours, printed } = study.ours_and_printed((scheme, discipline, class))?;
             let time = |ageing| {
                 let keys =
                     [(key, json!(ageing)), ("discipline", json!(discipline)), ("source", json!(class))];
-                study.0.value(id, scheme, TIME, &keys)
+                study.0.value(id, scheme, MEAN_FINISH_TIME, &keys)
             };
             sum += (ageing.map_or(Some(ours), time)? / printed? - 1.0).abs();
         }
     }
-    Some(100.0 * sum / (DISCIPLINES.len() * CLASSES.len()) as f64)
+    Some(100.0 * sum / (DISCIPLINES.len() * SOURCE_CLASSES.len()) as f64)
 }
 
 fn the_table_has_no_early_ageing(study: &Study<'_>) -> Option<Claim> {

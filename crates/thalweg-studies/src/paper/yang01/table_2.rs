@@ -2,7 +2,7 @@
 
 use super::super::evidence::Evidence;
 use super::super::{Results, Row};
-use super::metrics::{CLASSES, TIME};
+use super::metrics::{MEAN_FINISH_TIME, SOURCE_CLASSES};
 use serde_json::{Value, json};
 
 /// Disciplines of table II.
@@ -27,7 +27,7 @@ impl Study<'_> {
     /// Returns the row of a cell of table II.
     pub(super) fn row(&self, (scheme, discipline, class): Place<'_>) -> Option<&Row> {
         let keys = [("discipline", json!(discipline)), ("source", json!(class))];
-        self.0.row(&format!("table-II/{scheme}"), scheme, TIME, &keys)
+        self.0.row(&format!("table-II/{scheme}"), scheme, MEAN_FINISH_TIME, &keys)
     }
 
     /// Returns a cell of table II, ours and the printed one.
@@ -55,7 +55,7 @@ impl Study<'_> {
 
     /// Returns a mean time of a class in an experiment beyond the table.
     pub(super) fn time(&self, id: &str, scheme: &str, class: &str, key: &str, value: Value) -> Option<f64> {
-        self.0.value(id, scheme, TIME, &[(key, value), ("source", json!(class))])
+        self.0.value(id, scheme, MEAN_FINISH_TIME, &[(key, value), ("source", json!(class))])
     }
 
     /// Returns a time of the 10 kB flows.
@@ -85,7 +85,7 @@ impl Study<'_> {
     /// Returns the largest distance of a class from its mean over disciplines, in our table and in the printed one.
     fn spread(&self, scheme: &str) -> Option<OursAndPrinted> {
         let mut worst = OursAndPrinted { ours: 0.0, printed: Some(0.0) };
-        for class in CLASSES {
+        for class in SOURCE_CLASSES {
             let cells: Vec<OursAndPrinted> = DISCIPLINES
                 .iter()
                 .map(|of| self.ours_and_printed((scheme, of, class)))

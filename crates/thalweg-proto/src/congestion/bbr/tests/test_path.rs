@@ -44,7 +44,7 @@ impl Controller for WatchedBbr {
     fn on_app_limited(&mut self, connection: &ConnectionState) {
         self.bbr().on_app_limited(connection);
     }
-    fn undoes(&self, _before: &Self) -> bool {
+    fn would_undo(&self, _before: &Self) -> bool {
         true
     }
     fn on_undo(&mut self, _before: Self, connection: &ConnectionState) {

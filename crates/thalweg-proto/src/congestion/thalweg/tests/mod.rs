@@ -392,7 +392,7 @@ fn a_spurious_loss_is_undone() {
     let connection = network.flows[0].connection(network.link.now);
     let thalweg = network.thalweg_mut();
     thalweg.respond(&connection, Cause::Loss);
-    assert!(thalweg.undoes(&before) && !before.undoes(thalweg));
+    assert!(thalweg.would_undo(&before) && !before.would_undo(thalweg));
     thalweg.on_undo(before.clone(), &connection);
     assert_eq!(thalweg.full_window(), before.full_window());
     assert!(thalweg.cubic.is_none() && !thalweg.evidence.is_trial());
