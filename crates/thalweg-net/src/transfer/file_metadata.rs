@@ -1,6 +1,6 @@
 //! Reads and sets the metadata of files: permissions and modification times.
 
-use super::transfer_messages::{LostProperties, Modified};
+use super::transfer_messages::{FileTime, LostProperties};
 use std::fs::{File, FileTimes, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     size: u64,
-    modified: Modified,
+    modified: FileTime,
     /// Device, inode, link count and status change time, which programs cannot set. Times have the granularity of the
     /// system's ticks: a file removed within the tick of its last write keeps its times, but its link count is zero.
     identity: [i64; 5],
@@ -33,16 +33,16 @@ impl Stamp {
     }
 
     /// Returns the modification time.
-    pub fn modified(&self) -> Modified {
+    pub fn modified(&self) -> FileTime {
         self.modified
     }
 }
 
 /// Returns a file's modification time; the Unix epoch if unknown.
-pub fn modification_time(metadata: &Metadata) -> Modified {
+pub fn modification_time(metadata: &Metadata) -> FileTime {
     let time = metadata.modified().unwrap_or(UNIX_EPOCH);
     match time.duration_since(UNIX_EPOCH) {
-        Ok(since) => Modified {
+        Ok(since) => FileTime {
             seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
             nanoseconds: since.subsec_nanos(),
         },
@@ -50,16 +50,16 @@ pub fn modification_time(metadata: &Metadata) -> Modified {
             let before = before.duration();
             let seconds = i64::try_from(before.as_secs()).map_or(i64::MIN, |seconds| -seconds);
             match before.subsec_nanos() {
-                0 => Modified { seconds, nanoseconds: 0 },
+                0 => FileTime { seconds, nanoseconds: 0 },
                 nanoseconds => {
-                    Modified { seconds: seconds.saturating_sub(1), nanoseconds: 1_000_000_000 - nanoseconds }
+                    FileTime { seconds: seconds.saturating_sub(1), nanoseconds: 1_000_000_000 - nanoseconds }
                 }
             }
         }
     }
 }
 
-impl Modified {
+impl FileTime {
     /// Converts to system time; `None` if out of range.
     pub fn to_system(self) -> Option<SystemTime> {
         let seconds = Duration::from_secs(self.seconds.unsigned_abs());
@@ -83,7 +83,7 @@ pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 }
 
 /// Sets the modification time of a file or folder. Ignores times out of the system's range.
-pub fn set_time(file: &File, modified: Modified) -> io::Result<()> {
+pub fn set_time(file: &File, modified: FileTime) -> io::Result<()> {
     match modified.to_system() {
         Some(time) => match file.set_times(FileTimes::new().set_modified(time)) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -109,7 +109,7 @@ pub fn add_lost(lost: &mut LostProperties, path: &Path, metadata: &Metadata) {
             for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
                 match name {
                     // This program's own mark on received files.
-                    _ if name == MARK.as_bytes() => {}
+                    _ if name == SENDER_ATTRIBUTE.as_bytes() => {}
                     // SELinux labels belong to the local system.
                     b"security.selinux" => {}
                     _ if name.starts_with(b"system.posix_acl_") => has_list = true,
@@ -126,7 +126,7 @@ pub fn add_lost(lost: &mut LostProperties, path: &Path, metadata: &Metadata) {
 }
 
 /// Extended attribute on received files that names their sender.
-pub const MARK: &str = "user.thalweg";
+pub const SENDER_ATTRIBUTE: &str = "user.thalweg";
 
 fn file_identity(metadata: &Metadata) -> [i64; 5] {
     let [device, number, names] = [metadata.dev(), metadata.ino(), metadata.nlink()].map(u64::cast_signed);
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn times_survive_the_system() {
         for (seconds, nanoseconds) in [(0, 0), (1_700_000_000, 123_456_789), (-1, 0), (-2, 999_999_999)] {
-            let time = Modified { seconds, nanoseconds };
+            let time = FileTime { seconds, nanoseconds };
             let system = time.to_system().unwrap();
             let since = system.duration_since(UNIX_EPOCH);
             let back = since.map_or_else(
@@ -150,12 +150,12 @@ mod tests {
             assert_eq!(back, i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds));
         }
         // Out-of-range times must not panic.
-        let _ = Modified { seconds: i64::MIN, nanoseconds: 999_999_999 }.to_system();
+        let _ = FileTime { seconds: i64::MIN, nanoseconds: 999_999_999 }.to_system();
     }
 
     #[test]
     fn coarse_times_agree_with_fine_ones() {
-        let at = |seconds, nanoseconds| Modified { seconds, nanoseconds };
+        let at = |seconds, nanoseconds| FileTime { seconds, nanoseconds };
         assert!(at(5, 0).agrees_with(at(5, 17)));
         assert!(!at(5, 1).agrees_with(at(5, 17)));
         assert!(!at(6, 0).agrees_with(at(5, 0)));

@@ -4,7 +4,7 @@
 //! symbolic links. A folder that moves, or a link that replaces it while files arrive, cannot redirect the transfer.
 //! (For single components, `O_NOFOLLOW` is equivalent to `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`.)
 
-use super::transfer_messages::Modified;
+use super::transfer_messages::FileTime;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -27,7 +27,7 @@ pub struct Entry {
     /// Permission bits, all twelve.
     pub mode: u32,
     /// Modification time.
-    pub modified: Modified,
+    pub modified: FileTime,
     /// True if the entry has a single hard link.
     pub is_single: bool,
     /// Device and inode number.
@@ -81,7 +81,7 @@ impl From<Stat> for Entry {
             kind,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             mode: stat.st_mode & 0o7777,
-            modified: Modified {
+            modified: FileTime {
                 seconds: stat.st_mtime,
                 // The kernel returns less than one second.
                 nanoseconds: u32::try_from(stat.st_mtime_nsec).unwrap_or(0),
@@ -214,7 +214,7 @@ impl Dir {
     ///
     /// # Errors
     /// The name is taken, or the link cannot be created.
-    pub fn make_link(&self, target: &OsStr, name: &OsStr, modified: Modified) -> io::Result<()> {
+    pub fn make_link(&self, target: &OsStr, name: &OsStr, modified: FileTime) -> io::Result<()> {
         let name = require_single_component(name)?;
         rustix::fs::symlinkat(target, &self.0, name)?;
         let time = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanoseconds.into() };

@@ -7,7 +7,7 @@ use super::tree_hash::{BLOCK, Digest};
 /// Protocol version; peers with another version are refused.
 pub const VERSION: u64 = 3;
 /// Maximum number of outstanding offers.
-pub const WINDOW: usize = 8192;
+pub const MAX_OUTSTANDING_OFFERS: usize = 8192;
 /// Total [weight](Offer::weight) of outstanding offers at which the sender must stop offering, in bytes.
 pub const WINDOW_WEIGHT: usize = 2 << 20;
 /// Maximum bytes that a sender sends before the receiver's greeting, its total excluded: the transfer may need approval
@@ -32,7 +32,7 @@ pub const MAX_SHARED: usize = 65_536;
 
 /// File-system timestamp: seconds since 1970 and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Modified {
+pub struct FileTime {
     /// Seconds since 1970-01-01 00:00 UTC, negative before.
     pub seconds: i64,
     /// Nanoseconds beyond them, less than 10^9.
@@ -73,7 +73,7 @@ pub enum OfferKind {
         /// Size in bytes.
         size: u64,
         /// Modification time.
-        modified: Modified,
+        modified: FileTime,
         /// True if further hard links to it may be offered later.
         shared: bool,
     },
@@ -85,14 +85,14 @@ pub enum OfferKind {
     /// Symbolic link.
     Link {
         /// Modification time.
-        modified: Modified,
+        modified: FileTime,
         /// Target path: 1 to [`MAX_TARGET_BYTES`] bytes without a zero.
         target: Vec<u8>,
     },
     /// Folder; its contents follow.
     Folder {
         /// Modification time.
-        modified: Modified,
+        modified: FileTime,
     },
     /// Stream of unknown length. It cannot be resumed.
     Stream,

@@ -6,7 +6,7 @@
 
 use super::transfer_error::{Fault, FaultKind};
 use super::transfer_messages::{
-    LostProperties, MAX_DATA, MAX_DIGESTS, MAX_HOLE, MAX_NAME_BYTES, MAX_TARGET_BYTES, Modified, Offer,
+    FileTime, LostProperties, MAX_DATA, MAX_DIGESTS, MAX_HOLE, MAX_NAME_BYTES, MAX_TARGET_BYTES, Offer,
     OfferKind, ToReceiver, ToSender, VERSION,
 };
 use super::transfer_priority::Priority;
@@ -464,11 +464,11 @@ impl<'a> Fields<'a> {
         self.array()
     }
 
-    fn modified(&mut self) -> Result<Modified, WireError> {
+    fn modified(&mut self) -> Result<FileTime, WireError> {
         let seconds = i64::from_be_bytes(self.array()?);
         let nanoseconds = u32::from_be_bytes(self.array()?);
         if nanoseconds < 1_000_000_000 {
-            Ok(Modified { seconds, nanoseconds })
+            Ok(FileTime { seconds, nanoseconds })
         } else {
             Err(WireError::Value("a time"))
         }
@@ -518,7 +518,7 @@ mod tests {
 
     #[test]
     fn frames_survive_their_bytes() {
-        let modified = Modified { seconds: -5, nanoseconds: 999_999_999 };
+        let modified = FileTime { seconds: -5, nanoseconds: 999_999_999 };
         let fault = Fault::new(FaultKind::Storage, "ä".repeat(256));
         let offer = |kind| Offer { depth: 3, name: vec![0xff; 255], alike: true, mode: 0o640, kind };
         for kind in [

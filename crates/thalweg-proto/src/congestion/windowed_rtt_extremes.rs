@@ -3,24 +3,24 @@
 use crate::units::{Duration, Time};
 
 /// Number of pieces of the time window.
-const PIECES: usize = 8;
+const WINDOW_PIECES: usize = 8;
 
 /// Windowed minimum or maximum filter of round-trip times.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Recent<const LONGEST: bool> {
+pub(super) struct RecentExtremes<const LONGEST: bool> {
     /// Start of each piece, and the extreme of its samples.
-    pieces: [(Time, Duration); PIECES],
+    pieces: [(Time, Duration); WINDOW_PIECES],
     newest: usize,
     extreme: Duration,
 }
 
-impl<const LONGEST: bool> Default for Recent<LONGEST> {
+impl<const LONGEST: bool> Default for RecentExtremes<LONGEST> {
     fn default() -> Self {
-        Self { pieces: [(Time::ZERO, Self::NONE); PIECES], newest: 0, extreme: Self::NONE }
+        Self { pieces: [(Time::ZERO, Self::NONE); WINDOW_PIECES], newest: 0, extreme: Self::NONE }
     }
 }
 
-impl<const LONGEST: bool> Recent<LONGEST> {
+impl<const LONGEST: bool> RecentExtremes<LONGEST> {
     /// Extreme without samples.
     const NONE: Duration = if LONGEST { Duration::ZERO } else { Duration::MAX };
 
@@ -37,12 +37,12 @@ impl<const LONGEST: bool> Recent<LONGEST> {
     /// Adds a sample at `now`; samples expire after `window`, or up to an eighth later.
     pub fn sample(&mut self, now: Time, rtt: Duration, window: Duration) {
         let piece = &mut self.pieces[self.newest];
-        if now.since(piece.0) < window / PIECES as u64 {
+        if now.since(piece.0) < window / WINDOW_PIECES as u64 {
             piece.1 = Self::extreme_of(piece.1, rtt);
             self.extreme = Self::extreme_of(self.extreme, rtt);
             return;
         }
-        self.newest = (self.newest + 1) % PIECES;
+        self.newest = (self.newest + 1) % WINDOW_PIECES;
         self.pieces[self.newest] = (now, rtt);
         let live = self.pieces.iter().filter(|(start, _)| now.since(*start) <= window);
         self.extreme = live.fold(Self::NONE, |extreme, (_, rtt)| Self::extreme_of(extreme, *rtt));
@@ -65,7 +65,8 @@ mod tests {
     #[test]
     fn counts_the_window_to_an_eighth() {
         let mut stream = Stream::new(3, "recent", 0);
-        let (mut shortest, mut longest) = (Recent::<false>::default(), Recent::<true>::default());
+        let (mut shortest, mut longest) =
+            (RecentExtremes::<false>::default(), RecentExtremes::<true>::default());
         let mut all: Vec<(u64, u64)> = Vec::new();
         let mut now = 0;
         for _ in 0..4000 {
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn all_but_the_newest_sample_expire_after_a_gap() {
-        let mut shortest = Recent::<false>::default();
+        let mut shortest = RecentExtremes::<false>::default();
         assert_eq!(shortest.get(), Duration::MAX);
         shortest.sample(at(5), MS(40), MS(800));
         shortest.sample(at(2000), MS(90), MS(800));

@@ -13,7 +13,7 @@ impl<P: Payload> Sscop<P> {
         let base = self.v.vr_r;
         let offset = s.after(base);
         let (highest, limit) = (self.v.vr_h.after(base), self.v.vr_mr.after(base));
-        if self.config.ignore_old_data && offset >= SequenceNumber::HALF {
+        if self.config.ignore_old_data && offset >= SequenceNumber::HALF_MODULUS {
             return;
         }
         let gap = offset > highest;
@@ -83,7 +83,7 @@ impl<P: Payload> Sscop<P> {
     fn widen(&mut self, messages: u32) {
         let granted = self.v.vr_mr.after(self.v.vr_r);
         // Immediately after a delivery from a closed window, VR(MR) is VR(R): granted is 0.
-        let maximum = (SequenceNumber::HALF - 1).saturating_sub(granted);
+        let maximum = (SequenceNumber::HALF_MODULUS - 1).saturating_sub(granted);
         self.v.vr_mr = self.v.vr_mr.plus(messages.min(maximum));
     }
 

@@ -19,7 +19,7 @@ pub enum SubjectKind {
 }
 
 /// Number of kinds of subjects.
-pub(super) const SUBJECTS: usize = 5;
+pub(super) const SUBJECT_KINDS: usize = 5;
 
 /// Unit of a metric's values; it decides their formatting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,7 +307,7 @@ impl<M: Copy> Line<M> {
 pub(super) const ABSENT: u8 = u8::MAX;
 
 /// Kinds of subjects, by index.
-const KINDS: [SubjectKind; SUBJECTS] =
+const KINDS: [SubjectKind; SUBJECT_KINDS] =
     [SubjectKind::Flow, SubjectKind::Group, SubjectKind::Network, SubjectKind::Link, SubjectKind::SizeClass];
 
 /// Indices of metrics: the first `count` of `numbers`.
@@ -320,10 +320,10 @@ pub(super) struct MetricIndices<const N: usize> {
 /// Returns the metrics of each kind of subject.
 pub(super) const fn metric_indices<M: Copy, const N: usize>(
     lines: &[Line<M>; N],
-) -> [MetricIndices<N>; SUBJECTS] {
-    let mut metric_indices = [MetricIndices { numbers: [0; N], count: 0 }; SUBJECTS];
+) -> [MetricIndices<N>; SUBJECT_KINDS] {
+    let mut metric_indices = [MetricIndices { numbers: [0; N], count: 0 }; SUBJECT_KINDS];
     let mut of = 0;
-    while of < SUBJECTS {
+    while of < SUBJECT_KINDS {
         let mut number = 0;
         while number < N {
             if lines[number].is_of(KINDS[of]) {
@@ -338,13 +338,15 @@ pub(super) const fn metric_indices<M: Copy, const N: usize>(
 }
 
 /// Returns the position of each metric within each kind of subject.
-pub(super) const fn metric_positions<M: Copy, const N: usize>(lines: &[Line<M>; N]) -> [[u8; SUBJECTS]; N] {
-    let mut columns = [[ABSENT; SUBJECTS]; N];
-    let mut next = [0; SUBJECTS];
+pub(super) const fn metric_positions<M: Copy, const N: usize>(
+    lines: &[Line<M>; N],
+) -> [[u8; SUBJECT_KINDS]; N] {
+    let mut columns = [[ABSENT; SUBJECT_KINDS]; N];
+    let mut next = [0; SUBJECT_KINDS];
     let mut number = 0;
     while number < N {
         let mut of = 0;
-        while of < SUBJECTS {
+        while of < SUBJECT_KINDS {
             if lines[number].is_of(KINDS[of]) {
                 columns[number][of] = next[of];
                 next[of] += 1;

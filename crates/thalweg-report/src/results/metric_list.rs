@@ -1,7 +1,7 @@
 //! Metrics table: the single source for documents, means, tables, reports, pictures and the reference.
 
 use super::metric_definition::{
-    self, Aggregation, FlowView, MetricIndices, SUBJECTS, Tables, Unit, metric_indices, metric_positions,
+    self, Aggregation, FlowView, MetricIndices, SUBJECT_KINDS, Tables, Unit, metric_indices, metric_positions,
 };
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -48,7 +48,7 @@ metrics! {
     /// Abort time of the sender, if it aborted; over the whole run.
     Failed = Line::new("failed_s", Unit::Time).of_flow(|of| of.flow.failed.and_then(time_in_seconds));
     /// Measured time: from the end of the warm-up or the flow's start to its finish or the end of the run.
-    Counted = Line::new("counted_s", Unit::Time).of_flow(|of| Some(of.flow.counted.as_secs_f64()));
+    Counted = Line::new("counted_s", Unit::Time).of_flow(|of| Some(of.flow.counted_time.as_secs_f64()));
 
     /// Time from the start to the delivery of the last byte of a finite flow; over the whole run.
     Completion = Line::new("completion_s", Unit::Time).shown("Duration", "", FLOWS.and(PAGE))
@@ -369,10 +369,10 @@ metrics! {
 }
 
 /// Position of each metric within each kind of subject.
-pub(super) static COLUMNS: [[u8; SUBJECTS]; Metric::ALL.len()] = metric_positions(&LINES);
+pub(super) static COLUMNS: [[u8; SUBJECT_KINDS]; Metric::ALL.len()] = metric_positions(&LINES);
 
 /// Metrics of each kind of subject, in table order.
-pub(super) static METRICS_OF: [MetricIndices<{ Metric::ALL.len() }>; SUBJECTS] = metric_indices(&LINES);
+pub(super) static METRICS_OF: [MetricIndices<{ Metric::ALL.len() }>; SUBJECT_KINDS] = metric_indices(&LINES);
 
 fn known_count(count: u64) -> Option<f64> {
     Some(count as f64)

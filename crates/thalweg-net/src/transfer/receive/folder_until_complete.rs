@@ -6,7 +6,7 @@ use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::storage_quota::Quota;
 use crate::transfer::transfer_error::{Fault, FaultKind};
-use crate::transfer::transfer_messages::Modified;
+use crate::transfer::transfer_messages::FileTime;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct Folder {
 struct FinalFolderMetadata {
     /// Permission bits; `None` keeps the current ones.
     mode: Option<u32>,
-    modified: Modified,
+    modified: FileTime,
 }
 
 /// First name of a file, which further names are linked to.
@@ -181,7 +181,7 @@ impl EntryTarget {
     pub fn make_folder(
         self,
         mode: u32,
-        modified: Modified,
+        modified: FileTime,
         destination: &Destination,
     ) -> Result<(Arc<Folder>, bool), Fault> {
         let failed = |error: io::Error| Fault::from_io_error(&error);

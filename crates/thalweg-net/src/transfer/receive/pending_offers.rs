@@ -1,7 +1,7 @@
 //! Answered offers whose contents have not started, and their weight.
 
 use super::folder_until_complete::EntryTarget;
-use crate::transfer::transfer_messages::Modified;
+use crate::transfer::transfer_messages::FileTime;
 use crate::transfer::tree_hash::Pieces;
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ pub struct PendingOffer {
     /// Target; `None` if the contents go to an output.
     pub place: Option<EntryTarget>,
     /// Size and time; `None` for streams.
-    pub file: Option<(u64, Modified)>,
+    pub file: Option<(u64, FileTime)>,
     /// Permission bits.
     pub mode: u32,
     /// Pieces of the unfinished file to verify.

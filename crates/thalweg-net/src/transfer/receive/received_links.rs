@@ -10,7 +10,7 @@ use crate::transfer::file_names;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::storage_quota::Quota;
 use crate::transfer::transfer_error::{Fault, FaultKind};
-use crate::transfer::transfer_messages::Modified;
+use crate::transfer::transfer_messages::FileTime;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
@@ -43,7 +43,7 @@ pub struct LinkedFiles(Arc<Mutex<Files>>);
 struct Files {
     states: HashMap<u64, State>,
     /// Hard links that wait for their files, and the weight of their offers.
-    waiting: usize,
+    waiting_links: usize,
     weight: usize,
 }
 
@@ -90,7 +90,7 @@ impl LinkedFiles {
     /// Returns the number of hard links waiting for their files, and the weight of their offers.
     pub fn waiting(&self) -> (usize, usize) {
         let files = self.lock();
-        (files.waiting, files.weight)
+        (files.waiting_links, files.weight)
     }
 
     /// Handles the end of a file: creates its waiting hard links, or gives them up if the file failed. Ignores
@@ -101,7 +101,7 @@ impl LinkedFiles {
             let Some(state) = files.states.get_mut(&id) else { return };
             let resolved = first.cloned().map_or(State::Gone, State::Here);
             let State::Coming(waiting) = std::mem::replace(state, resolved) else { return };
-            files.waiting -= waiting.len();
+            files.waiting_links -= waiting.len();
             files.weight -= waiting.iter().map(|further| further.weight).sum::<usize>();
             waiting
         };
@@ -120,7 +120,7 @@ impl LinkedFiles {
                 Some(State::Coming(waiting)) => {
                     let weight = further.weight;
                     waiting.push(further);
-                    files.waiting += 1;
+                    files.waiting_links += 1;
                     files.weight += weight;
                     return true;
                 }
@@ -158,7 +158,7 @@ impl HardLink {
 pub fn create_symbolic_link(
     place: &EntryTarget,
     target: &[u8],
-    modified: Modified,
+    modified: FileTime,
     depth: usize,
     to: &Destination,
 ) -> Result<LinkOutcome, Fault> {

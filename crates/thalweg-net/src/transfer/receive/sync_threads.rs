@@ -3,7 +3,7 @@
 use super::received_links::{LinkOutcome, LinkedFiles, OnLink};
 use super::unfinished_file::Part;
 use crate::transfer::transfer_error::Fault;
-use crate::transfer::transfer_messages::{Modified, ToSender};
+use crate::transfer::transfer_messages::{FileTime, ToSender};
 use crate::transfer::transfer_progress::{Progress, Report};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -29,7 +29,7 @@ pub struct CompleteFile {
     /// Permission bits.
     pub mode: u32,
     /// Modification time, if the sender knows it.
-    pub modified: Option<Modified>,
+    pub modified: Option<FileTime>,
 }
 
 /// Recipients of results.
@@ -65,7 +65,7 @@ impl Results {
                 self.note(|report| {
                     report.files += 1;
                     report.replaced += u64::from(is_replaced);
-                    report.cut = report.cut.take().filter(|_| modified.is_some());
+                    report.unresumable = report.unresumable.take().filter(|_| modified.is_some());
                 });
                 self.progress.file_done();
                 self.reply(ToSender::Stored { id });

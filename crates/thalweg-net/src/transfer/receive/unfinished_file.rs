@@ -1,6 +1,6 @@
 //! Unfinished files: safe opening, writing and the final rename.
 
-use super::existing_files::{self, Existing};
+use super::existing_files::{self, ExistingFilePolicy};
 use super::folder_until_complete::{EntryTarget, FirstHardLink, obstruction_fault};
 use super::write_claims::Claim;
 use super::{ATTEMPTS, Destination};
@@ -8,7 +8,7 @@ use crate::transfer::file_metadata;
 use crate::transfer::open_folders::{Dir, Entry, EntryKind};
 use crate::transfer::storage_quota::Quota;
 use crate::transfer::transfer_error::{Fault, FaultKind};
-use crate::transfer::transfer_messages::Modified;
+use crate::transfer::transfer_messages::FileTime;
 use rustix::fs::FallocateFlags;
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
@@ -22,7 +22,7 @@ pub struct Part {
     /// Folder that contains the file.
     dir: Arc<Dir>,
     claim: Claim,
-    existing: Existing,
+    existing: ExistingFilePolicy,
     /// Tag derived from the sender.
     tag: String,
     quota: Option<Arc<Quota>>,
@@ -124,7 +124,7 @@ impl Part {
 
     /// Sets permissions and time, syncs the file to disk and renames it. Atomically replaces an existing file of that
     /// name, if permitted. Returns whether a file was replaced.
-    pub fn finish(mut self, size: u64, mode: u32, modified: Option<Modified>) -> Result<bool, Fault> {
+    pub fn finish(mut self, size: u64, mode: u32, modified: Option<FileTime>) -> Result<bool, Fault> {
         let replaced = self.claim.with(|file| {
             self.may_replace()?;
             let dress = || {

@@ -3,7 +3,7 @@
 
 use crate::transfer::frame_io::FrameReader;
 use crate::transfer::transfer_error::{Error, Fault, FaultKind};
-use crate::transfer::transfer_messages::{MAX_DIGESTS, ToSender, VERSION, WINDOW};
+use crate::transfer::transfer_messages::{MAX_DIGESTS, MAX_OUTSTANDING_OFFERS, ToSender, VERSION};
 use crate::transfer::transfer_progress::Progress;
 use crate::transfer::tree_hash::Digest;
 use std::collections::{HashSet, VecDeque};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Each outstanding offer causes at most one answer and one end; digests come on request. A receiver that queues more
 /// before the sender reads violates the protocol.
-const MAX_QUEUED_MESSAGES: usize = 2 * WINDOW + MAX_DIGESTS as usize + 16;
+const MAX_QUEUED_MESSAGES: usize = 2 * MAX_OUTSTANDING_OFFERS + MAX_DIGESTS as usize + 16;
 
 /// Total time for which a sender with a write error waits for the receiver's reason.
 const REASON_TIMEOUT: Duration = Duration::from_secs(1);

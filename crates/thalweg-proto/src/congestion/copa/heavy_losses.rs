@@ -13,7 +13,7 @@ const ROUND_TRIPS: u64 = 2;
 /// trips).
 const MIN_PACKETS: u32 = 10;
 /// Number of lost packets, out of few, that stops window growth.
-const SOME: u32 = 2;
+const SOME_LOSSES: u32 = 2;
 /// Maximum share of the window that remains after heavy losses (the authors' code: 0.7).
 const LARGEST_SHARE: f64 = 0.7;
 
@@ -58,7 +58,7 @@ impl Losses {
     /// Returns true if an acknowledgement of data sent at `sent_at` must not grow the window: the counted losses exceed
     /// the loss rate of a working path, or the data was sent before heavy losses reduced the window.
     pub fn forbid_growth(&self, sent_at: Time) -> bool {
-        self.lost >= SOME && self.are_heavy() || sent_at < self.heavy_at
+        self.lost >= SOME_LOSSES && self.are_heavy() || sent_at < self.heavy_at
     }
 
     /// Records a reduction of the window for another reason.

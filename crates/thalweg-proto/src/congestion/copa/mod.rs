@@ -35,7 +35,7 @@
 mod competitive_mode;
 mod heavy_losses;
 
-use super::windowed_rtt_extremes::Recent;
+use super::windowed_rtt_extremes::RecentExtremes;
 use super::{
     AckSample, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
     SharedPath,
@@ -75,9 +75,9 @@ pub struct Copa {
     window: f64,
     slow_start: bool,
     mode: Mode,
-    shortest: Recent<false>,
-    standing: Recent<false>,
-    longest: Recent<true>,
+    shortest: RecentExtremes<false>,
+    standing: RecentExtremes<false>,
+    longest: RecentExtremes<true>,
     velocity: f64,
     round: Round,
     losses: Losses,
@@ -108,9 +108,9 @@ impl Copa {
             window,
             slow_start: true,
             mode: Mode::new(config.delta, config.compete),
-            shortest: Recent::default(),
-            standing: Recent::default(),
-            longest: Recent::default(),
+            shortest: RecentExtremes::default(),
+            standing: RecentExtremes::default(),
+            longest: RecentExtremes::default(),
             velocity: 1.0,
             round: Round { window, ..Round::default() },
             losses: Losses::default(),

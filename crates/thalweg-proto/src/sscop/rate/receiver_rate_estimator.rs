@@ -31,7 +31,7 @@ pub struct Estimator {
     /// An SD has arrived since the last POLL.
     arrived: bool,
     /// A loss was detected since the last POLL.
-    lost: bool,
+    has_loss: bool,
     rate: Option<RateField>,
 }
 
@@ -45,7 +45,7 @@ impl Estimator {
             records: std::collections::VecDeque::new(),
             last: None,
             arrived: false,
-            lost: false,
+            has_loss: false,
             rate: None,
         }
     }
@@ -53,7 +53,7 @@ impl Estimator {
     /// Records the arrival of an SD of `length` octets; `gap` if SDs before it are missing.
     pub fn on_arrival(&mut self, now: Time, length: u32, s: SequenceNumber, gap: bool) {
         self.arrived = true;
-        self.lost |= gap;
+        self.has_loss |= gap;
         let before = self.last.replace((now, s));
         let Some((then, number)) = before.filter(|_| !gap) else { return };
         let is_pair = s.get() % 2 == 1 && s.after(number) == 1;
@@ -69,7 +69,7 @@ impl Estimator {
 
     /// Records a loss; returns the rate over all arrivals since the last POLL.
     pub fn report_loss(&mut self) -> Option<RateField> {
-        self.lost = true;
+        self.has_loss = true;
         self.derive();
         self.rate
     }
@@ -79,7 +79,7 @@ impl Estimator {
         let enough = self.derive();
         if enough || !self.keep {
             self.records.clear();
-            self.lost = false;
+            self.has_loss = false;
         }
         if !core::mem::take(&mut self.arrived) {
             self.last = None;
@@ -98,7 +98,7 @@ impl Estimator {
         // All pairs count, as in Keshav's method: each is a sample of the same quantity.
         // After a loss the mean of all intervals counts, as the short ones probe for capacity that is not
         // there.
-        let share = if self.lost || self.probing == Probing::PacketPair { 1.0 } else { 1.0 / 3.0 };
+        let share = if self.has_loss || self.probing == Probing::PacketPair { 1.0 } else { 1.0 / 3.0 };
         records.sort_by(|a, b| a.interval.total_cmp(&b.interval));
         let interval = mean_of_lowest(&records, share);
         // Simultaneous arrivals, as on a link of infinite rate, give no rate except a very high one.

@@ -1,7 +1,7 @@
 //! Counts of duplicate acknowledgements, and what they allow.
 
 /// Remaining acknowledgements of new data at which the age of the oldest segment is checked, after a retransmission.
-const CHECKS: u8 = 2;
+const AGE_CHECKS: u8 = 2;
 
 /// Duplicate acknowledgements since the last loss or acknowledgement of new data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -75,7 +75,7 @@ impl Dupacks {
     /// Checks the age of the oldest segment at the next acknowledgements of new data, after a retransmission.
     #[inline(always)]
     pub const fn note_resent(&mut self) {
-        self.checks = CHECKS;
+        self.checks = AGE_CHECKS;
     }
 
     /// Ends one of these checks, at an acknowledgement of new data.
